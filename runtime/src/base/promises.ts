@@ -1,3 +1,5 @@
+import type { Clock } from "./clock.js";
+
 // Functions of the user that nobody waits for may be asynchronous: a promise that is rejected while nobody looks ends the process.
 
 /** Returns what a function returned whose result is needed now; throws if that is a promise. */
@@ -41,5 +43,38 @@ export async function untilAborted<Value>(
     return await Promise.race([aborted, promise]);
   } finally {
     for (const signal of signals) signal?.removeEventListener("abort", onAbort);
+  }
+}
+
+/** How long something may take. */
+export interface Deadline {
+  readonly timeoutMs: number;
+  /** Aborted when the time is over. Default: a new one */
+  readonly late?: AbortController;
+  /** Default: a timer of the platform, which does not keep the process alive. */
+  readonly clock?: Pick<Clock, "schedule">;
+  /** What is thrown then. Default: `no answer within N ms` */
+  readonly message?: string;
+}
+
+const PLATFORM: Pick<Clock, "schedule"> = {
+  schedule(delayMs, callback) {
+    const timer = setTimeout(callback, delayMs).unref();
+    return () => clearTimeout(timer);
+  },
+};
+
+/** Calls something with a signal that is aborted when its time is over, and waits for it until then, or until one of the signals is aborted. */
+export async function withDeadline<Value>(
+  call: (late: AbortSignal) => PromiseLike<Value> | Value,
+  { timeoutMs, late = new AbortController(), clock = PLATFORM, message }: Deadline,
+  signals: readonly (AbortSignal | undefined)[] = [],
+): Promise<Value> {
+  const miss = () => late.abort(new Error(message ?? `no answer within ${Math.round(timeoutMs)} ms`));
+  const cancel = clock.schedule(timeoutMs, miss);
+  try {
+    return await untilAborted(call(late.signal), ...signals, late.signal);
+  } finally {
+    cancel();
   }
 }

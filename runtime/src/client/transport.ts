@@ -3,8 +3,8 @@ import { readFile } from "node:fs/promises";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher, Pool } from "undici";
 import { ConnectionError } from "../base/errors.js";
+import { withDeadline } from "../base/promises.js";
 import { impersonationHeaders, type Connection, type Credentials } from "./connect/connection.js";
-import { withDeadline } from "./connect/renewed-credentials.js";
 import { createPools, loadPool, type PoolLimits, type Pools } from "./pools.js";
 
 /** A request without its server. */
@@ -187,8 +187,9 @@ export class Transport {
     const found = this.connection.credentials({ isRejected });
     if (!(found instanceof Promise)) return found;
     // A credentials function that never answers must not hold the request for ever.
-    const who = `the credentials function of ${this.connection.origin}`;
-    return withDeadline(found, { timeoutMs: this.#credentialsTimeoutMs, who }, [this.closed, signal]);
+    const timeoutMs = this.#credentialsTimeoutMs;
+    const message = `the credentials function of ${this.connection.origin} did not answer within ${timeoutMs / 1000} s`;
+    return withDeadline(() => found, { timeoutMs, message }, [this.closed, signal]);
   }
 
   // The certificate authority of a cluster is replaced now and then. A file that cannot be read is tried again after the next failure.

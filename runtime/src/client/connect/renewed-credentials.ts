@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { untilAborted } from "../../base/promises.js";
+import { withDeadline } from "../../base/promises.js";
 import type { Connection, Credentials } from "./connection.js";
 
 /** Credentials that were read, and until when they are good. */
@@ -32,7 +32,8 @@ export function createRenewedCredentials(options: RenewalOptions): Connection["c
   const read = async (): Promise<Credentials> => {
     const stopping = new AbortController();
     try {
-      current = await withDeadline(options.read(stopping.signal), { timeoutMs, who: "it" });
+      const message = `it did not answer within ${timeoutMs / 1000} s`;
+      current = await withDeadline(() => options.read(stopping.signal), { timeoutMs, message });
       const { expiresAt = Infinity } = current;
       // A minute ahead, or a fifth of what is left where that is less.
       dueAt = Math.min(dueAt, expiresAt - Math.min(MINUTE_MS, (expiresAt - Date.now()) / 5));
@@ -55,21 +56,6 @@ export function createRenewedCredentials(options: RenewalOptions): Connection["c
     }
     return current ?? reading!;
   };
-}
-
-/** Waits for a promise until one of the signals is aborted, or throws that `who` did not answer in time. */
-export async function withDeadline<Value>(
-  promise: Promise<Value>,
-  { timeoutMs, who }: { readonly timeoutMs: number; readonly who: string },
-  signals: readonly (AbortSignal | undefined)[] = [],
-): Promise<Value> {
-  // The timer of this signal does not keep the process alive.
-  const timeout = AbortSignal.timeout(timeoutMs);
-  return untilAborted(promise, ...signals, timeout).catch((error: unknown) => {
-    throw timeout.aborted && error === timeout.reason
-      ? new Error(`${who} did not answer within ${timeoutMs / 1000} s`)
-      : error;
-  });
 }
 
 /** Reads a bearer token from a file. */

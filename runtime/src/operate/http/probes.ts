@@ -1,5 +1,6 @@
 // Probes in the words of Kubernetes' own components (apiserver/pkg/server/healthz): `ok`, or every check with what is wrong.
 import { messageOf } from "../../base/logger.js";
+import { withDeadline } from "../../base/promises.js";
 import type { OperatorHealth } from "../health.js";
 import type { EndpointAnswer, EndpointHandler } from "./http-endpoint.js";
 
@@ -96,17 +97,11 @@ function checkOfStart(subject: ProbeSubject, controller: string, isStarted: bool
 async function checksOf(checks: ProbeChecks["live"] = {}): Promise<readonly Check[]> {
   return Promise.all(
     Object.entries(checks).map(async ([name, check]) => {
-      let cancel: NodeJS.Timeout | undefined;
-      const late = new Promise<never>((_, reject) => {
-        cancel = setTimeout(() => reject(new Error(`no answer within ${CHECK_TIMEOUT_MS} ms`)), CHECK_TIMEOUT_MS);
-      });
       try {
-        await Promise.race([Promise.resolve().then(check), late]);
+        await withDeadline(() => check(), { timeoutMs: CHECK_TIMEOUT_MS });
         return { name };
       } catch (error) {
         return { name, problem: messageOf(error) };
-      } finally {
-        clearTimeout(cancel);
       }
     }),
   );

@@ -1,5 +1,5 @@
 import type { Clock } from "../../base/clock.js";
-import { untilAborted } from "../../base/promises.js";
+import { withDeadline } from "../../base/promises.js";
 import type { ApiClient } from "../../client/api-client.js";
 import { LEASE, type Lease, type LeaseSpec } from "./lease.js";
 import type { LeaseTerms } from "./lease-settings.js";
@@ -51,10 +51,8 @@ export class LeaseRequests {
   async #bounded<Answer>(leftMs: number, send: (signal: AbortSignal) => Promise<Answer>): Promise<Answer> {
     const { terms, clock, ending } = this.#options;
     const timeoutMs = Math.min(leftMs, terms.renewDeadlineMs / 2);
-    const late = new AbortController();
-    const miss = () => late.abort(new Error(`no answer within ${Math.round(timeoutMs)} ms`));
-    const cancel = clock.schedule(timeoutMs, miss);
-    const signal = ending.aborted ? late.signal : AbortSignal.any([late.signal, ending]);
-    return untilAborted(send(signal), signal).finally(cancel);
+    // A release is sent although the candidacy has ended.
+    const others = ending.aborted ? [] : [ending];
+    return withDeadline((late) => send(AbortSignal.any([late, ...others])), { timeoutMs, clock }, others);
   }
 }

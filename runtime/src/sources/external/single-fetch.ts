@@ -1,4 +1,4 @@
-import { untilAborted } from "../../base/promises.js";
+import { withDeadline } from "../../base/promises.js";
 import type { ExternalCore } from "./external-core.js";
 
 /** Fetches something, and returns how to take it, which is called unless the fetch was too late. */
@@ -22,13 +22,9 @@ export function createSingleFetch<Taken>(
       // Whoever starts a fetch relies on its begin, so there is no turn without a need.
       const turn = turns?.acquire(signal);
       if (turn !== undefined) await turn;
-      const miss = () => abort.abort(new Error(`no answer within ${timeoutMs} ms`));
       // Nothing is fetched before the start.
-      const cancelDeadline = context!.clock.schedule(timeoutMs, miss);
-      const take = await untilAborted(fetch(signal), signal).finally(() => {
-        cancelDeadline();
-        turns?.release();
-      });
+      const { clock } = context!;
+      const take = await withDeadline(fetch, { timeoutMs, late: abort, clock }).finally(() => turns?.release());
       // It may have been closed in the turn in which the answer came.
       signal.throwIfAborted();
       const taken = take();
