@@ -27,6 +27,17 @@ export function kebabCase(text: string): string {
     .toLowerCase();
 }
 
+// Names of objects are made of it, such as that of a Service, which is 63 characters long at most.
+const MAX_OPERATOR_NAME_LENGTH = 50;
+
+/** Returns the name of the operator that a package holds, a DNS label: `@acme/Page_Operator` is `page-operator`. */
+export function operatorNameOf(packageName: string): string {
+  const name = kebabCase(packageName.slice(packageName.lastIndexOf("/") + 1));
+  // A Service must not begin with a digit.
+  const label = /^[a-z]/.test(name) ? name : `operator-${name}`;
+  return label.slice(0, MAX_OPERATOR_NAME_LENGTH).replace(/-+$/, "");
+}
+
 /**
  * Returns the name of the class of a kind.
  *

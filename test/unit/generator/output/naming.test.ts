@@ -1,4 +1,4 @@
-import { camelCase, kebabCase, NameAllocator, pascalCase } from "#generator/output/naming.js";
+import { camelCase, kebabCase, NameAllocator, operatorNameOf, pascalCase } from "#generator/output/naming.js";
 import { nameResources } from "#generator/output/resource-name.js";
 import { thingOf } from "../../../support/resource-models.js";
 import { assert, suite } from "../../../support/suite.js";
@@ -22,6 +22,17 @@ suite("naming", (test) => {
     test(`${given} is ${kebab}, ${camel} and ${pascal}`, () => {
       assert.equal([kebabCase(given), camelCase(given), pascalCase(given)], [kebab, camel, pascal]);
     });
+
+  const operators = [
+    { given: "web-page", want: "web-page" },
+    { given: "@acme/Page_Operator", want: "page-operator" },
+    { given: "my.operator", want: "my-operator" },
+    { given: "2fa", want: "operator-2fa" },
+    { given: "@acme/_", want: "operator" },
+    { given: `${"long-".repeat(10)}name`, want: "long-long-long-long-long-long-long-long-long-long" },
+  ];
+  for (const { given, want } of operators)
+    test(`the operator of the package ${given} is called ${want}`, () => assert.is(operatorNameOf(given), want));
 
   test("a name that is taken or too long gets a hash of its path", () => {
     const names = new NameAllocator(["Taken"]);
