@@ -31,7 +31,15 @@ const contents: Record<keyof typeof packageNames, string[]> = {
     "dist/index.d.ts",
   ],
   runtime: ["dist/index.js", "dist/index.d.ts", "dist/codegen/index.js", "dist/codegen/index.d.ts"],
-  templates: ["project/_gitignore", "project/_dockerignore", "project/package.json", "stubs/main.ts"],
+  templates: [
+    "project/_gitignore",
+    "project/_dockerignore",
+    "project/package.json",
+    "stubs/main.ts",
+    "deploy/kustomization.yaml",
+    "deploy/.helmignore",
+    "deploy/templates/deployment.yaml",
+  ],
 };
 
 suite("published packages", (test) => {

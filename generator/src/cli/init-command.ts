@@ -10,7 +10,8 @@ export const addInitCommand: AddCommand = (parser, end) => {
       command
         .usage(
           "$0 init DIR --crd FILE... [--name NAME]\n\n" +
-            "Creates a project with a controller for each CRD and generates its code. Overwrites nothing.",
+            "Creates a project with a controller for each CRD, generates its code, and writes deploy/: manifests for kustomize and Helm. " +
+            "Overwrites nothing.",
         )
         .positional("directory", {
           type: "string",

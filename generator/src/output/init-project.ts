@@ -2,10 +2,10 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import { parseAllDocuments } from "yaml";
 import { mergePackage } from "./merge-package.js";
-import { kebabCase } from "./naming.js";
+import { kebabCase, operatorNameOf } from "./naming.js";
 import type { OutputFile } from "./output-file.js";
 import { isRecord } from "../model/raw-schema.js";
-import { renderTemplate } from "./template.js";
+import { listTemplatesBelow, renderTemplate, type Replacements } from "./template.js";
 import { writeFiles } from "./write-files.js";
 
 /** What a new project is made from. */
@@ -32,7 +32,7 @@ export interface InitReport {
 }
 
 /**
- * Creates a project but for what `generate` writes: the package, the container, the CRDs and a workflow with one dependent.
+ * Creates a project but for what `generate` writes: the package, the container, the manifests, the CRDs and a workflow with one dependent.
  *
  * Overwrites nothing; in a package that exists already it adds only what is missing.
  */
@@ -42,8 +42,13 @@ export async function initProject({ directory, crdFiles, name }: InitOptions): P
   await mkdir(directory, { recursive: true });
   const version = await versionOfGenerator();
   const packageText = await renderTemplate("project/package.json", { name: packageName, version });
+  const existing = await readFile(join(directory, "package.json"), "utf8").catch(() => undefined);
+  const operator = operatorNameOf(nameIn(existing) ?? packageName);
   const files = [
-    ...(await Promise.all(TEMPLATES.map(([template, path]) => fileOf(template, path, { name: packageName })))),
+    ...(await Promise.all(
+      TEMPLATES.map(([template, path]) => fileOf(template, path, { name: packageName, operator })),
+    )),
+    ...(await deployFiles(operator)),
     ...crds.map(({ path, text }): OutputFile => ({ path, owner: "user", content: text })),
     {
       path: "workflow.yaml",
@@ -51,7 +56,6 @@ export async function initProject({ directory, crdFiles, name }: InitOptions): P
       content: await renderWorkflows(crds.flatMap((file) => file.kinds)),
     },
   ];
-  const existing = await readFile(join(directory, "package.json"), "utf8").catch(() => undefined);
   if (existing === undefined) files.push({ path: "package.json", owner: "user", content: packageText });
   const { created, kept } = await writeFiles(directory, files, { check: false });
   if (existing === undefined) return { created, updated: [], kept, addedToPackage: [], differsInPackage: [] };
@@ -71,8 +75,20 @@ const TEMPLATES = [
   ["_dockerignore", ".dockerignore"],
 ] as const;
 
-async function fileOf(template: string, path: string, replacements: { readonly name: string }): Promise<OutputFile> {
+async function fileOf(template: string, path: string, replacements: Replacements): Promise<OutputFile> {
   return { path, owner: "user", content: await renderTemplate(`project/${template}`, replacements) };
+}
+
+async function deployFiles(name: string): Promise<OutputFile[]> {
+  const paths = await listTemplatesBelow("deploy");
+  const fileAt = async (path: string) => ({ path, content: await renderTemplate(path, { name }) });
+  return (await Promise.all(paths.map(fileAt))).map((file) => ({ ...file, owner: "user" }));
+}
+
+/** The name of a package that is there; mergePackage leaves it as it is. */
+function nameIn(packageText: string | undefined): string | undefined {
+  const { name } = packageText === undefined ? {} : (JSON.parse(packageText) as { name?: unknown });
+  return typeof name === "string" ? name : undefined;
 }
 
 async function versionOfGenerator(): Promise<string> {

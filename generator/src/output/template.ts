@@ -1,4 +1,5 @@
 import { readFile, readdir } from "node:fs/promises";
+import { join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = new URL("./", import.meta.resolve("@gen-operator/templates/package.json"));
@@ -20,4 +21,12 @@ export async function renderTemplate(path: string, replacements: Replacements): 
 /** Returns the names of the templates in a folder. */
 export async function listTemplates(folder: string): Promise<ReadonlySet<string>> {
   return new Set(await readdir(fileURLToPath(new URL(`${folder}/`, root))));
+}
+
+/** Returns the paths of all templates below a folder, beginning with its name. */
+export async function listTemplatesBelow(folder: string): Promise<readonly string[]> {
+  const start = fileURLToPath(root);
+  const entries = await readdir(join(start, folder), { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
+  return files.map((file) => relative(start, file).replaceAll(sep, "/")).sort();
 }

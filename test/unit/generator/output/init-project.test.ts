@@ -14,16 +14,24 @@ suite("init", (test) => {
     await using folder = await createTemporaryFolder();
     const directory = join(folder.path, "My Operator");
     const { created, kept } = await initProject({ directory, crdFiles: [crd] });
-    assert.equal(created, [
-      ".dockerignore",
-      ".gitignore",
-      "Dockerfile",
-      "README.md",
-      "crds/webpages.example.com.yaml",
-      "package.json",
-      "tsconfig.json",
-      "workflow.yaml",
-    ]);
+    const isManifest = (path: string) => path.startsWith("deploy/");
+    assert.equal(created.filter(isManifest), created.filter(isManifest).toSorted());
+    assert.ok(
+      ["deploy/kustomization.yaml", "deploy/Chart.yaml", "deploy/.helmignore"].every((path) => created.includes(path)),
+    );
+    assert.equal(
+      created.filter((path) => !isManifest(path)),
+      [
+        ".dockerignore",
+        ".gitignore",
+        "Dockerfile",
+        "README.md",
+        "crds/webpages.example.com.yaml",
+        "package.json",
+        "tsconfig.json",
+        "workflow.yaml",
+      ],
+    );
     assert.equal(kept, []);
     const manifest = JSON.parse(await readFile(join(directory, "package.json"), "utf8")) as {
       name: string;
@@ -32,7 +40,7 @@ suite("init", (test) => {
     };
     assert.equal([manifest.name, manifest.type], ["my-operator", "module"]);
     const dockerfile = await readFile(join(directory, "Dockerfile"), "utf8");
-    const command = JSON.parse(/^CMD (.*)$/m.exec(dockerfile)?.[1] ?? "[]") as string[];
+    const command = JSON.parse(/^ENTRYPOINT (.*)$/m.exec(dockerfile)?.[1] ?? "[]") as string[];
     assert.is(command.join(" "), manifest.scripts.start);
     const [workflow] = parseAllDocuments(await readFile(join(directory, "workflow.yaml"), "utf8"));
     assert.equal(workflow?.toJS(), {
@@ -50,6 +58,17 @@ suite("init", (test) => {
     await using folder = await createTemporaryFolder();
     const { created } = await initProject({ directory: folder.path, crdFiles: [crd], name: "pages" });
     for (const path of created) assert.not.match(await readFile(join(folder.path, path), "utf8"), /__\w+__/, path);
+  });
+
+  test("the operator is called like its package, also if that was there before and is scoped", async () => {
+    await using folder = await createTemporaryFolder();
+    await writeFile(join(folder.path, "package.json"), '{ "name": "@acme/page_operator" }');
+    await initProject({ directory: folder.path, crdFiles: [crd], name: "other" });
+    assert.match(await readFile(join(folder.path, "deploy/Chart.yaml"), "utf8"), /^name: page-operator$/m);
+    assert.match(
+      await readFile(join(folder.path, "README.md"), "utf8"),
+      "docker build -t registry.example.com/page-operator:0.1.0 .",
+    );
   });
 
   test("a second run changes nothing", async () => {
