@@ -1,12 +1,19 @@
 // node test/dist/control-plane/build.js builds etcd, kube-apiserver, kube-controller-manager and kubectl from the modules that
 // go.mod pins, into a cache outside of the checkout. What is already there, or found elsewhere (support/binaries.ts), is not
-// built again. The first build takes about seven minutes on two cores. With --check it builds nothing, and exits with code 1 when
-// a program is missing.
+// built again. The first build takes about seven minutes on two cores, and Helm, whose tests are skipped without it, another three.
+// With --check it builds nothing, and exits with code 1 when a program of the control plane is missing.
 import { spawn } from "node:child_process";
 import { mkdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { binaryCache, binaryPackages, findBinary, kubernetesVersion, type BinaryName } from "../support/binaries.js";
+import {
+  binaryCache,
+  binaryPackages,
+  findBinary,
+  kubernetesVersion,
+  toolPackages,
+  type BinaryName,
+} from "../support/binaries.js";
 import { repositoryRoot } from "../support/repository.js";
 
 /** Builds the programs that are missing; the names of those that were built. */
@@ -15,21 +22,44 @@ export async function buildControlPlane(folder = binaryCache()): Promise<BinaryN
   await mkdir(folder, { recursive: true });
   for (const name of missing) {
     console.log(`building ${name} ${name === "etcd" ? "" : kubernetesVersion()}`.trimEnd());
-    await build(name, join(folder, name));
+    await build({ package: binaryPackages[name], module: "test/control-plane" }, join(folder, name));
   }
   return missing;
 }
 
-function missingBinaries(): BinaryName[] {
-  const names = Object.keys(binaryPackages) as BinaryName[];
+/** Builds the tools that are missing; says which ones cannot be built. */
+export async function buildTools(folder = binaryCache()): Promise<BinaryName[]> {
+  const built: BinaryName[] = [];
+  for (const [name, source] of Object.entries(toolPackages) as [keyof typeof toolPackages, GoSource][]) {
+    if (findBinary(name) !== undefined) continue;
+    console.log(`building ${name}`);
+    try {
+      await build(source, join(folder, name));
+      built.push(name);
+    } catch (error) {
+      console.log(`${name} cannot be built, so its tests are skipped: ${(error as Error).message}`);
+    }
+  }
+  return built;
+}
+
+function missingBinaries(): (keyof typeof binaryPackages)[] {
+  const names = Object.keys(binaryPackages) as (keyof typeof binaryPackages)[];
   return names.filter((name) => findBinary(name) === undefined);
 }
 
-async function build(name: BinaryName, path: string): Promise<void> {
+interface GoSource {
+  readonly package: string;
+  /** The folder of its go.mod. */
+  readonly module: string;
+}
+
+async function build(source: GoSource, path: string): Promise<void> {
   // Built under another name and renamed, so that a build that was cut off, or runs twice, never leaves half a program.
   const unfinished = `${path}.${process.pid}.building`;
   try {
-    await runGo(["build", "-trimpath", "-ldflags", linkerFlags(), "-o", unfinished, binaryPackages[name]]);
+    const args = ["build", "-trimpath", "-ldflags", linkerFlags(), "-o", unfinished, source.package];
+    await runGo(args, join(repositoryRoot, source.module));
     await rename(unfinished, path);
   } finally {
     await rm(unfinished, { force: true });
@@ -44,10 +74,10 @@ function linkerFlags(): string {
   return `-s -w -X ${stamp}.gitVersion=${version} -X ${stamp}.gitMajor=${major} -X ${stamp}.gitMinor=${minor}`;
 }
 
-function runGo(args: string[]): Promise<void> {
+function runGo(args: string[], cwd: string): Promise<void> {
   return new Promise((done, fail) => {
     const go = spawn("go", args, {
-      cwd: join(repositoryRoot, "test/control-plane"),
+      cwd,
       env: { ...process.env, CGO_ENABLED: "0", GOWORK: "off" },
       stdio: ["ignore", "inherit", "inherit"],
     });
@@ -64,7 +94,7 @@ async function main(args: string[]): Promise<void> {
     process.exitCode = 1;
     return;
   }
-  const built = await buildControlPlane();
+  const built = [...(await buildControlPlane()), ...(await buildTools())];
   console.log(
     built.length > 0 ? `built ${built.join(", ")} into ${binaryCache()}` : "the control plane is already built",
   );

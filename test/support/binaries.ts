@@ -13,8 +13,13 @@ export const binaryPackages = {
   kubectl: "k8s.io/kubernetes/cmd/kubectl",
 } as const;
 
-/** The name of a program of the control plane. */
-export type BinaryName = keyof typeof binaryPackages;
+/** Programs that a few tests need besides and are skipped without, with the Go package and the folder of the module that pins it. */
+export const toolPackages = {
+  helm: { package: "helm.sh/helm/v4/cmd/helm", module: "test/control-plane/helm" },
+} as const;
+
+/** The name of a program of the control plane, or of a tool. */
+export type BinaryName = keyof typeof binaryPackages | keyof typeof toolPackages;
 
 /** The version of Kubernetes that test/control-plane/go.mod pins, with its leading "v". */
 export function kubernetesVersion(): string {
