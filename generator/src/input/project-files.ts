@@ -1,6 +1,7 @@
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
-import { isAbsolute, join, relative, resolve, sep } from "node:path";
+import { basename, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { quote, type Diagnostic } from "../diagnostic.js";
+import { isRecord } from "./json.js";
 
 /** A text file of a project. */
 export interface ProjectFile {
@@ -39,6 +40,17 @@ export function pathInProject(project: string, path: string): string | undefined
   const inside = relative(resolve(project), resolve(project, path));
   if (inside === "" || inside === ".." || inside.startsWith(`..${sep}`) || isAbsolute(inside)) return undefined;
   return inside.split(sep).join("/");
+}
+
+/** Reads the name of the package of a project; that of its folder where there is none, or what says so cannot be read. */
+export async function readPackageName(project: string): Promise<string> {
+  try {
+    const manifest = JSON.parse(await readFile(join(project, "package.json"), "utf8")) as unknown;
+    if (isRecord(manifest) && typeof manifest["name"] === "string") return manifest["name"];
+  } catch {
+    // npm says what is wrong with it.
+  }
+  return basename(resolve(project));
 }
 
 /** Reads a file of a project, which has to be UTF-8, or returns the problem. */

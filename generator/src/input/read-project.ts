@@ -2,9 +2,15 @@ import type { Diagnostic } from "../diagnostic.js";
 import { quote } from "../diagnostic.js";
 import { readBuiltinKinds, type BuiltinKinds } from "./builtin-kinds.js";
 import type { Crd } from "./crd.js";
-import { isDirectory, listCrdFiles, listSpecFiles, pathInProject, readProjectFile } from "./project-files.js";
+import {
+  isDirectory,
+  listCrdFiles,
+  listSpecFiles,
+  pathInProject,
+  readPackageName,
+  readProjectFile,
+} from "./project-files.js";
 import { passedOver } from "./read-crd-files.js";
-import { readOperatorName } from "./operator-name.js";
 import { readCrds, type CrdFile } from "./read-crds.js";
 import { readExternalFiles, type ExternalFile } from "./read-external-files.js";
 import { readWorkflows } from "./read-workflows.js";
@@ -13,8 +19,8 @@ import type { WorkflowSpec } from "./workflow-spec.js";
 
 /** What the files of a project say, and what is wrong with them. */
 export interface ProjectInput {
-  /** The name of the operator: that of its package, or of its folder. */
-  readonly name: string;
+  /** The name of the package, or of the folder where there is none. */
+  readonly packageName: string;
   readonly crds: readonly Crd[];
   readonly workflows: readonly WorkflowSpec[];
   readonly builtin: BuiltinKinds;
@@ -25,8 +31,8 @@ export interface ProjectInput {
 
 /** Reads the workflow specs of a project, the CRDs that they name, and all others below `crds`. */
 export async function readProject(project: string): Promise<ProjectInput> {
-  const [name, builtin, specs, crdFiles] = await Promise.all([
-    readOperatorName(project),
+  const [packageName, builtin, specs, crdFiles] = await Promise.all([
+    readPackageName(project),
     readBuiltinKinds(),
     readSpecs(project),
     isDirectory(project).then((exists) => (exists ? listCrdFiles(project) : [])),
@@ -52,7 +58,7 @@ export async function readProject(project: string): Promise<ProjectInput> {
   ];
   const crds = read.flatMap(({ content }) => content?.crds ?? []);
   const externalFiles = await readExternalFiles(project, specs.workflows);
-  return { name, crds, workflows: specs.workflows, builtin, externalFiles, diagnostics };
+  return { packageName, crds, workflows: specs.workflows, builtin, externalFiles, diagnostics };
 }
 
 async function readSpecs(project: string): Promise<{ workflows: WorkflowSpec[]; diagnostics: Diagnostic[] }> {

@@ -49,8 +49,8 @@ import { checkUnknownKind } from "./rules/unknown-kind.js";
 
 /** What a model is built from. */
 export interface ModelInput {
-  /** The name of the operator. Default: operator */
-  readonly name?: string;
+  /** The name of the package. Default: operator */
+  readonly packageName?: string;
   readonly crds: readonly Crd[];
   readonly workflows: readonly WorkflowSpec[];
   readonly builtin: BuiltinKinds;
@@ -100,7 +100,7 @@ const RULES: readonly Rule[] = [
 
 /** Builds the model of a project: resolves the names, checks all rules, orders the graphs. */
 export async function buildModel({
-  name = "operator",
+  packageName = "operator",
   crds,
   workflows,
   builtin,
@@ -117,7 +117,7 @@ export async function buildModel({
   const locate: LocateExpression = (expression, offset) => positions.get(expression)?.(offset);
   if (hasErrors(diagnostics)) return { diagnostics, locate };
   const built = project.controllers.map((controller) => buildController(controller, { parse, positions }));
-  const model = Object.freeze({ name, resources: resourcesOf(catalog, built), controllers: built });
+  const model = Object.freeze({ packageName, resources: resourcesOf(catalog, built), controllers: built });
   return { model, diagnostics, locate };
 }
 

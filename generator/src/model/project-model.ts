@@ -190,8 +190,8 @@ export interface ControllerModel {
 
 /** A whole project. */
 export interface ProjectModel {
-  /** The name of the operator, which the objects have that run it: a DNS label. */
-  readonly name: string;
+  /** The name of the package, which that of the operator is made from. */
+  readonly packageName: string;
   readonly resources: readonly ResourceModel[];
   readonly controllers: readonly ControllerModel[];
 }

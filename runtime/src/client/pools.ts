@@ -5,19 +5,12 @@ import { isIP, type Socket } from "node:net";
 import { connect as connectTls, type ConnectionOptions } from "node:tls";
 import type { buildConnector, Pool } from "undici";
 import type { Connection, Credentials } from "./connect/connection.js";
+import type { PoolLimits } from "./pool-limits.js";
 
 /** The connections to one API server: streams have connections of their own. */
 export interface Pools {
   readonly requests: Pool;
   readonly streams: Pool;
-}
-
-/** How much a server is asked for. */
-export interface PoolLimits {
-  /** How many requests are under way at once, besides streams. Default: 16 */
-  readonly maxConnections?: number | undefined;
-  /** How long the server may take until its answer begins, and in the middle of it; streams have deadlines of their own. Default: 1 minute */
-  readonly requestTimeoutMs?: number | undefined;
 }
 
 // 8 to 16 connections carry all the requests that one process can make; more only cost the server.

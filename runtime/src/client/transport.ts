@@ -5,7 +5,8 @@ import type { Dispatcher, Pool } from "undici";
 import { ConnectionError } from "../base/errors.js";
 import { withDeadline } from "../base/promises.js";
 import { impersonationHeaders, type Connection, type Credentials } from "./connect/connection.js";
-import { createPools, loadPool, type PoolLimits, type Pools } from "./pools.js";
+import type { PoolLimits } from "./pool-limits.js";
+import { createPools, loadPool, type Pools } from "./pools.js";
 
 /** A request without its server. */
 export interface TransportRequest {

@@ -1,5 +1,6 @@
 import { Document, isMap, type YAMLMap } from "yaml";
 import type { ControllerModel, ProjectModel } from "../../model/project-model.js";
+import { operatorNameOf } from "../naming.js";
 import { GENERATED_HEADER, type OutputFile } from "../output-file.js";
 import { controllerGrants, EVERYWHERE, leaderGrants, OWN_NAMESPACE, type Grant } from "./grants.js";
 import { rolesOf, type Role } from "./roles.js";
@@ -7,7 +8,8 @@ import { rolesOf, type Role } from "./roles.js";
 const API_VERSION = "rbac.authorization.k8s.io/v1";
 
 /** Emits what the operator may do, in its own cluster and in each of the others where its dependents live, with the reason of every rule. */
-export function emitRbac({ name, controllers }: ProjectModel): OutputFile[] {
+export function emitRbac({ packageName, controllers }: ProjectModel): OutputFile[] {
+  const name = operatorNameOf(packageName);
   const grants = [...leaderGrants(`${name}-leader`), ...controllers.flatMap(controllerGrants)];
   const clusters = [...new Set(grants.flatMap(({ cluster }) => cluster ?? []))].sort();
   return [

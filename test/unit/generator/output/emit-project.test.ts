@@ -31,7 +31,7 @@ function controllerOf(
 ): ProjectModel {
   const resources = [...new Set([primary, ...dependents.filter(isKubernetes).map(({ resource }) => resource)])];
   return {
-    name: "operator",
+    packageName: "operator",
     resources,
     controllers: [
       {

@@ -105,7 +105,7 @@ suite("the rights of an operator", (test) => {
 
   test("in another cluster are in a file of their own", () => {
     const controller = controllerOf([dependent({ cluster: "other", garbageCollected: false })]);
-    const files = emitDeploy({ name: "operator", resources: [], controllers: [controller] });
+    const files = emitDeploy({ packageName: "operator", resources: [], controllers: [controller] });
     const textOf = (path: string) => files.find((file) => file.path === path)?.content ?? "";
     assert.not.match(textOf("deploy/generated/rbac.yaml"), "configmaps");
     const [role] = parseAllDocuments(textOf("deploy/generated/clusters/other.yaml"));

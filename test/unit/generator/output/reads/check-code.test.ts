@@ -18,7 +18,7 @@ function check(
   rest: Partial<ControllerModel> = {},
 ): string[] {
   const model: ProjectModel = {
-    name: "operator",
+    packageName: "operator",
     resources: [thing, configMap, secret],
     controllers: [
       {

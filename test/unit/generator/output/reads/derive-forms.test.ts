@@ -31,7 +31,7 @@ function expressionOf(expression: string, names: ExpressionModel["names"]): Expr
 /** Derives what "pods" keeps, with these files of the user's below src/thing. */
 function derive(files: { readonly [name: string]: string }, rest: Partial<ControllerModel> = {}): DerivedModel {
   const model: ProjectModel = {
-    name: "operator",
+    packageName: "operator",
     resources: [thing, pod, configMap],
     controllers: [
       {

@@ -22,7 +22,7 @@ const nodes: InformerModel = { ...pods, name: "nodes", resource: node };
 /** Derives the selector of "pods" for the body of a reconcile, and tells what is reported beside the form. */
 function derive(body: string, rest: Partial<InformerModel> = {}) {
   const model: ProjectModel = {
-    name: "operator",
+    packageName: "operator",
     resources: [thing, pod, node],
     controllers: [
       {
