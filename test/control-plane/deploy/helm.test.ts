@@ -1,0 +1,128 @@
+// The folder `deploy` of a new project as a Helm chart.
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { findBinary } from "../../support/binaries.js";
+import { assert, shared, suite } from "../../support/suite.js";
+import { createDeployFolder, parseManifests, runBinary, TEAM, type Manifest } from "./deploy-folder.js";
+
+const NAMESPACE = "pages-system";
+const DIGEST = `sha256:${"0".repeat(64)}`;
+
+suite("deploy as a chart of Helm", (test) => {
+  if (findBinary("helm") === undefined) return test.skip("all of it", "there is no Helm");
+  const project = shared(createDeployFolder);
+
+  /** Renders the chart with values, as the installation into a namespace would. */
+  const render = async (values: object = {}, namespace = NAMESPACE) => {
+    const { path } = await project();
+    const args = ["template", "pages", "deploy", "--namespace", namespace, "--values", "-"];
+    return runBinary("helm", path, args, JSON.stringify(values));
+  };
+  const objectsOf = async (values?: object, namespace?: string) => {
+    const { stdout, stderr, status } = await render(values, namespace);
+    assert.equal([stderr, status], ["", 0]);
+    return parseManifests(stdout);
+  };
+
+  test("has nothing that `helm lint --strict` finds fault with", async () => {
+    const { path } = await project();
+    const { status, stdout, stderr } = runBinary("helm", path, ["lint", "--strict", "deploy"]);
+    assert.is(status, 0, stdout + stderr);
+  });
+
+  test("renders what kustomize renders, but for the namespace, and what keeps the definitions", async () => {
+    const { path } = await project();
+    const expected = kustomized(path, "deploy");
+    const rendered = Object.fromEntries(await objectsOf());
+    const { [`Namespace ${NAMESPACE}`]: own, ...others } = Object.fromEntries(expected);
+    assert.ok(own);
+    assert.equal(withoutKeeping(rendered), others);
+  });
+
+  test("renders with monitoring what kustomize renders with its component", async () => {
+    await using own = await createDeployFolder();
+    const file = join(own.path, "deploy/kustomization.yaml");
+    const text = await readFile(file, "utf8");
+    await writeFile(file, text.replace(/^# (components:\n)# ( +- monitoring)$/m, "$1$2"));
+    const enabled = { enabled: true };
+    const monitoring = { podMonitor: enabled, prometheusRule: enabled, grafanaDashboard: enabled };
+    const rendered = Object.fromEntries(await objectsOf({ monitoring }));
+    const { [`Namespace ${NAMESPACE}`]: _, ...expected } = Object.fromEntries(kustomized(own.path, "deploy"));
+    assert.is(Object.keys(expected).filter((title) => /^(PodMonitor|PrometheusRule) /.test(title)).length, 2);
+    assert.equal(withoutKeeping(rendered), expected);
+  });
+
+  test("moves to the namespace of the release, but for what belongs to other namespaces", async () => {
+    const objects = await objectsOf({}, "other");
+    const namespaces = new Set([...objects.values()].flatMap(({ metadata }) => metadata.namespace ?? []));
+    assert.equal([...namespaces].sort(), ["other", TEAM]);
+    for (const [title, { subjects = [] }] of objects)
+      for (const { namespace } of subjects as { namespace: string }[]) assert.is(namespace, "other", title);
+  });
+
+  test("keeps the definitions when it is uninstalled, and leaves them out where that is asked for", async () => {
+    const title = "CustomResourceDefinition webpages.example.com";
+    const { annotations } = (await objectsOf()).get(title)?.metadata ?? {};
+    assert.equal(annotations, { "helm.sh/resource-policy": "keep", "example.com/note": "kept" });
+    assert.not.ok((await objectsOf({ crds: { install: false } })).has(title));
+  });
+
+  test("takes values for the Deployment, the settings and the service account", async () => {
+    const objects = await objectsOf({
+      image: { repository: "registry.example.com/pages", digest: DIGEST },
+      ...{ replicas: 2, extraArgs: ["--log-level=debug"], settings: { logLevel: "warn" } },
+      serviceAccount: { annotations: { "example.com/role": "pages" } },
+    });
+    const deployment = objects.get(`Deployment ${NAMESPACE}/pages`) as unknown as Deployment;
+    const [container] = deployment.spec.template.spec.containers;
+    assert.is(deployment.spec.replicas, 2);
+    assert.is(container?.image, `registry.example.com/pages@${DIGEST}`);
+    assert.is(container?.args.at(-1), "--log-level=debug");
+    const settings = objects.get(`ConfigMap ${NAMESPACE}/pages-settings`)?.["data"] as { "settings.yaml": string };
+    assert.match(settings["settings.yaml"], "logLevel: warn");
+    const account = objects.get(`ServiceAccount ${NAMESPACE}/pages`);
+    assert.equal(account?.metadata.annotations, { "example.com/role": "pages" });
+  });
+
+  const wrong: readonly [string, object][] = [
+    ["replicas", { replicas: "two" }],
+    ["replica", { replica: 2 }],
+    ["repositry", { image: { repositry: "a" } }],
+    ["enabled", { monitoring: { podMonitor: { enabled: "yes" } } }],
+  ];
+  for (const [name, values] of wrong)
+    test(`refuses ${JSON.stringify(values)}, and names it`, async () => {
+      const { status, stderr } = await render(values);
+      assert.not.equal(status, 0);
+      assert.match(stderr, name);
+    });
+});
+
+interface Deployment {
+  readonly spec: {
+    readonly replicas: number;
+    readonly template: {
+      readonly spec: { readonly containers: readonly { image: string; args: readonly string[] }[] };
+    };
+  };
+}
+
+type Manifests = { readonly [title: string]: Manifest };
+
+function kustomized(path: string, folder: string): ReadonlyMap<string, Manifest> {
+  const { stdout, stderr } = runBinary("kubectl", path, ["kustomize", folder]);
+  assert.is(stderr, "");
+  return parseManifests(stdout);
+}
+
+/** Takes off what only Helm's definitions have. */
+function withoutKeeping(manifests: Manifests): Manifests {
+  return Object.fromEntries(
+    Object.entries(manifests).map(([title, manifest]) => {
+      const { annotations: { "helm.sh/resource-policy": policy, ...annotations } = {}, ...metadata } =
+        manifest.metadata;
+      if (policy === undefined) return [title, manifest];
+      return [title, { ...manifest, metadata: { ...metadata, annotations } }];
+    }),
+  );
+}
