@@ -90,7 +90,8 @@ export { allOf, anyOf, not } from "./sources/filters.js";
 export { keyOf, type ObjectKey } from "./base/kubernetes-object.js";
 
 // Observing
-export type { EventDraft, Events } from "./workflow/definition/context.js";
+export type { EventDraft } from "./base/activity.js";
+export type { Events } from "./workflow/definition/context.js";
 export type { LeadershipObserver, LeadershipState } from "./operate/lease/leadership.js";
 export type { LeaderElectionSettings } from "./operate/lease/lease-settings.js";
 export type { LoopEvent, LoopObserver } from "./operate/loop-reporter.js";

@@ -1,3 +1,4 @@
+import type { EventSink } from "../base/activity.js";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import { labelValueOf, OWNER_INDEX } from "../base/primary-link.js";
 import { coreKindOf, kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
@@ -17,7 +18,6 @@ import { createStatusState, NO_STATES, RememberedState } from "../workflow/depen
 import type { ExternalStateStore } from "../workflow/dependents/external-state.js";
 import { ObjectStateStore, STATE_LABEL } from "../workflow/dependents/object-state.js";
 import { isKubernetes, type ExternalDependent } from "../workflow/definition/workflow-definition.js";
-import type { EventRecorder } from "../operate/events/event-recorder.js";
 import { KindOperations } from "../write/kind-operations.js";
 import { Sender } from "../write/send/send.js";
 
@@ -27,7 +27,7 @@ interface ExternalParts {
   /** All controllers of the operator: they share what the answers bring. */
   readonly fieldManagers: readonly string[];
   readonly primaries: ResourceView;
-  readonly events: Pick<EventRecorder, "record">;
+  readonly events: EventSink;
 }
 
 // The name of the event source of the objects that keep ids, by their kind if they are no ConfigMaps.

@@ -1,4 +1,5 @@
 // What parts of the runtime say of their work, for metrics and traces. Times are by the clock of the controller (`performance.now()`).
+import type { KubernetesObject } from "./kubernetes-object.js";
 
 /** How long one dependent took in one run of a workflow, with what it waited for inside: a place, a retry, the user's functions, the server. */
 export interface StepTiming {
@@ -76,4 +77,30 @@ export interface Tracing {
     readonly status?: number | undefined;
     readonly durationMs: number;
   }): void;
+}
+
+/** What is told of an object. */
+export interface EventDraft {
+  /** Default: `Normal`. */
+  readonly type?: "Normal" | "Warning" | undefined;
+  /** Why, in one word in upper camel case. */
+  readonly reason: string;
+  /** What happened, in words. Of what is recorded again only the first note is kept. */
+  readonly note: string;
+  /** What was done, in one word in upper camel case. Default: `Reconcile`. */
+  readonly action?: string | undefined;
+  /** Another object that it has to do with. */
+  readonly related?: KubernetesObject | undefined;
+}
+
+/** Who records. */
+export interface EventSourceName {
+  readonly controller: string;
+  readonly about: KubernetesObject;
+}
+
+/** Takes Events about objects, in the names of controllers. */
+export interface EventSink {
+  /** Records an Event, or counts one more; returns at once. What cannot be written is logged, and lost. */
+  record(source: EventSourceName, draft: EventDraft): void;
 }

@@ -1,8 +1,8 @@
+import type { EventSink } from "../base/activity.js";
 import { systemClock, type Clock } from "../base/clock.js";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import type { Logger } from "../base/logger.js";
 import type { LoopListener, PostponedWrite, WriteCause } from "../write/send/postponed-write.js";
-import type { EventRecorder } from "./events/event-recorder.js";
 
 type LoopWrite = Parameters<LoopListener["onLoop"]>[0];
 
@@ -21,7 +21,7 @@ export type LoopObserver = (event: LoopEvent) => void;
 /** What the reporter of a controller works with. */
 export interface LoopReporterOptions {
   readonly controller: string;
-  readonly events: Pick<EventRecorder, "record">;
+  readonly events: EventSink;
   readonly logger: Logger;
   readonly observer?: LoopObserver | undefined;
   /** Reconciles a primary, because the pause of an object is over. */

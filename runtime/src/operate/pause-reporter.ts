@@ -1,11 +1,11 @@
+import type { EventSink } from "../base/activity.js";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import type { Logger } from "../base/logger.js";
 import { PAUSED } from "../base/primary-link.js";
-import type { EventRecorder } from "./events/event-recorder.js";
 
 interface PauseReporterOptions {
   readonly controller: string;
-  readonly events: Pick<EventRecorder, "record">;
+  readonly events: EventSink;
   readonly logger: Logger;
 }
 

@@ -1,3 +1,4 @@
+import type { EventSink } from "../base/activity.js";
 import { findError, isApiError } from "../base/errors.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
@@ -5,7 +6,6 @@ import { isPaused } from "../base/primary-link.js";
 import type { ResourceView } from "../cache/resource-view.js";
 import { deepFreeze } from "../decode/deep-freeze.js";
 import type { ReconcileScope } from "../schedule/reconcile-scope.js";
-import type { EventDraft } from "../workflow/definition/context.js";
 import type { DependentArguments } from "../workflow/definition/workflow-definition.js";
 import type { ResourceOperations } from "../write/resource-operations.js";
 import type { WorkflowResult } from "../workflow/workflow-result.js";
@@ -21,11 +21,6 @@ import type { PrimaryOutcome } from "./reconcile-event.js";
 import { checkControl, type DeleteControl, type ErrorControl, type UpdateControl } from "./reconciler.js";
 import { writeConditions } from "./status/status-conditions.js";
 import { ControllerWorkflows, WorkflowRuns, type WorkflowDependencies } from "./workflow-runs.js";
-
-/** Takes Events about an object, in the name of a controller. */
-export interface EventSink {
-  record(source: { readonly controller: string; readonly about: KubernetesObject }, draft: EventDraft): void;
-}
 
 /** What reconciling a primary needs. */
 export interface PrimaryDependencies extends WorkflowDependencies {

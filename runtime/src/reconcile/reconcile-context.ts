@@ -1,15 +1,10 @@
+import type { EventDraft } from "../base/activity.js";
 import { keyFrom, type KubernetesObject, type ObjectKey, type ResourceReader } from "../base/kubernetes-object.js";
 import type { SecondaryType } from "../base/resource-definition.js";
 import type { ResourceView } from "../cache/resource-view.js";
 import type { ApiClient, Defined } from "../client/api-client.js";
 import type { ReconcileScope } from "../schedule/reconcile-scope.js";
-import type {
-  Context,
-  EventDraft,
-  EventSources,
-  SecondariesOptions,
-  SecondaryOptions,
-} from "../workflow/definition/context.js";
+import type { Context, EventSources, SecondariesOptions, SecondaryOptions } from "../workflow/definition/context.js";
 import type { WorkflowDefinition } from "../workflow/definition/workflow-definition.js";
 import { dependentsOf, type ControllerDefinition } from "./controller-definition.js";
 import type { PrimaryDependencies } from "./primary-reconciler.js";

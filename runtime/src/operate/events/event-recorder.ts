@@ -1,19 +1,13 @@
 // Events for people who look at an object (events.k8s.io/v1), in series: what is recorded of an object for one reason and action is one Event,
 // and what is recorded again only counts. Recording never waits, never fails, and reads nothing from the server.
 import { randomBytes } from "node:crypto";
+import type { EventDraft, EventSink, EventSourceName } from "../../base/activity.js";
 import { microTimeOf, systemClock, type Clock } from "../../base/clock.js";
 import { isApiError } from "../../base/errors.js";
 import type { KubernetesObject } from "../../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../../base/logger.js";
 import { builtinKindOf } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
-import type { EventDraft } from "../../workflow/definition/context.js";
-
-/** Who records. */
-export interface EventSourceName {
-  readonly controller: string;
-  readonly about: KubernetesObject;
-}
 
 interface EventObject extends KubernetesObject {
   readonly series?: { readonly count: number };
@@ -60,7 +54,7 @@ const REFILL_MS = 5 * 60_000;
 const defined = { definition: EVENT };
 
 /** Writes the Events of an operator. */
-export class EventRecorder {
+export class EventRecorder implements EventSink {
   readonly #options: EventRecorderOptions;
   readonly #clock: Clock;
   readonly #series = new Map<string, Series>();

@@ -1,16 +1,16 @@
+import type { EventSink } from "../../base/activity.js";
 import { findError, type ApiError } from "../../base/errors.js";
 import type { KubernetesObject } from "../../base/kubernetes-object.js";
 import { messageOf } from "../../base/logger.js";
 import type { ReconcileEvent } from "../../schedule/reconcile-scope.js";
 import type { WorkflowResult } from "../../workflow/workflow-result.js";
-import type { EventRecorder } from "./event-recorder.js";
 
 // Bad request, too large, invalid: the object is wrong, and trying again is useless until somebody changes something.
 const REJECTED = [400, 413, 422];
 
 /** Records what people want to see of a reconcile at its primary: that an object was rejected, and that one was pruned. */
 export function recordReconcile(
-  events: Pick<EventRecorder, "record">,
+  events: EventSink,
   about: KubernetesObject | undefined,
   { controller, workflow, error }: ReconcileEvent<WorkflowResult>,
 ): void {

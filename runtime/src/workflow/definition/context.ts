@@ -1,3 +1,4 @@
+import type { EventDraft } from "../../base/activity.js";
 import type { KubernetesObject, ResourceReader } from "../../base/kubernetes-object.js";
 import type { Logger } from "../../base/logger.js";
 import type { ReconcileReason } from "../../base/reconcile-reason.js";
@@ -67,20 +68,6 @@ export interface Expectations<Primary> {
   check(name?: string): Promise<ExpectationResult | undefined>;
   /** Forgets the expectation. */
   remove(): void;
-}
-
-/** What is told of an object. */
-export interface EventDraft {
-  /** Default: `Normal`. */
-  readonly type?: "Normal" | "Warning" | undefined;
-  /** Why, in one word in upper camel case. */
-  readonly reason: string;
-  /** What happened, in words. Of what is recorded again only the first note is kept. */
-  readonly note: string;
-  /** What was done, in one word in upper camel case. Default: `Reconcile`. */
-  readonly action?: string | undefined;
-  /** Another object that it has to do with. */
-  readonly related?: KubernetesObject | undefined;
 }
 
 /** Records Events about one object. */
