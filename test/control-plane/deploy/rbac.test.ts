@@ -25,7 +25,7 @@ import { SAMPLE_LIVES, untilGone, type SampleLife } from "./sample-lives.js";
 
 interface Event extends KubernetesObject {
   readonly reason: string;
-  readonly regarding: { readonly name: string };
+  readonly regarding: { readonly kind: string; readonly name: string };
   readonly series?: { readonly count: number };
 }
 
@@ -214,11 +214,12 @@ async function live(life: SampleLife, client: ApiClient, sample: DeployedSample)
 }
 
 // The second time the Event is a series.
-async function pauseTwice(client: ApiClient, { kind, name }: SampleLife["primaries"][number]): Promise<void> {
+async function pauseTwice(client: ApiClient, primary: SampleLife["primaries"][number]): Promise<void> {
+  const { kind, name } = primary;
   const set = (value: string | null) =>
     client.mergePatch(kind, { name, namespace: "default" }, { metadata: { annotations: { [PAUSED]: value } } });
   const countIs = (count: number) =>
-    waitFor(`${name} was paused ${count} times`, async () => (await pausesOf(client, name)) >= count, {
+    waitFor(`${name} was paused ${count} times`, async () => (await pausesOf(client, primary)) >= count, {
       timeoutMs: 60_000,
     });
   for (const count of [1, 2]) {
@@ -228,8 +229,12 @@ async function pauseTwice(client: ApiClient, { kind, name }: SampleLife["primari
   }
 }
 
-async function pausesOf(client: ApiClient, name: string): Promise<number> {
+// Two samples have a primary of the same name in this namespace.
+async function pausesOf(client: ApiClient, { kind, name }: SampleLife["primaries"][number]): Promise<number> {
   const events = await client.list<Event>(EVENT, { namespace: "default" });
-  const [event] = events.filter(({ reason, regarding }) => reason === "Paused" && regarding.name === name);
+  const event = events.find(
+    ({ reason, regarding }) =>
+      reason === "Paused" && regarding.name === name && regarding.kind === kind.definition.kind,
+  );
   return event === undefined ? 0 : (event.series?.count ?? 1);
 }

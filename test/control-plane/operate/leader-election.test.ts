@@ -123,8 +123,9 @@ const scenarios: { readonly [title: string]: Scenario } = {
     const renewedAt = lastRenewalOf(leader);
     leader.proxy.treat(({ path }) => (path.includes("/leases") ? { holdAnswerMs: 60_000 } : "pass"));
     assert.is(await leader.ended, 1);
+    // Far from the 60 s, and with all the time that a busy machine takes to end a process.
     const gaveUpMs = leader.endedAt! - renewedAt;
-    assert.ok(gaveUpMs < RENEW_DEADLINE_MS + 3_000, `${Math.round(gaveUpMs)} ms`);
+    assert.ok(gaveUpMs < RENEW_DEADLINE_MS + 20_000, `${Math.round(gaveUpMs)} ms`);
     // A renewal may have been answered between the look and the hold.
     const answered = leader.renewals().filter((each) => each.at < renewedAt + 2_500 && isTaken(each));
     assert.ok(lastOf(leader.writes()) - lastOf(answered) <= RENEW_DEADLINE_MS + SLACK_MS);
