@@ -13,7 +13,7 @@ const samples = listSamples().map((sample) => {
   return { ...sample, generateOnce: () => (generated ??= sample.generate()) };
 });
 
-for (const { name, folder, generate, generateOnce } of samples)
+for (const { name, folder, generate, generateOnce, renderDeploy } of samples)
   suite(`sample ${name}`, (declareTest) => {
     // Compilers and formatters take seconds, more so when other tests run beside them.
     const test = (title: string, body: () => unknown) => declareTest(title, body, { timeoutMs: 60_000 });
@@ -29,6 +29,17 @@ for (const { name, folder, generate, generateOnce } of samples)
         .filter((entry) => entry.isFile() && /\.(ts|yaml)$/.test(entry.name))
         .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
       assert.equal(paths.sort(), files.map(({ path }) => path).sort());
+    });
+
+    test("its manifests are those that a new project of its name gets", async () => {
+      const files = await renderDeploy();
+      for (const { path, content } of files) assert.is(await readFile(join(folder, path), "utf8"), content, path);
+      const present = await readdir(join(folder, "deploy"), { recursive: true, withFileTypes: true });
+      const own = present
+        .filter((entry) => entry.isFile())
+        .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1))
+        .filter((path) => !path.startsWith("deploy/generated/"));
+      assert.equal(own.sort(), files.map(({ path }) => path).sort());
     });
 
     const twice = "generating twice gives identical bytes";

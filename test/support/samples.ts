@@ -6,6 +6,7 @@ import { deriveModel } from "#generator/generate.js";
 import { readProject } from "#generator/input/read-project.js";
 import { buildModel } from "#generator/model/build-model.js";
 import { isKubernetes, type ProjectModel } from "#generator/model/project-model.js";
+import { renderDeployFiles } from "#generator/output/deploy/deploy-files.js";
 import { emitProject } from "#generator/output/emit-project.js";
 import type { OutputFile } from "#generator/output/output-file.js";
 import { repositoryRoot } from "./repository.js";
@@ -16,6 +17,8 @@ export interface Sample {
   readonly folder: string;
   /** Generates the sample into memory. */
   generate(): Promise<OutputFile[]>;
+  /** Renders the manifests that a new project of its name gets. */
+  renderDeploy(): Promise<OutputFile[]>;
   /** Reads the user's files with the types that its spec names. */
   readTypes(): Promise<{ readonly path: string; readonly content: string }[]>;
 }
@@ -26,7 +29,7 @@ export function listSamples(): Sample[] {
   return readdirSync(samples).map((name) => {
     const folder = join(samples, name);
     const generate = async () => emitProject(await readModelOrThrow(folder));
-    return { name, folder, generate, readTypes: () => readTypes(folder) };
+    return { name, folder, generate, renderDeploy: () => renderDeployFiles(name), readTypes: () => readTypes(folder) };
   });
 }
 

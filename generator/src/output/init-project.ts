@@ -1,11 +1,12 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import { parseAllDocuments } from "yaml";
+import { renderDeployFiles } from "./deploy/deploy-files.js";
 import { mergePackage } from "./merge-package.js";
 import { kebabCase, operatorNameOf } from "./naming.js";
 import type { OutputFile } from "./output-file.js";
 import { isRecord } from "../model/raw-schema.js";
-import { listTemplatesBelow, renderTemplate, type Replacements } from "./template.js";
+import { renderTemplate, type Replacements } from "./template.js";
 import { writeFiles } from "./write-files.js";
 
 /** What a new project is made from. */
@@ -48,7 +49,7 @@ export async function initProject({ directory, crdFiles, name }: InitOptions): P
     ...(await Promise.all(
       TEMPLATES.map(([template, path]) => fileOf(template, path, { name: packageName, operator })),
     )),
-    ...(await deployFiles(operator)),
+    ...(await renderDeployFiles(operator)),
     ...crds.map(({ path, text }): OutputFile => ({ path, owner: "user", content: text })),
     {
       path: "workflow.yaml",
@@ -77,12 +78,6 @@ const TEMPLATES = [
 
 async function fileOf(template: string, path: string, replacements: Replacements): Promise<OutputFile> {
   return { path, owner: "user", content: await renderTemplate(`project/${template}`, replacements) };
-}
-
-async function deployFiles(name: string): Promise<OutputFile[]> {
-  const paths = await listTemplatesBelow("deploy");
-  const fileAt = async (path: string) => ({ path, content: await renderTemplate(path, { name }) });
-  return (await Promise.all(paths.map(fileAt))).map((file) => ({ ...file, owner: "user" }));
 }
 
 /** The name of a package that is there; mergePackage leaves it as it is. */
