@@ -11,7 +11,7 @@ export interface ProxiedRequest {
   /** Path and query. */
   readonly path: string;
   readonly body: string;
-  /** Absent until the server, or the proxy in its place, has answered. */
+  /** Absent until the client gets an answer, of the server or of the proxy in its place. */
   status?: number;
   answeredAt?: number;
 }
@@ -53,9 +53,9 @@ export async function startRecordingProxy(target: Connection): Promise<Recording
     const request = send(
       { host: upstream.hostname, port: upstream.port, method, path, headers, agent: false, ca: target.ca },
       (response) => {
-        record.status = response.statusCode ?? 0;
-        record.answeredAt = performance.now();
         const answer = () => {
+          record.status = response.statusCode ?? 0;
+          record.answeredAt = performance.now();
           outgoing.writeHead(response.statusCode ?? 0, response.headers);
           // A quiet watch has no body yet.
           outgoing.flushHeaders();

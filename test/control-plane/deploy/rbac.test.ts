@@ -20,7 +20,7 @@ import { builtinDefinition, classOf } from "../../support/kind-definitions.js";
 import { startControlPlane } from "../../support/control-plane.js";
 import { repositoryRoot } from "../../support/repository.js";
 import { assert, shared, suite } from "../../support/suite.js";
-import { deploySample, problemWithPods, type DeployedSample } from "./deployed-sample.js";
+import { deploySample, problemWithPods, type DeployedReplica, type DeployedSample } from "./deployed-sample.js";
 import { SAMPLE_LIVES, untilGone, type SampleLife } from "./sample-lives.js";
 
 interface Event extends KubernetesObject {
@@ -202,7 +202,7 @@ async function live(life: SampleLife, client: ApiClient, sample: DeployedSample)
   try {
     await second.untilLogged("stands by");
     await life.begin(client);
-    for (const primary of life.primaries) await pauseTwice(client, primary);
+    for (const primary of life.primaries) await pauseTwice(client, primary, first);
     assert.is(await first.terminate(), 0);
     await second.untilLogged("leads by");
     await life.change(client);
@@ -215,8 +215,14 @@ async function live(life: SampleLife, client: ApiClient, sample: DeployedSample)
 }
 
 // The second time the Event is a series.
-async function pauseTwice(client: ApiClient, primary: SampleLife["primaries"][number]): Promise<void> {
+async function pauseTwice(
+  client: ApiClient,
+  primary: SampleLife["primaries"][number],
+  { log }: DeployedReplica,
+): Promise<void> {
   const { kind, name } = primary;
+  const resumptions = () => log.filter((line) => line.includes('"resumed: ')).length;
+  const before = resumptions();
   const set = (value: string | null) =>
     client.mergePatch(kind, { name, namespace: "default" }, { metadata: { annotations: { [PAUSED]: value } } });
   const countIs = (count: number) =>
@@ -227,6 +233,8 @@ async function pauseTwice(client: ApiClient, primary: SampleLife["primaries"][nu
     await set("true");
     await countIs(count);
     await set(null);
+    // It might not see two changes that come at once.
+    await waitFor(`${name} was resumed`, () => resumptions() === before + count, { timeoutMs: 60_000 });
   }
 }
 

@@ -11,8 +11,8 @@ import { churn, openStage, untilLeading, untilText, type Replica, type Stage } f
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const RENEW_DEADLINE_MS = 10_000;
-/** How much later than the process the proxy may see what it sent. */
-const SLACK_MS = 300;
+/** How much later than the process the proxy may see what it sent, on a machine that runs nine such stages at once. */
+const SLACK_MS = 1_000;
 
 const lastOf = (requests: readonly { readonly at: number }[]) => requests.at(-1)?.at ?? -Infinity;
 // The first one creates the Lease.
@@ -120,15 +120,13 @@ const scenarios: { readonly [title: string]: Scenario } = {
     await using leader = await stage.startLeader();
     await using _ = churn(stage);
     await sleep(2_000);
-    const renewedAt = lastRenewalOf(leader);
     leader.proxy.treat(({ path }) => (path.includes("/leases") ? { holdAnswerMs: 60_000 } : "pass"));
     assert.is(await leader.ended, 1);
     // Far from the 60 s, and with all the time that a busy machine takes to end a process.
-    const gaveUpMs = leader.endedAt! - renewedAt;
+    const gaveUpMs = leader.endedAt! - lastRenewalOf(leader);
     assert.ok(gaveUpMs < RENEW_DEADLINE_MS + 20_000, `${Math.round(gaveUpMs)} ms`);
-    // A renewal may have been answered between the look and the hold.
-    const answered = leader.renewals().filter((each) => each.at < renewedAt + 2_500 && isTaken(each));
-    assert.ok(lastOf(leader.writes()) - lastOf(answered) <= RENEW_DEADLINE_MS + SLACK_MS);
+    const lateMs = lastOf(leader.writes()) - lastRenewalOf(leader);
+    assert.ok(lateMs <= RENEW_DEADLINE_MS + SLACK_MS, `${Math.round(lateMs)} ms`);
   },
 
   async "SIGTERM while a reconcile never returns: the Lease is not released, and the exit code is 1"(stage) {
