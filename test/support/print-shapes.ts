@@ -1,13 +1,14 @@
 import type { RawSchema, ResourceModel } from "#generator/model/project-model.js";
 import { normaliseSchema } from "#generator/output/normalise.js";
-import { loadTypePrinter, renderField } from "#generator/output/print-types.js";
+import { memberOf, printShape } from "#generator/output/print-types.js";
+import { typeText } from "#generator/output/print/type-text.js";
 import { thingOf } from "./resource-models.js";
 
 /** Returns the type of `spec` of a made-up kind as it is printed: the field, then every named type. */
 export async function printSpec(spec: RawSchema, rest: Partial<ResourceModel> = {}): Promise<string> {
   const { root, shapes } = normaliseSchema(thingOf(spec, rest));
-  const printer = loadTypePrinter();
-  return [...printer.printFields(root).map(renderField), ...shapes.map(printer.printInterface)].join("\n");
+  const fields = root.fields.map(memberOf).map(({ head, type }) => `${head}: ${typeText(type)};`);
+  return [...fields, ...shapes.map(printShape)].join("\n");
 }
 
 /** Returns the printed type of a field with a schema. */

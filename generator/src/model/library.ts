@@ -2,11 +2,6 @@ import { createRequire } from "node:module";
 
 /** Large libraries that are CommonJS modules. */
 interface Libraries {
-  /** The part that turns schemas into types; the front door brings a linter and a bundler along. */
-  readonly "openapi-typescript/dist/transform/schema-object.cjs": {
-    readonly default: (typeof import("openapi-typescript"))["transformSchemaObject"];
-  };
-  readonly "ts-morph": typeof import("ts-morph");
   readonly typescript: typeof import("typescript");
 }
 

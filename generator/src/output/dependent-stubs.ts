@@ -11,7 +11,7 @@ import {
 import { dependentNamesOf, type ControllerNames } from "./controller-names.js";
 import { CAPABILITY_FUNCTIONS, dependentTypesOf, hasFile, isFetched } from "./dependent-types.js";
 import { minimalFieldsOf } from "./minimal-value.js";
-import { printLine } from "./print-value.js";
+import { printLine } from "./print/print-value.js";
 import { inputNameOf } from "./resource-name.js";
 import { buildRuntimeSchema } from "./runtime-schema.js";
 import type { NamedController, Stub } from "./stub.js";

@@ -1,6 +1,7 @@
 import type { ControllerModel, DependentModel, ExternalDependentModel, ResourceModel } from "../model/project-model.js";
 import { isKubernetes, ownOperationsOf, type KubernetesDependentModel } from "../model/project-model.js";
 import { dependentNamesOf, nameOrThrow, sourceNamesOf, type ControllerNames } from "./controller-names.js";
+import { functionOf, maybePromise, reference, type TypeNode } from "./print/type-node.js";
 import { inputNameOf } from "./resource-name.js";
 
 /** What the types of a dependent are called in the files of its controller. */
@@ -10,9 +11,9 @@ export interface DependentTypeNames {
   /** What `desired` returns; of a bulk dependent an item. */
   readonly input: string;
   /** What `secondary` has. */
-  readonly secondary: string;
+  readonly secondary: TypeNode;
   /** What `desired` returns as a whole. */
-  readonly wanted: string;
+  readonly wanted: TypeNode;
 }
 
 /** Names the types of a dependent; what a kind without a class is made of has the types of the runtime. */
@@ -24,8 +25,8 @@ export function dependentTypesOf(dependent: DependentModel, { resources }: Contr
   return {
     live,
     input,
-    secondary: isBulk ? `ItemsOf<${live}>` : live,
-    wanted: isBulk ? `ItemsOf<${input}>` : input,
+    secondary: isBulk ? reference("ItemsOf", live) : live,
+    wanted: isBulk ? reference("ItemsOf", input) : input,
   };
 }
 
@@ -56,14 +57,14 @@ export function hasFile(dependent: DependentModel): boolean {
 export function operationTypesOf(
   dependent: KubernetesDependentModel,
   names: ControllerNames,
-  narrowed: (type: string) => string,
-): [name: string, type: string][] {
+  narrowed: (type: TypeNode) => TypeNode,
+): [name: string, type: TypeNode][] {
   const types = dependentNamesOf(dependent);
   const { live, input } = dependentTypesOf(dependent, names);
   const arguments_ = { create: [input], update: [input, live], delete: [live] };
   return ownOperationsOf(dependent).map((operation) => {
-    const given = [names.primary, types.secondary, ...arguments_[operation]].join(", ");
-    return [types[operation], `(args: ${narrowed(`${ARGUMENTS_OF[operation]}<${given}>`)}) => void | Promise<void>`];
+    const args = reference(ARGUMENTS_OF[operation], names.primary, types.secondary, ...arguments_[operation]);
+    return [types[operation], functionOf({ args: narrowed(args) }, maybePromise("void"))];
   });
 }
 

@@ -1,74 +1,59 @@
-import type { ImportDeclarationStructure } from "ts-morph";
-import { loadLibrary } from "../model/library.js";
 import type { ControllerModel, ExpressionModel, FunctionModel, ResourceModel } from "../model/project-model.js";
 import { nameOrThrow, sourceNamesOf, type ControllerNames } from "./controller-names.js";
 import {
+  eventSourcesDoc,
   needsFunctions,
-  renderEventSources,
-  renderInboundSources,
+  printInboundSources,
   runtimeValuesOf,
   usesMapper,
 } from "./emit-event-sources.js";
-import { filteredOf, hasFunctions, renderFilters } from "./filtered.js";
-import type { OutputFile } from "./output-file.js";
-import { printLine } from "./print-value.js";
+import { filteredOf, filtersDoc, hasFunctions } from "./filtered.js";
+import { generatedFile, type OutputFile } from "./output-file.js";
+import { arrayDoc, field, fieldsOf, objectDoc, textField } from "./print/code.js";
+import { printConstant, printExport, printImport, printNamespaceImport } from "./print/declarations.js";
+import type { Doc } from "./print/layout.js";
 import { inputNameOf, type ResourceName } from "./resource-name.js";
 import { codegenModule, runtimeModule } from "./runtime-symbols.js";
-import type { SourcePrinter } from "./source-file.js";
-
-const { StructureKind, VariableDeclarationKind } = loadLibrary("ts-morph");
 
 /** Emits the definition of a controller: its workflow, the user's reconciler, the settings and event sources of the spec. */
-export function emitController(
-  controller: ControllerModel,
-  names: ControllerNames,
-  source: SourcePrinter,
-): Promise<OutputFile> {
+export function emitController(controller: ControllerModel, names: ControllerNames): OutputFile {
   const { name, settings } = controller;
-  const filters = renderFilters(controller.filters, names.primary);
-  const eventSources = renderEventSources(controller, names);
-  const stated = Object.entries(settings).filter(([, value]) => value !== undefined);
+  const filters = filtersDoc(controller.filters, names.primary);
+  const eventSources = eventSourcesDoc(controller, names);
   const options = [
-    `name: ${JSON.stringify(name)}`,
-    `workflow: ${names.workflow}`,
+    ...fieldsOf({ name }),
+    textField("workflow", names.workflow),
     "reconciler",
-    ...stated.map(([key, value]) => `${key}: ${printLine(value)}`),
-    ...(filters === undefined ? [] : [`filters: ${filters}`]),
-    ...(eventSources === undefined ? [] : [`eventSources: ${eventSources}`]),
-    ...renderIndexes(controller),
+    ...fieldsOf({ ...settings }),
+    ...(filters === undefined ? [] : [field("filters", filters)]),
+    ...(eventSources === undefined ? [] : [field("eventSources", eventSources)]),
+    ...indexesOf(controller),
   ];
   const runtimeValues = runtimeValuesOf(controller);
-  const resources = resourceImports(controller, names);
-  return source.print(`src/generated/${names.folder}/controller.ts`, [
-    ...(runtimeValues.length > 0 ? [importLine(runtimeValues.join(", "), runtimeModule)] : []),
-    importLine("defineController", codegenModule),
-    `import type { ControllerDefinition } from "${codegenModule}";`,
+  const resources = importedResources(controller);
+  const imports = [
+    ...(runtimeValues.length > 0 ? [printImport(runtimeValues, runtimeModule)] : []),
+    printImport(["defineController"], codegenModule),
+    printImport(["ControllerDefinition"], codegenModule, true),
     ...userImports(controller, names),
-    importLine("reconciler", `../../${names.folder}/reconciler.js`),
-    ...resources,
+    printImport(["reconciler"], `../../${names.folder}/reconciler.js`),
+    ...importClasses(resources, names),
     ...typeImport(controller, names, resources),
-    importLine(names.workflow, "./workflow.js"),
-    ...renderInboundSources(controller, names),
-    {
-      kind: StructureKind.VariableStatement,
-      isExported: true,
-      declarationKind: VariableDeclarationKind.Const,
-      leadingTrivia: `\n/** The controller of ${names.primary} objects. */\n`,
-      declarations: [
-        {
-          name: names.controller,
-          type: "ControllerDefinition",
-          initializer: `defineController({ ${options.join(", ")} })`,
-        },
-      ],
-    },
+    printImport([names.workflow], "./workflow.js"),
+  ];
+  const definition: Doc = ["defineController(", objectDoc(options, true), ")"];
+  return generatedFile(`src/generated/${names.folder}/controller.ts`, [
+    imports.join("\n"),
+    ...printInboundSources(controller, names),
+    `/** The controller of ${names.primary} objects. */\n${printConstant(names.controller, definition, "ControllerDefinition")}`,
   ]);
 }
 
-function renderIndexes({ indexes }: ControllerModel): string[] {
+function indexesOf({ indexes }: ControllerModel): Doc[] {
   if (indexes === undefined) return [];
-  const parts = Object.entries(indexes).map(([name, own]) => `${name}: indexes.${own.name}`);
-  return [`indexes: { ${parts.join(", ")} }`];
+  return [
+    field("indexes", objectDoc(Object.entries(indexes).map(([name, own]) => textField(name, `indexes.${own.name}`)))),
+  ];
 }
 
 function userImports({ eventSources, filters, indexes }: ControllerModel, { folder }: ControllerNames): string[] {
@@ -76,37 +61,34 @@ function userImports({ eventSources, filters, indexes }: ControllerModel, { fold
   const usesFilters =
     hasFunctions(filters) || eventSources.some((source) => source.kind === "informer" && hasFunctions(source.filters));
   return [
-    ...named.map(({ module, file }) => `import * as ${module} from "../../${folder}/event-sources/${file}.js";`),
-    ...(usesFilters ? [`import * as filters from "../../${folder}/filters.js";`] : []),
-    ...(indexes === undefined ? [] : [`import * as indexes from "../../${folder}/indexes.js";`]),
+    ...named.map(({ module, file }) => printNamespaceImport(module, `../../${folder}/event-sources/${file}.js`)),
+    ...(usesFilters ? [printNamespaceImport("filters", `../../${folder}/filters.js`)] : []),
+    ...(indexes === undefined ? [] : [printNamespaceImport("indexes", `../../${folder}/indexes.js`)]),
   ];
 }
 
 // The classes are values here: mappers need that of the primary, and watches those of event sources.
-function resourceImports(
-  { eventSources, primary }: ControllerModel,
-  { resources }: ControllerNames,
-): ImportDeclarationStructure[] {
+function importedResources({ eventSources, primary }: ControllerModel): ReadonlySet<ResourceModel> {
   const informers = eventSources.filter((source) => source.kind === "informer");
-  const used = new Set([
+  return new Set([
     ...(informers.some(({ mapping }) => usesMapper(mapping)) ? [primary] : []),
     ...informers.map(({ resource }) => resource),
   ]);
+}
+
+/** Prints the imports of classes, each by the name that it has in the files of a controller. */
+export function importClasses(used: Iterable<ResourceModel>, { resources }: ControllerNames): string[] {
   return [...used]
     .map((resource) => nameOrThrow(resources, resource))
-    .map(({ className, localName, module }) => ({
-      kind: StructureKind.ImportDeclaration,
-      moduleSpecifier: `../${module}.js`,
-      namedImports: [{ name: className, ...(className === localName ? {} : { alias: localName }) }],
-    }));
+    .map(({ className, localName, module }) => printImport([{ name: className, alias: localName }], `../${module}.js`));
 }
 
 /** Returns the import of the types that expressions and event sources name, except for imported classes. */
 function typeImport(
   controller: ControllerModel,
   names: ControllerNames,
-  imported: readonly ImportDeclarationStructure[],
-) {
+  imported: ReadonlySet<ResourceModel>,
+): string[] {
   const filtered = filteredOf(controller, names).filter(
     ({ path, filters }) => !path.startsWith("dependents.") && Object.values(filters).some(namesObjects),
   );
@@ -114,11 +96,8 @@ function typeImport(
     ...filtered.map(({ objectType }) => objectType),
     ...controller.eventSources.flatMap((source) => (source.kind === "inbound" ? [sourceNamesOf(source).resource] : [])),
   ]);
-  const hasPrimary = imported.some(({ moduleSpecifier }) =>
-    moduleSpecifier.endsWith(`${nameOrThrow(names.resources, controller.primary).module}.js`),
-  );
-  if (hasPrimary) types.delete(names.primary);
-  return types.size > 0 ? [`import type { ${[...types].sort().join(", ")} } from "./types.js";`] : [];
+  if (imported.has(controller.primary)) types.delete(names.primary);
+  return types.size > 0 ? [printImport([...types].sort(), "./types.js", true)] : [];
 }
 
 function namesObjects(filter: ExpressionModel | FunctionModel): boolean {
@@ -129,17 +108,11 @@ function namesObjects(filter: ExpressionModel | FunctionModel): boolean {
 export function emitIndex(
   controllers: readonly ControllerNames[],
   resources: ReadonlyMap<ResourceModel, ResourceName>,
-  source: SourcePrinter,
-): Promise<OutputFile> {
-  return source.print("src/generated/index.ts", [
-    ...(controllers.length > 0 ? controllerLines(controllers) : []),
-    "\n// Resources",
-    ...[...resources.values()]
-      .sort(byExportName)
-      .flatMap(({ className, exportName, module }) => [
-        `export { ${renamed(className, exportName)} } from "./${module}.js";`,
-        `export type { ${renamed(inputNameOf(className), inputNameOf(exportName))} } from "./${module}.js";`,
-      ]),
+): OutputFile {
+  const classes = [...resources.values()].sort(byExportName).flatMap(exportFrom);
+  return generatedFile("src/generated/index.ts", [
+    ...(controllers.length > 0 ? controllerSections(controllers) : []),
+    ["// Resources", ...classes].join("\n"),
   ]);
 }
 
@@ -147,15 +120,11 @@ function byExportName(left: ResourceName, right: ResourceName): number {
   return left.exportName < right.exportName ? -1 : 1;
 }
 
-function controllerLines(controllers: readonly ControllerNames[]): string[] {
-  const names = controllers.map(({ controller }) => controller);
+function exportFrom({ className, exportName, module }: ResourceName): string[] {
+  const from = ` from ${JSON.stringify(`./${module}.js`)};`;
   return [
-    `import type { ControllerDefinition } from "${codegenModule}";`,
-    ...controllers.map(({ controller, folder }) => importLine(controller, `./${folder}/controller.js`)),
-    "\n// Controllers",
-    `export { ${names.join(", ")} };`,
-    "\n/** All controllers of the project. */",
-    `export const controllers: readonly ControllerDefinition[] = [${names.join(", ")}];`,
+    `export { ${renamed(className, exportName)} }${from}`,
+    `export type { ${renamed(inputNameOf(className), inputNameOf(exportName))} }${from}`,
   ];
 }
 
@@ -163,6 +132,15 @@ function renamed(name: string, alias: string): string {
   return name === alias ? name : `${name} as ${alias}`;
 }
 
-function importLine(name: string, module: string): string {
-  return `import { ${name} } from "${module}";`;
+function controllerSections(controllers: readonly ControllerNames[]): string[] {
+  const names = controllers.map(({ controller }) => controller);
+  const imports = [
+    printImport(["ControllerDefinition"], codegenModule, true),
+    ...controllers.map(({ controller, folder }) => printImport([controller], `./${folder}/controller.js`)),
+  ];
+  return [
+    imports.join("\n"),
+    `// Controllers\n${printExport(names)}`,
+    `/** All controllers of the project. */\n${printConstant("controllers", arrayDoc(names), "readonly ControllerDefinition[]")}`,
+  ];
 }

@@ -6,8 +6,10 @@ import type {
   MappingModel,
 } from "../model/project-model.js";
 import { nameOrThrow, sourceNamesOf, type ControllerNames } from "./controller-names.js";
-import { renderFilters } from "./filtered.js";
-import { printLine } from "./print-value.js";
+import { filtersDoc } from "./filtered.js";
+import { arrayDoc, callDoc, field, fieldsOf, textField } from "./print/code.js";
+import { printConstant } from "./print/declarations.js";
+import type { Doc } from "./print/layout.js";
 import type { EventSourceValue } from "./runtime-symbols.js";
 
 /** The mappers of the runtime; without one, it asks `primaryToSecondary`. */
@@ -34,53 +36,52 @@ export function needsFunctions(source: EventSourceModel): boolean {
   return source.kind !== "informer" || source.mapping.kind === "function" || source.primaryToSecondary !== undefined;
 }
 
-/** Renders the `eventSources` of a controller; undefined if it has none. */
-export function renderEventSources({ eventSources }: ControllerModel, names: ControllerNames): string | undefined {
+/** Prints the `eventSources` of a controller; undefined if it has none. */
+export function eventSourcesDoc({ eventSources }: ControllerModel, names: ControllerNames): Doc | undefined {
   if (eventSources.length === 0) return undefined;
   const sources = eventSources.map((source) =>
-    source.kind === "inbound" ? sourceNamesOf(source).source : renderSource(source, names),
+    source.kind === "inbound" ? sourceNamesOf(source).source : sourceDoc(source, names),
   );
-  return `() => [${sources.join(",\n")}]`;
+  return ["() => ", arrayDoc(sources)];
 }
 
-/** Renders the event sources to which the user's code pushes: it has to reach them. */
-export function renderInboundSources({ eventSources }: ControllerModel, names: ControllerNames): string[] {
+/** Prints the event sources to which the user's code pushes: it has to reach them. */
+export function printInboundSources({ eventSources }: ControllerModel, names: ControllerNames): string[] {
   return eventSources
     .filter(({ kind }) => kind === "inbound")
     .map((source) => {
       const doc = `/** The event source "${source.name}": what it is given is reconciled. */`;
-      return `\n${doc}\nexport const ${sourceNamesOf(source).source} = ${renderSource(source, names)};`;
+      return `${doc}\n${printConstant(sourceNamesOf(source).source, sourceDoc(source, names))}`;
     });
 }
 
-function renderSource(source: EventSourceModel, names: ControllerNames): string {
+function sourceDoc(source: EventSourceModel, names: ControllerNames): Doc {
   const options = source.kind === "informer" ? informerOptions(source, names) : externalOptions(source);
   const typeArgument = source.kind !== "inbound" ? "" : `<${sourceNamesOf(source).resource}>`;
-  return `${FACTORIES[source.kind]}${typeArgument}({ name: ${JSON.stringify(source.name)},\n${options.join(",\n")} })`;
+  return callDoc(`${FACTORIES[source.kind]}${typeArgument}`, [], [...fieldsOf({ name: source.name }), ...options]);
 }
 
-function informerOptions(source: InformerModel, names: ControllerNames): string[] {
+function informerOptions(source: InformerModel, names: ControllerNames): Doc[] {
   const { namespaces, labelSelector, fieldSelector, maxCachedObjects } = source;
   const { module, resource } = sourceNamesOf(source);
-  const stated = { namespaces, labelSelector, fieldSelector, form: formValueOf(source.form), maxCachedObjects };
-  const filters = renderFilters(source.filters, resource);
+  const filters = filtersDoc(source.filters, resource);
   return [
-    `resource: ${nameOrThrow(names.resources, source.resource).localName}`,
-    ...renderMapper(source, names),
+    textField("resource", nameOrThrow(names.resources, source.resource).localName),
+    ...mapperOf(source, names),
     ...(source.primaryToSecondary === undefined
       ? []
-      : [`primaryToSecondary: ${module}.${source.primaryToSecondary.name}`]),
-    ...Object.entries(stated).flatMap(([name, value]) => (value === undefined ? [] : [`${name}: ${printLine(value)}`])),
-    ...(filters === undefined ? [] : [`filters: ${filters}`]),
+      : [textField("primaryToSecondary", `${module}.${source.primaryToSecondary.name}`)]),
+    ...fieldsOf({ namespaces, labelSelector, fieldSelector, form: formValueOf(source.form), maxCachedObjects }),
+    ...(filters === undefined ? [] : [field("filters", filters)]),
   ];
 }
 
-function renderMapper(source: InformerModel, { primary }: ControllerNames): string[] {
+function mapperOf(source: InformerModel, { primary }: ControllerNames): Doc[] {
   const { mapping } = source;
-  if (mapping.kind === "function") return [`mapper: ${sourceNamesOf(source).module}.${mapping.name}`];
+  if (mapping.kind === "function") return [textField("mapper", `${sourceNamesOf(source).module}.${mapping.name}`)];
   if (!usesMapper(mapping)) return [];
-  const keys = mapping.kind === "ownerReference" ? "" : `, ${printLine(mapping.keys)}`;
-  return [`mapper: ${MAPPERS[mapping.kind]}(${primary}${keys})`];
+  const keys = mapping.kind === "ownerReference" ? undefined : fieldsOf({ ...mapping.keys });
+  return [field("mapper", callDoc(MAPPERS[mapping.kind], [primary], keys))];
 }
 
 /** Tells whether a mapping is one of the runtime's, which have to know the kind of the primary. */
@@ -93,15 +94,10 @@ function formValueOf(form: FormModel): unknown {
   return form.kind === "metadata" ? "metadata" : { paths: form.paths };
 }
 
-function externalOptions(source: Exclude<EventSourceModel, InformerModel>): string[] {
+function externalOptions(source: Exclude<EventSourceModel, InformerModel>): Doc[] {
   const { module } = sourceNamesOf(source);
-  const idOf = `idOf: ${module}.idOf`;
+  const idOf = textField("idOf", `${module}.idOf`);
   if (source.kind === "inbound") return [idOf];
   const { intervalMs, fetchTimeoutMs } = source;
-  return [
-    `intervalMs: ${intervalMs}`,
-    ...(fetchTimeoutMs === undefined ? [] : [`fetchTimeoutMs: ${fetchTimeoutMs}`]),
-    `fetch: ${module}.fetch`,
-    idOf,
-  ];
+  return [...fieldsOf({ intervalMs, fetchTimeoutMs }), textField("fetch", `${module}.fetch`), idOf];
 }

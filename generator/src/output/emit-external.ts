@@ -1,44 +1,37 @@
-import type { ImportDeclarationStructure } from "ts-morph";
-import { loadLibrary } from "../model/library.js";
 import type { ImportedTypeModel, KeptTypeModel } from "../model/dependent-model.js";
 import { isKubernetes, type ControllerModel, type ExternalDependentModel } from "../model/project-model.js";
 import { dependentNamesOf, nameOrThrow, type ControllerNames } from "./controller-names.js";
 import { dependentTypesOf, isFetched } from "./dependent-types.js";
-import { shapesOf } from "./emit-resource.js";
-import type { Printers } from "./emit-resource.js";
+import { printShapes } from "./emit-resource.js";
 import { normaliseObject } from "./normalise.js";
-import type { OutputFile } from "./output-file.js";
-import type { Statements } from "./source-file.js";
-
-const { StructureKind } = loadLibrary("ts-morph");
+import { generatedFile, type OutputFile } from "./output-file.js";
+import { printExport, printImport } from "./print/declarations.js";
+import {
+  functionOf,
+  intersection,
+  maybePromise,
+  objectOf,
+  readonlyArrayOf,
+  reference,
+  union,
+  type TypeNode,
+} from "./print/type-node.js";
 
 /** Emits the types of the external resources of which there is a schema. */
-export function emitExternalTypes(
-  controller: ControllerModel,
-  { folder }: ControllerNames,
-  { types, source }: Printers,
-): Promise<OutputFile[]> {
-  const files = ownTypesOf(controller).flatMap((dependent) => {
+export function emitExternalTypes(controller: ControllerModel, { folder }: ControllerNames): OutputFile[] {
+  return ownTypesOf(controller).flatMap((dependent) => {
     const { type } = dependent.external;
     if (type.kind !== "schema") return [];
     const { file, resource } = dependentNamesOf(dependent);
     const { root, shapes } = normaliseObject(type.schema, resource);
     const doc = root.doc.length > 0 ? root.doc : [`A resource of "${dependent.name}", as its service has it.`];
-    return [
-      source.print(`src/generated/${folder}/external/${file}.ts`, [...shapesOf([...shapes, { ...root, doc }], types)]),
-    ];
+    return [generatedFile(`src/generated/${folder}/external/${file}.ts`, printShapes([...shapes, { ...root, doc }]))];
   });
-  return Promise.all(files);
 }
 
 /** Returns the imports of the types of external resources, each by the name that it has in the files of a controller. */
-export function externalDependentImports(controller: ControllerModel, folder: string): ImportDeclarationStructure[] {
-  const importOf = (moduleSpecifier: string, name: string, alias: string): ImportDeclarationStructure => ({
-    kind: StructureKind.ImportDeclaration,
-    isTypeOnly: true,
-    moduleSpecifier,
-    namedImports: [name === alias ? { name } : { name, alias }],
-  });
+export function externalDependentImports(controller: ControllerModel, folder: string): string[] {
+  const importOf = (module: string, name: string, alias: string) => printImport([{ name, alias }], module, true);
   const resources = ownTypesOf(controller).map((dependent) => {
     const { file, resource } = dependentNamesOf(dependent);
     const { type } = dependent.external;
@@ -77,56 +70,69 @@ function keptOf({ dependents }: ControllerModel): [name: string, type: ImportedT
 function keptFieldOf(
   { resource, path, isMap }: Extract<KeptTypeModel, { kind: "field" }>,
   names: ControllerNames,
-): string {
+): TypeNode {
   const whole = nameOrThrow(names.resources, resource).localName;
   const field = path.reduce((type, name) => `NonNullable<${type}[${JSON.stringify(name)}]>`, whole);
-  return `${isMap ? `NonNullable<${field}[string]>` : field} & { readonly id: string }`;
+  return intersection(isMap ? `NonNullable<${field}[string]>` : field, objectOf({ "readonly id": "string" }));
 }
 
 /** Returns the export of the same types, for the user's files. */
-export function externalDependentExports(controller: ControllerModel): Statements & string[] {
+export function externalDependentExports(controller: ControllerModel): string[] {
   const names = [
     ...ownTypesOf(controller).map((dependent) => dependentNamesOf(dependent).resource),
     ...draftsOf(controller).map(([draft]) => draft),
     ...keptOf(controller).map(([kept]) => kept),
   ];
-  return names.length === 0 ? [] : [`\nexport type { ${names.sort().join(", ")} };`];
+  return names.length === 0 ? [] : [printExport(names, true)];
 }
 
 /** Returns the types of the functions that find and change an external resource, by their names. */
 export function externalFunctionTypesOf(
   dependent: ExternalDependentModel,
   names: ControllerNames,
-): [name: string, type: string][] {
+): [name: string, type: TypeNode][] {
   const types = dependentNamesOf(dependent);
   const { live, input } = dependentTypesOf(dependent, names);
   const { source, capabilities, state, keptType, isSelected } = dependent.external;
-  const kept =
-    state === undefined ? "" : ` & { readonly state?: ${keptType === undefined ? "string" : types.kept} | undefined }`;
-  const known = keptType === undefined ? names.dependents : `${names.dependents}, ${types.kept}`;
-  const args = `args: ${types.arguments}${kept}`;
-  const maybe = (type: string) => `${type} | Promise<${type}>`;
-  const all: { readonly [name: string]: string | undefined } = {
+  const stateType = union(keptType === undefined ? "string" : types.kept, "undefined");
+  const args = intersection(
+    types.arguments,
+    ...(state === undefined ? [] : [objectOf({ "readonly state?": stateType })]),
+  );
+  const context = reference("FetchContext", names.dependents, ...(keptType === undefined ? [] : [types.kept]));
+  const all: { readonly [name: string]: TypeNode | undefined } = {
     [types.kept]: keptType?.kind === "field" ? keptFieldOf(keptType, names) : undefined,
     [types.fetch]:
       source.kind === "poll"
-        ? `(context: { readonly signal: AbortSignal }) => ${maybe(`ReadonlyMap<string, readonly ${live}[]>`)}`
+        ? fetchAllOf(live)
         : isFetched(dependent)
-          ? `(primary: ${names.primary}, context: FetchContext<${known}>) => ${maybe(`readonly ${live}[]`)}`
+          ? functionOf({ primary: names.primary, context }, maybePromise(readonlyArrayOf(live)))
           : undefined,
     // Without a state, the id of the desired resource tells which resource is meant.
-    [types.idOf]: `(resource: ${state === undefined && input !== live ? `${live} | ${input}` : live}) => string`,
-    [types.isOwn]: isSelected === true ? `(resource: ${live}, primary: ${names.primary}) => boolean` : undefined,
-    [types.stateOf]: keptType === undefined ? undefined : `(resource: ${live}) => ${types.kept}`,
-    [types.create]: capabilities.includes("create") ? `(desired: ${input}, ${args}) => ${maybe(live)}` : undefined,
-    [types.update]: capabilities.includes("update")
-      ? `(desired: ${input}, live: ${live}, ${args}) => ${maybe(live)}`
+    [types.idOf]: functionOf({ resource: state === undefined && input !== live ? union(live, input) : live }, "string"),
+    [types.isOwn]: isSelected === true ? functionOf({ resource: live, primary: names.primary }, "boolean") : undefined,
+    [types.stateOf]: keptType === undefined ? undefined : functionOf({ resource: live }, types.kept),
+    [types.create]: capabilities.includes("create")
+      ? functionOf({ desired: input, args }, maybePromise(live))
       : undefined,
-    [types.delete]: capabilities.includes("delete") ? `(live: ${live}, ${args}) => ${maybe("void")}` : undefined,
-    [types.matcher]: dependent.matcher === undefined ? undefined : `(desired: ${input}, live: ${live}) => boolean`,
+    [types.update]: capabilities.includes("update")
+      ? functionOf({ desired: input, live, args }, maybePromise(live))
+      : undefined,
+    [types.delete]: capabilities.includes("delete") ? functionOf({ live, args }, maybePromise("void")) : undefined,
+    [types.matcher]: dependent.matcher === undefined ? undefined : functionOf({ desired: input, live }, "boolean"),
   };
-  return Object.entries(all).flatMap(([name, type]) => (type === undefined ? [] : [[name, type] as [string, string]]));
+  return Object.entries(all).flatMap(([name, type]) =>
+    type === undefined ? [] : [[name, type] as [string, TypeNode]],
+  );
 }
+
+/** Returns the type of a function that fetches the resources of all primaries, by their keys. */
+export function fetchAllOf(resource: string): TypeNode {
+  return functionOf({ context: SIGNAL }, maybePromise(reference("ReadonlyMap", "string", readonlyArrayOf(resource))));
+}
+
+/** What a function that fetches is given besides a primary. */
+export const SIGNAL = objectOf({ "readonly signal": "AbortSignal" });
 
 // The resources of an event source have its type.
 function ownTypesOf({ dependents }: ControllerModel): ExternalDependentModel[] {

@@ -1,56 +1,44 @@
-import type { ClassDeclarationStructure, ImportDeclarationStructure, MethodDeclarationStructure } from "ts-morph";
-import { loadLibrary } from "../model/library.js";
 import type { ResourceModel } from "../model/project-model.js";
 import { findDuplicates } from "./deduplicate.js";
 import { renderDoc } from "./doc-comment.js";
 import { inputViewOf, type InputView } from "./input-view.js";
 import { camelCase } from "./naming.js";
 import { normaliseSchema } from "./normalise.js";
-import { GENERATED_HEADER, type OutputFile } from "./output-file.js";
-import { optionalTypeOf, renderField, type PrintedField, type TypePrinter } from "./print-types.js";
-import { printValue } from "./print-value.js";
+import { generatedFile, type OutputFile } from "./output-file.js";
+import { printAlias, printImport } from "./print/declarations.js";
+import { group, ifBreak, indent, layOut, softline } from "./print/layout.js";
+import { printValue } from "./print/print-value.js";
+import { printField, printShape } from "./print-types.js";
 import { inputNameOf, moduleOfResource } from "./resource-name.js";
 import { buildRuntimeSchema } from "./runtime-schema.js";
 import { codegenModule, type RuntimeType, type RuntimeValue } from "./runtime-symbols.js";
 import type { NormalisedSchema, ShapeModel, TypeModel } from "./shape-model.js";
-import type { SourcePrinter } from "./source-file.js";
-
-const { StructureKind } = loadLibrary("ts-morph");
-
-/** What the emitters print with. */
-export interface Printers {
-  readonly types: TypePrinter;
-  readonly source: SourcePrinter;
-}
 
 /** Emits the class of a kind with its types, and beside it the schema that the runtime reads. */
-export async function emitResource(resource: ResourceModel, { types, source }: Printers): Promise<OutputFile[]> {
+export function emitResource(resource: ResourceModel): OutputFile[] {
   const path = `src/generated/${moduleOfResource(resource)}`;
   const schema = normaliseSchema(resource);
   const input = inputViewOf(schema);
   const schemaName = `${camelCase(schema.className)}Schema`;
-  const file = await source.print(`${path}.ts`, [
-    importOf([...RESOURCE_VALUES], false),
-    importOf(runtimeTypesOf([schema.root, ...schema.shapes]), true),
-    {
-      kind: StructureKind.ImportDeclaration,
-      moduleSpecifier: `./${path.slice(path.lastIndexOf("/") + 1)}.schema.js`,
-      namedImports: [schemaName],
-    },
-    ...shapesOf(schema.shapes, types),
-    ...shapesOf(input.shapes, types),
-    inputOf(resource, input, types),
-    classOf(resource, schema, types.printFields(schema.root)),
-  ]);
-  const text = [
-    GENERATED_HEADER,
-    "",
-    `import type { Schema } from "${codegenModule}";`,
-    "",
-    `export const ${schemaName}: Schema = `,
-  ].join("\n");
+  const imports = [
+    printImport(RESOURCE_VALUES, codegenModule),
+    printImport(runtimeTypesOf([schema.root, ...schema.shapes]), codegenModule, true),
+    printImport([schemaName], `./${path.slice(path.lastIndexOf("/") + 1)}.schema.js`),
+  ];
+  const declarations = [
+    ...printShapes(schema.shapes),
+    ...printShapes(input.shapes),
+    printInput(resource, input),
+    printClass(resource, schema),
+  ];
   const value = printValue(buildRuntimeSchema(resource), 0, `export const ${schemaName}: Schema = `.length);
-  return [file, { path: `${path}.schema.ts`, owner: "generator", content: `${text}${value};\n` }];
+  return [
+    generatedFile(`${path}.ts`, [imports.join("\n"), ...declarations]),
+    generatedFile(`${path}.schema.ts`, [
+      printImport(["Schema"], codegenModule, true),
+      `export const ${schemaName}: Schema = ${value};`,
+    ]),
+  ];
 }
 
 const RESOURCE_VALUES = [
@@ -59,15 +47,6 @@ const RESOURCE_VALUES = [
   "isResource",
   "parseResource",
 ] as const satisfies readonly RuntimeValue[];
-
-function importOf(names: readonly (RuntimeType | RuntimeValue)[], isTypeOnly: boolean): ImportDeclarationStructure {
-  return {
-    kind: StructureKind.ImportDeclaration,
-    moduleSpecifier: codegenModule,
-    namedImports: [...names],
-    isTypeOnly,
-  };
-}
 
 function runtimeTypesOf(shapes: readonly ShapeModel[]): RuntimeType[] {
   const names = new Set<RuntimeType>(["ObjectMeta", "ResourceDefinition"]);
@@ -80,75 +59,48 @@ function runtimeTypesOf(shapes: readonly ShapeModel[]): RuntimeType[] {
   return [...names].sort();
 }
 
-/** Returns shapes as exported types; shapes that differ in their name alone become one. */
-export function shapesOf(shapes: readonly ShapeModel[], types: TypePrinter): string[] {
+/** Prints shapes as exported types; shapes that differ in their name alone become one. */
+export function printShapes(shapes: readonly ShapeModel[]): string[] {
   const duplicates = findDuplicates(shapes);
   return shapes.map((shape) => {
     const first = duplicates.get(shape.name);
-    return `\n${first === undefined ? types.printInterface(shape) : `export type ${shape.name} = ${first};`}`;
+    return first === undefined ? printShape(shape) : printAlias(shape.name, first);
   });
 }
 
 // The API server ignores a status at a creation, so the type has none.
-function inputOf(resource: ResourceModel, { root }: InputView, types: TypePrinter): string {
+function printInput(resource: ResourceModel, { root }: InputView): string {
   const { kind } = resource;
-  const fields = types
-    .printFields(root)
-    .filter(({ name }) => !(name === "status" && resource.hasStatusSubresource))
-    .map((field) => `${field.doc}\n${renderField(field)}`);
-  return [
-    `\n/** What a new ${kind} is made of; what the API server fills in may be left out. */`,
-    `export interface ${inputNameOf(root.name)} {`,
-    `apiVersion?: ${JSON.stringify(apiVersionOf(resource))} | undefined;`,
-    `kind?: ${JSON.stringify(kind)} | undefined;`,
-    "metadata: ObjectMeta;",
-    ...fields,
-    ...(root.isOpen ? ["[key: string]: unknown;"] : []),
-    "}",
-  ].join("\n");
+  const fields = root.fields.filter(({ name }) => !(name === "status" && resource.hasStatusSubresource));
+  const members = [
+    `  apiVersion?: ${JSON.stringify(apiVersionOf(resource))} | undefined;\n`,
+    `  kind?: ${JSON.stringify(kind)} | undefined;\n`,
+    "  metadata: ObjectMeta;\n",
+    ...fields.map((field) => printField(field)),
+    ...(root.isOpen ? ["  [key: string]: unknown;\n"] : []),
+  ];
+  const doc = `/** What a new ${kind} is made of; what the API server fills in may be left out. */`;
+  return `${doc}\nexport interface ${inputNameOf(root.name)} {\n${members.join("")}}`;
 }
 
 /** Returns the apiVersion of a kind. */
-function apiVersionOf({ group, version }: ResourceModel): string {
-  return group === "" ? version : `${group}/${version}`;
+function apiVersionOf({ group: apiGroup, version }: ResourceModel): string {
+  return apiGroup === "" ? version : `${apiGroup}/${version}`;
 }
 
-function classOf(
-  resource: ResourceModel,
-  { className, root }: NormalisedSchema,
-  fields: readonly PrintedField[],
-): ClassDeclarationStructure {
-  const field = (name: string, type: string, isReadonly = false) => ({
-    name,
-    type,
-    isReadonly,
-    hasDeclareKeyword: true,
-  });
-  return {
-    kind: StructureKind.Class,
-    name: className,
-    isExported: true,
-    leadingTrivia: `\n${renderDoc(classDocOf(resource, root))}\n`,
-    properties: [
-      field("apiVersion", JSON.stringify(apiVersionOf(resource)), true),
-      field("kind", JSON.stringify(resource.kind), true),
-      field("metadata", "ObjectMeta"),
-      ...fields.map(({ key, type, isRequired, doc }) => ({
-        ...field(key, isRequired ? type : optionalTypeOf(type)),
-        hasQuestionToken: !isRequired,
-        ...(doc === "" ? {} : { leadingTrivia: `\n${doc}\n` }),
-      })),
-      {
-        name: "definition",
-        isStatic: true,
-        isReadonly: true,
-        type: `ResourceDefinition<${className}>`,
-        initializer: `defineResource({${factsOf(resource)}, schema: ${camelCase(className)}Schema })`,
-        leadingTrivia: "\n/** What the runtime knows of the kind. */\n",
-      },
-    ],
-    methods: methodsOf(resource.kind, className),
-  };
+function printClass(resource: ResourceModel, { className, root }: NormalisedSchema): string {
+  const identity = [
+    `  declare readonly apiVersion: ${JSON.stringify(apiVersionOf(resource))};\n`,
+    `  declare readonly kind: ${JSON.stringify(resource.kind)};\n`,
+    "  declare metadata: ObjectMeta;\n",
+  ];
+  const fields = root.fields.map((field) => `${field.doc.length === 0 ? "" : "\n"}${printField(field, "declare ")}`);
+  const members = [
+    `${identity.join("")}${fields.join("")}`,
+    printDefinition(resource, className),
+    ...printMethods(resource.kind, className),
+  ];
+  return `${renderDoc(classDocOf(resource, root))}\nexport class ${className} {\n${members.join("\n")}}`;
 }
 
 function classDocOf({ kind, deprecationWarning }: ResourceModel, root: ShapeModel): string[] {
@@ -156,39 +108,39 @@ function classDocOf({ kind, deprecationWarning }: ResourceModel, root: ShapeMode
   return deprecationWarning === undefined ? doc : [...doc, "", "@deprecated"];
 }
 
-function factsOf({ group, version, kind, plural, scope, hasStatusSubresource, isCustom }: ResourceModel): string {
-  const facts = { group, version, kind, plural, scope, hasStatusSubresource, isCustom };
-  return Object.entries(facts)
-    .map(([name, value]) => `${name}: ${JSON.stringify(value)}`)
-    .join(", ");
+function printDefinition(resource: ResourceModel, className: string): string {
+  const { group: apiGroup, version, kind, plural, scope, hasStatusSubresource, isCustom } = resource;
+  const facts = { group: apiGroup, version, kind, plural, scope, hasStatusSubresource, isCustom };
+  const lines = Object.entries(facts).map(([name, value]) => `    ${name}: ${JSON.stringify(value)},\n`);
+  lines.push(`    schema: ${camelCase(className)}Schema,\n`);
+  const doc = "  /** What the runtime knows of the kind. */\n";
+  return `${doc}  static readonly definition: ResourceDefinition<${className}> = defineResource({\n${lines.join("")}  });\n`;
 }
 
-function methodsOf(kind: string, className: string): MethodDeclarationStructure[] {
-  const method = (
-    name: string,
-    parameter: string,
-    { returns, calls, doc }: { [part in "returns" | "calls" | "doc"]: string },
-  ): MethodDeclarationStructure => ({
-    kind: StructureKind.Method,
-    name,
-    isStatic: true,
-    parameters: [{ name: "object", type: parameter }],
-    returnType: returns,
-    statements: [`return ${calls}(${className}.definition, object);`],
-    leadingTrivia: `\n/** ${doc} */\n`,
-  });
+function printMethods(kind: string, className: string): string[] {
+  const method = (head: string, { returns, calls, doc }: { [part in "returns" | "calls" | "doc"]: string }) => {
+    const [name = "", parameter = ""] = head.split(": ");
+    const signature = group([
+      `static ${name}(`,
+      indent([softline, `object: ${parameter}`]),
+      ifBreak(","),
+      softline,
+      `): ${returns} {`,
+    ]);
+    return `  /** ${doc} */\n  ${layOut(signature, 2)}\n    return ${calls}(${className}.definition, object);\n  }\n`;
+  };
   return [
-    method("create", inputNameOf(className), {
+    method(`create: ${inputNameOf(className)}`, {
       returns: className,
       calls: "createResource",
       doc: `Builds a ${kind}.`,
     }),
-    method("is", "unknown", {
+    method("is: unknown", {
       returns: `object is ${className}`,
       calls: "isResource",
       doc: `Tells a ${kind} from other objects by apiVersion and kind.`,
     }),
-    method("parse", "unknown", {
+    method("parse: unknown", {
       returns: className,
       calls: "parseResource",
       doc: "Checks a value against the schema; throws a SchemaError that names all that is wrong.",

@@ -6,7 +6,7 @@ import { dependentStubs, matchersStub, objectNameOf, requiredFieldsOf } from "./
 import { eventSourceStubs, filtersStub, indexesStub } from "./event-source-stubs.js";
 import { kebabCase } from "./naming.js";
 import type { OutputFile } from "./output-file.js";
-import { printLine } from "./print-value.js";
+import { printLine } from "./print/print-value.js";
 import { runtimeModule } from "./runtime-symbols.js";
 import type { NamedController, Stub } from "./stub.js";
 import { renderTemplate } from "./template.js";

@@ -1,10 +1,3 @@
-import type {
-  ImportDeclarationStructure,
-  InterfaceDeclarationStructure,
-  PropertySignatureStructure,
-  TypeAliasDeclarationStructure,
-} from "ts-morph";
-import { loadLibrary } from "../model/library.js";
 import {
   isKubernetes,
   isReadOnly,
@@ -26,27 +19,31 @@ import {
   lookupTypesOf,
   sourceTypesOf,
 } from "./emit-source-types.js";
-import type { OutputFile } from "./output-file.js";
+import { generatedFile, type OutputFile } from "./output-file.js";
+import { printAlias, printExport, printImport, printInterface, printNamespaceImport } from "./print/declarations.js";
+import {
+  functionOf,
+  maybePromise,
+  objectOf,
+  reference,
+  union,
+  type MemberNode,
+  type TypeNode,
+} from "./print/type-node.js";
 import { codegenModule, type RuntimeType } from "./runtime-symbols.js";
-import type { SourcePrinter, Statements } from "./source-file.js";
-
-const { StructureKind } = loadLibrary("ts-morph");
-
-type Statement = InterfaceDeclarationStructure | TypeAliasDeclarationStructure;
 
 /** Emits the types that the user's functions have: one set for each dependent, and the reconciler's. */
-export function emitWorkflowTypes(
-  controller: ControllerModel,
-  names: ControllerNames,
-  source: SourcePrinter,
-): Promise<OutputFile> {
-  return source.print(`src/generated/${names.folder}/types.ts`, [
+export function emitWorkflowTypes(controller: ControllerModel, names: ControllerNames): OutputFile {
+  const imports = [
     importTypes(controller),
     ...resourceImports(names),
     ...externalResourceImports(controller, names.folder),
     ...externalDependentImports(controller, names.folder),
     ...conditionsImport(controller, names),
-    ...resourceExports(controller, names),
+  ];
+  return generatedFile(`src/generated/${names.folder}/types.ts`, [
+    imports.join("\n"),
+    resourceExports(controller, names),
     ...sourceTypesOf(controller, names),
     ...lookupTypesOf(controller, names),
     ...indexTypesOf(controller, names),
@@ -58,7 +55,7 @@ export function emitWorkflowTypes(
   ]);
 }
 
-function importTypes(controller: ControllerModel): ImportDeclarationStructure {
+function importTypes(controller: ControllerModel): string {
   const { dependents, workflow = {} } = controller;
   const objects = dependents.filter(isKubernetes);
   const operations = new Set(objects.flatMap(ownOperationsOf));
@@ -94,41 +91,27 @@ function importTypes(controller: ControllerModel): ImportDeclarationStructure {
     UntypedResource: isUntyped,
     WorkflowInvocation: isExplicit,
   };
-  return {
-    kind: StructureKind.ImportDeclaration,
-    isTypeOnly: true,
-    moduleSpecifier: codegenModule,
-    namedImports: Object.entries(types).flatMap(([name, isUsed]) => (isUsed ? [name] : [])),
-  };
+  const used = Object.entries(types).flatMap(([name, isUsed]) => (isUsed ? [name] : []));
+  return printImport(used, codegenModule, true);
 }
 
 // The types are imported for this file and exported for the user's, who then need to import from here alone.
-function resourceImports({ resources }: ControllerNames): ImportDeclarationStructure[] {
-  return [...resources.values()].map(({ className, localName, module }) => ({
-    kind: StructureKind.ImportDeclaration,
-    isTypeOnly: true,
-    moduleSpecifier: `../${module}.js`,
-    namedImports: [className, inputNameOf(className)].map((name) => aliased(name, className, localName)),
-  }));
+function resourceImports({ resources }: ControllerNames): string[] {
+  return [...resources.values()].map(({ className, localName, module }) => {
+    const names = [className, inputNameOf(className)].map((name) => ({
+      name,
+      alias: localName + name.slice(className.length),
+    }));
+    return printImport(names, `../${module}.js`, true);
+  });
 }
 
-function conditionsImport(controller: ControllerModel, { folder }: ControllerNames): ImportDeclarationStructure[] {
+function conditionsImport(controller: ControllerModel, { folder }: ControllerNames): string[] {
   if (detailedConditionsOf(controller).length === 0) return [];
-  return [
-    {
-      kind: StructureKind.ImportDeclaration,
-      isTypeOnly: true,
-      moduleSpecifier: `../../${folder}/conditions.js`,
-      namespaceImport: "conditions",
-    },
-  ];
+  return [printNamespaceImport("conditions", `../../${folder}/conditions.js`, true)];
 }
 
-function aliased(name: string, className: string, localName: string): { name: string; alias?: string } {
-  return className === localName ? { name } : { name, alias: localName + name.slice(className.length) };
-}
-
-function resourceExports(controller: ControllerModel, { resources }: ControllerNames): Statements & string[] {
+function resourceExports(controller: ControllerModel, { resources }: ControllerNames): string {
   const isUntyped = controller.dependents.some(
     (dependent) => isKubernetes(dependent) && dependent.resource.isUntyped === true,
   );
@@ -136,118 +119,115 @@ function resourceExports(controller: ControllerModel, { resources }: ControllerN
     ...[...resources.values()].flatMap(({ localName }) => [localName, inputNameOf(localName)]),
     ...(isUntyped ? ["UntypedInput", "UntypedResource"] : []),
   ];
-  return [`\nexport type { ${names.sort().join(", ")} };`];
+  return printExport(names, true);
 }
 
-function typesOf(dependent: DependentModel, controller: ControllerModel, names: ControllerNames): Statement[] {
+function typesOf(dependent: DependentModel, controller: ControllerModel, names: ControllerNames): string[] {
   const { primary, lookups } = names;
   const reduced = isReduced(controller);
-  const narrowed = (type: string) => (reduced ? `Narrowed<${type}, ${lookups}>` : type);
+  const narrowed = (type: TypeNode) => (reduced ? reference("Narrowed", type, lookups) : type);
   const types = dependentNamesOf(dependent);
   const { live, wanted } = dependentTypesOf(dependent, names);
-  const result = "boolean | ConditionResult<Detail>";
-  return [
-    secondaryOf(dependent, controller, names),
-    alias(types.arguments, narrowed(`DependentArguments<${primary}, ${types.secondary}>`)),
-    ...(dependent.bulk === undefined ? [] : [alias(types.items, wanted)]),
+  const result = union("boolean", reference("ConditionResult", "Detail"));
+  const args = narrowed(reference("DependentArguments", primary, types.secondary));
+  const conditionArguments = narrowed(reference("ConditionArguments", primary, types.secondary, live));
+  const aliases = [
+    printAlias(types.arguments, args),
+    ...(dependent.bulk === undefined ? [] : [printAlias(types.items, wanted)]),
     ...(isReadOnly(dependent)
       ? []
       : [
-          alias(
+          printAlias(
             types.desired,
             reduced
-              ? `(args: ${types.arguments}) => ${wanted} | Promise<${wanted}>`
-              : `Desired<${primary}, ${types.secondary}, ${wanted}>`,
+              ? functionOf({ args: types.arguments }, maybePromise(wanted))
+              : reference("Desired", primary, types.secondary, wanted),
           ),
         ]),
-    alias(types.conditionArguments, narrowed(`ConditionArguments<${primary}, ${types.secondary}, ${live}>`)),
-    {
-      ...alias(
-        types.condition,
-        reduced
-          ? `(args: ${types.conditionArguments}) => ${result} | Promise<${result}>`
-          : `Condition<${primary}, ${types.secondary}, Detail, ${live}>`,
-      ),
-      typeParameters: [{ name: "Detail", default: "never" }],
-    },
+    printAlias(types.conditionArguments, conditionArguments),
+    printAlias(
+      types.condition,
+      reduced
+        ? functionOf({ args: types.conditionArguments }, maybePromise(result))
+        : reference("Condition", primary, types.secondary, "Detail", live),
+      "<Detail = never>",
+    ),
     ...(isKubernetes(dependent)
       ? [
-          ...(dependent.matcher === undefined ? [] : [alias(types.matcher, `DependentMatcher<${live}>`)]),
-          ...operationTypesOf(dependent, names, narrowed).map(([name, type]) => alias(name, type)),
+          ...(dependent.matcher === undefined ? [] : [printAlias(types.matcher, reference("DependentMatcher", live))]),
+          ...operationTypesOf(dependent, names, narrowed).map(([name, type]) => printAlias(name, type)),
         ]
-      : externalFunctionTypesOf(dependent, names).map(([name, type]) => alias(name, type))),
+      : externalFunctionTypesOf(dependent, names).map(([name, type]) => printAlias(name, type))),
   ];
+  return [secondaryOf(dependent, controller, names), aliases.join("\n")];
 }
 
-function secondaryOf(
-  dependent: DependentModel,
-  controller: ControllerModel,
-  names: ControllerNames,
-): InterfaceDeclarationStructure {
+function secondaryOf(dependent: DependentModel, controller: ControllerModel, names: ControllerNames): string {
   const { secondary, name } = dependentNamesOf(dependent);
-  return {
-    ...interfaceOf(secondary, `The live dependents as "${name}" sees them: what it waits for is there.`),
+  return printInterface({
+    name: secondary,
+    doc: `/** The live dependents as "${name}" sees them: what it waits for is there. */`,
     extends: alwaysThere(controller, names),
-    properties: controller.dependents
+    members: controller.dependents
       .filter(({ bulk }) => bulk === undefined)
       .map((other) => memberOf(other, names, dependent.waitsFor.includes(other.name))),
-  };
+  });
 }
 
-function memberOf(dependent: DependentModel, names: ControllerNames, isPresent: boolean): PropertySignatureStructure {
+function memberOf(dependent: DependentModel, names: ControllerNames, isPresent: boolean): MemberNode {
   const { secondary } = dependentTypesOf(dependent, names);
-  return {
-    kind: StructureKind.PropertySignature,
-    name: dependent.name,
-    isReadonly: true,
-    hasQuestionToken: !isPresent,
-    type: isPresent ? secondary : `${secondary} | undefined`,
-  };
+  const { name } = dependent;
+  return isPresent
+    ? { head: `readonly ${name}`, type: secondary }
+    : { head: `readonly ${name}?`, type: union(secondary, "undefined") };
 }
 
 // There may be no items of a bulk dependent, which is a record without fields.
-function itemsOf({ dependents }: ControllerModel, names: ControllerNames): Statement[] {
+function itemsOf({ dependents }: ControllerModel, names: ControllerNames): string[] {
   const bulk = dependents.filter((dependent) => dependent.bulk !== undefined);
   if (bulk.length === 0) return [];
   return [
-    {
-      ...interfaceOf(names.items, `The items of the bulk dependents of one ${names.primary}, by their keys.`),
-      properties: bulk.map((dependent) => memberOf(dependent, names, true)),
-    },
+    printInterface({
+      name: names.items,
+      doc: `/** The items of the bulk dependents of one ${names.primary}, by their keys. */`,
+      extends: [],
+      members: bulk.map((dependent) => memberOf(dependent, names, true)),
+    }),
   ];
 }
 
-function reconcilerTypesOf(controller: ControllerModel, names: ControllerNames): Statement[] {
+function reconcilerTypesOf(controller: ControllerModel, names: ControllerNames): string[] {
   const { dependents, eventSources, settings, workflow = {} } = controller;
   const { primary } = names;
-  const status = hasStatus(controller.primary) ? `NonNullable<${primary}["status"]>` : "never";
-  const details = detailedConditionsOf(controller).length > 0 ? names.details : undefined;
-  const types = `${primary}, ${names.dependents}`;
-  const args = `ReconcileArguments<${types}${details === undefined ? "" : `, ${details}`}>`;
-  const input = details === undefined ? "" : `, PrimaryPatch<${primary}>, ${details}`;
-  const reconciler = `Reconciler<${types}, ${status}${input}>`;
-  const narrow = (type: string, wrapper: "Narrowed" | "NarrowedReconciler") =>
-    isReduced(controller) ? `${wrapper}<${type}, ${names.lookups}>` : type;
+  const status = hasStatus(controller.primary) ? reference("NonNullable", `${primary}["status"]`) : "never";
+  const details = detailedConditionsOf(controller).length > 0 ? [names.details] : [];
+  const args = reference("ReconcileArguments", primary, names.dependents, ...details);
+  const input = details.length === 0 ? [] : [reference("PrimaryPatch", primary), ...details];
+  const reconciler = reference("Reconciler", primary, names.dependents, status, ...input);
+  const narrow = (type: TypeNode, wrapper: "Narrowed" | "NarrowedReconciler") =>
+    isReduced(controller) ? reference(wrapper, type, names.lookups) : type;
   const nodes = `keyof ${names.dependents}`;
-  const own = eventSources.length > 0 ? `Exclude<${nodes}, keyof ${names.sources}>` : nodes;
-  const run = `WorkflowInvocation<${own}${details === undefined ? "" : `, ${details}`}>`;
-  const explicit = (type: string, wrapper: "Explicit" | "ExplicitReconciler") =>
-    workflow.invocation === "explicit" ? `${wrapper}<${type}, ${run}>` : type;
+  const own = eventSources.length > 0 ? reference("Exclude", nodes, `keyof ${names.sources}`) : nodes;
+  const run = reference("WorkflowInvocation", own, ...details);
+  const explicit = (type: TypeNode, wrapper: "Explicit" | "ExplicitReconciler") =>
+    workflow.invocation === "explicit" ? reference(wrapper, type, run) : type;
   const whole = explicit(narrow(reconciler, "NarrowedReconciler"), "ExplicitReconciler");
+  const sourcesDoc = eventSources.length > 0 ? ", and what the event sources know of it" : "";
+  const aliases = [
+    printAlias(names.reconcileArguments, explicit(narrow(args, "Narrowed"), "Explicit")),
+    printAlias(names.reconciler, settings.onAllEvents ? reference("Omit", whole, '"cleanup"') : whole),
+  ];
   return [
-    {
-      ...interfaceOf(
-        names.dependents,
-        `The live dependents of one ${primary}${eventSources.length > 0 ? ", and what the event sources know of it" : ""}.`,
-      ),
+    printInterface({
+      name: names.dependents,
+      doc: `/** The live dependents of one ${primary}${sourcesDoc}. */`,
       extends: alwaysThere(controller, names),
-      properties: dependents
+      members: dependents
         .filter(({ bulk }) => bulk === undefined)
         .map((dependent) => memberOf(dependent, names, false)),
-    },
-    ...(details === undefined ? [] : [detailsOf(controller, names)]),
-    alias(names.reconcileArguments, explicit(narrow(args, "Narrowed"), "Explicit")),
-    alias(names.reconciler, settings.onAllEvents ? `Omit<${whole}, "cleanup">` : whole),
+    }),
+    ...(details.length === 0 ? [] : [detailsOf(controller, names)]),
+    aliases.join("\n"),
   ];
 }
 
@@ -256,23 +236,21 @@ function hasStatus({ hasStatusSubresource, schema }: ResourceModel): boolean {
   return hasStatusSubresource && typeof properties === "object" && properties !== null && "status" in properties;
 }
 
-function detailsOf(controller: ControllerModel, { details, primary }: ControllerNames): InterfaceDeclarationStructure {
-  return {
-    ...interfaceOf(details, `What the conditions of a ${primary} find besides whether they hold.`),
-    properties: detailedConditionsOf(controller).map(({ dependent, conditions }) => ({
-      name: dependent,
-      isReadonly: true,
-      type: `{ ${conditions
-        .map((each) => `readonly ${each.condition}: DetailOf<typeof conditions.${each.function}>`)
-        .join("; ")} }`,
+function detailsOf(controller: ControllerModel, { details, primary }: ControllerNames): string {
+  return printInterface({
+    name: details,
+    doc: `/** What the conditions of a ${primary} find besides whether they hold. */`,
+    extends: [],
+    members: detailedConditionsOf(controller).map(({ dependent, conditions }) => ({
+      head: `readonly ${dependent}`,
+      type: objectOf(
+        Object.fromEntries(
+          conditions.map((each) => [
+            `readonly ${each.condition}`,
+            reference("DetailOf", `typeof conditions.${each.function}`),
+          ]),
+        ),
+      ),
     })),
-  };
-}
-
-function interfaceOf(name: string, doc: string): InterfaceDeclarationStructure {
-  return { kind: StructureKind.Interface, name, isExported: true, leadingTrivia: `\n/** ${doc} */\n` };
-}
-
-function alias(name: string, type: string): TypeAliasDeclarationStructure {
-  return { kind: StructureKind.TypeAlias, name, type, isExported: true };
+  });
 }

@@ -1,9 +1,9 @@
-import type { ImportDeclarationStructure } from "ts-morph";
 import {
   isKubernetes,
   isReadOnly,
   kindsOf,
   type ConditionModel,
+  type ConditionName,
   type ControllerModel,
   type DependentModel,
   type ExternalDependentModel,
@@ -11,66 +11,55 @@ import {
   type ResourceModel,
 } from "../model/project-model.js";
 import { CAPABILITIES } from "../model/dependent-model.js";
-import { loadLibrary } from "../model/library.js";
 import { conditionsOf } from "./conditions-of.js";
 import { dependentNamesOf, nameOrThrow, type ControllerNames, type DependentNames } from "./controller-names.js";
 import { alwaysThere, CAPABILITY_FUNCTIONS, dependentTypesOf, hasFile, isFetched } from "./dependent-types.js";
-import { hasFunctions, renderFilters } from "./filtered.js";
-import type { OutputFile } from "./output-file.js";
-import { printLine } from "./print-value.js";
+import { importClasses } from "./emit-controller.js";
+import { filtersDoc, hasFunctions } from "./filtered.js";
+import { generatedFile, type OutputFile } from "./output-file.js";
+import { callDoc, expressionField, field, fieldsOf, objectDoc, textField, valueDoc } from "./print/code.js";
+import { printConstant, printImport, printNamespaceImport } from "./print/declarations.js";
+import { hardline, indent, layOut, type Doc } from "./print/layout.js";
+import { typeDoc } from "./print/print-type.js";
+import { printText } from "./print/print-value.js";
+import { intersection, reference } from "./print/type-node.js";
 import { builtinConditions, codegenModule, runtimeModule } from "./runtime-symbols.js";
-import type { SourcePrinter } from "./source-file.js";
-
-const { StructureKind, VariableDeclarationKind } = loadLibrary("ts-morph");
 
 /** Emits the wiring of a workflow: one chain that declares, in an order in which the dependents can be created. */
-export function emitWorkflow(
-  controller: ControllerModel,
-  names: ControllerNames,
-  source: SourcePrinter,
-): Promise<OutputFile> {
-  const links = controller.dependents.map((dependent) => renderLink(dependent, names));
-  return source.print(`src/generated/${names.folder}/workflow.ts`, [
-    ...importsOf(controller, names),
-    ...inboundOf(controller).map((dependent) => renderInbound(dependent)),
-    {
-      kind: StructureKind.VariableStatement,
-      isExported: true,
-      declarationKind: VariableDeclarationKind.Const,
-      leadingTrivia: `\n/** What ${names.primary} objects depend on. */\n`,
-      declarations: [
-        {
-          name: names.workflow,
-          initializer: `defineWorkflow${typeArgumentsOf(controller, names)}(${argumentsOf(controller, names)})${links.join("")}`,
-        },
-      ],
-    },
+export function emitWorkflow(controller: ControllerModel, names: ControllerNames): OutputFile {
+  const links = controller.dependents.map((dependent) => linkDoc(dependent, names));
+  const chain = links.length > 1 ? indent(links.map((link) => [hardline, link])) : links;
+  const workflow = printConstant(names.workflow, [startDoc(controller, names), chain]);
+  return generatedFile(`src/generated/${names.folder}/workflow.ts`, [
+    importsOf(controller, names).join("\n"),
+    ...inboundOf(controller).map((dependent) => printInbound(dependent)),
+    `/** What ${names.primary} objects depend on. */\n${workflow}`,
   ]);
 }
 
 // The event sources and the items of bulk dependents are there in whatever is called with them.
-function typeArgumentsOf(controller: ControllerModel, names: ControllerNames): string {
+function startDoc(controller: ControllerModel, names: ControllerNames): Doc {
+  const { workflow = {}, removed = [] } = controller;
   const always = alwaysThere(controller, names);
-  return always.length === 0 ? "" : `<${names.primary}, ${always.join(" & ")}>`;
-}
-
-function argumentsOf({ workflow = {}, removed = [] }: ControllerModel, names: ControllerNames): string {
-  const old = removed.map(
-    ({ name, resource, ...stated }) =>
-      `${name}: { ${[`resource: ${renderResource(resource, names)}`, ...renderStated(stated)].join(", ")} }`,
+  const types = always.length === 0 ? [] : [names.primary, intersection(...always)];
+  const old = removed.map(({ name, resource, ...stated }) =>
+    field(name, objectDoc([field("resource", resourceDoc(resource, names)), ...fieldsOf({ ...stated })])),
   );
-  const options = [...renderStated({ ...workflow }), ...(old.length === 0 ? [] : [`removed: { ${old.join(", ")} }`])];
-  return options.length === 0 ? names.primary : `${names.primary}, { ${options.join(", ")} }`;
+  const options = [...fieldsOf({ ...workflow }), ...(old.length === 0 ? [] : [field("removed", objectDoc(old))])];
+  const start = typeDoc(reference("defineWorkflow", ...types));
+  return callDoc(start, [names.primary], options.length === 0 ? undefined : options);
 }
 
-function renderLink(dependent: DependentModel, names: ControllerNames): string {
-  return isKubernetes(dependent) ? renderDependent(dependent, names) : renderExternal(dependent, names);
+function linkDoc(dependent: DependentModel, names: ControllerNames): Doc {
+  const method = isKubernetes(dependent) ? ".dependent" : ".external";
+  const options = isKubernetes(dependent) ? objectOptions(dependent, names) : externalOptions(dependent, names);
+  return [`${method}(${printText(dependent.name)}, `, objectDoc(options, true), ")"];
 }
 
-function renderDependent(dependent: KubernetesDependentModel, names: ControllerNames): string {
+function objectOptions(dependent: KubernetesDependentModel, names: ControllerNames): Doc[] {
   const { mode, namespace, cluster, eventSource, labelSelector, fieldSelector, resource } = dependent;
   const { onDelete, existing, serverSideApply, fieldManager } = dependent;
-  const filters = renderFilters(dependent.filters, dependentTypesOf(dependent, names).live);
+  const filters = filtersDoc(dependent.filters, dependentTypesOf(dependent, names).live);
   // Where no owner reference leads, false is what the builder takes for granted.
   const garbageCollected = dependent.garbageCollected || cluster !== undefined ? undefined : false;
   const placed = { namespace, cluster, eventSource, labelSelector, fieldSelector, garbageCollected };
@@ -78,55 +67,51 @@ function renderDependent(dependent: KubernetesDependentModel, names: ControllerN
     ...statedOf(dependent),
     ...{ mode, ...placed, onDelete, existing, serverSideApply, fieldManager },
   };
-  const options = [
-    `resource: ${renderResource(resource, names)}`,
-    ...(hasFile(dependent) ? [`desired: ${moduleNameOf(dependent)}.desired`] : []),
-    ...renderStated(stated),
-    ...(filters === undefined ? [] : [`filters: ${filters}`]),
-    ...(dependent.matcher === undefined ? [] : [`matcher: matchers.${dependent.matcher}`]),
-    ...renderOperations(dependent),
-    ...renderConditions(dependent),
+  return [
+    field("resource", resourceDoc(resource, names)),
+    ...(hasFile(dependent) ? [textField("desired", `${moduleNameOf(dependent)}.desired`)] : []),
+    ...fieldsOf(stated),
+    ...(filters === undefined ? [] : [field("filters", filters)]),
+    ...(dependent.matcher === undefined ? [] : [textField("matcher", `matchers.${dependent.matcher}`)]),
+    ...operationsOf(dependent),
+    ...conditionFields(dependent),
   ];
-  return `\n.dependent(${JSON.stringify(dependent.name)}, {\n${options.join(",\n")} })`;
 }
 
-function renderOperations(dependent: KubernetesDependentModel): string[] {
+function operationsOf(dependent: KubernetesDependentModel): Doc[] {
   const { operations = {} } = dependent;
   const parts = CAPABILITIES.filter((each) => operations[each] !== undefined).map((each) => {
     const own = `${moduleNameOf(dependent)}.${CAPABILITY_FUNCTIONS[each]}`;
-    return `${each}: ${operations[each] === "own" ? own : "false"}`;
+    return textField(each, operations[each] === "own" ? own : "false");
   });
-  return parts.length === 0 ? [] : [`operations: { ${parts.join(", ")} }`];
+  return parts.length === 0 ? [] : [field("operations", objectDoc(parts))];
 }
 
-function renderExternal(dependent: ExternalDependentModel, names: ControllerNames): string {
+function externalOptions(dependent: ExternalDependentModel, names: ControllerNames): Doc[] {
   const { source, state, keptType, capabilities, isSelected, onDeleteFailure } = dependent.external;
   const module = moduleNameOf(dependent);
-  const facts = Object.entries(source).flatMap(([name, value]) =>
-    name === "isFetched" ? [] : [`${name}: ${printLine(value)}`],
-  );
-  if (isFetched(dependent)) facts.push(`fetch: ${module}.fetch`);
-  if (source.kind === "inbound") facts.push(`channel: ${dependentNamesOf(dependent).source}`);
-  const options = [
-    `source: { ${facts.join(", ")} }`,
-    `idOf: ${module}.idOf`,
-    ...(isSelected === true ? [`isOwn: ${module}.isOwn`] : []),
-    ...(keptType === undefined ? [] : [`stateOf: ${module}.stateOf`]),
-    ...(isReadOnly(dependent) ? [] : [`desired: ${module}.desired`]),
-    ...capabilities.map((capability) => `${capability}: ${module}.${CAPABILITY_FUNCTIONS[capability]}`),
-    ...renderState(state, names),
-    ...renderStated({ onDeleteFailure, ...statedOf(dependent) }),
-    ...(dependent.matcher === undefined ? [] : [`matches: matchers.${dependent.matcher}`]),
-    ...renderConditions(dependent),
+  const facts = fieldsOf({ ...source, isFetched: undefined });
+  if (isFetched(dependent)) facts.push(textField("fetch", `${module}.fetch`));
+  if (source.kind === "inbound") facts.push(textField("channel", dependentNamesOf(dependent).source));
+  return [
+    field("source", objectDoc(facts)),
+    textField("idOf", `${module}.idOf`),
+    ...(isSelected === true ? [textField("isOwn", `${module}.isOwn`)] : []),
+    ...(keptType === undefined ? [] : [textField("stateOf", `${module}.stateOf`)]),
+    ...(isReadOnly(dependent) ? [] : [textField("desired", `${module}.desired`)]),
+    ...capabilities.map((capability) => textField(capability, `${module}.${CAPABILITY_FUNCTIONS[capability]}`)),
+    ...stateOf(state, names),
+    ...fieldsOf({ onDeleteFailure, ...statedOf(dependent) }),
+    ...(dependent.matcher === undefined ? [] : [textField("matches", `matchers.${dependent.matcher}`)]),
+    ...conditionFields(dependent),
   ];
-  return `\n.external(${JSON.stringify(dependent.name)}, {\n${options.join(",\n")} })`;
 }
 
-function renderState(state: ExternalDependentModel["external"]["state"], names: ControllerNames): string[] {
-  if (state?.kind !== "resource") return renderStated({ state });
+function stateOf(state: ExternalDependentModel["external"]["state"], names: ControllerNames): Doc[] {
+  if (state?.kind !== "resource") return fieldsOf({ state });
   const { resource, ...stated } = state;
-  const parts = [...renderStated(stated), `resource: ${renderResource(resource, names)}`];
-  return [`state: { ${parts.join(", ")} }`];
+  const parts = [...fieldsOf({ ...stated }), field("resource", resourceDoc(resource, names))];
+  return [field("state", objectDoc(parts))];
 }
 
 function inboundOf({ dependents }: ControllerModel): ExternalDependentModel[] {
@@ -134,10 +119,10 @@ function inboundOf({ dependents }: ControllerModel): ExternalDependentModel[] {
 }
 
 // The user's code has to reach it, wherever the operator is made.
-function renderInbound(dependent: ExternalDependentModel): string {
+function printInbound(dependent: ExternalDependentModel): string {
   const { source, resource } = dependentNamesOf(dependent);
   const doc = `/** Takes what there is of "${dependent.name}" outside of Kubernetes, from whatever brings it. */`;
-  return `\n${doc}\nexport const ${source} = createInbound<${resource}>();`;
+  return `${doc}\n${printConstant(source, `createInbound<${resource}>()`)}`;
 }
 
 /** Returns what any dependent may state, in the words of the runtime. */
@@ -145,17 +130,11 @@ function statedOf({ dependsOn, itemsDependOn, bulk, timeoutMs, retry }: Dependen
   return { dependsOn: dependsOn.length > 0 ? dependsOn : undefined, itemsDependOn, bulk, timeoutMs, retry };
 }
 
-function renderStated(stated: { readonly [name: string]: unknown }): string[] {
-  return Object.entries(stated).flatMap(([name, value]) =>
-    value === undefined ? [] : [`${name}: ${printLine(value)}`],
-  );
-}
-
-function renderResource(resource: ResourceModel, { resources }: ControllerNames): string {
+function resourceDoc(resource: ResourceModel, { resources }: ControllerNames): Doc {
   if (resource.isUntyped !== true) return nameOrThrow(resources, resource).localName;
   const { group, version, kind, plural, scope } = resource;
   const apiVersion = group === "" ? version : `${group}/${version}`;
-  return `untypedResource(${printLine({ apiVersion, kind, plural, scope })})`;
+  return callDoc("untypedResource", [], fieldsOf({ apiVersion, kind, plural, scope }));
 }
 
 // A name of its own, so that a dependent called "ready" or "conditions" does not clash with an import.
@@ -163,26 +142,33 @@ function moduleNameOf({ name }: { readonly name: string }): string {
   return `${name}Dependent`;
 }
 
-function renderConditions(dependent: DependentModel): string[] {
+function conditionFields(dependent: DependentModel): Doc[] {
   const types = dependentNamesOf(dependent);
-  return conditionsOf(dependent).map(([name, condition]) => `${name}: ${renderCondition(condition, types)}`);
+  return conditionsOf(dependent).map(([name, condition]) => conditionField(name, condition, types));
 }
 
-function renderCondition(condition: ConditionModel, { conditionArguments }: DependentNames): string {
+function conditionField(name: ConditionName, condition: ConditionModel, { conditionArguments }: DependentNames): Doc {
   if (condition.kind === "builtin") {
-    const name = builtinConditions[condition.name];
-    return condition.arguments === undefined ? name : `${name}(${condition.arguments.map(printLine).join(", ")})`;
+    const factory = builtinConditions[condition.name];
+    const { arguments: args } = condition;
+    return args === undefined ? textField(name, factory) : field(name, builtinCall(factory, args));
   }
-  if (condition.kind === "function") return `conditions.${condition.name}`;
+  if (condition.kind === "function") return textField(name, `conditions.${condition.name}`);
   const { names, expression } = condition;
-  if (names.length === 0) return `() => (\n${expression}\n)`;
+  if (names.length === 0) return expressionField(name, "()", expression);
   // The chain knows the dependents before this one; the named type knows all of them.
   const type = names.includes("secondary") ? `: ${conditionArguments}` : "";
-  // On lines of its own, so that a comment at its end ends there. The formatter removes needless brackets.
-  return `({ ${names.join(", ")} }${type}) => (\n${expression}\n)`;
+  return expressionField(name, `({ ${names.join(", ")} }${type})`, expression);
 }
 
-function importsOf(controller: ControllerModel, names: ControllerNames): ImportDeclarationStructure[] {
+function builtinCall(factory: string, args: readonly unknown[]): Doc {
+  const last = args.at(-1);
+  const isObject = typeof last === "object" && last !== null && !Array.isArray(last);
+  const texts = (isObject ? args.slice(0, -1) : args).map((each) => layOut(valueDoc(each)));
+  return callDoc(factory, texts, isObject ? fieldsOf({ ...last }) : undefined);
+}
+
+function importsOf(controller: ControllerModel, names: ControllerNames): string[] {
   const { dependents } = controller;
   const all = dependents.flatMap((dependent) =>
     conditionsOf(dependent).map(([, condition]) => ({ condition, types: dependentNamesOf(dependent) })),
@@ -205,37 +191,27 @@ function importsOf(controller: ControllerModel, names: ControllerNames): ImportD
     filters: dependents.some((dependent) => isKubernetes(dependent) && hasFunctions(dependent.filters)),
     matchers: dependents.some(({ matcher }) => matcher !== undefined),
   };
+  const values = [...builtins, ...(inbound.length > 0 ? ["createInbound"] : [])].sort();
   return [
-    ...(builtins.size > 0 || inbound.length > 0
-      ? [named(runtimeModule, [...builtins, ...(inbound.length > 0 ? ["createInbound"] : [])].sort())]
-      : []),
-    named(codegenModule, ["defineWorkflow", ...(isUntyped ? ["untypedResource"] : [])]),
-    ...Object.entries(functions).flatMap(([file, isUsed]) => (isUsed ? [namespace(`${user}/${file}.js`, file)] : [])),
+    ...(values.length > 0 ? [printImport(values, runtimeModule)] : []),
+    printImport(["defineWorkflow", ...(isUntyped ? ["untypedResource"] : [])], codegenModule),
+    ...Object.entries(functions).flatMap(([file, isUsed]) =>
+      isUsed ? [printNamespaceImport(file, `${user}/${file}.js`)] : [],
+    ),
     ...dependents
       .filter(hasFile)
       .map((dependent) =>
-        namespace(`${user}/dependents/${dependentNamesOf(dependent).file}.js`, moduleNameOf(dependent)),
+        printNamespaceImport(moduleNameOf(dependent), `${user}/dependents/${dependentNamesOf(dependent).file}.js`),
       ),
-    ...resources
-      .filter((resource) => resource.isUntyped !== true)
-      .map((resource) => nameOrThrow(names.resources, resource))
-      .map(({ className, localName, module }) => ({
-        ...named(`../${module}.js`, []),
-        namedImports: [{ name: className, ...(className === localName ? {} : { alias: localName }) }],
-      })),
-    ...(importedTypes.size > 0 ? [{ ...named("./types.js", [...importedTypes]), isTypeOnly: true }] : []),
+    ...importClasses(
+      resources.filter((resource) => resource.isUntyped !== true),
+      names,
+    ),
+    ...(importedTypes.size > 0 ? [printImport([...importedTypes], "./types.js", true)] : []),
   ];
 }
 
 /** Returns the kinds that the wiring of a workflow names. */
 function writtenResources({ primary, dependents, removed = [] }: ControllerModel): ResourceModel[] {
   return [...new Set([primary, ...dependents.flatMap(kindsOf), ...removed.map(({ resource }) => resource)])];
-}
-
-function named(moduleSpecifier: string, namedImports: string[]): ImportDeclarationStructure {
-  return { kind: StructureKind.ImportDeclaration, moduleSpecifier, namedImports };
-}
-
-function namespace(moduleSpecifier: string, namespaceImport: string): ImportDeclarationStructure {
-  return { kind: StructureKind.ImportDeclaration, moduleSpecifier, namespaceImport };
 }

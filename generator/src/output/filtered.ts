@@ -8,6 +8,8 @@ import {
 import { FILTER_ARGUMENTS } from "../model/resolved-project.js";
 import { filterNamesOf, sourceNamesOf, type ControllerNames } from "./controller-names.js";
 import { dependentTypesOf } from "./dependent-types.js";
+import { expressionField, objectDoc, textField } from "./print/code.js";
+import type { Doc } from "./print/layout.js";
 
 /** Something whose changes are filtered: the primary, a dependent or an event source. */
 export interface FilteredModel {
@@ -50,14 +52,14 @@ export function filteredOf(controller: ControllerModel, names: ControllerNames):
   return all.filter(({ filters }) => Object.keys(filters).length > 0);
 }
 
-/** Renders filters as an object of functions; undefined if there are none. */
-export function renderFilters(filters: FiltersModel, objectType: string): string | undefined {
-  const rendered = Object.entries(filters).map(([key, filter]) => {
+/** Prints filters as an object of functions; undefined if there are none. */
+export function filtersDoc(filters: FiltersModel, objectType: string): Doc | undefined {
+  const printed = Object.entries(filters).map(([key, filter]) => {
     const name = key as FilterName;
-    if (filter.kind === "function") return `${name}: filters.${filter.name}`;
-    return `${name}: ${parametersOfFilter(name, filter.names, objectType)} => (\n${filter.expression}\n)`;
+    if (filter.kind === "function") return textField(name, `filters.${filter.name}`);
+    return expressionField(name, parametersOfFilter(name, filter.names, objectType), filter.expression);
   });
-  return rendered.length === 0 ? undefined : `{ ${rendered.join(",\n")} }`;
+  return printed.length === 0 ? undefined : objectDoc(printed);
 }
 
 /** Renders the parameters of a filter whose expression uses `used`: no more than it needs. */

@@ -1,4 +1,4 @@
-const WIDTH = 120;
+import { WIDTH } from "./layout.js";
 
 /**
  * Prints JSON as a TypeScript literal, laid out as prettier would lay it out.
@@ -62,16 +62,20 @@ function printScalar(value: unknown): string {
   return typeof value === "string" ? printText(value) : JSON.stringify(value);
 }
 
-// Fewer escapes win, double quotes on a tie, as in prettier.
-function printText(text: string): string {
+/** Prints a text as a literal. Fewer escapes win, double quotes on a tie, as in prettier. */
+export function printText(text: string): string {
   const json = JSON.stringify(text).replace(/[\u2028\u2029]/g, (char) => (char === "\u2028" ? "\\u2028" : "\\u2029"));
   const doubles = text.split('"').length;
   if (doubles <= text.split("'").length) return json;
   return `'${json.slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`;
 }
 
-// A name called __proto__ has to be computed: otherwise it sets the prototype.
-function keyOf(name: string): string {
-  if (name === "__proto__") return '["__proto__"]';
+/** Prints the name of a field in an object. One called __proto__ has to be computed: otherwise it sets the prototype. */
+export function keyOf(name: string): string {
+  return name === "__proto__" ? '["__proto__"]' : propertyNameOf(name);
+}
+
+/** Prints the name of a field in a type: quoted where it has to be. */
+export function propertyNameOf(name: string): string {
   return /^[A-Za-z_$][\w$]*$/.test(name) ? name : printText(name);
 }

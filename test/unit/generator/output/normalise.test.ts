@@ -72,7 +72,7 @@ const types: readonly { title: string; given: RawSchema; want: string }[] = [
   {
     title: "an enum with the empty text",
     given: { type: "string", enum: ["A", "", "a", 'q"\\'] },
-    want: '"A" | "" | "a" | "q\\"\\\\";',
+    want: `"A" | "" | "a" | 'q"\\\\';`,
   },
   { title: "an enum of one value", given: { type: "string", enum: ["only"] }, want: '"only";' },
   {

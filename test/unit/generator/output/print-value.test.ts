@@ -1,4 +1,4 @@
-import { printLine, printValue } from "#generator/output/print-value.js";
+import { printLine, printValue } from "#generator/output/print/print-value.js";
 import fc from "fast-check";
 import { format } from "prettier";
 import { assert, suite } from "../../../support/suite.js";
