@@ -1,6 +1,6 @@
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../client/api-client.js";
-import { checkCrds, type CheckCrdsOptions } from "../operate/check-crds.js";
+import { checkCrds, type CheckCrdsOptions } from "../operate/crd/check-crds.js";
 import type { DriverParts } from "./dependent-drivers.js";
 import { dependentsOf, type ControllerDefinition } from "../reconcile/controller-definition.js";
 import { isKubernetes } from "../workflow/definition/workflow-definition.js";

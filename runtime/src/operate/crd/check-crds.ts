@@ -1,10 +1,10 @@
-import { Backoff } from "../base/backoff.js";
-import { sleep } from "../base/clock.js";
-import { isApiError } from "../base/errors.js";
-import { messageOf, type Logger } from "../base/logger.js";
-import { crdNameOf, kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
-import type { ApiClient } from "../client/api-client.js";
-import { customResourceDefinition } from "../client/custom-resource-definition.js";
+import { Backoff } from "../../base/backoff.js";
+import { sleep } from "../../base/clock.js";
+import { isApiError } from "../../base/errors.js";
+import { messageOf, type Logger } from "../../base/logger.js";
+import { crdNameOf, kindNameOf, type ResourceDefinition } from "../../base/resource-definition.js";
+import type { ApiClient } from "../../client/api-client.js";
+import { customResourceDefinition } from "../../client/custom-resource-definition.js";
 
 /** Where a check says that it waits, and what ends it. */
 export interface CheckCrdsOptions {
