@@ -29,7 +29,10 @@ export interface OperatorOptions extends EndpointSettings {
   readonly onRequest?: RequestObserver;
   /** Told when this or another replica begins to lead, and when this one leads no more. */
   readonly onLeadership?: LeadershipObserver;
-  /** Compares the CustomResourceDefinitions of the cluster with what the operator was compiled for, and refuses to start if they differ. */
+  /**
+   * Compares the CustomResourceDefinitions of the cluster with what the operator was compiled for, and refuses to start if they lack something of it;
+   * the error names what by its path. Default: false
+   */
   readonly checksCrds?: boolean;
   /** How long an API server may take for an answer; what may be carried out twice is then sent again. Default: 1 minute; 0 for any time */
   readonly requestTimeoutMs?: number;

@@ -4,7 +4,8 @@ import { isApiError } from "../../base/errors.js";
 import { messageOf, type Logger } from "../../base/logger.js";
 import { crdNameOf, kindNameOf, type ResourceDefinition } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
-import { customResourceDefinition } from "../../client/custom-resource-definition.js";
+import { customResourceDefinition, type CrdVersion } from "../../client/custom-resource-definition.js";
+import { schemaDifferences, type ClusterSchema, type SchemaDifference } from "./schema-difference.js";
 
 /** Where a check says that it waits, and what ends it. */
 export interface CheckCrdsOptions {
@@ -16,7 +17,8 @@ const BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 15_000 };
 
 /**
  * Compares what the operator was compiled for with the CustomResourceDefinitions of the cluster; throws one error that lists everything that does
- * not fit (JOSDK checkCRDAndValidateLocalModel). An API server that does not answer is asked again until the signal is aborted.
+ * not fit (JOSDK checkCRDAndValidateLocalModel). An API server that does not answer, or answers with an error but 403 and 404, is asked again
+ * until the signal is aborted.
  */
 export async function checkCrds(
   client: ApiClient,
@@ -51,15 +53,50 @@ async function problemsOf(client: ApiClient, definition: ResourceDefinition, sig
   if (crd === undefined)
     return [`the CustomResourceDefinition ${name} is not installed; install it with kubectl apply -f crds/`];
   const problems: string[] = [];
-  const { scope, names, versions } = crd.spec;
+  const { scope, names, versions, preserveUnknownFields } = crd.spec;
   if (names.kind !== definition.kind) problems.push(`${name} is of kind ${names.kind}, and not ${definition.kind}`);
   const scopes = `${describeScope(scope)} in the cluster and ${describeScope(definition.scope)} in the operator`;
   if (scope !== definition.scope)
     problems.push(`${name} is ${scopes}; run gen-operator generate with the CRD of the cluster`);
   const served = versions.filter((version) => version.served).map((version) => version.name);
-  if (!served.includes(definition.version))
-    problems.push(`${name} does not serve ${definition.version}, only ${served.join(", ")}`);
+  const version = versions.find((each) => each.served && each.name === definition.version);
+  if (version === undefined) problems.push(`${name} does not serve ${definition.version}, only ${served.join(", ")}`);
+  // Of an untyped kind nothing is known to compare.
+  else if (Object.keys(definition.schema).length > 0)
+    problems.push(...problemsOfVersion(definition, version, { keepsUnknownFields: preserveUnknownFields === true }));
   return problems;
+}
+
+function problemsOfVersion(
+  definition: ResourceDefinition,
+  { name: version, schema, subresources }: CrdVersion,
+  keeping: Pick<ClusterSchema, "keepsUnknownFields">,
+): string[] {
+  const name = crdNameOf(definition);
+  const problems: string[] = [];
+  if (definition.hasStatusSubresource && subresources?.status === undefined)
+    problems.push(`${name} ${version} has no status subresource in the cluster; ${REMEDY}`);
+  const { openAPIV3Schema } = schema ?? {};
+  const differences =
+    openAPIV3Schema === undefined ? [] : schemaDifferences(definition.schema, { schema: openAPIV3Schema, ...keeping });
+  if (differences.length > 0)
+    problems.push(
+      `${name} ${version} has another schema in the cluster than in the operator: ${describe(differences)}; ${REMEDY}`,
+    );
+  return problems;
+}
+
+/** How many paths a message names; a definition of another product may differ everywhere. */
+const MOST_PATHS = 5;
+
+const REMEDY = "apply deploy/generated/crds of this operator, or run gen-operator generate with the CRD of the cluster";
+
+function describe(differences: readonly SchemaDifference[]): string {
+  const named = differences
+    .slice(0, MOST_PATHS)
+    .map(({ path, expected, found }) => `${path} (expected ${expected}, found ${found})`);
+  const more = differences.length - named.length;
+  return named.join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
 async function readCrd(client: ApiClient, name: string, signal: AbortSignal) {

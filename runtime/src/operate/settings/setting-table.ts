@@ -138,7 +138,7 @@ export const OPERATOR_SETTINGS: readonly Setting[] = [
     path: "checkCrds",
     type: boolean,
     flag: "check-crds",
-    help: "Compares the CustomResourceDefinitions before the start",
+    help: "Compares the CustomResourceDefinitions, with their schemas, before the start",
   }),
   ofOperator({
     path: "requestTimeout",
