@@ -70,6 +70,11 @@ export function observedClient(client: ApiClient, observe: RequestObserver): Api
   return new ApiClient(client.connection, requesterOf(client).observedBy(observe));
 }
 
+/** Returns a client that sends each request once over the same connections; its caller repeats what failed, and says so. */
+export function unrepeatingClient(client: ApiClient): ApiClient {
+  return new ApiClient(client.connection, requesterOf(client).withoutRepetition());
+}
+
 /**
  * A client for the objects of one API server. Requests have no rate limit of their own; they are repeated where the server asks for it (429 and
  * 5xx, with Retry-After) and where the connection broke, unless they might then be carried out twice. Errors are ApiError and ConnectionError,

@@ -70,6 +70,11 @@ export class ApiRequester {
     return new ApiRequester(this.transport, { ...this.#options, observe: both });
   }
 
+  /** Returns a requester that sends each request once over the same connections; the caller repeats it, and says so. */
+  withoutRepetition(): ApiRequester {
+    return new ApiRequester(this.transport, { ...this.#options, maxAttempts: 1 });
+  }
+
   /**
    * Sends a request; throws an ApiError for an answer of 400 or above, a ConnectionError if there is none in the end. One that may not be
    * carried out twice is repeated only if it was not carried out for certain: nothing was sent yet, or the server says so by 401, 429 or a

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
+import { startApiServer } from "#apiserver/index.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
@@ -13,7 +14,7 @@ import { customDefinition, type CrdObject } from "../../support/kind-definitions
 import { createRecordedOperator } from "../../support/recorded-operator.js";
 import { repositoryRoot } from "../../support/repository.js";
 import { assert, shared, suite } from "../../support/suite.js";
-import { createPage, createPageOperator, failureOf, startPageServer, untilText } from "./page-operator.js";
+import { createPage, createPageOperator, failureOf, pageCrd, startPageServer, untilText } from "./page-operator.js";
 
 const CHECKED = { operator: { checksCrds: true } };
 const DEFINITIONS = "/customresourcedefinitions";
@@ -36,6 +37,23 @@ suite("the check of the CustomResourceDefinitions", (test) => {
       await started;
       await createPage(page);
       await untilText(page, "first");
+    });
+
+  for (const [title, more] of [
+    ["", {}],
+    [" and with leader election", { leaderElection: { namespace: "default" } }],
+  ] as const)
+    test(`waits for an API server that comes up later${title}, and says why`, async () => {
+      await using first = await startApiServer({ tls: false });
+      const { url, token } = first;
+      await first.close();
+      await using page = createPageOperator(first, { operator: { ...CHECKED.operator, ...more } });
+      const started = page.operator.start();
+      const isSaid = () => page.logs.some((line) => /^warn .*ECONNREFUSED.*; trying again$/.test(line));
+      await waitFor("the failure is said", isSaid);
+      await using _ = await startApiServer({ tls: false, port: Number(new URL(url).port), token, crds: [pageCrd] });
+      await started;
+      assert.is(page.operator.health().status, "healthy");
     });
 
   test("ends with the stop of an operator that waits for its API server", async () => {

@@ -3,7 +3,7 @@ import { sleep } from "../../base/clock.js";
 import { isApiError } from "../../base/errors.js";
 import { messageOf, type Logger } from "../../base/logger.js";
 import { crdNameOf, kindNameOf, type ResourceDefinition } from "../../base/resource-definition.js";
-import type { ApiClient } from "../../client/api-client.js";
+import { unrepeatingClient, type ApiClient } from "../../client/api-client.js";
 import { customResourceDefinition, type CrdVersion } from "../../client/custom-resource-definition.js";
 import { schemaDifferences, type ClusterSchema, type SchemaDifference } from "./schema-difference.js";
 
@@ -26,22 +26,30 @@ export async function checkCrds(
   { logger, signal }: CheckCrdsOptions,
 ): Promise<void> {
   const { server } = client.connection;
+  // What the client repeats, it repeats in silence, for as long as a minute.
+  const asking = unrepeatingClient(client);
   const kinds = new Map([...definitions].map((each) => [kindNameOf(each), each]));
   const custom = [...kinds.values()].filter(({ isCustom }) => isCustom);
   const backoff = new Backoff(BACKOFF);
   for (;;) {
     try {
-      const problems = (await Promise.all(custom.map((each) => problemsOf(client, each, signal)))).flat();
+      const problems = (await Promise.all(custom.map((each) => problemsOf(asking, each, signal)))).flat();
       if (problems.length === 0) return;
       throw new UnfitError(`${server}: ${problems.join("; ")}`);
     } catch (error) {
       if (error instanceof UnfitError || signal.aborted) throw error;
-      const retryAfterMs = Math.round(backoff.next());
+      const retryAfterMs = Math.round(Math.max(backoff.next(), requestedWaitOf(error)));
       const problem = `cannot check the CustomResourceDefinitions: ${messageOf(error)}`;
       logger.warn({ server, retryAfterMs }, `${problem}; trying again`);
       await sleep(retryAfterMs, signal);
     }
   }
+}
+
+// A server that asks for longer is asked again earlier: its trouble may be over.
+function requestedWaitOf(error: unknown): number {
+  const { retryAfterMs = 0 } = isApiError(error) ? error : {};
+  return retryAfterMs > BACKOFF.maxMs ? 0 : retryAfterMs;
 }
 
 /** What no further attempt would change. */
