@@ -59,6 +59,9 @@ export interface ReconcileFacts {
   readonly reasons: readonly string[];
 }
 
+/** Returns the places, `limit` at most, where an object was not as desired, such as `spec.replicas`; never a value. */
+export type ChangedPaths = (limit: number) => readonly string[];
+
 /** Follows work as spans: calls `work` at once, and returns what that returns. */
 export interface Tracing {
   reconcile<Outcome extends { readonly failure?: { readonly error: unknown } }>(
@@ -70,6 +73,8 @@ export interface Tracing {
     name: string,
     work: () => Promise<Outcome>,
   ): Promise<Outcome>;
+  /** Takes a change of an object of the dependent that is under way; of what is created nothing was different before. */
+  changed(pathsOf: ChangedPaths): void;
   /** Takes an attempt of a request that has ended. */
   request(request: {
     readonly method: string;

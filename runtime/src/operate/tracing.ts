@@ -10,6 +10,10 @@ type Api = typeof import("@opentelemetry/api");
 // Where every copy of the API, of any version of it, looks for what was registered.
 const REGISTERED = Symbol.for("opentelemetry.js.api.1");
 
+// A span with more is dropped or cut by many collectors.
+const MAX_PATHS = 20;
+const MAX_PATH_LENGTH = 100;
+
 /** Returns what makes spans; undefined if the program has registered no tracer provider. */
 export async function loadTracing(): Promise<Tracing | undefined> {
   const registered = (globalThis as { readonly [REGISTERED]?: { readonly trace?: unknown } })[REGISTERED];
@@ -24,6 +28,9 @@ class OpenTelemetryTracing implements Tracing {
   readonly #tracer: ReturnType<Api["trace"]["getTracer"]>;
   /** The span that is under way, also where the program has registered no context manager. */
   readonly #contexts = new AsyncLocalStorage<Context>();
+
+  /** Where objects were not as desired, by the span in which they were written. */
+  readonly #changed = new WeakMap<Span, ReadonlySet<string>>();
 
   constructor(api: Api) {
     this.#api = api;
@@ -55,6 +62,18 @@ class OpenTelemetryTracing implements Tracing {
     return this.#within(span, work, (outcome) => {
       span.setAttribute("gen_operator.outcome", typeof outcome === "string" ? "unwanted" : outcome.kind);
     });
+  };
+
+  changed: Tracing["changed"] = (pathsOf) => {
+    const span = this.#api.trace.getSpan(this.#current);
+    // A span that is sampled away costs no search.
+    if (span?.isRecording() !== true) return;
+    const known = this.#changed.get(span) ?? new Set();
+    if (known.size >= MAX_PATHS) return;
+    // The items of a bulk dependent share one span.
+    const paths = [...new Set([...known, ...pathsOf(MAX_PATHS).map(cut)])].slice(0, MAX_PATHS);
+    this.#changed.set(span, new Set(paths));
+    if (paths.length > 0) span.setAttribute("gen_operator.changed_paths", paths);
   };
 
   request: Tracing["request"] = ({ method, path, status, durationMs }) => {
@@ -92,4 +111,8 @@ class OpenTelemetryTracing implements Tracing {
     if (error instanceof Error) span.recordException(error);
     span.setStatus({ code: this.#api.SpanStatusCode.ERROR, message: messageOf(error) });
   }
+}
+
+function cut(path: string): string {
+  return path.length <= MAX_PATH_LENGTH ? path : `${path.slice(0, MAX_PATH_LENGTH - 1)}…`;
 }

@@ -23,7 +23,7 @@ export interface WorkflowDependencies {
   readonly secondaries: SecondarySources;
   /** Returns the namespaces that the controller watches now. Default: all of them */
   namespaces?(): readonly string[] | undefined;
-  readonly tracing?: Pick<Tracing, "dependent"> | undefined;
+  readonly tracing?: Pick<Tracing, "dependent" | "changed"> | undefined;
   /** Where objects may be that no dependent wants. Default: nothing is pruned. */
   readonly removedKinds?: RemovedKinds | undefined;
 }

@@ -35,7 +35,7 @@ export interface RunOptions extends Omit<Run, "secondary" | "clock" | "places"> 
   readonly clock?: Run["clock"] | undefined;
   /** Told of every step that has ended. */
   readonly onStep?: ((step: StepTiming) => void) | undefined;
-  readonly tracing?: Pick<Tracing, "dependent"> | undefined;
+  readonly tracing?: Pick<Tracing, "dependent" | "changed"> | undefined;
 }
 
 /** Makes all dependents of a primary as they should be; each as soon as what it depends on is ready. */

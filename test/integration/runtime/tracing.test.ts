@@ -9,7 +9,7 @@ import {
 import { waitFor } from "#apiserver/wait-for.js";
 import { loadTracing } from "#runtime/operate/tracing.js";
 import { assert, suite } from "../../support/suite.js";
-import { configMapOf, createPage, createPageOperator, startPageServer } from "./page-operator.js";
+import { configMapOf, createPage, createPageOperator, setText, startPageServer, type Page } from "./page-operator.js";
 
 const exporter = new InMemorySpanExporter();
 const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
@@ -50,6 +50,8 @@ suite("the traces of an operator", (test) => {
       ],
     );
     for (const step of steps) {
+      // Of what is created, everything is new.
+      assert.is(step.attributes["gen_operator.changed_paths"], undefined);
       const requests = spans.filter((span) => parentOf(span) === idOf(step));
       assert.equal(
         requests.map(({ name, attributes }) => [name, attributes["http.response.status_code"]]),
@@ -61,6 +63,41 @@ suite("the traces of an operator", (test) => {
     assert.ok(status.length >= 1, "what the reconciler wants written is its own child");
     const own = spans.filter((span) => parentOf(span) === undefined && span.name === "POST");
     assert.is(own.length, 1, "what the program itself asks for belongs to no reconcile");
+  });
+
+  test("tell at which paths a dependent was not as desired, and of many the first twenty, cut to a hundred characters", async () => {
+    trace.setGlobalTracerProvider(provider);
+    await using server = await startPageServer();
+    const [long, many] = ["x".repeat(120), Array.from({ length: 30 }, (_, at) => `k${at}`)];
+    const text = configMapOf("text");
+    const more = configMapOf("more", {
+      desired: ({ primary: { metadata, spec } }) => ({
+        metadata: { name: `${metadata.name}-more` },
+        data: Object.fromEntries([long, ...many].map((key) => [key, spec.text])),
+      }),
+    });
+    const bulk = configMapOf("bulk", {
+      bulk: {},
+      desired: (({ primary: { metadata, spec } }: { primary: Page }) => {
+        const itemOf = (key: string) => ({ metadata: { name: `${metadata.name}-${key}` }, data: { [key]: spec.text } });
+        return { a: itemOf("a"), b: itemOf("b") };
+      }) as never,
+    });
+    await using page = createPageOperator(server, { dependents: [text, more, bulk] });
+    await page.operator.start();
+    await createPage(page);
+    await page.quiet();
+    exporter.reset();
+    await setText(page, "second");
+    await page.quiet();
+    const pathsOf = (dependent: string) => {
+      const spans = exporter.getFinishedSpans().filter(({ name }) => name === `dependent ${dependent}`);
+      return spans.flatMap(({ attributes }) => (attributes["gen_operator.changed_paths"] ?? []) as string[]);
+    };
+    assert.equal(pathsOf("text"), ["data.text"]);
+    assert.equal(pathsOf("bulk").sort(), ["data.a", "data.b"]);
+    assert.is(pathsOf("more").length, 20);
+    assert.is(pathsOf("more")[0], `data.${"x".repeat(94)}…`);
   });
 
   test("tell what failed, and in which attempt", async () => {

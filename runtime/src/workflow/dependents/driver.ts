@@ -1,5 +1,6 @@
 // What a run needs of each kind of dependents: how their objects are found, written and removed. A driver does not know when that is done,
 // nor of conditions, order, retries or the items of a bulk dependent.
+import type { Tracing } from "../../base/activity.js";
 import type { KubernetesObject } from "../../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
@@ -15,6 +16,8 @@ export interface DriverRun extends DependentArguments<KubernetesObject, object> 
   /** The namespaces that the controller watches; all of them if absent. */
   readonly namespaces?: readonly string[] | undefined;
   readonly notes: ReconcileNotes;
+  /** Is told of the changes of its objects. */
+  readonly tracing?: Pick<Tracing, "changed"> | undefined;
 }
 
 /** Returns the part of a run that functions of the user are called with. */

@@ -124,8 +124,8 @@ export class KubernetesDriver implements DependentDriver {
   }
 
   // A step that runs out of time cancels its write.
-  #causeOf({ primary, context: { signal, logger } }: DriverRun): WriteCause {
-    return { signal, logger, primary, dependent: this.#options.definition.name };
+  #causeOf({ primary, tracing, context: { signal, logger } }: DriverRun): WriteCause {
+    return { signal, logger, primary, dependent: this.#options.definition.name, onChange: tracing?.changed };
   }
 
   async #liveAs(

@@ -1,3 +1,4 @@
+import type { ChangedPaths } from "../../base/activity.js";
 import { RetryAfterError } from "../../base/errors.js";
 import type { KubernetesObject, ObjectKey } from "../../base/kubernetes-object.js";
 import type { Logger } from "../../base/logger.js";
@@ -27,6 +28,8 @@ export interface WriteCause {
   readonly logger?: Logger | undefined;
   readonly primary?: KubernetesObject | undefined;
   readonly dependent?: string | undefined;
+  /** Told of every write that changed an object; to ask where, with the most paths that are wanted, costs as much as the match did. */
+  readonly onChange?: ((pathsOf: ChangedPaths) => void) | undefined;
 }
 
 /** Told of writes that belong to a loop; must not throw. */

@@ -2,7 +2,6 @@
 // `context.resources`. A write that was given up is cancelled, and what it may have done counts as somebody else's change.
 import { isApiError, type ConnectionError } from "../../base/errors.js";
 import { describeObject, keyOf, type KubernetesObject, type ObjectRef } from "../../base/kubernetes-object.js";
-import { isWritten } from "../../base/logger.js";
 import { kindNameOf, type ResourceDefinition } from "../../base/resource-definition.js";
 import { observedClient, type ApiClient } from "../../client/api-client.js";
 import { objectPath } from "../../client/resource-path.js";
@@ -11,6 +10,7 @@ import type { Written } from "../../cache/resource-view.js";
 import type { DecodedResource } from "../../decode/decode-resource.js";
 import { LoopDetector, type KnownLoop, type WriteLoop } from "../../match/loop-detector.js";
 import { ApplyMatcher, type WriteTarget } from "./apply-matcher.js";
+import { isLogged, logChange } from "./change-log.js";
 import { applicationOf, isExplained, plannedPaths, type Sending } from "./plan.js";
 import type { LoopListener, PostponedWrite, WriteCause } from "./postponed-write.js";
 import { findRivals } from "./rivals.js";
@@ -106,7 +106,8 @@ export class Sender {
     const isChanged = version !== (plan.lock ?? before?.object.metadata.resourceVersion);
     const kind = wasCreated ? "created" : isChanged ? "updated" : "unchanged";
     if (kind === "unchanged") return { kind, entry };
-    if (isTold(cause)) {
+    if (kind === "updated") cause.onChange?.((limit) => this.#pathsOf(sending, limit));
+    if (isLogged(cause)) {
       const what = `${plan.isStatus ? "the status of " : ""}${describeObject(target.definition, plan.ref)}`;
       const paths = kind === "created" ? [] : this.#pathsOf(sending, LOGGED_DIFFERENCES);
       logChange(`${kind} ${what}`, { target, cause, paths });
@@ -273,24 +274,6 @@ function keyOfEdits(definition: ResourceDefinition, ref: ObjectRef): string {
 
 function placeOfEdits(definition: ResourceDefinition, ref: ObjectRef): WrittenPlace {
   return { kind: kindNameOf(definition), object: keyOf(ref), paths: ["spec"] };
-}
-
-// To find the places of a change costs as much as to find that there is one.
-function isTold({ logger }: WriteCause): boolean {
-  return logger !== undefined && isWritten(logger, "info");
-}
-
-// One line about a change: which object, and where it was not as desired; never a value.
-function logChange(
-  what: string,
-  { target, cause, paths = [] }: { target: WriteTarget; cause: WriteCause; paths?: readonly string[] },
-): void {
-  const fields = {
-    ...(cause.dependent === undefined ? {} : { dependent: cause.dependent }),
-    resource: kindNameOf(target.definition),
-    ...(paths.length === 0 ? {} : { paths }),
-  };
-  cause.logger?.info(fields, paths.length === 0 ? what : `${what}: ${paths.join(", ")}`);
 }
 
 // The last finalizer went: this is the answer of a write, but the object is no more.
