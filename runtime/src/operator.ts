@@ -287,6 +287,7 @@ class RunnableOperator implements Operator {
     const { fence } = this.#election;
     return new ApiClient(connection, {
       ...{ observe, logger: this.#logger, requestTimeoutMs, maxConnections },
+      observeStream: metrics && ((stream) => metrics.observeRequest(stream, host)),
       fence: fence && ((request) => fence.check(request)),
     });
   }

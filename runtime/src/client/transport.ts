@@ -40,6 +40,9 @@ export interface StreamConsumer {
 export interface TransportOptions extends PoolLimits {
   /** How long the credentials of a request may take. Default: 70 s, longer than those of a kubeconfig ever take. */
   readonly credentialsTimeoutMs?: number;
+  /** Told of every stream once: when the head of its answer arrives, or when it failed without one, by `status: undefined`. */
+  readonly observeStream?:
+    ((stream: Pick<TransportRequest, "method" | "path"> & { readonly status: number | undefined }) => void) | undefined;
 }
 
 // The error codes of OpenSSL for a certificate that no trusted authority has signed.
@@ -50,6 +53,7 @@ export class Transport {
   readonly connection: Connection;
   readonly #credentialsTimeoutMs: number;
   readonly #limits: PoolLimits;
+  readonly #observeStream: TransportOptions["observeStream"];
   readonly #headers: Readonly<Record<string, string | string[]>>;
   #ca: string | Buffer | undefined;
   #pools: { readonly pools: Pools; readonly material: readonly (string | Buffer | undefined)[] } | undefined;
@@ -61,8 +65,10 @@ export class Transport {
   readonly #writes = new Set<(reason: Error) => void>();
   #onWritesEnded = () => {};
 
-  constructor(connection: Connection, { credentialsTimeoutMs = 70_000, ...limits }: TransportOptions = {}) {
+  constructor(connection: Connection, options: TransportOptions = {}) {
+    const { credentialsTimeoutMs = 70_000, observeStream, ...limits } = options;
     this.connection = connection;
+    this.#observeStream = observeStream;
     this.#limits = limits;
     this.#credentialsTimeoutMs = credentialsTimeoutMs;
     this.#headers = { "user-agent": "gen-operator", ...impersonationHeaders(connection.impersonation) };
@@ -73,6 +79,22 @@ export class Transport {
 
   /** Sends a request and waits for the end of the answer, which a consumer gets as it arrives; throws a ConnectionError if it breaks. */
   async send(request: TransportRequest, consumer?: StreamConsumer): Promise<TransportResponse> {
+    if (consumer === undefined || this.#observeStream === undefined) return this.#send(request, consumer);
+    const { method, path } = request;
+    let started = false;
+    const onStart = (status: number) => {
+      started = true;
+      this.#observeStream?.({ method, path, status });
+      consumer.onStart?.(status);
+    };
+    try {
+      return await this.#send(request, { onStart, onData: (chunk) => consumer.onData(chunk) });
+    } finally {
+      if (!started) this.#observeStream({ method, path, status: undefined });
+    }
+  }
+
+  async #send(request: TransportRequest, consumer: StreamConsumer | undefined): Promise<TransportResponse> {
     const { signal, path } = request;
     const { options, pools } = await this.#prepare(request).catch((error: unknown) => {
       // The reason of a signal is shared, and callers complete the messages of errors.

@@ -63,6 +63,28 @@ suite("the metrics of an operator", (test) => {
     for (const name of Object.keys(METRICS)) assert.ok(text.includes(`# HELP ${name} `), name);
   });
 
+  test("count every request by its status, watches among them, and those without an answer", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server, { operator: metrics });
+    // The state of each kind comes by a watch, or by a list before it.
+    server.faults.add({ verb: "watch", path: "/pages", times: 2, answer: { status: 503, message: "not yet" } });
+    await page.operator.start();
+    await page.quiet();
+    const host = new URL(server.url).host;
+    const counted = async (code: string) => {
+      const { valueOf } = await scrape(page);
+      return valueOf(`rest_client_requests_total{code="${code}",method="GET",host="${host}"}`) ?? 0;
+    };
+    const answered = (status: number) =>
+      server.requests.filter(({ method, status: given }) => method === "GET" && given === status).length;
+    assert.ok(server.requests.some(({ verb }) => verb === "watch"));
+    for (const status of [200, 503]) assert.is(await counted(`${status}`), answered(status));
+    assert.ok(answered(503) > 0);
+    assert.is(await counted("<error>"), 0);
+    await server.close();
+    await waitFor("a watch finds no server", async () => (await counted("<error>")) > 0);
+  });
+
   test("count failures, those that end it, and retries", async () => {
     await using server = await startPageServer();
     let failures = 0;

@@ -91,7 +91,7 @@ export const METRICS = {
   },
   rest_client_requests_total: {
     type: "counter",
-    help: "Attempts of requests by their status; <error> without an answer. Watches are not counted.",
+    help: "Attempts of requests, watches among them, by their status; <error> without an answer.",
     labels: ["code", "method", "host"],
   },
   leader_election_master_status: {

@@ -56,7 +56,7 @@ export class OperatorMetrics {
       metrics.gen_operator_dependent_duration_seconds.observe([controller, dependent, outcome], tookMs / 1000);
   }
 
-  observeRequest({ method, status }: RequestObservation, host: string): void {
+  observeRequest({ method, status }: Pick<RequestObservation, "method" | "status">, host: string): void {
     this.#metrics.rest_client_requests_total.add([String(status ?? "<error>"), method, host]);
   }
 
