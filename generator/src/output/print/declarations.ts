@@ -67,7 +67,10 @@ function methodDoc({ head, returns, ...node }: MethodNode): Doc {
 
 /** Prints an exported type alias; `parameters` are those in angle brackets, with the brackets. */
 export function printAlias(name: string, type: TypeNode, parameters = ""): string {
-  return layOut(group([`export type ${name}${parameters} = `, typeDoc(type), ";"]));
+  const start = `export type ${name}${parameters} =`;
+  // A name has no place of its own to break at.
+  const value = typeof type === "string" ? indent([line, type]) : [" ", typeDoc(type)];
+  return layOut(group([start, value, ";"]));
 }
 
 /** Prints an exported constant. */

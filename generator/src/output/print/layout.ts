@@ -5,7 +5,8 @@ import { builders, printer } from "prettier/doc";
 export type Doc = builders.Doc;
 
 /** The builders of documents, as prettier describes them. */
-export const { group, conditionalGroup, hardline, ifBreak, indent, indentIfBreak, join, line, softline } = builders;
+export const { align, group, conditionalGroup, hardline, ifBreak, indent, indentIfBreak, join, line, softline } =
+  builders;
 
 /** The columns of a line. */
 export const WIDTH = 120;

@@ -1,4 +1,4 @@
-import { group, ifBreak, indent, join, line, listOf, softline, type Doc } from "./layout.js";
+import { align, group, ifBreak, indent, join, line, listOf, softline, type Doc } from "./layout.js";
 import { needsBrackets } from "./type-text.js";
 import type { FunctionNode, MemberNode, TypeNode } from "./type-node.js";
 
@@ -9,7 +9,8 @@ export function typeDoc(type: TypeNode): Doc {
     case "reference":
       return [type.name, argumentsDoc(type.arguments)];
     case "union":
-      return group(indent(unionDoc(type.members, [softline, "| "])));
+      // All of it on the next line, if that is enough.
+      return group(indent([softline, group(unionDoc(type.members))]));
     case "intersection":
       return join(" & ", type.members.map(typeDoc));
     case "array":
@@ -26,8 +27,14 @@ export function memberDoc({ head, type }: MemberNode): Doc {
   return [head, ": ", typeDoc(type)];
 }
 
-function unionDoc(members: readonly TypeNode[], start: Doc): Doc {
-  return [ifBreak(start), join([line, "| "], members.map(typeDoc))];
+function unionDoc(members: readonly TypeNode[]): Doc {
+  return [
+    ifBreak("| "),
+    join(
+      [line, "| "],
+      members.map((member) => align(2, typeDoc(member))),
+    ),
+  ];
 }
 
 function argumentsDoc(types: readonly TypeNode[]): Doc {
@@ -35,7 +42,7 @@ function argumentsDoc(types: readonly TypeNode[]): Doc {
   // A single name gains nothing by a line of its own.
   if (types.length === 1 && only !== undefined && isName(only)) return ["<", typeDoc(only), ">"];
   const printed = types.map((type) =>
-    typeof type !== "string" && type.kind === "union" ? group(unionDoc(type.members, "| ")) : typeDoc(type),
+    typeof type !== "string" && type.kind === "union" ? group(unionDoc(type.members)) : typeDoc(type),
   );
   return group(["<", indent([softline, join([",", line], printed)]), softline, ">"]);
 }
@@ -47,7 +54,7 @@ function isName(type: TypeNode): boolean {
 
 function itemsDoc(items: TypeNode): Doc {
   if (typeof items !== "string" && items.kind === "union")
-    return ["(", group([indent(unionDoc(items.members, [softline, "| "])), softline]), ")"];
+    return ["(", group([indent([softline, unionDoc(items.members)]), softline]), ")"];
   return needsBrackets(items) ? ["(", typeDoc(items), ")"] : typeDoc(items);
 }
 
