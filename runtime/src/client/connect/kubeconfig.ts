@@ -90,7 +90,7 @@ async function credentialsOf(
     return createExecCredentials(entry.exec, { folder, origin, cluster: told });
   }
   if (entry["auth-provider"] !== undefined && !isPlain) {
-    return createAuthProviderCredentials({ ...entry, exec: undefined }, origin);
+    return createAuthProviderCredentials(user, origin);
   }
   // Read here, what is missing is said at the start.
   const first = await plainCredentials(user);
@@ -98,13 +98,15 @@ async function credentialsOf(
   return createRenewedCredentials({ what: `reading the credentials of ${origin}`, read: () => plainCredentials(user) });
 }
 
-// OIDC or a cloud provider. Loads @kubernetes/client-node, which costs some 60 MB, so nothing else does.
-async function createAuthProviderCredentials(user: object, origin: string): Promise<Connection["credentials"]> {
-  const { KubeConfig } = await import("@kubernetes/client-node");
+// OIDC or a cloud provider. Loads @kubernetes/client-node, which costs some 60 MB, so nothing else does; it may not be installed.
+async function createAuthProviderCredentials(user: Found<"user">, origin: string): Promise<Connection["credentials"]> {
+  const { KubeConfig } = await import("@kubernetes/client-node").catch((cause: unknown) => {
+    throw isClientMissing(cause) ? new Error(missingClientOf(user, origin), { cause }) : cause;
+  });
   const config = new KubeConfig();
   const contexts = [{ name: "context", context: { cluster: "cluster", user: "user" } }];
   const clusters = [{ name: "cluster", cluster: { server: "https://127.0.0.1" } }];
-  const users = [{ name: "user", user }];
+  const users = [{ name: "user", user: { ...user.entry, exec: undefined } }];
   config.loadFromString(JSON.stringify({ clusters, users, contexts, "current-context": "context" }));
   const read = async () => {
     const options: RequestOptions = {};
@@ -115,6 +117,20 @@ async function createAuthProviderCredentials(user: object, origin: string): Prom
   };
   // Providers keep their tokens themselves; asking them once a minute notices an expiry early enough.
   return createRenewedCredentials({ what: `the authentication plugin of ${origin}`, read });
+}
+
+// A dependency of the package that is missing is another error.
+function isClientMissing(error: unknown): boolean {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return code === "ERR_MODULE_NOT_FOUND" && message.includes("'@kubernetes/client-node'");
+}
+
+function missingClientOf({ entry, where }: Found<"user">, origin: string): string {
+  const { name } = entry["auth-provider"] as { readonly name?: unknown };
+  return (
+    `${origin}: the auth-provider "${String(name)}" of ${where} needs the package @kubernetes/client-node, which is not installed; ` +
+    "run npm install --save-prod @kubernetes/client-node, which also puts it into the bundle of the operator"
+  );
 }
 
 async function plainCredentials({ entry, folder }: Found<"user">): Promise<Credentials> {
