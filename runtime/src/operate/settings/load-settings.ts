@@ -7,7 +7,6 @@ import {
   type KnownSetting,
   type SettingValues,
 } from "./settings.js";
-import { readSettingsFile } from "./settings-file.js";
 import { helpOf } from "./settings-help.js";
 
 /** Where settings come from besides the code. */
@@ -39,6 +38,7 @@ export async function loadSettings(
   const environment = readEnvironment(known, env);
   const merge = (fromFile: SettingValues) => mergeSettings(fromFile, environment, flags.values);
   if (file === undefined) return { values: merge(new Map()), known };
+  const { readSettingsFile } = await import("./settings-file.js");
   const reread = async () => merge(await readSettingsFile(file, known));
   return { values: await reread(), reread, known };
 }

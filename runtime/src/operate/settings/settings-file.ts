@@ -1,6 +1,7 @@
-// The file of settings: YAML, and so JSON as well.
+// The file of settings: YAML, and so JSON as well. Only an operator with a file loads this module, and the parser with it.
 import { readFile } from "node:fs/promises";
-import type { Document, LineCounter, Node } from "yaml";
+// Not by import(): in a bundle that returns nothing but the default export of a CommonJS package.
+import { LineCounter, parseDocument, type Document, type Node } from "yaml";
 import { SettingsError, type KnownSetting, type SettingValues } from "./settings.js";
 import { readSetting, type SettingValue } from "./setting-value.js";
 
@@ -16,14 +17,12 @@ export async function readSettingsFile(file: string, settings: readonly KnownSet
 }
 
 /** Parses what stands in a file of settings. */
-export async function parseSettings(
+export function parseSettings(
   text: string,
   { file, settings }: { readonly file: string; readonly settings: readonly KnownSetting[] },
-): Promise<SettingValues> {
-  // Only an operator with a file needs it.
-  const yaml = await import("yaml");
-  const lines = new yaml.LineCounter();
-  const document = yaml.parseDocument(text, { lineCounter: lines, prettyErrors: false });
+): SettingValues {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   const at = placeIn(file, lines);
   if (document.errors.length > 0)
     throw new SettingsError(document.errors.map(({ pos, message }) => `${at(pos[0])}: ${message}`));
