@@ -75,4 +75,18 @@ suite("repository", (test) => {
         if (dependency.startsWith("@gen-operator/")) assert.is(range, version, `${name} → ${dependency}`);
     }
   });
+
+  test("a new project gets the tools that are tested here, in the same versions", () => {
+    const read = (path: string) =>
+      JSON.parse(readFileSync(join(repositoryRoot, path), "utf8")) as {
+        devDependencies: { readonly [name: string]: string };
+        overrides: { readonly [name: string]: string };
+      };
+    const [own, template] = [read("package.json"), read("templates/project/package.json")];
+    const tools = Object.entries(template.devDependencies).filter(([, range]) => !range.includes("__version__"));
+    assert.ok(tools.some(([name]) => name === "@kubernetes/client-node"));
+    const versionOf = (range: string | undefined) => range?.replace("^", "");
+    for (const [name, range] of tools) assert.is(versionOf(range), versionOf(own.devDependencies[name]), name);
+    assert.equal(template.overrides, own.overrides);
+  });
 });

@@ -1,14 +1,11 @@
 import { spawnSync } from "node:child_process";
-import { readdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { generate } from "#generator/generate.js";
-import { initProject } from "#generator/output/init-project.js";
 import { compilers } from "../support/compile.js";
-import { repositoryRoot } from "../support/repository.js";
+import { createPagesProject } from "../support/new-project.js";
 import { isThorough, ONLY_THOROUGH } from "../support/runs.js";
 import { listSamples } from "../support/samples.js";
 import { assert, suite } from "../support/suite.js";
-import { createTemporaryFolder } from "../support/temporary-folder.js";
 
 suite("new project", (test) => {
   test(
@@ -52,17 +49,6 @@ suite("new project", (test) => {
     { timeoutMs: 60_000 },
   );
 });
-
-/** A project as `init` makes it, with the packages of the repository. */
-async function createPagesProject() {
-  const folder = await createTemporaryFolder();
-  const crdFiles = [join(repositoryRoot, "fixtures/samples/webpage/crds/webpages.example.com.yaml")];
-  await initProject({ directory: folder.path, crdFiles, name: "pages" });
-  const { diagnostics } = await generate({ project: folder.path });
-  assert.equal(diagnostics, []);
-  await symlink(join(repositoryRoot, "node_modules"), join(folder.path, "node_modules"));
-  return folder;
-}
 
 suite("sample project", (test) => {
   for (const { name, folder } of listSamples()) {

@@ -70,6 +70,7 @@ export async function initProject({ directory, crdFiles, name }: InitOptions): P
 // npm leaves .gitignore out of a package, so the templates have other names.
 const TEMPLATES = [
   ["tsconfig.json", "tsconfig.json"],
+  ["bundle.js", "bundle.js"],
   ["Dockerfile", "Dockerfile"],
   ["README.md", "README.md"],
   ["_gitignore", ".gitignore"],

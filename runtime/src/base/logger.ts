@@ -90,7 +90,7 @@ export function createLogger(level: LogLevel = "info", { format, write }: Create
   const print = isPretty ? loadPrinter(write === undefined) : undefined;
   const writeLine = write ?? ((line: string) => void process.stderr.write(line));
   const isPlain = write === undefined && print === undefined;
-  return pino(
+  const logger = pino(
     {
       level,
       base: null,
@@ -101,9 +101,15 @@ export function createLogger(level: LogLevel = "info", { format, write }: Create
     // Whoever stops a process wants to see its last line, so nothing is written later than it is said.
     isPlain ? pino.destination({ dest: 2, sync: true }) : { write: (line) => writeLine(print?.(line) ?? line) },
   );
+  if (format === "pretty" && print === undefined)
+    logger.warn(
+      {},
+      "the lines of the log are JSON: format pretty needs the package pino-pretty, which is not installed",
+    );
+  return logger;
 }
 
-// Only somebody at a terminal needs it; an operator bundled into one file comes without it, and then writes JSON.
+// Only somebody at a terminal needs it: a bundle comes without it.
 function loadPrinter(colorize: boolean): ((line: string) => string) | undefined {
   try {
     const { prettyFactory } = createRequire(import.meta.url)("pino-pretty") as typeof import("pino-pretty");

@@ -4,25 +4,15 @@ import { cp, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { loadConnection } from "#runtime/client/connect/load-connection.js";
+import { createOidcToken, writeOidcConfig } from "../../support/oidc-config.js";
 import { repositoryRoot } from "../../support/repository.js";
 import { assert, suite } from "../../support/suite.js";
 import { createTemporaryFolder } from "../../support/temporary-folder.js";
 
-const HOUR_S = 3600;
-
 /** Writes a kubeconfig whose user logs in by OIDC with a token that is still good. */
-async function writeOidcConfig(folder: string): Promise<{ file: string; token: string }> {
-  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
-  const token = `${part({ alg: "none" })}.${part({ exp: Math.floor(Date.now() / 1000) + HOUR_S })}.`;
-  const provider = { "client-id": "me", "idp-issuer-url": "https://127.0.0.1:1", "id-token": token };
-  const config = {
-    "current-context": "office",
-    contexts: [{ name: "office", context: { cluster: "x", user: "jane" } }],
-    clusters: [{ name: "x", cluster: { server: "https://127.0.0.1:1" } }],
-    users: [{ name: "jane", user: { "auth-provider": { name: "oidc", config: provider } } }],
-  };
-  const file = join(folder, "config");
-  await writeFile(file, JSON.stringify(config));
+async function writeConfig(folder: string): Promise<{ file: string; token: string }> {
+  const [file, token] = [join(folder, "config"), createOidcToken()];
+  await writeOidcConfig(file, "https://127.0.0.1:1", token);
   return { file, token };
 }
 
@@ -48,14 +38,14 @@ async function runWithoutPeers(folder: string, program: string): Promise<string>
 suite("auth-provider of a kubeconfig", (test) => {
   test("gives its token to requests where @kubernetes/client-node is installed", async () => {
     await using folder = await createTemporaryFolder();
-    const { file, token } = await writeOidcConfig(folder.path);
+    const { file, token } = await writeConfig(folder.path);
     const { credentials } = await loadConnection({ kubeconfig: file });
     assert.is((await credentials({ isRejected: false })).authorization, `Bearer ${token}`);
   });
 
   test("without @kubernetes/client-node is an error that names context, user, file and the command that installs it", async () => {
     await using folder = await createTemporaryFolder();
-    const { file } = await writeOidcConfig(folder.path);
+    const { file } = await writeConfig(folder.path);
     const printed = await runWithoutPeers(
       folder.path,
       `import { loadConnection } from "@gen-operator/runtime";
@@ -71,7 +61,7 @@ suite("auth-provider of a kubeconfig", (test) => {
 
   test("is the only thing that needs @kubernetes/client-node: tokens do not", async () => {
     await using folder = await createTemporaryFolder();
-    const { file } = await writeOidcConfig(folder.path);
+    const { file } = await writeConfig(folder.path);
     const config = JSON.parse(await readFile(file, "utf8")) as { users: object[] };
     config.users = [{ name: "jane", user: { token: "secret" } }];
     await writeFile(file, JSON.stringify(config));

@@ -26,6 +26,7 @@ suite("init", (test) => {
         ".gitignore",
         "Dockerfile",
         "README.md",
+        "bundle.js",
         "crds/webpages.example.com.yaml",
         "package.json",
         "tsconfig.json",
@@ -41,7 +42,9 @@ suite("init", (test) => {
     assert.equal([manifest.name, manifest.type], ["my-operator", "module"]);
     const dockerfile = await readFile(join(directory, "Dockerfile"), "utf8");
     const command = JSON.parse(/^ENTRYPOINT (.*)$/m.exec(dockerfile)?.[1] ?? "[]") as string[];
-    assert.is(command.join(" "), manifest.scripts.start);
+    const [node, ...rest] = manifest.scripts.start.split(" ");
+    assert.equal([node, rest.pop()], ["node", "dist/src/main.js"]);
+    assert.equal(command, ["/nodejs/bin/node", ...rest, "dist/bundle/operator.mjs"]);
     const [workflow] = parseAllDocuments(await readFile(join(directory, "workflow.yaml"), "utf8"));
     assert.equal(workflow?.toJS(), {
       apiVersion: "gen-operator.dev/v1alpha1",

@@ -1,0 +1,32 @@
+// npm run bundle: the operator and all that it imports, in dist/bundle/; an image needs nothing else.
+import { readFile, rm } from "node:fs/promises";
+import { build } from "esbuild";
+
+const outdir = "dist/bundle";
+const readJson = async (file) => JSON.parse(await readFile(file, "utf8"));
+const { dependencies = {} } = await readJson("package.json");
+const runtime = await readJson(new URL(import.meta.resolve("@gen-operator/runtime/package.json")));
+
+await rm(outdir, { recursive: true, force: true });
+await build({
+  entryPoints: { operator: "src/main.ts" },
+  outdir,
+  outExtension: { ".js": ".mjs" },
+  chunkNames: "[name]-[hash]",
+  bundle: true,
+  // What is imported when it is needed stays in files of its own.
+  splitting: true,
+  format: "esm",
+  platform: "node",
+  target: "node20",
+  // An error names the TypeScript file; the text of the sources would double the maps.
+  sourcemap: true,
+  sourcesContent: false,
+  // The runtime does without these. What you need of them goes into "dependencies" of package.json.
+  external: Object.keys(runtime.peerDependencies).filter((name) => !(name in dependencies)),
+  // CommonJS packages call require(), which ES modules lack.
+  banner: {
+    js: 'import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);',
+  },
+  logLevel: "warning",
+});

@@ -1,0 +1,18 @@
+import { symlink } from "node:fs/promises";
+import { join } from "node:path";
+import { generate } from "#generator/generate.js";
+import { initProject } from "#generator/output/init-project.js";
+import * as assert from "./assert.js";
+import { repositoryRoot } from "./repository.js";
+import { createTemporaryFolder, type TemporaryFolder } from "./temporary-folder.js";
+
+/** Creates the project `pages` of WebPages as `init` makes it, with the packages of the repository. */
+export async function createPagesProject(): Promise<TemporaryFolder> {
+  const folder = await createTemporaryFolder();
+  const crdFiles = [join(repositoryRoot, "fixtures/samples/webpage/crds/webpages.example.com.yaml")];
+  await initProject({ directory: folder.path, crdFiles, name: "pages" });
+  const { diagnostics } = await generate({ project: folder.path });
+  assert.equal(diagnostics, []);
+  await symlink(join(repositoryRoot, "node_modules"), join(folder.path, "node_modules"));
+  return folder;
+}
