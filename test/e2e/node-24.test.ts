@@ -1,13 +1,22 @@
 // What a user of Node 24 does, from `npm ci` on; containers run it, while the development machine may not.
 import { existsSync } from "node:fs";
-import { cp } from "node:fs/promises";
-import { join } from "node:path";
+import { cp, readFile } from "node:fs/promises";
+import { join, relative } from "node:path";
+import { parse } from "yaml";
 import { assert, shared, suite } from "../support/suite.js";
 import { runOrThrow } from "./command.js";
 import { findNode24 } from "./node-24.js";
 import { packPackages } from "./packages.js";
 import { convergeOnePage } from "./running-operator.js";
 import { createUserProject, installTools } from "./user-project.js";
+
+interface Workflow {
+  readonly jobs: {
+    readonly [job: string]: {
+      readonly steps: readonly { uses?: string; run?: string; with?: { readonly [input: string]: unknown } }[];
+    };
+  };
+}
 
 const LONG = { timeoutMs: 400_000 };
 
@@ -47,6 +56,28 @@ suite("Node 24", (test) => {
       assert.match(await runOrThrow("node", "--version"), /^v24\./);
       assert.match(await runOrThrow("npm", "test"), /^(# |ℹ )pass 1$/m);
       await runOrThrow("npx", "gen-operator", "generate", "--check");
+    },
+    LONG,
+  );
+
+  test(
+    "passes each step of the CI workflow of a project, in a checkout of it",
+    async () => {
+      const { folder } = await project();
+      const { node } = await packages();
+      // Beside the project, so that the archives in its lock file are found.
+      const checkout = join(folder, "../checkout");
+      const isTracked = (path: string) => !/^(node_modules|dist)(\/|$)/.test(relative(folder, path));
+      await cp(folder, checkout, { recursive: true, filter: isTracked });
+      const { jobs } = parse(await readFile(join(checkout, ".github/workflows/ci.yaml"), "utf8")) as Workflow;
+      const steps = Object.values(jobs).flatMap((job) => job.steps);
+      const setup = steps.find(({ uses }) => uses?.startsWith("actions/setup-node@"));
+      assert.is(setup?.with?.["node-version"], 24);
+      const commands = steps.flatMap(({ run }) => run ?? []);
+      assert.ok(commands.length >= 5);
+      const env = { CI: "true", npm_config_prefer_offline: "true" };
+      for (const command of commands) await runOrThrow(["bash", "-e", "-c", command], { cwd: checkout, node, env });
+      assert.ok(existsSync(join(checkout, "dist/bundle/operator.mjs")));
     },
     LONG,
   );

@@ -34,6 +34,8 @@ const contents: Record<keyof typeof packageNames, string[]> = {
   templates: [
     "project/_gitignore",
     "project/_dockerignore",
+    "project/bundle.js",
+    "project/ci.yaml",
     "project/package.json",
     "stubs/main.ts",
     "deploy/kustomization.yaml",

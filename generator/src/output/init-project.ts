@@ -67,7 +67,7 @@ export async function initProject({ directory, crdFiles, name }: InitOptions): P
   return { ...merged, updated: ["package.json"], kept };
 }
 
-// npm leaves .gitignore out of a package, so the templates have other names.
+// npm leaves .gitignore out of a package, so the templates of hidden files have other names.
 const TEMPLATES = [
   ["tsconfig.json", "tsconfig.json"],
   ["bundle.js", "bundle.js"],
@@ -75,6 +75,7 @@ const TEMPLATES = [
   ["README.md", "README.md"],
   ["_gitignore", ".gitignore"],
   ["_dockerignore", ".dockerignore"],
+  ["ci.yaml", ".github/workflows/ci.yaml"],
 ] as const;
 
 async function fileOf(template: string, path: string, replacements: Replacements): Promise<OutputFile> {

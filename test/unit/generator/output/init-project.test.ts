@@ -23,6 +23,7 @@ suite("init", (test) => {
       created.filter((path) => !isManifest(path)),
       [
         ".dockerignore",
+        ".github/workflows/ci.yaml",
         ".gitignore",
         "Dockerfile",
         "README.md",
