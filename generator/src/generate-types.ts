@@ -2,11 +2,11 @@ import { mkdir } from "node:fs/promises";
 import { resolve } from "node:path";
 import { hasErrors, type Diagnostic } from "./diagnostic.js";
 import type { GenerateResult } from "./generate.js";
-import { readBuiltinKinds } from "./input/builtin-kinds.js";
-import { readCrdFiles } from "./input/read-crd-files.js";
-import { buildModel } from "./model/build-model.js";
+import { readBuiltinKinds } from "./input/crd/builtin-kinds.js";
+import { readCrdFiles } from "./input/crd/read-crd-files.js";
+import { buildModel } from "./model/build/build-model.js";
 import { emitResources } from "./output/emit-project.js";
-import { writeFiles } from "./output/write-files.js";
+import { writeFiles } from "./output/files/write-files.js";
 
 /** What `generateTypes` works on. */
 export interface GenerateTypesOptions {

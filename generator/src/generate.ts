@@ -2,13 +2,13 @@ import { resolve } from "node:path";
 import { hasErrors, sortDiagnostics, type Diagnostic } from "./diagnostic.js";
 import { readProject } from "./input/read-project.js";
 import { readSources } from "./input/read-sources.js";
-import { buildModel } from "./model/build-model.js";
-import { acceptWarnings } from "./model/accept-warnings.js";
-import { checkConditions } from "./output/check-conditions.js";
+import { buildModel } from "./model/build/build-model.js";
+import { acceptWarnings } from "./model/build/accept-warnings.js";
+import { checkConditions } from "./output/conditions/check-conditions.js";
 import type { LocateExpression, ProjectModel } from "./model/project-model.js";
 import { emitProject } from "./output/emit-project.js";
 import type { DerivedModel } from "./output/reads/derive-forms.js";
-import { writeFiles, type WriteReport } from "./output/write-files.js";
+import { writeFiles, type WriteReport } from "./output/files/write-files.js";
 
 /** What `generate` works on. */
 export interface GenerateOptions {

@@ -1,5 +1,5 @@
 import type ts from "typescript";
-import { loadLibrary } from "#generator/model/library.js";
+import { loadLibrary } from "#generator/model/expression/library.js";
 import { assert, suite } from "../support/suite.js";
 import { readPackageSources, type SourceFile } from "./source-files.js";
 

@@ -28,10 +28,7 @@ const fullFolders: Record<string, [count: number, reason: string]> = {
   "apiserver/src/registry": [47, "to be cut by verb: reads, writes, deletions, watches"],
   "apiserver/src/simulate": [18, "one file for each controller that is simulated"],
   "apiserver/src/ssa": [20, "the parts of structured-merge-diff under their names"],
-  "generator/src/input": [19, "to be cut into the YAML and the definitions of kinds"],
-  "generator/src/model": [20, "to be cut into the parts of the model and the readers of code"],
   "generator/src/model/rules": [31, "one file for each rule, named after what it reports"],
-  "generator/src/output": [39, "one emitter for each file that is written; to be cut by what they write"],
   "generator/src/output/reads": [14, "to be cut into what is read and how it is printed"],
 };
 

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import type ts from "typescript";
-import { loadLibrary } from "#generator/model/library.js";
+import { loadLibrary } from "#generator/model/expression/library.js";
 import { repositoryRoot } from "./repository.js";
 import { isThorough } from "./runs.js";
 

@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { writeFiles } from "#generator/output/write-files.js";
+import { writeFiles } from "#generator/output/files/write-files.js";
 import { settingsSchema } from "#runtime/operate/settings/settings-schema.js";
 import { repositoryRoot } from "./repository.js";
 import { listSamples } from "./samples.js";

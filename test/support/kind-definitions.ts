@@ -1,7 +1,7 @@
 // Definitions of kinds as generated code would state them, for tests that need no generated project.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { buildRuntimeSchema } from "#generator/output/runtime-schema.js";
+import { buildRuntimeSchema } from "#generator/output/resource/runtime-schema.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import type { ResourceClass, ResourceDefinition } from "#runtime/base/resource-definition.js";
 import { createResource, defineResource } from "#runtime/codegen/define-resource.js";

@@ -1,7 +1,7 @@
 import { symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { generate } from "#generator/generate.js";
-import { initProject } from "#generator/output/init-project.js";
+import { initProject } from "#generator/output/project/init-project.js";
 import * as assert from "./assert.js";
 import { repositoryRoot } from "./repository.js";
 import { createTemporaryFolder, type TemporaryFolder } from "./temporary-folder.js";

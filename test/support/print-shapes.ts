@@ -1,6 +1,6 @@
 import type { RawSchema, ResourceModel } from "#generator/model/project-model.js";
-import { normaliseSchema } from "#generator/output/normalise.js";
-import { memberOf, printShape } from "#generator/output/print-types.js";
+import { normaliseSchema } from "#generator/output/resource/normalise.js";
+import { memberOf, printShape } from "#generator/output/resource/print-types.js";
 import { typeText } from "#generator/output/print/type-text.js";
 import { thingOf } from "./resource-models.js";
 

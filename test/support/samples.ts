@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { formatDiagnostic } from "#generator/diagnostic.js";
 import { deriveModel } from "#generator/generate.js";
 import { readProject } from "#generator/input/read-project.js";
-import { buildModel } from "#generator/model/build-model.js";
+import { buildModel } from "#generator/model/build/build-model.js";
 import { isKubernetes, type ProjectModel } from "#generator/model/project-model.js";
 import { renderDeployFiles } from "#generator/output/deploy/deploy-files.js";
 import { emitProject } from "#generator/output/emit-project.js";
-import type { OutputFile } from "#generator/output/output-file.js";
+import type { OutputFile } from "#generator/output/files/output-file.js";
 import { repositoryRoot } from "./repository.js";
 
 /** A sample operator below `fixtures/samples`: an example, a golden and a program at once. */

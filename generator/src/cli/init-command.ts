@@ -43,9 +43,9 @@ interface InitArguments {
 
 async function initProject({ directory, crdFiles, name }: InitArguments): Promise<number> {
   const [{ readCrdFiles }, { hasErrors }, project, { generate }] = await Promise.all([
-    import("../input/read-crd-files.js"),
+    import("../input/crd/read-crd-files.js"),
     import("../diagnostic.js"),
-    import("../output/init-project.js"),
+    import("../output/project/init-project.js"),
     import("../generate.js"),
   ]);
   const { diagnostics } = await readCrdFiles(".", crdFiles);

@@ -1,7 +1,7 @@
 import { formatDiagnostic, hasErrors, type Diagnostic } from "../diagnostic.js";
 import type { GenerateResult } from "../generate.js";
-import type { InitReport } from "../output/init-project.js";
-import type { WriteReport } from "../output/write-files.js";
+import type { InitReport } from "../output/project/init-project.js";
+import type { WriteReport } from "../output/files/write-files.js";
 
 /** Prints diagnostics, how many there are and what comes of an error; returns the exit code. */
 export function printDiagnostics(diagnostics: readonly Diagnostic[], consequence = "nothing was written"): number {

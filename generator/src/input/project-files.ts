@@ -1,7 +1,7 @@
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { basename, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { quote, type Diagnostic } from "../diagnostic.js";
-import { isRecord } from "./json.js";
+import { isRecord } from "./yaml/json.js";
 
 /** A text file of a project. */
 export interface ProjectFile {

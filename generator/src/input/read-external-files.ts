@@ -1,7 +1,7 @@
 import { quote, type Diagnostic } from "../diagnostic.js";
-import { checkSchema } from "./check-schema.js";
-import { isRecord } from "./json.js";
-import { parseYaml } from "./parse-yaml.js";
+import { checkSchema } from "./crd/check-schema.js";
+import { isRecord } from "./yaml/json.js";
+import { parseYaml } from "./yaml/parse-yaml.js";
 import { pathInProject, readProjectFile } from "./project-files.js";
 import type { WorkflowSpec } from "./workflow-spec.js";
 

@@ -1,7 +1,7 @@
 import type { Diagnostic } from "../diagnostic.js";
 import { quote } from "../diagnostic.js";
-import { readBuiltinKinds, type BuiltinKinds } from "./builtin-kinds.js";
-import type { Crd } from "./crd.js";
+import { readBuiltinKinds, type BuiltinKinds } from "./crd/builtin-kinds.js";
+import type { Crd } from "./crd/crd.js";
 import {
   isDirectory,
   listCrdFiles,
@@ -10,8 +10,8 @@ import {
   readPackageName,
   readProjectFile,
 } from "./project-files.js";
-import { passedOver } from "./read-crd-files.js";
-import { readCrds, type CrdFile } from "./read-crds.js";
+import { passedOver } from "./crd/read-crd-files.js";
+import { readCrds, type CrdFile } from "./crd/read-crds.js";
 import { readExternalFiles, type ExternalFile } from "./read-external-files.js";
 import { readWorkflows } from "./read-workflows.js";
 import { loadSpecSchema } from "./spec-schema.js";

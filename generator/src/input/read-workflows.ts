@@ -1,7 +1,7 @@
 import type { Diagnostic } from "../diagnostic.js";
-import { describeValue } from "./describe-value.js";
-import { isRecord } from "./json.js";
-import { parseYaml } from "./parse-yaml.js";
+import { describeValue } from "./yaml/describe-value.js";
+import { isRecord } from "./yaml/json.js";
+import { parseYaml } from "./yaml/parse-yaml.js";
 import type { ProjectFile } from "./project-files.js";
 import type { CheckSpec } from "./spec-schema.js";
 import type {
@@ -14,7 +14,7 @@ import type {
   WorkflowSettingsSpec,
   WorkflowSpec,
 } from "./workflow-spec.js";
-import type { YamlDocument } from "./yaml-document.js";
+import type { YamlDocument } from "./yaml/yaml-document.js";
 
 /** The workflows of a file, and what is wrong with it. */
 export interface WorkflowFile {

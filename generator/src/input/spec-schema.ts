@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import type { ErrorObject } from "ajv";
 import { didYouMean, quote, type Diagnostic } from "../diagnostic.js";
-import { describeValue } from "./describe-value.js";
-import type { YamlDocument, YamlPath } from "./yaml-document.js";
+import { describeValue } from "./yaml/describe-value.js";
+import type { YamlDocument, YamlPath } from "./yaml/yaml-document.js";
 
 /** Checks a document against the published JSON Schema of workflow specs. */
 export type CheckSpec = (document: YamlDocument) => Diagnostic[];

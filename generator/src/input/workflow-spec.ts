@@ -1,4 +1,4 @@
-import type { YamlDocument } from "./yaml-document.js";
+import type { YamlDocument } from "./yaml/yaml-document.js";
 
 /** The names that a spec has for the four conditions. */
 export const CONDITION_NAMES = [

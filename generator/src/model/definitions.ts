@@ -1,5 +1,5 @@
 import type { RawSchema } from "./project-model.js";
-import { isRecord } from "./raw-schema.js";
+import { isRecord } from "./schema/raw-schema.js";
 
 const PREFIX = "#/components/schemas/";
 const QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity";

@@ -1,6 +1,6 @@
 import type { SourcePosition } from "../diagnostic.js";
 import type { BuiltinConditionName, ExtraRuleSpec } from "../input/workflow-spec.js";
-import type { Place } from "../input/yaml-document.js";
+import type { Place } from "../input/yaml/yaml-document.js";
 import type { DependentModel, RemovedModel, WorkflowSettings } from "./dependent-model.js";
 
 export type { Diagnostic, SourcePosition } from "../diagnostic.js";

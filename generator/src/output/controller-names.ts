@@ -1,6 +1,6 @@
 import { kindsOf, type ControllerModel, type FilterName, type ResourceModel } from "../model/project-model.js";
 import { camelCase, kebabCase, pascalCase } from "./naming.js";
-import type { ResourceName } from "./resource-name.js";
+import type { ResourceName } from "./resource/resource-name.js";
 
 /** What the files of a controller call things, and where the files are. */
 export interface ControllerNames {

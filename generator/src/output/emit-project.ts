@@ -1,14 +1,14 @@
 import type { ProjectModel, ResourceModel } from "../model/project-model.js";
 import { controllerNamesOf } from "./controller-names.js";
 import { emitDeploy } from "./deploy/emit-deploy.js";
-import { emitController, emitIndex } from "./emit-controller.js";
-import { emitExternalTypes } from "./emit-external.js";
-import { emitResource } from "./emit-resource.js";
-import { emitStubs } from "./emit-stubs.js";
-import { emitWorkflow } from "./emit-workflow.js";
-import { emitWorkflowTypes } from "./emit-workflow-types.js";
-import type { OutputFile } from "./output-file.js";
-import { nameResources } from "./resource-name.js";
+import { emitController, emitIndex } from "./controller/emit-controller.js";
+import { emitExternalTypes } from "./controller/emit-external.js";
+import { emitResource } from "./resource/emit-resource.js";
+import { emitStubs } from "./stubs/emit-stubs.js";
+import { emitWorkflow } from "./controller/emit-workflow.js";
+import { emitWorkflowTypes } from "./controller/emit-workflow-types.js";
+import type { OutputFile } from "./files/output-file.js";
+import { nameResources } from "./resource/resource-name.js";
 
 /** Emits all files of a project: those of the generator, and a stub for each file of the user's that may be missing. */
 export async function emitProject(model: ProjectModel): Promise<OutputFile[]> {

@@ -1,5 +1,5 @@
 import type { Diagnostic } from "../../diagnostic.js";
-import { ruleOfController } from "../resolved-project.js";
+import { ruleOfController } from "../build/resolved-project.js";
 
 /**
  * Finds workflows, and settings of workflows, in controllers that are called for every event.

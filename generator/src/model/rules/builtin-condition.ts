@@ -7,7 +7,7 @@ import {
   type LocatedCondition,
   type ResolvedController,
   type ResolvedDependent,
-} from "../resolved-project.js";
+} from "../build/resolved-project.js";
 
 // `deleted` holds before the first creation, so anywhere else it would hold at the wrong time; what looks at the object never holds before.
 const USES: { readonly [K in BuiltinConditionName]: readonly ConditionName[] } = {

@@ -1,6 +1,6 @@
 import { didYouMean, quote, type Diagnostic } from "../../diagnostic.js";
-import { ruleOfController } from "../resolved-project.js";
-import { fieldAt } from "../schema-path.js";
+import { ruleOfController } from "../build/resolved-project.js";
+import { fieldAt } from "../schema/schema-path.js";
 
 /** Finds paths to keep that the kind does not have, and limits that a projection cannot have. */
 export const checkCachePath = ruleOfController(({ spec: { document }, eventSources }) =>

@@ -1,12 +1,12 @@
 import { formatPosition, quote, type Diagnostic } from "../../diagnostic.js";
-import type { Place } from "../../input/yaml-document.js";
+import type { Place } from "../../input/yaml/yaml-document.js";
 import {
   functionsOf,
   type ResolvedController,
   type ResolvedDependent,
   type ResolvedEventSource,
   type Rule,
-} from "../resolved-project.js";
+} from "../build/resolved-project.js";
 
 /** What the names of the types of a dependent end in. */
 const SUFFIXES = ["Secondary", "Arguments", "Desired", "Condition", "ConditionArguments"];

@@ -1,6 +1,6 @@
 import type { Diagnostic } from "../../diagnostic.js";
-import type { ParseExpression } from "../expression.js";
-import type { YamlPath } from "../../input/yaml-document.js";
+import type { ParseExpression } from "../expression/expression.js";
+import type { YamlPath } from "../../input/yaml/yaml-document.js";
 import {
   conditionsOf,
   filtersOf,
@@ -8,7 +8,7 @@ import {
   type ResolvedController,
   type ResolvedProject,
   type Rule,
-} from "../resolved-project.js";
+} from "../build/resolved-project.js";
 
 /** Finds texts of `when:` that are not one harmless expression. */
 export function checkConditionExpression(parse: ParseExpression): Rule {

@@ -1,9 +1,14 @@
 import { didYouMean, quote, type Diagnostic } from "../../diagnostic.js";
 import type { ConditionSpec } from "../../input/workflow-spec.js";
 import type { RawSchema, ResourceModel } from "../project-model.js";
-import { isIntOrString } from "../raw-schema.js";
-import { conditionsOf, ruleOfController, type LocatedCondition, type ResolvedController } from "../resolved-project.js";
-import { fieldAt } from "../schema-path.js";
+import { isIntOrString } from "../schema/raw-schema.js";
+import {
+  conditionsOf,
+  ruleOfController,
+  type LocatedCondition,
+  type ResolvedController,
+} from "../build/resolved-project.js";
+import { fieldAt } from "../schema/schema-path.js";
 
 /** Finds built-in conditions about fields that the kind does not have, or about values that a field never has. */
 export const checkConditionField = ruleOfController((controller) =>

@@ -1,5 +1,5 @@
 import { quote, type Diagnostic } from "../../diagnostic.js";
-import { reachableFrom } from "../dependency-graph.js";
+import { reachableFrom } from "../build/dependency-graph.js";
 import {
   conditionsOf,
   dependenciesOf,
@@ -8,7 +8,7 @@ import {
   subjectOf,
   type ResolvedController,
   type ResolvedDependent,
-} from "../resolved-project.js";
+} from "../build/resolved-project.js";
 
 /** Warns of dependents that are deleted, with all that depends on them, because a condition of another one does not hold. */
 export const checkConditionalDependency = ruleOfController((controller) =>

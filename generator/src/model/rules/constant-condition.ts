@@ -1,8 +1,8 @@
 import { quote, type Diagnostic } from "../../diagnostic.js";
-import { constantValueOf, type Constant } from "../constant-value.js";
-import { reachableFrom } from "../dependency-graph.js";
+import { constantValueOf, type Constant } from "../expression/constant-value.js";
+import { reachableFrom } from "../build/dependency-graph.js";
 import type { ConditionName } from "../project-model.js";
-import { formatKind } from "../resource-catalog.js";
+import { formatKind } from "../build/resource-catalog.js";
 import {
   conditionsOf,
   edgesOf,
@@ -12,7 +12,7 @@ import {
   type LocatedCondition,
   type ResolvedController,
   type ResolvedDependent,
-} from "../resolved-project.js";
+} from "../build/resolved-project.js";
 
 /** What it means that a condition never holds. */
 export const NEVER: { readonly [K in ConditionName]: (name: string) => string } = {

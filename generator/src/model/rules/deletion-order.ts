@@ -1,6 +1,6 @@
 import { quote, type Diagnostic } from "../../diagnostic.js";
-import type { YamlPath } from "../../input/yaml-document.js";
-import { reachableFrom } from "../dependency-graph.js";
+import type { YamlPath } from "../../input/yaml/yaml-document.js";
+import { reachableFrom } from "../build/dependency-graph.js";
 import {
   dependenciesOf,
   edgesOf,
@@ -10,7 +10,7 @@ import {
   ruleOfController,
   type ResolvedController,
   type ResolvedDependent,
-} from "../resolved-project.js";
+} from "../build/resolved-project.js";
 
 /**
  * Finds dependents that would be deleted after what they depend on, and deletePostconditions that are never asked.

@@ -1,6 +1,6 @@
 import type { Diagnostic } from "../../diagnostic.js";
-import { findCycles } from "../dependency-graph.js";
-import { dependenciesOf, edgesOf, ruleOfController } from "../resolved-project.js";
+import { findCycles } from "../build/dependency-graph.js";
+import { dependenciesOf, edgesOf, ruleOfController } from "../build/resolved-project.js";
 
 /** Finds dependents that depend on themselves, directly or through others. */
 export const checkDependencyCycle = ruleOfController(({ spec: { document }, dependents }) =>

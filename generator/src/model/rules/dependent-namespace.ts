@@ -1,5 +1,5 @@
 import { quote, type Diagnostic } from "../../diagnostic.js";
-import { ruleOfController } from "../resolved-project.js";
+import { ruleOfController } from "../build/resolved-project.js";
 
 /** Finds dependents that need a namespace and have none, or have one and need none. */
 export const checkDependentNamespace = ruleOfController(({ spec: { document }, primary, dependents }) =>

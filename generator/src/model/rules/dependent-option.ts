@@ -1,7 +1,7 @@
 import { quote, type Diagnostic } from "../../diagnostic.js";
-import type { YamlDocument, YamlPath } from "../../input/yaml-document.js";
+import type { YamlDocument, YamlPath } from "../../input/yaml/yaml-document.js";
 import type { DependentSpec } from "../../input/workflow-spec.js";
-import { ruleOfController, type ResolvedDependent } from "../resolved-project.js";
+import { ruleOfController, type ResolvedDependent } from "../build/resolved-project.js";
 
 /** A kind of dependents, and what makes no sense for them. */
 interface Exclusion {

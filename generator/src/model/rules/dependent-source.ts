@@ -1,12 +1,12 @@
 import { didYouMean, quote, type Diagnostic } from "../../diagnostic.js";
-import type { YamlPath } from "../../input/yaml-document.js";
-import { formatKind } from "../resource-catalog.js";
+import type { YamlPath } from "../../input/yaml/yaml-document.js";
+import { formatKind } from "../build/resource-catalog.js";
 import {
   ruleOfController,
   type ResolvedController,
   type ResolvedDependent,
   type ResolvedEventSource,
-} from "../resolved-project.js";
+} from "../build/resolved-project.js";
 
 /** Finds dependents whose event source does not know their objects, and read-only dependents without an event source. */
 export const checkDependentSource = ruleOfController((controller) => [

@@ -1,6 +1,6 @@
 import { formatPosition, quote, type Diagnostic } from "../../diagnostic.js";
-import type { Place } from "../../input/yaml-document.js";
-import type { Rule } from "../resolved-project.js";
+import type { Place } from "../../input/yaml/yaml-document.js";
+import type { Rule } from "../build/resolved-project.js";
 
 /** Finds controllers that share a name, and with it their files. */
 export const checkDuplicateController: Rule = ({ controllers }) => {

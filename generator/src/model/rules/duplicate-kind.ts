@@ -1,5 +1,5 @@
 import { formatPosition, quote, type Diagnostic } from "../../diagnostic.js";
-import type { Crd } from "../../input/crd.js";
+import type { Crd } from "../../input/crd/crd.js";
 
 /** Finds kinds that two CRDs define, or whose files would have one name. */
 export function checkDuplicateKind(crds: readonly Crd[]): Diagnostic[] {

@@ -1,7 +1,7 @@
 import { didYouMean, quote, type Diagnostic } from "../../diagnostic.js";
 import type { ResourceModel } from "../project-model.js";
-import { ruleOfController, type ResolvedController, type ResolvedDependent } from "../resolved-project.js";
-import { stateFieldOf, type FieldAt } from "../schema-path.js";
+import { ruleOfController, type ResolvedController, type ResolvedDependent } from "../build/resolved-project.js";
+import { stateFieldOf, type FieldAt } from "../schema/schema-path.js";
 
 type Said = Pick<Diagnostic, "message" | "hint">;
 

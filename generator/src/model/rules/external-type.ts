@@ -1,5 +1,5 @@
 import { quote, type Diagnostic } from "../../diagnostic.js";
-import { ruleOfController, type ResolvedController, type ResolvedDependent } from "../resolved-project.js";
+import { ruleOfController, type ResolvedController, type ResolvedDependent } from "../build/resolved-project.js";
 
 /** Finds types of external resources that are missing or stated twice, and desired types that cannot be compared with them. */
 export const checkExternalType = ruleOfController((controller) =>

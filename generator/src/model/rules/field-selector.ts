@@ -1,7 +1,7 @@
 import { didYouMean, quote, type Diagnostic } from "../../diagnostic.js";
-import type { YamlPath } from "../../input/yaml-document.js";
+import type { YamlPath } from "../../input/yaml/yaml-document.js";
 import type { ResourceModel } from "../project-model.js";
-import { ruleOfController, type ResolvedController } from "../resolved-project.js";
+import { ruleOfController, type ResolvedController } from "../build/resolved-project.js";
 
 /**
  * Finds field selectors that no API server accepts: wrong texts, and fields that it does not select by.

@@ -1,5 +1,5 @@
 import { quote, type Diagnostic } from "../../diagnostic.js";
-import { nameOfDependency, ruleOfController } from "../resolved-project.js";
+import { nameOfDependency, ruleOfController } from "../build/resolved-project.js";
 
 /** Finds items that wait for what has no items, or that would wait twice. */
 export const checkItemDependency = ruleOfController(({ spec: { document, dependents } }) =>

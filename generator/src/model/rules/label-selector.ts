@@ -1,6 +1,6 @@
 import { quote, type Diagnostic } from "../../diagnostic.js";
-import type { YamlPath } from "../../input/yaml-document.js";
-import { ruleOfController, type ResolvedController } from "../resolved-project.js";
+import type { YamlPath } from "../../input/yaml/yaml-document.js";
+import { ruleOfController, type ResolvedController } from "../build/resolved-project.js";
 
 const KEY = String.raw`(?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?`;
 const VALUE = String.raw`(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?`;

@@ -1,5 +1,5 @@
 import { quote, type Diagnostic } from "../../diagnostic.js";
-import { ruleOfController } from "../resolved-project.js";
+import { ruleOfController } from "../build/resolved-project.js";
 
 /**
  * Finds mappings that can never lead to a primary.

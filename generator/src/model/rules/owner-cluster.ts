@@ -1,5 +1,5 @@
 import { quote, type Diagnostic } from "../../diagnostic.js";
-import { ruleOfController } from "../resolved-project.js";
+import { ruleOfController } from "../build/resolved-project.js";
 
 /** Finds owner references into other clusters, whose garbage collectors do not know the primary: they delete the dependent. */
 export const checkOwnerCluster = ruleOfController(({ spec: { document }, primary, dependents }) =>

@@ -4,7 +4,7 @@ import {
   ruleOfController,
   type ResolvedController,
   type ResolvedDependent,
-} from "../resolved-project.js";
+} from "../build/resolved-project.js";
 
 /**
  * Finds owner references across namespaces, which Kubernetes' garbage collector takes for references to nothing: it deletes the dependent.

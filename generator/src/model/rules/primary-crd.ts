@@ -1,9 +1,9 @@
 import { didYouMean, quote, type Diagnostic } from "../../diagnostic.js";
 import type { PrimarySpec } from "../../input/workflow-spec.js";
 import type { ResourceModel } from "../project-model.js";
-import { formatKind, type ResourceCatalog } from "../resource-catalog.js";
-import { ruleOfController } from "../resolved-project.js";
-import { compareVersions } from "../version-order.js";
+import { formatKind, type ResourceCatalog } from "../build/resource-catalog.js";
+import { ruleOfController } from "../build/resolved-project.js";
+import { compareVersions } from "../schema/version-order.js";
 
 /** Finds primaries whose file does not define exactly one kind, or lacks the version that is asked for. */
 export const checkPrimaryCrd = ruleOfController(({ spec: { primary, document } }, { catalog }): Diagnostic[] => {

@@ -5,7 +5,7 @@ import {
   type ResolvedController,
   type ResolvedDependent,
   type ResolvedRemoved,
-} from "../resolved-project.js";
+} from "../build/resolved-project.js";
 
 /** Finds dependents that are removed and still there. In another controller that may be intended, so it is a warning. */
 export const checkRemovedDependent = ruleOfController((controller, { controllers }) => {

@@ -1,7 +1,7 @@
 import { quote, type Diagnostic } from "../../diagnostic.js";
-import type { Place, YamlPath } from "../../input/yaml-document.js";
+import type { Place, YamlPath } from "../../input/yaml/yaml-document.js";
 import { reservedWords } from "../reserved-words.js";
-import { conditionsOf, filtersOf, functionsOf, ruleOfController } from "../resolved-project.js";
+import { conditionsOf, filtersOf, functionsOf, ruleOfController } from "../build/resolved-project.js";
 
 /** What every object has, so that `secondary.toString` would be there without a dependent. */
 const OBJECT_MEMBERS: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Object.prototype));

@@ -1,5 +1,5 @@
 import { formatPosition, quote, type Diagnostic } from "../../diagnostic.js";
-import { ruleOfController, type ResolvedDependent } from "../resolved-project.js";
+import { ruleOfController, type ResolvedDependent } from "../build/resolved-project.js";
 
 /**
  * Finds dependents that would write one object, as far as the spec tells: both select the same name.

@@ -1,5 +1,5 @@
 import { formatPosition, quote, type Diagnostic } from "../../diagnostic.js";
-import { isDeletedByOperator, type ResolvedController, type Rule } from "../resolved-project.js";
+import { isDeletedByOperator, type ResolvedController, type Rule } from "../build/resolved-project.js";
 
 /**
  * Finds controllers that would clean up under one finalizer: either would let a primary go before the other has cleaned up.

@@ -1,8 +1,8 @@
 import type { Diagnostic } from "../../diagnostic.js";
 import { resolveRef } from "../definitions.js";
 import type { ResourceModel } from "../project-model.js";
-import { ownSchema, schemasOf, takesStatusCondition } from "../raw-schema.js";
-import { ruleOfController } from "../resolved-project.js";
+import { ownSchema, schemasOf, takesStatusCondition } from "../schema/raw-schema.js";
+import { ruleOfController } from "../build/resolved-project.js";
 
 /** Finds primaries that cannot have the conditions that the runtime is to keep. */
 export const checkStatusConditions = ruleOfController(({ spec: { status, document }, primary }): Diagnostic[] => {

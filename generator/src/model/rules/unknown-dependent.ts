@@ -1,5 +1,5 @@
 import { didYouMean, quote, type Diagnostic } from "../../diagnostic.js";
-import { dependenciesOf, ruleOfController } from "../resolved-project.js";
+import { dependenciesOf, ruleOfController } from "../build/resolved-project.js";
 
 /** Finds names in `dependsOn` and `itemsDependOn` that are no dependents. */
 export const checkUnknownDependent = ruleOfController(({ spec, dependents }) =>

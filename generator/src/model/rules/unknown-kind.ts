@@ -1,8 +1,8 @@
 import { didYouMean, quote, type Diagnostic } from "../../diagnostic.js";
 import type { DependentSpec } from "../../input/workflow-spec.js";
-import type { YamlPath } from "../../input/yaml-document.js";
-import { formatKind, parseKind, type ResourceCatalog } from "../resource-catalog.js";
-import { ruleOfController, type ResolvedController } from "../resolved-project.js";
+import type { YamlPath } from "../../input/yaml/yaml-document.js";
+import { formatKind, parseKind, type ResourceCatalog } from "../build/resource-catalog.js";
+import { ruleOfController, type ResolvedController } from "../build/resolved-project.js";
 
 /** What the runtime has to do with what it only reads. */
 const READING_VERBS = ["get", "list", "watch"];

@@ -1,5 +1,5 @@
-import type { OutputFile } from "../output-file.js";
-import { listTemplatesBelow, renderTemplate } from "../template.js";
+import type { OutputFile } from "../files/output-file.js";
+import { listTemplatesBelow, renderTemplate } from "../project/template.js";
 
 /** Renders the manifests that a new project gets once, for an operator of this name: a base of kustomize, and a Helm chart. */
 export async function renderDeployFiles(name: string): Promise<OutputFile[]> {

@@ -1,7 +1,7 @@
 // What runs an operator in a cluster, as far as the graph decides it; the rest is the user's.
 import { Document } from "yaml";
 import type { ProjectModel, ResourceModel } from "../../model/project-model.js";
-import type { OutputFile } from "../output-file.js";
+import type { OutputFile } from "../files/output-file.js";
 import { emitRbac, fileOf } from "./emit-rbac.js";
 
 /** Emits the CRDs of the primaries, what the operator may do, and the kustomization that has both. */

@@ -1,7 +1,7 @@
 import { Document, isMap, type YAMLMap } from "yaml";
 import type { ControllerModel, ProjectModel } from "../../model/project-model.js";
 import { operatorNameOf } from "../naming.js";
-import { GENERATED_HEADER, type OutputFile } from "../output-file.js";
+import { GENERATED_HEADER, type OutputFile } from "../files/output-file.js";
 import { controllerGrants, EVERYWHERE, leaderGrants, OWN_NAMESPACE, type Grant } from "./grants.js";
 import { rolesOf, type Role } from "./roles.js";
 

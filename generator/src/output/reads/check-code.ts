@@ -1,6 +1,6 @@
 import type { Diagnostic } from "../../diagnostic.js";
 import { quote } from "../../diagnostic.js";
-import { loadLibrary } from "../../model/library.js";
+import { loadLibrary } from "../../model/expression/library.js";
 import {
   isKubernetes,
   type ConditionName,
@@ -12,8 +12,8 @@ import {
 } from "../../model/project-model.js";
 import { NEVER } from "../../model/rules/constant-condition.js";
 import { controllerNamesOf } from "../controller-names.js";
-import { detailedConditionsOf } from "../dependent-types.js";
-import { nameResources } from "../resource-name.js";
+import { detailedConditionsOf } from "../controller/dependent-types.js";
+import { nameResources } from "../resource/resource-name.js";
 import { expressionFiles, followDependent, followReconciler } from "./entry-points.js";
 import { ReadFollower } from "./follow-reads.js";
 import { functionOf, resultOf } from "./functions.js";

@@ -10,7 +10,7 @@ import {
   type ResourceModel,
 } from "../../model/project-model.js";
 import { controllerNamesOf, nameOrThrow, sourceNamesOf } from "../controller-names.js";
-import { nameResources, type ResourceName } from "../resource-name.js";
+import { nameResources, type ResourceName } from "../resource/resource-name.js";
 import { deriveSelector } from "./derive-selector.js";
 import { expressionFiles, followController } from "./entry-points.js";
 import { ReadFollower } from "./follow-reads.js";

@@ -1,5 +1,5 @@
 import type ts from "typescript";
-import { loadLibrary } from "../../model/library.js";
+import { loadLibrary } from "../../model/expression/library.js";
 import {
   isKubernetes,
   isReadOnly,
@@ -10,7 +10,7 @@ import {
   type LocateExpression,
 } from "../../model/project-model.js";
 import { dependentNamesOf, sourceNamesOf } from "../controller-names.js";
-import { CAPABILITY_FUNCTIONS } from "../dependent-types.js";
+import { CAPABILITY_FUNCTIONS } from "../controller/dependent-types.js";
 import { constantOf, functionOf, isFunctionNode, resolveFunction, type FunctionNode } from "./functions.js";
 import type { ReadFollower } from "./follow-reads.js";
 import type { CodeFile, SourceProgram } from "./source-program.js";

@@ -4,8 +4,8 @@
 // functions written in place, and functions of the project that are called by name. Whatever else becomes of an object - it is passed on,
 // spread, returned, stored, or given another type - somebody may read all of it.
 import type ts from "typescript";
-import { loadLibrary } from "../../model/library.js";
-import type { FieldPath } from "../../model/schema-path.js";
+import { loadLibrary } from "../../model/expression/library.js";
+import type { FieldPath } from "../../model/schema/schema-path.js";
 import { isFunctionNode, resolveFunction, unwrap, type FunctionNode } from "./functions.js";
 import { listMethodOf } from "./list-methods.js";
 import { askedClassOf, lookupOf } from "./lookups.js";

@@ -1,6 +1,6 @@
 import type ts from "typescript";
 import { formatPosition, quote, type Diagnostic } from "../../diagnostic.js";
-import { loadLibrary } from "../../model/library.js";
+import { loadLibrary } from "../../model/expression/library.js";
 import { isKubernetes, type ControllerModel, type KubernetesDependentModel } from "../../model/project-model.js";
 import { dependentNamesOf } from "../controller-names.js";
 import { functionOf, type FunctionNode } from "./functions.js";

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { findCycles, reachableFrom, sortGraph, type DependencyGraph } from "#generator/model/dependency-graph.js";
+import { findCycles, reachableFrom, sortGraph, type DependencyGraph } from "#generator/model/build/dependency-graph.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const graphOf = (edges: { [name: string]: string[] }): DependencyGraph => new Map(Object.entries(edges));

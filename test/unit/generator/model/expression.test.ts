@@ -1,4 +1,4 @@
-import { loadExpressionParser, type ParsedExpression } from "#generator/model/expression.js";
+import { loadExpressionParser, type ParsedExpression } from "#generator/model/expression/expression.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const parse = loadExpressionParser();

@@ -1,4 +1,4 @@
-import { compareVersions } from "#generator/model/version-order.js";
+import { compareVersions } from "#generator/model/schema/version-order.js";
 import { assert, suite } from "../../../support/suite.js";
 
 suite("compareVersions", (test) => {

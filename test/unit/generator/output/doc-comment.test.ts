@@ -1,6 +1,6 @@
-import { descriptionLinesOf, docLinesOf, renderDoc } from "#generator/output/doc-comment.js";
+import { descriptionLinesOf, docLinesOf, renderDoc } from "#generator/output/resource/doc-comment.js";
 import fc from "fast-check";
-import { loadLibrary } from "#generator/model/library.js";
+import { loadLibrary } from "#generator/model/expression/library.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const compiler = loadLibrary("typescript");

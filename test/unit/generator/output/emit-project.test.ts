@@ -9,7 +9,7 @@ import {
   type ResourceModel,
 } from "#generator/model/project-model.js";
 import { emitProject } from "#generator/output/emit-project.js";
-import type { OutputFile } from "#generator/output/output-file.js";
+import type { OutputFile } from "#generator/output/files/output-file.js";
 import { runtimeTypes, runtimeValues } from "#generator/output/runtime-symbols.js";
 import { compileProject, compilers, writeProject } from "../../../support/compile.js";
 import { builtinResource, thingOf } from "../../../support/resource-models.js";

@@ -1,7 +1,7 @@
 import type { RawSchema } from "#generator/model/project-model.js";
 import { emitResources } from "#generator/output/emit-project.js";
 import fc from "fast-check";
-import { loadLibrary } from "#generator/model/library.js";
+import { loadLibrary } from "#generator/model/expression/library.js";
 import { thingOf } from "../../../support/resource-models.js";
 import { runs } from "../../../support/runs.js";
 import { assert, suite } from "../../../support/suite.js";

@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { initProject } from "#generator/output/init-project.js";
-import { mergePackage } from "#generator/output/merge-package.js";
+import { initProject } from "#generator/output/project/init-project.js";
+import { mergePackage } from "#generator/output/project/merge-package.js";
 import { repositoryRoot } from "../../../support/repository.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createTemporaryFolder } from "../../../support/temporary-folder.js";

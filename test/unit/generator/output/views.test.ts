@@ -1,9 +1,9 @@
 import type { RawSchema, ResourceModel } from "#generator/model/project-model.js";
-import { findDuplicates } from "#generator/output/deduplicate.js";
-import { inputViewOf } from "#generator/output/input-view.js";
-import { minimalFieldsOf, minimalValueOf } from "#generator/output/minimal-value.js";
-import { normaliseSchema } from "#generator/output/normalise.js";
-import { buildRuntimeSchema } from "#generator/output/runtime-schema.js";
+import { findDuplicates } from "#generator/output/resource/deduplicate.js";
+import { inputViewOf } from "#generator/output/resource/input-view.js";
+import { minimalFieldsOf, minimalValueOf } from "#generator/output/stubs/minimal-value.js";
+import { normaliseSchema } from "#generator/output/resource/normalise.js";
+import { buildRuntimeSchema } from "#generator/output/resource/runtime-schema.js";
 import { builtinResource, thingOf } from "../../../support/resource-models.js";
 import { assert, suite } from "../../../support/suite.js";
 

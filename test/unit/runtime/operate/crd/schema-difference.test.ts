@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { buildRuntimeSchema } from "#generator/output/runtime-schema.js";
+import { buildRuntimeSchema } from "#generator/output/resource/runtime-schema.js";
 import type { Schema } from "#runtime/base/resource-definition.js";
 import { schemaDifferences, type ClusterSchema } from "#runtime/operate/crd/schema-difference.js";
 import { runs } from "../../../../support/runs.js";

@@ -1,0 +1,125 @@
+import {
+  isAlias,
+  isCollection,
+  isMap,
+  isNode,
+  isPair,
+  isScalar,
+  visit,
+  type Alias,
+  type Node,
+  type YAMLMap,
+} from "yaml";
+import { formatPosition, quote, type Diagnostic } from "../../diagnostic.js";
+import { formatPath, keyTextOf, positionOf, type YamlSource } from "../yaml/yaml-document.js";
+
+/** How many values the aliases of one document may stand for. */
+const MAX_EXPANDED = 100_000;
+
+/** How many aliases a document may have; the library searches the whole document for the anchor of each. */
+const MAX_ALIASES = 1000;
+
+/** Finds what YAML allows and no spec means: keys that come twice, aliases that expand without end, tags of applications. */
+export function checkNodes(source: YamlSource): Diagnostic[] {
+  const diagnostics: Diagnostic[] = [];
+  const sizes = new AliasSizes(source);
+  visit(source.document, {
+    Map: (_, map, ancestors) => {
+      diagnostics.push(...duplicateKeys(map, [...ancestors, map], source));
+    },
+    Alias: (_, alias, ancestors) => {
+      const problem = sizes.add(alias, ancestors);
+      if (problem !== undefined) diagnostics.push({ ...at(source, alias), rule: "yaml-alias", message: problem });
+      return problem === undefined ? undefined : visit.BREAK;
+    },
+    Node: (_, node) => {
+      if (isAlias(node) || node.tag === undefined || isKnownTag(node.tag)) return;
+      // A tag stands before its value, which may be empty and far away.
+      const offset = source.text.lastIndexOf(node.tag, node.range?.[0] ?? 0);
+      diagnostics.push({
+        ...at(source, node),
+        ...(offset < 0 ? {} : { position: positionOf(source.file, source.lines, offset) }),
+        rule: "yaml-tag",
+        message: `${quote(node.tag)} is read as a YAML tag, which has no meaning here`,
+        hint: 'put a text that starts with "!" into quotes',
+      });
+    },
+  });
+  return diagnostics;
+}
+
+function isKnownTag(tag: string): boolean {
+  return /^tag:yaml\.org,2002:(?:str|int|float|bool|null|map|seq|merge)$/.test(tag) || tag === "!";
+}
+
+function duplicateKeys(map: YAMLMap, ancestors: readonly unknown[], source: YamlSource): Diagnostic[] {
+  const first = new Map<string, unknown>();
+  const path = pathOf(ancestors);
+  return map.items.flatMap((pair): Diagnostic[] => {
+    const key = keyTextOf(pair);
+    const earlier = first.get(key);
+    if (!first.has(key)) {
+      first.set(key, pair.key);
+      return [];
+    }
+    const isDependent = path.length === 2 && path[0] === "spec" && path[1] === "dependents";
+    const { position } = at(source, earlier);
+    return [
+      {
+        ...at(source, pair.key),
+        rule: isDependent ? "duplicate-dependent" : "duplicate-key",
+        message: `${isDependent ? "dependent" : "key"} ${quote(key)} is given twice, first at ${formatPosition(position)}`,
+        path: formatPath([...path, key]),
+      },
+    ];
+  });
+}
+
+function pathOf(ancestors: readonly unknown[]): (string | number)[] {
+  return ancestors.flatMap((node, index): (string | number)[] => {
+    if (isPair(node)) return [keyTextOf(node)];
+    const next = ancestors[index + 1];
+    return isCollection(node) && !isMap(node) && isNode(next) ? [node.items.indexOf(next)] : [];
+  });
+}
+
+/** Adds up how many values the aliases of a document stand for. */
+class AliasSizes {
+  readonly #source: YamlSource;
+  readonly #sizes = new Map<Node, number>();
+  #total = 0;
+  #count = 0;
+
+  constructor(source: YamlSource) {
+    this.#source = source;
+  }
+
+  /** Counts one alias; returns its problem, if it has one. */
+  add(alias: Alias, ancestors: readonly unknown[]): string | undefined {
+    if (++this.#count > MAX_ALIASES) return `more than ${MAX_ALIASES} aliases`;
+    const target = alias.resolve(this.#source.document);
+    if (target === undefined) return `${quote(`*${alias.source}`)} refers to an anchor that is not defined before it`;
+    if (ancestors.includes(target)) return `${quote(`*${alias.source}`)} refers to a value that contains it`;
+    this.#total += this.#sizeOf(target);
+    return this.#total > MAX_EXPANDED ? `aliases stand for more than ${MAX_EXPANDED} values` : undefined;
+  }
+
+  #sizeOf(node: unknown): number {
+    if (isPair(node)) return this.#sizeOf(node.key) + this.#sizeOf(node.value);
+    if (isAlias(node)) return this.#sizeOf(node.resolve(this.#source.document));
+    if (!isNode(node) || isScalar(node)) return 1;
+    const known = this.#sizes.get(node);
+    if (known !== undefined) return known;
+    // An anchor that contains itself is reported where its alias is; here it must only end.
+    this.#sizes.set(node, 1);
+    const items: unknown[] = isCollection(node) ? node.items : [];
+    const size = items.reduce<number>((sum, item) => Math.min(sum + this.#sizeOf(item), MAX_EXPANDED + 1), 1);
+    this.#sizes.set(node, size);
+    return size;
+  }
+}
+
+function at({ file, lines }: YamlSource, node: unknown) {
+  const offset = isNode(node) ? (node.range?.[0] ?? 0) : 0;
+  return { severity: "error" as const, position: positionOf(file, lines, offset) };
+}

@@ -1,0 +1,209 @@
+import { didYouMean, quote, type Diagnostic } from "../../diagnostic.js";
+import { checkSchema } from "./check-schema.js";
+import type { Crd, CrdVersion } from "./crd.js";
+import { isRecord } from "../yaml/json.js";
+import { describeValue } from "../yaml/describe-value.js";
+import type { YamlDocument, YamlPath } from "../yaml/yaml-document.js";
+
+// The rules of the API server for what ends up in the names of files and types. A kind may have hyphens there; no identifier has.
+const LABEL = {
+  pattern: /^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/,
+  words: "consist of lower-case letters, digits and hyphens",
+};
+const KIND = { pattern: /^[A-Za-z][A-Za-z0-9]{0,62}$/, words: "consist of letters and digits" };
+const DOMAIN = {
+  pattern: /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$/,
+  words: "be a domain such as example.com",
+};
+
+const SIMPLE_PATH = /^(?:\.[A-Za-z_][\w-]*)+$/;
+
+type Fields = { readonly [key: string]: unknown };
+
+/** Reads one CustomResourceDefinition and collects what is wrong with it. */
+export class CrdReader {
+  readonly diagnostics: Diagnostic[] = [];
+  readonly #document: YamlDocument;
+  readonly #root: YamlPath;
+
+  constructor(document: YamlDocument, root: YamlPath) {
+    this.#document = document;
+    this.#root = root;
+  }
+
+  /** Returns the definition; nothing if anything is wrong. */
+  read(crd: Fields): Crd | undefined {
+    if (crd["apiVersion"] !== "apiextensions.k8s.io/v1") {
+      this.#failVersion(crd["apiVersion"]);
+      return undefined;
+    }
+    const spec = this.#record(crd, "spec", []);
+    if (spec === undefined) return undefined;
+    const names = this.#record(spec, "names", ["spec"]) ?? {};
+    const at: YamlPath = ["spec", "names"];
+    const read = {
+      group: this.#name(spec, { field: "group", in: ["spec"], ...DOMAIN }),
+      kind: this.#name(names, { field: "kind", in: at, ...KIND }),
+      plural: this.#name(names, { field: "plural", in: at, ...LABEL }),
+      scope: this.#scope(spec),
+    };
+    const singular = this.#optionalName(names, { field: "singular", in: at, ...LABEL });
+    const listKind = this.#optionalName(names, { field: "listKind", in: at, ...KIND });
+    const versions = this.#versions(spec);
+    const { group = "", kind = "", plural = "", scope = "Namespaced" } = read;
+    if (this.diagnostics.length === 0) this.#checkName(crd, `${plural}.${group}`);
+    if (this.diagnostics.some(({ severity }) => severity === "error")) return undefined;
+    return {
+      file: this.#document.file,
+      ...{ group, kind, plural, scope, versions },
+      singular: singular ?? kind.toLowerCase(),
+      listKind: listKind ?? `${kind}List`,
+      document: crd,
+      place: this.#document.valueAt([...this.#root, "metadata", "name"]),
+    };
+  }
+
+  #failVersion(apiVersion: unknown): void {
+    if (apiVersion !== "apiextensions.k8s.io/v1beta1") {
+      const found = describeValue(apiVersion);
+      this.#fail(["apiVersion"], "crd-version", `expected apiVersion apiextensions.k8s.io/v1, found ${found}`);
+      return;
+    }
+    this.#fail(
+      ["apiVersion"],
+      "crd-version",
+      "apiextensions.k8s.io/v1beta1 is not served since Kubernetes 1.22",
+      "write apiVersion: apiextensions.k8s.io/v1, and move spec.validation, spec.subresources and\n" +
+        "spec.additionalPrinterColumns into each entry of spec.versions (spec.validation.openAPIV3Schema becomes\n" +
+        "schema.openAPIV3Schema, JSONPath becomes jsonPath)",
+    );
+  }
+
+  #scope(spec: Fields): Crd["scope"] | undefined {
+    const { scope } = spec;
+    if (scope === "Namespaced" || scope === "Cluster") return scope;
+    const hint = typeof scope === "string" ? didYouMean(scope, ["Namespaced", "Cluster"])?.hint : undefined;
+    this.#fail(["spec", "scope"], "crd-field", `expected Namespaced or Cluster, found ${describeValue(scope)}`, hint);
+    return undefined;
+  }
+
+  #versions(spec: Fields): CrdVersion[] {
+    const { versions } = spec;
+    if (!Array.isArray(versions) || versions.length === 0) {
+      const found = Array.isArray(versions) ? "an empty list" : describeValue(versions);
+      this.#fail(["spec", "versions"], "crd-field", `expected a list of versions, found ${found}`);
+      return [];
+    }
+    const read = versions.flatMap(
+      (version: unknown, index) => this.#version(version, ["spec", "versions", index]) ?? [],
+    );
+    const names = read.map(({ name }) => name);
+    names.forEach((name, index) => {
+      if (names.indexOf(name) < index)
+        this.#fail(["spec", "versions", index, "name"], "crd-field", `version ${quote(name)} is defined twice`);
+    });
+    const stored = read.filter(({ isStorage }) => isStorage).length;
+    if (read.length === versions.length && stored !== 1)
+      this.#fail(["spec", "versions"], "crd-field", `exactly one version must have storage: true, ${stored} have`);
+    return read;
+  }
+
+  #version(version: unknown, path: YamlPath): CrdVersion | undefined {
+    if (!isRecord(version)) {
+      this.#fail(path, "crd-field", `expected a version, found ${describeValue(version)}`);
+      return undefined;
+    }
+    const name = this.#name(version, { field: "name", in: path, ...LABEL });
+    const schema = this.#schema(version, path, name ?? "");
+    const { served, storage, deprecated, deprecationWarning, subresources } = version;
+    for (const [field, value] of Object.entries({ served, storage }))
+      if (typeof value !== "boolean")
+        this.#fail([...path, field], "crd-field", `expected ${field}: true or false, found ${describeValue(value)}`);
+    if (name === undefined || schema === undefined) return undefined;
+    return {
+      name,
+      schema,
+      isServed: served === true,
+      isStorage: storage === true,
+      hasStatusSubresource: isRecord(subresources) && isRecord(subresources["status"]),
+      selectableFields: this.#selectableFields(version, path),
+      ...(deprecated === true
+        ? { deprecationWarning: typeof deprecationWarning === "string" ? deprecationWarning : `${name} is deprecated` }
+        : {}),
+    };
+  }
+
+  #selectableFields({ selectableFields }: Fields, path: YamlPath): string[] {
+    if (selectableFields === undefined) return [];
+    const at: YamlPath = [...path, "selectableFields"];
+    if (!Array.isArray(selectableFields)) {
+      this.#fail(at, "crd-field", `expected a list of fields, found ${describeValue(selectableFields)}`);
+      return [];
+    }
+    return selectableFields.flatMap((field: unknown, index) => {
+      const jsonPath = isRecord(field) ? field["jsonPath"] : undefined;
+      if (typeof jsonPath === "string" && SIMPLE_PATH.test(jsonPath)) return [jsonPath.slice(1)];
+      const words = "expected a simple path such as .spec.color";
+      this.#fail([...at, index, "jsonPath"], "crd-field", `${words}, found ${describeValue(jsonPath)}`);
+      return [];
+    });
+  }
+
+  #schema(version: Fields, path: YamlPath, name: string): Fields | undefined {
+    const { schema } = version;
+    const root = isRecord(schema) ? schema["openAPIV3Schema"] : undefined;
+    if (!isRecord(root)) {
+      this.#fail(
+        [...path, "schema"],
+        "crd-schema",
+        `version ${quote(name)} has no schema.openAPIV3Schema, which apiextensions.k8s.io/v1 requires`,
+      );
+      return undefined;
+    }
+    const at: YamlPath = [...path, "schema", "openAPIV3Schema"];
+    const problems = checkSchema(root);
+    for (const { path: rest, message } of problems) this.#fail([...at, ...rest], "crd-schema", message);
+    return root;
+  }
+
+  #checkName({ metadata }: Fields, expected: string): void {
+    const name = isRecord(metadata) ? metadata["name"] : undefined;
+    if (name === expected) return;
+    this.#fail(
+      ["metadata", "name"],
+      "crd-name",
+      `metadata.name must be <plural>.<group>: expected ${quote(expected)}, found ${describeValue(name)}`,
+    );
+  }
+
+  #record(parent: Fields, field: string, path: YamlPath): Fields | undefined {
+    const value = parent[field];
+    if (isRecord(value)) return value;
+    this.#fail([...path, field], "crd-field", `expected an object, found ${describeValue(value)}`);
+    return undefined;
+  }
+
+  #optionalName(parent: Fields, rule: NameRule): string | undefined {
+    return parent[rule.field] === undefined || parent[rule.field] === "" ? undefined : this.#name(parent, rule);
+  }
+
+  #name(parent: Fields, { field, in: path, pattern, words }: NameRule): string | undefined {
+    const value = parent[field];
+    if (typeof value === "string" && pattern.test(value)) return value;
+    this.#fail([...path, field], "crd-name", `${field} must ${words}, found ${describeValue(value)}`);
+    return undefined;
+  }
+
+  // eslint-style overloads would hide that a hint is rare.
+  #fail(path: YamlPath, rule: string, ...[message, hint]: [message: string, hint?: string | undefined]): void {
+    const place = this.#document.valueAt([...this.#root, ...path]);
+    this.diagnostics.push({ severity: "error", rule, message, ...place, ...(hint === undefined ? {} : { hint }) });
+  }
+}
+
+interface NameRule {
+  readonly field: string;
+  readonly in: YamlPath;
+  readonly pattern: RegExp;
+  readonly words: string;
+}

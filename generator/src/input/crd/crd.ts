@@ -1,0 +1,35 @@
+import type { Place, YamlPath } from "../yaml/yaml-document.js";
+
+/** A CustomResourceDefinition whose names and versions were checked. */
+export interface Crd {
+  readonly file: string;
+  readonly group: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly singular: string;
+  readonly listKind: string;
+  readonly scope: "Namespaced" | "Cluster";
+  readonly versions: readonly CrdVersion[];
+  /** The whole definition as written. */
+  readonly document: object;
+  /** Where the definition starts. */
+  readonly place: Place;
+}
+
+/** One version of a CustomResourceDefinition. */
+export interface CrdVersion {
+  readonly name: string;
+  readonly isServed: boolean;
+  readonly isStorage: boolean;
+  readonly hasStatusSubresource: boolean;
+  readonly deprecationWarning?: string;
+  /** What its objects can be selected by besides their name and namespace: `spec.color`. */
+  readonly selectableFields: readonly string[];
+  readonly schema: { readonly [keyword: string]: unknown };
+}
+
+/** A value of a document with the way to it. */
+export interface Located {
+  readonly value: unknown;
+  readonly path: YamlPath;
+}

@@ -1,0 +1,33 @@
+import { hasErrors, type Diagnostic } from "../../diagnostic.js";
+import type { Crd } from "./crd.js";
+import { readProjectFile } from "../project-files.js";
+import { readCrds, type CrdFile } from "./read-crds.js";
+
+/** The CRDs of some files, and what is wrong with them. */
+export interface CrdFiles {
+  readonly crds: readonly Crd[];
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** Reads the CRDs of files that were asked for; that there is none is an error. */
+export async function readCrdFiles(folder: string, files: readonly string[]): Promise<CrdFiles> {
+  const read = await Promise.all([...new Set(files)].map((file) => readProjectFile(folder, file)));
+  const parsed = read.map((file) => ("rule" in file ? file : readCrds(file)));
+  const diagnostics = parsed.flatMap((each) =>
+    "rule" in each ? [each] : [...each.diagnostics, ...(each.hasDefinitions ? [] : [passedOver(each)])],
+  );
+  const crds = parsed.flatMap((each) => ("rule" in each ? [] : each.crds));
+  if (crds.length === 0 && !hasErrors(diagnostics))
+    diagnostics.push({ severity: "error", rule: "no-crds", message: "the files hold no CustomResourceDefinition" });
+  return { crds, diagnostics };
+}
+
+/** Says that a file was read for nothing. */
+export function passedOver({ file }: CrdFile): Diagnostic {
+  return {
+    severity: "warning",
+    rule: "not-a-crd",
+    message: "the file holds no CustomResourceDefinition and is passed over",
+    position: { file, line: 1, column: 1 },
+  };
+}

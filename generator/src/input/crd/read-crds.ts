@@ -1,0 +1,42 @@
+import type { Diagnostic } from "../../diagnostic.js";
+import { CrdReader } from "./crd-reader.js";
+import type { Crd, Located } from "./crd.js";
+import { isRecord } from "../yaml/json.js";
+import { parseYaml } from "../yaml/parse-yaml.js";
+import type { ProjectFile } from "../project-files.js";
+import type { YamlDocument } from "../yaml/yaml-document.js";
+
+/** The CRDs of a file, and what is wrong with it. */
+export interface CrdFile {
+  readonly file: string;
+  readonly crds: readonly Crd[];
+  /** Whether a document says that it is a CRD, right or wrong. */
+  readonly hasDefinitions: boolean;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** Reads the CRDs of a file: in every document, and in lists. Other kinds are passed over. */
+export function readCrds({ file, text }: ProjectFile): CrdFile {
+  const { documents, diagnostics: problems } = parseYaml(file, text);
+  const diagnostics = [...problems];
+  const crds: Crd[] = [];
+  let hasDefinitions = problems.length > 0;
+  for (const document of documents)
+    for (const { value, path } of objectsOf(document)) {
+      if (!isRecord(value) || value["kind"] !== "CustomResourceDefinition") continue;
+      hasDefinitions = true;
+      const reader = new CrdReader(document, path);
+      const crd = reader.read(value);
+      diagnostics.push(...reader.diagnostics);
+      if (crd !== undefined) crds.push(crd);
+    }
+  return { file, crds, hasDefinitions, diagnostics };
+}
+
+/** Returns the objects of a document: itself, or the items if it is a list. */
+function objectsOf({ value }: YamlDocument): Located[] {
+  if (!isRecord(value)) return [];
+  const { kind, items } = value;
+  if (!Array.isArray(items) || typeof kind !== "string" || !kind.endsWith("List")) return [{ value, path: [] }];
+  return items.map((item: unknown, index) => ({ value: item, path: ["items", index] }));
+}

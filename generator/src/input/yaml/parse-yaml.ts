@@ -1,0 +1,45 @@
+import { LineCounter, parseAllDocuments, type Document } from "yaml";
+import type { Diagnostic } from "../../diagnostic.js";
+import { checkNodes } from "../crd/check-nodes.js";
+import { createYamlDocument, positionOf, type YamlDocument, type YamlSource } from "./yaml-document.js";
+
+/** What a file holds, and what is wrong with it. */
+export interface ParsedYaml {
+  readonly documents: readonly YamlDocument[];
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** Parses all documents of a YAML or JSON text; empty ones, and those with errors, are left out. */
+export function parseYaml(file: string, text: string): ParsedYaml {
+  const lines = new LineCounter();
+  // The library compares each key with all others; checkNodes does it in one pass and names both places.
+  const parsed = parseAllDocuments(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false, merge: true });
+  const documents: YamlDocument[] = [];
+  const diagnostics: Diagnostic[] = [];
+  for (const document of "empty" in parsed ? [] : parsed) {
+    const source = { file, text, document: document as Document, lines };
+    const errors = syntaxErrors(source);
+    if (errors.length === 0) errors.push(...checkNodes(source));
+    diagnostics.push(...errors);
+    if (errors.length > 0) continue;
+    // The size that aliases stand for was limited above.
+    const value: unknown = document.toJS({ maxAliasCount: -1 });
+    if (value !== null && value !== undefined) documents.push(createYamlDocument(source, value));
+  }
+  return { documents, diagnostics };
+}
+
+function syntaxErrors({ file, text, document, lines }: YamlSource): Diagnostic[] {
+  const textLines = text.split("\n");
+  return document.errors.map(({ message, pos: [start] }): Diagnostic => {
+    const position = positionOf(file, lines, start);
+    const isExpression = /[\s{]when:/.test(textLines[position.line - 1] ?? "");
+    return {
+      severity: "error",
+      rule: "yaml-syntax",
+      message: `not YAML: ${message.charAt(0).toLowerCase()}${message.slice(1)}`,
+      position,
+      ...(isExpression ? { hint: "put the expression into quotes" } : {}),
+    };
+  });
+}

@@ -1,0 +1,120 @@
+import { isAlias, isMap, isScalar, isSeq, type Document, type LineCounter, type Node, type Pair } from "yaml";
+import type { SourcePosition } from "../../diagnostic.js";
+import { sourceOffsets } from "./scalar-offsets.js";
+
+/** The way from the root of a document to one of its values. */
+export type YamlPath = readonly (string | number)[];
+
+/** Where something is: what a diagnostic says beside its message. */
+export interface Place {
+  readonly position: SourcePosition;
+  readonly path?: string;
+}
+
+/** One document of a YAML file: plain values, and where each of them is written. */
+export interface YamlDocument {
+  readonly file: string;
+  readonly value: unknown;
+  /** Returns where a value is, or the nearest value around it that exists. */
+  valueAt(path: YamlPath): Place;
+  /** Returns where the key of a value is. */
+  keyAt(path: YamlPath): Place;
+  /** Returns the position of the character at `offset` of the text that is the value at `path`. */
+  characterAt(path: YamlPath, offset: number): SourcePosition;
+}
+
+/** What a document was made from. */
+export interface YamlSource {
+  readonly file: string;
+  readonly text: string;
+  readonly document: Document;
+  readonly lines: LineCounter;
+}
+
+/** Makes the document of a parsed source whose values were checked. */
+export function createYamlDocument(source: YamlSource, value: unknown): YamlDocument {
+  const { file, text, document, lines } = source;
+  const positionAt = (offset: number) => positionOf(file, lines, offset);
+  const place = (path: YamlPath, node: unknown): Place => ({
+    position: positionAt(startOf(node) ?? 0),
+    ...(path.length === 0 ? {} : { path: formatPath(path) }),
+  });
+  return Object.freeze({
+    file,
+    value,
+    valueAt: (path: YamlPath) => place(path, find(document, path).value),
+    keyAt: (path: YamlPath) => {
+      const { key, value } = find(document, path);
+      return place(path, key ?? value);
+    },
+    characterAt: (path: YamlPath, offset: number) => {
+      const { value } = find(document, path);
+      if (!isScalar(value) || typeof value.value !== "string") return positionAt(startOf(value) ?? 0);
+      return positionAt(sourceOffsets(value, text).at(offset));
+    },
+  });
+}
+
+/** Returns a position in a file. */
+export function positionOf(file: string, lines: LineCounter, offset: number): SourcePosition {
+  const { line, col } = lines.linePos(offset);
+  return { file, line: Math.max(line, 1), column: Math.max(col, 1) };
+}
+
+/** Formats a path: `spec.dependents.web.dependsOn[0]`. */
+export function formatPath(path: YamlPath): string {
+  return path
+    .map((step, index) => {
+      if (typeof step === "number") return `[${step}]`;
+      if (!/^[\w$-]+$/.test(step)) return `[${JSON.stringify(step)}]`;
+      return index === 0 ? step : `.${step}`;
+    })
+    .join("");
+}
+
+/** Returns the text of a key, which YAML allows to be anything. */
+export function keyTextOf({ key }: Pair): string {
+  return isScalar(key) ? String(key.value) : String(key);
+}
+
+interface Found {
+  readonly value: unknown;
+  readonly key?: unknown;
+}
+
+function find(document: Document, path: YamlPath): Found {
+  let found: Found = { value: resolve(document, document.contents) };
+  for (const step of path) {
+    const next = stepInto(document, found.value, step);
+    if (next === undefined) return found;
+    found = next;
+  }
+  return found;
+}
+
+function stepInto(document: Document, node: unknown, step: string | number): Found | undefined {
+  if (isSeq(node)) return typeof step === "number" ? { value: resolve(document, node.items[step]) } : undefined;
+  if (!isMap(node)) return undefined;
+  const pair = node.items.find((item) => keyTextOf(item) === step);
+  // A value that is left out has no place of its own: `key:`.
+  if (pair !== undefined) return { key: pair.key, value: resolve(document, pair.value) ?? pair.key };
+  for (const merged of node.items.filter((item) => keyTextOf(item) === MERGE_KEY)) {
+    const value = resolve(document, merged.value);
+    const sources = isSeq(value) ? value.items.map((item) => resolve(document, item)) : [value];
+    for (const source of sources) {
+      const found = stepInto(document, source, step);
+      if (found !== undefined) return found;
+    }
+  }
+  return undefined;
+}
+
+const MERGE_KEY = String(Symbol("<<"));
+
+function resolve(document: Document, node: unknown): unknown {
+  return isAlias(node) ? node.resolve(document) : node;
+}
+
+function startOf(node: unknown): number | undefined {
+  return (node as Node | null | undefined)?.range?.[0];
+}

@@ -1,0 +1,160 @@
+import type { ConditionSpec, DependentSpec, ExternalSpec, ExternalStateSpec } from "../../input/workflow-spec.js";
+import { fetchTimeoutOf, scheduleOf, type BuildFilters } from "./build-event-source.js";
+import { CAPABILITIES } from "../dependent-model.js";
+import { parseDuration } from "../duration.js";
+import type {
+  BuiltinModel,
+  ConditionModel,
+  DependentModel,
+  ExternalDependentModel,
+  ExternalTypeModel,
+  KeptTypeModel,
+  KubernetesDependentModel,
+  NodeModel,
+  ResourceModel,
+} from "../project-model.js";
+import { conditionsOf, isGarbageCollected, type LocatedCondition, type ResolvedDependent } from "./resolved-project.js";
+import { stateFieldOf } from "../schema/schema-path.js";
+
+/** What the model of a dependent is built with. */
+export interface DependentTools {
+  /** All that the dependent cannot exist without, in the order of their creation. */
+  readonly waitsFor: readonly string[];
+  /** All that it comes after, in the same order. */
+  readonly follows: readonly string[];
+  readonly primary: ResourceModel;
+  readonly buildFilters: BuildFilters;
+  buildCondition(condition: LocatedCondition): ConditionModel;
+}
+
+/** Builds the model of a dependent that broke no rule, without options that state the default. */
+export function buildDependent(dependent: ResolvedDependent, tools: DependentTools): DependentModel {
+  const node = nodeOf(dependent, tools);
+  const { external } = dependent.spec;
+  return Object.freeze(
+    external === undefined
+      ? { ...node, ...objectOf(dependent, tools) }
+      : { ...node, external: externalOf(external, dependent, tools.primary) },
+  );
+}
+
+function nodeOf(dependent: ResolvedDependent, { waitsFor, follows, buildCondition }: DependentTools): NodeModel {
+  const { name, spec } = dependent;
+  const { dependsOn = [], itemsDependOn, bulk, matcher, timeout, retry } = spec;
+  return {
+    name,
+    dependsOn: Object.freeze([...dependsOn]),
+    ...(itemsDependOn === undefined ? {} : { itemsDependOn }),
+    waitsFor,
+    follows,
+    ...(bulk === undefined ? {} : { bulk: bulk === true ? {} : bulk }),
+    ...(matcher === undefined ? {} : { matcher: matcher.function }),
+    ...(timeout === undefined ? {} : { timeoutMs: parseDuration(timeout) }),
+    ...(retry === undefined ? {} : { retry: retryOf(retry) }),
+    conditions: Object.freeze(
+      Object.fromEntries(conditionsOf(dependent).map((located) => [located.name, buildCondition(located)])),
+    ),
+  };
+}
+
+function retryOf({ maxAttempts, initialInterval, multiplier, maxInterval }: NonNullable<DependentSpec["retry"]>) {
+  return {
+    maxAttempts,
+    ...(initialInterval === undefined ? {} : { initialIntervalMs: parseDuration(initialInterval) }),
+    ...(multiplier === undefined ? {} : { multiplier }),
+    ...(maxInterval === undefined ? {} : { maxIntervalMs: parseDuration(maxInterval) }),
+  };
+}
+
+function objectOf(
+  { name, spec, path, resource }: ResolvedDependent,
+  { buildFilters }: DependentTools,
+): Omit<KubernetesDependentModel, keyof NodeModel> {
+  if (resource === undefined) throw new Error(`dependent ${name} has no kind`);
+  const { mode, namespace, cluster, eventSource, labelSelector, fieldSelector, fieldManager, operations } = spec;
+  return {
+    resource,
+    ...(mode === undefined || mode === "managed" ? {} : { mode }),
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(cluster === undefined ? {} : { cluster }),
+    ...(eventSource === undefined ? {} : { eventSource }),
+    ...(labelSelector === undefined ? {} : { labelSelector }),
+    ...(fieldSelector === undefined ? {} : { fieldSelector }),
+    filters: buildFilters(spec.filters, path),
+    garbageCollected: isGarbageCollected(spec),
+    ...(spec.onDelete === "orphan" ? { onDelete: spec.onDelete } : {}),
+    ...(spec.existing === "adopt" ? { existing: spec.existing } : {}),
+    ...(spec.serverSideApply === false ? { serverSideApply: false as const } : {}),
+    ...(fieldManager === undefined ? {} : { fieldManager }),
+    ...(operations === undefined ? {} : { operations }),
+  };
+}
+
+function externalOf(
+  spec: ExternalSpec,
+  dependent: ResolvedDependent,
+  primary: ResourceModel,
+): ExternalDependentModel["external"] {
+  const { state, capabilities = CAPABILITIES } = spec;
+  const { desiredFile, isSelected = false } = dependent;
+  const keptType = keptTypeOf(dependent, primary);
+  return {
+    source: sourceOf(spec),
+    type: typeOf(spec, dependent),
+    ...(desiredFile?.typeName === undefined
+      ? {}
+      : { desiredType: { kind: "imported", file: desiredFile.path, name: desiredFile.typeName } as const }),
+    ...(isSelected ? { isSelected } : {}),
+    ...(state === undefined ? {} : { state: stateOf(state, dependent) }),
+    ...(keptType === undefined ? {} : { keptType }),
+    capabilities: CAPABILITIES.filter((capability) => capabilities.includes(capability)),
+    ...(spec.onDeleteFailure === "release" ? { onDeleteFailure: spec.onDeleteFailure } : {}),
+  };
+}
+
+function stateOf(
+  { status, secret, resource, path = "", perItem }: ExternalStateSpec,
+  { name, stateResource }: ResolvedDependent,
+): NonNullable<ExternalDependentModel["external"]["state"]> {
+  if (status !== undefined) return { kind: "status", path: status.split(".") };
+  const each = perItem === true ? { perItem } : {};
+  if (resource === undefined) return { kind: secret === true ? "secret" : "configMap", ...each };
+  if (stateResource === undefined) throw new Error(`the state of dependent ${name} has no kind`);
+  return { kind: "resource", resource: stateResource, path: path.split("."), ...each };
+}
+
+function keptTypeOf(dependent: ResolvedDependent, primary: ResourceModel): KeptTypeModel | undefined {
+  const { stateFile } = dependent;
+  if (stateFile?.typeName !== undefined) return { kind: "imported", file: stateFile.path, name: stateFile.typeName };
+  const field = stateFieldOf(dependent, primary);
+  if (field?.keeps !== "object") return undefined;
+  return { kind: "field", resource: field.resource, path: field.path, isMap: field.isMap };
+}
+
+function sourceOf({
+  poll,
+  perPrimaryPoll,
+  inbound,
+  eventSource,
+}: ExternalSpec): ExternalDependentModel["external"]["source"] {
+  if (eventSource !== undefined) return { kind: "eventSource", name: eventSource };
+  if (poll !== undefined) return { kind: "poll", ...scheduleOf(poll) };
+  if (perPrimaryPoll !== undefined) return { kind: "perPrimaryPoll", ...scheduleOf(perPrimaryPoll) };
+  return inbound?.fetch === true
+    ? { kind: "inbound", isFetched: true, ...fetchTimeoutOf(inbound) }
+    : { kind: "inbound" };
+}
+
+function typeOf({ type, schema }: ExternalSpec, { file }: ResolvedDependent): ExternalTypeModel {
+  if (type === undefined && schema === undefined) return { kind: "declared" };
+  if (file?.typeName !== undefined) return { kind: "imported", file: file.path, name: file.typeName };
+  if (file?.schema === undefined) throw new Error(`the schema ${schema} was not checked`);
+  return { kind: "schema", schema: file.schema };
+}
+
+/** Builds the model of a condition that the runtime ships. */
+export function buildBuiltin({ builtin, type, status = "True", path, value }: ConditionSpec): BuiltinModel {
+  if (builtin === undefined) throw new Error("a condition was not checked");
+  const stated = builtin === "condition" ? [{ type, status }] : builtin === "fieldEquals" ? [path, value] : undefined;
+  return Object.freeze({ kind: "builtin", name: builtin, ...(stated === undefined ? {} : { arguments: stated }) });
+}

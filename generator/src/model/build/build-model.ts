@@ -1,0 +1,196 @@
+import { hasErrors, type Diagnostic, type SourcePosition } from "../../diagnostic.js";
+import type { BuiltinKinds } from "../../input/crd/builtin-kinds.js";
+import type { Crd } from "../../input/crd/crd.js";
+import type { ExternalFile } from "../../input/read-external-files.js";
+import type { DependentSpec, ExternalSpec, UntypedKindSpec, WorkflowSpec } from "../../input/workflow-spec.js";
+import { buildController } from "./build-controller.js";
+import { loadExpressionParser, type ParseExpression } from "../expression/expression.js";
+import {
+  kindsOf,
+  type ControllerModel,
+  type ExpressionModel,
+  type LocateExpression,
+  type ProjectModel,
+  type ResourceModel,
+} from "../project-model.js";
+import { buildCatalog, parseKind, type ResourceCatalog } from "./resource-catalog.js";
+import type { ResolvedController, ResolvedProject, Rule } from "./resolved-project.js";
+import { checkAllEvents } from "../rules/all-events.js";
+import { checkBuiltinCondition } from "../rules/builtin-condition.js";
+import { checkCachePath } from "../rules/cache-path.js";
+import { checkCollidingName } from "../rules/colliding-name.js";
+import { checkConditionExpression, hasExpressions } from "../rules/condition-expression.js";
+import { checkConditionField } from "../rules/condition-field.js";
+import { checkConditionalDependency } from "../rules/conditional-dependency.js";
+import { checkConstantCondition } from "../rules/constant-condition.js";
+import { checkDeletionOrder } from "../rules/deletion-order.js";
+import { checkDependencyCycle } from "../rules/dependency-cycle.js";
+import { checkDependentNamespace } from "../rules/dependent-namespace.js";
+import { checkDependentOption } from "../rules/dependent-option.js";
+import { checkDependentSource } from "../rules/dependent-source.js";
+import { checkDuplicateController } from "../rules/duplicate-controller.js";
+import { checkDuplicateKind } from "../rules/duplicate-kind.js";
+import { checkExternalState } from "../rules/external-state.js";
+import { checkExternalType } from "../rules/external-type.js";
+import { checkFieldSelector } from "../rules/field-selector.js";
+import { checkItemDependency } from "../rules/item-dependency.js";
+import { checkLabelSelector } from "../rules/label-selector.js";
+import { checkMappingScope } from "../rules/mapping-scope.js";
+import { checkOwnerCluster } from "../rules/owner-cluster.js";
+import { checkOwnerNamespace } from "../rules/owner-namespace.js";
+import { checkPrimaryCrd, selectPrimary } from "../rules/primary-crd.js";
+import { checkRemovedDependent } from "../rules/removed-dependent.js";
+import { checkReservedName } from "../rules/reserved-name.js";
+import { checkSameObject } from "../rules/same-object.js";
+import { checkSharedFinalizer } from "../rules/shared-finalizer.js";
+import { checkStatusConditions } from "../rules/status-conditions.js";
+import { checkUnknownDependent } from "../rules/unknown-dependent.js";
+import { checkUnknownKind } from "../rules/unknown-kind.js";
+
+/** What a model is built from. */
+export interface ModelInput {
+  /** The name of the package. Default: operator */
+  readonly packageName?: string;
+  readonly crds: readonly Crd[];
+  readonly workflows: readonly WorkflowSpec[];
+  readonly builtin: BuiltinKinds;
+  /** The files that external dependents name. Default: none. */
+  readonly externalFiles?: ReadonlyMap<string, ExternalFile>;
+}
+
+/** A model, or the problems of the input. */
+export interface BuiltModel {
+  /** There unless a diagnostic is an error. */
+  readonly model?: ProjectModel;
+  readonly diagnostics: readonly Diagnostic[];
+  readonly locate: LocateExpression;
+}
+
+const RULES: readonly Rule[] = [
+  checkDuplicateController,
+  checkPrimaryCrd,
+  checkUnknownKind,
+  checkUnknownDependent,
+  checkItemDependency,
+  checkDependencyCycle,
+  checkDependentOption,
+  checkDependentSource,
+  checkExternalType,
+  checkExternalState,
+  checkDependentNamespace,
+  checkOwnerNamespace,
+  checkOwnerCluster,
+  checkSameObject,
+  checkDeletionOrder,
+  checkRemovedDependent,
+  checkBuiltinCondition,
+  checkConditionField,
+  checkConstantCondition,
+  checkConditionalDependency,
+  checkStatusConditions,
+  checkSharedFinalizer,
+  checkLabelSelector,
+  checkFieldSelector,
+  checkMappingScope,
+  checkAllEvents,
+  checkCachePath,
+  checkReservedName,
+  checkCollidingName,
+];
+
+/** Builds the model of a project: resolves the names, checks all rules, orders the graphs. */
+export async function buildModel({
+  packageName = "operator",
+  crds,
+  workflows,
+  builtin,
+  externalFiles = new Map<string, ExternalFile>(),
+}: ModelInput): Promise<BuiltModel> {
+  const catalog = buildCatalog(crds, builtin);
+  const controllers = workflows.map((spec) => resolveController(spec, { catalog, externalFiles }));
+  const project: ResolvedProject = { catalog, controllers };
+  // The compiler takes a while to load, and most specs have no expression.
+  const parse = hasExpressions(project) ? loadExpressionParser() : unexpected;
+  const rules = [...RULES, checkConditionExpression(parse)];
+  const diagnostics = [...checkDuplicateKind(crds), ...rules.flatMap((rule) => rule(project))];
+  const positions = new Map<ExpressionModel, (offset: number) => SourcePosition>();
+  const locate: LocateExpression = (expression, offset) => positions.get(expression)?.(offset);
+  if (hasErrors(diagnostics)) return { diagnostics, locate };
+  const built = project.controllers.map((controller) => buildController(controller, { parse, positions }));
+  const model = Object.freeze({ packageName, resources: resourcesOf(catalog, built), controllers: built });
+  return { model, diagnostics, locate };
+}
+
+const unexpected: ParseExpression = () => {
+  throw new Error("a project without expressions has an expression");
+};
+
+interface Lookups {
+  readonly catalog: ResourceCatalog;
+  readonly externalFiles: ReadonlyMap<string, ExternalFile>;
+}
+
+function resolveController(spec: WorkflowSpec, { catalog, externalFiles }: Lookups): ResolvedController {
+  const { resource } = spec.primary;
+  const primary = resource === undefined ? selectPrimary(spec.primary, catalog) : find(resource, catalog);
+  const member = <Spec extends { readonly resource?: string | UntypedKindSpec }>(
+    list: string,
+    name: string,
+    own: Spec,
+  ) => {
+    const found = own.resource === undefined ? undefined : find(own.resource, catalog);
+    const path = ["spec", list, name];
+    return { name, spec: own, path, ...(found === undefined ? {} : { resource: found }) };
+  };
+  return {
+    spec,
+    ...(primary === undefined ? {} : { primary }),
+    dependents: [...spec.dependents].map(([name, dependent]) => {
+      const { type, schema, desiredType, state } = dependent.external ?? {};
+      const stateResource = state?.resource === undefined ? undefined : find(state.resource, catalog);
+      const file = externalFiles.get(type ?? schema ?? "");
+      const desiredFile = externalFiles.get(desiredType ?? "");
+      const stateFile = externalFiles.get(state?.type ?? "");
+      return {
+        ...member("dependents", name, dependent),
+        ...(stateResource === undefined ? {} : { stateResource }),
+        ...(file === undefined ? {} : { file }),
+        ...(desiredFile === undefined ? {} : { desiredFile }),
+        ...(stateFile === undefined ? {} : { stateFile }),
+        isSelected: isSelected(dependent, spec),
+      };
+    }),
+    eventSources: [...spec.eventSources].map(([name, source]) => member("eventSources", name, source)),
+    removed: [...spec.removed].map(([name, removed]) => member("removed", name, removed)),
+  };
+}
+
+// With a state, the kept ids tell which resources are its own. A read-only dependent may see all.
+function isSelected({ external }: DependentSpec, { dependents }: WorkflowSpec): boolean {
+  const isAmbiguous = (each: ExternalSpec | undefined) => each?.state === undefined && each?.capabilities?.length !== 0;
+  if (external?.eventSource === undefined || !isAmbiguous(external)) return false;
+  const users = [...dependents.values()].filter(({ external: other }) => other?.eventSource === external.eventSource);
+  return users.filter((each) => isAmbiguous(each.external)).length > 1;
+}
+
+function find(kind: string | UntypedKindSpec, catalog: ResourceCatalog): ResourceModel | undefined {
+  return typeof kind === "string" ? catalog.find(parseKind(kind)) : catalog.untyped(kind);
+}
+
+function resourcesOf({ custom }: ResourceCatalog, controllers: readonly ControllerModel[]): readonly ResourceModel[] {
+  const used = controllers.flatMap(({ primary, dependents, eventSources, removed = [] }) => [
+    primary,
+    ...dependents.flatMap(kindsOf),
+    ...removed.map((each) => each.resource),
+    ...eventSources.flatMap((source) => (source.kind === "informer" ? [source.resource] : [])),
+  ]);
+  const typed = used.filter(({ isUntyped }) => isUntyped !== true);
+  return Object.freeze([...new Set([...custom, ...typed])].sort(compareResources));
+}
+
+/** Compares by group, version and kind; the core group comes first. */
+function compareResources(left: ResourceModel, right: ResourceModel): number {
+  for (const part of ["group", "version", "kind"] as const)
+    if (left[part] !== right[part]) return left[part] < right[part] ? -1 : 1;
+  return 0;
+}

@@ -1,0 +1,53 @@
+import type { ControllerSpec, WorkflowSettingsSpec, WorkflowSpec } from "../../input/workflow-spec.js";
+import { parseDuration } from "../duration.js";
+import type { ControllerSettings, WorkflowSettings } from "../project-model.js";
+
+/** Builds the settings of a controller: exactly what the spec states. */
+export function buildSettings(spec: ControllerSpec, status?: WorkflowSpec["status"]): ControllerSettings {
+  const { namespaces, labelSelector, fieldSelector, maxReconciliationInterval, fieldManager, finalizer } = spec;
+  const { retry, rateLimit, maxConcurrentReconciles, reconcileTimeout } = spec;
+  const { initialInterval, maxInterval, maxAttempts, multiplier } = retry ?? {};
+  return Object.freeze({
+    // All namespaces are what a controller watches unless told otherwise.
+    ...(namespaces === undefined || namespaces.includes("*") ? {} : { namespaces }),
+    ...(labelSelector === undefined ? {} : { labelSelector }),
+    ...(fieldSelector === undefined ? {} : { fieldSelector }),
+    // What is the default anyway is not stated.
+    ...(spec.onAllEvents === true ? { onAllEvents: true } : {}),
+    ...(spec.generationAware === false ? { generationAware: false } : {}),
+    ...(spec.defaultFilters === false ? { defaultFilters: false } : {}),
+    ...(spec.serverSideApply === false ? { serverSideApply: false } : {}),
+    ...(status === "conditions" ? { statusConditions: true } : {}),
+    ...(maxConcurrentReconciles === undefined ? {} : { maxConcurrentReconciles }),
+    ...(retry === undefined
+      ? {}
+      : {
+          retry: {
+            ...(maxAttempts === undefined ? {} : { maxAttempts }),
+            ...(initialInterval === undefined ? {} : { initialIntervalMs: parseDuration(initialInterval) }),
+            ...(multiplier === undefined ? {} : { multiplier }),
+            ...(maxInterval === undefined ? {} : { maxIntervalMs: parseDuration(maxInterval) }),
+          },
+        }),
+    ...(rateLimit === undefined
+      ? {}
+      : { rateLimit: { maxReconciliations: rateLimit.maxReconciliations, withinMs: parseDuration(rateLimit.within) } }),
+    ...(maxReconciliationInterval === undefined
+      ? {}
+      : { maxReconciliationIntervalMs: parseDuration(maxReconciliationInterval) }),
+    ...(reconcileTimeout === undefined ? {} : { reconcileTimeoutMs: parseDuration(reconcileTimeout) }),
+    ...(fieldManager === undefined ? {} : { fieldManager }),
+    ...(finalizer === undefined ? {} : { finalizer }),
+  });
+}
+
+/** Builds the settings of a workflow, without those that state the default. */
+export function buildWorkflowSettings(spec: WorkflowSettingsSpec): WorkflowSettings {
+  const { invocation, exceptions, maxConcurrency, inventory } = spec;
+  return Object.freeze({
+    ...(invocation === "explicit" ? { invocation } : {}),
+    ...(exceptions === "result" ? { exceptions } : {}),
+    ...(maxConcurrency === undefined ? {} : { maxConcurrency }),
+    ...(inventory === false ? { inventory } : {}),
+  });
+}

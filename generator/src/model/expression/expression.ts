@@ -1,0 +1,144 @@
+import type ts from "typescript";
+import { loadLibrary } from "./library.js";
+import type { ExpressionName } from "../project-model.js";
+
+/** An expression of a spec that is safe to put into generated code, or the problem of the text with its place. */
+export type ParsedExpression =
+  | { readonly kind: "expression"; readonly names: readonly ExpressionName[] }
+  | { readonly kind: "problem"; readonly message: string; readonly offset: number };
+
+/** Parses the text of a `when:`; `names` are those that it may refer to. */
+export type ParseExpression = (text: string, names?: readonly ExpressionName[]) => ParsedExpression;
+
+/** The names that a condition may refer to. */
+const CONDITION_NAMES: readonly ExpressionName[] = ["primary", "secondary", "context"];
+
+/** Loads the compiler and returns what parses with it. */
+export function loadExpressionParser(): ParseExpression {
+  const compiler = loadLibrary("typescript");
+  return (text, names = CONDITION_NAMES) => parseExpression(text, names, compiler);
+}
+
+/**
+ * Parses a text as exactly one expression that only reads.
+ *
+ * The text ends up in generated code inside parentheses, so whatever could leave them, or run more than an expression, is rejected here.
+ */
+function parseExpression(text: string, names: readonly ExpressionName[], compiler: typeof ts): ParsedExpression {
+  const head = "(\n";
+  const source = compiler.createSourceFile("when.ts", `${head}${text}\n)`, compiler.ScriptTarget.ES2022, true);
+  const problem = (offset: number, message: string): ParsedExpression => ({
+    kind: "problem",
+    message,
+    offset: Math.min(Math.max(offset - head.length, 0), text.length),
+  });
+  const [syntaxError] = (source as unknown as { parseDiagnostics: readonly ts.DiagnosticWithLocation[] })
+    .parseDiagnostics;
+  const [statement, second] = source.statements;
+  const root = expressionOf(statement, source, compiler);
+  if (root === undefined || second !== undefined) {
+    if (syntaxError !== undefined) return problem(syntaxError.start, messageOf(syntaxError, compiler));
+    return problem(second?.getStart(source) ?? head.length, "expected one expression");
+  }
+  if (syntaxError !== undefined) return problem(syntaxError.start, messageOf(syntaxError, compiler));
+  // They end lines, and the generator writes them as escapes, which mean something else outside of texts.
+  const separator = /[\u2028\u2029]/.exec(text);
+  if (separator !== null)
+    return problem(separator.index + head.length, "an expression cannot have line or paragraph separators");
+  const directive = /@ts-(?:ignore|expect-error|nocheck|check)/.exec(text);
+  if (directive !== null) return problem(directive.index + head.length, `an expression cannot have ${directive[0]}`);
+  const forbidden = findForbidden(root, compiler);
+  if (forbidden !== undefined)
+    return problem(forbidden.node.getStart(source), `an expression cannot ${forbidden.what}`);
+  const used = freeNames(root, compiler);
+  return { kind: "expression", names: names.filter((name) => used.has(name)) };
+}
+
+// The parentheses are ours: they have to be one expression that reaches from the first character to the last.
+function expressionOf(statement: ts.Statement | undefined, source: ts.SourceFile, compiler: typeof ts) {
+  if (statement === undefined || !compiler.isExpressionStatement(statement)) return undefined;
+  const { expression } = statement;
+  if (!compiler.isParenthesizedExpression(expression) || expression.getEnd() !== source.text.length) return undefined;
+  return expression.expression;
+}
+
+function messageOf({ messageText }: ts.Diagnostic, compiler: typeof ts): string {
+  return compiler.flattenDiagnosticMessageText(messageText, "\n");
+}
+
+interface Forbidden {
+  readonly node: ts.Node;
+  readonly what: string;
+}
+
+function findForbidden(node: ts.Node, compiler: typeof ts): Forbidden | undefined {
+  const what = forbiddenUse(node, compiler);
+  if (what !== undefined) return { node, what };
+  return compiler.forEachChild(node, (child) => findForbidden(child, compiler));
+}
+
+function forbiddenUse(node: ts.Node, compiler: typeof ts): string | undefined {
+  const { SyntaxKind } = compiler;
+  if (compiler.isBinaryExpression(node)) {
+    const operator = node.operatorToken.kind;
+    if (operator >= SyntaxKind.FirstAssignment && operator <= SyntaxKind.LastAssignment)
+      return "assign; compare with ===";
+    return operator === SyntaxKind.CommaToken ? "have several expressions" : undefined;
+  }
+  if (compiler.isPrefixUnaryExpression(node) || compiler.isPostfixUnaryExpression(node)) {
+    const isChange = node.operator === SyntaxKind.PlusPlusToken || node.operator === SyntaxKind.MinusMinusToken;
+    return isChange ? "change a value" : undefined;
+  }
+  if (compiler.isBlock(node)) return "have statements; use function: instead of when:";
+  if (compiler.isIdentifier(node) && node.text === "arguments") return "use arguments";
+  switch (node.kind) {
+    case SyntaxKind.AwaitExpression:
+      return "await; use function: instead of when:";
+    case SyntaxKind.DeleteExpression:
+      return "delete";
+    case SyntaxKind.YieldExpression:
+      return "yield";
+    case SyntaxKind.FunctionExpression:
+    case SyntaxKind.ClassExpression:
+      return "define functions or classes; use function: instead of when:";
+    case SyntaxKind.ImportKeyword:
+    case SyntaxKind.ImportType:
+    case SyntaxKind.MetaProperty:
+      return "import; use function: instead of when:";
+    case SyntaxKind.ThisKeyword:
+      return "use this";
+    default:
+      return undefined;
+  }
+}
+
+/** Returns the identifiers that an expression takes from around it. */
+function freeNames(root: ts.Node, compiler: typeof ts): ReadonlySet<string> {
+  const free = new Set<string>();
+  const visit = (node: ts.Node, bound: ReadonlySet<string>): void => {
+    if (compiler.isIdentifier(node)) {
+      if (!bound.has(node.text) && isReference(node, compiler)) free.add(node.text);
+      return;
+    }
+    const inside = compiler.isArrowFunction(node)
+      ? new Set([...bound, ...node.parameters.flatMap(({ name }) => boundNames(name, compiler))])
+      : bound;
+    compiler.forEachChild(node, (child) => visit(child, inside));
+  };
+  visit(root, new Set());
+  return free;
+}
+
+function boundNames(name: ts.BindingName, compiler: typeof ts): string[] {
+  if (compiler.isIdentifier(name)) return [name.text];
+  return name.elements.flatMap((element) =>
+    compiler.isOmittedExpression(element) ? [] : boundNames(element.name, compiler),
+  );
+}
+
+function isReference(node: ts.Identifier, compiler: typeof ts): boolean {
+  const { parent } = node;
+  if (compiler.isPropertyAccessExpression(parent)) return parent.name !== node;
+  if (compiler.isPropertyAssignment(parent) || compiler.isBindingElement(parent)) return parent.initializer === node;
+  return true;
+}

@@ -1,0 +1,160 @@
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type ts from "typescript";
+import { loadLibrary } from "../../model/expression/library.js";
+
+/** What the compiler says about a part of a file. */
+export interface ProgramProblem {
+  readonly message: string;
+  readonly start: number;
+}
+
+/** A part of a file, by offsets. */
+export interface TextRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** A program that can be asked about its expressions. */
+export interface ConditionProgram {
+  /** Returns what is wrong with the expression in a range. */
+  problemsIn(path: string, range: TextRange): ProgramProblem[];
+}
+
+/** A file that exists in memory alone. */
+export interface MemoryFile {
+  /** Relative to a root of its own. */
+  readonly path: string;
+  readonly content: string;
+}
+
+const compiler = loadLibrary("typescript");
+
+// A root that no disk has, so that nothing of the user's project, such as an older generated file, is taken instead.
+const ROOT = "/__gen-operator__";
+
+const OPTIONS: ts.CompilerOptions = {
+  target: compiler.ScriptTarget.ES2022,
+  lib: ["lib.es2023.d.ts"],
+  module: compiler.ModuleKind.NodeNext,
+  moduleResolution: compiler.ModuleResolutionKind.NodeNext,
+  // A condition sees what it is given and the language, whatever types are installed.
+  types: [],
+  strict: true,
+  exactOptionalPropertyTypes: true,
+  noUncheckedIndexedAccess: true,
+  skipLibCheck: true,
+  noEmit: true,
+};
+
+/** Compiles files in memory against the types of the runtime that the generator came with. */
+export function createConditionProgram(files: readonly MemoryFile[]): ConditionProgram {
+  // Schemas are long, and no type comes from them.
+  const textOf = ({ path, content }: MemoryFile) => (path.endsWith(".schema.ts") ? "export {};" : content);
+  const texts = new Map(files.map((file) => [`${ROOT}/${file.path}`, textOf(file)]));
+  const host = createHost(texts);
+  const roots = [...texts.keys()].filter((path) => path.endsWith(".probe.ts"));
+  const program = compiler.createProgram(roots, OPTIONS, host);
+  const checker = program.getTypeChecker();
+  return {
+    problemsIn(path, range) {
+      const source = program.getSourceFile(`${ROOT}/${path}`);
+      if (source === undefined) throw new Error(`${path} is not part of the program`);
+      const problems = [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)]
+        .filter(({ start = 0 }) => start >= range.start && start <= range.end)
+        .map((diagnostic) => ({ message: messageOf(diagnostic), start: diagnostic.start ?? range.start }));
+      if (problems.length > 0) return problems;
+      return checkResult(expressionIn(source, range), checker);
+    },
+  };
+}
+
+/** What is parsed of libraries and the runtime, which do not change while the generator runs; half the time of a check goes there. */
+const libraryFiles = new Map<string, ts.SourceFile | undefined>();
+
+function createHost(texts: ReadonlyMap<string, string>): ts.CompilerHost {
+  const host = compiler.createCompilerHost(OPTIONS);
+  const { fileExists, readFile, getSourceFile } = host;
+  // The runtime is where Node finds it for the generator; its own imports are resolved from there.
+  const runtime = modulesOf("@gen-operator/runtime", ["", "/codegen"]);
+  return Object.assign(host, {
+    getCurrentDirectory: () => ROOT,
+    // No comment changes a type, and most of a library's text is comments.
+    jsDocParsingMode: compiler.JSDocParsingMode.ParseNone,
+    directoryExists: undefined,
+    fileExists: (path: string) => texts.has(path) || (!path.startsWith(ROOT) && fileExists(path)),
+    readFile: (path: string) => texts.get(path) ?? readFile(path),
+    getSourceFile: (path: string, options: ts.ScriptTarget | ts.CreateSourceFileOptions) => {
+      const text = texts.get(path);
+      if (text !== undefined) return compiler.createSourceFile(path, text, options);
+      if (!libraryFiles.has(path)) libraryFiles.set(path, getSourceFile(path, options));
+      return libraryFiles.get(path);
+    },
+    resolveModuleNameLiterals: (
+      literals: readonly ts.StringLiteralLike[],
+      containingFile: string,
+      ...rest: [unknown, ts.CompilerOptions, ts.SourceFile]
+    ): ts.ResolvedModuleWithFailedLookupLocations[] =>
+      literals.map((literal) => {
+        const known = runtime.get(literal.text);
+        if (known !== undefined && containingFile.startsWith(ROOT))
+          return { resolvedModule: { resolvedFileName: known, extension: compiler.Extension.Dts } };
+        const mode = compiler.getModeForUsageLocation(rest[2], literal, OPTIONS);
+        return compiler.resolveModuleName(literal.text, containingFile, OPTIONS, host, undefined, undefined, mode);
+      }),
+  });
+}
+
+/** Returns the files of the types of a package's modules, by the names that are imported. */
+function modulesOf(name: string, modules: readonly string[]): Map<string, string> {
+  return new Map(
+    modules.map((module) => {
+      const file = fileURLToPath(import.meta.resolve(`${name}${module}`))
+        .replaceAll("\\", "/")
+        .replace(/\.js$/, ".d.ts");
+      if (!existsSync(file)) throw new Error(`${name} has no types in ${join(dirname(file))}`);
+      return [`${name}${module}`, file];
+    }),
+  );
+}
+
+// What TypeScript says about names that other environments have would mislead: nothing that can be installed helps.
+const MISSING_ENVIRONMENT: ReadonlySet<number> = new Set([2580, 2581, 2582, 2583, 2584, 2591, 2592, 2593, 2868]);
+
+function messageOf({ code, messageText }: ts.Diagnostic): string {
+  const message = compiler.flattenDiagnosticMessageText(messageText, "\n");
+  if (!MISSING_ENVIRONMENT.has(code)) return message;
+  return `${/^[^.]*\./.exec(message)?.[0] ?? message} A condition sees primary, secondary, context and the language itself.`;
+}
+
+function expressionIn(source: ts.SourceFile, { start, end }: TextRange): ts.Expression {
+  const find = (node: ts.Node): ts.Expression | undefined => {
+    if (compiler.isParenthesizedExpression(node) && node.getStart(source) < start && node.getEnd() > end)
+      return node.expression;
+    return compiler.forEachChild(node, find);
+  };
+  const found = find(source);
+  if (found === undefined) throw new Error("an expression is not where it was put");
+  return found;
+}
+
+/** Checks that an expression is true or false, or a promise of that. */
+function checkResult(expression: ts.Expression, checker: ts.TypeChecker): ProgramProblem[] {
+  const type = checker.getTypeAtLocation(expression);
+  const result = checker.getAwaitedType(type) ?? type;
+  const start = expression.getStart();
+  const isBoolean = checker.isTypeAssignableTo(result, checker.getBooleanType());
+  if (isBoolean && (result.flags & compiler.TypeFlags.Any) === 0) return [];
+  const text = checker.typeToString(result);
+  const isMissing = (result.flags & compiler.TypeFlags.Any) !== 0;
+  const advice = isMissing ? "give it a type, for example with a comparison" : adviceFor(result, checker);
+  return [{ message: `a condition must be true or false, and this is of type '${text}'; ${advice}`, start }];
+}
+
+function adviceFor(type: ts.Type, checker: ts.TypeChecker): string {
+  const isOptional = checker.isTypeAssignableTo(checker.getUndefinedType(), type);
+  const rest = checker.getNonNullableType(type);
+  if (isOptional && checker.isTypeAssignableTo(rest, checker.getBooleanType())) return "compare it with === true";
+  return isOptional ? "compare it, for example with !== undefined" : "compare it with something";
+}

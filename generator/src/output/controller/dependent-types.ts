@@ -1,0 +1,111 @@
+import type {
+  ControllerModel,
+  DependentModel,
+  ExternalDependentModel,
+  ResourceModel,
+} from "../../model/project-model.js";
+import { isKubernetes, ownOperationsOf, type KubernetesDependentModel } from "../../model/project-model.js";
+import { dependentNamesOf, nameOrThrow, sourceNamesOf, type ControllerNames } from "../controller-names.js";
+import { functionOf, maybePromise, reference, type TypeNode } from "../print/type-node.js";
+import { inputNameOf } from "../resource/resource-name.js";
+
+/** What the types of a dependent are called in the files of its controller. */
+export interface DependentTypeNames {
+  /** A live object or resource; of a bulk dependent an item. */
+  readonly live: string;
+  /** What `desired` returns; of a bulk dependent an item. */
+  readonly input: string;
+  /** What `secondary` has. */
+  readonly secondary: TypeNode;
+  /** What `desired` returns as a whole. */
+  readonly wanted: TypeNode;
+}
+
+/** Names the types of a dependent; what a kind without a class is made of has the types of the runtime. */
+export function dependentTypesOf(dependent: DependentModel, { resources }: ControllerNames): DependentTypeNames {
+  const { live, input } = isKubernetes(dependent)
+    ? objectTypesOf(dependent.resource, resources)
+    : externalTypesOf(dependent);
+  const isBulk = dependent.bulk !== undefined;
+  return {
+    live,
+    input,
+    secondary: isBulk ? reference("ItemsOf", live) : live,
+    wanted: isBulk ? reference("ItemsOf", input) : input,
+  };
+}
+
+function objectTypesOf(resource: ResourceModel, resources: ControllerNames["resources"]) {
+  if (resource.isUntyped === true) return { live: "UntypedResource", input: "UntypedInput" };
+  const { localName } = nameOrThrow(resources, resource);
+  return { live: localName, input: inputNameOf(localName) };
+}
+
+// The resources of an event source have its type.
+function externalTypesOf({ name, external: { source, desiredType } }: ExternalDependentModel) {
+  const names = dependentNamesOf({ name });
+  const live = source.kind === "eventSource" ? sourceNamesOf(source).resource : names.resource;
+  return { live, input: desiredType === undefined ? live : names.draft };
+}
+
+/** Tells whether a function of the user's fetches the resources of a dependent. */
+export function isFetched({ external: { source } }: ExternalDependentModel): boolean {
+  return source.kind === "inbound" ? source.isFetched === true : source.kind !== "eventSource";
+}
+
+/** Tells whether a dependent has a file of the user's: with `desired`, with what an external one can do, or with both. */
+export function hasFile(dependent: DependentModel): boolean {
+  return !isKubernetes(dependent) || dependent.mode !== "readOnly";
+}
+
+/** Returns the types of the own operations of a dependent, each by its name: `context` and `secondary` are those of its arguments. */
+export function operationTypesOf(
+  dependent: KubernetesDependentModel,
+  names: ControllerNames,
+  narrowed: (type: TypeNode) => TypeNode,
+): [name: string, type: TypeNode][] {
+  const types = dependentNamesOf(dependent);
+  const { live, input } = dependentTypesOf(dependent, names);
+  const arguments_ = { create: [input], update: [input, live], delete: [live] };
+  return ownOperationsOf(dependent).map((operation) => {
+    const args = reference(ARGUMENTS_OF[operation], names.primary, types.secondary, ...arguments_[operation]);
+    return [types[operation], functionOf({ args: narrowed(args) }, maybePromise("void"))];
+  });
+}
+
+/** The types of the runtime that the own operations are called with. */
+export const ARGUMENTS_OF = {
+  create: "CreateArguments",
+  update: "UpdateArguments",
+  delete: "DeleteArguments",
+} as const;
+
+/** Returns what the user's functions are called, for each capability; `delete` is a word of the language. */
+export const CAPABILITY_FUNCTIONS = { create: "create", update: "update", delete: "remove" } as const;
+
+/** A condition of a controller that is a function of the user's, which may find more than whether it holds. */
+interface DetailedConditions {
+  readonly dependent: string;
+  readonly conditions: readonly { readonly condition: string; readonly function: string }[];
+}
+
+/** Returns the conditions that are functions of the user's, by dependents. */
+export function detailedConditionsOf({ dependents }: ControllerModel): DetailedConditions[] {
+  return dependents.flatMap(({ name, conditions }) => {
+    const found = Object.entries(conditions).flatMap(([condition, model]) =>
+      model.kind === "function" ? [{ condition, function: model.name }] : [],
+    );
+    return found.length === 0 ? [] : [{ dependent: name, conditions: found }];
+  });
+}
+
+/** Returns the types of the parts of `secondary` that are always there: those of event sources, and the items of bulk dependents. */
+export function alwaysThere(
+  { eventSources, dependents }: ControllerModel,
+  { sources, items }: ControllerNames,
+): string[] {
+  return [
+    ...(eventSources.length > 0 ? [sources] : []),
+    ...(dependents.some(({ bulk }) => bulk !== undefined) ? [items] : []),
+  ];
+}

@@ -1,0 +1,146 @@
+import type { ControllerModel, ExpressionModel, FunctionModel, ResourceModel } from "../../model/project-model.js";
+import { nameOrThrow, sourceNamesOf, type ControllerNames } from "../controller-names.js";
+import {
+  eventSourcesDoc,
+  needsFunctions,
+  printInboundSources,
+  runtimeValuesOf,
+  usesMapper,
+} from "./emit-event-sources.js";
+import { filteredOf, filtersDoc, hasFunctions } from "./filtered.js";
+import { generatedFile, type OutputFile } from "../files/output-file.js";
+import { arrayDoc, field, fieldsOf, objectDoc, textField } from "../print/code.js";
+import { printConstant, printExport, printImport, printNamespaceImport } from "../print/declarations.js";
+import type { Doc } from "../print/layout.js";
+import { inputNameOf, type ResourceName } from "../resource/resource-name.js";
+import { codegenModule, runtimeModule } from "../runtime-symbols.js";
+
+/** Emits the definition of a controller: its workflow, the user's reconciler, the settings and event sources of the spec. */
+export function emitController(controller: ControllerModel, names: ControllerNames): OutputFile {
+  const { name, settings } = controller;
+  const filters = filtersDoc(controller.filters, names.primary);
+  const eventSources = eventSourcesDoc(controller, names);
+  const options = [
+    ...fieldsOf({ name }),
+    textField("workflow", names.workflow),
+    "reconciler",
+    ...fieldsOf({ ...settings }),
+    ...(filters === undefined ? [] : [field("filters", filters)]),
+    ...(eventSources === undefined ? [] : [field("eventSources", eventSources)]),
+    ...indexesOf(controller),
+  ];
+  const runtimeValues = runtimeValuesOf(controller);
+  const resources = importedResources(controller);
+  const imports = [
+    ...(runtimeValues.length > 0 ? [printImport(runtimeValues, runtimeModule)] : []),
+    printImport(["defineController"], codegenModule),
+    printImport(["ControllerDefinition"], codegenModule, true),
+    ...userImports(controller, names),
+    printImport(["reconciler"], `../../${names.folder}/reconciler.js`),
+    ...importClasses(resources, names),
+    ...typeImport(controller, names, resources),
+    printImport([names.workflow], "./workflow.js"),
+  ];
+  const definition: Doc = ["defineController(", objectDoc(options, true), ")"];
+  return generatedFile(`src/generated/${names.folder}/controller.ts`, [
+    imports.join("\n"),
+    ...printInboundSources(controller, names),
+    `/** The controller of ${names.primary} objects. */\n${printConstant(names.controller, definition, "ControllerDefinition")}`,
+  ]);
+}
+
+function indexesOf({ indexes }: ControllerModel): Doc[] {
+  if (indexes === undefined) return [];
+  return [
+    field("indexes", objectDoc(Object.entries(indexes).map(([name, own]) => textField(name, `indexes.${own.name}`)))),
+  ];
+}
+
+function userImports({ eventSources, filters, indexes }: ControllerModel, { folder }: ControllerNames): string[] {
+  const named = eventSources.filter(needsFunctions).map(sourceNamesOf);
+  const usesFilters =
+    hasFunctions(filters) || eventSources.some((source) => source.kind === "informer" && hasFunctions(source.filters));
+  return [
+    ...named.map(({ module, file }) => printNamespaceImport(module, `../../${folder}/event-sources/${file}.js`)),
+    ...(usesFilters ? [printNamespaceImport("filters", `../../${folder}/filters.js`)] : []),
+    ...(indexes === undefined ? [] : [printNamespaceImport("indexes", `../../${folder}/indexes.js`)]),
+  ];
+}
+
+// The classes are values here: mappers need that of the primary, and watches those of event sources.
+function importedResources({ eventSources, primary }: ControllerModel): ReadonlySet<ResourceModel> {
+  const informers = eventSources.filter((source) => source.kind === "informer");
+  return new Set([
+    ...(informers.some(({ mapping }) => usesMapper(mapping)) ? [primary] : []),
+    ...informers.map(({ resource }) => resource),
+  ]);
+}
+
+/** Prints the imports of classes, each by the name that it has in the files of a controller. */
+export function importClasses(used: Iterable<ResourceModel>, { resources }: ControllerNames): string[] {
+  return [...used]
+    .map((resource) => nameOrThrow(resources, resource))
+    .map(({ className, localName, module }) => printImport([{ name: className, alias: localName }], `../${module}.js`));
+}
+
+/** Returns the import of the types that expressions and event sources name, except for imported classes. */
+function typeImport(
+  controller: ControllerModel,
+  names: ControllerNames,
+  imported: ReadonlySet<ResourceModel>,
+): string[] {
+  const filtered = filteredOf(controller, names).filter(
+    ({ path, filters }) => !path.startsWith("dependents.") && Object.values(filters).some(namesObjects),
+  );
+  const types = new Set([
+    ...filtered.map(({ objectType }) => objectType),
+    ...controller.eventSources.flatMap((source) => (source.kind === "inbound" ? [sourceNamesOf(source).resource] : [])),
+  ]);
+  if (imported.has(controller.primary)) types.delete(names.primary);
+  return types.size > 0 ? [printImport([...types].sort(), "./types.js", true)] : [];
+}
+
+function namesObjects(filter: ExpressionModel | FunctionModel): boolean {
+  return filter.kind === "when" && filter.names.length > 0;
+}
+
+/** Emits the index of all that is generated: the controllers and the classes. */
+export function emitIndex(
+  controllers: readonly ControllerNames[],
+  resources: ReadonlyMap<ResourceModel, ResourceName>,
+): OutputFile {
+  const classes = [...resources.values()].sort(byExportName).flatMap(exportFrom);
+  return generatedFile("src/generated/index.ts", [
+    ...(controllers.length > 0 ? controllerSections(controllers) : []),
+    ["// Resources", ...classes].join("\n"),
+  ]);
+}
+
+function byExportName(left: ResourceName, right: ResourceName): number {
+  return left.exportName < right.exportName ? -1 : 1;
+}
+
+function exportFrom({ className, exportName, module }: ResourceName): string[] {
+  const from = ` from ${JSON.stringify(`./${module}.js`)};`;
+  return [
+    `export { ${renamed(className, exportName)} }${from}`,
+    `export type { ${renamed(inputNameOf(className), inputNameOf(exportName))} }${from}`,
+  ];
+}
+
+function renamed(name: string, alias: string): string {
+  return name === alias ? name : `${name} as ${alias}`;
+}
+
+function controllerSections(controllers: readonly ControllerNames[]): string[] {
+  const names = controllers.map(({ controller }) => controller);
+  const imports = [
+    printImport(["ControllerDefinition"], codegenModule, true),
+    ...controllers.map(({ controller, folder }) => printImport([controller], `./${folder}/controller.js`)),
+  ];
+  return [
+    imports.join("\n"),
+    `// Controllers\n${printExport(names)}`,
+    `/** All controllers of the project. */\n${printConstant("controllers", arrayDoc(names), "readonly ControllerDefinition[]")}`,
+  ];
+}

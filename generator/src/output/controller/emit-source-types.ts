@@ -1,0 +1,190 @@
+import {
+  isKubernetes,
+  type ControllerModel,
+  type EventSourceModel,
+  type FormModel,
+  type InformerModel,
+} from "../../model/project-model.js";
+import { nameOrThrow, sourceNamesOf, type ControllerNames } from "../controller-names.js";
+import { fetchAllOf, SIGNAL } from "./emit-external.js";
+import { filteredOf } from "./filtered.js";
+import { printAlias, printExport, printImport, printInterface } from "../print/declarations.js";
+import {
+  functionOf,
+  maybePromise,
+  objectOf,
+  readonlyArrayOf,
+  reference,
+  union,
+  type TypeNode,
+} from "../print/type-node.js";
+
+/** Returns the imports of the types of resources that the user declares, which those of the files here refer to. */
+export function externalResourceImports({ eventSources }: ControllerModel, folder: string): string[] {
+  return eventSources
+    .filter(({ kind }) => kind !== "informer")
+    .map((source) => {
+      const { file, resource } = sourceNamesOf(source);
+      return printImport([{ name: "Resource", alias: resource }], `../../${folder}/event-sources/${file}.js`, true);
+    });
+}
+
+/** Returns the types of the event sources: their resources, the user's functions, and what a reconcile sees of them. */
+export function sourceTypesOf(controller: ControllerModel, names: ControllerNames): string[] {
+  const { eventSources } = controller;
+  if (eventSources.length === 0) return [];
+  const all = printInterface({
+    name: names.sources,
+    doc: `/** What the event sources know of one ${names.primary}. */`,
+    extends: [],
+    members: eventSources.map((source) => {
+      const { name, resource } = sourceNamesOf(source);
+      return { head: `readonly ${name}`, type: readonlyArrayOf(resource) };
+    }),
+  });
+  return [...eventSources.flatMap((source) => typesOf(source, controller, names)), all];
+}
+
+/** Tells whether any event source keeps less than whole objects. */
+export function isReduced({ eventSources }: ControllerModel): boolean {
+  return eventSources.some((source) => source.kind === "informer" && source.form.kind !== "full");
+}
+
+/** Returns what looking resources up by their class gives, where an event source keeps less than whole objects. */
+export function lookupTypesOf(controller: ControllerModel, { lookups, primary, resources }: ControllerNames): string[] {
+  if (!isReduced(controller)) return [];
+  const informers = controller.eventSources.flatMap((source) => (source.kind === "informer" ? [source] : []));
+  const reduced = new Set(informers.flatMap(({ resource, form }) => (form.kind === "full" ? [] : [resource])));
+  const methods = [...reduced].flatMap((resource) => {
+    const className = nameOrThrow(resources, resource).localName;
+    const owned = controller.dependents.filter(isKubernetes).some((dependent) => dependent.resource === resource)
+      ? [className]
+      : [];
+    const known = informers.filter((source) => source.resource === resource);
+    const type = union(...owned, ...known.map((source) => sourceNamesOf(source).resource));
+    const typeOfClass = `typeof ${className}`;
+    return [
+      {
+        ...functionOf({ type: typeOfClass, "options?": ONE_OPTIONS }, union(type, "undefined")),
+        head: "secondary",
+      },
+      { ...functionOf({ type: typeOfClass, "options?": MANY_OPTIONS }, readonlyArrayOf(type)), head: "secondaries" },
+    ];
+  });
+  const doc = `/** What looking up by class gives of a ${primary}, where event sources keep less than whole objects. */`;
+  return [printInterface({ name: lookups, doc, extends: [], members: methods })];
+}
+
+const ONE_OPTIONS = objectOf({
+  "readonly source?": "string",
+  "readonly name?": "string",
+  "readonly namespace?": "string",
+});
+const MANY_OPTIONS = objectOf({ "readonly source?": "string", "readonly deduplicated?": "boolean" });
+
+/** Returns the types of all filters. */
+export function filterTypesOf(controller: ControllerModel, names: ControllerNames): string[] {
+  const aliases = filteredOf(controller, names).flatMap(({ path, objectType: object, types }) => [
+    printAlias(types.generic, functionOf({ object }, "boolean")),
+    printAlias(types.onUpdate, functionOf({ object, old: object }, "boolean")),
+    ...(path === "controller"
+      ? []
+      : [printAlias(types.onDelete, functionOf({ object, isFinalStateUnknown: "boolean" }, "boolean"))]),
+  ]);
+  return aliases.length === 0 ? [] : [aliases.join("\n")];
+}
+
+/** Returns the type of the functions that index primaries, if the spec names any. */
+export function indexTypesOf({ indexes }: ControllerModel, { index, primary }: ControllerNames): string[] {
+  if (indexes === undefined) return [];
+  const doc = `/** Returns the values under which an index finds a ${primary}; it must look at nothing else. */`;
+  return [`${doc}\n${printAlias(index, functionOf({ primary }, KEYS))}`];
+}
+
+/** Tells whether a function of the user's maps objects to primaries. */
+export function hasMapper({ eventSources }: ControllerModel): boolean {
+  return eventSources.some((source) => source.kind === "informer" && source.mapping.kind === "function");
+}
+
+function indexNamesOf({ indexes = {} }: ControllerModel): TypeNode {
+  const names = Object.keys(indexes).map((name) => JSON.stringify(name));
+  return names.length === 0 ? "never" : union(...names);
+}
+
+const KEYS = readonlyArrayOf("string");
+
+function typesOf(
+  source: EventSourceModel,
+  controller: ControllerModel,
+  { primary, resources }: ControllerNames,
+): string[] {
+  const types = sourceNamesOf(source);
+  const documented = (doc: string, name: string, type: TypeNode) => `/** ${doc} */\n${printAlias(name, type)}`;
+  const idOf = documented(
+    `Returns the id of a resource of "${source.name}", unique among those of its ${primary}.`,
+    types.idOf,
+    functionOf({ resource: types.resource }, "string"),
+  );
+  const resource = printExport([types.resource], true);
+  switch (source.kind) {
+    case "informer": {
+      const className = nameOrThrow(resources, source.resource).localName;
+      const context = reference("MapperContext", indexNamesOf(controller));
+      return [
+        documented(docOf(source), types.resource, keptTypeOf(className, source.form)),
+        ...(source.mapping.kind === "function"
+          ? [
+              documented(
+                `Returns the keys of the ${primary} objects that one of "${source.name}" concerns.`,
+                types.mapper,
+                functionOf({ object: types.resource, context }, KEYS),
+              ),
+            ]
+          : []),
+        ...(source.primaryToSecondary === undefined
+          ? []
+          : [
+              documented(
+                `Returns the keys of "${source.name}" that a ${primary} refers to, whether they exist or not.`,
+                types.primaryMapper,
+                functionOf({ primary }, KEYS),
+              ),
+            ]),
+      ];
+    }
+    case "poll":
+      return [
+        resource,
+        documented(
+          `Returns all resources of "${source.name}" by the keys of their ${primary} objects. A missing resource counts as deleted.`,
+          types.fetch,
+          fetchAllOf(types.resource),
+        ),
+        idOf,
+      ];
+    case "perPrimaryPoll":
+      return [
+        resource,
+        documented(
+          `Returns all resources of "${source.name}" of a ${primary}. A missing resource counts as deleted.`,
+          types.fetch,
+          functionOf({ primary, context: SIGNAL }, maybePromise(readonlyArrayOf(types.resource))),
+        ),
+        idOf,
+      ];
+    case "inbound":
+      return [resource, idOf];
+  }
+}
+
+function docOf({ name, resource: { kind }, form }: InformerModel): string {
+  if (form.kind === "full") return `A ${kind} of "${name}", of which everything is kept.`;
+  if (form.kind === "metadata") return `A ${kind} of "${name}", of which only the metadata is kept.`;
+  return `A ${kind} of "${name}", of which the metadata and what is named here is kept.`;
+}
+
+function keptTypeOf(className: string, form: FormModel): TypeNode {
+  if (form.kind === "full") return className;
+  const paths = form.kind === "metadata" ? [] : form.paths.map((path) => JSON.stringify(path));
+  return reference("Kept", className, paths.length === 0 ? "never" : union(...paths));
+}

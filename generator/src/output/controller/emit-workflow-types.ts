@@ -1,0 +1,256 @@
+import {
+  isKubernetes,
+  isReadOnly,
+  ownOperationsOf,
+  type ControllerModel,
+  type DependentModel,
+  type ResourceModel,
+} from "../../model/project-model.js";
+import { dependentNamesOf, type ControllerNames } from "../controller-names.js";
+import { alwaysThere, dependentTypesOf, detailedConditionsOf, isFetched, operationTypesOf } from "./dependent-types.js";
+import { externalDependentExports, externalDependentImports, externalFunctionTypesOf } from "./emit-external.js";
+import { inputNameOf } from "../resource/resource-name.js";
+import {
+  externalResourceImports,
+  filterTypesOf,
+  hasMapper,
+  indexTypesOf,
+  isReduced,
+  lookupTypesOf,
+  sourceTypesOf,
+} from "./emit-source-types.js";
+import { generatedFile, type OutputFile } from "../files/output-file.js";
+import { printAlias, printExport, printImport, printInterface, printNamespaceImport } from "../print/declarations.js";
+import {
+  functionOf,
+  maybePromise,
+  objectOf,
+  reference,
+  union,
+  type MemberNode,
+  type TypeNode,
+} from "../print/type-node.js";
+import { codegenModule, type RuntimeType } from "../runtime-symbols.js";
+
+/** Emits the types that the user's functions have: one set for each dependent, and the reconciler's. */
+export function emitWorkflowTypes(controller: ControllerModel, names: ControllerNames): OutputFile {
+  const imports = [
+    importTypes(controller),
+    ...resourceImports(names),
+    ...externalResourceImports(controller, names.folder),
+    ...externalDependentImports(controller, names.folder),
+    ...conditionsImport(controller, names),
+  ];
+  return generatedFile(`src/generated/${names.folder}/types.ts`, [
+    imports.join("\n"),
+    resourceExports(controller, names),
+    ...sourceTypesOf(controller, names),
+    ...lookupTypesOf(controller, names),
+    ...indexTypesOf(controller, names),
+    ...filterTypesOf(controller, names),
+    ...externalDependentExports(controller),
+    ...itemsOf(controller, names),
+    ...controller.dependents.flatMap((dependent) => typesOf(dependent, controller, names)),
+    ...reconcilerTypesOf(controller, names),
+  ]);
+}
+
+function importTypes(controller: ControllerModel): string {
+  const { dependents, workflow = {} } = controller;
+  const objects = dependents.filter(isKubernetes);
+  const operations = new Set(objects.flatMap(ownOperationsOf));
+  const reduced = isReduced(controller);
+  const isExplicit = workflow.invocation === "explicit";
+  const isUntyped = objects.some(({ resource }) => resource.isUntyped === true);
+  const isFetchedForOne = dependents.some(
+    (each) => !isKubernetes(each) && isFetched(each) && each.external.source.kind !== "poll",
+  );
+  const types: { readonly [K in RuntimeType]?: boolean } = {
+    Condition: dependents.length > 0 && !reduced,
+    ConditionArguments: dependents.length > 0,
+    ConditionResult: dependents.length > 0 && reduced,
+    CreateArguments: operations.has("create"),
+    DeleteArguments: operations.has("delete"),
+    DependentArguments: dependents.length > 0,
+    DependentMatcher: objects.some(({ matcher }) => matcher !== undefined),
+    Desired: !reduced && dependents.some((dependent) => !isReadOnly(dependent)),
+    DetailOf: detailedConditionsOf(controller).length > 0,
+    Explicit: isExplicit,
+    ExplicitReconciler: isExplicit,
+    FetchContext: isFetchedForOne,
+    ItemsOf: dependents.some(({ bulk }) => bulk !== undefined),
+    Kept: reduced,
+    MapperContext: hasMapper(controller),
+    Narrowed: reduced,
+    NarrowedReconciler: reduced,
+    PrimaryPatch: detailedConditionsOf(controller).length > 0,
+    ReconcileArguments: true,
+    Reconciler: true,
+    UntypedInput: isUntyped,
+    UpdateArguments: operations.has("update"),
+    UntypedResource: isUntyped,
+    WorkflowInvocation: isExplicit,
+  };
+  const used = Object.entries(types).flatMap(([name, isUsed]) => (isUsed ? [name] : []));
+  return printImport(used, codegenModule, true);
+}
+
+// The types are imported for this file and exported for the user's, who then need to import from here alone.
+function resourceImports({ resources }: ControllerNames): string[] {
+  return [...resources.values()].map(({ className, localName, module }) => {
+    const names = [className, inputNameOf(className)].map((name) => ({
+      name,
+      alias: localName + name.slice(className.length),
+    }));
+    return printImport(names, `../${module}.js`, true);
+  });
+}
+
+function conditionsImport(controller: ControllerModel, { folder }: ControllerNames): string[] {
+  if (detailedConditionsOf(controller).length === 0) return [];
+  return [printNamespaceImport("conditions", `../../${folder}/conditions.js`, true)];
+}
+
+function resourceExports(controller: ControllerModel, { resources }: ControllerNames): string {
+  const isUntyped = controller.dependents.some(
+    (dependent) => isKubernetes(dependent) && dependent.resource.isUntyped === true,
+  );
+  const names = [
+    ...[...resources.values()].flatMap(({ localName }) => [localName, inputNameOf(localName)]),
+    ...(isUntyped ? ["UntypedInput", "UntypedResource"] : []),
+  ];
+  return printExport(names, true);
+}
+
+function typesOf(dependent: DependentModel, controller: ControllerModel, names: ControllerNames): string[] {
+  const { primary, lookups } = names;
+  const reduced = isReduced(controller);
+  const narrowed = (type: TypeNode) => (reduced ? reference("Narrowed", type, lookups) : type);
+  const types = dependentNamesOf(dependent);
+  const { live, wanted } = dependentTypesOf(dependent, names);
+  const result = union("boolean", reference("ConditionResult", "Detail"));
+  const args = narrowed(reference("DependentArguments", primary, types.secondary));
+  const conditionArguments = narrowed(reference("ConditionArguments", primary, types.secondary, live));
+  const aliases = [
+    printAlias(types.arguments, args),
+    ...(dependent.bulk === undefined ? [] : [printAlias(types.items, wanted)]),
+    ...(isReadOnly(dependent)
+      ? []
+      : [
+          printAlias(
+            types.desired,
+            reduced
+              ? functionOf({ args: types.arguments }, maybePromise(wanted))
+              : reference("Desired", primary, types.secondary, wanted),
+          ),
+        ]),
+    printAlias(types.conditionArguments, conditionArguments),
+    printAlias(
+      types.condition,
+      reduced
+        ? functionOf({ args: types.conditionArguments }, maybePromise(result))
+        : reference("Condition", primary, types.secondary, "Detail", live),
+      "<Detail = never>",
+    ),
+    ...(isKubernetes(dependent)
+      ? [
+          ...(dependent.matcher === undefined ? [] : [printAlias(types.matcher, reference("DependentMatcher", live))]),
+          ...operationTypesOf(dependent, names, narrowed).map(([name, type]) => printAlias(name, type)),
+        ]
+      : externalFunctionTypesOf(dependent, names).map(([name, type]) => printAlias(name, type))),
+  ];
+  return [secondaryOf(dependent, controller, names), aliases.join("\n")];
+}
+
+function secondaryOf(dependent: DependentModel, controller: ControllerModel, names: ControllerNames): string {
+  const { secondary, name } = dependentNamesOf(dependent);
+  return printInterface({
+    name: secondary,
+    doc: `/** The live dependents as "${name}" sees them: what it waits for is there. */`,
+    extends: alwaysThere(controller, names),
+    members: controller.dependents
+      .filter(({ bulk }) => bulk === undefined)
+      .map((other) => memberOf(other, names, dependent.waitsFor.includes(other.name))),
+  });
+}
+
+function memberOf(dependent: DependentModel, names: ControllerNames, isPresent: boolean): MemberNode {
+  const { secondary } = dependentTypesOf(dependent, names);
+  const { name } = dependent;
+  return isPresent
+    ? { head: `readonly ${name}`, type: secondary }
+    : { head: `readonly ${name}?`, type: union(secondary, "undefined") };
+}
+
+// There may be no items of a bulk dependent, which is a record without fields.
+function itemsOf({ dependents }: ControllerModel, names: ControllerNames): string[] {
+  const bulk = dependents.filter((dependent) => dependent.bulk !== undefined);
+  if (bulk.length === 0) return [];
+  return [
+    printInterface({
+      name: names.items,
+      doc: `/** The items of the bulk dependents of one ${names.primary}, by their keys. */`,
+      extends: [],
+      members: bulk.map((dependent) => memberOf(dependent, names, true)),
+    }),
+  ];
+}
+
+function reconcilerTypesOf(controller: ControllerModel, names: ControllerNames): string[] {
+  const { dependents, eventSources, settings, workflow = {} } = controller;
+  const { primary } = names;
+  const status = hasStatus(controller.primary) ? reference("NonNullable", `${primary}["status"]`) : "never";
+  const details = detailedConditionsOf(controller).length > 0 ? [names.details] : [];
+  const args = reference("ReconcileArguments", primary, names.dependents, ...details);
+  const input = details.length === 0 ? [] : [reference("PrimaryPatch", primary), ...details];
+  const reconciler = reference("Reconciler", primary, names.dependents, status, ...input);
+  const narrow = (type: TypeNode, wrapper: "Narrowed" | "NarrowedReconciler") =>
+    isReduced(controller) ? reference(wrapper, type, names.lookups) : type;
+  const nodes = `keyof ${names.dependents}`;
+  const own = eventSources.length > 0 ? reference("Exclude", nodes, `keyof ${names.sources}`) : nodes;
+  const run = reference("WorkflowInvocation", own, ...details);
+  const explicit = (type: TypeNode, wrapper: "Explicit" | "ExplicitReconciler") =>
+    workflow.invocation === "explicit" ? reference(wrapper, type, run) : type;
+  const whole = explicit(narrow(reconciler, "NarrowedReconciler"), "ExplicitReconciler");
+  const sourcesDoc = eventSources.length > 0 ? ", and what the event sources know of it" : "";
+  const aliases = [
+    printAlias(names.reconcileArguments, explicit(narrow(args, "Narrowed"), "Explicit")),
+    printAlias(names.reconciler, settings.onAllEvents ? reference("Omit", whole, '"cleanup"') : whole),
+  ];
+  return [
+    printInterface({
+      name: names.dependents,
+      doc: `/** The live dependents of one ${primary}${sourcesDoc}. */`,
+      extends: alwaysThere(controller, names),
+      members: dependents
+        .filter(({ bulk }) => bulk === undefined)
+        .map((dependent) => memberOf(dependent, names, false)),
+    }),
+    ...(details.length === 0 ? [] : [detailsOf(controller, names)]),
+    aliases.join("\n"),
+  ];
+}
+
+function hasStatus({ hasStatusSubresource, schema }: ResourceModel): boolean {
+  const properties = schema["properties"];
+  return hasStatusSubresource && typeof properties === "object" && properties !== null && "status" in properties;
+}
+
+function detailsOf(controller: ControllerModel, { details, primary }: ControllerNames): string {
+  return printInterface({
+    name: details,
+    doc: `/** What the conditions of a ${primary} find besides whether they hold. */`,
+    extends: [],
+    members: detailedConditionsOf(controller).map(({ dependent, conditions }) => ({
+      head: `readonly ${dependent}`,
+      type: objectOf(
+        Object.fromEntries(
+          conditions.map((each) => [
+            `readonly ${each.condition}`,
+            reference("DetailOf", `typeof conditions.${each.function}`),
+          ]),
+        ),
+      ),
+    })),
+  });
+}

@@ -1,0 +1,217 @@
+import {
+  isKubernetes,
+  isReadOnly,
+  kindsOf,
+  type ConditionModel,
+  type ConditionName,
+  type ControllerModel,
+  type DependentModel,
+  type ExternalDependentModel,
+  type KubernetesDependentModel,
+  type ResourceModel,
+} from "../../model/project-model.js";
+import { CAPABILITIES } from "../../model/dependent-model.js";
+import { conditionsOf } from "../conditions/conditions-of.js";
+import { dependentNamesOf, nameOrThrow, type ControllerNames, type DependentNames } from "../controller-names.js";
+import { alwaysThere, CAPABILITY_FUNCTIONS, dependentTypesOf, hasFile, isFetched } from "./dependent-types.js";
+import { importClasses } from "./emit-controller.js";
+import { filtersDoc, hasFunctions } from "./filtered.js";
+import { generatedFile, type OutputFile } from "../files/output-file.js";
+import { callDoc, expressionField, field, fieldsOf, objectDoc, textField, valueDoc } from "../print/code.js";
+import { printConstant, printImport, printNamespaceImport } from "../print/declarations.js";
+import { hardline, indent, layOut, type Doc } from "../print/layout.js";
+import { typeDoc } from "../print/print-type.js";
+import { printText } from "../print/print-value.js";
+import { intersection, reference } from "../print/type-node.js";
+import { builtinConditions, codegenModule, runtimeModule } from "../runtime-symbols.js";
+
+/** Emits the wiring of a workflow: one chain that declares, in an order in which the dependents can be created. */
+export function emitWorkflow(controller: ControllerModel, names: ControllerNames): OutputFile {
+  const links = controller.dependents.map((dependent) => linkDoc(dependent, names));
+  const chain = links.length > 1 ? indent(links.map((link) => [hardline, link])) : links;
+  const workflow = printConstant(names.workflow, [startDoc(controller, names), chain]);
+  return generatedFile(`src/generated/${names.folder}/workflow.ts`, [
+    importsOf(controller, names).join("\n"),
+    ...inboundOf(controller).map((dependent) => printInbound(dependent)),
+    `/** What ${names.primary} objects depend on. */\n${workflow}`,
+  ]);
+}
+
+// The event sources and the items of bulk dependents are there in whatever is called with them.
+function startDoc(controller: ControllerModel, names: ControllerNames): Doc {
+  const { workflow = {}, removed = [] } = controller;
+  const always = alwaysThere(controller, names);
+  const types = always.length === 0 ? [] : [names.primary, intersection(...always)];
+  const old = removed.map(({ name, resource, ...stated }) =>
+    field(name, objectDoc([field("resource", resourceDoc(resource, names)), ...fieldsOf({ ...stated })])),
+  );
+  const options = [...fieldsOf({ ...workflow }), ...(old.length === 0 ? [] : [field("removed", objectDoc(old))])];
+  const start = typeDoc(reference("defineWorkflow", ...types));
+  return callDoc(start, [names.primary], options.length === 0 ? undefined : options);
+}
+
+function linkDoc(dependent: DependentModel, names: ControllerNames): Doc {
+  const method = isKubernetes(dependent) ? ".dependent" : ".external";
+  const options = isKubernetes(dependent) ? objectOptions(dependent, names) : externalOptions(dependent, names);
+  return [`${method}(${printText(dependent.name)}, `, objectDoc(options, true), ")"];
+}
+
+function objectOptions(dependent: KubernetesDependentModel, names: ControllerNames): Doc[] {
+  const { mode, namespace, cluster, eventSource, labelSelector, fieldSelector, resource } = dependent;
+  const { onDelete, existing, serverSideApply, fieldManager } = dependent;
+  const filters = filtersDoc(dependent.filters, dependentTypesOf(dependent, names).live);
+  // Where no owner reference leads, false is what the builder takes for granted.
+  const garbageCollected = dependent.garbageCollected || cluster !== undefined ? undefined : false;
+  const placed = { namespace, cluster, eventSource, labelSelector, fieldSelector, garbageCollected };
+  const stated = {
+    ...statedOf(dependent),
+    ...{ mode, ...placed, onDelete, existing, serverSideApply, fieldManager },
+  };
+  return [
+    field("resource", resourceDoc(resource, names)),
+    ...(hasFile(dependent) ? [textField("desired", `${moduleNameOf(dependent)}.desired`)] : []),
+    ...fieldsOf(stated),
+    ...(filters === undefined ? [] : [field("filters", filters)]),
+    ...(dependent.matcher === undefined ? [] : [textField("matcher", `matchers.${dependent.matcher}`)]),
+    ...operationsOf(dependent),
+    ...conditionFields(dependent),
+  ];
+}
+
+function operationsOf(dependent: KubernetesDependentModel): Doc[] {
+  const { operations = {} } = dependent;
+  const parts = CAPABILITIES.filter((each) => operations[each] !== undefined).map((each) => {
+    const own = `${moduleNameOf(dependent)}.${CAPABILITY_FUNCTIONS[each]}`;
+    return textField(each, operations[each] === "own" ? own : "false");
+  });
+  return parts.length === 0 ? [] : [field("operations", objectDoc(parts))];
+}
+
+function externalOptions(dependent: ExternalDependentModel, names: ControllerNames): Doc[] {
+  const { source, state, keptType, capabilities, isSelected, onDeleteFailure } = dependent.external;
+  const module = moduleNameOf(dependent);
+  const facts = fieldsOf({ ...source, isFetched: undefined });
+  if (isFetched(dependent)) facts.push(textField("fetch", `${module}.fetch`));
+  if (source.kind === "inbound") facts.push(textField("channel", dependentNamesOf(dependent).source));
+  return [
+    field("source", objectDoc(facts)),
+    textField("idOf", `${module}.idOf`),
+    ...(isSelected === true ? [textField("isOwn", `${module}.isOwn`)] : []),
+    ...(keptType === undefined ? [] : [textField("stateOf", `${module}.stateOf`)]),
+    ...(isReadOnly(dependent) ? [] : [textField("desired", `${module}.desired`)]),
+    ...capabilities.map((capability) => textField(capability, `${module}.${CAPABILITY_FUNCTIONS[capability]}`)),
+    ...stateOf(state, names),
+    ...fieldsOf({ onDeleteFailure, ...statedOf(dependent) }),
+    ...(dependent.matcher === undefined ? [] : [textField("matches", `matchers.${dependent.matcher}`)]),
+    ...conditionFields(dependent),
+  ];
+}
+
+function stateOf(state: ExternalDependentModel["external"]["state"], names: ControllerNames): Doc[] {
+  if (state?.kind !== "resource") return fieldsOf({ state });
+  const { resource, ...stated } = state;
+  const parts = [...fieldsOf({ ...stated }), field("resource", resourceDoc(resource, names))];
+  return [field("state", objectDoc(parts))];
+}
+
+function inboundOf({ dependents }: ControllerModel): ExternalDependentModel[] {
+  return dependents.flatMap((each) => (!isKubernetes(each) && each.external.source.kind === "inbound" ? [each] : []));
+}
+
+// The user's code has to reach it, wherever the operator is made.
+function printInbound(dependent: ExternalDependentModel): string {
+  const { source, resource } = dependentNamesOf(dependent);
+  const doc = `/** Takes what there is of "${dependent.name}" outside of Kubernetes, from whatever brings it. */`;
+  return `${doc}\n${printConstant(source, `createInbound<${resource}>()`)}`;
+}
+
+/** Returns what any dependent may state, in the words of the runtime. */
+function statedOf({ dependsOn, itemsDependOn, bulk, timeoutMs, retry }: DependentModel) {
+  return { dependsOn: dependsOn.length > 0 ? dependsOn : undefined, itemsDependOn, bulk, timeoutMs, retry };
+}
+
+function resourceDoc(resource: ResourceModel, { resources }: ControllerNames): Doc {
+  if (resource.isUntyped !== true) return nameOrThrow(resources, resource).localName;
+  const { group, version, kind, plural, scope } = resource;
+  const apiVersion = group === "" ? version : `${group}/${version}`;
+  return callDoc("untypedResource", [], fieldsOf({ apiVersion, kind, plural, scope }));
+}
+
+// A name of its own, so that a dependent called "ready" or "conditions" does not clash with an import.
+function moduleNameOf({ name }: { readonly name: string }): string {
+  return `${name}Dependent`;
+}
+
+function conditionFields(dependent: DependentModel): Doc[] {
+  const types = dependentNamesOf(dependent);
+  return conditionsOf(dependent).map(([name, condition]) => conditionField(name, condition, types));
+}
+
+function conditionField(name: ConditionName, condition: ConditionModel, { conditionArguments }: DependentNames): Doc {
+  if (condition.kind === "builtin") {
+    const factory = builtinConditions[condition.name];
+    const { arguments: args } = condition;
+    return args === undefined ? textField(name, factory) : field(name, builtinCall(factory, args));
+  }
+  if (condition.kind === "function") return textField(name, `conditions.${condition.name}`);
+  const { names, expression } = condition;
+  if (names.length === 0) return expressionField(name, "()", expression);
+  // The chain knows the dependents before this one; the named type knows all of them.
+  const type = names.includes("secondary") ? `: ${conditionArguments}` : "";
+  return expressionField(name, `({ ${names.join(", ")} }${type})`, expression);
+}
+
+function builtinCall(factory: string, args: readonly unknown[]): Doc {
+  const last = args.at(-1);
+  const isObject = typeof last === "object" && last !== null && !Array.isArray(last);
+  const texts = (isObject ? args.slice(0, -1) : args).map((each) => layOut(valueDoc(each)));
+  return callDoc(factory, texts, isObject ? fieldsOf({ ...last }) : undefined);
+}
+
+function importsOf(controller: ControllerModel, names: ControllerNames): string[] {
+  const { dependents } = controller;
+  const all = dependents.flatMap((dependent) =>
+    conditionsOf(dependent).map(([, condition]) => ({ condition, types: dependentNamesOf(dependent) })),
+  );
+  const builtins = new Set(
+    all.flatMap(({ condition }) => (condition.kind === "builtin" ? [builtinConditions[condition.name]] : [])),
+  );
+  const typed = all.filter(({ condition }) => condition.kind === "when" && condition.names.includes("secondary"));
+  const inbound = inboundOf(controller).map(dependentNamesOf);
+  const importedTypes = new Set([
+    ...inbound.map(({ resource }) => resource),
+    ...typed.map(({ types }) => types.conditionArguments),
+    ...alwaysThere(controller, names),
+  ]);
+  const user = `../../${names.folder}`;
+  const resources = writtenResources(controller);
+  const isUntyped = resources.some((resource) => resource.isUntyped === true);
+  const functions = {
+    conditions: all.some(({ condition }) => condition.kind === "function"),
+    filters: dependents.some((dependent) => isKubernetes(dependent) && hasFunctions(dependent.filters)),
+    matchers: dependents.some(({ matcher }) => matcher !== undefined),
+  };
+  const values = [...builtins, ...(inbound.length > 0 ? ["createInbound"] : [])].sort();
+  return [
+    ...(values.length > 0 ? [printImport(values, runtimeModule)] : []),
+    printImport(["defineWorkflow", ...(isUntyped ? ["untypedResource"] : [])], codegenModule),
+    ...Object.entries(functions).flatMap(([file, isUsed]) =>
+      isUsed ? [printNamespaceImport(file, `${user}/${file}.js`)] : [],
+    ),
+    ...dependents
+      .filter(hasFile)
+      .map((dependent) =>
+        printNamespaceImport(moduleNameOf(dependent), `${user}/dependents/${dependentNamesOf(dependent).file}.js`),
+      ),
+    ...importClasses(
+      resources.filter((resource) => resource.isUntyped !== true),
+      names,
+    ),
+    ...(importedTypes.size > 0 ? [printImport([...importedTypes], "./types.js", true)] : []),
+  ];
+}
+
+/** Returns the kinds that the wiring of a workflow names. */
+function writtenResources({ primary, dependents, removed = [] }: ControllerModel): ResourceModel[] {
+  return [...new Set([primary, ...dependents.flatMap(kindsOf), ...removed.map(({ resource }) => resource)])];
+}

@@ -1,0 +1,155 @@
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { basename, join, resolve } from "node:path";
+import { parseAllDocuments } from "yaml";
+import { renderDeployFiles } from "../deploy/deploy-files.js";
+import { mergePackage } from "./merge-package.js";
+import { kebabCase, operatorNameOf } from "../naming.js";
+import type { OutputFile } from "../files/output-file.js";
+import { isRecord } from "../../model/schema/raw-schema.js";
+import { renderTemplate, type Replacements } from "./template.js";
+import { writeFiles } from "../files/write-files.js";
+
+/** What a new project is made from. */
+export interface InitOptions {
+  /** Created if missing. */
+  readonly directory: string;
+  /** Files with CustomResourceDefinitions, which are copied. */
+  readonly crdFiles: readonly string[];
+  /** The name of the package. Default: that of the folder. */
+  readonly name?: string;
+}
+
+/** What became of a new project. */
+export interface InitReport {
+  readonly created: readonly string[];
+  /** An existing package.json that lacked something. */
+  readonly updated: readonly string[];
+  /** Files that were there already, and stay as they are. */
+  readonly kept: readonly string[];
+  /** What an existing package.json was given, such as `scripts.build`. */
+  readonly addedToPackage: readonly string[];
+  /** What an existing package.json has otherwise than the project needs it. */
+  readonly differsInPackage: readonly string[];
+}
+
+/**
+ * Creates a project but for what `generate` writes: the package, the container, the manifests, the CRDs and a workflow with one dependent.
+ *
+ * Overwrites nothing; in a package that exists already it adds only what is missing.
+ */
+export async function initProject({ directory, crdFiles, name }: InitOptions): Promise<InitReport> {
+  const crds = await Promise.all(crdFiles.map(readCrdFile));
+  const packageName = name ?? (kebabCase(basename(resolve(directory))) || "operator");
+  await mkdir(directory, { recursive: true });
+  const version = await versionOfGenerator();
+  const packageText = await renderTemplate("project/package.json", { name: packageName, version });
+  const existing = await readFile(join(directory, "package.json"), "utf8").catch(() => undefined);
+  const operator = operatorNameOf(nameIn(existing) ?? packageName);
+  const files = [
+    ...(await Promise.all(
+      TEMPLATES.map(([template, path]) => fileOf(template, path, { name: packageName, operator })),
+    )),
+    ...(await renderDeployFiles(operator)),
+    ...crds.map(({ path, text }): OutputFile => ({ path, owner: "user", content: text })),
+    {
+      path: "workflow.yaml",
+      owner: "user" as const,
+      content: await renderWorkflows(crds.flatMap((file) => file.kinds)),
+    },
+  ];
+  if (existing === undefined) files.push({ path: "package.json", owner: "user", content: packageText });
+  const { created, kept } = await writeFiles(directory, files, { check: false });
+  if (existing === undefined) return { created, updated: [], kept, addedToPackage: [], differsInPackage: [] };
+  const { text, added, different } = mergePackage(existing, packageText);
+  const merged = { created, addedToPackage: added, differsInPackage: different };
+  if (added.length === 0) return { ...merged, updated: [], kept: [...kept, "package.json"].sort() };
+  await writeFile(join(directory, "package.json"), text);
+  return { ...merged, updated: ["package.json"], kept };
+}
+
+// npm leaves .gitignore out of a package, so the templates of hidden files have other names.
+const TEMPLATES = [
+  ["tsconfig.json", "tsconfig.json"],
+  ["bundle.js", "bundle.js"],
+  ["Dockerfile", "Dockerfile"],
+  ["README.md", "README.md"],
+  ["_gitignore", ".gitignore"],
+  ["_dockerignore", ".dockerignore"],
+  ["ci.yaml", ".github/workflows/ci.yaml"],
+] as const;
+
+async function fileOf(template: string, path: string, replacements: Replacements): Promise<OutputFile> {
+  return { path, owner: "user", content: await renderTemplate(`project/${template}`, replacements) };
+}
+
+/** The name of a package that is there; mergePackage leaves it as it is. */
+function nameIn(packageText: string | undefined): string | undefined {
+  const { name } = packageText === undefined ? {} : (JSON.parse(packageText) as { name?: unknown });
+  return typeof name === "string" ? name : undefined;
+}
+
+async function versionOfGenerator(): Promise<string> {
+  const text = await readFile(new URL("../../../package.json", import.meta.url), "utf8");
+  return (JSON.parse(text) as { version: string }).version;
+}
+
+interface PrimaryKind {
+  readonly crdFile: string;
+  readonly group: string;
+  readonly kind: string;
+  readonly version: string;
+  readonly isNamespaced: boolean;
+}
+
+interface CrdFile {
+  readonly path: string;
+  readonly text: string;
+  readonly kinds: readonly PrimaryKind[];
+}
+
+async function readCrdFile(file: string): Promise<CrdFile> {
+  const text = await readFile(file, "utf8");
+  const path = `crds/${basename(file)}`;
+  const kinds = parseAllDocuments(text).flatMap((document) => {
+    const problem = document.errors[0];
+    if (problem !== undefined) throw new Error(`${file}: ${problem.message}`);
+    return kindsOf(document.toJS() as unknown, path);
+  });
+  if (kinds.length === 0) throw new Error(`${file} has no CustomResourceDefinition`);
+  return { path, text, kinds };
+}
+
+function kindsOf(document: unknown, crdFile: string): PrimaryKind[] {
+  if (!isRecord(document) || document["kind"] !== "CustomResourceDefinition") return [];
+  const spec = isRecord(document["spec"]) ? document["spec"] : {};
+  const kind = isRecord(spec["names"]) ? spec["names"]["kind"] : undefined;
+  const versions = Array.isArray(spec["versions"]) ? spec["versions"].filter(isRecord) : [];
+  const served = versions.filter((version) => version["served"] === true);
+  const version = (served.find(({ storage }) => storage === true) ?? served[0])?.["name"];
+  const group = spec["group"];
+  if (typeof kind !== "string" || typeof version !== "string" || typeof group !== "string") return [];
+  return [{ crdFile, group, kind, version, isNamespaced: spec["scope"] !== "Cluster" }];
+}
+
+async function renderWorkflows(kinds: readonly PrimaryKind[]): Promise<string> {
+  const names = new Set<string>();
+  const documents = kinds.map(async ({ crdFile, group, kind, version, isNamespaced }, index) => {
+    const lower = kind.toLowerCase();
+    const controller = names.has(lower) ? `${lower}-${index + 1}` : lower;
+    names.add(controller);
+    const text = await renderTemplate("project/workflow.yaml", {
+      controller,
+      crdFile,
+      version,
+      namespace: "namespace",
+    });
+    // A file says which kind is meant only if it defines a single one.
+    const isAlone = kinds.filter((other) => other.crdFile === crdFile).length === 1;
+    const named = isAlone
+      ? text
+      : text.replace(/^ +crd: .*\n +version: .*\n/m, () => `    resource: ${group}/${version}/${kind}\n`);
+    // Only the dependents of a cluster-scoped kind have to say where they live.
+    return isNamespaced ? named.replace(/^.* namespace: default\n/gm, "") : named;
+  });
+  return (await Promise.all(documents)).join("---\n");
+}

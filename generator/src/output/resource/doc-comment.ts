@@ -1,0 +1,105 @@
+import type { RawSchema } from "../../model/project-model.js";
+
+const WIDTH = 110;
+
+/**
+ * Returns the lines of the documentation of a field: the description, then what the schema demands as tags.
+ *
+ * Descriptions come from anywhere, so nothing in them may end the comment or become a tag of its own.
+ */
+export function docLinesOf(schema: RawSchema): string[] {
+  const description = descriptionLinesOf(schema["description"]);
+  const tags = tagsOf(schema, description);
+  return description.length > 0 && tags.length > 0 ? [...description, "", ...tags] : [...description, ...tags];
+}
+
+/** Returns the lines of a description, safe inside a comment. */
+export function descriptionLinesOf(description: unknown): string[] {
+  if (typeof description !== "string") return [];
+  const lines = description
+    .replace(/\r\n?|[\u2028\u2029\u0085]/g, "\n")
+    // Control characters would make the file unreadable.
+    .replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, " ")
+    .replace(/\t/g, "  ")
+    .split("\n")
+    .map((line) => escapeComment(line.trimEnd()));
+  return wrap(
+    lines
+      .join("\n")
+      .replace(/\n{3,}/g, "\n\n")
+      .trim()
+      .split("\n"),
+  ).filter((line, index, all) => line !== "" || (index > 0 && all.length > 1));
+}
+
+/** Makes text safe inside a comment: it neither ends the comment nor starts a tag; `name@host` stays as it is. */
+function escapeComment(text: string): string {
+  return text.replaceAll("*/", "*\\/").replace(/(?<![\w\\])@/g, "\\@");
+}
+
+/** Returns a JSDoc comment of lines, or nothing if there are none. */
+export function renderDoc(lines: readonly string[]): string {
+  if (lines.length === 0) return "";
+  if (lines.length === 1) return `/** ${lines[0]} */`;
+  return ["/**", ...lines.map((line) => (line === "" ? " *" : ` * ${line}`)), " */"].join("\n");
+}
+
+// Code fences and indented lines keep their shape; prose is wrapped.
+function wrap(lines: readonly string[]): string[] {
+  let isFenced = false;
+  return lines.flatMap((line) => {
+    if (line.trimStart().startsWith("```")) isFenced = !isFenced;
+    return isFenced || line.length <= WIDTH || /^\s/.test(line) ? [line] : wrapLine(line);
+  });
+}
+
+function wrapLine(line: string): string[] {
+  const lines: string[] = [];
+  let current = "";
+  for (const word of line.split(" ")) {
+    if (current !== "" && current.length + word.length + 1 > WIDTH) {
+      lines.push(current);
+      current = word;
+    } else current = current === "" ? word : `${current} ${word}`;
+  }
+  return [...lines, current];
+}
+
+const SIMPLE_TAGS = [
+  ["format", "format"],
+  ["minimum", "minimum"],
+  ["maximum", "maximum"],
+  ["minLength", "minLength"],
+  ["maxLength", "maxLength"],
+  ["minItems", "minItems"],
+  ["maxItems", "maxItems"],
+  ["minProperties", "minProperties"],
+  ["maxProperties", "maxProperties"],
+  ["multipleOf", "multipleOf"],
+  ["pattern", "pattern"],
+] as const;
+
+function tagsOf(schema: RawSchema, description: readonly string[]): string[] {
+  const tags: string[] = [];
+  const add = (tag: string, text = "") => tags.push(text === "" ? `@${tag}` : `@${tag} ${oneLine(text)}`.trimEnd());
+  if (description.some((line) => /^Deprecated\b/i.test(line)) || schema["deprecated"] === true) add("deprecated");
+  if (schema["default"] !== undefined) add("default", JSON.stringify(schema["default"]));
+  for (const [keyword, tag] of SIMPLE_TAGS) {
+    const value = schema[keyword];
+    if (typeof value !== "string" && typeof value !== "number") continue;
+    const exclusive = schema[keyword === "minimum" ? "exclusiveMinimum" : "exclusiveMaximum"] === true;
+    add(tag, /^m(in|ax)imum$/.test(keyword) && exclusive ? `${value} (exclusive)` : String(value));
+  }
+  const listType = schema["x-kubernetes-list-type"];
+  const keys = schema["x-kubernetes-list-map-keys"];
+  if (typeof listType === "string")
+    add("listType", listType === "map" && Array.isArray(keys) ? `map by ${keys.join(", ")}` : listType);
+  const rules = schema["x-kubernetes-validations"];
+  for (const rule of Array.isArray(rules) ? (rules as RawSchema[]) : [])
+    add("validation", String(rule["message"] ?? rule["rule"]));
+  return tags;
+}
+
+function oneLine(text: string): string {
+  return escapeComment(text.replace(/[\s\u0000-\u001f\u007f\u0085\u2028\u2029]+/g, " ").trim());
+}

@@ -1,0 +1,165 @@
+import type { JsonValue } from "@gen-operator/runtime/codegen";
+import type { RawSchema, ResourceModel } from "../../model/project-model.js";
+import { descriptionLinesOf, docLinesOf } from "./doc-comment.js";
+import { classNameOf, NameAllocator, pascalCase } from "../naming.js";
+import { isObjectMetaRef, realDefaultOf, resolveRef, shortNameOf } from "../../model/definitions.js";
+import { runtimeTypes } from "../runtime-symbols.js";
+import { isIntOrString, isRecord, isStatusCondition, ownSchema, schemasOf } from "../../model/schema/raw-schema.js";
+import { enumTypeOf } from "./enum-type.js";
+import type { FieldModel, NormalisedSchema, ShapeModel, TypeModel } from "./shape-model.js";
+
+/**
+ * Turns the structural schema of a kind into flat, named shapes.
+ *
+ * Holds every rule about what a schema of Kubernetes means as a type. `oneOf`, `anyOf`, `allOf` and `not` are dropped: in a structural
+ * schema they only narrow what is stated beside them. Names follow the path of a field, so they stay when unrelated fields come.
+ */
+export function normaliseSchema(resource: ResourceModel): NormalisedSchema {
+  return new Normaliser(resource, IDENTITY).normalise();
+}
+
+/** Turns the schema of an object that Kubernetes does not have into shapes: all of its fields are fields of the root. */
+export function normaliseObject(schema: RawSchema, name: string): NormalisedSchema {
+  const resource: NormalisedKind = { kind: name, schema, definitions: new Map(), isCustom: true };
+  return new Normaliser(resource, new Set()).normalise();
+}
+
+/** What has to be known of a kind to name the types in its schema. */
+type NormalisedKind = Pick<ResourceModel, "kind" | "schema" | "definitions" | "isCustom">;
+
+/** Where a schema was found: the name of the type that it would get, and the path that makes the name unique. */
+interface Place {
+  readonly name: string;
+  readonly path: readonly string[];
+}
+
+class Normaliser {
+  readonly #resource: NormalisedKind;
+  /** The fields of the root that are not the schema's to say. */
+  readonly #given: ReadonlySet<string>;
+  readonly #names: NameAllocator;
+  readonly #taken: Set<string>;
+  readonly #shapes: ShapeModel[] = [];
+  /** Shapes of definitions, which may refer to themselves. */
+  readonly #byDefinition = new Map<string, string>();
+
+  constructor(resource: NormalisedKind, given: ReadonlySet<string>) {
+    this.#resource = resource;
+    this.#given = given;
+    const className = classNameOf(resource.kind);
+    this.#taken = new Set([...runtimeTypes, className, `${className}Input`]);
+    this.#names = new NameAllocator(this.#taken);
+  }
+
+  normalise(): NormalisedSchema {
+    const className = classNameOf(this.#resource.kind);
+    const { schema } = resolveRef(this.#resource.schema, this.#resource.definitions);
+    const place = { name: className, path: [] };
+    const fields = this.#fieldsOf(schema, place).filter(({ name }) => !this.#given.has(name) && name !== "constructor");
+    const root = { name: className, fields, isOpen: isOpen(schema), doc: descriptionLinesOf(schema["description"]) };
+    const names = new Set([...this.#taken, ...this.#shapes.map(({ name }) => name)]);
+    return { className, root, shapes: this.#shapes, names };
+  }
+
+  #typeOf(raw: RawSchema, place: Place): TypeModel {
+    const { schema, definition } = resolveRef(raw, this.#resource.definitions);
+    const type = this.#plainTypeOf(schema, place, definition);
+    return schema["nullable"] === true && type.kind !== "any" ? { ...type, isNullable: true } : type;
+  }
+
+  #plainTypeOf(schema: RawSchema, place: Place, definition: string | undefined): TypeModel {
+    if (isIntOrString(schema)) return { kind: "runtime", name: "IntOrString" };
+    if (definition !== undefined && isObjectMetaRef(definition)) return OPTIONAL_METADATA;
+    const enumType = enumTypeOf(schema);
+    if (enumType !== undefined) return enumType;
+    switch (schema["type"]) {
+      case "string":
+      case "integer":
+      case "number":
+      case "boolean":
+        return { kind: "scalar", type: schema["type"] };
+      case "array":
+        return { kind: "array", items: this.#itemsTypeOf(schema, place) };
+      case "object":
+        return this.#objectTypeOf(schema, place, definition);
+      default:
+        return isRecord(schema["properties"]) ? this.#objectTypeOf(schema, place, definition) : { kind: "any" };
+    }
+  }
+
+  #itemsTypeOf(schema: RawSchema, place: Place): TypeModel {
+    const items = ownSchema(schema, "items");
+    if (items === undefined) return { kind: "any" };
+    return this.#typeOf(items, { name: `${place.name}Item`, path: [...place.path, "[]"] });
+  }
+
+  #objectTypeOf(schema: RawSchema, place: Place, definition: string | undefined): TypeModel {
+    if (isStatusCondition(schema)) return { kind: "runtime", name: "StatusCondition" };
+    const isEmbedded = schema["x-kubernetes-embedded-resource"] === true;
+    if (isEmbedded || schemasOf(schema, "properties").size > 0) return this.#shapeOf(schema, place, definition);
+    const values = ownSchema(schema, "additionalProperties");
+    // An object of which nothing is said is free-form: the server keeps or prunes it, either way any field is accepted.
+    if (values === undefined) return { kind: "map", values: { kind: "any" } };
+    return { kind: "map", values: this.#typeOf(values, { name: `${place.name}Value`, path: [...place.path, "{}"] }) };
+  }
+
+  #shapeOf(schema: RawSchema, place: Place, definition: string | undefined): TypeModel {
+    const known = definition === undefined ? undefined : this.#byDefinition.get(definition);
+    if (known !== undefined) return { kind: "shape", name: known };
+    const path = definition === undefined ? place.path : [definition];
+    const name = this.#names.allocate(definition === undefined ? place.name : shortNameOf(definition), path);
+    if (definition !== undefined) this.#byDefinition.set(definition, name);
+    // The place in the list is taken before the fields are visited, so that a shape precedes those that it contains.
+    const index = this.#shapes.length;
+    const doc = path.at(-1) === "[]" || path.at(-1) === "{}" ? descriptionLinesOf(schema["description"]) : [];
+    this.#shapes.push({ name, fields: [], isOpen: isOpen(schema), doc });
+    const fields = this.#fieldsOf(schema, { name, path });
+    this.#shapes[index] = { name, fields, isOpen: isOpen(schema), doc };
+    return { kind: "shape", name };
+  }
+
+  #fieldsOf(schema: RawSchema, place: Place): FieldModel[] {
+    const required = new Set(Array.isArray(schema["required"]) ? (schema["required"] as string[]) : []);
+    const isEmbedded = schema["x-kubernetes-embedded-resource"] === true;
+    const properties = schemasOf(schema, "properties");
+    const fields = [...properties].map(([name, raw]): FieldModel => {
+      const isImplied = isEmbedded && IDENTITY.has(name);
+      const type = isImplied ? IMPLIED[name as keyof typeof IMPLIED] : this.#typeOf(raw, placeOf(place, name));
+      const value = realDefaultOf(raw, this.#resource.isCustom) as JsonValue | undefined;
+      const isRequired = required.has(name) || isImplied;
+      return {
+        name,
+        type: !isRequired && OBJECT_MEMBERS.has(name) ? { kind: "any" } : type,
+        isRequired,
+        ...(value === undefined ? {} : { default: value }),
+        doc: docLinesOf(value === undefined ? { ...raw, default: undefined } : raw),
+      };
+    });
+    const implied = isEmbedded ? [...IDENTITY].filter((name) => !properties.has(name)) : [];
+    return [...implied.map(impliedField), ...fields];
+  }
+}
+
+const IDENTITY: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata"]);
+const OPTIONAL_METADATA: TypeModel = { kind: "runtime", name: "ObjectMeta", isPartial: true };
+const TEXT: TypeModel = { kind: "scalar", type: "string" };
+const IMPLIED = { apiVersion: TEXT, kind: TEXT, metadata: OPTIONAL_METADATA } as const;
+
+// Every object literal inherits these, with types that no schema means: an optional field of such a name would reject all of them.
+const OBJECT_MEMBERS: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Object.prototype));
+
+function impliedField(name: string): FieldModel {
+  return { name, type: IMPLIED[name as keyof typeof IMPLIED], isRequired: true, doc: [] };
+}
+
+function placeOf(place: Place, name: string): Place {
+  return { name: place.name + (pascalCase(name) || "Field"), path: [...place.path, `.${name}`] };
+}
+
+function isOpen(schema: RawSchema): boolean {
+  return (
+    schema["x-kubernetes-preserve-unknown-fields"] === true ||
+    (schemasOf(schema, "properties").size > 0 &&
+      (schema["additionalProperties"] === true || isRecord(schema["additionalProperties"])))
+  );
+}

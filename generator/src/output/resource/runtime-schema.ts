@@ -1,0 +1,110 @@
+import type { Schema } from "@gen-operator/runtime/codegen";
+import type { RawSchema, ResourceModel } from "../../model/project-model.js";
+import { realDefaultOf, resolveRef, shortNameOf } from "../../model/definitions.js";
+import { NameAllocator } from "../naming.js";
+import { isIntOrString, ownSchema, schemasOf } from "../../model/schema/raw-schema.js";
+
+const COPIED = [
+  "type",
+  "format",
+  "required",
+  "enum",
+  "nullable",
+  "minimum",
+  "maximum",
+  "exclusiveMinimum",
+  "exclusiveMaximum",
+  "minLength",
+  "maxLength",
+  "minItems",
+  "maxItems",
+  "minProperties",
+  "maxProperties",
+  "multipleOf",
+  "pattern",
+  "x-kubernetes-preserve-unknown-fields",
+  "x-kubernetes-embedded-resource",
+  "x-kubernetes-list-type",
+  "x-kubernetes-list-map-keys",
+  "x-kubernetes-map-type",
+] as const satisfies readonly (keyof Schema)[];
+
+/** Builds what the runtime has to know of the schema of a kind: its structure without prose. */
+export function buildRuntimeSchema(resource: ResourceModel): Schema {
+  const builder = new SchemaBuilder(resource);
+  const { schema } = resolveRef(resource.schema, resource.definitions);
+  const root = builder.schemaOf({ ...schema, properties: withPlainMetadata(schema) });
+  return builder.definitions.size === 0 ? root : { ...root, definitions: Object.fromEntries(builder.definitions) };
+}
+
+// The API server treats the metadata of every kind alike, so its schema says nothing.
+function withPlainMetadata(schema: RawSchema): RawSchema {
+  const properties = schemasOf(schema, "properties");
+  const entries = [...properties].map(([name, child]) => [name, name === "metadata" ? METADATA : child] as const);
+  return Object.fromEntries(entries);
+}
+
+// A map type beside a reference overrides the map type of the referenced schema.
+function mapTypeBeside(raw: RawSchema): Pick<Schema, "x-kubernetes-map-type"> {
+  const mapType = raw["x-kubernetes-map-type"] as Schema["x-kubernetes-map-type"];
+  return mapType === undefined ? {} : { "x-kubernetes-map-type": mapType };
+}
+
+const METADATA: RawSchema = { type: "object" };
+
+// Fields of a template's metadata that no client sends; their types are large.
+const UNSENT = new Set(["managedFields", "selfLink"]);
+
+class SchemaBuilder {
+  readonly definitions = new Map<string, Schema>();
+  readonly #resource: ResourceModel;
+  readonly #names = new NameAllocator([]);
+  readonly #shortNames = new Map<string, string>();
+
+  constructor(resource: ResourceModel) {
+    this.#resource = resource;
+  }
+
+  schemaOf(raw: RawSchema): Schema {
+    const { schema, definition } = resolveRef(raw, this.#resource.definitions);
+    const isShape = definition !== undefined && schemasOf(schema, "properties").size > 0;
+    const plain = isShape ? { $ref: this.#define(definition), ...mapTypeBeside(raw) } : this.#plainSchemaOf(schema);
+    const value = realDefaultOf(raw, this.#resource.isCustom);
+    return value === undefined ? plain : ({ ...plain, default: value } as Schema);
+  }
+
+  #define(definition: string): string {
+    const known = this.#shortNames.get(definition);
+    if (known !== undefined) return known;
+    const name = this.#names.allocate(shortNameOf(definition), [definition]);
+    this.#shortNames.set(definition, name);
+    // The place is taken first: a definition may refer to itself.
+    this.definitions.set(name, {});
+    this.definitions.set(name, this.#plainSchemaOf(this.#resource.definitions.get(definition) ?? {}));
+    return name;
+  }
+
+  #plainSchemaOf(schema: RawSchema): Schema {
+    if (schema["format"] === "quantity" && schema["type"] === undefined) return { format: "quantity" };
+    const copied: Record<string, unknown> = {};
+    if (isIntOrString(schema)) {
+      copied["x-kubernetes-int-or-string"] = true;
+      if (schema["nullable"] === true) copied["nullable"] = true;
+      if (schema["pattern"] !== undefined) copied["pattern"] = schema["pattern"];
+      return copied as Schema;
+    }
+    for (const keyword of COPIED) if (schema[keyword] !== undefined) copied[keyword] = schema[keyword];
+    const properties = [...schemasOf(schema, "properties")].filter(
+      ([name]) => this.#resource.isCustom || !UNSENT.has(name),
+    );
+    if (properties.length > 0)
+      copied["properties"] = Object.fromEntries(properties.map(([name, child]) => [name, this.schemaOf(child)]));
+    const additional = ownSchema(schema, "additionalProperties");
+    if (additional !== undefined) copied["additionalProperties"] = this.schemaOf(additional);
+    else if (typeof schema["additionalProperties"] === "boolean")
+      copied["additionalProperties"] = schema["additionalProperties"];
+    const items = ownSchema(schema, "items");
+    if (items !== undefined) copied["items"] = this.schemaOf(items);
+    return copied as Schema;
+  }
+}

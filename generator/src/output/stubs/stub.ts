@@ -1,0 +1,14 @@
+import type { ControllerModel } from "../../model/project-model.js";
+import type { ControllerNames } from "../controller-names.js";
+
+/** A controller with what its files call things. */
+export interface NamedController {
+  readonly controller: ControllerModel;
+  readonly names: ControllerNames;
+}
+
+/** A file that the user fills in, before it is formatted. */
+export interface Stub {
+  readonly path: string;
+  readonly text: string;
+}
