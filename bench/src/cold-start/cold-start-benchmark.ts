@@ -8,7 +8,6 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { waitFor } from "#apiserver/wait-for.js";
 import { writeKubeconfig } from "#test/support/kubeconfig.js";
-import { repositoryRoot } from "#test/support/repository.js";
 import { startFlags } from "#test/support/start-flags.js";
 import { type Connection, createLoadClient, type LoadClient } from "../load-client.js";
 import { type BenchmarkResult, type Measurement, medianOf } from "../measurement.js";
@@ -16,10 +15,9 @@ import { type OperatorCommand, startOperator } from "../operators/operator-proce
 import { readUsage } from "../operators/process-usage.js";
 import { findPeers } from "../peers/implementations.js";
 import { childPaths, NAMESPACE, pageName, PAGES_PATH, webPage, webPageDefinition } from "../peers/web-page.js";
-import { bundle } from "./bundle.js";
+import { deployWorkload } from "./deployed-project.js";
 
 const RUNS = 7;
-const WORKLOAD = join(repositoryRoot, "bench/peers-workload/dist/main.js");
 const SERVER = fileURLToPath(new URL("../apiserver/embedded-server.js", import.meta.url));
 const LIMIT = { timeoutMs: 30_000, intervalMs: 50 };
 
@@ -30,53 +28,45 @@ interface ColdStart {
   readonly residentMb: number;
 }
 
-/** Measures the generated operator, in one file and in many, and the one on controller-runtime. */
+/** Measures the generated operator as a bundle, beside it with installed packages, and one on controller-runtime. */
 export async function measureColdStart({ peerFolder }: { peerFolder: string }): Promise<BenchmarkResult> {
   const folder = await mkdtemp(join(tmpdir(), "gen-operator-bench-"));
   try {
-    const bundled = join(folder, "operator.mjs");
-    await bundle(WORKLOAD, bundled);
+    const { bundled, installed } = await deployWorkload(folder);
     const [peer] = findPeers(peerFolder, ["controller-runtime"]);
+    const commandOf = (main: string) => ({
+      name: "gen-operator",
+      program: process.execPath,
+      args: [...startFlags, main],
+    });
     const commands = {
-      bundled: {
-        name: "gen-operator",
-        program: process.execPath,
-        args: [...startFlags, bundled],
-      },
-      unbundled: {
-        name: "gen-operator",
-        program: process.execPath,
-        args: [...startFlags, WORKLOAD],
-      },
+      bundled: commandOf(bundled.main),
+      installed: commandOf(installed.main),
       ...(peer === undefined ? {} : { peer: await peer.build() }),
     };
     const starts = await measureStarts(commands, folder);
-    const measurementsOf = (title: string, ours: ColdStart[]): Measurement[] => {
-      const figures: [string, string, (start: ColdStart) => number][] = [
-        ["until the first reconcile writes", "ms", ({ ms }) => ms],
-        ["CPU until then", "s", ({ cpuSeconds }) => cpuSeconds],
-        ["memory then", "MB", ({ residentMb }) => residentMb],
-      ];
-      return figures.map(([name, unit, read]) => ({
-        name: `${title}: ${name}`,
-        unit,
-        better: "lower",
-        ours: medianOf(ours, read),
-        ...(starts["peer"] === undefined ? {} : { peers: [medianOf(starts["peer"], read)] }),
-      }));
-    };
+    const row = (name: string, unit: string, read: (start: ColdStart) => number): Measurement => ({
+      ...{ name, unit, better: "lower" },
+      ours: medianOf(starts["bundled"]!, read),
+      peers: [starts["installed"], starts["peer"]].map((runs) =>
+        runs === undefined ? undefined : medianOf(runs, read),
+      ),
+    });
     return {
       benchmark: "cold-start",
-      peers: ["controller-runtime"],
+      peers: ["ours, packages installed", "controller-runtime"],
       notes: [
         `from the start of the process to the event of the first dependent, embedded API server; medians of ${RUNS} starts`,
+        "ours is the bundle that a new project puts into its image; the size is that of the files beside Node, without source maps",
         ...(peer === undefined
-          ? [`the peer was not measured: ${peerFolder} has no controller-runtime (--peer-dir)`]
+          ? [`controller-runtime was not measured: ${peerFolder} has no controller-runtime (--peer-dir)`]
           : []),
       ],
       measurements: [
-        ...measurementsOf("one file", starts["bundled"]!),
-        ...measurementsOf("as compiled", starts["unbundled"]!),
+        row("until the first reconcile writes", "ms", ({ ms }) => ms),
+        row("CPU until then", "s", ({ cpuSeconds }) => cpuSeconds),
+        row("memory then", "MB", ({ residentMb }) => residentMb),
+        { name: "size", unit: "MB", better: "lower", ours: bundled.megabytes, peers: [installed.megabytes, undefined] },
       ],
     };
   } finally {
