@@ -161,7 +161,10 @@ class RunnableOperator implements Operator {
       const clusters = (session.clusters = new Map(others.map(([name, given]) => [name, this.#connect(given)])));
       const logger = this.#logger;
       const onLost = (error: Error) => this.#onLost(session, error);
-      const leadership = (session.leadership = this.#election.createLeadership(client.connection, onLost));
+      const { connection } = client;
+      const count = this.#endpoints.requestCounterOf(connection);
+      const leadership = this.#election.createLeadership(connection, { onLost, count });
+      session.leadership = leadership;
       await leadership?.checkPermissions(signal);
       if (this.#options.checksCrds === true)
         await untilAborted(checkDefinitions(controllers, { client, clusters, logger, signal }), signal);
@@ -276,18 +279,16 @@ class RunnableOperator implements Operator {
   #connect(given: Connection | ConnectionOptions): ApiClient {
     const { onRequest, requestTimeoutMs, maxConnections } = this.#options;
     const connection = completed(given);
-    const { host } = new URL(connection.server);
-    const { metrics } = this.#endpoints;
-    // Whether there are traces is known at the start.
-    const count = (request: RequestObservation) => {
+    const count = this.#endpoints.requestCounterOf(connection);
+    const observed = (request: RequestObservation) => {
+      // Whether there are traces is known at the start.
       this.#tracing?.request(request);
-      metrics?.observeRequest(request, host);
+      count?.(request);
     };
-    const observe = both(count, guarded(onRequest, "requests", this.#logger));
+    const observe = both(observed, guarded(onRequest, "requests", this.#logger));
     const { fence } = this.#election;
     return new ApiClient(connection, {
-      ...{ observe, logger: this.#logger, requestTimeoutMs, maxConnections },
-      observeStream: metrics && ((stream) => metrics.observeRequest(stream, host)),
+      ...{ observe, observeStream: count, logger: this.#logger, requestTimeoutMs, maxConnections },
       fence: fence && ((request) => fence.check(request)),
     });
   }

@@ -26,6 +26,9 @@ export interface RequestObservation {
 /** Called after every attempt of a request. */
 export type RequestObserver = (observation: RequestObservation) => void;
 
+/** Counts an attempt of a request, or a stream that began. */
+export type RequestCounter = (request: Pick<RequestObservation, "method" | "status">) => void;
+
 /**
  * Called synchronously right before the bytes of an attempt of a request that may change something leave, also before a repetition. If it
  * throws, the request is not sent, not repeated, and fails with that error.

@@ -85,6 +85,29 @@ suite("the metrics of an operator", (test) => {
     await waitFor("a watch finds no server", async () => (await counted("<error>")) > 0);
   });
 
+  test("count the requests about the Lease", async () => {
+    await using server = await startPageServer();
+    const leaderElection = { namespace: "default", leaseDurationMs: 3_000, renewDeadlineMs: 2_000, retryPeriodMs: 50 };
+    await using page = createPageOperator(server, { operator: { ...metrics, leaderElection }, dependents: [] });
+    await page.operator.start();
+    const host = new URL(server.url).host;
+    const renewals = () =>
+      server.requests.filter(
+        ({ method, path, status }) => method === "PUT" && path.includes("/leases/") && status === 200,
+      ).length;
+    await waitFor("the Lease is renewed", () => renewals() >= 3);
+    const before = renewals();
+    const { valueOf } = await scrape(page);
+    const counted = valueOf(`rest_client_requests_total{code="200",method="PUT",host="${host}"}`) ?? 0;
+    // An answer may be under way.
+    assert.ok(before - 1 <= counted && counted <= renewals(), `${counted} of ${renewals()}`);
+    const created = `rest_client_requests_total{code="201",method="POST",host="${host}"}`;
+    assert.is(
+      valueOf(created),
+      server.requests.filter(({ method, status }) => method === "POST" && status === 201).length,
+    );
+  });
+
   test("count failures, those that end it, and retries", async () => {
     await using server = await startPageServer();
     let failures = 0;

@@ -1,5 +1,6 @@
 import { ApiClient } from "../../client/api-client.js";
 import type { Connection } from "../../client/connect/connection.js";
+import type { RequestCounter } from "../../client/requester.js";
 import { DEBUG_METHODS, debugHandler, type DebugSubject } from "../../operate/debug/debug-handler.js";
 import { createDebugToken, type DebugToken } from "../../operate/debug/debug-token.js";
 import { instanceName } from "../../operate/instance-name.js";
@@ -64,6 +65,13 @@ export class OperatorEndpoints {
     ];
     this.metrics = metricsAt === undefined ? undefined : new OperatorMetrics(subject);
     this.#debugToken = debugAt === undefined ? undefined : token;
+  }
+
+  /** Returns what counts the requests to one server; undefined without metrics. */
+  requestCounterOf({ server }: Connection): RequestCounter | undefined {
+    const { metrics } = this;
+    const { host } = new URL(server);
+    return metrics && ((request) => metrics.observeRequest(request, host));
   }
 
   /** Opens those that are not open; throws for an address, or a token, that cannot be had. */

@@ -4,6 +4,7 @@ import { findError, isApiError, type LeadershipError } from "../../base/errors.j
 import { messageOf, type Logger } from "../../base/logger.js";
 import { ApiClient } from "../../client/api-client.js";
 import type { Connection } from "../../client/connect/connection.js";
+import type { RequestCounter } from "../../client/requester.js";
 import { Elector } from "./elector.js";
 import { missingLeaseError, missingLeaseVerbs } from "./lease-permissions.js";
 import { checkLeaderElection, createIdentity, leaseTermsOf } from "./lease-settings.js";
@@ -60,12 +61,12 @@ export class LeaderElection {
   }
 
   /** Returns the leadership of one start; undefined if there is no election. */
-  createLeadership(connection: Connection, onLost: (error: LeadershipError) => void): Leadership | undefined {
+  createLeadership(connection: Connection, told: Pick<LeadershipOptions, "onLost" | "count">): Leadership | undefined {
     const { controller, logger, observe } = this.#options;
     const fence = this.#fence;
     if (fence === undefined || controller === undefined) return undefined;
     const terms = leaseTermsOf(this.#settings, { controller, namespace: connection.namespace });
-    return new Leadership({ terms, connection, fence, logger, observe, onLost });
+    return new Leadership({ terms, connection, fence, logger, observe, ...told });
   }
 }
 
@@ -76,6 +77,8 @@ interface LeadershipOptions {
   readonly logger: Logger;
   readonly observe: LeadershipObserver | undefined;
   onLost(error: LeadershipError): void;
+  /** Counts the requests about the Lease. */
+  readonly count: RequestCounter | undefined;
 }
 
 /** The leadership of one start of an operator. */
@@ -89,8 +92,10 @@ export class Leadership {
   readonly #terms: LeaseTerms;
   readonly #logger: Logger;
 
-  constructor({ terms, connection, fence, logger, observe, onLost }: LeadershipOptions) {
-    const client = (this.#client = new ApiClient(connection, { maxAttempts: 1, logger }));
+  constructor({ terms, connection, fence, logger, observe, onLost, count }: LeadershipOptions) {
+    const client = (this.#client = new ApiClient(connection, {
+      ...{ maxAttempts: 1, logger, observe: count, observeStream: count },
+    }));
     this.#terms = terms;
     this.#logger = logger;
     let onLeading = () => {};
