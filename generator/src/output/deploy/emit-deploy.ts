@@ -1,13 +1,14 @@
 // What runs an operator in a cluster, as far as the graph decides it; the rest is the user's.
 import { Document } from "yaml";
-import type { ProjectModel, ResourceModel } from "../../model/project-model.js";
+import { isKubernetes, kindsOf } from "../../model/dependent-model.js";
+import type { ControllerModel, ProjectModel, ResourceModel } from "../../model/project-model.js";
 import type { OutputFile } from "../files/output-file.js";
 import { emitRbac, fileOf } from "./emit-rbac.js";
 
-/** Emits the CRDs of the primaries, what the operator may do, and the kustomization that has both. */
+/** Emits the CRDs that the operator brings, what it may do, and the kustomization that has both. */
 export function emitDeploy(model: ProjectModel): OutputFile[] {
-  const primaries = [...new Map(model.controllers.map(({ primary }) => [crdFileOf(primary), primary]))];
-  const crds = primaries.flatMap(([path, { crd }]) => (crd === undefined ? [] : [crdFile(path, crd)]));
+  const kinds = new Map(model.controllers.flatMap(broughtKinds).map((kind) => [crdFileOf(kind), kind]));
+  const crds = [...kinds].flatMap(([path, { crd }]) => (crd === undefined ? [] : [crdFile(path, crd)]));
   const kustomization = new Document({
     apiVersion: "kustomize.config.k8s.io/v1beta1",
     kind: "Kustomization",
@@ -17,6 +18,11 @@ export function emitDeploy(model: ProjectModel): OutputFile[] {
 }
 
 const FOLDER = "deploy/generated/";
+
+// The kinds of dependents come with the operators that act on them, whose versions of the CRDs must not be overwritten.
+function broughtKinds({ primary, dependents }: ControllerModel): ResourceModel[] {
+  return [primary, ...dependents.filter((each) => !isKubernetes(each)).flatMap(kindsOf)];
+}
 
 function crdFileOf({ plural, group }: ResourceModel): string {
   return `${FOLDER}crds/${plural}.${group}.yaml`;
