@@ -60,18 +60,19 @@ suite("repository", (test) => {
   });
 
   test("the packages have one version, and depend on each other at exactly that", () => {
-    const manifests = ["apiserver", "generator", "runtime", "templates"].map(
+    const manifests = ["apiserver", "generator", "kinds", "runtime", "templates"].map(
       (folder) =>
         JSON.parse(readFileSync(join(repositoryRoot, folder, "package.json"), "utf8")) as {
           name: string;
           version: string;
           dependencies?: Record<string, string>;
+          peerDependencies?: Record<string, string>;
         },
     );
     const [first] = manifests;
-    for (const { name, version, dependencies = {} } of manifests) {
+    for (const { name, version, dependencies, peerDependencies } of manifests) {
       assert.is(version, first?.version, name);
-      for (const [dependency, range] of Object.entries(dependencies))
+      for (const [dependency, range] of Object.entries({ ...dependencies, ...peerDependencies }))
         if (dependency.startsWith("@gen-operator/")) assert.is(range, version, `${name} → ${dependency}`);
     }
   });

@@ -22,6 +22,7 @@ export interface PackedPackages extends AsyncDisposable {
 export const packageNames = {
   apiserver: "@gen-operator/apiserver",
   generator: "gen-operator",
+  kinds: "@gen-operator/kinds",
   runtime: "@gen-operator/runtime",
   templates: "@gen-operator/templates",
 } as const;

@@ -2,10 +2,11 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { writeFiles } from "#generator/output/files/write-files.js";
 import { settingsSchema } from "#runtime/operate/settings/settings-schema.js";
+import { generateKinds } from "./kinds.js";
 import { repositoryRoot } from "./repository.js";
 import { listSamples } from "./samples.js";
 
-// Regenerates the samples with their manifests, and the schema of the settings; with --check it only tells whether they are up to date, by its exit code.
+// Regenerates the samples with their manifests, the built-in kinds, and the schema of the settings; with --check it only tells whether they are up to date, by its exit code.
 const check = process.argv.includes("--check");
 for (const { name, folder, generate, renderDeploy } of listSamples()) {
   const { created, updated, deleted, stale } = await writeFiles(folder, await generate(), { check });
@@ -15,8 +16,10 @@ for (const { name, folder, generate, renderDeploy } of listSamples()) {
     for (const path of paths) console.log(`${change} fixtures/samples/${name}/${path}`);
   if (stale.length > 0) process.exitCode = 1;
 }
+for (const { path, content } of await generateKinds()) updateFile(`kinds/${path}`, content);
 updateFile("runtime/settings.schema.json", `${JSON.stringify(settingsSchema(), undefined, 2)}\n`);
-if (process.exitCode === 1) console.error("the samples or the schema are out of date: run npm run golden:update");
+if (process.exitCode === 1)
+  console.error("the samples, the kinds or the schema are out of date: run npm run golden:update");
 
 function updateFile(path: string, text: string): void {
   const file = join(repositoryRoot, path);

@@ -72,7 +72,6 @@ interface DiscoveredKind {
   readonly kind: string;
   readonly scope: "Namespaced" | "Cluster";
   readonly singular: string;
-  readonly verbs: readonly string[];
   readonly subresources?: readonly { readonly name: string }[];
 }
 
@@ -117,11 +116,4 @@ export function builtinResource(group: string, version: string, kind: string): R
     schema,
     definitions,
   };
-}
-
-/** Returns every built-in kind that can be watched. */
-export function listBuiltinResources(): ResourceModel[] {
-  return discovery.flatMap(({ group, version, resources }) =>
-    resources.filter(({ verbs }) => verbs.includes("watch")).map(({ kind }) => builtinResource(group, version, kind)),
-  );
 }

@@ -1,7 +1,7 @@
 /** Objects of one kind: each valid one compiles as a typed literal, each invalid one does not. */
 export interface Manifests {
   readonly kind: string;
-  /** Below the folder of the generated resources. */
+  /** The module that exports the class of the kind. */
   readonly module: string;
   readonly valid: readonly string[];
   /** What is wrong, and the literal. */
@@ -11,7 +11,7 @@ export interface Manifests {
 /** Objects of a built-in kind. */
 export const deployments: Manifests = {
   kind: "Deployment",
-  module: "apps/v1/deployment",
+  module: "@gen-operator/kinds/apps/v1",
   valid: [
     `{ apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "web", labels: { app: "web" } },
        spec: { replicas: 2, selector: { matchLabels: { app: "web" } }, strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: "25%", maxUnavailable: 0 } },
@@ -48,7 +48,7 @@ export const deployments: Manifests = {
 /** Objects of a kind of cert-manager. */
 export const certificates: Manifests = {
   kind: "Certificate",
-  module: "cert-manager.io/v1/certificate",
+  module: "./src/generated/resources/cert-manager.io/v1/certificate.js",
   valid: [
     `{ apiVersion: "cert-manager.io/v1", kind: "Certificate", metadata: { name: "site", namespace: "web" },
        spec: { secretName: "site-tls", dnsNames: ["site.example.com"], issuerRef: { name: "letsencrypt", kind: "ClusterIssuer" } } }`,
@@ -80,7 +80,7 @@ export const certificates: Manifests = {
 /** Objects of a kind of CloudNativePG. */
 export const clusters: Manifests = {
   kind: "Cluster",
-  module: "postgresql.cnpg.io/v1/cluster",
+  module: "./src/generated/resources/postgresql.cnpg.io/v1/cluster.js",
   valid: [
     `{ apiVersion: "postgresql.cnpg.io/v1", kind: "Cluster", metadata: { name: "db" }, spec: { instances: 3, storage: { size: "1Gi" } } }`,
     `{ apiVersion: "postgresql.cnpg.io/v1", kind: "Cluster", metadata: { name: "db" },

@@ -13,7 +13,7 @@ import { nameResources } from "./resource/resource-name.js";
 /** Emits all files of a project: those of the generator, and a stub for each file of the user's that may be missing. */
 export async function emitProject(model: ProjectModel): Promise<OutputFile[]> {
   const names = nameResources(model.resources);
-  const files = model.resources.flatMap(emitResource);
+  const files = model.resources.filter(({ isCustom }) => isCustom).flatMap(emitResource);
   const controllers = model.controllers.map((controller) => ({
     controller,
     names: controllerNamesOf(controller, names, model.controllers),

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import type ts from "typescript";
 import { loadLibrary } from "../../model/expression/library.js";
@@ -48,7 +48,7 @@ const OPTIONS: ts.CompilerOptions = {
   noEmit: true,
 };
 
-/** Compiles files in memory against the types of the runtime that the generator came with. */
+/** Compiles files in memory against the types of the runtime and of the built-in kinds that the generator came with. */
 export function createConditionProgram(files: readonly MemoryFile[]): ConditionProgram {
   // Schemas are long, and no type comes from them.
   const textOf = ({ path, content }: MemoryFile) => (path.endsWith(".schema.ts") ? "export {};" : content);
@@ -76,8 +76,6 @@ const libraryFiles = new Map<string, ts.SourceFile | undefined>();
 function createHost(texts: ReadonlyMap<string, string>): ts.CompilerHost {
   const host = compiler.createCompilerHost(OPTIONS);
   const { fileExists, readFile, getSourceFile } = host;
-  // The runtime is where Node finds it for the generator; its own imports are resolved from there.
-  const runtime = modulesOf("@gen-operator/runtime", ["", "/codegen"]);
   return Object.assign(host, {
     getCurrentDirectory: () => ROOT,
     // No comment changes a type, and most of a library's text is comments.
@@ -97,26 +95,24 @@ function createHost(texts: ReadonlyMap<string, string>): ts.CompilerHost {
       ...rest: [unknown, ts.CompilerOptions, ts.SourceFile]
     ): ts.ResolvedModuleWithFailedLookupLocations[] =>
       literals.map((literal) => {
-        const known = runtime.get(literal.text);
-        if (known !== undefined && containingFile.startsWith(ROOT))
-          return { resolvedModule: { resolvedFileName: known, extension: compiler.Extension.Dts } };
+        if (containingFile.startsWith(ROOT) && literal.text.startsWith(OWN_PACKAGES))
+          return { resolvedModule: { resolvedFileName: typesOf(literal.text), extension: compiler.Extension.Dts } };
         const mode = compiler.getModeForUsageLocation(rest[2], literal, OPTIONS);
         return compiler.resolveModuleName(literal.text, containingFile, OPTIONS, host, undefined, undefined, mode);
       }),
   });
 }
 
-/** Returns the files of the types of a package's modules, by the names that are imported. */
-function modulesOf(name: string, modules: readonly string[]): Map<string, string> {
-  return new Map(
-    modules.map((module) => {
-      const file = fileURLToPath(import.meta.resolve(`${name}${module}`))
-        .replaceAll("\\", "/")
-        .replace(/\.js$/, ".d.ts");
-      if (!existsSync(file)) throw new Error(`${name} has no types in ${join(dirname(file))}`);
-      return [`${name}${module}`, file];
-    }),
-  );
+// The runtime and the built-in kinds, as opposed to files of the project.
+const OWN_PACKAGES = "@gen-operator/";
+
+/** Returns the file with the types of a module: it is where Node finds it for the generator, and its own imports are resolved from there. */
+function typesOf(module: string): string {
+  const file = fileURLToPath(import.meta.resolve(module))
+    .replaceAll("\\", "/")
+    .replace(/\.js$/, ".d.ts");
+  if (!existsSync(file)) throw new Error(`${module} has no types in ${dirname(file)}`);
+  return file;
 }
 
 // What TypeScript says about names that other environments have would mislead: nothing that can be installed helps.

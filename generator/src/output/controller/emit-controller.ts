@@ -1,5 +1,6 @@
 import type { ControllerModel, ExpressionModel, FunctionModel, ResourceModel } from "../../model/project-model.js";
-import { nameOrThrow, sourceNamesOf, type ControllerNames } from "../controller-names.js";
+import { sourceNamesOf, type ControllerNames } from "../controller-names.js";
+import { importClasses } from "./class-imports.js";
 import {
   eventSourcesDoc,
   needsFunctions,
@@ -10,9 +11,15 @@ import {
 import { filteredOf, filtersDoc, hasFunctions } from "./filtered.js";
 import { generatedFile, type OutputFile } from "../files/output-file.js";
 import { arrayDoc, field, fieldsOf, objectDoc, textField } from "../print/code.js";
-import { printConstant, printExport, printImport, printNamespaceImport } from "../print/declarations.js";
+import {
+  printConstant,
+  printExport,
+  printExportFrom,
+  printImport,
+  printNamespaceImport,
+} from "../print/declarations.js";
 import type { Doc } from "../print/layout.js";
-import { inputNameOf, type ResourceName } from "../resource/resource-name.js";
+import { inputNameOf, specifierOf, type ResourceName } from "../resource/resource-name.js";
 import { codegenModule, runtimeModule } from "../runtime-symbols.js";
 
 /** Emits the definition of a controller: its workflow, the user's reconciler, the settings and event sources of the spec. */
@@ -76,13 +83,6 @@ function importedResources({ eventSources, primary }: ControllerModel): Readonly
   ]);
 }
 
-/** Prints the imports of classes, each by the name that it has in the files of a controller. */
-export function importClasses(used: Iterable<ResourceModel>, { resources }: ControllerNames): string[] {
-  return [...used]
-    .map((resource) => nameOrThrow(resources, resource))
-    .map(({ className, localName, module }) => printImport([{ name: className, alias: localName }], `../${module}.js`));
-}
-
 /** Returns the import of the types that expressions and event sources name, except for imported classes. */
 function typeImport(
   controller: ControllerModel,
@@ -109,10 +109,14 @@ export function emitIndex(
   controllers: readonly ControllerNames[],
   resources: ReadonlyMap<ResourceModel, ResourceName>,
 ): OutputFile {
-  const classes = [...resources.values()].sort(byExportName).flatMap(exportFrom);
+  const byModule = new Map<string, ResourceName[]>();
+  for (const resource of [...resources.values()].sort(byExportName)) {
+    const specifier = specifierOf(resource, "./");
+    byModule.set(specifier, [...(byModule.get(specifier) ?? []), resource]);
+  }
   return generatedFile("src/generated/index.ts", [
     ...(controllers.length > 0 ? controllerSections(controllers) : []),
-    ["// Resources", ...classes].join("\n"),
+    ["// Resources", ...[...byModule].flatMap(([specifier, names]) => exportsFrom(specifier, names))].join("\n"),
   ]);
 }
 
@@ -120,16 +124,10 @@ function byExportName(left: ResourceName, right: ResourceName): number {
   return left.exportName < right.exportName ? -1 : 1;
 }
 
-function exportFrom({ className, exportName, module }: ResourceName): string[] {
-  const from = ` from ${JSON.stringify(`./${module}.js`)};`;
-  return [
-    `export { ${renamed(className, exportName)} }${from}`,
-    `export type { ${renamed(inputNameOf(className), inputNameOf(exportName))} }${from}`,
-  ];
-}
-
-function renamed(name: string, alias: string): string {
-  return name === alias ? name : `${name} as ${alias}`;
+function exportsFrom(specifier: string, resources: readonly ResourceName[]): string[] {
+  const classes = resources.map(({ className, exportName }) => ({ name: className, alias: exportName }));
+  const inputs = classes.map(({ name, alias }) => ({ name: inputNameOf(name), alias: inputNameOf(alias) }));
+  return [printExportFrom(classes, specifier), printExportFrom(inputs, specifier, true)];
 }
 
 function controllerSections(controllers: readonly ControllerNames[]): string[] {

@@ -9,7 +9,8 @@ import {
 import { dependentNamesOf, type ControllerNames } from "../controller-names.js";
 import { alwaysThere, dependentTypesOf, detailedConditionsOf, isFetched, operationTypesOf } from "./dependent-types.js";
 import { externalDependentExports, externalDependentImports, externalFunctionTypesOf } from "./emit-external.js";
-import { inputNameOf } from "../resource/resource-name.js";
+import { importsFrom } from "./class-imports.js";
+import { inputNameOf, type ResourceName } from "../resource/resource-name.js";
 import {
   externalResourceImports,
   filterTypesOf,
@@ -97,13 +98,11 @@ function importTypes(controller: ControllerModel): string {
 
 // The types are imported for this file and exported for the user's, who then need to import from here alone.
 function resourceImports({ resources }: ControllerNames): string[] {
-  return [...resources.values()].map(({ className, localName, module }) => {
-    const names = [className, inputNameOf(className)].map((name) => ({
-      name,
-      alias: localName + name.slice(className.length),
-    }));
-    return printImport(names, `../${module}.js`, true);
-  });
+  const namesOf = ({ className, localName }: ResourceName) => [
+    { name: className, alias: localName },
+    { name: inputNameOf(className), alias: inputNameOf(localName) },
+  ];
+  return importsFrom([...resources.values()], namesOf, true);
 }
 
 function conditionsImport(controller: ControllerModel, { folder }: ControllerNames): string[] {

@@ -14,7 +14,7 @@ import { CAPABILITIES } from "../../model/dependent-model.js";
 import { conditionsOf } from "../conditions/conditions-of.js";
 import { dependentNamesOf, nameOrThrow, type ControllerNames, type DependentNames } from "../controller-names.js";
 import { alwaysThere, CAPABILITY_FUNCTIONS, dependentTypesOf, hasFile, isFetched } from "./dependent-types.js";
-import { importClasses } from "./emit-controller.js";
+import { importClasses } from "./class-imports.js";
 import { filtersDoc, hasFunctions } from "./filtered.js";
 import { generatedFile, type OutputFile } from "../files/output-file.js";
 import { callDoc, expressionField, field, fieldsOf, objectDoc, textField, valueDoc } from "../print/code.js";

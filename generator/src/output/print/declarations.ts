@@ -24,6 +24,12 @@ export function printExport(names: readonly string[], isTypeOnly = false): strin
   return layOut([isTypeOnly ? "export type " : "export ", namesDoc([...names].sort()), ";"]);
 }
 
+/** Prints `export { a } from "module";`, or `export type`. */
+export function printExportFrom(names: readonly ImportedName[], module: string, isTypeOnly = false): string {
+  const word = isTypeOnly ? "export type " : "export ";
+  return layOut([word, namesDoc(names.map(renamed)), ` from ${JSON.stringify(module)};`]);
+}
+
 // A single name stays on its line, however long it is.
 function namesDoc(names: readonly string[]): Doc {
   return names.length === 1 ? `{ ${names[0]} }` : listOf(["{", "}"], names, { space: line, end: "," });

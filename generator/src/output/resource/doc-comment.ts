@@ -58,7 +58,8 @@ function wrapLine(line: string): string[] {
   let current = "";
   for (const word of line.split(" ")) {
     if (current !== "" && current.length + word.length + 1 > WIDTH) {
-      lines.push(current);
+      // Two spaces may have stood here.
+      lines.push(current.trimEnd());
       current = word;
     } else current = current === "" ? word : `${current} ${word}`;
   }

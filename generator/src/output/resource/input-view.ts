@@ -16,6 +16,12 @@ export interface InputView {
  * Readers find such a field always set, so it is a type of its own wherever it differs, and only there.
  */
 export function inputViewOf({ root, shapes, names: taken }: NormalisedSchema): InputView {
+  const view = inputShapesOf(shapes, taken);
+  return { ...view, root: inputOf(root, view.names) };
+}
+
+/** Derives the shapes that a writer fills in differently; `taken` are names that others have. */
+export function inputShapesOf(shapes: readonly ShapeModel[], taken: Iterable<string>): Omit<InputView, "root"> {
   const changed = findChanged(shapes);
   const allocator = new NameAllocator(taken);
   const names = new Map(
@@ -23,7 +29,13 @@ export function inputViewOf({ root, shapes, names: taken }: NormalisedSchema): I
       .filter(({ name }) => changed.has(name))
       .map(({ name }) => [name, allocator.allocate(`${name}Input`, [name, "(input)"])]),
   );
-  const inputOf = (shape: ShapeModel): ShapeModel => ({
+  const own = shapes.filter(({ name }) => names.has(name));
+  return { shapes: own.map((shape) => inputOf(shape, names)), names };
+}
+
+/** Returns a shape as a writer fills it in; `names` are those of the shapes that differ. */
+export function inputOf(shape: ShapeModel, names: ReadonlyMap<string, string>): ShapeModel {
+  return {
     ...shape,
     name: names.get(shape.name) ?? shape.name,
     fields: shape.fields.map((field) => ({
@@ -31,8 +43,7 @@ export function inputViewOf({ root, shapes, names: taken }: NormalisedSchema): I
       type: renameShapes(field.type, names),
       isRequired: field.isRequired && field.default === undefined,
     })),
-  });
-  return { root: inputOf(root), shapes: shapes.filter(({ name }) => names.has(name)).map(inputOf), names };
+  };
 }
 
 // A shape may contain itself, so the set grows until nothing is added.

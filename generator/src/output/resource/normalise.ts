@@ -24,6 +24,23 @@ export function normaliseObject(schema: RawSchema, name: string): NormalisedSche
   return new Normaliser(resource, new Set()).normalise();
 }
 
+/** Turns the schema of a built-in kind into the shape of its root, which refers to the shapes of definitions by their full names. */
+export function normaliseBuiltin(resource: NormalisedKind): ShapeModel {
+  return withoutInline(new Normaliser(resource, IDENTITY).normalise());
+}
+
+/** Turns a definition into a shape, which refers to others by their full names. */
+export function normaliseDefinition(name: string, definitions: ReadonlyMap<string, RawSchema>): ShapeModel {
+  const schema = definitions.get(name) ?? {};
+  const kind: NormalisedKind = { kind: shortNameOf(name), schema, definitions, isCustom: false };
+  return { ...withoutInline(new Normaliser(kind, new Set()).normalise()), name };
+}
+
+function withoutInline({ root, shapes: [inline] }: NormalisedSchema): ShapeModel {
+  if (inline !== undefined) throw new Error(`${inline.name} has fields of its own, and is no definition`);
+  return root;
+}
+
 /** What has to be known of a kind to name the types in its schema. */
 type NormalisedKind = Pick<ResourceModel, "kind" | "schema" | "definitions" | "isCustom">;
 
@@ -40,8 +57,6 @@ class Normaliser {
   readonly #names: NameAllocator;
   readonly #taken: Set<string>;
   readonly #shapes: ShapeModel[] = [];
-  /** Shapes of definitions, which may refer to themselves. */
-  readonly #byDefinition = new Map<string, string>();
 
   constructor(resource: NormalisedKind, given: ReadonlySet<string>) {
     this.#resource = resource;
@@ -104,11 +119,9 @@ class Normaliser {
   }
 
   #shapeOf(schema: RawSchema, place: Place, definition: string | undefined): TypeModel {
-    const known = definition === undefined ? undefined : this.#byDefinition.get(definition);
-    if (known !== undefined) return { kind: "shape", name: known };
-    const path = definition === undefined ? place.path : [definition];
-    const name = this.#names.allocate(definition === undefined ? place.name : shortNameOf(definition), path);
-    if (definition !== undefined) this.#byDefinition.set(definition, name);
+    if (definition !== undefined) return { kind: "shape", name: definition };
+    const { path } = place;
+    const name = this.#names.allocate(place.name, path);
     // The place in the list is taken before the fields are visited, so that a shape precedes those that it contains.
     const index = this.#shapes.length;
     const doc = path.at(-1) === "[]" || path.at(-1) === "{}" ? descriptionLinesOf(schema["description"]) : [];

@@ -9,8 +9,16 @@ export interface ResourceName {
   readonly exportName: string;
   /** The name in the files of one controller: the same, unless they declare a type of that name. */
   readonly localName: string;
-  /** The module below `src/generated`, without extension: `resources/apps/v1/deployment`. */
+  /** The package of a built-in kind, or the module below `src/generated`, without extension: `resources/example.com/v1/page`. */
   readonly module: string;
+}
+
+/** The package that has the built-in kinds. */
+const KINDS_PACKAGE = "@gen-operator/kinds";
+
+/** Returns what an import names to get a class; `base` is the way from the importing file to `src/generated`, such as `../`. */
+export function specifierOf({ module }: ResourceName, base: string): string {
+  return module.startsWith("@") ? module : `${base}${module}.js`;
 }
 
 /** Returns the name of what `create` and `desired` take. */
@@ -19,8 +27,17 @@ export function inputNameOf(className: string): string {
 }
 
 /** Returns the module of a resource below `src/generated`. */
-export function moduleOfResource({ group, version, kind }: ResourceModel): string {
-  return `resources/${group === "" ? "core" : group}/${version}/${kebabCase(kind)}`;
+export function modulePathOf(resource: ResourceModel): string {
+  return `resources/${groupPathOf(resource)}/${kebabCase(resource.kind)}`;
+}
+
+/** Returns the group and version of a kind as a path: `apps/v1`, or `core/v1`. */
+export function groupPathOf({ group, version }: Pick<ResourceModel, "group" | "version">): string {
+  return `${group === "" ? "core" : group}/${version}`;
+}
+
+function moduleOf(resource: ResourceModel): string {
+  return resource.isCustom ? modulePathOf(resource) : `${KINDS_PACKAGE}/${groupPathOf(resource)}`;
 }
 
 /**
@@ -43,7 +60,7 @@ export function nameResources(resources: readonly ResourceModel[]): ReadonlyMap<
     const versions = resources.filter(({ kind, group }) => kind === resource.kind && group === resource.group);
     const suffix = resource === preferredOf(versions) ? "" : pascalCase(resource.version);
     const exportName = prefix + className + suffix;
-    names.set(resource, { className, exportName, localName: exportName, module: moduleOfResource(resource) });
+    names.set(resource, { className, exportName, localName: exportName, module: moduleOf(resource) });
   }
   return apartFromInputs(names);
 }

@@ -31,10 +31,26 @@ const COPIED = [
 
 /** Builds what the runtime has to know of the schema of a kind: its structure without prose. */
 export function buildRuntimeSchema(resource: ResourceModel): Schema {
+  const { root, definitions } = buildSchemaParts(resource);
+  if (definitions.size === 0) return root;
+  return {
+    ...root,
+    definitions: Object.fromEntries([...definitions.values()].map(({ name, schema }) => [name, schema])),
+  };
+}
+
+/** The schema of a kind, and by their full names the definitions that it refers to with what it calls them. */
+export interface SchemaParts {
+  readonly root: Schema;
+  readonly definitions: ReadonlyMap<string, { readonly name: string; readonly schema: Schema }>;
+}
+
+/** Builds the schema of a kind and its definitions. */
+export function buildSchemaParts(resource: ResourceModel): SchemaParts {
   const builder = new SchemaBuilder(resource);
   const { schema } = resolveRef(resource.schema, resource.definitions);
   const root = builder.schemaOf({ ...schema, properties: withPlainMetadata(schema) });
-  return builder.definitions.size === 0 ? root : { ...root, definitions: Object.fromEntries(builder.definitions) };
+  return { root, definitions: builder.definitions };
 }
 
 // The API server treats the metadata of every kind alike, so its schema says nothing.
@@ -56,10 +72,9 @@ const METADATA: RawSchema = { type: "object" };
 const UNSENT = new Set(["managedFields", "selfLink"]);
 
 class SchemaBuilder {
-  readonly definitions = new Map<string, Schema>();
+  readonly definitions = new Map<string, { readonly name: string; readonly schema: Schema }>();
   readonly #resource: ResourceModel;
   readonly #names = new NameAllocator([]);
-  readonly #shortNames = new Map<string, string>();
 
   constructor(resource: ResourceModel) {
     this.#resource = resource;
@@ -74,13 +89,13 @@ class SchemaBuilder {
   }
 
   #define(definition: string): string {
-    const known = this.#shortNames.get(definition);
-    if (known !== undefined) return known;
+    const known = this.definitions.get(definition);
+    if (known !== undefined) return known.name;
     const name = this.#names.allocate(shortNameOf(definition), [definition]);
-    this.#shortNames.set(definition, name);
     // The place is taken first: a definition may refer to itself.
-    this.definitions.set(name, {});
-    this.definitions.set(name, this.#plainSchemaOf(this.#resource.definitions.get(definition) ?? {}));
+    this.definitions.set(definition, { name, schema: {} });
+    const schema = this.#plainSchemaOf(this.#resource.definitions.get(definition) ?? {});
+    this.definitions.set(definition, { name, schema });
     return name;
   }
 

@@ -59,6 +59,12 @@ suite("doc comment", (test) => {
     ]);
   });
 
+  test("no line ends with a space, also where prose is wrapped at two of them", () => {
+    const lines = descriptionLinesOf(`${"word ".repeat(21)} ${"other ".repeat(20)}`);
+    assert.ok(lines.length > 1);
+    for (const line of lines) assert.is(line, line.trimEnd());
+  });
+
   test("prose is wrapped, fenced code is not", () => {
     const long = "word ".repeat(60).trim();
     const lines = descriptionLinesOf(`${long}\n\`\`\`\n${long}\n\`\`\``);

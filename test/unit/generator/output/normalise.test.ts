@@ -264,32 +264,4 @@ suite("types of objects", (test) => {
     const narrowed = { ...properties, type: { type: "string", enum: ["Ready"] } };
     assert.match(await printField({ type: "array", items: { ...items, properties: narrowed } }), /^ThingSpecItem\[\];/);
   });
-
-  test("built-in definitions keep their names, follow references and may refer to themselves", async () => {
-    const ref = (name: string) => ({ allOf: [{ $ref: `#/components/schemas/${name}` }], default: {} });
-    const definitions = new Map<string, RawSchema>([
-      [
-        "a.v1.Tree",
-        {
-          type: "object",
-          properties: {
-            children: { type: "array", items: ref("a.v1.Tree") },
-            metadata: ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
-            size: ref("io.k8s.apimachinery.pkg.api.resource.Quantity"),
-            other: ref("b.v1.Tree"),
-          },
-        },
-      ],
-      ["b.v1.Tree", { type: "object", properties: { b: text } }],
-    ]);
-    const printed = await printSpec(ref("a.v1.Tree"), { isCustom: false, definitions });
-    for (const line of [
-      "spec?: Tree | undefined;",
-      "children?: Tree[] | undefined;",
-      "metadata?: Partial<ObjectMeta> | undefined;",
-      "size?: IntOrString | undefined;",
-    ])
-      assert.ok(lines(printed).includes(line), line);
-    assert.match(printed, /other\?: Tree_[0-9a-f]{8} \|/);
-  });
 });

@@ -1,0 +1,131 @@
+import type { ResourceModel } from "../../model/project-model.js";
+import { camelCase } from "../naming.js";
+import { group, ifBreak, indent, layOut, softline } from "../print/layout.js";
+import type { RuntimeType, RuntimeValue } from "../runtime-symbols.js";
+import { renderDoc } from "./doc-comment.js";
+import { printField } from "./print-types.js";
+import { inputNameOf } from "./resource-name.js";
+import type { ShapeModel, TypeModel } from "./shape-model.js";
+
+/** What the file of a class imports of the runtime as values. */
+export const RESOURCE_VALUES = [
+  "createResource",
+  "defineResource",
+  "isResource",
+  "parseResource",
+] as const satisfies readonly RuntimeValue[];
+
+/** Returns what the file of a class with these shapes imports of the runtime as types. */
+export function runtimeTypesOf(shapes: readonly ShapeModel[]): RuntimeType[] {
+  const names = new Set<RuntimeType>(["ObjectMeta", "ResourceDefinition", ...runtimeTypesIn(shapes)]);
+  return [...names].sort();
+}
+
+/** Returns the types of the runtime that shapes refer to. */
+export function runtimeTypesIn(shapes: readonly ShapeModel[]): ReadonlySet<RuntimeType> {
+  const names = new Set<RuntimeType>();
+  const visit = (type: TypeModel): void => {
+    if (type.kind === "runtime") names.add(type.name);
+    else if (type.kind === "array") visit(type.items);
+    else if (type.kind === "map") visit(type.values);
+  };
+  for (const { fields } of shapes) for (const { type } of fields) visit(type);
+  return names;
+}
+
+/** Returns the name of the constant that holds the schema of a class. */
+export function schemaNameOf(className: string): string {
+  return `${camelCase(className)}Schema`;
+}
+
+/** Prints what a writer makes an object of. The API server ignores a status at a creation, so the type has none. */
+export function printInput(resource: ResourceModel, root: ShapeModel): string {
+  const { kind } = resource;
+  const fields = root.fields.filter(({ name }) => !(name === "status" && resource.hasStatusSubresource));
+  const members = [
+    `  apiVersion?: ${JSON.stringify(apiVersionOf(resource))} | undefined;\n`,
+    `  kind?: ${JSON.stringify(kind)} | undefined;\n`,
+    "  metadata: ObjectMeta;\n",
+    ...fields.map((field) => printField(field)),
+    ...(root.isOpen ? ["  [key: string]: unknown;\n"] : []),
+  ];
+  const doc = `/** What a new ${kind} is made of; what the API server fills in may be left out. */`;
+  return `${doc}\nexport interface ${inputNameOf(root.name)} {\n${members.join("")}}`;
+}
+
+/** Returns the apiVersion of a kind. */
+function apiVersionOf({ group: apiGroup, version }: ResourceModel): string {
+  return apiGroup === "" ? version : `${apiGroup}/${version}`;
+}
+
+/** What is said of a class to tools. */
+export interface ClassMarks {
+  /** Whether a bundler leaves out the class if nothing uses it, although it calls a function. */
+  readonly isPure?: boolean;
+}
+
+/** Prints the class of a kind; `root` has its fields and the name of the class. */
+export function printClass(resource: ResourceModel, root: ShapeModel, marks: ClassMarks = {}): string {
+  const className = root.name;
+  const identity = [
+    `  declare readonly apiVersion: ${JSON.stringify(apiVersionOf(resource))};\n`,
+    `  declare readonly kind: ${JSON.stringify(resource.kind)};\n`,
+    "  declare metadata: ObjectMeta;\n",
+  ];
+  const fields = root.fields.map((field) => `${field.doc.length === 0 ? "" : "\n"}${printField(field, "declare ")}`);
+  const members = [
+    `${identity.join("")}${fields.join("")}`,
+    printDefinition(resource, className, marks),
+    ...printMethods(resource.kind, className),
+  ];
+  return `${renderDoc(classDocOf(resource, root))}\nexport class ${className} {\n${members.join("\n")}}`;
+}
+
+function classDocOf({ kind, deprecationWarning }: ResourceModel, root: ShapeModel): string[] {
+  const doc = root.doc.length > 0 ? [...root.doc] : [`A ${kind}: plain JSON, as the API server stores it.`];
+  return deprecationWarning === undefined ? doc : [...doc, "", "@deprecated"];
+}
+
+// The compiler keeps the mark only if the field has no type of its own.
+function printDefinition(resource: ResourceModel, className: string, { isPure = false }: ClassMarks): string {
+  const { group: apiGroup, version, kind, plural, scope, hasStatusSubresource, isCustom } = resource;
+  const facts = { group: apiGroup, version, kind, plural, scope, hasStatusSubresource, isCustom };
+  const lines = Object.entries(facts).map(([name, value]) => `    ${name}: ${JSON.stringify(value)},\n`);
+  lines.push(`    schema: ${schemaNameOf(className)},\n`);
+  const doc = "  /** What the runtime knows of the kind. */\n";
+  const start = isPure
+    ? `definition = /* @__PURE__ */ defineResource<${className}>(`
+    : `definition: ResourceDefinition<${className}> = defineResource(`;
+  return `${doc}  static readonly ${start}{\n${lines.join("")}  });\n`;
+}
+
+function printMethods(kind: string, className: string): string[] {
+  const method = (head: string, { returns, calls, doc }: { [part in "returns" | "calls" | "doc"]: string }) => {
+    const [name = "", parameter = ""] = head.split(": ");
+    const signature = group([
+      `static ${name}(`,
+      indent([softline, `object: ${parameter}`]),
+      ifBreak(","),
+      softline,
+      `): ${returns} {`,
+    ]);
+    return `  /** ${doc} */\n  ${layOut(signature, 2)}\n    return ${calls}(${className}.definition, object);\n  }\n`;
+  };
+  return [
+    method(`create: ${inputNameOf(className)}`, {
+      returns: className,
+      calls: "createResource",
+      doc: `Builds a ${kind}.`,
+    }),
+    method("is: unknown", {
+      returns: `object is ${className}`,
+      calls: "isResource",
+      doc: `Tells a ${kind} from other objects by apiVersion and kind.`,
+    }),
+    method("parse: unknown", {
+      returns: className,
+      calls: "parseResource",
+      doc: "Checks a value against the schema; throws a SchemaError that names all that is wrong.",
+    }),
+  ];
+}

@@ -1,0 +1,66 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { build } from "esbuild";
+import { format } from "prettier";
+import type { OutputFile } from "#generator/output/files/output-file.js";
+import { chosenCompilers, compileProject, writeProject } from "../support/compile.js";
+import { generateKinds, kindsFolder } from "../support/kinds.js";
+import { assert, suite } from "../support/suite.js";
+import { createTemporaryFolder } from "../support/temporary-folder.js";
+
+suite("the package of built-in kinds", (test) => {
+  let files: Promise<OutputFile[]> | undefined;
+  const generated = () => (files ??= generateKinds());
+
+  test("generating gives the bytes that are checked in, and no other files", async () => {
+    const files = await generated();
+    for (const { path, content } of files) assert.is(await readFile(join(kindsFolder, path), "utf8"), content, path);
+    const present = await readdir(join(kindsFolder, "src"), { recursive: true, encoding: "utf8" });
+    const paths = present.filter((path) => path.endsWith(".ts")).map((path) => `src/${path.replaceAll("\\", "/")}`);
+    assert.equal(paths.sort(), files.map(({ path }) => path).sort());
+  });
+
+  test("exports each module with types, and no schema", async () => {
+    const { exports } = JSON.parse(await readFile(join(kindsFolder, "package.json"), "utf8")) as { exports: object };
+    const modules = (await generated()).flatMap(({ path }) => /^src\/(.*(?<!\.schema))\.ts$/.exec(path)?.[1] ?? []);
+    const want = modules.map((path) => [`./${path}`, { types: `./dist/${path}.d.ts`, default: `./dist/${path}.js` }]);
+    assert.equal(exports, { ...Object.fromEntries(want), "./package.json": "./package.json" });
+  });
+
+  test("says of every field but the identity of an object what it is for", async () => {
+    // What the schema of a CustomResourceDefinition says of these, Kubernetes describes nowhere.
+    const files = (await generated()).filter(({ path }) => !/\.schema\.ts$|^src\/apiextensions/.test(path));
+    const lines = files.flatMap(({ content }) => content.split("\n"));
+    const isField = (line: string) => /^ {2}(declare )?(?!kind|apiVersion|metadata)\w+\??: /.test(line);
+    assert.ok(lines.filter(isField).length > 1500);
+    assert.equal(
+      lines.filter((line, index) => isField(line) && !lines[index - 1]?.endsWith("*/")),
+      // In Go it is a part of the rule that has no description of its own.
+      ["  http?: HTTPIngressRuleValue | undefined;"],
+    );
+  });
+
+  test("a bundle has the classes and schemas that are used, and no other", async () => {
+    const contents = `import { ConfigMap } from "@gen-operator/kinds/core/v1"; console.log(ConfigMap.definition);`;
+    const { outputFiles } = await build({
+      stdin: { contents, resolveDir: kindsFolder },
+      ...{ bundle: true, write: false, format: "esm", platform: "node", target: "node20" },
+    });
+    const text = outputFiles[0]?.text ?? "";
+    assert.match(text, /kind: "ConfigMap"/);
+    assert.not.match(text, /kind: "(Pod|Binding)"|PodSpec/);
+  });
+
+  test(
+    "compiles, and stays as it is when prettier formats it",
+    async () => {
+      await using folder = await createTemporaryFolder();
+      const files = await generated();
+      await writeProject(folder.path, files, { declaration: true });
+      for (const { command } of chosenCompilers) assert.is(compileProject(folder.path, command), "");
+      const options = { parser: "babel-ts", printWidth: 120 } as const;
+      for (const { path, content } of files) assert.is(await format(content, options), content, path);
+    },
+    { timeoutMs: 120_000 },
+  );
+});

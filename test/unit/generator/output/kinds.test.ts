@@ -1,0 +1,119 @@
+import type { RawSchema, ResourceModel } from "#generator/model/project-model.js";
+import { emitKinds } from "#generator/output/kinds/emit-kinds.js";
+import { describe } from "#generator/output/kinds/describe.js";
+import { assert, suite } from "../../../support/suite.js";
+import { thingOf } from "../../../support/resource-models.js";
+
+const API = "io.k8s.api";
+const META = "io.k8s.apimachinery.pkg.apis.meta.v1";
+
+const ref = (name: string): RawSchema => ({ allOf: [{ $ref: `#/components/schemas/${name}` }], default: {} });
+const objectOf = (properties: { readonly [name: string]: RawSchema }, rest: RawSchema = {}): RawSchema => ({
+  type: "object",
+  properties,
+  ...rest,
+});
+const text: RawSchema = { type: "string" };
+
+const definitions = new Map<string, RawSchema>([
+  [
+    `${API}.forests.v1.TreeSpec`,
+    objectOf({
+      children: { type: "array", items: ref(`${API}.forests.v1.TreeSpec`) },
+      metadata: ref(`${META}.ObjectMeta`),
+      size: ref("io.k8s.apimachinery.pkg.api.resource.Quantity"),
+      soil: ref(`${API}.core.v1.Soil`),
+      selector: ref(`${META}.LabelSelector`),
+      template: ref(`${API}.forests.v1.Tree`),
+    }),
+  ],
+  [`${API}.forests.v1.Tree`, objectOf({ kind: text, spec: ref(`${API}.forests.v1.TreeSpec`) })],
+  [`${API}.core.v1.Soil`, objectOf({ depth: { type: "integer", default: 3 } }, { required: ["depth"] })],
+  [`${API}.core.v1.Unused`, objectOf({ a: text })],
+  [`${META}.ObjectMeta`, objectOf({ name: text })],
+  [`${META}.LabelSelector`, objectOf({ matchLabels: { type: "object", additionalProperties: text } })],
+]);
+
+const kindOf = (kind: string, rest: Partial<ResourceModel> = {}): ResourceModel =>
+  thingOf({}, { group: "forests.k8s.io", version: "v1", kind, isCustom: false, definitions, ...rest });
+
+const tree = kindOf("Tree", { schema: objectOf({ spec: ref(`${API}.forests.v1.TreeSpec`) }) });
+
+function emit(resources = [tree], all: ReadonlyMap<string, RawSchema> = definitions): ReadonlyMap<string, string> {
+  return new Map(emitKinds(resources, all).map(({ path, content }) => [path, content]));
+}
+
+function linesOf(path: string): string[] {
+  return (emit().get(path) ?? "").split("\n").map((line) => line.trim());
+}
+
+suite("the package of built-in kinds", (test) => {
+  test("has a module for each group and version that a kind needs", () => {
+    const modules = [...emit().keys()].filter((path) => !path.endsWith(".schema.ts"));
+    assert.equal(modules, ["src/core/v1.ts", "src/forests.k8s.io/v1.ts", "src/meta/v1.ts"]);
+  });
+
+  test("has every definition once, and imports it where another module needs it", () => {
+    const lines = linesOf("src/forests.k8s.io/v1.ts");
+    for (const line of [
+      'import type { Soil, SoilInput } from "../core/v1.js";',
+      'import type { LabelSelector } from "../meta/v1.js";',
+      "children?: TreeSpec[] | undefined;",
+      "metadata?: Partial<ObjectMeta> | undefined;",
+      "size?: IntOrString | undefined;",
+      "soil?: Soil | undefined;",
+    ])
+      assert.ok(lines.includes(line), line);
+    assert.ok(linesOf("src/core/v1.ts").includes("export interface Soil {"));
+    assert.not.match(emit().get("src/core/v1.ts") ?? "", /Unused/);
+  });
+
+  test("has a type of its own for what a writer may leave out, in whichever module it is", () => {
+    assert.ok(linesOf("src/core/v1.ts").includes("export interface SoilInput {"));
+    for (const line of [
+      "export interface TreeSpecInput {",
+      "soil?: SoilInput | undefined;",
+      "spec?: TreeSpecInput | undefined;",
+    ])
+      assert.ok(linesOf("src/forests.k8s.io/v1.ts").includes(line), line);
+  });
+
+  test("tells a kind from the definition of its name in a template, whose apiVersion and kind may be left out", () => {
+    const lines = linesOf("src/forests.k8s.io/v1.ts");
+    for (const line of [
+      "export class Tree {",
+      "export interface EmbeddedTree {",
+      "template?: EmbeddedTree | undefined;",
+    ])
+      assert.ok(lines.includes(line), line);
+  });
+
+  test("gives the runtime the schema of each definition once, and a kind all that it refers to", () => {
+    const own = emit().get("src/forests.k8s.io/v1.schema.ts") ?? "";
+    assert.match(own, /^import \{ Soil \} from "\.\.\/core\/v1\.schema\.js";$/m);
+    assert.match(own, /^import \{ LabelSelector, ObjectMeta \} from "\.\.\/meta\/v1\.schema\.js";$/m);
+    assert.match(own, /^export const TreeSpec: Schema = \{$/m);
+    assert.match(
+      own,
+      / {2}definitions: \{\n {4}LabelSelector,\n {4}ObjectMeta,\n {4}Soil,\n {4}Tree,\n {4}TreeSpec,\n {2}\},\n\};/,
+    );
+  });
+
+  test("has what the API server says of a kind, a definition and a field", () => {
+    const described = describe(definitions, {
+      [`${API}.forests.v1.TreeSpec`]: { "": "What a tree is.", soil: "Where it stands.", other: "Nothing." },
+    });
+    const text = emit([{ ...tree, definitions: described }], described).get("src/forests.k8s.io/v1.ts") ?? "";
+    assert.match(text, /\/\*\* What a tree is\. \*\/\nexport interface TreeSpec \{/);
+    assert.match(text, / {2}\/\*\* Where it stands\. \*\/\n {2}soil\?: Soil \| undefined;/);
+    assert.not.match(text, /Nothing/);
+  });
+
+  test("refuses a schema with fields outside of a definition, and two definitions of one name in a kind", () => {
+    const inline = kindOf("Tree", { schema: objectOf({ spec: objectOf({ a: text }) }) });
+    assert.throws(() => emit([inline]), /TreeSpec has fields of its own, and is no definition/);
+    const both = new Map([...definitions, [`${API}.core.v1.TreeSpec`, objectOf({ a: text })]]);
+    const schema = objectOf({ one: ref(`${API}.core.v1.TreeSpec`), two: ref(`${API}.forests.v1.TreeSpec`) });
+    assert.throws(() => emit([kindOf("Tree", { schema, definitions: both })], both), /two/);
+  });
+});
