@@ -11,6 +11,7 @@ import { measureForeign } from "./foreign/foreign-benchmark.js";
 import { measureGenerators } from "./generate/generate-benchmark.js";
 import { type BenchmarkResult, renderTable } from "./measurement.js";
 import { measureMatch } from "./match/match-benchmark.js";
+import { measureMetrics } from "./metrics/metrics-benchmark.js";
 import { measurePass } from "./pass/pass-benchmark.js";
 import { measureOperate } from "./peers/operate-benchmark.js";
 import { measurePeers } from "./peers/peers-benchmark.js";
@@ -41,6 +42,7 @@ const benchmarks: Record<
   },
   peers: { summary: "one operator on gen-operator and on the frameworks found in --peer-dir", measure: measurePeers },
   operate: { summary: "leader election, probes and metrics, beside ours without them", measure: measureOperate },
+  metrics: { summary: "counting metrics, beside prom-client and OpenTelemetry", measure: measureMetrics },
   foreign: {
     summary: "an operator beside 25,000 objects of others, beside controller-runtime",
     measure: measureForeign,
