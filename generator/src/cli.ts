@@ -3,6 +3,7 @@ import yargs from "yargs";
 import { addGenerateCommand } from "./cli/generate-command.js";
 import { addInitCommand } from "./cli/init-command.js";
 import { printFailure } from "./cli/print.js";
+import { addSuggestCommand } from "./cli/suggest-command.js";
 import { addTypesCommand } from "./cli/types-command.js";
 
 /** Wrong arguments. Problems in the files of a project are diagnostics instead. */
@@ -32,14 +33,15 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
     .locale("en")
     .strict()
     .recommendCommands()
-    .demandCommand(1, 1, "name a command: generate, types or init", "name one command only")
+    .demandCommand(1, 1, "name a command: generate, suggest, types or init", "name one command only")
     .epilogue("Exit codes: 0 all is well, 1 the input is wrong or generated code is stale, 2 the command is wrong.")
     .exitProcess(false)
     .fail((message: string, error: Error | undefined) => {
       throw error ?? new UsageError(message);
     });
   parser.wrap(Math.min(100, parser.terminalWidth()));
-  for (const addCommand of [addInitCommand, addGenerateCommand, addTypesCommand]) addCommand(parser, end);
+  for (const addCommand of [addInitCommand, addGenerateCommand, addSuggestCommand, addTypesCommand])
+    addCommand(parser, end);
   try {
     await parser.parseAsync();
     return exitCode;

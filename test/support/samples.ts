@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { formatDiagnostic } from "#generator/diagnostic.js";
-import { deriveModel } from "#generator/generate.js";
+import { checkUserCode } from "#generator/generate.js";
 import { readProject } from "#generator/input/read-project.js";
 import { buildModel } from "#generator/model/build/build-model.js";
 import { isKubernetes, type ProjectModel } from "#generator/model/project-model.js";
@@ -46,8 +46,8 @@ async function readTypes(folder: string): Promise<{ readonly path: string; reado
 export async function readModelOrThrow(folder: string): Promise<ProjectModel> {
   const input = await readProject(folder);
   const { model, diagnostics, locate } = await buildModel(input);
-  const derived = model && (await deriveModel(model, folder, locate));
-  const problems = [...input.diagnostics, ...diagnostics, ...(derived?.diagnostics ?? [])];
-  if (derived === undefined || problems.length > 0) throw new Error(problems.map(formatDiagnostic).join("\n"));
-  return derived.model;
+  const found = model === undefined ? [] : await checkUserCode(model, folder, locate);
+  const problems = [...input.diagnostics, ...diagnostics, ...found];
+  if (model === undefined || problems.length > 0) throw new Error(problems.map(formatDiagnostic).join("\n"));
+  return model;
 }

@@ -21,7 +21,7 @@ export interface PrintOptions {
 }
 
 /** Prints what came of generating, one line for each file that changed; returns the exit code. */
-export function printResult({ diagnostics, report, caches = [] }: GenerateResult, options: PrintOptions): number {
+export function printResult({ diagnostics, report }: GenerateResult, options: PrintOptions): number {
   const { update, init } = options;
   const exitCode = printDiagnostics(diagnostics, init === undefined ? undefined : "no code was generated");
   if (report === undefined) return exitCode;
@@ -33,7 +33,6 @@ export function printResult({ diagnostics, report, caches = [] }: GenerateResult
   for (const change of ["created", "updated", "deleted"] as const)
     for (const path of report[change]) console.log(`${change} ${path}`);
   for (const path of report.unused) console.error(`unused ${path}: nothing needs it any more; it is yours to delete`);
-  for (const line of caches) console.log(line);
   // Kept files matter after init; after every generate they would be noise.
   if (init !== undefined) printKept(report.kept);
   console.log(summaryOf(init === undefined ? [report] : [init, report]));

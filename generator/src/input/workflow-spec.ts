@@ -69,7 +69,6 @@ export interface EventSourceSpec {
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
   readonly filters?: FiltersSpec;
-  readonly selector?: "derive" | "all";
   readonly cache?: CacheSpec;
   readonly maxCachedObjects?: number;
 }

@@ -1,6 +1,5 @@
 import type { SourcePosition } from "../diagnostic.js";
 import type { BuiltinConditionName, ExtraRuleSpec } from "../input/workflow-spec.js";
-import type { Place } from "../input/yaml/yaml-document.js";
 import type { DependentModel, RemovedModel, WorkflowSettings } from "./dependent-model.js";
 
 export type { Diagnostic, SourcePosition } from "../diagnostic.js";
@@ -146,10 +145,6 @@ export interface InformerModel {
   readonly fieldSelector?: string;
   readonly filters: FiltersModel;
   readonly form: FormModel;
-  /** Where the spec states the form; absent if what the code reads decides it. */
-  readonly statedForm?: Place;
-  /** Where the spec states that objects without the label of the mapping are watched, too; absent if that is derived. */
-  readonly statedSelector?: Place;
   readonly maxCachedObjects?: number;
 }
 

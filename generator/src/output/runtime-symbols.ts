@@ -38,7 +38,7 @@ interface RuntimeTypes {
   FetchContext: codegen.FetchContext;
   IntOrString: codegen.IntOrString;
   ItemsOf: codegen.ItemsOf<never>;
-  Kept: codegen.Kept<object, never>;
+  Kept: codegen.Kept<object, never, never>;
   MapperContext: codegen.MapperContext;
   Narrowed: codegen.Narrowed<{ context: unknown }, unknown>;
   NarrowedReconciler: codegen.NarrowedReconciler<object, unknown>;

@@ -5,17 +5,45 @@ type HeadOf<Path extends string> = Path extends `${infer Head}.${string}` ? Head
 
 type RestOf<Path extends string, Field extends string> = Path extends `${Field}.${infer Rest}` ? Rest : never;
 
-type FieldsOf<Value, Path extends string> = Value extends object
-  ? {
-      [Field in keyof Value as Field extends HeadOf<Path> ? Field : never]: Field extends Path
-        ? Value[Field]
-        : FieldsOf<Value[Field], RestOf<Path, Field & string>>;
-    }
-  : Value;
+declare const reduced: unique symbol;
+
+/** What stands for a field that a cache does not keep. `Hint` is part of the compiler's message. */
+interface NotKept<Hint extends string> {
+  readonly [reduced]: Hint;
+}
+
+type KeptValue<Value, Path extends string, Field extends string, Hint extends string> = Field extends Path
+  ? Value
+  : Value extends object
+    ? KeptPart<Value, RestOf<Path, Field>, Hint>
+    : Value;
+
+type KeptFields<Resource, Path extends string, Hint extends string> = {
+  [Field in keyof Resource as Field extends HeadOf<Path> ? Field : never]: KeptValue<
+    Resource[Field],
+    Path,
+    Field & string,
+    Hint
+  >;
+};
+
+/** Has the kept fields alone, so no other field can be read. */
+type Readable<Resource, Path extends string, Hint extends string> = KeptFields<Resource, Path, Hint> & {
+  readonly [reduced]?: never;
+};
+
+/** Has the other fields with a useless type, so the object is not taken for a whole object. */
+type Unreadable<Resource, Path extends string, Hint extends string> = KeptFields<Resource, Path, Hint> & {
+  readonly [Field in keyof Resource as Field extends HeadOf<Path> ? never : Field]-?: NotKept<Hint>;
+} & { readonly [reduced]: true };
+
+type KeptPart<Resource, Path extends string, Hint extends string> =
+  Readable<Resource, Path, Hint> | Unreadable<Resource, Path, Hint>;
 
 /**
  * What a cache keeps of a resource that is reduced to paths such as `status.phase`: its identity, its metadata, and what the paths lead to.
  *
- * Only that can be read, so code that reads more does not compile until the cache keeps more.
+ * Code that reads another field does not compile, nor does code that passes the object on as a whole one: a field of a union can be read
+ * only if all members have it, and a union is assignable only if all members are. The message contains `Hint`. A whole object is assignable.
  */
-export type Kept<Resource, Path extends string> = FieldsOf<Resource, Path | IdentityField>;
+export type Kept<Resource, Path extends string, Hint extends string> = KeptPart<Resource, Path | IdentityField, Hint>;

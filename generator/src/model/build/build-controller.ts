@@ -66,9 +66,7 @@ export function buildController(controller: ResolvedController, tools: Tools): C
     name: spec.name,
     primary,
     dependents: Object.freeze(order.flatMap((name) => models.get(name) ?? [])),
-    eventSources: Object.freeze(
-      controller.eventSources.map((source) => buildEventSource(source, controller, filtersAt)),
-    ),
+    eventSources: Object.freeze(controller.eventSources.map((source) => buildEventSource(source, filtersAt))),
     filters: filtersAt(spec.controller.filters, ["spec", "controller"]),
     settings: buildSettings(spec.controller, spec.status),
     ...(spec.controller.indexes === undefined ? {} : { indexes: buildIndexes(spec.controller.indexes) }),

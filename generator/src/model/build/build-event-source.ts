@@ -2,20 +2,16 @@ import type { CacheSpec, FiltersSpec, MappingSpec, ScheduleSpec } from "../../in
 import type { YamlPath } from "../../input/yaml/yaml-document.js";
 import { parseDuration } from "../duration.js";
 import type { EventSourceModel, FiltersModel, FormModel, InformerModel, MappingModel } from "../project-model.js";
-import type { ResolvedController, ResolvedEventSource } from "./resolved-project.js";
+import type { ResolvedEventSource } from "./resolved-project.js";
 import { IDENTITY_FIELDS } from "../schema/schema-path.js";
 
 /** Builds the filters that are stated in one place. */
 export type BuildFilters = (filters: FiltersSpec | undefined, path: YamlPath) => FiltersModel;
 
 /** Builds the model of an event source that broke no rule. */
-export function buildEventSource(
-  source: ResolvedEventSource,
-  controller: ResolvedController,
-  buildFilters: BuildFilters,
-): EventSourceModel {
+export function buildEventSource(source: ResolvedEventSource, buildFilters: BuildFilters): EventSourceModel {
   const { name, spec } = source;
-  if (spec.resource !== undefined) return Object.freeze(informerOf(source, controller, buildFilters));
+  if (spec.resource !== undefined) return Object.freeze(informerOf(source, buildFilters));
   for (const kind of ["poll", "perPrimaryPoll"] as const) {
     const schedule = spec[kind];
     if (schedule !== undefined) return Object.freeze({ kind, name, ...scheduleOf(schedule) });
@@ -33,14 +29,9 @@ export function fetchTimeoutOf({ fetchTimeout }: Pick<ScheduleSpec, "fetchTimeou
   return fetchTimeout === undefined ? {} : { fetchTimeoutMs: parseDuration(fetchTimeout) };
 }
 
-function informerOf(
-  { name, spec, path, resource }: ResolvedEventSource,
-  { spec: { document } }: ResolvedController,
-  buildFilters: BuildFilters,
-): InformerModel {
+function informerOf({ name, spec, path, resource }: ResolvedEventSource, buildFilters: BuildFilters): InformerModel {
   if (resource === undefined) throw new Error(`event source ${name} has no kind`);
-  const { mapping, primaryToSecondary, namespaces, labelSelector, fieldSelector, selector, cache, maxCachedObjects } =
-    spec;
+  const { mapping, primaryToSecondary, namespaces, labelSelector, fieldSelector, cache, maxCachedObjects } = spec;
   return {
     kind: "informer",
     ...{ name, resource },
@@ -54,10 +45,8 @@ function informerOf(
     ...(namespaces === undefined || namespaces === "sameAsController" ? {} : { namespaces }),
     ...(labelSelector === undefined ? {} : { labelSelector }),
     ...(fieldSelector === undefined ? {} : { fieldSelector }),
-    ...(selector === "all" ? { statedSelector: document.valueAt([...path, "selector"]) } : {}),
     filters: buildFilters(spec.filters, path),
     form: formOf(cache),
-    ...(cache === undefined ? {} : { statedForm: document.valueAt([...path, "cache"]) }),
     ...(maxCachedObjects === undefined ? {} : { maxCachedObjects }),
   };
 }

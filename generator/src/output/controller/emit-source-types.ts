@@ -2,7 +2,6 @@ import {
   isKubernetes,
   type ControllerModel,
   type EventSourceModel,
-  type FormModel,
   type InformerModel,
 } from "../../model/project-model.js";
 import { nameOrThrow, sourceNamesOf, type ControllerNames } from "../controller-names.js";
@@ -131,7 +130,7 @@ function typesOf(
       const className = nameOrThrow(resources, source.resource).localName;
       const context = reference("MapperContext", indexNamesOf(controller));
       return [
-        documented(docOf(source), types.resource, keptTypeOf(className, source.form)),
+        documented(docOf(source, controller), types.resource, keptTypeOf(className, source, controller)),
         ...(source.mapping.kind === "function"
           ? [
               documented(
@@ -177,14 +176,19 @@ function typesOf(
   }
 }
 
-function docOf({ name, resource: { kind }, form }: InformerModel): string {
+function docOf({ name, resource: { kind }, form }: InformerModel, { specFile }: ControllerModel): string {
   if (form.kind === "full") return `A ${kind} of "${name}", of which everything is kept.`;
-  if (form.kind === "metadata") return `A ${kind} of "${name}", of which only the metadata is kept.`;
-  return `A ${kind} of "${name}", of which the metadata and what is named here is kept.`;
+  const kept = form.kind === "metadata" ? "only the metadata is kept" : "the metadata and what is named here is kept";
+  return `A ${kind} of "${name}", of which ${kept}. To keep more, change eventSources.${name}.cache of ${inComment(specFile)}.`;
 }
 
-function keptTypeOf(className: string, form: FormModel): TypeNode {
+function keptTypeOf(className: string, { name, form }: InformerModel, { specFile }: ControllerModel): TypeNode {
   if (form.kind === "full") return className;
   const paths = form.kind === "metadata" ? [] : form.paths.map((path) => JSON.stringify(path));
-  return reference("Kept", className, paths.length === 0 ? "never" : union(...paths));
+  const hint = JSON.stringify(`add it to eventSources.${name}.cache.paths of ${specFile}`);
+  return reference("Kept", className, paths.length === 0 ? "never" : union(...paths), hint);
+}
+
+function inComment(text: string): string {
+  return text.replaceAll("*/", "*\\/");
 }

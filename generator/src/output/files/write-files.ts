@@ -141,6 +141,11 @@ async function writeFileAtOnce(path: string, { content, owner }: OutputFile): Pr
   await mkdir(dirname(path), { recursive: true });
   // The user may have created the file since it was looked for.
   if (owner === "user") return writeFile(path, content, { flag: "wx" });
+  await replaceFile(path, content);
+}
+
+/** Replaces the text of a file at once or not at all. */
+export async function replaceFile(path: string, content: string): Promise<void> {
   const temporary = join(dirname(path), `.${basename(path)}.${randomUUID()}.tmp`);
   try {
     await writeFile(temporary, content, { flag: "wx" });

@@ -11,7 +11,15 @@ import {
 } from "../../model/project-model.js";
 import { dependentNamesOf, sourceNamesOf } from "../controller-names.js";
 import { CAPABILITY_FUNCTIONS } from "../controller/dependent-types.js";
-import { constantOf, functionOf, isFunctionNode, resolveFunction, type FunctionNode } from "./functions.js";
+import {
+  constantOf,
+  functionOf,
+  isFunctionNode,
+  parametersOf,
+  resolveFunction,
+  takesMore,
+  type FunctionNode,
+} from "./functions.js";
 import type { ReadFollower } from "./follow-reads.js";
 import type { CodeFile, SourceProgram } from "./source-program.js";
 import { rootOf, type TrackedSource, type Value } from "./values.js";
@@ -129,7 +137,10 @@ function functionsOfDependent(dependent: DependentModel, folder: string): EntryP
 
 // Not among those above, which read what they wait for: it is called before them.
 function fetchOf(dependent: DependentModel, folder: string): EntryPoint[] {
-  if (isKubernetes(dependent) || dependent.external.source.kind !== "perPrimaryPoll") return [];
+  if (isKubernetes(dependent)) return [];
+  const { source } = dependent.external;
+  const fetches = source.kind === "perPrimaryPoll" || (source.kind === "inbound" && source.isFetched === true);
+  if (!fetches) return [];
   const path = `src/${folder}/dependents/${dependentNamesOf(dependent).file}.ts`;
   return [{ path, name: "fetch", values: [undefined, ARGUMENTS] }];
 }
@@ -203,11 +214,9 @@ function methodsOf(declaration: ts.Declaration | undefined, program: SourceProgr
   });
 }
 
-function bindParameters(
-  { parameters }: FunctionNode,
-  values: readonly (Value | undefined)[],
-  follower: ReadFollower,
-): void {
+function bindParameters(found: FunctionNode, values: readonly (Value | undefined)[], follower: ReadFollower): void {
+  if (takesMore(found)) return follower.giveUp(found);
+  const parameters = parametersOf(found);
   for (const [index, value] of values.entries()) {
     const parameter = parameters[index];
     if (parameter !== undefined && value !== undefined) follower.bind(parameter, value);

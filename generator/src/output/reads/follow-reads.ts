@@ -6,7 +6,7 @@
 import type ts from "typescript";
 import { loadLibrary } from "../../model/expression/library.js";
 import type { FieldPath } from "../../model/schema/schema-path.js";
-import { isFunctionNode, resolveFunction, unwrap, type FunctionNode } from "./functions.js";
+import { isFunctionNode, parametersOf, resolveFunction, takesMore, unwrap, type FunctionNode } from "./functions.js";
 import { listMethodOf } from "./list-methods.js";
 import { askedClassOf, lookupOf } from "./lookups.js";
 import type { ReadLog } from "./read-log.js";
@@ -134,7 +134,7 @@ export class ReadFollower {
     if (call.expression === node)
       return value.kind === "lookup" ? this.#lookUp(call, { value, name: "" }, node) : this.#escape(value, node);
     const callee = resolveFunction(call.expression, this.#program);
-    const parameter = callee?.parameters[call.arguments.findIndex((argument) => argument === node)];
+    const parameter = parametersOf(callee)[call.arguments.findIndex((argument) => argument === node)];
     const isPlain = parameter !== undefined && !call.arguments.some(compiler.isSpreadElement);
     if (isPlain) this.bind(parameter, value);
     else this.#escape(value, node);
@@ -161,10 +161,10 @@ export class ReadFollower {
     const inline = callback === undefined ? undefined : unwrap(callback);
     const callee = callback === undefined ? undefined : resolveFunction(callback, this.#program);
     if (method.parameters.length > 0) {
-      if (callee === undefined) return this.#escape(list, callback ?? call);
+      if (callee === undefined || takesMore(callee)) return this.#escape(list, callback ?? call);
       if (callee === inline) this.#results.set(callee, (value, node) => this.#useResult(call, { name, value, node }));
       for (const [index, role] of method.parameters.entries()) {
-        const parameter = callee.parameters[index];
+        const parameter = parametersOf(callee)[index];
         if (parameter !== undefined && role !== "other") this.bind(parameter, role === "list" ? list : list.of);
       }
     }
@@ -271,7 +271,8 @@ function enclosingFunction(node: ts.Node): FunctionNode | undefined {
 /** Tells whether a node only looks at what stands in it. */
 function isLook(parent: ts.Node, node: ts.Node): boolean {
   if (compiler.isPrefixUnaryExpression(parent) || compiler.isTypeOfExpression(parent)) return true;
-  if (compiler.isVoidExpression(parent) || compiler.isTemplateSpan(parent)) return true;
+  if (compiler.isTemplateSpan(parent)) return !compiler.isTaggedTemplateExpression(parent.parent.parent);
+  if (compiler.isVoidExpression(parent)) return true;
   if (compiler.isCaseClause(parent) || compiler.isSwitchStatement(parent)) return parent.expression === node;
   if (compiler.isIfStatement(parent) || compiler.isWhileStatement(parent) || compiler.isDoStatement(parent))
     return parent.expression === node;

@@ -57,3 +57,19 @@ export function resultOf({ body }: FunctionNode): ts.Expression | undefined {
   const isStraight = body.statements.slice(0, -1).every((statement) => compiler.isVariableStatement(statement));
   return isStraight && last !== undefined && compiler.isReturnStatement(last) ? last.expression : undefined;
 }
+
+/** Returns the parameters that stand for arguments: `this` is none. A function that takes more than its parameters say has none. */
+export function parametersOf(called: FunctionNode | undefined): readonly ts.ParameterDeclaration[] {
+  if (called === undefined || takesMore(called)) return [];
+  return called.parameters.filter(({ name }) => !(compiler.isIdentifier(name) && name.text === "this"));
+}
+
+/** Tells whether a function may reach its arguments by `arguments`. */
+export function takesMore(called: FunctionNode): boolean {
+  return called.body !== undefined && !compiler.isArrowFunction(called) && usesArguments(called.body);
+}
+
+function usesArguments(node: ts.Node): boolean {
+  if (compiler.isIdentifier(node) && node.text === "arguments") return true;
+  return compiler.forEachChild(node, (child) => usesArguments(child) || undefined) ?? false;
+}

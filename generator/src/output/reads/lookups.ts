@@ -53,11 +53,20 @@ export function askedClassOf(call: ts.CallExpression, program: SourceProgram): s
   return first === undefined || second !== undefined ? undefined : classNameOf(first, program);
 }
 
-/** Returns the name under which a class was imported from generated code. */
+/** Returns the name under which a class was imported from generated code; another file may give it another name. */
 function classNameOf(expression: ts.Expression, program: SourceProgram): string | undefined {
   if (!compiler.isIdentifier(expression)) return undefined;
   const declaration = program.importOf(expression);
-  return declaration === undefined ? undefined : (declaration.propertyName ?? declaration.name).text;
+  if (declaration === undefined || !isFromGeneratedCode(declaration)) return undefined;
+  return (declaration.propertyName ?? declaration.name).text;
+}
+
+function isFromGeneratedCode({ parent: { parent: clause } }: ts.ImportSpecifier): boolean {
+  const { moduleSpecifier } = clause.parent;
+  return (
+    compiler.isStringLiteral(moduleSpecifier) &&
+    /(?:^|\/)generated\/|^@gen-operator\/kinds\//.test(moduleSpecifier.text)
+  );
 }
 
 /** Returns the event source that options name; empty if they name none, undefined if that cannot be told. */

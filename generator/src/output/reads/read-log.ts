@@ -1,4 +1,4 @@
-import { formatPosition, type SourcePosition } from "../../diagnostic.js";
+import type { SourcePosition } from "../../diagnostic.js";
 import type { FormModel } from "../../model/project-model.js";
 import type { FieldPath } from "../../model/schema/schema-path.js";
 import type { TrackedSource } from "./values.js";
@@ -87,10 +87,13 @@ export class ReadLog {
     return this.#reads.get(source) ?? [];
   }
 
-  /** Returns the least that has to be kept, and why, for people. */
+  /** Returns where an object is used in a way that may read all of it; undefined if it never is. */
+  escapeOf(source: TrackedSource): SourcePosition | undefined {
+    return this.#escapes.get(source);
+  }
+
+  /** Returns the least that has to be kept of objects that are never used as a whole, and where it is read. */
   formOf(source: TrackedSource): { readonly form: FormModel; readonly reason: string } {
-    const escape = this.#escapes.get(source);
-    if (escape !== undefined) return { form: { kind: "full" }, reason: `used as a whole in ${formatPosition(escape)}` };
     const reads = this.readsOf(source);
     if (reads.length === 0) return { form: { kind: "metadata" }, reason: "nothing else is read" };
     const all = [...new Set(reads.map(({ path }) => path))].sort();

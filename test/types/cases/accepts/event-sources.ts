@@ -18,11 +18,11 @@ type Expect<Holds extends true> = Holds;
 // Lists, in the types of what is kept.
 export type Pods = Expect<Equal<PodWatchSources["pods"], readonly PodsResource[]>>;
 export type Prices = Expect<Equal<PodWatchSources["prices"], readonly PricesResource[]>>;
-export type Fields = Expect<Equal<keyof PodsResource, "apiVersion" | "kind" | "metadata" | "status">>;
+export type Fields = Expect<Equal<keyof PodsResource & string, "apiVersion" | "kind" | "metadata" | "status">>;
 export type Phase = Expect<
   Equal<NonNullable<PodsResource["status"]>["phase"], NonNullable<NonNullable<Pod["status"]>["phase"]> | undefined>
 >;
-export type Metadata = Expect<Equal<keyof NodeResource, "apiVersion" | "kind" | "metadata">>;
+export type Metadata = Expect<Equal<keyof NodeResource & string, "apiVersion" | "kind" | "metadata">>;
 
 // A whole object is also what is kept of it.
 export const kept = (pod: Pod): PodsResource => pod;

@@ -127,17 +127,6 @@ suite("buildModel", (test) => {
     assert.equal((await controllerOf({ controller: usual })).settings, {});
   });
 
-  test("an event source knows where the spec states that all objects are watched", async () => {
-    const mapping = "resource: v1/Pod, mapping: { label: { name: a/b } }";
-    const { eventSources } = await controllerOf({
-      eventSources: `{ all: { ${mapping}, selector: all }, derived: { ${mapping}, selector: derive }, usual: { ${mapping} } }`,
-    });
-    assert.equal(
-      eventSources.map((source) => source.kind === "informer" && source.statedSelector !== undefined),
-      [true, false, false],
-    );
-  });
-
   test("event sources keep their order and are tagged by where their resources come from", async () => {
     const { eventSources } = await controllerOf({
       eventSources:

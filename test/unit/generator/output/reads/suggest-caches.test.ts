@@ -1,12 +1,5 @@
-import { formatDiagnostic } from "#generator/diagnostic.js";
-import type {
-  ControllerModel,
-  ExpressionModel,
-  FormModel,
-  InformerModel,
-  ProjectModel,
-} from "#generator/model/project-model.js";
-import { deriveForms, type DerivedModel } from "#generator/output/reads/derive-forms.js";
+import type { ControllerModel, ExpressionModel, InformerModel, ProjectModel } from "#generator/model/project-model.js";
+import { suggestCaches, type CacheSuggestion } from "#generator/output/reads/suggest-caches.js";
 import { dependentOf, externalOf } from "../../../../support/dependent-models.js";
 import { builtinResource, thingOf } from "../../../../support/resource-models.js";
 import { assert, suite } from "../../../../support/suite.js";
@@ -28,8 +21,8 @@ function expressionOf(expression: string, names: ExpressionModel["names"]): Expr
   return { kind: "when", expression, names, position: { file: "workflow.yaml", line: 7, column: 1 } };
 }
 
-/** Derives what "pods" keeps, with these files of the user's below src/thing. */
-function derive(files: { readonly [name: string]: string }, rest: Partial<ControllerModel> = {}): DerivedModel {
+/** Suggests what "pods" keeps, with these files of the user's below src. */
+function suggest(files: { readonly [name: string]: string }, rest: Partial<ControllerModel> = {}): CacheSuggestion {
   const model: ProjectModel = {
     packageName: "operator",
     resources: [thing, pod, configMap],
@@ -42,23 +35,19 @@ function derive(files: { readonly [name: string]: string }, rest: Partial<Contro
     ],
   };
   const code = Object.entries(files).map(([name, text]) => ({ path: `src/${name}`, text }));
-  return deriveForms(model, code, ({ position }) => position);
-}
-
-function formIn({ model }: DerivedModel): FormModel {
-  const source = model.controllers[0]?.eventSources[0];
-  if (source?.kind !== "informer") throw new Error("there is no such source");
-  return source.form;
+  const [suggestion] = suggestCaches(model, code, ({ position }) => position);
+  if (suggestion === undefined) throw new Error("there is no such source");
+  return suggestion;
 }
 
 /** Describes what is kept for the body of a reconcile: `full`, `metadata` or the paths. */
 function keptFor(body: string, more = ""): string {
   const text = `${more}\nexport const reconciler = { async reconcile({ primary, secondary, context }) { ${body} } };\n`;
-  return describe(formIn(derive({ "thing/reconciler.ts": text })));
+  return describe(suggest({ "thing/reconciler.ts": text }));
 }
 
-function describe(form: FormModel): string {
-  return form.kind === "paths" ? form.paths.join(" ") : form.kind;
+function describe({ form }: CacheSuggestion): string {
+  return form?.kind === "paths" ? form.paths.join(" ") : (form?.kind ?? "full");
 }
 
 const PHASE = "status.phase";
@@ -130,17 +119,24 @@ const BODIES: readonly (readonly [body: string, kept: string])[] = [
   ["use(secondary);", "full"],
   ["use(context);", "full"],
   ["secondary.pods[0].status.phase = 'Running';", PHASE],
+  // What a tag, `arguments` or a parameter after `this` gets.
+  ["return sql`${secondary.pods[0]}`;", "full"],
+  ["return sql`${secondary.pods[0].status}`;", "status"],
+  ["return secondary.pods.map(function () { return arguments[0].spec; });", "full"],
+  ["return read(secondary.pods[0]); function read() { return arguments[0].spec; }", "full"],
+  ["return read(secondary.pods[0]); function read(this: void, pod) { return pod.status.phase; }", PHASE],
+  ["return secondary.pods.map(function (this: void, pod) { return pod.status.phase; });", PHASE],
   // The generated type of what is kept follows it.
   ["const pod: PodsResource | undefined = secondary.pods[0]; return pod?.status?.phase;", PHASE],
   ["return secondary.pods.map((pod: PodsResource) => pod.status?.phase);", PHASE],
 ];
 
-suite("derived caches", (test) => {
+suite("suggested caches", (test) => {
   test("an event source keeps everything for a dependent that takes its objects from it", () => {
     const dependent = { ...dependentOf("own", pod), eventSource: "pods" };
-    const derived = derive({}, { dependents: [dependent] });
-    assert.equal(formIn(derived), { kind: "full" });
-    assert.equal(derived.report, ['pods: keeps everything (the dependent "own" takes its objects from it)']);
+    const { form, reason } = suggest({}, { dependents: [dependent] });
+    assert.is(form, undefined);
+    assert.is(reason, 'the dependent "own" takes its objects from it');
   });
 
   for (const [body, kept] of BODIES)
@@ -159,27 +155,35 @@ suite("derived caches", (test) => {
         "import { summarise } from '../lib/summary.js';\nexport const reconciler: R = { reconcile: (args) => summarise(args) };",
       "lib/summary.ts": "export function summarise({ secondary }: Args) { return secondary.pods[0].status.phase; }",
     };
-    assert.is(describe(formIn(derive(files))), PHASE);
+    assert.is(describe(suggest(files)), PHASE);
     const { "lib/summary.ts": _summary, ...alone } = files;
-    assert.is(describe(formIn(derive(alone))), "full");
+    assert.is(describe(suggest(alone)), "full");
+  });
+
+  test("a parameter after `this` is the first argument", () => {
+    const text =
+      "export const reconciler = { reconcile(this: R, { secondary }) { return secondary.pods[0].status.phase; } };";
+    assert.is(describe(suggest({ "thing/reconciler.ts": text })), PHASE);
   });
 
   test("every function of the reconciler counts, and one that cannot be looked into counts for everything", () => {
     const cleanup =
       "export const reconciler = { reconcile() {}, cleanup: ({ secondary: { pods } }) => pods[0].spec.nodeName };";
-    assert.is(describe(formIn(derive({ "thing/reconciler.ts": cleanup }))), "spec.nodeName");
+    assert.is(describe(suggest({ "thing/reconciler.ts": cleanup })), "spec.nodeName");
     for (const text of [
       "export const reconciler = create();",
       "export const reconciler = { reconcile: withLog(run) };",
       "export const reconciler = { ...base };",
       "export class Reconciler {}",
       "export const reconciler = { reconcile(args) { return this.run(args); } };",
+      "export const reconciler = { reconcile() { return arguments[0].secondary.pods[0].spec; } };",
     ])
-      assert.is(describe(formIn(derive({ "thing/reconciler.ts": text }))), "full", text);
+      assert.is(describe(suggest({ "thing/reconciler.ts": text })), "full", text);
   });
 
   test("a lookup by class is a read of the sources of that class, unless another is named", () => {
-    const importing = "import { Pod, ConfigMap } from '../generated/index.js';";
+    const importing =
+      "import { Pod } from '@gen-operator/kinds/core/v1'; import { ConfigMap } from '../generated/index.js';";
     const cases = [
       ["return context.secondaries(Pod).map((pod) => pod.status.phase);", PHASE],
       ["return context.secondary(Pod, { source: 'pods', name: 'a' })?.status?.phase;", PHASE],
@@ -196,20 +200,26 @@ suite("derived caches", (test) => {
       ["context.logger.info(context.retry.attempt); await context.client.get(Pod, { name: 'a' });", "metadata"],
     ] as const;
     for (const [body, kept] of cases) assert.is(keptFor(body, importing), kept, body);
+    // A class that another file has renamed may be any.
+    const renamed = "import { Workload } from '../lib/kinds.js';";
+    assert.is(keptFor("return context.secondaries(Workload).map((pod) => pod.spec);", renamed), "full");
   });
 
   test("the functions of an external dependent count, also the one that fetches before anything else", () => {
-    const keptOf = (kind: "poll" | "perPrimaryPoll", functions: { readonly [name: string]: string }) => {
+    const keptOf = (kind: "poll" | "perPrimaryPoll" | "inbound", functions: { readonly [name: string]: string }) => {
       const all = { desired: "() => ({})", create: "(desired) => desired", fetch: "() => []", ...functions };
       const text = Object.entries(all).map(([name, body]) => `export const ${name} = ${body};`);
-      const dependents = [externalOf("account", { kind, intervalMs: 1000 })];
-      return describe(formIn(derive({ "thing/dependents/account.ts": text.join("\n") }, { dependents })));
+      const source = kind === "inbound" ? ({ kind, isFetched: true } as const) : { kind, intervalMs: 1000 };
+      const dependents = [externalOf("account", source)];
+      return describe(suggest({ "thing/dependents/account.ts": text.join("\n") }, { dependents }));
     };
     const phase = "use(secondary.pods[0]?.status?.phase)";
     assert.is(keptOf("perPrimaryPoll", { fetch: `(primary, { secondary }) => ${phase}` }), PHASE);
     assert.is(keptOf("perPrimaryPoll", { fetch: "async (primary, context) => list(context.secondary)" }), "full");
     assert.is(keptOf("perPrimaryPoll", { fetch: "(primary, { signal, state }) => list(signal, state)" }), "metadata");
     assert.is(keptOf("perPrimaryPoll", { create: `(desired, { secondary }) => ${phase}` }), PHASE);
+    assert.is(keptOf("inbound", { fetch: `(primary, { secondary }) => ${phase}` }), PHASE);
+    assert.is(keptOf("inbound", { fetch: "(primary, context) => list(context)" }), "full");
     assert.is(keptOf("poll", { fetch: "(context) => list(context)" }), "metadata");
   });
 
@@ -218,12 +228,12 @@ suite("derived caches", (test) => {
       reconcilePrecondition: expressionOf("secondary.pods.some((p) => p.spec?.nodeName)", ["secondary"]),
     };
     const dependents = [{ ...dependentOf("configMap", configMap), conditions }];
-    assert.is(describe(formIn(derive({}, { dependents }))), "spec.nodeName");
+    assert.is(describe(suggest({}, { dependents })), "spec.nodeName");
     const desired = {
       "thing/dependents/config-map.ts":
         "export function desired({ secondary }) { return { data: secondary.pods[0].status.phase }; }",
     };
-    assert.is(describe(formIn(derive(desired, { dependents: [dependentOf("configMap", configMap)] }))), PHASE);
+    assert.is(describe(suggest(desired, { dependents: [dependentOf("configMap", configMap)] })), PHASE);
     const filters: InformerModel["filters"] = {
       onUpdate: expressionOf("object.status?.phase !== old.spec?.nodeName", ["object", "old"]),
       onDelete: { kind: "function", name: "isWanted" },
@@ -233,33 +243,15 @@ suite("derived caches", (test) => {
       "thing/filters.ts": "export const isWanted = (pod, isUnknown) => use(isUnknown, pod.spec.priority);",
       "thing/event-sources/pods.ts": "export function toThings({ spec }) { return [spec.hostname]; }",
     };
-    assert.is(describe(formIn(derive(files, { eventSources }))), `spec.hostname spec.nodeName spec.priority ${PHASE}`);
+    assert.is(describe(suggest(files, { eventSources })), `spec.hostname spec.nodeName spec.priority ${PHASE}`);
   });
 
-  test("the report says what is kept and where it is read", () => {
+  test("the reason says where the fields are read", () => {
     const text =
       "export const reconciler = {\n  reconcile: ({ secondary }) => use(\n    secondary.pods[0].status.phase),\n};\n";
-    assert.equal(derive({ "thing/reconciler.ts": text }).report, [
-      "pods: keeps status.phase only (read in src/thing/reconciler.ts:3)",
-    ]);
-    assert.equal(derive({}).report, ["pods: keeps metadata only (nothing else is read)"]);
+    assert.is(suggest({ "thing/reconciler.ts": text }).reason, "read in src/thing/reconciler.ts:3");
+    assert.is(suggest({}).reason, "nothing else is read");
     const whole = text.replace(".status.phase", "");
-    assert.equal(derive({ "thing/reconciler.ts": whole }).report, [
-      "pods: keeps everything (used as a whole in src/thing/reconciler.ts:3:5)",
-    ]);
-  });
-
-  test("what the spec states wins, and is an error where more is read", () => {
-    const text = "export const reconciler = { reconcile: ({ secondary }) => use(secondary.pods[0].status.phase) };";
-    const stated = (form: FormModel) => {
-      const statedForm = { position: { file: "workflow.yaml", line: 9, column: 14 } };
-      return derive({ "thing/reconciler.ts": text }, { eventSources: [{ ...pods, form, statedForm }] });
-    };
-    assert.equal(stated({ kind: "full" }).report, ["pods: keeps everything (stated in workflow.yaml:9:14)"]);
-    assert.equal(stated({ kind: "paths", paths: ["status"] }).diagnostics, []);
-    assert.equal(stated({ kind: "metadata" }).diagnostics.map(formatDiagnostic), [
-      'workflow.yaml:9:14: error cache-form: "pods" keeps metadata only, but src/thing/reconciler.ts:1:63 reads "status.phase"\n' +
-        "  state cache: { paths: [status.phase] }, or no cache: at all, to keep what is read",
-    ]);
+    assert.is(suggest({ "thing/reconciler.ts": whole }).reason, "used as a whole in src/thing/reconciler.ts:3:5");
   });
 });

@@ -1,10 +1,10 @@
 import type { InformerModel, ProjectModel } from "#generator/model/project-model.js";
-import { deriveForms } from "#generator/output/reads/derive-forms.js";
+import { suggestCaches } from "#generator/output/reads/suggest-caches.js";
 import { builtinResource, thingOf } from "../../../../support/resource-models.js";
 import { assert, suite } from "../../../../support/suite.js";
 
 const KEY = "example.com/thing";
-const ONLY = `pods: watches only objects with the label ${KEY}, which its mapping asks for`;
+const ONLY = { kind: "selector", labelSelector: KEY };
 const pod = builtinResource("", "v1", "Pod");
 const node = builtinResource("", "v1", "Node");
 const thing = thingOf({ type: "object", properties: { size: { type: "integer" } } });
@@ -19,8 +19,8 @@ const pods: InformerModel = {
 };
 const nodes: InformerModel = { ...pods, name: "nodes", resource: node };
 
-/** Derives the selector of "pods" for the body of a reconcile, and tells what is reported beside the form. */
-function derive(body: string, rest: Partial<InformerModel> = {}) {
+/** Suggests the selector of "pods" for the body of a reconcile. */
+function suggest(body: string, rest: Partial<InformerModel> = {}) {
   const model: ProjectModel = {
     packageName: "operator",
     resources: [thing, pod, node],
@@ -34,11 +34,8 @@ function derive(body: string, rest: Partial<InformerModel> = {}) {
   const text =
     "import { Pod, Node } from '../generated/index.js';\n" +
     `export const reconciler = { async reconcile({ primary, secondary, context }) { ${body} } };\n`;
-  const derived = deriveForms(model, [{ path: "src/thing/reconciler.ts", text }], ({ position }) => position);
-  const source = derived.model.controllers[0]?.eventSources[0];
-  if (source?.kind !== "informer") throw new Error("there is no such source");
-  const report = derived.report.filter((line) => /^pods: watches/.test(line));
-  return { selector: source.labelSelector, report };
+  const suggestions = suggestCaches(model, [{ path: "src/thing/reconciler.ts", text }], ({ position }) => position);
+  return suggestions.find(({ source }) => source.name === "pods")?.selector;
 }
 
 /** Uses after which nobody can have looked for an object without the label. */
@@ -70,54 +67,42 @@ const UNSAFE = [
   "return (() => context)();",
 ];
 
-suite("derived selectors", (test) => {
+suite("suggested selectors", (test) => {
   for (const body of SAFE)
     test(`the label is asked for with: ${body || "nothing"}`, () => {
-      assert.equal(derive(body), { selector: KEY, report: [ONLY] });
+      assert.equal(suggest(body), ONLY);
     });
 
   for (const body of UNSAFE)
-    test(`all are watched with: ${body}`, () => {
-      const { selector, report } = derive(body);
-      assert.is(selector, undefined);
-      assert.match(
-        report.join(),
-        /^pods: watches .* too \(they may be looked up in src\/thing\/reconciler\.ts:2:\d+\)$/,
-      );
+    test(`nothing is suggested with: ${body}`, () => {
+      const found = suggest(body);
+      const reason = found?.kind === "none" ? found.reason : undefined;
+      assert.match(reason ?? "", /^objects without it may be looked up in src\/thing\/reconciler\.ts:2:\d+$/);
     });
 
-  test("the selector of the spec is kept, with the label or without", () => {
-    assert.is(derive("", { labelSelector: "tier in (a, b)" }).selector, `tier in (a, b),${KEY}`);
-    assert.is(derive("use(context);", { labelSelector: "app=web" }).selector, "app=web");
+  test("the selector of the spec is kept, and extended if it does not require the label", () => {
+    const selectorFor = (labelSelector: string) => suggest("", { labelSelector });
+    for (const stated of ["tier in (a, b)", "app=web", `!${KEY}-x`, `${KEY}!=a`, `${KEY} notin (a)`, `${KEY}-more`])
+      assert.equal(selectorFor(stated), { kind: "selector", labelSelector: `${stated},${KEY}` });
+    for (const stated of [KEY, `app=web,${KEY}`, `${KEY}=a`, `${KEY} == a`, `tier in (a, b),${KEY} in (x, y)`])
+      assert.equal(selectorFor(stated), { kind: "stated" }, stated);
   });
 
-  test("the label is asked for whatever the spec says about the cache", () => {
-    const statedForm = { position: { file: "workflow.yaml", line: 9, column: 14 } };
-    assert.equal(derive("", { statedForm }), { selector: KEY, report: [ONLY] });
-  });
-
-  test("no selector is derived where other objects may be wanted, and the report says why", () => {
+  test("no selector is suggested where other objects may be wanted, and the reason is told", () => {
     const isWanted = { kind: "function", name: "isWanted" } as const;
-    const statedSelector = { position: { file: "workflow.yaml", line: 9, column: 17 } };
     const cases: readonly (readonly [rest: Partial<InformerModel>, reason: string])[] = [
-      [{ statedSelector }, "stated in workflow.yaml:9:17"],
-      [{ primaryToSecondary: { kind: "function", name: "podsOf" } }, "primaryToSecondary may name them"],
+      [{ primaryToSecondary: { kind: "function", name: "podsOf" } }, "primaryToSecondary may name objects without it"],
       [{ filters: { onAdd: isWanted } }, "the filter onAdd would see other changes"],
       [{ filters: { onDelete: isWanted } }, "the filter onDelete would see other changes"],
       [{ filters: { generic: isWanted } }, "the filter generic would see other changes"],
+      [{ mapping: { kind: "label", keys: { name: "no key" } } }, "no API server selects by it"],
     ];
-    for (const [rest, reason] of cases)
-      assert.equal(derive("", rest), {
-        selector: undefined,
-        report: [`pods: watches objects without the label ${KEY}, too (${reason})`],
-      });
-    const keys = { name: "no key" };
-    assert.is(derive("", { mapping: { kind: "label", keys } }).selector, undefined);
+    for (const [rest, reason] of cases) assert.equal(suggest("", rest), { kind: "none", reason });
   });
 
   test("a filter for updates, and mappings that ask for no label, change nothing", () => {
-    assert.is(derive("", { filters: { onUpdate: { kind: "function", name: "isMoved" } } }).selector, KEY);
+    assert.equal(suggest("", { filters: { onUpdate: { kind: "function", name: "isMoved" } } }), ONLY);
     for (const mapping of [{ kind: "annotation", keys: { name: KEY } }, { kind: "ownerReference" }] as const)
-      assert.equal(derive("", { mapping }), { selector: undefined, report: [] });
+      assert.is(suggest("", { mapping }), undefined);
   });
 });

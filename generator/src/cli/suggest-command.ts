@@ -1,0 +1,42 @@
+import type { AddCommand } from "./command.js";
+import { printDiagnostics } from "./print.js";
+
+/** Adds `gen-operator suggest`. */
+export const addSuggestCommand: AddCommand = (parser, end) => {
+  parser.command(
+    "suggest <what>",
+    "Suggest what the caches of event sources keep",
+    (command) =>
+      command
+        .usage(
+          "$0 suggest caches [--project DIR] [--dry-run]\n\n" +
+            "Reads your code and writes into workflow.yaml which fields each event source has to keep (cache), and whether it\n" +
+            "needs only the objects with the label of its mapping (labelSelector). Comments stay as they are.",
+        )
+        .positional("what", { choices: ["caches"] as const, demandOption: true, describe: "What to suggest" })
+        .option("project", {
+          type: "string",
+          requiresArg: true,
+          default: ".",
+          describe: "The folder with workflow.yaml",
+        })
+        .option("dry-run", {
+          type: "boolean",
+          default: false,
+          describe: "Print the suggestions and write nothing",
+        })
+        .example("$0 suggest caches", "once the code is written; then generate")
+        .example("$0 suggest caches --dry-run", "to see what can be left out"),
+    async ({ project, dryRun }) => {
+      const { suggestCaches } = await import("../suggest.js");
+      const { diagnostics, report, updated } = await suggestCaches({ project, dryRun });
+      const exitCode = printDiagnostics(diagnostics);
+      for (const line of report) console.log(line);
+      if (exitCode === 0 && report.length === 0) console.log("no event source watches a kind");
+      if (!dryRun) for (const file of updated) console.log(`updated ${file}`);
+      if (!dryRun && updated.length > 0)
+        console.log(`next: npx gen-operator generate${project === "." ? "" : ` --project ${project}`}`);
+      end(exitCode);
+    },
+  );
+};

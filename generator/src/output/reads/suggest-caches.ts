@@ -1,0 +1,98 @@
+import { formatPosition, quote } from "../../diagnostic.js";
+import {
+  isKubernetes,
+  type ControllerModel,
+  type FormModel,
+  type InformerModel,
+  type LocateExpression,
+  type ProjectModel,
+  type ResourceModel,
+} from "../../model/project-model.js";
+import { controllerNamesOf, nameOrThrow, sourceNamesOf } from "../controller-names.js";
+import { nameResources, type ResourceName } from "../resource/resource-name.js";
+import { expressionFiles, followController } from "./entry-points.js";
+import { ReadFollower } from "./follow-reads.js";
+import { ReadLog } from "./read-log.js";
+import { createSourceProgram, type CodeFile } from "./source-program.js";
+import { suggestSelector, type SelectorSuggestion } from "./suggest-selector.js";
+import type { TrackedSource } from "./values.js";
+
+/** What the code of a project allows an event source to leave out. */
+export interface CacheSuggestion {
+  readonly controller: ControllerModel;
+  readonly source: InformerModel;
+  /** What has to be kept; absent if the code may read anything. */
+  readonly form?: Exclude<FormModel, { kind: "full" }>;
+  /** Where the fields are read, or why everything is kept. */
+  readonly reason: string;
+  /** Absent if the mapping is not by a label. */
+  readonly selector?: SelectorSuggestion;
+}
+
+/**
+ * Finds what the caches of event sources may leave out, from what the spec and the user's code read.
+ *
+ * If the code may read more than can be followed, the suggestion has no form. Objects from which a dependent is made are compared as
+ * a whole, so they are kept as a whole.
+ */
+export function suggestCaches(
+  model: ProjectModel,
+  code: readonly CodeFile[],
+  locate: LocateExpression,
+): CacheSuggestion[] {
+  const names = nameResources(model.resources);
+  const folders = new Map(
+    model.controllers.map((controller) => [controller, controllerNamesOf(controller, names, model.controllers).folder]),
+  );
+  const folderOf = (controller: ControllerModel) => folders.get(controller) ?? controller.name;
+  const expressions = model.controllers.flatMap((controller) =>
+    expressionFiles(controller, folderOf(controller), locate),
+  );
+  const program = createSourceProgram([...code, ...expressions]);
+  return model.controllers.flatMap((controller) => {
+    const sources = trackedSourcesOf(controller, model, names);
+    const log = new ReadLog(sources);
+    const follower = new ReadFollower(program, log);
+    followController(controller, { folder: folderOf(controller), sources }, { program, follower });
+    return sources.map((tracked): CacheSuggestion => {
+      const source = tracked.model;
+      const { form, reason } = neededOf(tracked, controller, log);
+      const selector = suggestSelector(source, log.lookupOf(tracked));
+      return {
+        ...{ controller, source, reason },
+        ...(form.kind === "full" ? {} : { form }),
+        ...(selector === undefined ? {} : { selector }),
+      };
+    });
+  });
+}
+
+function neededOf(
+  tracked: TrackedSource,
+  { dependents }: ControllerModel,
+  log: ReadLog,
+): { readonly form: FormModel; readonly reason: string } {
+  const { name } = tracked.model;
+  const user = dependents.find((dependent) => isKubernetes(dependent) && dependent.eventSource === name);
+  if (user !== undefined)
+    return { form: { kind: "full" }, reason: `the dependent ${quote(user.name)} takes its objects from it` };
+  const escape = log.escapeOf(tracked);
+  return escape === undefined
+    ? log.formOf(tracked)
+    : { form: { kind: "full" }, reason: `used as a whole in ${formatPosition(escape)}` };
+}
+
+function trackedSourcesOf(
+  controller: ControllerModel,
+  { controllers }: ProjectModel,
+  names: ReadonlyMap<ResourceModel, ResourceName>,
+): TrackedSource[] {
+  const local = controllerNamesOf(controller, names, controllers).resources;
+  return controller.eventSources.flatMap((model) => {
+    if (model.kind !== "informer") return [];
+    const { className, exportName, localName } = nameOrThrow(local, model.resource);
+    return [
+      { model, classNames: new Set([className, exportName, localName]), typeName: sourceNamesOf(model).resource },
+    ];
+  });
+}

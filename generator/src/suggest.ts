@@ -1,0 +1,102 @@
+import { readFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { hasErrors, sortDiagnostics, type Diagnostic } from "./diagnostic.js";
+import { readProject } from "./input/read-project.js";
+import { readSources } from "./input/read-sources.js";
+import type { CacheSpec, EventSourceSpec, WorkflowSpec } from "./input/workflow-spec.js";
+import { setYamlField } from "./input/yaml/edit-yaml.js";
+import { buildModel } from "./model/build/build-model.js";
+import type { FormModel } from "./model/project-model.js";
+import type { CacheSuggestion } from "./output/reads/suggest-caches.js";
+import { replaceFile } from "./output/files/write-files.js";
+
+/** What `suggestCaches` works on. */
+export interface SuggestOptions {
+  /** The folder with the workflow specs. Default: the working directory. */
+  readonly project?: string;
+  /** Writes nothing. */
+  readonly dryRun?: boolean;
+}
+
+/** What came of it. */
+export interface SuggestResult {
+  readonly diagnostics: readonly Diagnostic[];
+  /** What each event source should keep and why: a line for each. */
+  readonly report: readonly string[];
+  /** The specs that were changed, or would be. */
+  readonly updated: readonly string[];
+}
+
+/** Writes what the caches of event sources have to keep into the workflow specs of a project, from what its code reads. */
+export async function suggestCaches({ project = ".", dryRun = false }: SuggestOptions = {}): Promise<SuggestResult> {
+  const root = resolve(project);
+  const input = await readProject(root);
+  const nothing = { report: [], updated: [] };
+  if (hasErrors(input.diagnostics)) return { diagnostics: sortDiagnostics(input.diagnostics), ...nothing };
+  const { model, diagnostics, locate } = await buildModel(input);
+  if (model === undefined) return { diagnostics: sortDiagnostics([...input.diagnostics, ...diagnostics]), ...nothing };
+
+  const [{ suggestCaches: suggest }, sources] = await Promise.all([
+    import("./output/reads/suggest-caches.js"),
+    readSources(root),
+  ]);
+  const suggestions = suggest(
+    model,
+    sources.map(({ file, text }) => ({ path: file, text })),
+    locate,
+  );
+  const texts = new Map<string, string>();
+  const report: string[] = [];
+  for (const suggestion of suggestions) {
+    const { name, specFile } = suggestion.controller;
+    const spec = input.workflows.find((each) => each.name === name && each.document.file === specFile);
+    if (spec === undefined) continue;
+    const label = model.controllers.length > 1 ? `${name}.${suggestion.source.name}` : suggestion.source.name;
+    for (const { line, field } of linesOf(suggestion, spec)) {
+      const before = texts.get(specFile) ?? (await readFile(join(root, specFile), "utf8"));
+      const path = ["spec", "eventSources", suggestion.source.name];
+      const after = field === undefined ? before : setYamlField(before, { document: name, path, ...field });
+      report.push(`${label}: ${line}${after === undefined ? "; state it yourself: it cannot be added in place" : ""}`);
+      if (after !== undefined && after !== before) texts.set(specFile, after);
+    }
+  }
+  if (!dryRun) for (const [file, text] of texts) await replaceFile(join(root, file), text);
+  return { diagnostics: [], report, updated: [...texts.keys()] };
+}
+
+interface Line {
+  readonly line: string;
+  /** What is set; absent if nothing changes. */
+  readonly field?: { readonly key: "cache" | "labelSelector"; readonly value: unknown };
+}
+
+function linesOf({ form, reason, selector, source }: CacheSuggestion, { eventSources }: WorkflowSpec): Line[] {
+  const stated = eventSources.get(source.name);
+  const lines = [cacheLine(form, reason, stated)];
+  if (selector?.kind === "none") lines.push({ line: `no labelSelector: ${selector.reason}` });
+  if (selector?.kind === "selector") {
+    const { labelSelector: value } = selector;
+    lines.push({
+      line: `labelSelector: ${value} (its mapping finds no primary of other objects)`,
+      field: { key: "labelSelector", value },
+    });
+  }
+  return lines;
+}
+
+function cacheLine(form: CacheSuggestion["form"], reason: string, stated: EventSourceSpec | undefined): Line {
+  if (form === undefined) return { line: `no cache: ${reason}` };
+  const value = cacheOf(form);
+  const text = `cache: ${typeof value === "string" ? value : `{ paths: [${value.paths.join(", ")}] }`} (${reason})`;
+  if (stated?.cache === "full") return { line: `cache: full, as stated; enough is ${text.slice("cache: ".length)}` };
+  const isStated = JSON.stringify(sorted(stated?.cache)) === JSON.stringify(sorted(value));
+  return isStated ? { line: `${text}, as stated` } : { line: text, field: { key: "cache", value } };
+}
+
+function cacheOf(form: Exclude<FormModel, { kind: "full" }>): Exclude<CacheSpec, "full"> {
+  return form.kind === "metadata" ? "metadata" : { paths: [...form.paths] };
+}
+
+function sorted(cache: CacheSpec | undefined): unknown {
+  return typeof cache === "object" ? [...cache.paths].sort() : cache;
+}
