@@ -2,7 +2,7 @@ import { applyToController, applyToLevels, applyToOptions } from "./assemble/ope
 import type { OperatorOptions } from "./assemble/operator/operator-options.js";
 import { messageOf, type Logger } from "./base/logger.js";
 import { isInPod } from "./client/connect/load-connection.js";
-import { createOperator } from "./operator.js";
+import { createOperator, type Operator } from "./operator.js";
 import { followSettings, loadSettings, type LoadedSettings } from "./operate/settings/load-settings.js";
 import { createLeveledLogger } from "./operate/settings/log-levels.js";
 import type { SettingValues } from "./operate/settings/settings.js";
@@ -61,7 +61,8 @@ async function run(controllers: readonly ControllerDefinition[], options: RunOpt
   const { logger, levels } = createLeveledLogger(own, format);
   const first = levels.operator;
   applyToLevels(settings.values, levels, first);
-  const operator = createOperator({ ...rest, controllers, logger, logLevels: levels });
+  const operator = createOrReport({ ...rest, controllers, logger, logLevels: levels });
+  if (operator === undefined) return;
   const onChange = (values: SettingValues) => {
     applyToLevels(values, levels, first);
     for (const { name, maxConcurrentReconciles } of code.map((each) => applyToController(values, each)))
@@ -81,6 +82,17 @@ async function run(controllers: readonly ControllerDefinition[], options: RunOpt
   } finally {
     unfollow();
     end.release();
+  }
+}
+
+/** Creates an operator. What its code states and cannot be is one line of the log, and the exit code is 1. */
+function createOrReport(options: OperatorOptions & { readonly logger: Logger }): Operator | undefined {
+  try {
+    return createOperator(options);
+  } catch (error) {
+    options.logger.error({ stack: error instanceof Error ? error.stack : undefined }, messageOf(error));
+    process.exitCode = 1;
+    return undefined;
   }
 }
 

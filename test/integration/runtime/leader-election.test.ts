@@ -197,7 +197,7 @@ suite("replicas of an operator", (test) => {
   test("settings that cannot work are refused when the operator is made", async () => {
     await using server = await startPageServer();
     const make = async () => createPageOperator(server, { operator: { leaderElection: { leaseDurationMs: 2_000 } } });
-    assert.match(await failureOf(make), /^leaderElection: leaseDurationMs \(2000\) has to be above renewDeadlineMs/);
+    assert.match(await failureOf(make), /^leaderElection: leaseDuration \(2000 ms\) has to be above renewDeadline/);
     const unplaced = createPageOperator(server, { operator: { leaderElection: true } });
     const failure = await failureOf(() => unplaced.operator.start());
     assert.match(failure, /^leader election needs the namespace of its Lease/);

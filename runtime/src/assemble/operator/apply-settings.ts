@@ -1,7 +1,7 @@
 // What settings mean for the options of an operator, and for the definitions of its controllers.
-import type { LogLevel } from "../../base/logger.js";
+import { messageOf, type LogLevel } from "../../base/logger.js";
 import { isInPod } from "../../client/connect/load-connection.js";
-import type { LeaderElectionSettings } from "../../operate/lease/lease-settings.js";
+import { checkLeaderElection, type LeaderElectionSettings } from "../../operate/lease/lease-settings.js";
 import type { LogLevels } from "../../operate/settings/log-levels.js";
 import { SettingsError, type SettingValues } from "../../operate/settings/settings.js";
 import type { SettingValue } from "../../operate/settings/setting-value.js";
@@ -45,7 +45,17 @@ function leaderElectionOf(values: SettingValues, code: Options["leaderElection"]
   given.retryPeriodMs = of("retryPeriod") ?? given.retryPeriodMs;
   given.onLoss = of("onLoss") ?? given.onLoss;
   const isEnabled = of<boolean>("enabled") ?? (code === undefined ? isInPod() : code !== false);
+  if (isEnabled && [...values.keys()].some((path) => path.startsWith("leaderElection."))) checkSettings(given);
   return isEnabled && given;
+}
+
+/** Throws a SettingsError for what the code and the settings together cannot be. */
+function checkSettings(given: LeaderElectionSettings): void {
+  try {
+    checkLeaderElection(given);
+  } catch (error) {
+    throw new SettingsError([messageOf(error)]);
+  }
 }
 
 /** Returns a controller with what the settings say in place of what the code says; throws a SettingsError for what does not fit its code. */

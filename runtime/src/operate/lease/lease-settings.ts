@@ -37,19 +37,19 @@ export const JITTER = 0.2;
 export function checkLeaderElection(settings: LeaderElectionSettings): void {
   const { name, namespace } = settings;
   const { leaseDurationMs, renewDeadlineMs, retryPeriodMs } = durationsOf(settings);
-  for (const [setting, value] of Object.entries({ leaseDurationMs, renewDeadlineMs, retryPeriodMs }))
-    if (!Number.isFinite(value) || value <= 0)
-      refuse(`${setting} is ${value}, and has to be a number of milliseconds above 0`);
+  const durations = { leaseDuration: leaseDurationMs, renewDeadline: renewDeadlineMs, retryPeriod: retryPeriodMs };
+  for (const [setting, value] of Object.entries(durations))
+    if (!Number.isFinite(value) || value <= 0) refuse(`${setting} is ${value} ms, and has to be above 0`);
   if (leaseDurationMs % 1000 !== 0)
-    refuse(`leaseDurationMs is ${leaseDurationMs}, but a Lease counts in whole seconds`);
+    refuse(`leaseDuration is ${leaseDurationMs} ms, but a Lease counts in whole seconds`);
   if (leaseDurationMs <= renewDeadlineMs)
     refuse(
-      `leaseDurationMs (${leaseDurationMs}) has to be above renewDeadlineMs (${renewDeadlineMs}): ` +
+      `leaseDuration (${leaseDurationMs} ms) has to be above renewDeadline (${renewDeadlineMs} ms): ` +
         "otherwise another replica begins to write before this one has stopped",
     );
   if (renewDeadlineMs <= retryPeriodMs * (1 + JITTER))
     refuse(
-      `renewDeadlineMs (${renewDeadlineMs}) has to be above ${1 + JITTER} times retryPeriodMs (${retryPeriodMs}): ` +
+      `renewDeadline (${renewDeadlineMs} ms) has to be above ${1 + JITTER} times retryPeriod (${retryPeriodMs} ms): ` +
         "otherwise the time is up before the first renewal",
     );
   if (name !== undefined && !/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(name))

@@ -10,6 +10,8 @@ export type SettingType =
   /** Such as `500ms`, `15s` or `1h30m`; kept in milliseconds. */
   | { readonly kind: "duration" }
   | { readonly kind: "list" }
+  /** Where a server listens; `reach` says who may reach it. */
+  | { readonly kind: "address"; readonly reach: "all" | "machine" }
   | { readonly kind: "choice"; readonly of: readonly string[] };
 
 /** One setting. */
@@ -30,6 +32,7 @@ const boolean = { kind: "boolean" } as const;
 const duration = { kind: "duration" } as const;
 const list = { kind: "list" } as const;
 const count = { kind: "integer", least: 1 } as const;
+const address = { kind: "address", reach: "all" } as const;
 const level = { kind: "choice", of: ["debug", "info", "warn", "error", "silent"] } as const;
 
 const ofOperator = (setting: Omit<Setting, "env"> & Partial<Pick<Setting, "env">>): Setting => ({
@@ -106,13 +109,13 @@ export const OPERATOR_SETTINGS: readonly Setting[] = [
   }),
   ofOperator({
     path: "healthProbeBindAddress",
-    type: text,
+    type: address,
     flag: "health-probe-bind-address",
     help: "Where probes are answered, 0 for nowhere. Default: :8081 in a pod",
   }),
   ofOperator({
     path: "metricsBindAddress",
-    type: text,
+    type: address,
     flag: "metrics-bind-address",
     help: "Where /metrics is, 0 for nowhere. Default: :8080 in a pod",
   }),
@@ -124,7 +127,7 @@ export const OPERATOR_SETTINGS: readonly Setting[] = [
   }),
   ofOperator({
     path: "debugBindAddress",
-    type: text,
+    type: { kind: "address", reach: "machine" },
     flag: "debug-bind-address",
     help: "Where /debug is, on a loopback address only, 0 for nowhere. Default: 0",
   }),

@@ -1,3 +1,4 @@
+import { ADDRESS, bindAddressOf, LOOPBACK_ADDRESS, loopbackAddressOf } from "../http/bind-address.js";
 import type { SettingType } from "./setting-table.js";
 
 /** What a setting is set to: durations are milliseconds. */
@@ -11,10 +12,12 @@ export function readSetting(type: SettingType, given: unknown): SettingValue {
   const isText = typeof given === "string";
   switch (type.kind) {
     case "text":
-      if (isText) return given;
+    case "address": {
       // YAML has a number where somebody means the text 0.
-      if (typeof given === "number") return String(given);
+      const text = typeof given === "number" ? String(given) : given;
+      if (typeof text === "string" && (type.kind === "text" || isAddress(text, type.reach))) return text;
       break;
+    }
     case "boolean":
       if (typeof given === "boolean") return given;
       if (isText && /^(true|false)$/i.test(given)) return given.toLowerCase() === "true";
@@ -29,11 +32,13 @@ export function readSetting(type: SettingType, given: unknown): SettingValue {
     case "duration":
       if (isText && DURATION.test(given)) return millisecondsOf(given);
       break;
-    case "list":
-      if (Array.isArray(given) && given.every((each) => typeof each === "string" && each !== ""))
-        return given as string[];
-      if (isText) return given.split(",").flatMap((each) => each.trim() || []);
+    case "list": {
+      // A comma at the end is no mistake.
+      const items: unknown = isText ? given.split(",").flatMap((each) => each.trim() || []) : given;
+      if (Array.isArray(items) && items.length > 0 && items.every((each) => typeof each === "string" && each !== ""))
+        return items as string[];
       break;
+    }
     case "choice":
       if (isText && type.of.includes(given)) return given;
   }
@@ -56,9 +61,20 @@ export function wordsOf(type: SettingType): string {
     case "duration":
       return 'a duration such as "500ms", "15s" or "1h30m"';
     case "list":
-      return "a list of texts, or texts with commas between";
+      return "a list of texts, or texts with commas between; one at least";
+    case "address":
+      return type.reach === "all" ? ADDRESS : LOOPBACK_ADDRESS;
     case "choice":
       return `one of ${type.of.join(", ")}`;
+  }
+}
+
+function isAddress(text: string, reach: "all" | "machine"): boolean {
+  try {
+    (reach === "all" ? bindAddressOf : loopbackAddressOf)("", text);
+    return true;
+  } catch {
+    return false;
   }
 }
 

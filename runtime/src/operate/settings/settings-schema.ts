@@ -37,6 +37,7 @@ function nested(settings: readonly Setting[]): Schema {
 function schemaOf(type: SettingType): Schema {
   switch (type.kind) {
     case "text":
+    case "address":
       return { type: "string" };
     case "boolean":
       return { type: "boolean" };
@@ -47,7 +48,7 @@ function schemaOf(type: SettingType): Schema {
     case "duration":
       return { type: "string", pattern: "^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$" };
     case "list":
-      return { type: "array", items: { type: "string", minLength: 1 } };
+      return { type: "array", minItems: 1, items: { type: "string", minLength: 1 } };
     case "choice":
       return { enum: type.of };
   }

@@ -4,16 +4,16 @@ import { assert, suite } from "../../../../support/suite.js";
 
 suite("the settings of leader election", (test) => {
   const refused: readonly (readonly [settings: object, message: string])[] = [
-    [{ leaseDurationMs: 0 }, "leaseDurationMs is 0, and has to be a number of milliseconds above 0"],
-    [{ retryPeriodMs: Number.NaN }, "retryPeriodMs is NaN, and has to be a number of milliseconds above 0"],
-    [{ leaseDurationMs: 15_500 }, "leaseDurationMs is 15500, but a Lease counts in whole seconds"],
+    [{ leaseDurationMs: 0 }, "leaseDuration is 0 ms, and has to be above 0"],
+    [{ retryPeriodMs: Number.NaN }, "retryPeriod is NaN ms, and has to be above 0"],
+    [{ leaseDurationMs: 15_500 }, "leaseDuration is 15500 ms, but a Lease counts in whole seconds"],
     [
       { leaseDurationMs: 10_000 },
-      "leaseDurationMs (10000) has to be above renewDeadlineMs (10000): otherwise another replica begins to write before this one has stopped",
+      "leaseDuration (10000 ms) has to be above renewDeadline (10000 ms): otherwise another replica begins to write before this one has stopped",
     ],
     [
       { renewDeadlineMs: 2_400 },
-      "renewDeadlineMs (2400) has to be above 1.2 times retryPeriodMs (2000): otherwise the time is up before the first renewal",
+      "renewDeadline (2400 ms) has to be above 1.2 times retryPeriod (2000 ms): otherwise the time is up before the first renewal",
     ],
     [
       { name: "Shop_Leader" },

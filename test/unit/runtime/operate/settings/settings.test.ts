@@ -40,6 +40,8 @@ function valuesOf(type: SettingType): fc.Arbitrary<readonly [text: string, value
       return fc.tuple(fc.nat(99), fc.nat(59)).map(([m, s]) => [`${m}m${s}s`, m * 60_000 + s * 1000] as const);
     case "list":
       return fc.array(word, { minLength: 1, maxLength: 3 }).map((each) => [each.join(","), each] as const);
+    case "address":
+      return fc.nat(65_535).map((port) => [`127.0.0.1:${port}`, `127.0.0.1:${port}`] as const);
     case "choice":
       return fc.constantFrom(...type.of).map((each) => [each, each] as const);
   }
@@ -133,7 +135,7 @@ suite("the settings of an operator", (test) => {
         `config.yaml:3:1: metrics is no setting; there are ${[...new Set(OPERATOR_SETTINGS.map(({ path }) => path.split(".")[0]!)), "controllers"].join(", ")}`,
         "config.yaml:5:36: controllers.page.maxConcurrentReconciles is 0, and has to be a whole number, 1 at least",
         "config.yaml:6:3: controllers.job is no controller of this operator; there are page, web-job",
-        "config.yaml:7:13: namespaces is [1], and has to be a list of texts, or texts with commas between",
+        "config.yaml:7:13: namespaces is [1], and has to be a list of texts, or texts with commas between; one at least",
         'config.yaml:8:14: stopTimeout is {"a":1}, and has to be a duration such as "500ms", "15s" or "1h30m"',
       ].join("\n"),
     );
