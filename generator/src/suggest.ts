@@ -8,7 +8,7 @@ import { setYamlField } from "./input/yaml/edit-yaml.js";
 import { buildModel } from "./model/build/build-model.js";
 import type { FormModel } from "./model/project-model.js";
 import type { CacheSuggestion } from "./output/reads/suggest-caches.js";
-import { replaceFile } from "./output/files/write-files.js";
+import { diskOperations, writeFileAtOnce } from "./output/files/file-operations.js";
 
 /** What `suggestCaches` works on. */
 export interface SuggestOptions {
@@ -60,7 +60,9 @@ export async function suggestCaches({ project = ".", dryRun = false }: SuggestOp
       if (after !== undefined && after !== before) texts.set(specFile, after);
     }
   }
-  if (!dryRun) for (const [file, text] of texts) await replaceFile(join(root, file), text);
+  if (!dryRun)
+    for (const [file, text] of texts)
+      await writeFileAtOnce(join(root, file), text, { owner: "generator", operations: diskOperations });
   return { diagnostics: [], report, updated: [...texts.keys()] };
 }
 

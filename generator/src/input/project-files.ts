@@ -44,8 +44,10 @@ export function pathInProject(project: string, path: string): string | undefined
 
 /** Reads the name of the package of a project; that of its folder where there is none, or what says so cannot be read. */
 export async function readPackageName(project: string): Promise<string> {
+  const file = join(project, "package.json");
   try {
-    const manifest = JSON.parse(await readFile(join(project, "package.json"), "utf8")) as unknown;
+    // Reading a named pipe would wait for ever.
+    const manifest = (await stat(file)).isFile() ? (JSON.parse(await readFile(file, "utf8")) as unknown) : undefined;
     if (isRecord(manifest) && typeof manifest["name"] === "string") return manifest["name"];
   } catch {
     // npm says what is wrong with it.

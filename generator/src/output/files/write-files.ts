@@ -1,8 +1,17 @@
-import { randomUUID } from "node:crypto";
-import { mkdir, readFile, realpath, rename, rm, rmdir, writeFile } from "node:fs/promises";
-import { basename, dirname, isAbsolute, join, relative, sep } from "node:path";
-import { isGenerated, MANIFEST_PATH, readManifest, renderManifest } from "./manifest.js";
+import { realpath } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
+import { deleteTemporaryFiles, diskOperations, writeFileAtOnce, type FileOperations } from "./file-operations.js";
+import {
+  isGenerated,
+  MANIFEST_PATH,
+  manifestOf,
+  readManifest,
+  renderManifest,
+  unfinishedManifest,
+  type Manifest,
+} from "./manifest.js";
 import type { OutputFile } from "./output-file.js";
+import { containedPath, readPlainFile, readPresentFile } from "./present-file.js";
 
 /** What became of the files, by path. */
 export interface WriteReport {
@@ -25,6 +34,8 @@ export interface WriteOptions {
   readonly check: boolean;
   /** The file that lists the generated files. Default: in `src/generated`. */
   readonly manifestPath?: string;
+  /** Default: those on disk. */
+  readonly operations?: FileOperations;
 }
 
 type Outcome = keyof WriteReport;
@@ -34,52 +45,65 @@ type Outcome = keyof WriteReport;
  *
  * Never writes outside the project or over a file that the user owns. A file is replaced at once or not at all. A file that is no
  * longer generated is deleted if the manifest lists it and it still says that it is generated.
+ *
+ * After a crash at any moment, the next run leaves what an undisturbed run leaves: before the first change, the manifest lists the files
+ * of both runs and says that it is unfinished; after the last, it lists the files of this one.
  */
 export async function writeFiles(
   project: string,
   files: readonly OutputFile[],
-  { check, manifestPath = MANIFEST_PATH }: WriteOptions,
+  { check, manifestPath = MANIFEST_PATH, operations = diskOperations }: WriteOptions,
 ): Promise<WriteReport> {
   const root = await realpath(project);
-  const generated = files.filter(({ owner }) => owner === "generator");
-  const manifest: OutputFile = { path: manifestPath, owner: "generator", content: renderManifest(files) };
   // A list of user's files alone says nothing about generated files.
-  const isComplete = generated.length > 0;
-  const all = isComplete ? [...files, manifest] : files;
-  const { leftOver, unused } = isComplete ? await findLeftOver(root, all, manifestPath) : NOTHING_LEFT;
+  const isComplete = files.some(({ owner }) => owner === "generator");
+  const manifestText = isComplete ? await readPresentFile(root, manifestPath) : undefined;
+  const before = readManifest(manifestText);
+  const { leftOver, unused } = await findLeftOver(root, files, before);
   // Everything that could refuse comes before the first write.
-  const planned = await Promise.all(
-    all.map(async (file) => ({ file, outcome: await planFile(root, file, manifestPath) })),
+  const planned = await Promise.all(files.map(async (file) => ({ file, outcome: await planFile(root, file) })));
+  const changed = planned.flatMap(({ file, outcome }) =>
+    outcome === "created" || outcome === "updated" ? [file] : [],
   );
+  const after = manifestOf(files);
+  const isListed = !isComplete || manifestText === renderManifest(after);
+  const change = new Change(root, operations);
+  if (!check) await change.deleteTemporaryFiles([manifestPath]);
+  if (!check && !(isListed && changed.length === 0 && leftOver.length === 0)) {
+    const unfinished = unfinishedManifest(before, after);
+    const paths = [...unfinished.generatedFiles, ...unfinished.stubs];
+    if (isComplete) await change.write({ ...generatorFile(manifestPath), content: renderManifest(unfinished) });
+    if (before.isUnfinished || !isComplete) await change.deleteTemporaryFiles(paths);
+    for (const file of changed) await change.write(file);
+    for (const path of leftOver) await change.delete(path);
+    // An interrupted run may have left folders without the files that it made them for.
+    if (before.isUnfinished) for (const path of paths) await change.deleteEmptyFolders(path);
+    if (isComplete) await change.write({ ...generatorFile(manifestPath), content: renderManifest(after) });
+  }
   const outcomes: [string, Outcome][] = [
     ...leftOver.map((path): [string, Outcome] => [path, check ? "stale" : "deleted"]),
     ...unused.map((path): [string, Outcome] => [path, "unused"]),
-  ];
-  for (const { file, outcome } of planned) {
-    const isWritten = outcome === "created" || outcome === "updated";
-    if (isWritten && !check) await writeFileAtOnce(join(root, file.path), file);
-    // A missing stub is not stale: only generated files have to be up to date.
-    if (isWritten && check && file.owner === "user") continue;
-    const isStale = isWritten && check;
+    ...planned.flatMap(({ file, outcome }): [string, Outcome][] => {
+      if (!check || !changed.includes(file)) return [[file.path, outcome]];
+      // A missing stub is not stale: only generated files have to be up to date.
+      return file.owner === "user" ? [] : [[file.path, "stale"]];
+    }),
     // The manifest is not the user's business, unless a check fails for it.
-    if (file !== manifest || isStale) outcomes.push([file.path, isStale ? "stale" : outcome]);
-  }
-  if (!check) for (const path of leftOver) await deleteFile(root, path);
+    ...(check && !isListed ? [[manifestPath, "stale"] satisfies [string, Outcome]] : []),
+  ];
   return reportOf(outcomes);
 }
 
-async function planFile(
-  root: string,
-  file: OutputFile,
-  manifestPath: string,
-): Promise<"created" | "updated" | "unchanged" | "kept"> {
-  const path = await containedPath(root, file.path);
-  if (path === undefined) throw new Error(`refused to write ${file.path}: it is outside the project`);
-  const current = await readIfPresent(path);
+function generatorFile(path: string): Omit<OutputFile, "content"> {
+  return { path, owner: "generator" };
+}
+
+async function planFile(root: string, file: OutputFile): Promise<"created" | "updated" | "unchanged" | "kept"> {
+  const current = await readPresentFile(root, file.path);
   if (current === undefined) return "created";
   if (file.owner === "user") return "kept";
   if (current === file.content) return "unchanged";
-  if (file.path !== manifestPath && !isGenerated(current))
+  if (!isGenerated(current))
     throw new Error(`refused to overwrite ${file.path}: it does not say that it is generated; move it away`);
   return "updated";
 }
@@ -89,18 +113,11 @@ interface LeftOver {
   readonly unused: readonly string[];
 }
 
-const NOTHING_LEFT: LeftOver = { leftOver: [], unused: [] };
-
 /** Finds what a former run has written and this one has not: generated files, and stubs. */
-async function findLeftOver(root: string, files: readonly OutputFile[], manifestPath: string): Promise<LeftOver> {
+async function findLeftOver(root: string, files: readonly OutputFile[], listed: Manifest): Promise<LeftOver> {
   const current = new Set(files.map(({ path }) => path));
-  const listed = readManifest(await readIfPresent(join(root, manifestPath)));
-  const textOf = async (path: string): Promise<string | undefined> => {
-    if (current.has(path)) return undefined;
-    // The manifest is a file that anybody may have edited.
-    const contained = await containedPath(root, path);
-    return contained === undefined ? undefined : readIfPresent(contained);
-  };
+  // The manifest is a file that anybody may have edited.
+  const textOf = async (path: string) => (current.has(path) ? undefined : readPlainFile(root, path));
   const leftOver: string[] = [];
   const unused: string[] = [];
   for (const path of listed.generatedFiles) {
@@ -111,60 +128,61 @@ async function findLeftOver(root: string, files: readonly OutputFile[], manifest
   return { leftOver, unused };
 }
 
-/** Returns the absolute path of a file of the project; undefined if it is outside, also by way of a symbolic link. */
-export async function containedPath(root: string, path: string): Promise<string | undefined> {
-  if (path === "" || isAbsolute(path) || path.includes("\0") || path.includes("\\")) return undefined;
-  if (path.split("/").some((part) => part === ".." || part === "." || part === "")) return undefined;
-  const target = join(root, path);
-  for (let existing = target; ; existing = dirname(existing)) {
-    const real = await realpath(existing).catch(() => undefined);
-    if (real !== undefined) return isInside(root, real) ? target : undefined;
-    if (existing === root) return undefined;
+/** Changes the files of a project. An error names the file. */
+class Change {
+  readonly #root: string;
+  readonly #operations: FileOperations;
+
+  constructor(root: string, operations: FileOperations) {
+    this.#root = root;
+    this.#operations = operations;
+  }
+
+  async write({ path, owner, content }: OutputFile): Promise<void> {
+    try {
+      await writeFileAtOnce(join(this.#root, path), content, { owner, operations: this.#operations });
+    } catch (error) {
+      throw failure(`cannot write ${path}`, error);
+    }
+  }
+
+  async delete(path: string): Promise<void> {
+    try {
+      await this.#operations.delete(join(this.#root, path));
+    } catch (error) {
+      throw failure(`cannot delete ${path}`, error);
+    }
+    await this.deleteEmptyFolders(path);
+  }
+
+  /** Deletes the folders around a path, up to the first that is not empty. */
+  async deleteEmptyFolders(path: string): Promise<void> {
+    if ((await containedPath(this.#root, path)) === undefined) return;
+    for (let folder = dirname(join(this.#root, path)); folder !== this.#root; folder = dirname(folder)) {
+      const code = await this.#operations.deleteFolder(folder).then(
+        () => "ENOENT",
+        (error: NodeJS.ErrnoException) => {
+          // A folder with files in it, and one that cannot be deleted, harm nobody.
+          if (["ENOENT", "ENOTEMPTY", "EEXIST", "EBUSY", "EACCES", "EPERM"].includes(error.code ?? ""))
+            return error.code;
+          throw failure(`cannot delete ${relative(this.#root, folder)}`, error);
+        },
+      );
+      if (code !== "ENOENT") return;
+    }
+  }
+
+  /** Deletes what a run that was killed has left beside some files. */
+  async deleteTemporaryFiles(files: readonly string[]): Promise<void> {
+    const paths = await Promise.all(files.map((path) => containedPath(this.#root, path)));
+    const folders = new Set(paths.flatMap((path) => (path === undefined ? [] : [dirname(path)])));
+    await deleteTemporaryFiles(folders, this.#operations);
   }
 }
 
-function isInside(root: string, path: string): boolean {
-  const from = relative(root, path);
-  return from === "" || (from !== ".." && !from.startsWith(`..${sep}`) && !isAbsolute(from));
-}
-
-async function readIfPresent(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  }
-}
-
-async function writeFileAtOnce(path: string, { content, owner }: OutputFile): Promise<void> {
-  await mkdir(dirname(path), { recursive: true });
-  // The user may have created the file since it was looked for.
-  if (owner === "user") return writeFile(path, content, { flag: "wx" });
-  await replaceFile(path, content);
-}
-
-/** Replaces the text of a file at once or not at all. */
-export async function replaceFile(path: string, content: string): Promise<void> {
-  const temporary = join(dirname(path), `.${basename(path)}.${randomUUID()}.tmp`);
-  try {
-    await writeFile(temporary, content, { flag: "wx" });
-    await rename(temporary, path);
-  } finally {
-    await rm(temporary, { force: true });
-  }
-}
-
-async function deleteFile(root: string, path: string): Promise<void> {
-  await rm(join(root, path), { force: true });
-  // Empty folders are removed too, up to the first that is not empty.
-  for (let folder = dirname(join(root, path)); folder !== root; folder = dirname(folder)) {
-    const isEmpty = await rmdir(folder).then(
-      () => true,
-      () => false,
-    );
-    if (!isEmpty) return;
-  }
+function failure(what: string, error: unknown): Error {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return Object.assign(new Error(`${what}: ${message}`, { cause: error }), code === undefined ? {} : { code });
 }
 
 function reportOf(outcomes: readonly (readonly [string, Outcome])[]): WriteReport {

@@ -2,8 +2,8 @@ import { mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/prom
 import { join } from "node:path";
 import { GENERATED_HEADER, type OutputFile } from "#generator/output/files/output-file.js";
 import { writeFiles } from "#generator/output/files/write-files.js";
-import { assert, suite } from "../../../support/suite.js";
-import { createTemporaryFolder } from "../../../support/temporary-folder.js";
+import { assert, suite } from "../../../../support/suite.js";
+import { createTemporaryFolder } from "../../../../support/temporary-folder.js";
 
 const generated = (path: string, text = ""): OutputFile => ({
   path,

@@ -1,0 +1,103 @@
+import { link, mkdir, readdir, rename, rm, rmdir, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import type { FileOwner } from "./output-file.js";
+
+/** What changes files and folders. A test lets each of the calls fail in turn. */
+export interface FileOperations {
+  /** Creates a folder and those around it. */
+  createFolder(path: string): Promise<void>;
+  /** Writes a file that does not exist yet. */
+  write(path: string, content: string): Promise<void>;
+  /** Moves a file to where another one may be. */
+  replace(from: string, to: string): Promise<void>;
+  /** Gives a file a second name that does not exist yet. */
+  link(from: string, to: string): Promise<void>;
+  /** Deletes a file, if it exists. */
+  delete(path: string): Promise<void>;
+  /** Deletes an empty folder. */
+  deleteFolder(path: string): Promise<void>;
+}
+
+/** Changes files and folders on disk. */
+export const diskOperations: FileOperations = {
+  createFolder: async (path) => void (await mkdir(path, { recursive: true })),
+  write: (path, content) => writeFile(path, content, { flag: "wx" }),
+  replace: rename,
+  link,
+  delete: (path) => rm(path, { force: true }),
+  deleteFolder: rmdir,
+};
+
+/** What a file is written with. */
+export interface WriteFileOptions {
+  readonly owner: FileOwner;
+  readonly operations: FileOperations;
+}
+
+/**
+ * Writes a file at once or not at all: a reader, a full disk and a crash never leave a part of it. A file of the user's that exists by
+ * now stays as it is.
+ */
+export async function writeFileAtOnce(
+  path: string,
+  content: string,
+  { owner, operations }: WriteFileOptions,
+): Promise<void> {
+  await operations.createFolder(dirname(path));
+  const temporary = temporaryNameOf(path);
+  inUse.add(temporary);
+  try {
+    await operations.write(temporary, content);
+    if (owner === "generator") return await operations.replace(temporary, path);
+    await linkUnlessPresent(temporary, path, operations);
+    await operations.delete(temporary);
+  } catch (error) {
+    // It is of no use, and the first error tells more.
+    await operations.delete(temporary).catch(() => undefined);
+    throw error;
+  } finally {
+    inUse.delete(temporary);
+  }
+}
+
+async function linkUnlessPresent(from: string, to: string, operations: FileOperations): Promise<void> {
+  try {
+    await operations.link(from, to);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "EEXIST") return;
+    // Some file systems have no second names: then a file that appears right now is lost.
+    if (code !== "EPERM" && code !== "ENOTSUP" && code !== "ENOSYS") throw error;
+    await operations.replace(from, to);
+  }
+}
+
+let count = 0;
+const inUse = new Set<string>();
+
+function temporaryNameOf(path: string): string {
+  count += 1;
+  return join(dirname(path), `.${basename(path)}.${process.pid}-${count}.gen-operator`);
+}
+
+/** Deletes what processes that were killed have left in some folders. */
+export async function deleteTemporaryFiles(folders: Iterable<string>, operations: FileOperations): Promise<void> {
+  for (const folder of folders) {
+    const names = await readdir(folder).catch(() => []);
+    for (const name of names) {
+      const writer = /^\..+\.(\d+)-\d+\.gen-operator$/.exec(name)?.[1];
+      const path = join(folder, name);
+      if (writer === undefined || inUse.has(path)) continue;
+      if (Number(writer) === process.pid || !isRunning(Number(writer))) await operations.delete(path);
+    }
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}

@@ -1,0 +1,68 @@
+import { lstat, readFile, realpath, stat } from "node:fs/promises";
+import { dirname, isAbsolute, join, relative, sep } from "node:path";
+
+/**
+ * Reads the file at a path of a project; undefined if nothing is there. Throws, with the path in the message, if what is there is no file
+ * of the project: a folder, a named pipe, or a symbolic link that leads outside or nowhere.
+ */
+export async function readPresentFile(root: string, path: string): Promise<string | undefined> {
+  const refuse = (why: string) => new Error(`refused to write ${path}: ${why}`);
+  const contained = await containedPath(root, path);
+  if (contained === undefined) throw refuse("it is outside the project");
+  const problem = await problemOf(root, path);
+  if (problem !== undefined) throw refuse(problem);
+  return readIfPresent(contained);
+}
+
+/** Reads a file of a project that is nothing but a file; undefined if it is something else, or outside. */
+export async function readPlainFile(root: string, path: string): Promise<string | undefined> {
+  const contained = await containedPath(root, path);
+  if (contained === undefined || (await problemOf(root, path)) !== undefined) return undefined;
+  return readIfPresent(contained);
+}
+
+/** Returns the absolute path of a file of the project; undefined if it is outside, also by way of a symbolic link. */
+export async function containedPath(root: string, path: string): Promise<string | undefined> {
+  if (path === "" || isAbsolute(path) || path.includes("\0") || path.includes("\\")) return undefined;
+  if (path.split("/").some((part) => part === ".." || part === "." || part === "")) return undefined;
+  const target = join(root, path);
+  for (let existing = target; ; existing = dirname(existing)) {
+    const real = await realpath(existing).catch(() => undefined);
+    if (real !== undefined) return isInside(root, real) ? target : undefined;
+    if (existing === root) return undefined;
+  }
+}
+
+function isInside(root: string, path: string): boolean {
+  const from = relative(root, path);
+  return from === "" || (from !== ".." && !from.startsWith(`..${sep}`) && !isAbsolute(from));
+}
+
+/** Tells why nothing can be written to a path, as far as its type and those of the folders around it show. */
+async function problemOf(root: string, path: string): Promise<string | undefined> {
+  const parts = path.split("/");
+  for (let length = 1; length <= parts.length; length += 1) {
+    const part = parts.slice(0, length).join("/");
+    const found = await lstat(join(root, part)).catch(() => undefined);
+    if (found === undefined) return undefined;
+    const target = found.isSymbolicLink() ? await stat(join(root, part)).catch(() => undefined) : found;
+    if (target === undefined) return `${nameOf(part, path)} is a symbolic link that leads nowhere`;
+    if (length < parts.length && !target.isDirectory()) return `${part} is not a folder`;
+    if (length === parts.length && target.isDirectory()) return "a folder has this name";
+    if (length === parts.length && !target.isFile()) return "it is not a regular file";
+  }
+  return undefined;
+}
+
+function nameOf(part: string, path: string): string {
+  return part === path ? "it" : part;
+}
+
+async function readIfPresent(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}

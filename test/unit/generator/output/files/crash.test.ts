@@ -1,0 +1,166 @@
+import { spawnSync } from "node:child_process";
+import { cp, readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { diskOperations } from "#generator/output/files/file-operations.js";
+import type { OutputFile } from "#generator/output/files/output-file.js";
+import { writeFiles } from "#generator/output/files/write-files.js";
+import { isThorough } from "../../../../support/runs.js";
+import { assert, suite } from "../../../../support/suite.js";
+import { createTemporaryFolder } from "../../../../support/temporary-folder.js";
+import { faultyOperations } from "./faulty-operations.js";
+import { NEW, OLD, snapshot } from "./two-versions.js";
+
+const write = { check: false };
+
+/** Writes versions of a project one after the other, and returns what is there then. */
+async function writeUndisturbed(...versions: readonly (readonly OutputFile[])[]) {
+  await using folder = await createTemporaryFolder();
+  for (const files of versions) await writeFiles(folder.path, files, write);
+  return await snapshot(folder.path);
+}
+
+/** Returns how many operations the change from one version to the next one takes. */
+async function countOperations(before: readonly OutputFile[]): Promise<number> {
+  await using folder = await createTemporaryFolder();
+  if (before.length > 0) await writeFiles(folder.path, before, write);
+  const { operations, count } = faultyOperations({ at: Infinity, isCrash: false, fail: () => new Error() });
+  await writeFiles(folder.path, NEW, { check: false, operations });
+  return count();
+}
+
+/** Creates a project of which the change to the new version was cut off at an operation. */
+async function cutOff(before: readonly OutputFile[], cut: (folder: string) => Promise<unknown>) {
+  const folder = await createTemporaryFolder();
+  if (before.length > 0) await writeFiles(folder.path, before, write);
+  await cut(folder.path);
+  return folder;
+}
+
+const crash = (at: number) => async (folder: string) => {
+  const { operations } = faultyOperations({ at, isCrash: true, fail: () => new Error("crash") });
+  await assert.rejects(writeFiles(folder, NEW, { check: false, operations }), "crash");
+};
+
+const kill = (at: number) => async (folder: string) => {
+  const script = fileURLToPath(new URL("killed-writer.js", import.meta.url));
+  const { signal, stderr } = spawnSync(process.execPath, [script, folder, String(at)], { encoding: "utf8" });
+  assert.is(signal, "SIGKILL", stderr);
+};
+
+suite("writes that are cut off", (test) => {
+  test("the next run leaves what an undisturbed run leaves, wherever a crash was", async () => {
+    for (const before of [[], OLD]) {
+      const wanted = await writeUndisturbed(before.length > 0 ? before : NEW, NEW);
+      const last = await countOperations(before);
+      assert.ok(last > 15);
+      for (let at = 1; at <= last; at += 1) {
+        await using folder = await cutOff(before, crash(at));
+        await writeFiles(folder.path, NEW, write);
+        assert.equal(await snapshot(folder.path), wanted, `operation ${at}`);
+      }
+    }
+  });
+
+  test("if the change is taken back after a crash, only stubs stay of it", async () => {
+    const wanted = await writeUndisturbed(OLD);
+    const stub = NEW.find(({ path }) => path === "src/added/stub.ts");
+    const last = await countOperations(OLD);
+    for (let at = 1; at <= last; at += 1) {
+      await using folder = await cutOff(OLD, crash(at));
+      const { unused } = await writeFiles(folder.path, OLD, write);
+      const { "src/added/stub.ts": left, ...others } = await snapshot(folder.path);
+      assert.equal(others, wanted, `operation ${at}`);
+      // A stub is whole or not there, and one that is there is named.
+      if (left !== undefined) assert.is(left, stub?.content);
+      assert.equal(unused, left === undefined ? [] : [stub?.path]);
+    }
+  });
+
+  test("a check after a crash fails until the next run", async () => {
+    const last = await countOperations(OLD);
+    for (let at = 1; at <= last; at += 1) {
+      await using folder = await cutOff(OLD, crash(at));
+      assert.ok((await writeFiles(folder.path, NEW, { check: true })).stale.length > 0, `operation ${at}`);
+    }
+  });
+
+  test(
+    "the same holds for a process that is killed",
+    async () => {
+      const wanted = await writeUndisturbed(OLD, NEW);
+      const last = await countOperations(OLD);
+      for (let at = 1; at <= last; at += isThorough ? 1 : 5) {
+        await using folder = await cutOff(OLD, kill(at));
+        await writeFiles(folder.path, NEW, write);
+        assert.equal(await snapshot(folder.path), wanted, `operation ${at}`);
+      }
+    },
+    { timeoutMs: 120_000 },
+  );
+
+  test("a full disk leaves no part of a file and no temporary file, and the error names the file", async () => {
+    const wanted = await writeUndisturbed(OLD, NEW);
+    const last = await countOperations(OLD);
+    const fail = () => Object.assign(new Error("ENOSPC: no space left on device"), { code: "ENOSPC" });
+    for (let at = 1; at <= last; at += 1) {
+      await using folder = await createTemporaryFolder();
+      await writeFiles(folder.path, OLD, write);
+      const { operations } = faultyOperations({ at, isCrash: false, fail });
+      const message = await writeFiles(folder.path, NEW, { check: false, operations }).then(
+        () => "",
+        (error: Error) => error.message,
+      );
+      // An empty folder that cannot be deleted is not worth an error.
+      if (message !== "") assert.match(message, /^cannot (?:write|delete) (?:src|deploy)\/\S+: ENOSPC: no space left/);
+      const files = await snapshot(folder.path);
+      for (const [path, text] of Object.entries(files)) {
+        // Only what could not be deleted may be left, as a whole.
+        const name = path.replace(/\.([^/]+)\.\d+-\d+\.gen-operator$/, "$1");
+        const known = [...OLD, ...NEW].filter((file) => file.path === name).map(({ content }) => content);
+        assert.ok(known.length === 0 ? name === path : known.includes(text), `${at}: ${path}`);
+      }
+      await writeFiles(folder.path, NEW, write);
+      assert.equal(await snapshot(folder.path), wanted, `operation ${at}`);
+    }
+  });
+
+  test("a limit of the size of files leaves no empty stub", async () => {
+    await using folder = await createTemporaryFolder();
+    const script =
+      `import { writeFiles } from ${JSON.stringify(import.meta.resolve("#generator/output/files/write-files.js"))};` +
+      `const stub = { path: "src/stub.ts", owner: "user", content: "x".repeat(1_000_000) };` +
+      `await writeFiles(${JSON.stringify(folder.path)}, [stub], { check: false });`;
+    // Blocks of 512 or 1024 bytes. Without the signal, a write beyond the limit is an error.
+    const limited = `trap "" XFSZ; ulimit -f 100; exec "$0" --input-type=module -e "$1"`;
+    const { status, stderr } = spawnSync("sh", ["-c", limited, process.execPath, script], { encoding: "utf8" });
+    assert.is(status, 1);
+    assert.match(stderr, "cannot write src/stub.ts: EFBIG");
+    assert.equal(await readdir(join(folder.path, "src")), []);
+  });
+
+  test("a stub that appears while files are written stays as it is", async () => {
+    await using folder = await createTemporaryFolder();
+    const theirs = { ...NEW.find(({ owner }) => owner === "user")!, content: "theirs" };
+    const operations = {
+      ...diskOperations,
+      link: async (from: string, to: string) => {
+        await writeFiles(folder.path, [theirs], write);
+        return diskOperations.link(from, to);
+      },
+    };
+    await writeFiles(folder.path, NEW, { check: false, operations });
+    assert.is((await snapshot(folder.path))[theirs.path], "theirs");
+  });
+
+  test("a temporary file of a process that runs stays", async () => {
+    await using folder = await createTemporaryFolder();
+    await writeFiles(folder.path, NEW, write);
+    await using other = await createTemporaryFolder();
+    await cp(folder.path, other.path, { recursive: true });
+    const parent = join(other.path, `src/generated/.index.ts.${process.ppid}-1.gen-operator`);
+    await cp(join(other.path, "src/generated/index.ts"), parent);
+    await writeFiles(other.path, NEW, write);
+    assert.ok((await stat(parent)).isFile());
+  });
+});
