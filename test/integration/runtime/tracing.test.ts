@@ -30,6 +30,7 @@ suite("the traces of an operator", (test) => {
     await page.operator.start();
     exporter.reset();
     await createPage(page);
+    await waitFor("the page is reconciled", () => page.events.length > 0);
     await page.quiet();
     const spans = exporter.getFinishedSpans();
     const reconciles = spans.filter(({ name }) => name === "reconcile page");
