@@ -185,7 +185,7 @@ suite("published packages", (test) => {
       await replace("workflow.yaml", deployment, "");
       const { code, stdout, stderr } = await run("npx", "gen-operator", "generate");
       assert.is(code, 0);
-      assert.match(stdout, /^deleted src\/generated\/resources\/apps\/v1\/deployment\.ts$/m);
+      assert.match(stdout, /^updated src\/generated\/webpage\/workflow\.ts$/m);
       assert.ok(stderr.includes(stub), `${stub} is not named in:\n${stdout}${stderr}`);
       assert.is(await read(stub), written);
     },

@@ -81,6 +81,8 @@ export interface DependentNames {
   readonly name: string;
   /** `config-map`: the name of the user's file. */
   readonly file: string;
+  /** `ServiceNeeds`: what it waits for. */
+  readonly needs: string;
   readonly secondary: string;
   readonly arguments: string;
   readonly desired: string;
@@ -111,6 +113,7 @@ export function dependentNamesOf({ name }: { readonly name: string }): Dependent
   return {
     name,
     file: kebabCase(name),
+    needs: `${type}Needs`,
     secondary: `${type}Secondary`,
     arguments: `${type}Arguments`,
     desired: `${type}Desired`,

@@ -7,7 +7,7 @@ import {
   type ResourceModel,
 } from "../../model/project-model.js";
 import { dependentNamesOf, type ControllerNames } from "../controller-names.js";
-import { alwaysThere, dependentTypesOf, detailedConditionsOf, isFetched, operationTypesOf } from "./dependent-types.js";
+import { dependentTypesOf, detailedConditionsOf, isFetched, operationTypesOf } from "./dependent-types.js";
 import { externalDependentExports, externalDependentImports, externalFunctionTypesOf } from "./emit-external.js";
 import { importsFrom } from "./class-imports.js";
 import { inputNameOf, type ResourceName } from "../resource/resource-name.js";
@@ -20,17 +20,10 @@ import {
   lookupTypesOf,
   sourceTypesOf,
 } from "./emit-source-types.js";
+import { dependentsTypesOf, secondaryTypesOf } from "./secondary-types.js";
 import { generatedFile, type OutputFile } from "../files/output-file.js";
 import { printAlias, printExport, printImport, printInterface, printNamespaceImport } from "../print/declarations.js";
-import {
-  functionOf,
-  maybePromise,
-  objectOf,
-  reference,
-  union,
-  type MemberNode,
-  type TypeNode,
-} from "../print/type-node.js";
+import { functionOf, maybePromise, objectOf, reference, union, type TypeNode } from "../print/type-node.js";
 import { codegenModule, type RuntimeType } from "../runtime-symbols.js";
 
 /** Emits the types that the user's functions have: one set for each dependent, and the reconciler's. */
@@ -50,7 +43,7 @@ export function emitWorkflowTypes(controller: ControllerModel, names: Controller
     ...indexTypesOf(controller, names),
     ...filterTypesOf(controller, names),
     ...externalDependentExports(controller),
-    ...itemsOf(controller, names),
+    ...dependentsTypesOf(controller, names),
     ...controller.dependents.flatMap((dependent) => typesOf(dependent, controller, names)),
     ...reconcilerTypesOf(controller, names),
   ]);
@@ -158,45 +151,12 @@ function typesOf(dependent: DependentModel, controller: ControllerModel, names: 
         ]
       : externalFunctionTypesOf(dependent, names).map(([name, type]) => printAlias(name, type))),
   ];
-  return [secondaryOf(dependent, controller, names), aliases.join("\n")];
-}
-
-function secondaryOf(dependent: DependentModel, controller: ControllerModel, names: ControllerNames): string {
-  const { secondary, name } = dependentNamesOf(dependent);
-  return printInterface({
-    name: secondary,
-    doc: `/** The live dependents as "${name}" sees them: what it waits for is there. */`,
-    extends: alwaysThere(controller, names),
-    members: controller.dependents
-      .filter(({ bulk }) => bulk === undefined)
-      .map((other) => memberOf(other, names, dependent.waitsFor.includes(other.name))),
-  });
-}
-
-function memberOf(dependent: DependentModel, names: ControllerNames, isPresent: boolean): MemberNode {
-  const { secondary } = dependentTypesOf(dependent, names);
-  const { name } = dependent;
-  return isPresent
-    ? { head: `readonly ${name}`, type: secondary }
-    : { head: `readonly ${name}?`, type: union(secondary, "undefined") };
-}
-
-// There may be no items of a bulk dependent, which is a record without fields.
-function itemsOf({ dependents }: ControllerModel, names: ControllerNames): string[] {
-  const bulk = dependents.filter((dependent) => dependent.bulk !== undefined);
-  if (bulk.length === 0) return [];
-  return [
-    printInterface({
-      name: names.items,
-      doc: `/** The items of the bulk dependents of one ${names.primary}, by their keys. */`,
-      extends: [],
-      members: bulk.map((dependent) => memberOf(dependent, names, true)),
-    }),
-  ];
+  const { declarations, alias } = secondaryTypesOf(dependent, controller, names);
+  return [...declarations, [alias, ...aliases].join("\n")];
 }
 
 function reconcilerTypesOf(controller: ControllerModel, names: ControllerNames): string[] {
-  const { dependents, eventSources, settings, workflow = {} } = controller;
+  const { eventSources, settings, workflow = {} } = controller;
   const { primary } = names;
   const status = hasStatus(controller.primary) ? reference("NonNullable", `${primary}["status"]`) : "never";
   const details = detailedConditionsOf(controller).length > 0 ? [names.details] : [];
@@ -211,23 +171,11 @@ function reconcilerTypesOf(controller: ControllerModel, names: ControllerNames):
   const explicit = (type: TypeNode, wrapper: "Explicit" | "ExplicitReconciler") =>
     workflow.invocation === "explicit" ? reference(wrapper, type, run) : type;
   const whole = explicit(narrow(reconciler, "NarrowedReconciler"), "ExplicitReconciler");
-  const sourcesDoc = eventSources.length > 0 ? ", and what the event sources know of it" : "";
   const aliases = [
     printAlias(names.reconcileArguments, explicit(narrow(args, "Narrowed"), "Explicit")),
     printAlias(names.reconciler, settings.onAllEvents ? reference("Omit", whole, '"cleanup"') : whole),
   ];
-  return [
-    printInterface({
-      name: names.dependents,
-      doc: `/** The live dependents of one ${primary}${sourcesDoc}. */`,
-      extends: alwaysThere(controller, names),
-      members: dependents
-        .filter(({ bulk }) => bulk === undefined)
-        .map((dependent) => memberOf(dependent, names, false)),
-    }),
-    ...(details.length === 0 ? [] : [detailsOf(controller, names)]),
-    aliases.join("\n"),
-  ];
+  return [...(details.length === 0 ? [] : [detailsOf(controller, names)]), aliases.join("\n")];
 }
 
 function hasStatus({ hasStatusSubresource, schema }: ResourceModel): boolean {

@@ -62,9 +62,9 @@ export function printInterface({ name, doc, extends: parents, members }: Interfa
       ? []
       : [line, "extends ", parents.length === 1 ? first : indent(join([",", line], [...parents]))];
   const head = group(indent([`export interface ${name}`, ...clause]));
-  const printed = members.map((member) => [hardline, "kind" in member ? methodDoc(member) : memberDoc(member), ";"]);
-  const body = members.length === 0 ? "{}" : ["{", indent(printed), hardline, "}"];
-  return layOut([doc === "" ? "" : [doc, hardline], group([head, " ", body])]);
+  const body = members.map((member) => [hardline, "kind" in member ? methodDoc(member) : memberDoc(member), ";"]);
+  const block = members.length === 0 ? "{}" : ["{", indent(body), hardline, "}"];
+  return layOut([doc === "" ? "" : [doc, hardline], group([head, " ", block])]);
 }
 
 function methodDoc({ head, returns, ...node }: MethodNode): Doc {

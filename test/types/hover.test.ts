@@ -1,0 +1,44 @@
+// What an editor shows of the functions of a user's.
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { loadLibrary } from "#generator/model/expression/library.js";
+import { strictOptions } from "../support/compile.js";
+import { repositoryRoot } from "../support/repository.js";
+import { assert, suite } from "../support/suite.js";
+
+const compiler = loadLibrary("typescript");
+const file = join(repositoryRoot, "fixtures/samples/webpage/src/webpage/dependents/ingress.ts");
+
+const cases: readonly (readonly [where: string, type: string, doc: RegExp])[] = [
+  ["secondary }", "(parameter) secondary: IngressSecondary", /^The live dependents by name;/],
+  ["service.metadata", "(property) service: Service", /^$/],
+  ["primary,", "(parameter) primary: WebPage", /^$/],
+  ["host }", "const host: string | undefined", /^The name under which an exposed page is reached/],
+  ["spec: {", "(property) IngressInput.spec?: IngressSpec | undefined", /^spec is the desired state of the Ingress\./],
+  ["rules:", "(property) IngressSpec.rules?: IngressRule[] | undefined", /^rules is a list of host rules/],
+];
+
+suite("an editor", (test) => {
+  test(
+    "names the types of generated code, and says what the API server says of a field",
+    () => {
+      const text = readFileSync(file, "utf8");
+      const service = compiler.createLanguageService({
+        ...{ fileExists: compiler.sys.fileExists, readFile: compiler.sys.readFile },
+        ...{ directoryExists: compiler.sys.directoryExists, getCurrentDirectory: () => repositoryRoot },
+        getScriptFileNames: () => [file],
+        getScriptVersion: () => "1",
+        getScriptSnapshot: (name) =>
+          existsSync(name) ? compiler.ScriptSnapshot.fromString(readFileSync(name, "utf8")) : undefined,
+        getCompilationSettings: () => strictOptions(),
+        getDefaultLibFileName: compiler.getDefaultLibFilePath,
+      });
+      for (const [where, type, doc] of cases) {
+        const info = service.getQuickInfoAtPosition(file, text.indexOf(where));
+        assert.is(compiler.displayPartsToString(info?.displayParts), type);
+        assert.match(compiler.displayPartsToString(info?.documentation), doc);
+      }
+    },
+    { timeoutMs: 60_000 },
+  );
+});
