@@ -36,8 +36,8 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
     .demandCommand(1, 1, "name a command: generate, suggest, types or init", "name one command only")
     .epilogue("Exit codes: 0 all is well, 1 the input is wrong or generated code is stale, 2 the command is wrong.")
     .exitProcess(false)
-    .fail((message: string, error: Error | undefined) => {
-      throw error ?? new UsageError(message);
+    .fail((message: string, error: unknown) => {
+      throw error instanceof Error ? error : new UsageError(message);
     });
   parser.wrap(Math.min(100, parser.terminalWidth()));
   for (const addCommand of [addInitCommand, addGenerateCommand, addSuggestCommand, addTypesCommand])

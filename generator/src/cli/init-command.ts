@@ -1,4 +1,5 @@
 import type { AddCommand } from "./command.js";
+import { isPackageName } from "../output/project/package-name.js";
 import { printDiagnostics, printKept, printResult } from "./print.js";
 
 /** Adds `gen-operator init`. */
@@ -29,6 +30,10 @@ export const addInitCommand: AddCommand = (parser, end) => {
           type: "string",
           requiresArg: true,
           describe: "The name of the package [default: the folder's]",
+        })
+        .check(({ name }) => {
+          if (name === undefined || isPackageName(name)) return true;
+          return `${JSON.stringify(name)} is no name of an npm package: use a-z, 0-9, "-", "." and "_", such as @acme/web-page`;
         })
         .example("$0 init web-page --crd webpages.example.com.yaml", ""),
     async ({ directory, crd, name }) => end(await initProject({ directory, crdFiles: crd, name })),

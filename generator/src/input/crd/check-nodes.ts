@@ -5,13 +5,14 @@ import {
   isNode,
   isPair,
   isScalar,
+  isSeq,
   visit,
   type Alias,
   type Node,
   type YAMLMap,
 } from "yaml";
 import { formatPosition, quote, type Diagnostic } from "../../diagnostic.js";
-import { formatPath, keyTextOf, positionOf, type YamlSource } from "../yaml/yaml-document.js";
+import { formatPath, keyTextOf, MERGE_KEY, positionOf, type YamlSource } from "../yaml/yaml-document.js";
 
 /** How many values the aliases of one document may stand for. */
 const MAX_EXPANDED = 100_000;
@@ -25,7 +26,7 @@ export function checkNodes(source: YamlSource): Diagnostic[] {
   const sizes = new AliasSizes(source);
   visit(source.document, {
     Map: (_, map, ancestors) => {
-      diagnostics.push(...duplicateKeys(map, [...ancestors, map], source));
+      diagnostics.push(...duplicateKeys(map, [...ancestors, map], source), ...wrongMerges(map, source));
     },
     Alias: (_, alias, ancestors) => {
       const problem = sizes.add(alias, ancestors);
@@ -72,6 +73,20 @@ function duplicateKeys(map: YAMLMap, ancestors: readonly unknown[], source: Yaml
         path: formatPath([...path, key]),
       },
     ];
+  });
+}
+
+/** Finds `<<:` with something else than mappings. */
+function wrongMerges(map: YAMLMap, source: YamlSource): Diagnostic[] {
+  const { document } = source;
+  const isMapping = (node: unknown) => isMap(isAlias(node) ? node.resolve(document) : node);
+  return map.items.flatMap((pair): Diagnostic[] => {
+    if (keyTextOf(pair) !== MERGE_KEY) return [];
+    const { key, value } = pair;
+    const merged = isAlias(value) ? value.resolve(document) : value;
+    if (isMap(merged) || (isSeq(merged) && merged.items.every(isMapping))) return [];
+    const message = '"<<" merges mappings only: expected an alias, a mapping, or a list of these';
+    return [{ ...at(source, isNode(value) && value.range != null ? value : key), rule: "yaml-merge", message }];
   });
 }
 

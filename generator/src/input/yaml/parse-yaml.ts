@@ -1,5 +1,5 @@
 import { LineCounter, parseAllDocuments, type Document } from "yaml";
-import type { Diagnostic } from "../../diagnostic.js";
+import type { Diagnostic, SourcePosition } from "../../diagnostic.js";
 import { checkNodes } from "../crd/check-nodes.js";
 import { createYamlDocument, positionOf, type YamlDocument, type YamlSource } from "./yaml-document.js";
 
@@ -11,6 +11,20 @@ export interface ParsedYaml {
 
 /** Parses all documents of a YAML or JSON text; empty ones, and those with errors, are left out. */
 export function parseYaml(file: string, text: string): ParsedYaml {
+  try {
+    return parseDocuments(file, text);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return { documents: [], diagnostics: [tooDeep({ file, line: 1, column: 1 })] };
+  }
+}
+
+// The library calls itself for each level of nesting.
+function tooDeep(position: SourcePosition): Diagnostic {
+  return { severity: "error", rule: "yaml-syntax", message: "the document is nested too deeply", position };
+}
+
+function parseDocuments(file: string, text: string): ParsedYaml {
   const lines = new LineCounter();
   // The library compares each key with all others; checkNodes does it in one pass and names both places.
   const parsed = parseAllDocuments(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false, merge: true });
@@ -33,6 +47,7 @@ function syntaxErrors({ file, text, document, lines }: YamlSource): Diagnostic[]
   const textLines = text.split("\n");
   return document.errors.map(({ message, pos: [start] }): Diagnostic => {
     const position = positionOf(file, lines, start);
+    if (/call stack/.test(message)) return tooDeep(position);
     const isExpression = /[\s{]when:/.test(textLines[position.line - 1] ?? "");
     return {
       severity: "error",

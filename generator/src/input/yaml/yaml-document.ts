@@ -109,7 +109,8 @@ function stepInto(document: Document, node: unknown, step: string | number): Fou
   return undefined;
 }
 
-const MERGE_KEY = String(Symbol("<<"));
+/** The text of the key `<<`, which the library reads as a symbol. */
+export const MERGE_KEY = String(Symbol("<<"));
 
 function resolve(document: Document, node: unknown): unknown {
   return isAlias(node) ? node.resolve(document) : node;

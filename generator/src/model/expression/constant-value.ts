@@ -1,4 +1,5 @@
 import type ts from "typescript";
+import { excessOf } from "./expression.js";
 import { loadLibrary } from "./library.js";
 
 /** What an expression comes to. */
@@ -24,6 +25,7 @@ const OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, Operation>([
  * `secondary` tells.
  */
 export function constantValueOf(text: string, absent: ReadonlySet<string> = new Set()): Constant | undefined {
+  if (excessOf(text) !== undefined) return undefined;
   const compiler = loadLibrary("typescript");
   const source = compiler.createSourceFile("when.ts", `(\n${text}\n)`, compiler.ScriptTarget.ES2022);
   const [statement] = source.statements;

@@ -13,6 +13,18 @@ export type ParseExpression = (text: string, names?: readonly ExpressionName[]) 
 /** The names that a condition may refer to. */
 const CONDITION_NAMES: readonly ExpressionName[] = ["primary", "secondary", "context"];
 
+/** How many words and signs an expression may have. The compiler calls itself for each, and its stack ends after about twice as many. */
+const MAX_TOKENS = 500;
+
+/** Returns where an expression is too long to be parsed; undefined if it is not. */
+export function excessOf(text: string): number | undefined {
+  const compiler = loadLibrary("typescript");
+  const scanner = compiler.createScanner(compiler.ScriptTarget.ES2022, true, compiler.LanguageVariant.Standard, text);
+  for (let count = 0; scanner.scan() !== compiler.SyntaxKind.EndOfFileToken; count += 1)
+    if (count === MAX_TOKENS) return scanner.getTokenStart();
+  return undefined;
+}
+
 /** Loads the compiler and returns what parses with it. */
 export function loadExpressionParser(): ParseExpression {
   const compiler = loadLibrary("typescript");
@@ -26,6 +38,11 @@ export function loadExpressionParser(): ParseExpression {
  */
 function parseExpression(text: string, names: readonly ExpressionName[], compiler: typeof ts): ParsedExpression {
   const head = "(\n";
+  const excess = excessOf(text);
+  if (excess !== undefined) {
+    const message = `an expression cannot have more than ${MAX_TOKENS} words and signs; use function: instead of when:`;
+    return { kind: "problem", message, offset: excess };
+  }
   const source = compiler.createSourceFile("when.ts", `${head}${text}\n)`, compiler.ScriptTarget.ES2022, true);
   const problem = (offset: number, message: string): ParsedExpression => ({
     kind: "problem",

@@ -1,5 +1,5 @@
-import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { basename, join, resolve } from "node:path";
+import { mkdir, readFile, realpath } from "node:fs/promises";
+import { basename, join, parse, resolve } from "node:path";
 import { parseAllDocuments } from "yaml";
 import { renderDeployFiles } from "../deploy/deploy-files.js";
 import { mergePackage } from "./merge-package.js";
@@ -7,6 +7,8 @@ import { kebabCase, operatorNameOf } from "../naming.js";
 import type { OutputFile } from "../files/output-file.js";
 import { isRecord } from "../../model/schema/raw-schema.js";
 import { renderTemplate, type Replacements } from "./template.js";
+import { diskOperations, writeFileAtOnce } from "../files/file-operations.js";
+import { readPresentFile } from "../files/present-file.js";
 import { writeFiles } from "../files/write-files.js";
 
 /** What a new project is made from. */
@@ -38,12 +40,15 @@ export interface InitReport {
  * Overwrites nothing; in a package that exists already it adds only what is missing.
  */
 export async function initProject({ directory, crdFiles, name }: InitOptions): Promise<InitReport> {
-  const crds = await Promise.all(crdFiles.map(readCrdFile));
+  const crds = withOwnPaths(await Promise.all([...new Set(crdFiles)].map(readCrdFile)));
   const packageName = name ?? (kebabCase(basename(resolve(directory))) || "operator");
   await mkdir(directory, { recursive: true });
+  const root = await realpath(directory);
   const version = await versionOfGenerator();
   const packageText = await renderTemplate("project/package.json", { name: packageName, version });
-  const existing = await readFile(join(directory, "package.json"), "utf8").catch(() => undefined);
+  const existing = await readPresentFile(root, "package.json");
+  if (existing !== undefined && !isJsonObject(existing))
+    throw new Error("refused to change package.json: it is not a JSON object");
   const operator = operatorNameOf(nameIn(existing) ?? packageName);
   const files = [
     ...(await Promise.all(
@@ -63,7 +68,7 @@ export async function initProject({ directory, crdFiles, name }: InitOptions): P
   const { text, added, different } = mergePackage(existing, packageText);
   const merged = { created, addedToPackage: added, differsInPackage: different };
   if (added.length === 0) return { ...merged, updated: [], kept: [...kept, "package.json"].sort() };
-  await writeFile(join(directory, "package.json"), text);
+  await writeFileAtOnce(join(root, "package.json"), text, { owner: "generator", operations: diskOperations });
   return { ...merged, updated: ["package.json"], kept };
 }
 
@@ -80,6 +85,14 @@ const TEMPLATES = [
 
 async function fileOf(template: string, path: string, replacements: Replacements): Promise<OutputFile> {
   return { path, owner: "user", content: await renderTemplate(`project/${template}`, replacements) };
+}
+
+function isJsonObject(text: string): boolean {
+  try {
+    return isRecord(JSON.parse(text));
+  } catch {
+    return false;
+  }
 }
 
 /** The name of a package that is there; mergePackage leaves it as it is. */
@@ -110,13 +123,32 @@ interface CrdFile {
 async function readCrdFile(file: string): Promise<CrdFile> {
   const text = await readFile(file, "utf8");
   const path = `crds/${basename(file)}`;
-  const kinds = parseAllDocuments(text).flatMap((document) => {
+  const kinds = parseAllDocuments(text, { merge: true }).flatMap((document) => {
     const problem = document.errors[0];
     if (problem !== undefined) throw new Error(`${file}: ${problem.message}`);
-    return kindsOf(document.toJS() as unknown, path);
+    // Whoever asks for the project has read the file as CRDs before, which limits what aliases stand for.
+    return objectsIn(document.toJS({ maxAliasCount: -1 })).flatMap((object) => kindsOf(object, path));
   });
-  if (kinds.length === 0) throw new Error(`${file} has no CustomResourceDefinition`);
+  if (kinds.length === 0) throw new Error(`refused to create a project: ${file} has no CustomResourceDefinition`);
   return { path, text, kinds };
+}
+
+/** Returns the object of a document, or the items of a list. */
+function objectsIn(value: unknown): unknown[] {
+  const items = isRecord(value) ? value["items"] : undefined;
+  return Array.isArray(items) ? items : [value];
+}
+
+/** Gives files of one name, from several folders, paths of their own; some file systems do not tell upper from lower case. */
+function withOwnPaths(files: readonly CrdFile[]): CrdFile[] {
+  const taken = new Set<string>();
+  return files.map((file) => {
+    const { name, ext } = parse(file.path);
+    let path = file.path;
+    for (let number = 2; taken.has(path.toLowerCase()); number += 1) path = `crds/${name}-${number}${ext}`;
+    taken.add(path.toLowerCase());
+    return { ...file, path, kinds: file.kinds.map((kind) => ({ ...kind, crdFile: path })) };
+  });
 }
 
 function kindsOf(document: unknown, crdFile: string): PrimaryKind[] {

@@ -1,0 +1,210 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import fc from "fast-check";
+import { parseAllDocuments, stringify } from "yaml";
+import { formatDiagnostic, hasErrors, type Diagnostic } from "#generator/diagnostic.js";
+import { generate } from "#generator/generate.js";
+import { generateTypes } from "#generator/generate-types.js";
+import { runCommand } from "../../../support/command-line.js";
+import { repositoryRoot } from "../../../support/repository.js";
+import { runs } from "../../../support/runs.js";
+import { assert, suite } from "../../../support/suite.js";
+import { createFolderWith } from "./project-text.js";
+
+const samples = join(repositoryRoot, "fixtures/samples");
+const crd = await readFile(join(samples, "webpage/crds/webpages.example.com.yaml"), "utf8");
+const podwatchCrd = await readFile(join(samples, "podwatch/crds/podwatches.example.com.yaml"), "utf8");
+const podwatch = await readFile(join(samples, "podwatch/workflow.yaml"), "utf8");
+const webpage = await readFile(join(samples, "webpage/workflow.yaml"), "utf8");
+
+/** How long one run may take, in milliseconds of this process: far more than it takes. */
+const LIMIT_MS = 5000;
+
+const hostileValue: fc.Arbitrary<unknown> = fc.oneof(
+  fc.constantFrom(null, true, false, "", 0, -1, 5, 1e400, -1e400, NaN, 2 ** 53, 0.1),
+  fc.constantFrom<unknown>([], {}, [null], [{}], [[]], { type: "object" }, { $ref: "file:///etc/passwd" }),
+  fc.constantFrom("__proto__", "constructor", "toString", "*/", "`${process.exit()}`", "\u2028", "\u202e", "\ud800"),
+  fc.constantFrom("object", "string", "array", "integer", "v1/Pod", "full", "ready", "../../x", "a".repeat(300)),
+  fc.jsonValue({ maxDepth: 2 }),
+);
+
+const hostileKey = fc.constantFrom("__proto__", "constructor", "$ref", "enum", "default", "items", "<<", "", "a b");
+
+/** A change of a tree of values at a place that a number chooses. */
+const treeChange = fc.record({
+  at: fc.nat(),
+  kind: fc.constantFrom("replace", "delete", "rename", "add", "swap"),
+  value: hostileValue,
+  key: hostileKey,
+});
+
+/** What means something in YAML. */
+const TOKENS = [
+  "<<: *a",
+  "&a ",
+  "*a",
+  "!!binary ",
+  "!x ",
+  "? ",
+  "- ",
+  "---\n",
+  "...\n",
+  "\t",
+  "\0",
+  "{",
+  "}",
+  "[",
+  "]",
+];
+const MORE_TOKENS = [
+  "|",
+  ">",
+  "'",
+  '"',
+  "#",
+  ": ",
+  ",",
+  "%YAML 1.1\n",
+  "\ufeff",
+  "\u0085",
+  "\r",
+  "yes",
+  ".nan",
+  "0x1F",
+];
+
+const textChange = fc.record({
+  at: fc.nat(),
+  length: fc.nat(20),
+  insert: fc.constantFrom("", ...TOKENS, ...MORE_TOKENS),
+});
+
+/** Returns a mutation of a text: of its values, or of its characters. */
+function mutated(text: string): fc.Arbitrary<string> {
+  const ofTree = fc.array(treeChange, { minLength: 1, maxLength: 4 }).map((changes) => {
+    const trees = parseAllDocuments(text).map((document) => document.toJS() as unknown);
+    for (const change of changes) changeTree(trees[change.at % trees.length], change);
+    return trees.map((tree) => stringify(tree)).join("---\n");
+  });
+  const ofText = fc.array(textChange, { minLength: 1, maxLength: 3 }).map((changes) => {
+    let changed = text;
+    for (const { at, length, insert } of changes) {
+      const start = at % (changed.length + 1);
+      changed = changed.slice(0, start) + insert + changed.slice(start + length);
+    }
+    return changed;
+  });
+  return fc.oneof({ arbitrary: ofTree, weight: 2 }, ofText);
+}
+
+type Container = Record<string, unknown> | unknown[];
+
+function changeTree(
+  tree: unknown,
+  { at, kind, value, key }: { at: number; kind: string; value: unknown; key: string },
+): void {
+  const places = placesIn(tree);
+  const place = places[at % Math.max(places.length, 1)];
+  if (place === undefined) return;
+  const [container, name] = place as [Record<string, unknown>, string];
+  const define = (field: string, to: unknown) =>
+    Object.defineProperty(container, field, { value: to, enumerable: true, configurable: true, writable: true });
+  if (kind === "replace") define(name, value);
+  else if (kind === "add") define(key, value);
+  else if (kind === "swap") define(name, container[Object.keys(container)[0] ?? name]);
+  else {
+    const old = container[name];
+    delete container[name];
+    if (kind === "rename") define(key, old);
+  }
+}
+
+function placesIn(node: unknown): [Container, string][] {
+  if (typeof node !== "object" || node === null) return [];
+  return Object.entries(node).flatMap(([name, child]): [Container, string][] => [
+    [node as Container, name],
+    ...placesIn(child),
+  ]);
+}
+
+async function withinLimit<T>(run: () => Promise<T>): Promise<T> {
+  const start = process.cpuUsage();
+  const result = await run();
+  const { user, system } = process.cpuUsage(start);
+  assert.ok((user + system) / 1000 < LIMIT_MS, `took ${(user + system) / 1000} ms`);
+  return result;
+}
+
+function checkDiagnostics(diagnostics: readonly Diagnostic[]): void {
+  for (const diagnostic of diagnostics) {
+    assert.ok(diagnostic.message.length > 0);
+    assert.not.match(formatDiagnostic(diagnostic), /\[object |undefined|NaN:/);
+    const { position } = diagnostic;
+    if (position !== undefined) assert.ok(position.line >= 1 && position.column >= 1);
+  }
+}
+
+suite("mutated input", (test) => {
+  const slow = { timeoutMs: 600_000 };
+
+  test(
+    "types of a mutated CRD are generated, or there is an error",
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(mutated(crd), async (text) => {
+          await using folder = await createFolderWith({ "a.yaml": text });
+          const options = { files: [join(folder.path, "a.yaml")], out: join(folder.path, "out") };
+          const { diagnostics, report } = await withinLimit(() => generateTypes(options));
+          checkDiagnostics(diagnostics);
+          assert.is(report === undefined, hasErrors(diagnostics));
+          // What was generated is what a check finds.
+          if (report !== undefined) assert.equal((await generateTypes({ ...options, check: true })).report?.stale, []);
+        }),
+        { numRuns: runs(1200) },
+      );
+    },
+    slow,
+  );
+
+  for (const [name, spec, definition] of [
+    ["webpage", webpage, crd],
+    ["podwatch", podwatch, podwatchCrd],
+  ] as const)
+    test(
+      `code of a mutated spec of ${name} is generated, or there is an error`,
+      async () => {
+        const file = `crds/${/crds\/(\S+)/.exec(spec)?.[1]}`;
+        const input = fc.oneof(
+          { arbitrary: fc.record({ spec: mutated(spec), definition: fc.constant(definition) }), weight: 2 },
+          fc.record({ spec: fc.constant(spec), definition: mutated(definition) }),
+        );
+        await fc.assert(
+          fc.asyncProperty(input, async (texts) => {
+            await using folder = await createFolderWith({ "workflow.yaml": texts.spec, [file]: texts.definition });
+            const { diagnostics, report } = await withinLimit(() => generate({ project: folder.path }));
+            checkDiagnostics(diagnostics);
+            assert.is(report === undefined, hasErrors(diagnostics));
+          }),
+          { numRuns: runs(160) },
+        );
+      },
+      slow,
+    );
+
+  test(
+    "a project is made of a mutated CRD, or there is an error and no stack",
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(mutated(crd), async (text) => {
+          await using folder = await createFolderWith({ "a.yaml": text });
+          const run = () => runCommand(folder.path, "init", "op", "--crd", "a.yaml");
+          const { status, stderr } = await withinLimit(run);
+          assert.not.match(stderr, /bug in it|\n {4}at /);
+          assert.ok(status === 0 || stderr.includes("error"), stderr);
+        }),
+        { numRuns: runs(120) },
+      );
+    },
+    slow,
+  );
+});

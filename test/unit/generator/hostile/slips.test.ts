@@ -1,0 +1,109 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { formatDiagnostic } from "#generator/diagnostic.js";
+import { generate } from "#generator/generate.js";
+import { runCommand } from "../../../support/command-line.js";
+import { assert, suite } from "../../../support/suite.js";
+import { createFolderWith, crdText, PLAIN_SCHEMA, workflowText } from "./project-text.js";
+
+/** Generates a project with one condition or one schema, and returns what is said of it. */
+async function diagnose({ when = "true === true", schema = PLAIN_SCHEMA }): Promise<string> {
+  await using folder = await createFolderWith({ "workflow.yaml": workflowText(when), "crds/a.yaml": crdText(schema) });
+  const { diagnostics } = await generate({ project: folder.path });
+  return diagnostics.map(formatDiagnostic).join("\n");
+}
+
+/** Conditions, and what is said of each at its place. */
+const CONDITIONS: readonly (readonly [when: string, message: RegExp])[] = [
+  ["primary.spec?.a ?? false || true", /yaml:9:\d+: error .*'\?\?' and '\|\|' operations cannot be mixed/],
+  ["/(/.test('a')", /yaml:9:\d+: error .*'\)' expected/],
+  ["/a/zz.test('a')", /yaml:9:\d+: error .*Unknown regular expression flag/],
+  ["#a in primary", /yaml:9:\d+: error .*Private identifiers are not allowed/],
+  ["1n === 1", /yaml:9:\d+: error .*no overlap/],
+];
+
+/** What nests the deeper the longer it is. */
+const REPEATED: { readonly [name: string]: (count: number) => string } = {
+  "&&": (count) => Array(count).fill("primary.spec?.a").join(" && "),
+  parentheses: (count) => `${"(".repeat(count)}1${")".repeat(count)}`,
+  "!": (count) => `${"!".repeat(count)}1`,
+  "?:": (count) => `${"1 ? 1 : ".repeat(count)}0`,
+  lists: (count) => `${"[".repeat(count)}${"]".repeat(count)}`,
+  fields: (count) => `primary${".a".repeat(count)}`,
+  functions: (count) => `${"() => ".repeat(count)}1`,
+  templates: (count) => `${"`${".repeat(count)}1${"}`".repeat(count)}`,
+  objects: (count) => `${"{ a: ".repeat(count)}1${" }".repeat(count)}`,
+  calls: (count) => `${"String(".repeat(count)}1${")".repeat(count)}`,
+  "type arguments": (count) => "a<".repeat(count),
+  assertions: (count) => `1${" as unknown".repeat(count)}`,
+};
+
+/** Schemas, and what is said of each. */
+const SCHEMAS: readonly (readonly [schema: string, message: RegExp])[] = [
+  ["{ type: object, <<: 5 }", /a\.yaml:14:46: error yaml-merge: "<<" merges mappings only/],
+  ["{ type: object, <<: [5] }", /error yaml-merge/],
+  ["{ type: object, <<: null }", /error yaml-merge/],
+  ["{ type: &x object, <<: *x }", /error yaml-merge/],
+  [`${"{ type: object, properties: { a: ".repeat(300)}{ type: string }${" } }".repeat(300)}`, /nested too deeply/],
+  [`${"{ type: object, properties: { a: ".repeat(3000)}{ type: string }${" } }".repeat(3000)}`, /nested too deeply/],
+  ["[".repeat(20_000), /error yaml-syntax/],
+];
+
+suite("slips of a spec and of a CRD", (test) => {
+  for (const [when, message] of CONDITIONS)
+    test(`the condition ${when} is an error at its place`, async () => {
+      assert.match(await diagnose({ when }), message);
+    });
+
+  for (const [name, repeat] of Object.entries(REPEATED))
+    test(`${name}, however often they are repeated, are generated or an error`, async () => {
+      assert.match(
+        await diagnose({ when: repeat(5000) }),
+        /yaml:9:\d+: error when-syntax: an expression cannot have more than 500 words and signs/,
+      );
+      assert.not.match(await diagnose({ when: repeat(60) }), /more than 500 words/);
+    });
+
+  for (const [schema, message] of SCHEMAS)
+    test(`the schema ${schema.slice(0, 40)} is an error at its place`, async () => {
+      assert.match(await diagnose({ schema }), message);
+    });
+
+  test("a new project is made from a list of CRDs, and from a file with many aliases", async () => {
+    const list = `apiVersion: v1\nkind: List\nitems:\n  -\n${crdText(PLAIN_SCHEMA).replace(/^/gm, "    ")}`;
+    const properties = Array.from({ length: 300 }, (_, index) => `b${index}: *a`).join(", ");
+    const aliases = crdText(`{ type: object, properties: { a: &a { type: string }, ${properties} } }`);
+    await using folder = await createFolderWith({ "list.yaml": list, "aliases.yaml": aliases });
+    for (const file of ["list.yaml", "aliases.yaml"]) {
+      const { status, stderr } = await runCommand(folder.path, "init", `of-${file}`, "--crd", file);
+      assert.is(status, 0, stderr);
+    }
+  });
+
+  test("a new project keeps CRD files of one name apart", async () => {
+    const files = { "x/crd.yaml": crdText(PLAIN_SCHEMA), "y/crd.yaml": crdText(PLAIN_SCHEMA, "Other") };
+    await using folder = await createFolderWith(files);
+    const { status, stderr } = await runCommand(folder.path, "init", "op", "--crd", ...Object.keys(files));
+    assert.is(status, 0, stderr);
+    assert.equal((await readdir(join(folder.path, "op/crds"))).sort(), ["crd-2.yaml", "crd.yaml"]);
+  });
+
+  test("a name that npm does not take is refused before anything is written", async () => {
+    await using folder = await createFolderWith({ "a.yaml": crdText(PLAIN_SCHEMA) });
+    for (const name of ['a"b\\', "A", "a b", "../a", ".a", "@/a", "a\nb", "x".repeat(215)]) {
+      const { status, stderr } = await runCommand(folder.path, "init", "op", "--crd", "a.yaml", "--name", name);
+      assert.is(status, 2);
+      assert.match(stderr, "is no name of an npm package");
+    }
+    assert.equal(await readdir(folder.path), ["a.yaml"]);
+  });
+
+  test("a package.json that is no JSON object is refused", async () => {
+    for (const text of ["{", "[]", "null", "7"]) {
+      await using folder = await createFolderWith({ "a.yaml": crdText(PLAIN_SCHEMA), "op/package.json": text });
+      const { status, stderr } = await runCommand(folder.path, "init", "op", "--crd", "a.yaml");
+      assert.is(status, 1);
+      assert.match(stderr, "refused to change package.json: it is not a JSON object");
+    }
+  });
+});
