@@ -25,7 +25,7 @@ export interface Diagnostic {
 
 /** Tells whether something is wrong that nothing may be written for. */
 export function hasErrors(diagnostics: readonly Diagnostic[]): boolean {
-  return diagnostics.some(({ severity }) => severity === "error");
+  return diagnostics.some(isError);
 }
 
 /** Returns diagnostics in the order in which they are read: by file, line and column; those without a place come first. */
@@ -35,6 +35,37 @@ export function sortDiagnostics(diagnostics: readonly Diagnostic[]): Diagnostic[
     if (left.file !== right.file) return left.file < right.file ? -1 : 1;
     return left.line - right.line || left.column - right.column;
   });
+}
+
+/** How many problems of one file are found; there may be one in every line of a large file. */
+export const MOST_FOUND = 1000;
+
+/** How many problems of one file are shown. */
+const MOST_SHOWN = 50;
+
+/** Returns the diagnostics to show, in their order: of each file the first 50, errors before warnings, and one that counts the others. */
+export function limitDiagnostics(diagnostics: readonly Diagnostic[]): Diagnostic[] {
+  const byFile = new Map<string | undefined, Diagnostic[]>();
+  for (const diagnostic of diagnostics) {
+    const file = diagnostic.position?.file;
+    const known = byFile.get(file);
+    if (known === undefined) byFile.set(file, [diagnostic]);
+    else known.push(diagnostic);
+  }
+  return [...byFile].flatMap(([file, all]) => {
+    if (all.length <= MOST_SHOWN) return all;
+    const ordered = [...all.filter(isError), ...all.filter((each) => !isError(each))];
+    const shown = new Set(ordered.slice(0, MOST_SHOWN));
+    const [first, ...others] = ordered.slice(MOST_SHOWN);
+    const count = others.length + 1;
+    const message = `${count} more ${count === 1 ? "problem" : "problems"}${file === undefined ? "" : ` in ${file}`}`;
+    const rest: Diagnostic = { severity: first?.severity ?? "error", rule: "more-problems", message };
+    return [...all.filter((each) => shown.has(each)), rest];
+  });
+}
+
+function isError({ severity }: Diagnostic): boolean {
+  return severity === "error";
 }
 
 /**

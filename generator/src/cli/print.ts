@@ -1,11 +1,11 @@
-import { formatDiagnostic, hasErrors, type Diagnostic } from "../diagnostic.js";
+import { formatDiagnostic, hasErrors, limitDiagnostics, type Diagnostic } from "../diagnostic.js";
 import type { GenerateResult } from "../generate.js";
 import type { InitReport } from "../output/project/init-project.js";
 import type { WriteReport } from "../output/files/write-files.js";
 
 /** Prints diagnostics, how many there are and what comes of an error; returns the exit code. */
 export function printDiagnostics(diagnostics: readonly Diagnostic[], consequence = "nothing was written"): number {
-  for (const diagnostic of diagnostics) console.error(formatDiagnostic(diagnostic));
+  for (const diagnostic of limitDiagnostics(diagnostics)) console.error(formatDiagnostic(diagnostic));
   if (!hasErrors(diagnostics)) return 0;
   const errors = diagnostics.filter(({ severity }) => severity === "error").length;
   console.error(`${counted(errors, "error")}; ${consequence}`);

@@ -9,9 +9,10 @@ import {
   visit,
   type Alias,
   type Node,
+  type Scalar,
   type YAMLMap,
 } from "yaml";
-import { formatPosition, quote, type Diagnostic } from "../../diagnostic.js";
+import { formatPosition, MOST_FOUND, quote, type Diagnostic } from "../../diagnostic.js";
 import { formatPath, keyTextOf, MERGE_KEY, positionOf, type YamlSource } from "../yaml/yaml-document.js";
 
 /** How many values the aliases of one document may stand for. */
@@ -26,7 +27,13 @@ export function checkNodes(source: YamlSource): Diagnostic[] {
   const sizes = new AliasSizes(source);
   visit(source.document, {
     Map: (_, map, ancestors) => {
-      diagnostics.push(...duplicateKeys(map, [...ancestors, map], source), ...wrongMerges(map, source));
+      if (diagnostics.length >= MOST_FOUND) return visit.BREAK;
+      diagnostics.push(
+        ...duplicateKeys(map, [...ancestors, map], source).slice(0, MOST_FOUND),
+        ...wrongMerges(map, source),
+        ...unknownTag(map, source),
+      );
+      return undefined;
     },
     Alias: (_, alias, ancestors) => {
       const problem = sizes.add(alias, ancestors);
@@ -34,19 +41,28 @@ export function checkNodes(source: YamlSource): Diagnostic[] {
       return problem === undefined ? undefined : visit.BREAK;
     },
     Node: (_, node) => {
-      if (isAlias(node) || node.tag === undefined || isKnownTag(node.tag)) return;
-      // A tag stands before its value, which may be empty and far away.
-      const offset = source.text.lastIndexOf(node.tag, node.range?.[0] ?? 0);
-      diagnostics.push({
-        ...at(source, node),
-        ...(offset < 0 ? {} : { position: positionOf(source.file, source.lines, offset) }),
-        rule: "yaml-tag",
-        message: `${quote(node.tag)} is read as a YAML tag, which has no meaning here`,
-        hint: 'put a text that starts with "!" into quotes',
-      });
+      if (diagnostics.length >= MOST_FOUND) return visit.BREAK;
+      if (isScalar(node)) diagnostics.push(...unreadableValue(node, source));
+      diagnostics.push(...unknownTag(node, source));
+      return undefined;
     },
   });
-  return diagnostics;
+  return diagnostics.slice(0, MOST_FOUND);
+}
+
+function unknownTag(node: Node, source: YamlSource): Diagnostic[] {
+  if (isAlias(node) || node.tag === undefined || isKnownTag(node.tag)) return [];
+  // A tag stands before its value, which may be empty and far away.
+  const offset = source.text.lastIndexOf(node.tag, node.range?.[0] ?? 0);
+  return [
+    {
+      ...at(source, node),
+      ...(offset < 0 ? {} : { position: positionOf(source.file, source.lines, offset) }),
+      rule: "yaml-tag",
+      message: `${quote(node.tag)} is read as a YAML tag, which has no meaning here`,
+      hint: 'put a text that starts with "!" into quotes',
+    },
+  ];
 }
 
 function isKnownTag(tag: string): boolean {
@@ -88,6 +104,16 @@ function wrongMerges(map: YAMLMap, source: YamlSource): Diagnostic[] {
     const message = '"<<" merges mappings only: expected an alias, a mapping, or a list of these';
     return [{ ...at(source, isNode(value) && value.range != null ? value : key), rule: "yaml-merge", message }];
   });
+}
+
+/** Finds what no JSON can say: numbers that are none, and halves of characters, which no file can hold. */
+function unreadableValue(scalar: Scalar, source: YamlSource): Diagnostic[] {
+  const { value } = scalar;
+  if (typeof value === "number" && !Number.isFinite(value))
+    return [{ ...at(source, scalar), rule: "yaml-number", message: `${scalar.source} is no number of JSON` }];
+  if (typeof value !== "string" || !/\p{Surrogate}/u.test(value)) return [];
+  const message = `${quote(value)} has half of a character: \\ud800 to \\udfff stand for characters only in pairs`;
+  return [{ ...at(source, scalar), rule: "yaml-text", message }];
 }
 
 function pathOf(ancestors: readonly unknown[]): (string | number)[] {

@@ -23,6 +23,7 @@ export function checkSchema(schema: unknown, path: YamlPath = []): SchemaProblem
   if (path.length > MAX_DEPTH) return [{ path, message: "the schema is nested too deeply" }];
   return [
     ...forbiddenKeywords(schema, path),
+    ...inexactNumbers(schema, path),
     ...checkKeywords(schema, path),
     ...schemasIn(schema).flatMap(([rest, child]) => checkSchema(child, [...path, ...rest])),
   ];
@@ -33,6 +34,22 @@ function forbiddenKeywords(schema: { readonly [keyword: string]: unknown }, path
     path: [...path, keyword],
     message: `${quote(keyword)} is not allowed in the schema of a CustomResourceDefinition`,
   }));
+}
+
+// An operator would write another number than the schema says.
+function inexactNumbers(schema: { readonly [keyword: string]: unknown }, path: YamlPath): SchemaProblem[] {
+  if (schema["type"] === "number") return [];
+  return ["default", "enum"].flatMap((keyword) => {
+    const value = Object.hasOwn(schema, keyword) ? schema[keyword] : undefined;
+    if (!hasInexactNumber(value)) return [];
+    const message = `${keyword} has a whole number beyond 2^53, which JavaScript cannot hold exactly; leave it out of this copy of the CRD`;
+    return [{ path: [...path, keyword], message }];
+  });
+}
+
+function hasInexactNumber(value: unknown): boolean {
+  if (typeof value === "number") return Number.isInteger(value) && !Number.isSafeInteger(value);
+  return typeof value === "object" && value !== null && Object.values(value).some(hasInexactNumber);
 }
 
 function checkKeywords(schema: { readonly [keyword: string]: unknown }, path: YamlPath): SchemaProblem[] {

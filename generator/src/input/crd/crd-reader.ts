@@ -1,4 +1,4 @@
-import { didYouMean, quote, type Diagnostic } from "../../diagnostic.js";
+import { didYouMean, MOST_FOUND, quote, type Diagnostic } from "../../diagnostic.js";
 import { checkSchema } from "./check-schema.js";
 import type { Crd, CrdVersion } from "./crd.js";
 import { isRecord } from "../yaml/json.js";
@@ -196,6 +196,7 @@ export class CrdReader {
 
   // eslint-style overloads would hide that a hint is rare.
   #fail(path: YamlPath, rule: string, ...[message, hint]: [message: string, hint?: string | undefined]): void {
+    if (this.diagnostics.length === MOST_FOUND) return;
     const place = this.#document.valueAt([...this.#root, ...path]);
     this.diagnostics.push({ severity: "error", rule, message, ...place, ...(hint === undefined ? {} : { hint }) });
   }

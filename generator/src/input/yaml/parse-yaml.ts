@@ -1,5 +1,5 @@
 import { LineCounter, parseAllDocuments, type Document } from "yaml";
-import type { Diagnostic, SourcePosition } from "../../diagnostic.js";
+import { MOST_FOUND, type Diagnostic, type SourcePosition } from "../../diagnostic.js";
 import { checkNodes } from "../crd/check-nodes.js";
 import { createYamlDocument, positionOf, type YamlDocument, type YamlSource } from "./yaml-document.js";
 
@@ -45,7 +45,7 @@ function parseDocuments(file: string, text: string): ParsedYaml {
 
 function syntaxErrors({ file, text, document, lines }: YamlSource): Diagnostic[] {
   const textLines = text.split("\n");
-  return document.errors.map(({ message, pos: [start] }): Diagnostic => {
+  return document.errors.slice(0, MOST_FOUND).map(({ message, pos: [start] }): Diagnostic => {
     const position = positionOf(file, lines, start);
     if (/call stack/.test(message)) return tooDeep(position);
     const isExpression = /[\s{]when:/.test(textLines[position.line - 1] ?? "");

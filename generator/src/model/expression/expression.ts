@@ -62,6 +62,12 @@ function parseExpression(text: string, names: readonly ExpressionName[], compile
   const separator = /[\u2028\u2029]/.exec(text);
   if (separator !== null)
     return problem(separator.index + head.length, "an expression cannot have line or paragraph separators");
+  const direction = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/.exec(text);
+  if (direction !== null)
+    return problem(
+      direction.index + head.length,
+      "an expression cannot have invisible marks that change the direction of text",
+    );
   const directive = /@ts-(?:ignore|expect-error|nocheck|check)/.exec(text);
   if (directive !== null) return problem(directive.index + head.length, `an expression cannot have ${directive[0]}`);
   const forbidden = findForbidden(root, compiler);

@@ -64,10 +64,19 @@ function printScalar(value: unknown): string {
 
 /** Prints a text as a literal. Fewer escapes win, double quotes on a tie, as in prettier. */
 export function printText(text: string): string {
-  const json = JSON.stringify(text).replace(/[\u2028\u2029]/g, (char) => (char === "\u2028" ? "\\u2028" : "\\u2029"));
+  const json = escapeDirections(JSON.stringify(text).replace(/[\u007f-\u009f\u2028\u2029]/g, escapeOf));
   const doubles = text.split('"').length;
   if (doubles <= text.split("'").length) return json;
   return `'${json.slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`;
+}
+
+/** Escapes the invisible marks that change the direction of text: with them, code reads otherwise than it runs. */
+export function escapeDirections(text: string): string {
+  return text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, escapeOf);
+}
+
+function escapeOf(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
 /** Prints the name of a field in an object. One called __proto__ has to be computed: otherwise it sets the prototype. */

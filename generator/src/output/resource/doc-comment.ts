@@ -1,4 +1,5 @@
 import type { RawSchema } from "../../model/project-model.js";
+import { escapeDirections } from "../print/print-value.js";
 
 const WIDTH = 110;
 
@@ -19,7 +20,7 @@ export function descriptionLinesOf(description: unknown): string[] {
   const lines = description
     .replace(/\r\n?|[\u2028\u2029\u0085]/g, "\n")
     // Control characters would make the file unreadable.
-    .replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, " ")
+    .replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, " ")
     .replace(/\t/g, "  ")
     .split("\n")
     .map((line) => escapeComment(line.trimEnd()));
@@ -34,7 +35,7 @@ export function descriptionLinesOf(description: unknown): string[] {
 
 /** Makes text safe inside a comment: it neither ends the comment nor starts a tag; `name@host` stays as it is. */
 function escapeComment(text: string): string {
-  return text.replaceAll("*/", "*\\/").replace(/(?<![\w\\])@/g, "\\@");
+  return escapeDirections(text.replaceAll("*/", "*\\/").replace(/(?<![\w\\])@/g, "\\@"));
 }
 
 /** Returns a JSDoc comment of lines, or nothing if there are none. */

@@ -1,0 +1,109 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { formatDiagnostic, limitDiagnostics, type Diagnostic } from "#generator/diagnostic.js";
+import { generate } from "#generator/generate.js";
+import { generateTypes } from "#generator/generate-types.js";
+import { runCommand } from "../../../support/command-line.js";
+import { assert, suite } from "../../../support/suite.js";
+import { createFolderWith, crdText, PLAIN_SCHEMA, workflowText } from "./project-text.js";
+
+/** Marks that change the direction of text, and others that no reader sees. */
+const DIRECTIONS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/;
+
+async function typesOf(schema: string) {
+  await using folder = await createFolderWith({ "a.yaml": crdText(schema) });
+  const { diagnostics } = await generateTypes({
+    files: [join(folder.path, "a.yaml")],
+    out: join(folder.path, "out"),
+  });
+  const entries = await readdir(join(folder.path, "out"), { recursive: true }).catch(() => []);
+  const files = entries.filter((entry) => entry.endsWith(".ts"));
+  const texts = await Promise.all(files.map((file) => readFile(join(folder.path, "out", file), "utf8")));
+  return { text: texts.join("\n"), messages: diagnostics.map(formatDiagnostic).join("\n") };
+}
+
+suite("hostile texts", (test) => {
+  test("half of a character is an error at its place, wherever it is", async () => {
+    for (const schema of [
+      '{ type: object, description: "\\ud800" }',
+      '{ type: object, properties: { "\\udc00": { type: string } } }',
+      '{ type: object, properties: { a: { type: string, enum: ["x\\udbff"] } } }',
+      '{ type: object, properties: { a: { type: string, default: "\\ud800\\ud800" } } }',
+    ])
+      assert.match((await typesOf(schema)).messages, /a\.yaml:14:\d+: error yaml-text: .* has half of a character/);
+    assert.is((await typesOf('{ type: object, description: "\\ud83d\\ude00" }')).messages, "");
+  });
+
+  test("marks that change the direction of text reach no generated file", async () => {
+    for (const mark of ["\u061c", "\u200e", "\u200f", "\u202a", "\u202e", "\u2066", "\u2069"]) {
+      const field = `{ type: string, description: "a${mark}b", enum: ["c${mark}d"], pattern: "e${mark}f" }`;
+      const { text } = await typesOf(`{ type: object, properties: { "g${mark}h": ${field} } }`);
+      assert.not.match(text, DIRECTIONS);
+      const escape = `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`;
+      for (const [before, after] of ["ab", "cd", "ef", "gh"]) assert.ok(text.includes(`${before}${escape}${after}`));
+    }
+  });
+
+  test("a condition with such a mark is an error at its place", async () => {
+    const when = "primary.spec?.a === true /* \u202e */";
+    await using folder = await createFolderWith({
+      "workflow.yaml": workflowText(when),
+      "crds/a.yaml": crdText(PLAIN_SCHEMA),
+    });
+    const [first] = (await generate({ project: folder.path })).diagnostics;
+    assert.match(
+      first === undefined ? "" : formatDiagnostic(first),
+      /yaml:9:\d+: error when-syntax: .* direction of text/,
+    );
+  });
+
+  test("numbers that JSON or JavaScript cannot hold are errors at their place", async () => {
+    for (const value of [".nan", ".inf", "-.inf", "1e400"])
+      for (const schema of [`{ type: object, maxProperties: ${value} }`, `{ type: object, default: { a: ${value} } }`])
+        assert.match((await typesOf(schema)).messages, /a\.yaml:14:\d+: error yaml-number: .* is no number of JSON/);
+    for (const value of ["9007199254740993", "-9223372036854775808", "9223372036854775807"])
+      for (const field of [`default: ${value}`, `enum: [1, ${value}]`])
+        assert.match(
+          (await typesOf(`{ type: object, properties: { a: { type: integer, format: int64, ${field} } } }`)).messages,
+          /a\.yaml:14:\d+: error crd-schema: (?:default|enum) has a whole number beyond 2\^53/,
+        );
+    const limit =
+      "{ type: object, properties: { a: { type: integer, maximum: 9223372036854775807, default: 9007199254740991 } } }";
+    assert.is((await typesOf(limit)).messages, "");
+  });
+
+  test("the problems of one file that are shown are counted, and errors come before warnings", () => {
+    const problem = (line: number, severity: Diagnostic["severity"]): Diagnostic => ({
+      ...{ severity, rule: "x", message: "m" },
+      position: { file: "a.yaml", line, column: 1 },
+    });
+    const warnings = Array.from({ length: 60 }, (_, index) => problem(index + 1, "warning"));
+    const errors = Array.from({ length: 45 }, (_, index) => problem(index + 100, "error"));
+    const other = { ...problem(1, "error"), position: { file: "b.yaml", line: 1, column: 1 } };
+    const shown = limitDiagnostics([...warnings, ...errors, other]);
+    assert.equal(shown, [
+      ...warnings.slice(0, 5),
+      ...errors,
+      { severity: "warning", rule: "more-problems", message: "55 more problems in a.yaml" },
+      other,
+    ]);
+    assert.equal(limitDiagnostics(warnings.slice(0, 50)), warnings.slice(0, 50));
+  });
+
+  test("a file in which everything is wrong is answered on few lines", async () => {
+    const keys = Array.from({ length: 30_000 }, (_, index) => `a${index % 10}: {}`).join(", ");
+    const fields = Array.from({ length: 5_000 }, (_, index) => `a${index}: { type: thing }`).join(", ");
+    for (const text of [
+      crdText(`{ type: object, properties: { ${keys} } }`),
+      crdText(`{ type: object, properties: { ${fields} } }`),
+      "- !x a\n".repeat(20_000),
+    ]) {
+      await using folder = await createFolderWith({ "a.yaml": text });
+      const { status, stderr } = await runCommand(folder.path, "types", "a.yaml", "--out", "out");
+      assert.is(status, 1);
+      assert.not.match(stderr, "bug in it");
+      assert.ok(stderr.split("\n").length < 200, stderr.slice(0, 500));
+      assert.match(stderr, /more-problems: \d+ more problems in a\.yaml/);
+    }
+  });
+});
