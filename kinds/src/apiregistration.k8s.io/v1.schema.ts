@@ -54,10 +54,5 @@ export const apiServiceSchema: Schema = {
     spec: { $ref: "APIServiceSpec" },
     status: { $ref: "APIServiceStatus" },
   },
-  definitions: {
-    APIServiceCondition,
-    APIServiceSpec,
-    APIServiceStatus,
-    ServiceReference,
-  },
+  definitions: { APIServiceCondition, APIServiceSpec, APIServiceStatus, ServiceReference },
 };

@@ -41,10 +41,7 @@ export const selfSubjectReviewSchema: Schema = {
     metadata: { type: "object" },
     status: { $ref: "SelfSubjectReviewStatus" },
   },
-  definitions: {
-    SelfSubjectReviewStatus,
-    UserInfo,
-  },
+  definitions: { SelfSubjectReviewStatus, UserInfo },
 };
 
 export const tokenReviewSchema: Schema = {
@@ -57,9 +54,5 @@ export const tokenReviewSchema: Schema = {
     spec: { $ref: "TokenReviewSpec" },
     status: { $ref: "TokenReviewStatus" },
   },
-  definitions: {
-    TokenReviewSpec,
-    TokenReviewStatus,
-    UserInfo,
-  },
+  definitions: { TokenReviewSpec, TokenReviewStatus, UserInfo },
 };

@@ -157,12 +157,7 @@ export const selfSubjectRulesReviewSchema: Schema = {
     spec: { $ref: "SelfSubjectRulesReviewSpec" },
     status: { $ref: "SubjectRulesReviewStatus" },
   },
-  definitions: {
-    NonResourceRule,
-    ResourceRule,
-    SelfSubjectRulesReviewSpec,
-    SubjectRulesReviewStatus,
-  },
+  definitions: { NonResourceRule, ResourceRule, SelfSubjectRulesReviewSpec, SubjectRulesReviewStatus },
 };
 
 export const subjectAccessReviewSchema: Schema = {

@@ -42,9 +42,5 @@ export const horizontalPodAutoscalerSchema: Schema = {
     spec: { $ref: "HorizontalPodAutoscalerSpec" },
     status: { $ref: "HorizontalPodAutoscalerStatus" },
   },
-  definitions: {
-    CrossVersionObjectReference,
-    HorizontalPodAutoscalerSpec,
-    HorizontalPodAutoscalerStatus,
-  },
+  definitions: { CrossVersionObjectReference, HorizontalPodAutoscalerSpec, HorizontalPodAutoscalerStatus },
 };

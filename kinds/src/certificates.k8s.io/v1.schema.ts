@@ -84,9 +84,5 @@ export const certificateSigningRequestSchema: Schema = {
     spec: { $ref: "CertificateSigningRequestSpec" },
     status: { $ref: "CertificateSigningRequestStatus" },
   },
-  definitions: {
-    CertificateSigningRequestCondition,
-    CertificateSigningRequestSpec,
-    CertificateSigningRequestStatus,
-  },
+  definitions: { CertificateSigningRequestCondition, CertificateSigningRequestSpec, CertificateSigningRequestStatus },
 };

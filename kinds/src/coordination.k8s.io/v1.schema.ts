@@ -23,7 +23,5 @@ export const leaseSchema: Schema = {
     metadata: { type: "object" },
     spec: { $ref: "LeaseSpec" },
   },
-  definitions: {
-    LeaseSpec,
-  },
+  definitions: { LeaseSpec },
 };

@@ -2336,9 +2336,7 @@ export const bindingSchema: Schema = {
     metadata: { type: "object" },
     target: { $ref: "ObjectReference" },
   },
-  definitions: {
-    ObjectReference,
-  },
+  definitions: { ObjectReference },
 };
 
 export const componentStatusSchema: Schema = {
@@ -2354,9 +2352,7 @@ export const componentStatusSchema: Schema = {
     kind: { type: "string" },
     metadata: { type: "object" },
   },
-  definitions: {
-    ComponentCondition,
-  },
+  definitions: { ComponentCondition },
 };
 
 export const configMapSchema: Schema = {
@@ -2379,12 +2375,7 @@ export const endpointsSchema: Schema = {
     metadata: { type: "object" },
     subsets: { type: "array", "x-kubernetes-list-type": "atomic", items: { $ref: "EndpointSubset" } },
   },
-  definitions: {
-    EndpointAddress,
-    EndpointPort,
-    EndpointSubset,
-    ObjectReference,
-  },
+  definitions: { EndpointAddress, EndpointPort, EndpointSubset, ObjectReference },
 };
 
 export const eventSchema: Schema = {
@@ -2409,11 +2400,7 @@ export const eventSchema: Schema = {
     source: { $ref: "EventSource" },
     type: { type: "string" },
   },
-  definitions: {
-    EventSeries,
-    EventSource,
-    ObjectReference,
-  },
+  definitions: { EventSeries, EventSource, ObjectReference },
 };
 
 export const limitRangeSchema: Schema = {
@@ -2424,10 +2411,7 @@ export const limitRangeSchema: Schema = {
     metadata: { type: "object" },
     spec: { $ref: "LimitRangeSpec" },
   },
-  definitions: {
-    LimitRangeItem,
-    LimitRangeSpec,
-  },
+  definitions: { LimitRangeItem, LimitRangeSpec },
 };
 
 export const namespaceSchema: Schema = {
@@ -2439,11 +2423,7 @@ export const namespaceSchema: Schema = {
     spec: { $ref: "NamespaceSpec" },
     status: { $ref: "NamespaceStatus" },
   },
-  definitions: {
-    NamespaceCondition,
-    NamespaceSpec,
-    NamespaceStatus,
-  },
+  definitions: { NamespaceCondition, NamespaceSpec, NamespaceStatus },
 };
 
 export const nodeSchema: Schema = {
@@ -2937,12 +2917,7 @@ export const resourceQuotaSchema: Schema = {
     spec: { $ref: "ResourceQuotaSpec" },
     status: { $ref: "ResourceQuotaStatus" },
   },
-  definitions: {
-    ResourceQuotaSpec,
-    ResourceQuotaStatus,
-    ScopeSelector,
-    ScopedResourceSelectorRequirement,
-  },
+  definitions: { ResourceQuotaSpec, ResourceQuotaStatus, ScopeSelector, ScopedResourceSelectorRequirement },
 };
 
 export const secretSchema: Schema = {
@@ -2973,10 +2948,7 @@ export const serviceAccountSchema: Schema = {
       items: { $ref: "ObjectReference" },
     },
   },
-  definitions: {
-    LocalObjectReference,
-    ObjectReference,
-  },
+  definitions: { LocalObjectReference, ObjectReference },
 };
 
 export const serviceSchema: Schema = {

@@ -57,13 +57,5 @@ export const endpointSliceSchema: Schema = {
     metadata: { type: "object" },
     ports: { type: "array", "x-kubernetes-list-type": "atomic", items: { $ref: "EndpointPort" } },
   },
-  definitions: {
-    Endpoint,
-    EndpointConditions,
-    EndpointHints,
-    EndpointPort,
-    ForNode,
-    ForZone,
-    ObjectReference,
-  },
+  definitions: { Endpoint, EndpointConditions, EndpointHints, EndpointPort, ForNode, ForZone, ObjectReference },
 };

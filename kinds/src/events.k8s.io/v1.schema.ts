@@ -34,9 +34,5 @@ export const eventSchema: Schema = {
     series: { $ref: "EventSeries" },
     type: { type: "string" },
   },
-  definitions: {
-    EventSeries,
-    EventSource,
-    ObjectReference,
-  },
+  definitions: { EventSeries, EventSource, ObjectReference },
 };

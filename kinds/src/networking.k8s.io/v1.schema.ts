@@ -207,10 +207,7 @@ export const ingressClassSchema: Schema = {
     metadata: { type: "object" },
     spec: { $ref: "IngressClassSpec" },
   },
-  definitions: {
-    IngressClassParametersReference,
-    IngressClassSpec,
-  },
+  definitions: { IngressClassParametersReference, IngressClassSpec },
 };
 
 export const ingressSchema: Schema = {
@@ -248,10 +245,7 @@ export const ipAddressSchema: Schema = {
     metadata: { type: "object" },
     spec: { $ref: "IPAddressSpec" },
   },
-  definitions: {
-    IPAddressSpec,
-    ParentReference,
-  },
+  definitions: { IPAddressSpec, ParentReference },
 };
 
 export const networkPolicySchema: Schema = {
@@ -283,9 +277,5 @@ export const serviceCIDRSchema: Schema = {
     spec: { $ref: "ServiceCIDRSpec" },
     status: { $ref: "ServiceCIDRStatus" },
   },
-  definitions: {
-    Condition,
-    ServiceCIDRSpec,
-    ServiceCIDRStatus,
-  },
+  definitions: { Condition, ServiceCIDRSpec, ServiceCIDRStatus },
 };

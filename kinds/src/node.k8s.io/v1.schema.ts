@@ -27,9 +27,5 @@ export const runtimeClassSchema: Schema = {
     overhead: { $ref: "Overhead" },
     scheduling: { $ref: "Scheduling" },
   },
-  definitions: {
-    Overhead,
-    Scheduling,
-    Toleration,
-  },
+  definitions: { Overhead, Scheduling, Toleration },
 };

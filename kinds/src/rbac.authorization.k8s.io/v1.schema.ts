@@ -51,10 +51,7 @@ export const clusterRoleBindingSchema: Schema = {
     roleRef: { $ref: "RoleRef" },
     subjects: { type: "array", "x-kubernetes-list-type": "atomic", items: { $ref: "Subject" } },
   },
-  definitions: {
-    RoleRef,
-    Subject,
-  },
+  definitions: { RoleRef, Subject },
 };
 
 export const clusterRoleSchema: Schema = {
@@ -66,12 +63,7 @@ export const clusterRoleSchema: Schema = {
     metadata: { type: "object" },
     rules: { type: "array", "x-kubernetes-list-type": "atomic", items: { $ref: "PolicyRule" } },
   },
-  definitions: {
-    AggregationRule,
-    LabelSelector,
-    LabelSelectorRequirement,
-    PolicyRule,
-  },
+  definitions: { AggregationRule, LabelSelector, LabelSelectorRequirement, PolicyRule },
 };
 
 export const roleBindingSchema: Schema = {
@@ -84,10 +76,7 @@ export const roleBindingSchema: Schema = {
     roleRef: { $ref: "RoleRef" },
     subjects: { type: "array", "x-kubernetes-list-type": "atomic", items: { $ref: "Subject" } },
   },
-  definitions: {
-    RoleRef,
-    Subject,
-  },
+  definitions: { RoleRef, Subject },
 };
 
 export const roleSchema: Schema = {
@@ -98,7 +87,5 @@ export const roleSchema: Schema = {
     metadata: { type: "object" },
     rules: { type: "array", "x-kubernetes-list-type": "atomic", items: { $ref: "PolicyRule" } },
   },
-  definitions: {
-    PolicyRule,
-  },
+  definitions: { PolicyRule },
 };

@@ -132,10 +132,7 @@ export const csiDriverSchema: Schema = {
     metadata: { type: "object" },
     spec: { $ref: "CSIDriverSpec" },
   },
-  definitions: {
-    CSIDriverSpec,
-    TokenRequest,
-  },
+  definitions: { CSIDriverSpec, TokenRequest },
 };
 
 export const csiNodeSchema: Schema = {
@@ -147,11 +144,7 @@ export const csiNodeSchema: Schema = {
     metadata: { type: "object" },
     spec: { $ref: "CSINodeSpec" },
   },
-  definitions: {
-    CSINodeDriver,
-    CSINodeSpec,
-    VolumeNodeResources,
-  },
+  definitions: { CSINodeDriver, CSINodeSpec, VolumeNodeResources },
 };
 
 export const csiStorageCapacitySchema: Schema = {
@@ -166,10 +159,7 @@ export const csiStorageCapacitySchema: Schema = {
     nodeTopology: { $ref: "LabelSelector" },
     storageClassName: { type: "string" },
   },
-  definitions: {
-    LabelSelector,
-    LabelSelectorRequirement,
-  },
+  definitions: { LabelSelector, LabelSelectorRequirement },
 };
 
 export const storageClassSchema: Schema = {
@@ -187,10 +177,7 @@ export const storageClassSchema: Schema = {
     reclaimPolicy: { type: "string", enum: ["Delete", "Recycle", "Retain"] },
     volumeBindingMode: { type: "string", enum: ["Immediate", "WaitForFirstConsumer"] },
   },
-  definitions: {
-    TopologySelectorLabelRequirement,
-    TopologySelectorTerm,
-  },
+  definitions: { TopologySelectorLabelRequirement, TopologySelectorTerm },
 };
 
 export const volumeAttachmentSchema: Schema = {

@@ -2,7 +2,7 @@ import { shortNameOf } from "../../model/definitions.js";
 import type { RawSchema, ResourceModel } from "../../model/project-model.js";
 import { generatedFile, type OutputFile } from "../files/output-file.js";
 import { printImport } from "../print/declarations.js";
-import { printValue } from "../print/print-value.js";
+import { printSchemaAlone } from "../print/print-schema.js";
 import { renameShapes } from "../resource/deduplicate.js";
 import { printClass, printInput, RESOURCE_VALUES, runtimeTypesIn, schemaNameOf } from "../resource/print-class.js";
 import { printShape } from "../resource/print-types.js";
@@ -90,7 +90,7 @@ function emitSchemas({ path, kinds, schemas }: KindModule, modules: readonly Kin
     }
   const sections = [
     [printImport(["Schema"], codegenModule, true), ...importsOf(imports, ".schema.js")].join("\n"),
-    ...[...schemas.values()].map(({ name, schema }) => printConstant(name, schema)),
+    ...[...schemas.values()].map(({ name, schema }) => printSchemaAlone(name, schema)),
     ...kinds.map(printRoot),
   ];
   return [fileOf(`${path}.schema`, sections)];
@@ -102,18 +102,9 @@ function importsOf(imports: ReadonlyMap<string, ReadonlySet<string>>, ending: st
     .map(([from, names]) => printImport([...names].sort(), `../${from}${ending}`, isTypeOnly));
 }
 
-function printConstant(name: string, value: unknown): string {
-  return `export const ${name}: Schema = ${printValue(value, 0, `export const ${name}: Schema = `.length)};`;
-}
-
-// The names are those of constants, which printValue cannot print.
 function printRoot({ root, schema }: KindModel): string {
   const names = [...schema.definitions.values()].map(({ name }) => name).sort();
-  const fields = Object.entries(schema.root).map(
-    ([name, value]) => `  ${name}: ${printValue(value, 2, name.length + 4)},\n`,
-  );
-  if (names.length > 0) fields.push(`  definitions: {\n${names.map((name) => `    ${name},\n`).join("")}  },\n`);
-  return `export const ${schemaNameOf(root.name)}: Schema = {\n${fields.join("")}};`;
+  return printSchemaAlone(schemaNameOf(root.name), schema.root, names);
 }
 
 function exportedOrThrow(exported: ReadonlyMap<string, Exported>, definition: string): Exported {

@@ -1,12 +1,24 @@
 import { WIDTH } from "./layout.js";
 
+const CONSTANT = Symbol("constant");
+
+/** The name of a constant in the place of its value. */
+interface ConstantName {
+  readonly [CONSTANT]: string;
+}
+
+/** Returns what is printed as the name of a constant, without quotes. */
+export function constantName(name: string): ConstantName {
+  return { [CONSTANT]: name };
+}
+
 /**
- * Prints JSON as a TypeScript literal, laid out as prettier would lay it out.
+ * Prints JSON, and names of constants, as a TypeScript literal, laid out as prettier would lay it out.
  *
  * Schemas are too large for prettier, which takes seconds for the largest.
  */
 export function printValue(value: unknown, indent = 0, before = 0): string {
-  if (typeof value !== "object" || value === null) return printScalar(value);
+  if (typeof value !== "object" || value === null || CONSTANT in value) return printScalar(value);
   // One column for the comma or semicolon that follows.
   const line = printLineWithin(value, WIDTH - before - 1);
   if (line !== undefined) return line;
@@ -17,6 +29,7 @@ export function printValue(value: unknown, indent = 0, before = 0): string {
     return `[\n${items.join("")}${end}]`;
   }
   const fields = Object.entries(value).map(([name, child]) => {
+    if (isShorthand(name, child)) return `${pad}${name},\n`;
     const start = `${pad}${keyOf(name)}: `;
     const text = printValue(child, indent + 2, start.length) + assertionOf(name, child);
     // Long text starts on a line of its own, unless the name is so short that little would be gained.
@@ -35,12 +48,12 @@ export function printLine(value: unknown): string {
 function printLineWithin(value: unknown, room: number): string | undefined {
   const isList = Array.isArray(value);
   let line: string;
-  if (typeof value !== "object" || value === null) line = printScalar(value);
+  if (typeof value !== "object" || value === null || CONSTANT in value) line = printScalar(value);
   else {
     line = isList ? "[" : "{";
     for (const [name, child] of Object.entries(value)) {
       const separator = line.length > 1 ? ", " : isList ? "" : " ";
-      const start = isList ? separator : `${separator}${keyOf(name)}: `;
+      const start = isList || isShorthand(name, child) ? separator : `${separator}${keyOf(name)}: `;
       const text = printLineWithin(child, room - line.length - start.length);
       if (text === undefined) return undefined;
       line += start + text + (isList ? "" : assertionOf(name, child));
@@ -58,7 +71,12 @@ function assertionOf(name: string, child: unknown): string {
     : "";
 }
 
+function isShorthand(name: string, child: unknown): boolean {
+  return typeof child === "object" && child !== null && CONSTANT in child && child[CONSTANT] === name;
+}
+
 function printScalar(value: unknown): string {
+  if (typeof value === "object" && value !== null && CONSTANT in value) return String(value[CONSTANT]);
   return typeof value === "string" ? printText(value) : JSON.stringify(value);
 }
 

@@ -4,7 +4,7 @@ import { inputViewOf } from "./input-view.js";
 import { normaliseSchema } from "./normalise.js";
 import { generatedFile, type OutputFile } from "../files/output-file.js";
 import { printAlias, printImport } from "../print/declarations.js";
-import { printValue } from "../print/print-value.js";
+import { printSchema } from "../print/print-schema.js";
 import { printClass, printInput, RESOURCE_VALUES, runtimeTypesOf, schemaNameOf } from "./print-class.js";
 import { printShape } from "./print-types.js";
 import { modulePathOf } from "./resource-name.js";
@@ -29,12 +29,11 @@ export function emitResource(resource: ResourceModel): OutputFile[] {
     printInput(resource, input.root),
     printClass(resource, schema.root),
   ];
-  const value = printValue(buildRuntimeSchema(resource), 0, `export const ${schemaName}: Schema = `.length);
   return [
     generatedFile(`${path}.ts`, [imports.join("\n"), ...declarations]),
     generatedFile(`${path}.schema.ts`, [
       printImport(["Schema"], codegenModule, true),
-      `export const ${schemaName}: Schema = ${value};`,
+      ...printSchema(schemaName, buildRuntimeSchema(resource)),
     ]),
   ];
 }
