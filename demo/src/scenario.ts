@@ -4,7 +4,7 @@ import { kindOf, type OperatorModule } from "./demo-project.js";
 import type { LiveTable } from "./live-table.js";
 
 interface Page extends KubernetesObject {
-  spec: { html: string; exposed?: boolean };
+  spec: { html: string; exposed?: boolean; host?: string };
   status?: { ready?: boolean; url?: string; observedGeneration?: number };
 }
 
@@ -26,7 +26,7 @@ const DEPENDENTS = ["ConfigMap", "Deployment", "Service", "Ingress"];
 
 /** What people do with two pages in their life; throws if anything does not converge. */
 export async function playScenario({ operator, client, namespace, table, timeoutMs }: ScenarioOptions): Promise<void> {
-  const WebPage = kindOf<Page>(operator, "WebPage") as ResourceClass<Page, object>;
+  const WebPage = kindOf<Page>(operator, "WebPage") as ResourceClass<Page, Pick<Page, "metadata" | "spec">>;
   const ConfigMap = kindOf<ConfigMap>(operator, "ConfigMap");
   const ref = (name: string) => ({ name, namespace });
   const until = (what: string, check: () => Promise<unknown>) => waitFor(what, check, { timeoutMs });
@@ -34,7 +34,7 @@ export async function playScenario({ operator, client, namespace, table, timeout
     const page = await client.get(WebPage, ref(name));
     return page?.status?.ready === true && page.status.observedGeneration === page.metadata.generation;
   };
-  const create = (name: string, spec: Page["spec"] & { host?: string }) =>
+  const create = (name: string, spec: Page["spec"]) =>
     client.create(WebPage, WebPage.create({ metadata: ref(name), spec }));
 
   table.step("Create two web pages, one of them exposed");

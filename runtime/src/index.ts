@@ -129,6 +129,7 @@ export type {
   IntOrString,
   JsonValue,
   KubernetesObject,
+  ManagedFields,
   ObjectMeta,
   ObjectRef,
   OwnerReference,

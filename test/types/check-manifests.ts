@@ -15,7 +15,7 @@ export async function checkManifests(resources: readonly ResourceModel[], all: r
   ]);
   const files = cases.map(({ manifests: { kind, module }, literal }, index) => ({
     path: `case-${index}.ts`,
-    content: `import type { ${kind} } from "${module}";\nexport const object: ${kind} = ${literal};\n`,
+    content: `import type { ${kind}, ${kind}Input } from "${module}";\nexport const object: ${kind} | (${kind}Input & Pick<${kind}, "status">) = ${literal};\n`,
   }));
   await writeProject(folder.path, [...(await emitResources(resources)), ...files]);
   const problems = checkFiles(

@@ -23,6 +23,7 @@ export const runtimeValues = [
 
 // `keyof typeof` sees values only, so types are named in an object type.
 interface RuntimeTypes {
+  ClusterMeta: codegen.ClusterMeta;
   Condition: codegen.Condition<never, never>;
   ConditionArguments: codegen.ConditionArguments<never, never>;
   ConditionResult: codegen.ConditionResult;
@@ -40,9 +41,12 @@ interface RuntimeTypes {
   ItemsOf: codegen.ItemsOf<never>;
   Kept: codegen.Kept<object, never, never>;
   MapperContext: codegen.MapperContext;
+  NamespacedMeta: codegen.NamespacedMeta;
   Narrowed: codegen.Narrowed<{ context: unknown }, unknown>;
   NarrowedReconciler: codegen.NarrowedReconciler<object, unknown>;
+  NewResource: codegen.NewResource<object, codegen.KubernetesObject>;
   ObjectMeta: codegen.ObjectMeta;
+  ParseOptions: codegen.ParseOptions;
   PrimaryPatch: codegen.PrimaryPatch<object>;
   ReconcileArguments: codegen.ReconcileArguments<never, never>;
   Reconciler: codegen.Reconciler<never, never, never>;
@@ -52,6 +56,7 @@ interface RuntimeTypes {
   UntypedInput: codegen.UntypedInput;
   UntypedResource: codegen.UntypedResource;
   UpdateArguments: codegen.UpdateArguments<never, never, never, never>;
+  WithDefaults: codegen.WithDefaults<object, never>;
   WorkflowInvocation: codegen.WorkflowInvocation;
 }
 
@@ -63,6 +68,7 @@ export type RuntimeValue = (typeof runtimeValues)[number];
 
 /** The types that generated code may import from the runtime. */
 export const runtimeTypes = Object.keys({
+  ClusterMeta: true,
   Condition: true,
   ConditionArguments: true,
   ConditionResult: true,
@@ -80,9 +86,12 @@ export const runtimeTypes = Object.keys({
   ItemsOf: true,
   Kept: true,
   MapperContext: true,
+  NamespacedMeta: true,
   Narrowed: true,
   NarrowedReconciler: true,
+  NewResource: true,
   ObjectMeta: true,
+  ParseOptions: true,
   PrimaryPatch: true,
   ReconcileArguments: true,
   Reconciler: true,
@@ -92,6 +101,7 @@ export const runtimeTypes = Object.keys({
   UntypedInput: true,
   UntypedResource: true,
   UpdateArguments: true,
+  WithDefaults: true,
   WorkflowInvocation: true,
 } satisfies Record<RuntimeType, true>) as readonly RuntimeType[];
 

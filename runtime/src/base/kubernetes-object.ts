@@ -14,6 +14,17 @@ export interface OwnerReference {
   blockOwnerDeletion?: boolean | undefined;
 }
 
+/** Which fields of an object a field manager wrote last. */
+export interface ManagedFields {
+  manager?: string | undefined;
+  operation?: string | undefined;
+  apiVersion?: string | undefined;
+  time?: string | undefined;
+  fieldsType?: string | undefined;
+  fieldsV1?: { [field: string]: unknown } | undefined;
+  subresource?: string | undefined;
+}
+
 /**
  * The metadata of an object, as the API server stores it; times are RFC 3339 strings. It sets `uid`, `resourceVersion`, `generation`,
  * `creationTimestamp` and `deletionTimestamp` itself; what a client sends there is ignored. The runtime's cache keeps no `managedFields`.
@@ -32,6 +43,19 @@ export interface ObjectMeta {
   creationTimestamp?: string | undefined;
   deletionTimestamp?: string | undefined;
   deletionGracePeriodSeconds?: number | undefined;
+  managedFields?: ManagedFields[] | undefined;
+  /** Set by no API server since 1.20. */
+  selfLink?: string | undefined;
+}
+
+/** The metadata of an object of a namespaced kind, which is always in a namespace. */
+export interface NamespacedMeta extends ObjectMeta {
+  namespace: string;
+}
+
+/** The metadata of an object of a cluster-scoped kind, which is in no namespace. */
+export interface ClusterMeta extends ObjectMeta {
+  namespace?: undefined;
 }
 
 /** One aspect of the state of an object, as `metav1.Condition` defines it. */

@@ -1,4 +1,4 @@
-import type { JsonValue, KubernetesObject } from "./kubernetes-object.js";
+import type { JsonValue, KubernetesObject, ObjectMeta } from "./kubernetes-object.js";
 
 /**
  * The structural schema of a kind, in the words of OpenAPI v3 and Kubernetes' extensions, without prose. The matcher reads list types, map types, quantities and defaults from it; `parse` reads the rest. `$ref` names an entry of
@@ -61,7 +61,36 @@ export interface ResourceDefinition<Resource extends KubernetesObject = Kubernet
 export interface ResourceClass<Resource extends KubernetesObject = KubernetesObject, Input = never> {
   readonly definition: ResourceDefinition<Resource>;
   /** Builds a resource; here it ties the input type to the class. */
-  create(init: Input): Resource;
+  create(init: NewResource<Input, Resource>): Resource;
+}
+
+/**
+ * A shape as a writer fills it in: the fields `Defaulted` may be left out, as the API server fills them in. The fields `Redeclared` are
+ * missing, because the shape for writers states them with types of its own.
+ */
+export type WithDefaults<Shape, Defaulted extends keyof Shape, Redeclared extends keyof Shape = never> = {
+  [Field in keyof Shape as Field extends Defaulted | Redeclared ? never : Field]: Shape[Field];
+} & { [Field in Defaulted]?: Shape[Field] | undefined };
+
+/** The metadata of an object that is to be created: with a name, or with the start of a name that `create` completes. */
+export type NewMeta<Metadata extends ObjectMeta> = Metadata | (Unnamed<Metadata> & { generateName: string });
+
+type Unnamed<Metadata> = { [Field in keyof Metadata as Field extends "name" ? never : Field]: Metadata[Field] } & {
+  name?: undefined;
+};
+
+/** What `create` of a class takes: an input that says where the object is. */
+export type NewResource<Input, Resource extends KubernetesObject> = {
+  [Field in keyof Input as Field extends "metadata" ? never : Field]: Input[Field];
+} & { metadata: NewMeta<Resource["metadata"]> };
+
+/** An object as it is read, without what the class says anyway. */
+export type WholeObject<Resource extends KubernetesObject> = Omit<Resource, "apiVersion" | "kind">;
+
+/** A generated class, of which it is known what a new object is made of, or the definition of a kind alone. */
+export interface Creatable<Resource extends KubernetesObject, Input> {
+  readonly definition: ResourceDefinition<Resource>;
+  create?(init: NewResource<Input, Resource>): Resource;
 }
 
 /** Returns the definition of a namespaced kind of the core group. */

@@ -4,6 +4,7 @@ import {
   type ObjectRef,
   describeObject,
 } from "../base/kubernetes-object.js";
+import type { Creatable, NewResource, WholeObject } from "../base/resource-definition.js";
 import { coreKindOf, type ResourceDefinition } from "../base/resource-definition.js";
 import { decodeResource, type DecodedResource } from "../decode/decode-resource.js";
 import type {
@@ -151,9 +152,9 @@ export class ApiClient {
   }
 
   /** Creates an object; throws an ApiError with code 409 if it exists. */
-  async create<Resource extends KubernetesObject>(
-    defined: Defined<Resource>,
-    object: Omit<Resource, "apiVersion" | "kind">,
+  async create<Resource extends KubernetesObject, Input = WholeObject<Resource>>(
+    defined: Creatable<Resource, Input>,
+    object: NewResource<Input, Resource> | WholeObject<Resource>,
     options: Pick<WriteOptions, "fieldManager" | "signal"> = {},
   ): Promise<Resource> {
     const { metadata: ref } = object as unknown as KubernetesObject;
@@ -163,7 +164,7 @@ export class ApiClient {
   /** Replaces an object, or its status; throws an ApiError with code 409 if it states a version and somebody has changed it since. */
   async update<Resource extends KubernetesObject>(
     defined: Defined<Resource>,
-    object: Omit<Resource, "apiVersion" | "kind">,
+    object: WholeObject<Resource>,
     options: WriteOptions = {},
   ): Promise<Resource> {
     const { metadata: ref } = object as unknown as KubernetesObject;

@@ -1,5 +1,8 @@
+import { randomInt } from "node:crypto";
 import type { KubernetesObject, ObjectMeta } from "../base/kubernetes-object.js";
+import type { NewResource } from "../base/resource-definition.js";
 import type { ResourceClass, ResourceDefinition } from "../base/resource-definition.js";
+import { fillDefaults } from "./parse/fill-defaults.js";
 
 /** The facts of a kind that generated code states. */
 export type ResourceFacts = Pick<
@@ -13,12 +16,30 @@ export function defineResource<Resource extends KubernetesObject>(facts: Resourc
   return Object.freeze({ ...facts, apiVersion });
 }
 
-/** Builds an object of a kind: `init` with the kind's apiVersion and kind. */
+/**
+ * Builds an object of a kind: `init` with the kind's apiVersion and kind and, of a custom kind, with the defaults of its schema, so that it
+ * is what the API server will store.
+ *
+ * A name that is to start with `generateName` is completed here, as the API server does. So the object has a name that can be referred to
+ * before it exists, and creating it twice by mistake fails.
+ */
 export function createResource<Resource extends KubernetesObject>(
-  definition: ResourceDefinition<Resource>,
-  init: object,
+  { apiVersion, kind, isCustom, schema }: ResourceDefinition<Resource>,
+  init: { readonly metadata?: { readonly name?: string | undefined; readonly generateName?: string | undefined } },
 ): Resource {
-  return { apiVersion: definition.apiVersion, kind: definition.kind, ...init } as Resource;
+  const given = { apiVersion, kind, ...init };
+  const object = (isCustom ? fillDefaults(given, schema, {}) : given) as Resource;
+  const { name, generateName } = init.metadata ?? {};
+  if (name !== undefined || generateName === undefined) return object;
+  return { ...object, metadata: { ...init.metadata, name: generateName.slice(0, GENERATED_LENGTH) + nameEnding() } };
+}
+
+// The API server's: five characters that spell no words, behind what fits into a label of DNS with them.
+const GENERATED_LENGTH = 58;
+const NAME_CHARACTERS = "bcdfghjklmnpqrstvwxz2456789";
+
+function nameEnding(): string {
+  return Array.from({ length: 5 }, () => NAME_CHARACTERS[randomInt(NAME_CHARACTERS.length)]).join("");
 }
 
 /** Tells whether a value is an object of the kind, by apiVersion and kind alone. */
@@ -79,5 +100,8 @@ export function untypedResource(facts: UntypedFacts): ResourceClass<UntypedResou
   const isCustom = group.includes(".") && !BUILTIN_GROUPS.has(group);
   const names = { group, version, kind, plural, scope };
   const definition = defineResource<UntypedResource>({ ...names, hasStatusSubresource, isCustom, schema: {} });
-  return Object.freeze({ definition, create: (init: object) => createResource(definition, init) });
+  return Object.freeze({
+    definition,
+    create: (init: NewResource<UntypedInput, UntypedResource>) => createResource(definition, init),
+  });
 }

@@ -20,17 +20,21 @@ export type {
 export type * from "./kept.js";
 export type * from "./mapper-context.js";
 export type * from "./narrowed.js";
-export * from "./parse-resource.js";
+export * from "./parse/parse-resource.js";
 
 // Types of resources
 export type {
+  ClusterMeta,
   IntOrString,
   JsonValue,
   KubernetesObject,
+  ManagedFields,
+  NamespacedMeta,
   ObjectMeta,
   OwnerReference,
   StatusCondition,
 } from "../base/kubernetes-object.js";
+export type { NewMeta, NewResource, WithDefaults } from "../base/resource-definition.js";
 export type { ResourceClass, ResourceDefinition, Schema } from "../base/resource-definition.js";
 
 // Types of what the user writes

@@ -5,6 +5,7 @@ import {
   type PartOf,
   describeObject,
 } from "../base/kubernetes-object.js";
+import type { NewResource, WholeObject } from "../base/resource-definition.js";
 import { deepFreeze } from "../decode/deep-freeze.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
 import { patchMatcher, updateMatcher, type Matcher } from "../match/matchers.js";
@@ -69,7 +70,7 @@ export type MergePatchResource<Resource extends KubernetesObject> = MergePatchOf
 };
 
 /** An object without what the class says anyway. */
-export type WholeResource<Resource extends KubernetesObject> = Omit<Resource, "apiVersion" | "kind"> & {
+export type WholeResource<Resource extends KubernetesObject> = WholeObject<Resource> & {
   readonly metadata: Resource["metadata"];
 };
 
@@ -91,7 +92,7 @@ interface OperationDependencies {
 }
 
 /** Writes the objects of one kind so that the next read sees it and no reconcile comes of it. What ends in Status writes that and nothing else. */
-export class KindOperations<Resource extends KubernetesObject> {
+export class KindOperations<Resource extends KubernetesObject, Input = WholeObject<Resource>> {
   readonly #target: WriteTarget;
   readonly #dependencies: OperationDependencies;
 
@@ -123,7 +124,10 @@ export class KindOperations<Resource extends KubernetesObject> {
   }
 
   /** Creates an object; throws an ApiError with code 409 if it exists. */
-  async create(desired: WholeResource<Resource>, options: { readonly mode?: "forceFilter" | "cacheOnly" } = {}) {
+  async create(
+    desired: NewResource<Input, Resource> | WholeResource<Resource>,
+    options: { readonly mode?: "forceFilter" | "cacheOnly" } = {},
+  ) {
     return this.#write(planCreate(this.#target.definition, desired as Stated), { mode: "forceFilter", ...options });
   }
 

@@ -1,8 +1,9 @@
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { Logger } from "../base/logger.js";
+import type { Creatable, WholeObject } from "../base/resource-definition.js";
 import { kindNameOf, type ResourceDefinition, hasType, nameOfType } from "../base/resource-definition.js";
 import { viewOf, type ResourceView } from "../cache/resource-view.js";
-import type { ApiClient, Defined } from "../client/api-client.js";
+import type { ApiClient } from "../client/api-client.js";
 import type { EventSource } from "../sources/event-source.js";
 import type { SecondarySources } from "../sources/secondary-sources.js";
 import type { WriteTarget } from "./send/apply-matcher.js";
@@ -53,12 +54,12 @@ export class ResourceOperations {
    * Writes the objects of a kind that the controller watches: its primaries, or through the event source of that name, or else through the
    * first one of the kind. Throws if there is none.
    */
-  of<Resource extends KubernetesObject>(
-    { definition }: Defined<Resource>,
+  of<Resource extends KubernetesObject, Input = WholeObject<Resource>>(
+    { definition }: Creatable<Resource, Input>,
     { source }: { readonly source?: string } = {},
-  ): KindOperations<Resource> {
+  ): KindOperations<Resource, Input> {
     const isPrimary = source === undefined && hasType({ type: this.#options.primary.definition }, definition);
-    if (isPrimary) return this.#ofPrimaries<Resource>();
+    if (isPrimary) return this.#ofPrimaries<Resource, Input>();
     const { view, client } = source === undefined ? this.#firstOf(definition) : this.#named(definition, source);
     return new KindOperations({ definition, cache: view }, { sender: this.#senderFor(client), cause: this.#cause });
   }
@@ -89,7 +90,9 @@ export class ResourceOperations {
   }
 
   // The class of the primaries gives the type. A finalizer is never held back.
-  #ofPrimaries<Primary extends KubernetesObject>(isUrgent = false): KindOperations<Primary> {
+  #ofPrimaries<Primary extends KubernetesObject, Input = WholeObject<Primary>>(
+    isUrgent = false,
+  ): KindOperations<Primary, Input> {
     const { primary, finalizer } = this.#options;
     return new KindOperations(primary, { sender: this.#senderFor(), cause: this.#cause, finalizer, isUrgent });
   }

@@ -1,6 +1,7 @@
 // A namespace of a test's own on an API server that the tests of one file share, embedded or real, and operators that run there.
 import type { KubernetesObject, ObjectMeta } from "#runtime/base/kubernetes-object.js";
-import type { ResourceClass } from "#runtime/base/resource-definition.js";
+import type { Creatable, NewResource } from "#runtime/base/resource-definition.js";
+import type { ResourceClass, ResourceDefinition } from "#runtime/base/resource-definition.js";
 import { waitFor, type WaitOptions } from "#apiserver/wait-for.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
@@ -24,7 +25,7 @@ export interface Space extends AsyncDisposable {
   readonly namespace: string;
   readonly client: ApiClient;
   readonly server: TestApiServer;
-  create<R extends KubernetesObject>(kind: ResourceClass<R>, draft: Draft<R>): Promise<R>;
+  create<R extends KubernetesObject, Input = Draft<R>>(kind: Creatable<R, Input>, draft: Input | Draft<R>): Promise<R>;
   get<R extends KubernetesObject>(kind: ResourceClass<R>, name: string): Promise<R | undefined>;
   patch<R extends KubernetesObject>(kind: ResourceClass<R>, name: string, patch: object): Promise<R>;
   delete<R extends KubernetesObject>(kind: ResourceClass<R>, name: string): Promise<void>;
@@ -58,7 +59,7 @@ async function openSpace(server: TestApiServer): Promise<Space> {
   const client = new ApiClient(createConnection(connection));
   const namespace = `space-${++spaces}`;
   await client.create(Namespace, { metadata: { name: namespace } });
-  const refOf = (kind: ResourceClass<KubernetesObject>, name: string) =>
+  const refOf = (kind: { readonly definition: ResourceDefinition }, name: string) =>
     kind.definition.scope === "Cluster" ? { name } : { name, namespace };
   const operators: TestOperator[] = [];
   const get: Space["get"] = (kind, name) => client.get(kind, refOf(kind, name));
@@ -76,9 +77,13 @@ async function openSpace(server: TestApiServer): Promise<Space> {
     server,
     get,
     operator,
-    create<R extends KubernetesObject>(kind: ResourceClass<R>, draft: Draft<R>) {
-      const metadata: ObjectMeta = { ...draft.metadata, ...refOf(kind, draft.metadata.name) };
-      return client.create<R>(kind, { ...draft, metadata } as Omit<R, "apiVersion" | "kind">);
+    create<R extends KubernetesObject, Input = Draft<R>>(kind: Creatable<R, Input>, draft: Input | Draft<R>) {
+      const { metadata, ...rest } = draft as Draft<KubernetesObject>;
+      const placed = { ...metadata, ...refOf(kind, metadata.name) };
+      return client.create<R, object>(
+        kind as Creatable<R, object>,
+        { ...rest, metadata: placed } as NewResource<object, R>,
+      );
     },
     patch: (kind, name, patch) => client.mergePatch(kind, refOf(kind, name), patch),
     delete: async (kind, name) => void (await client.delete(kind, refOf(kind, name))),

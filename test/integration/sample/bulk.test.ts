@@ -1,5 +1,5 @@
 // The sample of bulk dependents, compiled, against an API server; the same on the embedded and on the real one.
-import { Deployment, Fleet, fleetController, Service } from "#bulk/generated/index.js";
+import { Deployment, Fleet, fleetController, Service, type FleetInput } from "#bulk/generated/index.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { assert, suite } from "../../support/suite.js";
 import { spacesOf, type Space, type TestOperator } from "../josdk/space.js";
@@ -8,7 +8,7 @@ const openSpace = spacesOf({ crds: ["fixtures/samples/bulk/crds/fleets.example.c
 // The real garbage collector learns of new kinds every 30 s.
 const COLLECTED = { timeoutMs: 60_000 };
 
-type Members = NonNullable<Fleet["spec"]["members"]>;
+type Members = NonNullable<FleetInput["spec"]["members"]>;
 
 const membersOf = (...names: readonly string[]): Members => names.map((name) => ({ name }));
 const createFleet = (space: Space, members: Members) =>

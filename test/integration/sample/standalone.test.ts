@@ -1,5 +1,14 @@
 // The sample of workflows that the reconcilers run, compiled, against an API server; the same on the embedded and on the real one.
-import { ConfigMap, Deployment, Preview, Service, Site, siteController } from "#standalone/generated/index.js";
+import {
+  ConfigMap,
+  Deployment,
+  Preview,
+  Service,
+  Site,
+  siteController,
+  type PreviewInput,
+  type SiteInput,
+} from "#standalone/generated/index.js";
 import { previewController } from "#standalone/preview/controller.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { messageOf } from "#runtime/base/logger.js";
@@ -14,9 +23,9 @@ const controllers = [siteController, previewController];
 // The real garbage collector learns of new kinds every 30 s.
 const COLLECTED = { timeoutMs: 60_000 };
 
-const createSite = (space: Space, spec: Partial<Site["spec"]> = {}) =>
+const createSite = (space: Space, spec: Partial<SiteInput["spec"]> = {}) =>
   space.create(Site, { metadata: { name: "site" }, spec: { html: "<h1>hello</h1>", ...spec } });
-const createPreview = (space: Space, spec: Partial<Preview["spec"]> = {}) =>
+const createPreview = (space: Space, spec: Partial<PreviewInput["spec"]> = {}) =>
   space.create(Preview, {
     metadata: { name: "preview" },
     spec: { image: "nginx:1.29", settings: { A: "1", B: "2" }, ...spec },

@@ -1,5 +1,14 @@
 // The sample with two controllers, compiled, against an API server; the same on the embedded and on the real one.
-import { ConfigMap, controllers, Deployment, Service, Tomcat, Webapp } from "#tomcat/generated/index.js";
+import {
+  ConfigMap,
+  controllers,
+  Deployment,
+  Service,
+  Tomcat,
+  Webapp,
+  type TomcatInput,
+  type WebappInput,
+} from "#tomcat/generated/index.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { assert, suite } from "../../support/suite.js";
 import { spacesOf, type Space, type TestOperator } from "../josdk/space.js";
@@ -14,9 +23,9 @@ const LABEL = "example.com/tomcat";
 const COLLECTED = { timeoutMs: 60_000 };
 
 const urlOf = (archive: string) => `https://archives.example.com/${archive}.war`;
-const createTomcat = (space: Space, name: string, spec: Partial<Tomcat["spec"]> = {}) =>
+const createTomcat = (space: Space, name: string, spec: Partial<TomcatInput["spec"]> = {}) =>
   space.create(Tomcat, { metadata: { name }, spec: { version: "11.0", ...spec } });
-const createWebapp = (space: Space, name: string, spec: Partial<Webapp["spec"]> = {}) =>
+const createWebapp = (space: Space, name: string, spec: Partial<WebappInput["spec"]> = {}) =>
   space.create(Webapp, {
     metadata: { name },
     spec: { tomcat: "main", contextPath: name, url: urlOf(name), ...spec },

@@ -6,11 +6,12 @@ import {
   type DependentModel,
   type ResourceModel,
 } from "../../model/project-model.js";
-import { dependentNamesOf, type ControllerNames } from "../controller-names.js";
+import { dependentNamesOf, nameOrThrow, type ControllerNames } from "../controller-names.js";
 import { dependentTypesOf, detailedConditionsOf, isFetched, operationTypesOf } from "./dependent-types.js";
 import { externalDependentExports, externalDependentImports, externalFunctionTypesOf } from "./emit-external.js";
 import { importsFrom } from "./class-imports.js";
-import { inputNameOf, type ResourceName } from "../resource/resource-name.js";
+import { statusInputOf } from "../resource/input-view.js";
+import { inputNameOf, specifierOf, type ResourceName } from "../resource/resource-name.js";
 import {
   externalResourceImports,
   filterTypesOf,
@@ -158,7 +159,7 @@ function typesOf(dependent: DependentModel, controller: ControllerModel, names: 
 function reconcilerTypesOf(controller: ControllerModel, names: ControllerNames): string[] {
   const { eventSources, settings, workflow = {} } = controller;
   const { primary } = names;
-  const status = hasStatus(controller.primary) ? reference("NonNullable", `${primary}["status"]`) : "never";
+  const status = statusTypeOf(controller, names);
   const details = detailedConditionsOf(controller).length > 0 ? [names.details] : [];
   const args = reference("ReconcileArguments", primary, names.dependents, ...details);
   const input = details.length === 0 ? [] : [reference("PrimaryPatch", primary), ...details];
@@ -176,6 +177,15 @@ function reconcilerTypesOf(controller: ControllerModel, names: ControllerNames):
     printAlias(names.reconciler, settings.onAllEvents ? reference("Omit", whole, '"cleanup"') : whole),
   ];
   return [...(details.length === 0 ? [] : [detailsOf(controller, names)]), aliases.join("\n")];
+}
+
+// What a reconciler writes of a status lacks what the API server fills in.
+function statusTypeOf({ primary }: ControllerModel, { resources, primary: localName }: ControllerNames): TypeNode {
+  if (!hasStatus(primary)) return "never";
+  const input = statusInputOf(primary);
+  if (input === undefined) return reference("NonNullable", `${localName}["status"]`);
+  const module = specifierOf(nameOrThrow(resources, primary), "../");
+  return `import(${JSON.stringify(module)}).${input}`;
 }
 
 function hasStatus({ hasStatusSubresource, schema }: ResourceModel): boolean {

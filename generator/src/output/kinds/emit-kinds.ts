@@ -4,7 +4,14 @@ import { generatedFile, type OutputFile } from "../files/output-file.js";
 import { printImport } from "../print/declarations.js";
 import { printSchemaAlone } from "../print/print-schema.js";
 import { renameShapes } from "../resource/deduplicate.js";
-import { printClass, printInput, RESOURCE_VALUES, runtimeTypesIn, schemaNameOf } from "../resource/print-class.js";
+import {
+  printClass,
+  printInput,
+  RESOURCE_VALUES,
+  runtimeTypesIn,
+  schemaNameOf,
+  typesOfClass,
+} from "../resource/print-class.js";
 import { printShape } from "../resource/print-types.js";
 import type { ShapeModel } from "../resource/shape-model.js";
 import { codegenModule, type RuntimeType } from "../runtime-symbols.js";
@@ -45,7 +52,7 @@ function emitTypes({ path, kinds, shapes }: KindModule, exported: ReadonlyMap<st
   }
   const isOfClasses = kinds.length > 0;
   const runtimeTypes = new Set<RuntimeType>([
-    ...(isOfClasses ? (["ObjectMeta"] as const) : []),
+    ...kinds.flatMap(({ resource }) => typesOfClass(resource)),
     ...runtimeTypesIn(all),
   ]);
   const local = (shape: ShapeModel) => localShape(shape, localNames);
@@ -72,9 +79,10 @@ function emitTypes({ path, kinds, shapes }: KindModule, exported: ReadonlyMap<st
   return fileOf(path, [...(importLines.length > 0 ? [importLines.join("\n")] : []), ...sections]);
 }
 
-function localShape(shape: ShapeModel, names: ReadonlyMap<string, string>): ShapeModel {
+function localShape({ base, ...shape }: ShapeModel, names: ReadonlyMap<string, string>): ShapeModel {
   const fields = shape.fields.map((field) => ({ ...field, type: renameShapes(field.type, names) }));
-  return { ...shape, name: names.get(shape.name) ?? shape.name, fields };
+  const local = { ...shape, name: names.get(shape.name) ?? shape.name, fields };
+  return base === undefined ? local : { ...local, base: { ...base, name: names.get(base.name) ?? base.name } };
 }
 
 /** Emits the schemas of the kinds and definitions of a module. A kind lists all definitions that its schema refers to. */

@@ -19,7 +19,8 @@ export function findDuplicates(shapes: readonly ShapeModel[]): ReadonlyMap<strin
       if (child !== undefined) visit(child);
     }
     const fields = shape.fields.map((field) => ({ ...field, type: renameShapes(field.type, aliases) }));
-    const content = JSON.stringify([fields, shape.isOpen, shape.doc]);
+    // A shape for writers and one for readers are printed in different ways.
+    const content = JSON.stringify([fields, shape.isOpen, shape.doc, shape.base !== undefined]);
     const first = firstByContent.get(content);
     if (first === undefined) firstByContent.set(content, shape.name);
     else aliases.set(shape.name, first);

@@ -20,7 +20,7 @@ export function emitResource(resource: ResourceModel): OutputFile[] {
   const schemaName = schemaNameOf(schema.className);
   const imports = [
     printImport(RESOURCE_VALUES, codegenModule),
-    printImport(runtimeTypesOf([schema.root, ...schema.shapes]), codegenModule, true),
+    printImport(runtimeTypesOf(resource, [schema.root, ...schema.shapes, ...input.shapes]), codegenModule, true),
     printImport([schemaName], `./${path.slice(path.lastIndexOf("/") + 1)}.schema.js`),
   ];
   const declarations = [

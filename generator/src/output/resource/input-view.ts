@@ -1,6 +1,9 @@
 import { renameShapes, shapeNameIn } from "./deduplicate.js";
+import type { RawSchema, ResourceModel } from "../../model/project-model.js";
+import { ownSchema, schemasOf } from "../../model/schema/raw-schema.js";
 import { NameAllocator } from "../naming.js";
-import type { NormalisedSchema, ShapeModel } from "./shape-model.js";
+import { normaliseSchema } from "./normalise.js";
+import type { BaseModel, FieldModel, NormalisedSchema, ShapeModel } from "./shape-model.js";
 
 /** The shapes that a writer fills in differently, and the names that they have for writers. */
 export interface InputView {
@@ -11,13 +14,29 @@ export interface InputView {
 }
 
 /**
- * Derives what a writer has to state: a required field with a default may be left out.
+ * Derives what a writer has to state: a field with a default may be left out.
  *
  * Readers find such a field always set, so it is a type of its own wherever it differs, and only there.
  */
 export function inputViewOf({ root, shapes, names: taken }: NormalisedSchema): InputView {
   const view = inputShapesOf(shapes, taken);
   return { ...view, root: inputOf(root, view.names) };
+}
+
+/** Returns the name of what a writer fills in of the status of a custom kind; undefined if it is what a reader finds. */
+export function statusInputOf(resource: ResourceModel): string | undefined {
+  const status = schemasOf(resource.schema, "properties").get("status");
+  // To find that out from the shapes takes long, and few kinds have such a status.
+  if (!resource.isCustom || status === undefined || !hasDefault(status)) return undefined;
+  const schema = normaliseSchema(resource);
+  const name = shapeNameIn(schema.root.fields.find((field) => field.name === "status")?.type ?? { kind: "any" });
+  return inputViewOf(schema).names.get(name ?? "");
+}
+
+function hasDefault(schema: RawSchema): boolean {
+  const inner = [...schemasOf(schema, "properties").values(), ownSchema(schema, "items")];
+  const all = [...inner, ownSchema(schema, "additionalProperties")];
+  return schema["default"] !== undefined || all.some((each) => each !== undefined && hasDefault(each));
 }
 
 /** Derives the shapes that a writer fills in differently; `taken` are names that others have. */
@@ -30,7 +49,7 @@ export function inputShapesOf(shapes: readonly ShapeModel[], taken: Iterable<str
       .map(({ name }) => [name, allocator.allocate(`${name}Input`, [name, "(input)"])]),
   );
   const own = shapes.filter(({ name }) => names.has(name));
-  return { shapes: own.map((shape) => inputOf(shape, names)), names };
+  return { shapes: own.map((shape) => ({ ...inputOf(shape, names), base: baseOf(shape, names) })), names };
 }
 
 /** Returns a shape as a writer fills it in; `names` are those of the shapes that differ. */
@@ -44,6 +63,13 @@ export function inputOf(shape: ShapeModel, names: ReadonlyMap<string, string>): 
       isRequired: field.isRequired && field.default === undefined,
     })),
   };
+}
+
+function baseOf({ name, fields }: ShapeModel, names: ReadonlyMap<string, string>): BaseModel {
+  const isRedeclared = ({ type }: FieldModel) => names.has(shapeNameIn(type) ?? "");
+  const isDefaulted = (field: FieldModel) => field.isRequired && field.default !== undefined && !isRedeclared(field);
+  const namesOf = (some: readonly FieldModel[]) => some.map((field) => field.name);
+  return { name, defaulted: namesOf(fields.filter(isDefaulted)), redeclared: namesOf(fields.filter(isRedeclared)) };
 }
 
 // A shape may contain itself, so the set grows until nothing is added.

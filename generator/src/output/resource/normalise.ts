@@ -20,7 +20,7 @@ export function normaliseSchema(resource: ResourceModel): NormalisedSchema {
 
 /** Turns the schema of an object that Kubernetes does not have into shapes: all of its fields are fields of the root. */
 export function normaliseObject(schema: RawSchema, name: string): NormalisedSchema {
-  const resource: NormalisedKind = { kind: name, schema, definitions: new Map(), isCustom: true };
+  const resource = { kind: name, schema, definitions: new Map(), isCustom: true, isFilledIn: false };
   return new Normaliser(resource, new Set()).normalise();
 }
 
@@ -42,7 +42,10 @@ function withoutInline({ root, shapes: [inline] }: NormalisedSchema): ShapeModel
 }
 
 /** What has to be known of a kind to name the types in its schema. */
-type NormalisedKind = Pick<ResourceModel, "kind" | "schema" | "definitions" | "isCustom">;
+type NormalisedKind = Pick<ResourceModel, "kind" | "schema" | "definitions" | "isCustom"> & {
+  /** Whether an API server fills in the defaults of the schema. Default: true */
+  readonly isFilledIn?: boolean;
+};
 
 /** Where a schema was found: the name of the type that it would get, and the path that makes the name unique. */
 interface Place {
@@ -138,18 +141,28 @@ class Normaliser {
     const fields = [...properties].map(([name, raw]): FieldModel => {
       const isImplied = isEmbedded && IDENTITY.has(name);
       const type = isImplied ? IMPLIED[name as keyof typeof IMPLIED] : this.#typeOf(raw, placeOf(place, name));
-      const value = realDefaultOf(raw, this.#resource.isCustom) as JsonValue | undefined;
-      const isRequired = required.has(name) || isImplied;
+      const value = this.#defaultOf(raw);
+      const isRequired = required.has(name) || (isEmbedded && DEMANDED.has(name));
       return {
         name,
-        type: !isRequired && OBJECT_MEMBERS.has(name) ? { kind: "any" } : type,
-        isRequired,
+        type: (!isRequired || value !== undefined) && OBJECT_MEMBERS.has(name) ? { kind: "any" } : type,
+        // After the API server has filled in the defaults, a reader finds the field wherever its parent is. The schemas of built-in kinds
+        // state a few of the many: types that differed for readers and writers would gain nothing.
+        isRequired: isRequired || (this.#resource.isCustom && value !== undefined),
         ...(value === undefined ? {} : { default: value }),
-        doc: docLinesOf(value === undefined ? { ...raw, default: undefined } : raw),
+        doc: docLinesOf(
+          realDefaultOf(raw, this.#resource.isCustom) === undefined ? { ...raw, default: undefined } : raw,
+        ),
       };
     });
     const implied = isEmbedded ? [...IDENTITY].filter((name) => !properties.has(name)) : [];
     return [...implied.map(impliedField), ...fields];
+  }
+
+  // A default of null is none.
+  #defaultOf(raw: RawSchema): JsonValue | undefined {
+    const { isCustom, isFilledIn = true } = this.#resource;
+    return isFilledIn ? ((realDefaultOf(raw, isCustom) as JsonValue | undefined) ?? undefined) : undefined;
   }
 }
 
@@ -158,11 +171,14 @@ const OPTIONAL_METADATA: TypeModel = { kind: "runtime", name: "ObjectMeta", isPa
 const TEXT: TypeModel = { kind: "scalar", type: "string" };
 const IMPLIED = { apiVersion: TEXT, kind: TEXT, metadata: OPTIONAL_METADATA } as const;
 
+// The API server demands of an embedded resource that it names its type, and no metadata.
+const DEMANDED: ReadonlySet<string> = new Set(["apiVersion", "kind"]);
+
 // Every object literal inherits these, with types that no schema means: an optional field of such a name would reject all of them.
 const OBJECT_MEMBERS: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Object.prototype));
 
 function impliedField(name: string): FieldModel {
-  return { name, type: IMPLIED[name as keyof typeof IMPLIED], isRequired: true, doc: [] };
+  return { name, type: IMPLIED[name as keyof typeof IMPLIED], isRequired: DEMANDED.has(name), doc: [] };
 }
 
 function placeOf(place: Place, name: string): Place {

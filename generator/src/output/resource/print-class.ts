@@ -1,6 +1,6 @@
 import type { ResourceModel } from "../../model/project-model.js";
 import { camelCase } from "../naming.js";
-import { group, ifBreak, indent, layOut, softline } from "../print/layout.js";
+import { group, ifBreak, indent, join, layOut, line, softline } from "../print/layout.js";
 import type { RuntimeType, RuntimeValue } from "../runtime-symbols.js";
 import { renderDoc } from "./doc-comment.js";
 import { printField } from "./print-types.js";
@@ -16,10 +16,21 @@ export const RESOURCE_VALUES = [
 ] as const satisfies readonly RuntimeValue[];
 
 /** Returns what the file of a class with these shapes imports of the runtime as types. */
-export function runtimeTypesOf(shapes: readonly ShapeModel[]): RuntimeType[] {
-  const names = new Set<RuntimeType>(["ObjectMeta", "ResourceDefinition", ...runtimeTypesIn(shapes)]);
+export function runtimeTypesOf(resource: ResourceModel, shapes: readonly ShapeModel[]): RuntimeType[] {
+  const names = new Set<RuntimeType>([...typesOfClass(resource), "ResourceDefinition", ...runtimeTypesIn(shapes)]);
   return [...names].sort();
 }
+
+/** Returns the types of the runtime that any class of a kind refers to. */
+export function typesOfClass({ scope }: Pick<ResourceModel, "scope">): RuntimeType[] {
+  return [...new Set<RuntimeType>(["NewResource", "ParseOptions", METADATA[scope].read, METADATA[scope].input])];
+}
+
+// Where a dependent of a namespaced kind goes is often the runtime's to say.
+const METADATA = {
+  Namespaced: { read: "NamespacedMeta", input: "ObjectMeta" },
+  Cluster: { read: "ClusterMeta", input: "ClusterMeta" },
+} as const satisfies Record<ResourceModel["scope"], { [view in "read" | "input"]: RuntimeType }>;
 
 /** Returns the types of the runtime that shapes refer to. */
 export function runtimeTypesIn(shapes: readonly ShapeModel[]): ReadonlySet<RuntimeType> {
@@ -29,7 +40,10 @@ export function runtimeTypesIn(shapes: readonly ShapeModel[]): ReadonlySet<Runti
     else if (type.kind === "array") visit(type.items);
     else if (type.kind === "map") visit(type.values);
   };
-  for (const { fields } of shapes) for (const { type } of fields) visit(type);
+  for (const { base, fields } of shapes) {
+    if (base !== undefined) names.add("WithDefaults");
+    for (const { type } of fields) visit(type);
+  }
   return names;
 }
 
@@ -45,7 +59,7 @@ export function printInput(resource: ResourceModel, root: ShapeModel): string {
   const members = [
     `  apiVersion?: ${JSON.stringify(apiVersionOf(resource))} | undefined;\n`,
     `  kind?: ${JSON.stringify(kind)} | undefined;\n`,
-    "  metadata: ObjectMeta;\n",
+    `  metadata: ${METADATA[resource.scope].input};\n`,
     ...fields.map((field) => printField(field)),
     ...(root.isOpen ? ["  [key: string]: unknown;\n"] : []),
   ];
@@ -70,13 +84,13 @@ export function printClass(resource: ResourceModel, root: ShapeModel, marks: Cla
   const identity = [
     `  declare readonly apiVersion: ${JSON.stringify(apiVersionOf(resource))};\n`,
     `  declare readonly kind: ${JSON.stringify(resource.kind)};\n`,
-    "  declare metadata: ObjectMeta;\n",
+    `  declare metadata: ${METADATA[resource.scope].read};\n`,
   ];
   const fields = root.fields.map((field) => `${field.doc.length === 0 ? "" : "\n"}${printField(field, "declare ")}`);
   const members = [
     `${identity.join("")}${fields.join("")}`,
     printDefinition(resource, className, marks),
-    ...printMethods(resource.kind, className),
+    ...printMethods(resource, className),
   ];
   return `${renderDoc(classDocOf(resource, root))}\nexport class ${className} {\n${members.join("\n")}}`;
 }
@@ -99,33 +113,44 @@ function printDefinition(resource: ResourceModel, className: string, { isPure = 
   return `${doc}  static readonly ${start}{\n${lines.join("")}  });\n`;
 }
 
-function printMethods(kind: string, className: string): string[] {
-  const method = (head: string, { returns, calls, doc }: { [part in "returns" | "calls" | "doc"]: string }) => {
-    const [name = "", parameter = ""] = head.split(": ");
+interface Method {
+  readonly parameters: { readonly [name: string]: string };
+  readonly returns: string;
+  readonly calls: string;
+  readonly doc: string;
+}
+
+function printMethods({ kind, isCustom }: ResourceModel, className: string): string[] {
+  const method = (name: string, { returns, calls, doc, ...rest }: Method) => {
+    const parameters = Object.entries(rest.parameters).map(([parameter, type]) => `${parameter}: ${type}`);
     const signature = group([
       `static ${name}(`,
-      indent([softline, `object: ${parameter}`]),
+      indent([softline, join([",", line], parameters)]),
       ifBreak(","),
       softline,
       `): ${returns} {`,
     ]);
-    return `  /** ${doc} */\n  ${layOut(signature, 2)}\n    return ${calls}(${className}.definition, object);\n  }\n`;
+    const given = ["definition", ...Object.keys(rest.parameters).map((parameter) => parameter.replace("?", ""))];
+    return `  /** ${doc} */\n  ${layOut(signature, 2)}\n    return ${calls}(${className}.${given.join(", ")});\n  }\n`;
   };
   return [
-    method(`create: ${inputNameOf(className)}`, {
+    method("create", {
+      parameters: { object: `NewResource<${inputNameOf(className)}, ${className}>` },
       returns: className,
       calls: "createResource",
-      doc: `Builds a ${kind}.`,
+      doc: `Builds a ${kind}${isCustom ? " with its defaults" : ""}; completes a name of which there is only \`generateName\`.`,
     }),
-    method("is: unknown", {
+    method("is", {
+      parameters: { object: "unknown" },
       returns: `object is ${className}`,
       calls: "isResource",
       doc: `Tells a ${kind} from other objects by apiVersion and kind.`,
     }),
-    method("parse: unknown", {
+    method("parse", {
+      parameters: { object: "unknown", "options?": "ParseOptions" },
       returns: className,
       calls: "parseResource",
-      doc: "Checks a value against the schema; throws a SchemaError that names all that is wrong.",
+      doc: `Checks a value against the schema${isCustom ? " and fills in its defaults" : ""}; throws a SchemaError that names all that is wrong.`,
     }),
   ];
 }

@@ -1,10 +1,10 @@
 import { renderDoc } from "./doc-comment.js";
 import { layOut, WIDTH } from "../print/layout.js";
-import { memberDoc } from "../print/print-type.js";
+import { memberDoc, typeDoc } from "../print/print-type.js";
 import { printText, propertyNameOf } from "../print/print-value.js";
 import { arrayOf, objectOf, reference, union, type MemberNode, type TypeNode } from "../print/type-node.js";
 import { typeText } from "../print/type-text.js";
-import type { FieldModel, ShapeModel, TypeModel } from "./shape-model.js";
+import type { BaseModel, FieldModel, ShapeModel, TypeModel } from "./shape-model.js";
 
 /** Returns the type of a field or of an item. */
 export function typeNodeOf(type: TypeModel): TypeNode {
@@ -42,13 +42,20 @@ export function memberOf({ name, type, isRequired }: FieldModel): MemberNode {
   return { head: `${propertyNameOf(name)}?`, type: node === "unknown" ? node : union(node, "undefined") };
 }
 
-/** Prints an exported interface. */
-export function printShape({ name, doc, fields, isOpen }: ShapeModel): string {
-  const members = fields.map((field) => printField(field));
-  if (isOpen) members.push(OPEN_MEMBER);
+/** Prints an exported interface; one for writers extends that for readers. */
+export function printShape({ name, base, doc, fields, isOpen }: ShapeModel): string {
+  const own = base === undefined ? fields : fields.filter((field) => base.redeclared.includes(field.name));
+  const members = own.map((field) => printField(field));
+  if (isOpen && base === undefined) members.push(OPEN_MEMBER);
   const comment = doc.length === 0 ? "" : `${renderDoc(doc)}\n`;
   const body = members.length === 0 ? "{}" : `{\n${members.join("")}}`;
-  return `${comment}export interface ${name} ${body}`;
+  return `${comment}${layOut(["export interface ", name, base === undefined ? "" : [" extends ", typeDoc(parentOf(base))]])} ${body}`;
+}
+
+function parentOf({ name, defaulted, redeclared }: BaseModel): TypeNode {
+  const namesOf = (fields: readonly string[]) =>
+    fields.length === 0 ? "never" : union(...fields.map((field) => printText(field)));
+  return reference("WithDefaults", name, namesOf(defaulted), ...(redeclared.length === 0 ? [] : [namesOf(redeclared)]));
 }
 
 // An object that may have other fields than its schema names.

@@ -20,6 +20,7 @@ export type TypeModel = (
 export interface FieldModel {
   readonly name: string;
   readonly type: TypeModel;
+  /** Whether a reader always finds it: the schema demands it, or the API server fills it in. */
   readonly isRequired: boolean;
   /** Absent unless the API server fills in a value. */
   readonly default?: JsonValue;
@@ -27,10 +28,22 @@ export interface FieldModel {
   readonly doc: readonly string[];
 }
 
+/** The shape that a shape for writers is derived from, and where the two differ. */
+export interface BaseModel {
+  /** The name of the shape for readers. */
+  readonly name: string;
+  /** The fields that a writer may leave out, and that are the same otherwise. */
+  readonly defaulted: readonly string[];
+  /** The fields that have another type for writers. */
+  readonly redeclared: readonly string[];
+}
+
 /** An object with named fields. */
 export interface ShapeModel {
   readonly name: string;
+  /** All of them, those of `base` as well. */
   readonly fields: readonly FieldModel[];
+  readonly base?: BaseModel;
   /** Whether fields that the schema does not know are kept. */
   readonly isOpen: boolean;
   readonly doc: readonly string[];

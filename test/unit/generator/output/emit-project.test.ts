@@ -216,6 +216,19 @@ suite("emitted project", (declareTest) => {
     assert.is(await compile(controllerOf(bare, [])), "");
   });
 
+  test("a reconciler may leave out of a status what the API server fills in", async () => {
+    const status = { type: "object", required: ["phase"], properties: { phase: { type: "string", default: "New" } } };
+    const withDefault = thingOf(spec, {
+      schema: { type: "object", properties: { status } },
+      hasStatusSubresource: true,
+    });
+    const model = controllerOf(withDefault, []);
+    const types = await contentOf(model, "src/generated/thing/types.ts");
+    assert.match(types, /import\("\.\.\/resources\/example\.com\/v1\/thing\.js"\)\.ThingStatusInput/);
+    assert.match(await contentOf(model, "src/generated/resources/example.com/v1/thing.ts"), / {2}phase: string;/);
+    assert.is(await compile(model), "");
+  });
+
   test("kinds that are named like types of the runtime or of JavaScript compile", async () => {
     const kinds = ["Record", "Event", "Map", "Object", "Promise", "Array", "postgresql", "class", "Partial"];
     const runtimeKinds = ["ResourceDefinition", "Condition", "ObjectMeta", "ConfigMapCondition"];

@@ -64,6 +64,8 @@ suite("emitted resource", (test) => {
             ImportDeclaration,
             InterfaceDeclaration,
             InterfaceDeclaration,
+            // What has defaults has an interface for writers as well.
+            ...(Object.values(properties).some((each) => "default" in each) ? [InterfaceDeclaration] : []),
             ClassDeclaration,
           ]);
           assert.equal([...new Set(schemaFile)], [ImportDeclaration, VariableStatement]);

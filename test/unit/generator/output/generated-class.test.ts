@@ -4,11 +4,16 @@ import { assert, suite } from "../../../support/suite.js";
 const metadata = { name: "example", namespace: "default" };
 
 suite("generated class", (test) => {
-  test("creates plain JSON with apiVersion and kind first", () => {
+  test("creates plain JSON with apiVersion and kind first, and with the defaults of the schema", () => {
     const page = WebPage.create({ metadata, spec: { html: "x" } });
     assert.is(
       JSON.stringify(page),
-      JSON.stringify({ apiVersion: "example.com/v1", kind: "WebPage", metadata, spec: { html: "x" } }),
+      JSON.stringify({
+        apiVersion: "example.com/v1",
+        kind: "WebPage",
+        metadata,
+        spec: { html: "x", replicas: 1, exposed: false },
+      }),
     );
     assert.is(Object.getPrototypeOf(page), Object.prototype);
   });

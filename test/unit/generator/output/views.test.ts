@@ -10,7 +10,7 @@ import { assert, suite } from "../../../support/suite.js";
 const text: RawSchema = { type: "string" };
 
 suite("input view", (test) => {
-  test("has a type of its own only for what contains a required field with a default", () => {
+  test("has a type of its own only for what contains a field with a default", () => {
     const withDefault = { type: "object", required: ["a"], properties: { a: { type: "string", default: "x" } } };
     const plain = { type: "object", required: ["a"], properties: { a: text } };
     const { names, shapes, root } = inputViewOf(

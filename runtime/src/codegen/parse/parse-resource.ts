@@ -1,10 +1,16 @@
-import type { JsonValue, KubernetesObject } from "../base/kubernetes-object.js";
-import type { ResourceDefinition, Schema } from "../base/resource-definition.js";
+import type { JsonValue, KubernetesObject } from "../../base/kubernetes-object.js";
+import type { ResourceDefinition, Schema } from "../../base/resource-definition.js";
 
 /** What is wrong with a value, and where: `path` is in Kubernetes' notation, such as `spec.ports[0].name`. */
 export interface SchemaProblem {
   readonly path: string;
   readonly message: string;
+}
+
+/** What is known of a value besides what it says. */
+export interface ParseOptions {
+  /** The namespace of an object of a namespaced kind that names none. */
+  readonly namespace?: string;
 }
 
 /** Thrown when a value is not what the schema of its kind says; `problems` has all of them. */
@@ -27,6 +33,7 @@ export class SchemaError extends Error {
 export function parseResource<Resource extends KubernetesObject>(
   definition: ResourceDefinition<Resource>,
   value: unknown,
+  _options: ParseOptions = {},
 ): Resource {
   const problems: SchemaProblem[] = [];
   if (!isRecord(value)) throw new SchemaError(definition.kind, [{ path: "<root>", message: "must be an object" }]);

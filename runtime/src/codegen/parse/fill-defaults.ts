@@ -1,0 +1,91 @@
+import type { JsonValue } from "../../base/kubernetes-object.js";
+import type { Schema } from "../../base/resource-definition.js";
+
+/** The schemas that others refer to, by their names. */
+export type Definitions = { readonly [name: string]: Schema };
+
+/**
+ * Returns a value as the API server stores it: nulls that a field cannot hold are dropped, absent fields have their defaults, and so have
+ * the fields inside these.
+ *
+ * The value itself is not changed; what needs no change is shared with it.
+ */
+export function fillDefaults(value: unknown, schema: Schema, definitions: Definitions): unknown {
+  const target = followRef(schema, definitions);
+  if (Array.isArray(value)) {
+    const { items } = target;
+    return items === undefined ? value : filledItems(value, items, definitions);
+  }
+  return isRecord(value) ? filledMembers(value, target, definitions) : value;
+}
+
+/** Follows the reference of a schema. */
+export function followRef(schema: Schema, definitions: Definitions): Schema {
+  const target = schema.$ref === undefined ? undefined : definitions[schema.$ref];
+  return target ?? schema;
+}
+
+/** Returns the schema of a member: that of the property, or of all properties without one. */
+export function memberSchema({ properties, additionalProperties }: Schema, name: string): Schema | undefined {
+  if (properties !== undefined && Object.hasOwn(properties, name)) return properties[name];
+  return typeof additionalProperties === "object" ? additionalProperties : undefined;
+}
+
+/** Tells whether a value is an object of JSON, no list. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function filledItems(items: readonly unknown[], schema: Schema, definitions: Definitions): readonly unknown[] {
+  let changed: unknown[] | undefined;
+  items.forEach((item, index) => {
+    const filled = filledOrNull(item, schema, definitions);
+    if (filled !== item) (changed ??= [...items])[index] = filled;
+  });
+  return changed ?? items;
+}
+
+function filledMembers(object: Record<string, unknown>, schema: Schema, definitions: Definitions): object {
+  let changed: Record<string, unknown> | undefined;
+  const copy = () => (changed ??= { ...object });
+  for (const name of Object.keys(object)) {
+    const member = object[name];
+    const inner = memberSchema(schema, name);
+    if (inner === undefined || member === undefined) continue;
+    const filled = filledOrNull(member, inner, definitions);
+    if (filled === null && !isNullable(inner, definitions)) delete copy()[name];
+    else if (filled !== member) setMember(copy(), name, filled);
+  }
+  for (const [name, property] of Object.entries(schema.properties ?? {})) {
+    const value = defaultOf(property);
+    if (value === undefined || (Object.hasOwn(object, name) && object[name] !== undefined)) continue;
+    setMember(copy(), name, filledDefault(value, property, definitions));
+  }
+  return changed ?? object;
+}
+
+// A null of what cannot be null counts as absent.
+function filledOrNull(value: unknown, schema: Schema, definitions: Definitions): unknown {
+  if (value !== null) return fillDefaults(value, schema, definitions);
+  const fallback = isNullable(schema, definitions) ? undefined : defaultOf(schema);
+  return fallback === undefined ? null : filledDefault(fallback, schema, definitions);
+}
+
+// What a caller gets is its own to change.
+function filledDefault(value: JsonValue, schema: Schema, definitions: Definitions): unknown {
+  return fillDefaults(structuredClone(value), schema, definitions);
+}
+
+// A default of null is none.
+function defaultOf(schema: Schema): JsonValue | undefined {
+  return schema.default ?? undefined;
+}
+
+function isNullable(schema: Schema, definitions: Definitions): boolean {
+  return followRef(schema, definitions).nullable === true;
+}
+
+// An assignment to __proto__ would make no member.
+function setMember(object: object, name: string, value: unknown): void {
+  Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true });
+}
