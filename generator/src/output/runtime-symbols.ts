@@ -56,7 +56,6 @@ interface RuntimeTypes {
   UntypedInput: codegen.UntypedInput;
   UntypedResource: codegen.UntypedResource;
   UpdateArguments: codegen.UpdateArguments<never, never, never, never>;
-  WithDefaults: codegen.WithDefaults<object, never>;
   WorkflowInvocation: codegen.WorkflowInvocation;
 }
 
@@ -101,7 +100,6 @@ export const runtimeTypes = Object.keys({
   UntypedInput: true,
   UntypedResource: true,
   UpdateArguments: true,
-  WithDefaults: true,
   WorkflowInvocation: true,
 } satisfies Record<RuntimeType, true>) as readonly RuntimeType[];
 

@@ -64,14 +64,6 @@ export interface ResourceClass<Resource extends KubernetesObject = KubernetesObj
   create(init: NewResource<Input, Resource>): Resource;
 }
 
-/**
- * A shape as a writer fills it in: the fields `Defaulted` may be left out, as the API server fills them in. The fields `Redeclared` are
- * missing, because the shape for writers states them with types of its own.
- */
-export type WithDefaults<Shape, Defaulted extends keyof Shape, Redeclared extends keyof Shape = never> = {
-  [Field in keyof Shape as Field extends Defaulted | Redeclared ? never : Field]: Shape[Field];
-} & { [Field in Defaulted]?: Shape[Field] | undefined };
-
 /** The metadata of an object that is to be created: with a name, or with the start of a name that `create` completes. */
 export type NewMeta<Metadata extends ObjectMeta> = Metadata | (Unnamed<Metadata> & { generateName: string });
 

@@ -34,7 +34,7 @@ export type {
   OwnerReference,
   StatusCondition,
 } from "../base/kubernetes-object.js";
-export type { NewMeta, NewResource, WithDefaults } from "../base/resource-definition.js";
+export type { NewMeta, NewResource } from "../base/resource-definition.js";
 export type { ResourceClass, ResourceDefinition, Schema } from "../base/resource-definition.js";
 
 // Types of what the user writes

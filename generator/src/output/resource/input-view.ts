@@ -3,7 +3,7 @@ import type { RawSchema, ResourceModel } from "../../model/project-model.js";
 import { ownSchema, schemasOf } from "../../model/schema/raw-schema.js";
 import { NameAllocator } from "../naming.js";
 import { normaliseSchema } from "./normalise.js";
-import type { BaseModel, FieldModel, NormalisedSchema, ShapeModel } from "./shape-model.js";
+import type { FieldModel, NormalisedSchema, ShapeModel } from "./shape-model.js";
 
 /** The shapes that a writer fills in differently, and the names that they have for writers. */
 export interface InputView {
@@ -49,7 +49,9 @@ export function inputShapesOf(shapes: readonly ShapeModel[], taken: Iterable<str
       .map(({ name }) => [name, allocator.allocate(`${name}Input`, [name, "(input)"])]),
   );
   const own = shapes.filter(({ name }) => names.has(name));
-  return { shapes: own.map((shape) => ({ ...inputOf(shape, names), base: baseOf(shape, names) })), names };
+  // A kind may be called Omit.
+  const baseIn = new Set(taken).has("Omit") ? () => ({}) : baseOf;
+  return { shapes: own.map((shape) => ({ ...inputOf(shape, names), ...baseIn(shape, names) })), names };
 }
 
 /** Returns a shape as a writer fills it in; `names` are those of the shapes that differ. */
@@ -65,11 +67,12 @@ export function inputOf(shape: ShapeModel, names: ReadonlyMap<string, string>): 
   };
 }
 
-function baseOf({ name, fields }: ShapeModel, names: ReadonlyMap<string, string>): BaseModel {
-  const isRedeclared = ({ type }: FieldModel) => names.has(shapeNameIn(type) ?? "");
-  const isDefaulted = (field: FieldModel) => field.isRequired && field.default !== undefined && !isRedeclared(field);
-  const namesOf = (some: readonly FieldModel[]) => some.map((field) => field.name);
-  return { name, defaulted: namesOf(fields.filter(isDefaulted)), redeclared: namesOf(fields.filter(isRedeclared)) };
+function baseOf({ name, fields, isOpen }: ShapeModel, names: ReadonlyMap<string, string>): Pick<ShapeModel, "base"> {
+  const isChanged = (field: FieldModel) =>
+    (field.isRequired && field.default !== undefined) || names.has(shapeNameIn(field.type) ?? "");
+  const redeclared = fields.filter(isChanged).map((field) => field.name);
+  // Omit would make fields of any name of those that are named, and is of no use for all fields.
+  return isOpen || redeclared.length === fields.length ? {} : { base: { name, redeclared } };
 }
 
 // A shape may contain itself, so the set grows until nothing is added.

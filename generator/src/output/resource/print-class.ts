@@ -40,10 +40,7 @@ export function runtimeTypesIn(shapes: readonly ShapeModel[]): ReadonlySet<Runti
     else if (type.kind === "array") visit(type.items);
     else if (type.kind === "map") visit(type.values);
   };
-  for (const { base, fields } of shapes) {
-    if (base !== undefined) names.add("WithDefaults");
-    for (const { type } of fields) visit(type);
-  }
+  for (const { fields } of shapes) for (const { type } of fields) visit(type);
   return names;
 }
 

@@ -52,10 +52,8 @@ export function printShape({ name, base, doc, fields, isOpen }: ShapeModel): str
   return `${comment}${layOut(["export interface ", name, base === undefined ? "" : [" extends ", typeDoc(parentOf(base))]])} ${body}`;
 }
 
-function parentOf({ name, defaulted, redeclared }: BaseModel): TypeNode {
-  const namesOf = (fields: readonly string[]) =>
-    fields.length === 0 ? "never" : union(...fields.map((field) => printText(field)));
-  return reference("WithDefaults", name, namesOf(defaulted), ...(redeclared.length === 0 ? [] : [namesOf(redeclared)]));
+function parentOf({ name, redeclared }: BaseModel): TypeNode {
+  return reference("Omit", name, union(...redeclared.map((field) => printText(field))));
 }
 
 // An object that may have other fields than its schema names.

@@ -32,9 +32,7 @@ export interface FieldModel {
 export interface BaseModel {
   /** The name of the shape for readers. */
   readonly name: string;
-  /** The fields that a writer may leave out, and that are the same otherwise. */
-  readonly defaulted: readonly string[];
-  /** The fields that have another type for writers. */
+  /** The fields that a writer may leave out, or that have another type for writers. */
   readonly redeclared: readonly string[];
 }
 

@@ -226,11 +226,20 @@ suite("emitted project", (declareTest) => {
     const types = await contentOf(model, "src/generated/thing/types.ts");
     assert.match(types, /import\("\.\.\/resources\/example\.com\/v1\/thing\.js"\)\.ThingStatusInput/);
     assert.match(await contentOf(model, "src/generated/resources/example.com/v1/thing.ts"), / {2}phase: string;/);
-    assert.is(await compile(model), "");
+    const omit = controllerOf({ ...withDefault, kind: "Omit" }, []);
+    assert.is(
+      await compileAll(
+        new Map([
+          ["one", model],
+          ["two", omit],
+        ]),
+      ),
+      "",
+    );
   });
 
   test("kinds that are named like types of the runtime or of JavaScript compile", async () => {
-    const kinds = ["Record", "Event", "Map", "Object", "Promise", "Array", "postgresql", "class", "Partial"];
+    const kinds = ["Record", "Event", "Map", "Object", "Promise", "Array", "postgresql", "class", "Partial", "Omit"];
     const runtimeKinds = ["ResourceDefinition", "Condition", "ObjectMeta", "ConfigMapCondition"];
     const models = [...kinds, ...runtimeKinds].map((kind): [string, ProjectModel] => {
       const primary = thingOf(spec, { kind, plural: "x" });
