@@ -41,15 +41,32 @@ export function operatorNameOf(packageName: string): string {
 /**
  * Returns the name of the class of a kind.
  *
- * A kind may start in lower case, and could then be a reserved word; or it may be called like a type that its own file imports.
+ * A kind may start in lower case, and could then be a reserved word; or it may be called like a type that generated files import or name.
  */
 export function classNameOf(kind: string): string {
   const name = kind.charAt(0).toUpperCase() + kind.slice(1);
   return IMPORTED.has(name) ? `${name}Resource` : name;
 }
 
-// `NonNullable` is the one type of the language that generated files name.
-const IMPORTED: ReadonlySet<string> = new Set([...runtimeTypes, "NonNullable"]);
+/** The types of the language that generated files and stubs name. */
+const OF_THE_LANGUAGE = [
+  "AbortSignal",
+  "Awaited",
+  "Error",
+  "Exclude",
+  "Extract",
+  "Map",
+  "NonNullable",
+  "Object",
+  "Omit",
+  "Partial",
+  "Promise",
+  "ReadonlyArray",
+  "ReadonlyMap",
+  "Record",
+];
+
+const IMPORTED: ReadonlySet<string> = new Set([...runtimeTypes, ...OF_THE_LANGUAGE]);
 
 /** Hands out names that are unique within a file and depend on nothing but the path that each one stands for. */
 export class NameAllocator {

@@ -17,6 +17,28 @@ const SCHEMAS = ["not", "additionalProperties"];
 /** Deeper than any schema that a cluster stores; recursion must end somewhere. */
 const MAX_DEPTH = 200;
 
+/**
+ * Returns a schema without keywords whose value is null, which the API server takes for absent; `default` and `example` may be null.
+ *
+ * The names of fields are no keywords.
+ */
+export function withoutNulls(schema: unknown): unknown {
+  if (!isRecord(schema)) return schema;
+  const clean: Record<string, unknown> = {};
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (value === null && keyword !== "default" && keyword !== "example") continue;
+    clean[keyword] = cleanBelow(keyword, value);
+  }
+  return clean;
+}
+
+function cleanBelow(keyword: string, value: unknown): unknown {
+  if (keyword === "properties" && isRecord(value))
+    return Object.fromEntries(Object.entries(value).map(([name, child]) => [name, withoutNulls(child)]));
+  if (LISTS_OF_SCHEMAS.includes(keyword) && Array.isArray(value)) return value.map(withoutNulls);
+  return keyword === "items" || SCHEMAS.includes(keyword) ? withoutNulls(value) : value;
+}
+
 /** Checks that a schema has the shape that everything after relies on. */
 export function checkSchema(schema: unknown, path: YamlPath = []): SchemaProblem[] {
   if (!isRecord(schema)) return [{ path, message: `expected a schema, found ${describeValue(schema)}` }];
@@ -52,25 +74,73 @@ function hasInexactNumber(value: unknown): boolean {
   return typeof value === "object" && value !== null && Object.values(value).some(hasInexactNumber);
 }
 
-function checkKeywords(schema: { readonly [keyword: string]: unknown }, path: YamlPath): SchemaProblem[] {
-  const problems: SchemaProblem[] = [];
-  const expect = (keyword: string, words: string, isRight: (value: unknown) => boolean) => {
-    const value = Object.hasOwn(schema, keyword) ? schema[keyword] : undefined;
-    if (value === undefined || isRight(value)) return;
-    const found = describeValue(value);
-    problems.push({ path: [...path, keyword], message: `${keyword} must be ${words}, found ${found}` });
-  };
+/** What a keyword has to be, in words, and whether a value is that. */
+type Expectation = readonly [words: string, isRight: (value: unknown) => boolean];
+
+const TEXT: Expectation = ["a text", (value) => typeof value === "string"];
+const BOOLEAN: Expectation = ["true or false", (value) => typeof value === "boolean"];
+const NUMBER: Expectation = ["a number", (value) => typeof value === "number"];
+const COUNT: Expectation = ["a whole number", (value) => Number.isInteger(value)];
+const NAMES: Expectation = ["a list of names", isTexts];
+const SCHEMA: Expectation = ["a schema", isRecord];
+const SCHEMA_LIST: Expectation = ["a list of schemas", Array.isArray];
+// The API server takes false for a mistake: it is the same as leaving the keyword out.
+const TRUE: Expectation = ["true or left out", (value) => value === true];
+
+/** What apiextensions.k8s.io/v1 says of each keyword. */
+const EXPECTED: { readonly [keyword: string]: Expectation } = {
   // The type may be left out as an empty text, as Go programs do that write CRDs.
-  expect("type", `one of ${TYPES.join(", ")}`, (type) => type === "" || TYPES.includes(type as string));
-  expect("description", "a text", (description) => typeof description === "string");
-  expect("properties", "an object", isRecord);
-  expect("items", "one schema", isRecord);
-  expect("additionalProperties", "a schema or a boolean", (value) => typeof value === "boolean" || isRecord(value));
-  expect("required", "a list of names", isTexts);
-  expect("enum", "a list of values", Array.isArray);
-  expect("x-kubernetes-list-map-keys", "a list of names", isTexts);
-  for (const keyword of LISTS_OF_SCHEMAS) expect(keyword, "a list of schemas", Array.isArray);
-  return problems;
+  type: [`one of ${TYPES.join(", ")}`, (type) => type === "" || TYPES.includes(type as string)],
+  description: TEXT,
+  title: TEXT,
+  format: TEXT,
+  pattern: TEXT,
+  nullable: BOOLEAN,
+  uniqueItems: ["false or left out", (value) => value === false],
+  minimum: NUMBER,
+  maximum: NUMBER,
+  multipleOf: NUMBER,
+  exclusiveMinimum: BOOLEAN,
+  exclusiveMaximum: BOOLEAN,
+  minLength: COUNT,
+  maxLength: COUNT,
+  minItems: COUNT,
+  maxItems: COUNT,
+  minProperties: COUNT,
+  maxProperties: COUNT,
+  required: NAMES,
+  enum: ["a list of values", Array.isArray],
+  properties: ["an object", isRecord],
+  items: ["one schema", isRecord],
+  additionalProperties: ["a schema or a boolean", (value) => typeof value === "boolean" || isRecord(value)],
+  not: SCHEMA,
+  allOf: SCHEMA_LIST,
+  anyOf: SCHEMA_LIST,
+  oneOf: SCHEMA_LIST,
+  "x-kubernetes-preserve-unknown-fields": TRUE,
+  "x-kubernetes-embedded-resource": BOOLEAN,
+  "x-kubernetes-int-or-string": BOOLEAN,
+  "x-kubernetes-list-type": oneOf("atomic", "set", "map"),
+  "x-kubernetes-map-type": oneOf("atomic", "granular"),
+  "x-kubernetes-list-map-keys": NAMES,
+  "x-kubernetes-validations": ["a list of rules, each with a rule", isRules],
+};
+
+function oneOf(...texts: readonly string[]): Expectation {
+  return [`one of ${texts.join(", ")}`, (value) => texts.includes(value as string)];
+}
+
+function isRules(value: unknown): boolean {
+  return Array.isArray(value) && value.every((rule) => isRecord(rule) && typeof rule["rule"] === "string");
+}
+
+function checkKeywords(schema: { readonly [keyword: string]: unknown }, path: YamlPath): SchemaProblem[] {
+  return Object.entries(EXPECTED).flatMap(([keyword, [words, isRight]]) => {
+    const value = Object.hasOwn(schema, keyword) ? schema[keyword] : undefined;
+    if (value === undefined || isRight(value)) return [];
+    const found = Array.isArray(value) && /^a list/.test(words) ? "another one" : describeValue(value);
+    return [{ path: [...path, keyword], message: `${keyword} must be ${words}, found ${found}` }];
+  });
 }
 
 function isTexts(value: unknown): boolean {

@@ -1,5 +1,5 @@
 import { didYouMean, MOST_FOUND, quote, type Diagnostic } from "../../diagnostic.js";
-import { checkSchema } from "./check-schema.js";
+import { checkSchema, withoutNulls } from "./check-schema.js";
 import type { Crd, CrdVersion } from "./crd.js";
 import { isRecord } from "../yaml/json.js";
 import { describeValue } from "../yaml/describe-value.js";
@@ -151,7 +151,7 @@ export class CrdReader {
 
   #schema(version: Fields, path: YamlPath, name: string): Fields | undefined {
     const { schema } = version;
-    const root = isRecord(schema) ? schema["openAPIV3Schema"] : undefined;
+    const root = withoutNulls(isRecord(schema) ? schema["openAPIV3Schema"] : undefined);
     if (!isRecord(root)) {
       this.#fail(
         [...path, "schema"],

@@ -71,6 +71,9 @@ const METADATA: RawSchema = { type: "object" };
 // Fields of a template's metadata that no client sends; their types are large.
 const UNSENT = new Set(["managedFields", "selfLink"]);
 
+/** How deeply a literal nests before the rest becomes a definition; the compiler gives up comparing types at about twice as deep. */
+const MAX_DEPTH = 24;
+
 class SchemaBuilder {
   readonly definitions = new Map<string, { readonly name: string; readonly schema: Schema }>();
   readonly #resource: ResourceModel;
@@ -80,10 +83,14 @@ class SchemaBuilder {
     this.#resource = resource;
   }
 
-  schemaOf(raw: RawSchema): Schema {
+  schemaOf(raw: RawSchema, depth = 0): Schema {
     const { schema, definition } = resolveRef(raw, this.#resource.definitions);
     const isShape = definition !== undefined && schemasOf(schema, "properties").size > 0;
-    const plain = isShape ? { $ref: this.#define(definition), ...mapTypeBeside(raw) } : this.#plainSchemaOf(schema);
+    const plain = isShape
+      ? { $ref: this.#define(definition), ...mapTypeBeside(raw) }
+      : depth < MAX_DEPTH
+        ? this.#plainSchemaOf(schema, depth)
+        : this.#definePart(schema);
     const value = realDefaultOf(raw, this.#resource.isCustom);
     return value === undefined ? plain : ({ ...plain, default: value } as Schema);
   }
@@ -99,7 +106,16 @@ class SchemaBuilder {
     return name;
   }
 
-  #plainSchemaOf(schema: RawSchema): Schema {
+  #definePart(part: RawSchema): Schema {
+    const schema = this.#plainSchemaOf(part);
+    if (schema.properties === undefined && schema.items === undefined && schema.additionalProperties === undefined)
+      return schema;
+    const name = this.#names.allocate(`Part${this.definitions.size + 1}`, [String(this.definitions.size)]);
+    this.definitions.set(name, { name, schema });
+    return { $ref: name };
+  }
+
+  #plainSchemaOf(schema: RawSchema, depth = 0): Schema {
     if (schema["format"] === "quantity" && schema["type"] === undefined) return { format: "quantity" };
     const copied: Record<string, unknown> = {};
     if (isIntOrString(schema)) {
@@ -113,13 +129,15 @@ class SchemaBuilder {
       ([name]) => this.#resource.isCustom || !UNSENT.has(name),
     );
     if (properties.length > 0)
-      copied["properties"] = Object.fromEntries(properties.map(([name, child]) => [name, this.schemaOf(child)]));
+      copied["properties"] = Object.fromEntries(
+        properties.map(([name, child]) => [name, this.schemaOf(child, depth + 1)]),
+      );
     const additional = ownSchema(schema, "additionalProperties");
-    if (additional !== undefined) copied["additionalProperties"] = this.schemaOf(additional);
+    if (additional !== undefined) copied["additionalProperties"] = this.schemaOf(additional, depth + 1);
     else if (typeof schema["additionalProperties"] === "boolean")
       copied["additionalProperties"] = schema["additionalProperties"];
     const items = ownSchema(schema, "items");
-    if (items !== undefined) copied["items"] = this.schemaOf(items);
+    if (items !== undefined) copied["items"] = this.schemaOf(items, depth + 1);
     return copied as Schema;
   }
 }
