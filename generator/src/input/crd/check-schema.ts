@@ -10,7 +10,7 @@ export interface SchemaProblem {
 }
 
 // What apiextensions.k8s.io/v1 rejects, so that no library ever sees it: it could read files or fetch addresses.
-const FORBIDDEN = ["$ref", "additionalItems", "definitions", "dependencies", "id", "patternProperties"];
+const FORBIDDEN = ["$ref", "$schema", "additionalItems", "definitions", "dependencies", "id", "patternProperties"];
 const TYPES = ["array", "boolean", "integer", "number", "object", "string"];
 const LISTS_OF_SCHEMAS = ["allOf", "anyOf", "oneOf"];
 const SCHEMAS = ["not", "additionalProperties"];
@@ -18,7 +18,8 @@ const SCHEMAS = ["not", "additionalProperties"];
 const MAX_DEPTH = 200;
 
 /**
- * Returns a schema without keywords whose value is null, which the API server takes for absent; `default` and `example` may be null.
+ * Returns a schema without keywords whose value is null, which the API server takes for absent; an example may be null, and so may the default
+ * of a nullable field.
  *
  * The names of fields are no keywords.
  */
@@ -26,7 +27,8 @@ export function withoutNulls(schema: unknown): unknown {
   if (!isRecord(schema)) return schema;
   const clean: Record<string, unknown> = {};
   for (const [keyword, value] of Object.entries(schema)) {
-    if (value === null && keyword !== "default" && keyword !== "example") continue;
+    const mayBeNull = keyword === "example" || (keyword === "default" && schema["nullable"] === true);
+    if (value === null && !mayBeNull) continue;
     clean[keyword] = cleanBelow(keyword, value);
   }
   return clean;
@@ -117,6 +119,7 @@ const EXPECTED: { readonly [keyword: string]: Expectation } = {
   allOf: SCHEMA_LIST,
   anyOf: SCHEMA_LIST,
   oneOf: SCHEMA_LIST,
+  externalDocs: ["an object", isRecord],
   "x-kubernetes-preserve-unknown-fields": TRUE,
   "x-kubernetes-embedded-resource": BOOLEAN,
   "x-kubernetes-int-or-string": BOOLEAN,

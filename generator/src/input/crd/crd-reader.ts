@@ -1,5 +1,7 @@
-import { didYouMean, MOST_FOUND, quote, type Diagnostic } from "../../diagnostic.js";
+import { didYouMean, hasErrors, MOST_FOUND, quote, type Diagnostic } from "../../diagnostic.js";
 import { checkSchema, withoutNulls } from "./check-schema.js";
+import { checkStructure } from "./check-structure.js";
+import { checkSubresources, leadsNowhere } from "./check-subresources.js";
 import type { Crd, CrdVersion } from "./crd.js";
 import { isRecord } from "../yaml/json.js";
 import { describeValue } from "../yaml/describe-value.js";
@@ -47,12 +49,19 @@ export class CrdReader {
       plural: this.#name(names, { field: "plural", in: at, ...LABEL }),
       scope: this.#scope(spec),
     };
+    if (spec["preserveUnknownFields"] === true)
+      this.#fail(
+        ["spec", "preserveUnknownFields"],
+        "crd-field",
+        "apiextensions.k8s.io/v1 has no preserveUnknownFields: true",
+        "write x-kubernetes-preserve-unknown-fields: true at the root of the schema",
+      );
     const singular = this.#optionalName(names, { field: "singular", in: at, ...LABEL });
     const listKind = this.#optionalName(names, { field: "listKind", in: at, ...KIND });
     const versions = this.#versions(spec);
     const { group = "", kind = "", plural = "", scope = "Namespaced" } = read;
-    if (this.diagnostics.length === 0) this.#checkName(crd, `${plural}.${group}`);
-    if (this.diagnostics.some(({ severity }) => severity === "error")) return undefined;
+    if (!hasErrors(this.diagnostics)) this.#checkName(crd, `${plural}.${group}`);
+    if (hasErrors(this.diagnostics)) return undefined;
     return {
       file: this.#document.file,
       ...{ group, kind, plural, scope, versions },
@@ -120,20 +129,22 @@ export class CrdReader {
       if (typeof value !== "boolean")
         this.#fail([...path, field], "crd-field", `expected ${field}: true or false, found ${describeValue(value)}`);
     if (name === undefined || schema === undefined) return undefined;
+    for (const problem of checkSubresources(subresources, schema))
+      this.#add(problem.severity, [...path, "subresources", ...problem.path], ["crd-subresource", problem.message]);
     return {
       name,
       schema,
       isServed: served === true,
       isStorage: storage === true,
       hasStatusSubresource: isRecord(subresources) && isRecord(subresources["status"]),
-      selectableFields: this.#selectableFields(version, path),
+      selectableFields: this.#selectableFields(version, path, schema),
       ...(deprecated === true
         ? { deprecationWarning: typeof deprecationWarning === "string" ? deprecationWarning : `${name} is deprecated` }
         : {}),
     };
   }
 
-  #selectableFields({ selectableFields }: Fields, path: YamlPath): string[] {
+  #selectableFields({ selectableFields }: Fields, path: YamlPath, schema: Fields): string[] {
     if (selectableFields === undefined) return [];
     const at: YamlPath = [...path, "selectableFields"];
     if (!Array.isArray(selectableFields)) {
@@ -142,7 +153,12 @@ export class CrdReader {
     }
     return selectableFields.flatMap((field: unknown, index) => {
       const jsonPath = isRecord(field) ? field["jsonPath"] : undefined;
-      if (typeof jsonPath === "string" && SIMPLE_PATH.test(jsonPath)) return [jsonPath.slice(1)];
+      if (typeof jsonPath === "string" && SIMPLE_PATH.test(jsonPath)) {
+        const names = jsonPath.slice(1).split(".");
+        if (names[0] !== "metadata" && !leadsNowhere(schema, names)) return [jsonPath.slice(1)];
+        this.#fail([...at, index, "jsonPath"], "crd-field", `${quote(jsonPath)} leads to no field of the schema`);
+        return [];
+      }
       const words = "expected a simple path such as .spec.color";
       this.#fail([...at, index, "jsonPath"], "crd-field", `${words}, found ${describeValue(jsonPath)}`);
       return [];
@@ -161,7 +177,8 @@ export class CrdReader {
       return undefined;
     }
     const at: YamlPath = [...path, "schema", "openAPIV3Schema"];
-    const problems = checkSchema(root);
+    const wrong = checkSchema(root);
+    const problems = wrong.length > 0 ? wrong : checkStructure(root);
     for (const { path: rest, message } of problems) this.#fail([...at, ...rest], "crd-schema", message);
     return root;
   }
@@ -196,9 +213,17 @@ export class CrdReader {
 
   // eslint-style overloads would hide that a hint is rare.
   #fail(path: YamlPath, rule: string, ...[message, hint]: [message: string, hint?: string | undefined]): void {
+    this.#add("error", path, [rule, message, hint]);
+  }
+
+  #add(
+    severity: Diagnostic["severity"],
+    path: YamlPath,
+    [rule, message, hint]: [rule: string, message: string, hint?: string | undefined],
+  ): void {
     if (this.diagnostics.length === MOST_FOUND) return;
     const place = this.#document.valueAt([...this.#root, ...path]);
-    this.diagnostics.push({ severity: "error", rule, message, ...place, ...(hint === undefined ? {} : { hint }) });
+    this.diagnostics.push({ severity, rule, message, ...place, ...(hint === undefined ? {} : { hint }) });
   }
 }
 
