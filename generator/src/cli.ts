@@ -4,6 +4,7 @@ import { addGenerateCommand } from "./cli/generate-command.js";
 import { addInitCommand } from "./cli/init-command.js";
 import { printFailure } from "./cli/print.js";
 import { addSuggestCommand } from "./cli/suggest-command.js";
+import { STDIN } from "./cli/input-options.js";
 import { addTypesCommand } from "./cli/types-command.js";
 
 /** Wrong arguments. Problems in the files of a project are diagnostics instead. */
@@ -24,7 +25,7 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
   const end = (code: number) => {
     exitCode = code;
   };
-  const parser = yargs([...args])
+  const parser = yargs(nameStdin(args))
     .scriptName("gen-operator")
     .usage("$0 <command>\n\nGenerates a typed Kubernetes operator from CRDs and a workflow spec.")
     .version(await readVersion())
@@ -50,6 +51,11 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
     console.error(`gen-operator: ${error.message}\nSee gen-operator --help.`);
     return 2;
   }
+}
+
+// yargs loses a "-" among the values of a command.
+function nameStdin(args: readonly string[]): string[] {
+  return args.map((arg) => (arg === "-" ? STDIN : arg));
 }
 
 function ignoreClosedPipe(error: NodeJS.ErrnoException): void {

@@ -1,30 +1,39 @@
 import { mkdir } from "node:fs/promises";
 import { resolve } from "node:path";
-import { hasErrors, type Diagnostic } from "./diagnostic.js";
+import { hasErrors, quote, type Diagnostic } from "./diagnostic.js";
 import type { GenerateResult } from "./generate.js";
 import { readBuiltinKinds } from "./input/crd/builtin-kinds.js";
+import type { Crd } from "./input/crd/crd.js";
 import { readCrdFiles } from "./input/crd/read-crd-files.js";
+import { readInputs, type Inputs } from "./input/source/read-inputs.js";
 import { buildModel } from "./model/build/build-model.js";
 import { emitResources } from "./output/emit-project.js";
 import { writeFiles } from "./output/files/write-files.js";
 
 /** What `generateTypes` works on. */
 export interface GenerateTypesOptions {
-  /** YAML or JSON files with CustomResourceDefinitions, relative to the working directory. */
-  readonly files: readonly string[];
+  /** What has CustomResourceDefinitions, relative to the working directory: files of YAML or JSON, folders, glob patterns; or their texts. */
+  readonly files: readonly string[] | Inputs;
   /** The folder to write to; created if missing. */
   readonly out: string;
   /** Reports what is stale and writes nothing. */
   readonly check?: boolean;
+  /** Leaves out versions that no API server serves. */
+  readonly servedOnly?: boolean;
+  /** Only these versions, such as `v1`. Default: all. */
+  readonly versions?: readonly string[];
 }
 
 /** The folder of generated files in a whole project; here, the folder that was asked for takes its place. */
 const PREFIX = "src/generated/";
 
 /** Generates the typed resources of CRDs without a workflow. */
-export async function generateTypes({ files, out, check = false }: GenerateTypesOptions): Promise<GenerateResult> {
-  const { crds, diagnostics } = await readCrdFiles(".", files);
-  const found: Diagnostic[] = [...diagnostics];
+export async function generateTypes(options: GenerateTypesOptions): Promise<GenerateResult> {
+  const { files, out, check = false } = options;
+  const inputs = "files" in files ? files : await readInputs(files, { folder: ".", readStdin: refuseStdin });
+  const read = readCrdFiles(inputs);
+  const { crds, diagnostics } = selectVersions(read.crds, options);
+  const found: Diagnostic[] = [...read.diagnostics, ...diagnostics];
   if (hasErrors(found)) return { diagnostics: found };
 
   const built = await buildModel({ crds, workflows: [], builtin: await readBuiltinKinds() });
@@ -36,4 +45,28 @@ export async function generateTypes({ files, out, check = false }: GenerateTypes
   if (!check) await mkdir(resolve(out), { recursive: true });
   const report = await writeFiles(resolve(out), moved, { check, manifestPath: ".gen-operator.json" });
   return { diagnostics: found, report };
+}
+
+function refuseStdin(): never {
+  throw new Error("refused to read the standard input: pass its text");
+}
+
+/** Keeps the versions that are asked for; a version that no CRD has is a slip. */
+function selectVersions(
+  crds: readonly Crd[],
+  { servedOnly = false, versions }: GenerateTypesOptions,
+): { readonly crds: readonly Crd[]; readonly diagnostics: readonly Diagnostic[] } {
+  const names = new Set(crds.flatMap((crd) => crd.versions.map(({ name }) => name)));
+  const diagnostics = (versions ?? [])
+    .filter((version) => crds.length > 0 && !names.has(version))
+    .map((version): Diagnostic => ({
+      severity: "error",
+      rule: "unknown-version",
+      message: `no CustomResourceDefinition has the version ${quote(version)}`,
+      hint: `there are: ${[...names].sort().join(", ")}`,
+    }));
+  const isWanted = ({ name, isServed }: Crd["versions"][number]) =>
+    (isServed || !servedOnly) && (versions?.includes(name) ?? true);
+  const selected = crds.map((crd) => ({ ...crd, versions: crd.versions.filter(isWanted) }));
+  return { crds: selected.filter((crd) => crd.versions.length > 0), diagnostics };
 }

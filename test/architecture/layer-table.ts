@@ -10,7 +10,7 @@ export interface Layer {
 export const layers: Record<(typeof packages)[number], Record<string, Layer>> = {
   generator: {
     diagnostic: { values: [] },
-    input: { values: ["diagnostic"] },
+    input: { values: ["diagnostic", "@gen-operator/runtime"] },
     model: { values: ["diagnostic"], types: ["input"] },
     output: { values: ["model", "diagnostic"], types: ["@gen-operator/runtime", "@gen-operator/runtime/codegen"] },
   },

@@ -1,22 +1,23 @@
 import type { AddCommand } from "./command.js";
+import { addClusterOptions, readCommandInputs, STDIN } from "./input-options.js";
 import { printResult } from "./print.js";
 
 /** Adds `gen-operator types`. */
 export const addTypesCommand: AddCommand = (parser, end) => {
   parser.command(
-    "types <files..>",
+    "types [files..]",
     "Generate typed resources from CRDs, without a workflow",
     (command) =>
-      command
+      addClusterOptions(command)
         .usage(
           "$0 types FILE... --out DIR [--check]\n\n" +
-            "Writes a class with its types for every version of every CRD in the files, which are YAML or JSON.",
+            "Writes a class with its types for every version of every CRD. FILE is YAML or JSON, a folder, a pattern, or - for the standard input.",
         )
         .positional("files", {
           type: "string",
           array: true,
-          demandOption: true,
-          describe: "Files with CustomResourceDefinitions",
+          default: [] as string[],
+          describe: "Files, folders or patterns of CustomResourceDefinitions, or -",
         })
         .option("out", {
           type: "string",
@@ -24,16 +25,41 @@ export const addTypesCommand: AddCommand = (parser, end) => {
           demandOption: true,
           describe: "The folder to write to",
         })
+        .version(false)
+        .option("version", {
+          type: "string",
+          array: true,
+          requiresArg: true,
+          describe: "Only these versions [default: all]",
+        })
+        .option("served-only", {
+          type: "boolean",
+          default: false,
+          describe: "Leave out versions that are not served",
+        })
         .option("check", {
           type: "boolean",
           default: false,
           describe: "Write nothing; fail and name the files if generated code is stale",
         })
-        .example("$0 types crds/*.yaml --out src/resources", ""),
-    async ({ files, out, check }) => {
+        .check(({ files, "from-cluster": kinds }) => {
+          if (files.length > 0 || (kinds as string[]).length > 0) return true;
+          return "name files, folders or - for the standard input, or a kind with --from-cluster";
+        })
+        .example("$0 types crds --out src/resources", "all CRDs of a folder")
+        .example("kubectl get crd -o yaml | $0 types - --out src/resources", "what another program prints")
+        .example("$0 types --from-cluster Certificate --out src/resources", "a kind of the current cluster"),
+    async ({ files, fromCluster, kubeconfig, context, out, check, servedOnly, version }) => {
       const { generateTypes } = await import("../generate-types.js");
-      const update = `npx gen-operator types ${files.join(" ")} --out ${out}`;
-      end(printResult(await generateTypes({ files, out, check }), { update }));
+      const inputs = await readCommandInputs({ files, fromCluster, kubeconfig, context });
+      const named = [
+        ...files.map((file) => (file === STDIN ? "-" : file)),
+        ...fromCluster.map((kind) => `--from-cluster ${kind}`),
+      ].join(" ");
+      const selected = `${servedOnly ? " --served-only" : ""}${(version ?? []).map((each) => ` --version ${each}`).join("")}`;
+      const update = `npx gen-operator types ${named} --out ${out}${selected}`;
+      const versions = version === undefined ? {} : { versions: version };
+      end(printResult(await generateTypes({ files: inputs, out, check, servedOnly, ...versions }), { update }));
     },
   );
 };

@@ -1,6 +1,6 @@
 import { hasErrors, type Diagnostic } from "../../diagnostic.js";
 import type { Crd } from "./crd.js";
-import { readProjectFile } from "../project-files.js";
+import type { Inputs } from "../source/read-inputs.js";
 import { readCrds, type CrdFile } from "./read-crds.js";
 
 /** The CRDs of some files, and what is wrong with them. */
@@ -10,13 +10,13 @@ export interface CrdFiles {
 }
 
 /** Reads the CRDs of files that were asked for; that there is none is an error. */
-export async function readCrdFiles(folder: string, files: readonly string[]): Promise<CrdFiles> {
-  const read = await Promise.all([...new Set(files)].map((file) => readProjectFile(folder, file)));
-  const parsed = read.map((file) => ("rule" in file ? file : readCrds(file)));
-  const diagnostics = parsed.flatMap((each) =>
-    "rule" in each ? [each] : [...each.diagnostics, ...(each.hasDefinitions ? [] : [passedOver(each)])],
-  );
-  const crds = parsed.flatMap((each) => ("rule" in each ? [] : each.crds));
+export function readCrdFiles({ files, diagnostics: problems }: Inputs): CrdFiles {
+  const parsed = files.map((file) => readCrds(file));
+  const diagnostics = [
+    ...problems,
+    ...parsed.flatMap((each) => [...each.diagnostics, ...(each.hasDefinitions ? [] : [passedOver(each)])]),
+  ];
+  const crds = parsed.flatMap((each) => each.crds);
   if (crds.length === 0 && !hasErrors(diagnostics))
     diagnostics.push({ severity: "error", rule: "no-crds", message: "the files hold no CustomResourceDefinition" });
   return { crds, diagnostics };

@@ -30,8 +30,9 @@ function parseDocuments(file: string, text: string): ParsedYaml {
   const parsed = parseAllDocuments(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false, merge: true });
   const documents: YamlDocument[] = [];
   const diagnostics: Diagnostic[] = [];
-  for (const document of "empty" in parsed ? [] : parsed) {
-    const source = { file, text, document: document as Document, lines };
+  for (const [index, document] of ("empty" in parsed ? [] : parsed).entries()) {
+    const number = parsed.length > 1 ? { number: index + 1 } : {};
+    const source = { file, text, document: document as Document, lines, ...number };
     const errors = syntaxErrors(source);
     if (errors.length === 0) errors.push(...checkNodes(source));
     diagnostics.push(...errors);

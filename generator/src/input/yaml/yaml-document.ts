@@ -29,16 +29,21 @@ export interface YamlSource {
   readonly text: string;
   readonly document: Document;
   readonly lines: LineCounter;
+  /** Which document of the file it is, counted from 1; absent if it is the only one. */
+  readonly number?: number;
 }
 
 /** Makes the document of a parsed source whose values were checked. */
 export function createYamlDocument(source: YamlSource, value: unknown): YamlDocument {
-  const { file, text, document, lines } = source;
+  const { file, text, document, lines, number } = source;
   const positionAt = (offset: number) => positionOf(file, lines, offset);
-  const place = (path: YamlPath, node: unknown): Place => ({
-    position: positionAt(startOf(node) ?? 0),
-    ...(path.length === 0 ? {} : { path: formatPath(path) }),
-  });
+  const place = (path: YamlPath, node: unknown): Place => {
+    const steps = [
+      ...(number === undefined ? [] : [`document ${number}`]),
+      ...(path.length === 0 ? [] : [formatPath(path)]),
+    ];
+    return { position: positionAt(startOf(node) ?? 0), ...(steps.length === 0 ? {} : { path: steps.join(", ") }) };
+  };
   return Object.freeze({
     file,
     value,

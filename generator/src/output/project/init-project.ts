@@ -11,12 +11,18 @@ import { diskOperations, writeFileAtOnce } from "../files/file-operations.js";
 import { readPresentFile } from "../files/present-file.js";
 import { writeFiles } from "../files/write-files.js";
 
+/** A file that was read already, or that is on no disk. */
+export interface TextFile {
+  readonly file: string;
+  readonly text: string;
+}
+
 /** What a new project is made from. */
 export interface InitOptions {
   /** Created if missing. */
   readonly directory: string;
-  /** Files with CustomResourceDefinitions, which are copied. */
-  readonly crdFiles: readonly string[];
+  /** Files with CustomResourceDefinitions, by their path or with their text; they are copied. */
+  readonly crdFiles: readonly (string | TextFile)[];
   /** The name of the package. Default: that of the folder. */
   readonly name?: string;
 }
@@ -120,9 +126,10 @@ interface CrdFile {
   readonly kinds: readonly PrimaryKind[];
 }
 
-async function readCrdFile(file: string): Promise<CrdFile> {
-  const text = await readFile(file, "utf8");
-  const path = `crds/${basename(file)}`;
+async function readCrdFile(given: string | TextFile): Promise<CrdFile> {
+  const { file, text } = typeof given === "string" ? { file: given, text: await readFile(given, "utf8") } : given;
+  // Standard input has no name.
+  const path = `crds/${/^<.*>$/.test(file) ? "crds.yaml" : basename(file)}`;
   const kinds = parseAllDocuments(text, { merge: true }).flatMap((document) => {
     const problem = document.errors[0];
     if (problem !== undefined) throw new Error(`${file}: ${problem.message}`);

@@ -36,6 +36,16 @@ suite("readCrds", (test) => {
     assert.not(read("kind: Namespace").hasDefinitions);
   });
 
+  test("what is wrong in a file of several documents is said with the number of the document", () => {
+    const { diagnostics } = read(
+      ["---", "# nothing", "---", crdOf("A"), "---", "kind: CustomResourceDefinition"].join("\n"),
+    );
+    assert.equal(
+      diagnostics.map(({ position, path }) => [position?.line, path]),
+      [[6, "document 3, apiVersion"]],
+    );
+  });
+
   test("singular and listKind default to names made of the kind", () => {
     const [crd] = read(crdOf("WebPage")).crds;
     assert.equal([crd?.singular, crd?.listKind], ["webpage", "WebPageList"]);

@@ -71,7 +71,7 @@ suite("schema of workflow specs", (test) => {
     );
     assert.equal(diagnostics.map(formatDiagnostic), [
       "workflow.yaml:9:81: error spec-type: expected a duration such as 2s, 500ms or 1h30m, found the number 10\n" +
-        "  at spec.controller.maxReconciliationInterval",
+        "  at document 2, spec.controller.maxReconciliationInterval",
     ]);
   });
 });

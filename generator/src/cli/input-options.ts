@@ -1,0 +1,63 @@
+import type { Argv } from "yargs";
+import type { Inputs } from "../input/source/read-inputs.js";
+
+/** What stands for the standard input after the command line is parsed, and in messages. */
+export const STDIN = "<stdin>";
+
+/** Where a command takes CRDs from. */
+export interface CommandInputs {
+  /** Files, folders, patterns, or `STDIN`. */
+  readonly files: readonly string[];
+  /** The kinds to take from a cluster. */
+  readonly fromCluster: readonly string[];
+  readonly kubeconfig: string | undefined;
+  readonly context: string | undefined;
+}
+
+/** Adds the options with which a command takes CRDs from a cluster. */
+export function addClusterOptions<Options>(command: Argv<Options>) {
+  return command
+    .option("from-cluster", {
+      type: "string",
+      array: true,
+      requiresArg: true,
+      default: [] as string[],
+      describe: "Take the CRDs of these kinds from a cluster: WebPage, or webpages.example.com",
+    })
+    .option("kubeconfig", {
+      type: "string",
+      requiresArg: true,
+      describe: "The kubeconfig for --from-cluster [default: kubectl's]",
+    })
+    .option("context", {
+      type: "string",
+      requiresArg: true,
+      describe: "The context of the kubeconfig for --from-cluster [default: the current one]",
+    });
+}
+
+/** Reads all that a command was given. */
+export async function readCommandInputs({ files, fromCluster, kubeconfig, context }: CommandInputs): Promise<Inputs> {
+  const { readInputs } = await import("../input/source/read-inputs.js");
+  const read = [
+    await readInputs(
+      files.map((file) => (file === STDIN ? "-" : file)),
+      { folder: ".", readStdin },
+    ),
+  ];
+  if (fromCluster.length > 0) {
+    const { readClusterCrds } = await import("../input/source/read-cluster-crds.js");
+    const stated = {
+      ...(kubeconfig === undefined ? {} : { kubeconfig }),
+      ...(context === undefined ? {} : { context }),
+    };
+    read.push(await readClusterCrds(fromCluster, stated));
+  }
+  return { files: read.flatMap((each) => each.files), diagnostics: read.flatMap((each) => each.diagnostics) };
+}
+
+async function readStdin(): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
+  return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks));
+}
