@@ -3,7 +3,8 @@ import { parseArgs } from "node:util";
 import { createLogger, createOperator, messageOf } from "@gen-operator/runtime";
 import { openCluster } from "./cluster.js";
 import { DemoProject } from "./demo-project.js";
-import { LiveTable } from "./live-table.js";
+import { LiveTable } from "#generator/dev/live-table.js";
+import { reportOf } from "#generator/dev/operator/reports.js";
 import { RequestCounts } from "./request-counts.js";
 import { playScenario } from "./scenario.js";
 
@@ -50,7 +51,7 @@ async function main(): Promise<void> {
     connection: cluster.connection,
     logger: createLogger("error"),
     onRequest: (request) => counts.add(request),
-    observer: (event) => table.update(event),
+    observer: (event) => table.update(reportOf(event)),
   });
   await operator.start();
   table.note(seconds(since));

@@ -1,7 +1,7 @@
 import { waitFor } from "@gen-operator/apiserver";
 import type { ApiClient, KubernetesObject, ResourceClass } from "@gen-operator/runtime";
 import { kindOf, type OperatorModule } from "./demo-project.js";
-import type { LiveTable } from "./live-table.js";
+import type { LiveTable } from "#generator/dev/live-table.js";
 
 interface Page extends KubernetesObject {
   spec: { html: string; exposed?: boolean; host?: string };
@@ -76,7 +76,7 @@ export async function playScenario({ operator, client, namespace, table, timeout
       const what = `the ${kind} of "${name}" is gone`;
       await until(what, async () => (await client.get(kindOf(operator, kind), ref(name))) === undefined);
     }
-    table.remove(name);
+    table.remove(`${namespace}/${name}`);
   }
   const left = await Promise.all(
     ["WebPage", ...DEPENDENTS].map((kind) => client.list(kindOf(operator, kind), { namespace })),

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import yargs from "yargs";
+import { addDevCommand } from "./cli/dev-command.js";
 import { addGenerateCommand } from "./cli/generate-command.js";
 import { addInitCommand } from "./cli/init-command.js";
 import { printFailure } from "./cli/print.js";
@@ -41,7 +42,7 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
       throw error instanceof Error ? error : new UsageError(message);
     });
   parser.wrap(Math.min(100, parser.terminalWidth()));
-  for (const addCommand of [addInitCommand, addGenerateCommand, addSuggestCommand, addTypesCommand])
+  for (const addCommand of [addInitCommand, addDevCommand, addGenerateCommand, addSuggestCommand, addTypesCommand])
     addCommand(parser, end);
   try {
     await parser.parseAsync();

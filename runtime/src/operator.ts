@@ -4,7 +4,7 @@ import { createConnection, type Connection, type ConnectionOptions } from "./cli
 import { InformerPool } from "./watch/informer-pool.js";
 import type { RequestObservation } from "./client/requester.js";
 import type { LoopEvent } from "./operate/loop-reporter.js";
-import type { ReconcileEvent } from "./reconcile/reconcile-event.js";
+import { startedChannel } from "./operate/channels.js";
 import { healthOf, type OperatorHealth } from "./operate/health.js";
 import { EventRecorder } from "./operate/events/event-recorder.js";
 import { instanceName } from "./operate/instance-name.js";
@@ -15,7 +15,7 @@ import { checkControllers } from "./assemble/check-controller.js";
 import { leveledLoggerOf } from "./assemble/operator/leveled-logger-of.js";
 import { findConnection } from "./assemble/operator/find-connection.js";
 import { shareSelectors } from "./assemble/dependent-drivers.js";
-import { both, guarded } from "./assemble/operator/observers.js";
+import { both, guarded, reconcileObserverOf } from "./assemble/operator/observers.js";
 import { OperatorEndpoints } from "./assemble/operator/endpoints.js";
 import type { OperatorOptions } from "./assemble/operator/operator-options.js";
 import type { Tracing } from "./base/activity.js";
@@ -174,10 +174,7 @@ class RunnableOperator implements Operator {
       const events = (session.events = new EventRecorder({ client, logger, instance: instanceName() }));
       const shared = {
         ...{ client, clusters, fieldManagers, logger, informers, events, tracing },
-        observer: both(
-          metrics && ((event: ReconcileEvent) => metrics.observeReconcile(event)),
-          guarded(observer, "reconciles", logger),
-        ),
+        observer: reconcileObserverOf({ metrics, observer, logger }),
         onLoop: both(metrics && ((event: LoopEvent) => metrics.observeLoop(event)), guarded(onLoop, "loops", logger)),
         selectorOf: shareSelectors(controllers),
         fencingToken: leadership && (() => leadership.term),
@@ -200,6 +197,7 @@ class RunnableOperator implements Operator {
     }
     this.#logger.info({ controllers: this.#names, server: this.client?.connection.server }, "started");
     session.isStarted = true;
+    startedChannel.publish({ controllers: this.#names });
     return this as ConnectedOperator;
   }
 

@@ -17,6 +17,7 @@ import type { ControllerDefinition, EventSourceFacts } from "../reconcile/contro
 import { Controller } from "../schedule/controller.js";
 import { listed, type ControllerDetails, type Listed } from "../schedule/details/controller-details.js";
 import { ExpectationRegistry } from "../reconcile/expectations.js";
+import { primaryDeletedChannel, type PrimaryDeletedMessage } from "../operate/channels.js";
 import { LoopReporter, type LoopObserver } from "../operate/loop-reporter.js";
 import type { EventRecorder } from "../operate/events/event-recorder.js";
 import { recordReconcile } from "../operate/events/reconcile-events.js";
@@ -133,6 +134,7 @@ export class RunningController {
           expectations.forget(change.key);
           pauses.forget(change.key);
           externals.forget(change.key);
+          primaryDeletedChannel.publish({ controller: name, primary: change.key } satisfies PrimaryDeletedMessage);
         }
         controller.onPrimaryChange(change);
       },

@@ -1,5 +1,8 @@
 import { messageOf, type Logger } from "../../base/logger.js";
 import { callUnawaited } from "../../base/promises.js";
+import { reconcileChannel } from "../../operate/channels.js";
+import type { OperatorMetrics } from "../../operate/metrics/operator-metrics.js";
+import type { ReconcileEvent, ReconcileObserver } from "../../reconcile/reconcile-event.js";
 
 /** Is told of something that happened. */
 export type Observer<Observation> = (observation: Observation) => void;
@@ -25,4 +28,20 @@ export function both<Observation>(
     first(observation);
     second(observation);
   };
+}
+
+/** Returns what is told of every reconcile: the metrics, the user's observer, and tools that subscribed to the channel. */
+export function reconcileObserverOf(parts: {
+  readonly metrics: OperatorMetrics | undefined;
+  readonly observer: ReconcileObserver | undefined;
+  readonly logger: Logger;
+}): ReconcileObserver | undefined {
+  const { metrics, observer, logger } = parts;
+  const publish = reconcileChannel.hasSubscribers
+    ? (event: ReconcileEvent) => reconcileChannel.publish(event)
+    : undefined;
+  return both(
+    metrics && ((event: ReconcileEvent) => metrics.observeReconcile(event)),
+    both(guarded(observer, "reconciles", logger), publish),
+  );
 }

@@ -1,0 +1,75 @@
+import { resolve } from "node:path";
+import type { AddCommand } from "./command.js";
+
+/** Adds `gen-operator dev`. */
+export const addDevCommand: AddCommand = (parser, end) => {
+  parser.command(
+    "dev",
+    "Run the operator, and restart it when you change a CRD, the spec or code",
+    (command) =>
+      command
+        .usage(
+          "$0 dev [--project DIR] [--kubeconfig FILE] [-- FLAG...]\n\n" +
+            "Starts an API server in this process, and the operator on it. After every change it generates, compiles, checks types and\n" +
+            "restarts the operator; the objects stay. While something is wrong, the operator goes on with the code from before.\n" +
+            "Applies the CRDs of the project and the objects in examples/. Flags after -- are the operator's.",
+        )
+        .option("project", {
+          type: "string",
+          requiresArg: true,
+          default: ".",
+          describe: "The folder with workflow.yaml",
+        })
+        .option("kubeconfig", {
+          type: "string",
+          requiresArg: true,
+          describe: "Use the cluster of this kubeconfig instead; applies the CRDs there, and no examples",
+        })
+        .parserConfiguration({ "populate--": true })
+        .example("$0 dev", "then, in another terminal: KUBECONFIG=dist/dev/kubeconfig kubectl get all")
+        .example("$0 dev -- --log-level debug", "with flags of the operator"),
+    async ({ project, kubeconfig, ...rest }) => {
+      const args = (rest["--"] as string[] | undefined) ?? [];
+      end(await runDevCommand({ project, kubeconfig, args }));
+    },
+  );
+};
+
+const SAME_SIGNAL_MS = 500;
+
+interface DevArguments {
+  readonly project: string;
+  readonly kubeconfig: string | undefined;
+  readonly args: readonly string[];
+}
+
+async function runDevCommand({ project, kubeconfig, args }: DevArguments): Promise<number> {
+  const { runDev } = await import("../dev/dev-session.js");
+  const stop = new AbortController();
+  let stoppedAt: number | undefined;
+  const onSignal = () => {
+    // Whoever asks twice does not want to wait; but npm passes on a Ctrl+C that the terminal has sent already.
+    if (stoppedAt !== undefined && performance.now() - stoppedAt > SAME_SIGNAL_MS) process.exit(1);
+    stoppedAt ??= performance.now();
+    stop.abort();
+  };
+  process.on("SIGINT", onSignal).on("SIGTERM", onSignal).on("SIGHUP", onSignal);
+  try {
+    await runDev({
+      project: resolve(project),
+      ...(kubeconfig === undefined ? {} : { kubeconfig: resolve(kubeconfig) }),
+      args,
+      signal: stop.signal,
+      isTerminal: process.stdout.isTTY === true,
+      write: (text) => void process.stdout.write(text),
+      size: () => ({ columns: process.stdout.columns, rows: process.stdout.rows }),
+    });
+    return 0;
+  } catch (error) {
+    if (!(error instanceof Error) || error.name !== "DevError") throw error;
+    console.error(`gen-operator: ${error.message}`);
+    return 1;
+  } finally {
+    process.off("SIGINT", onSignal).off("SIGTERM", onSignal).off("SIGHUP", onSignal);
+  }
+}

@@ -1,0 +1,120 @@
+import { copyFile, mkdir, readdir, readFile, rm } from "node:fs/promises";
+import { dirname, join, relative, sep } from "node:path";
+import type { CodeProblem } from "./code-problem.js";
+
+/** What `dev` uses of esbuild. */
+export interface Esbuild {
+  build(options: {
+    readonly entryPoints: readonly string[];
+    readonly absWorkingDir: string;
+    readonly outdir: string;
+    readonly outbase: string;
+    readonly format: "esm";
+    readonly platform: "node";
+    readonly target: string;
+    readonly sourcemap: boolean;
+    readonly logLevel: "silent";
+  }): Promise<unknown>;
+}
+
+interface EsbuildFailure {
+  readonly errors?: readonly {
+    readonly text: string;
+    readonly location: { readonly file: string; readonly line: number; readonly column: number } | null;
+  }[];
+}
+
+/** What became of the code. */
+export interface Transpiled {
+  /** Whether anything is different from what ran before. */
+  readonly isChanged: boolean;
+  readonly problems: readonly CodeProblem[];
+}
+
+/** Keeps a compiled copy of the code of a project, and compiles only the files whose content changed. */
+export class Transpiler {
+  readonly #project: string;
+  readonly #outFolder: string;
+  readonly #esbuild: Esbuild;
+  /** The texts that are compiled, by the path of the source. */
+  readonly #compiled = new Map<string, string>();
+
+  constructor({ project, outFolder, esbuild }: { project: string; outFolder: string; esbuild: Esbuild }) {
+    this.#project = project;
+    this.#outFolder = outFolder;
+    this.#esbuild = esbuild;
+  }
+
+  /** Brings the compiled copy up to date. After a syntax error it stays as it was, but for the files without one. */
+  async update(): Promise<Transpiled> {
+    const files = await listCode(this.#project);
+    const texts = new Map(
+      await Promise.all(files.map(async (file) => [file, await readText(this.#project, file)] as const)),
+    );
+    const changed = files.filter((file) => this.#compiled.get(file) !== texts.get(file));
+    const left = [...this.#compiled.keys()].filter((file) => !texts.has(file));
+    if (changed.length === 0 && left.length === 0) return { isChanged: false, problems: [] };
+    const sources = changed.filter(isTypeScript);
+    try {
+      if (sources.length > 0) await this.#compile(sources);
+    } catch (error) {
+      return { isChanged: false, problems: problemsOf(error) };
+    }
+    for (const file of changed.filter((each) => !isTypeScript(each))) {
+      const target = join(this.#outFolder, file);
+      await mkdir(dirname(target), { recursive: true });
+      await copyFile(join(this.#project, file), target);
+    }
+    for (const file of left) {
+      await rm(join(this.#outFolder, compiledPathOf(file)), { force: true });
+      this.#compiled.delete(file);
+    }
+    for (const file of changed) this.#compiled.set(file, texts.get(file) ?? "");
+    return { isChanged: true, problems: [] };
+  }
+
+  async #compile(entryPoints: readonly string[]): Promise<void> {
+    await this.#esbuild.build({
+      entryPoints,
+      absWorkingDir: this.#project,
+      outdir: this.#outFolder,
+      outbase: this.#project,
+      format: "esm",
+      platform: "node",
+      target: "node20",
+      sourcemap: true,
+      logLevel: "silent",
+    });
+  }
+}
+
+/** Lists what `src` has of code, and of JSON that code may import. */
+async function listCode(project: string): Promise<string[]> {
+  const entries = await readdir(join(project, "src"), { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile() && /\.(?:[mc]?[jt]s|json)$/.test(entry.name) && !/\.d\.[mc]?ts$/.test(entry.name))
+    .map((entry) => relative(project, join(entry.parentPath, entry.name)).split(sep).join("/"))
+    .sort();
+}
+
+// An editor may take a file away for a moment while it saves it.
+async function readText(project: string, file: string): Promise<string> {
+  return readFile(join(project, file), "utf8").catch(() => "");
+}
+
+function isTypeScript(file: string): boolean {
+  return /\.[mc]?ts$/.test(file);
+}
+
+function compiledPathOf(file: string): string {
+  return file.replace(/\.([mc]?)ts$/, ".$1js");
+}
+
+function problemsOf(error: unknown): CodeProblem[] {
+  const { errors } = error as EsbuildFailure;
+  if (errors === undefined) throw error;
+  return errors.map(({ text, location }) => ({
+    ...(location === null ? {} : { file: location.file, line: location.line, column: location.column + 1 }),
+    message: text,
+  }));
+}

@@ -1,0 +1,228 @@
+import { mkdir, readdir, rm, rmdir } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
+import { formatDiagnostic, hasErrors } from "../diagnostic.js";
+import { generate } from "../generate.js";
+import type { Crd } from "../input/crd/crd.js";
+import { readProject } from "../input/read-project.js";
+import { formatProblem, type CodeProblem } from "./code/code-problem.js";
+import { DevCluster } from "./dev-cluster.js";
+import { LiveTable, type LiveTableOptions } from "./live-table.js";
+import { formatLogLine } from "./operator/log-line.js";
+import type { HostMessage } from "./operator/operator-host.js";
+import { OperatorProcess } from "./operator/operator-process.js";
+import { findPackages } from "./project-packages.js";
+import { Transpiler } from "./code/transpile.js";
+import { createTypeChecker, type TypeChecker } from "./code/type-check.js";
+import { watchProject } from "./watch-project.js";
+
+/** How a project is run while it is written. */
+export interface DevOptions extends LiveTableOptions {
+  /** The folder of the project; absolute. */
+  readonly project: string;
+  /** A cluster to use instead of the API server in this process. */
+  readonly kubeconfig?: string;
+  /** The flags of the operator. */
+  readonly args: readonly string[];
+  /** Ends the session. */
+  readonly signal: AbortSignal;
+}
+
+/** The folder for what a session needs on disk; it is gone after the session. */
+const FOLDER = "dist/dev";
+
+/**
+ * Runs the operator of a project, and brings it up to date when the author changes a CRD, the spec or the code: generates, compiles, checks
+ * types, and restarts. While something is wrong the operator goes on with the code that was right. Resolves when the signal is aborted.
+ */
+export async function runDev(options: DevOptions): Promise<void> {
+  const { project, kubeconfig, signal } = options;
+  const table = new LiveTable(options);
+  const packages = await findPackages(project);
+  const folder = join(project, FOLDER);
+  // What a session that was killed has left is of no use.
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true });
+  const opened: AsyncDisposable[] = [{ [Symbol.asyncDispose]: () => removeFolder(folder) }];
+  const use = <Resource extends AsyncDisposable>(resource: Resource): Resource => {
+    opened.push(resource);
+    return resource;
+  };
+  try {
+    // Its first check takes longest, so it begins before there is anything to check.
+    const checker = use(await createTypeChecker(project, packages.typescriptFolder));
+    void checker.check().catch(() => {});
+    const given = kubeconfig === undefined ? {} : { kubeconfig };
+    const cluster = use(await DevCluster.open({ packages, ...given, kubeconfigFile: join(folder, "kubeconfig") }));
+    table.step(`${cluster.isEmbedded ? "embedded API server" : "cluster"} at ${cluster.address}`);
+    table.note(`export KUBECONFIG=${relative(process.cwd(), cluster.kubeconfig) || cluster.kubeconfig}`);
+    const operator: OperatorProcess = use(
+      new OperatorProcess({
+        ...{ project, args: options.args, kubeconfig: cluster.kubeconfig, runtime: packages.runtimeFile },
+        entry: join(folder, "src/main.js"),
+        onMessage: (message) => session.onMessage(message),
+        onLine: (line) => table.print(formatLogLine(line)),
+        onCrash: (description) =>
+          table.step(`the operator ended (${description}); it starts again after the next change`),
+      }),
+    );
+    const transpiler = new Transpiler({ project, outFolder: folder, esbuild: packages.esbuild });
+    const session = new DevSession({ project, table, cluster, checker, operator, transpiler });
+    const watch = use(watchProject(project, (paths) => session.onChange(paths)));
+    await watch.ready;
+    session.onChange(new Set(["workflow.yaml", "examples/"]));
+    await new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      else signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+    await session.close();
+  } finally {
+    for (const resource of opened.reverse()) await resource[Symbol.asyncDispose]();
+  }
+}
+
+interface SessionParts {
+  readonly project: string;
+  readonly table: LiveTable;
+  readonly cluster: DevCluster;
+  readonly checker: TypeChecker;
+  readonly operator: OperatorProcess;
+  readonly transpiler: Transpiler;
+}
+
+/** Brings the operator up to date, one change after the other. What a step could not finish is done with the next change. */
+class DevSession {
+  readonly #parts: SessionParts;
+  #crds: readonly Crd[] = [];
+  #needsGenerate = false;
+  #needsExamples = false;
+  /** Whether the compiled code is newer than the operator that runs. */
+  #needsRestart = false;
+  #needsCheck = false;
+  #changedAt: number | undefined;
+  /** When the change was seen for which the operator was started. */
+  #startedFor: number | undefined;
+  #running: Promise<void> = Promise.resolve();
+  #isClosed = false;
+
+  constructor(parts: SessionParts) {
+    this.#parts = parts;
+  }
+
+  onChange(paths: ReadonlySet<string>): void {
+    const all = [...paths];
+    this.#needsGenerate ||= all.some(isSpec);
+    this.#needsExamples ||= all.some((path) => path.startsWith("examples"));
+    this.#needsCheck ||= all.includes("tsconfig.json");
+    // An operator that ended gets another chance with whatever the author does.
+    this.#needsRestart ||= !this.#parts.operator.isRunning;
+    this.#changedAt ??= performance.now();
+    this.#running = this.#running.then(() => this.#update());
+  }
+
+  onMessage(message: HostMessage): void {
+    const { table } = this.#parts;
+    switch (message.kind) {
+      case "started":
+        return table.step(`operator ready${this.#sinceChange()}`);
+      case "reconciled":
+        return table.update(message.report);
+      case "deleted":
+        return table.remove(message.primary);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#running;
+  }
+
+  async #update(): Promise<void> {
+    if (this.#isClosed) return;
+    const changedAt = this.#changedAt;
+    this.#changedAt = undefined;
+    try {
+      const isRight = (await this.#generate()) && (await this.#compile());
+      // The objects of a kind can exist before the code is right.
+      await this.#applyExamples();
+      if (isRight && this.#needsRestart) {
+        this.#needsRestart = false;
+        this.#startedFor = changedAt;
+        await this.#parts.operator.restart();
+      }
+    } catch (error) {
+      this.#parts.table.note((error as Error).message);
+    }
+  }
+
+  async #generate(): Promise<boolean> {
+    if (!this.#needsGenerate) return true;
+    const { project, table, cluster } = this.#parts;
+    const { diagnostics, report } = await generate({ project });
+    for (const diagnostic of diagnostics) table.print(formatDiagnostic(diagnostic));
+    if (hasErrors(diagnostics)) return this.#fail("nothing was generated");
+    for (const change of ["created", "updated", "deleted"] as const) {
+      const paths = report?.[change] ?? [];
+      if (paths.length > MOST_PATHS) table.note(`${change} ${paths.length} files`);
+      else for (const path of paths) table.note(`${change} ${path}`);
+    }
+    this.#crds = (await readProject(project)).crds;
+    for (const name of await cluster.applyCrds(this.#crds)) table.note(`applied CustomResourceDefinition ${name}`);
+    this.#needsGenerate = false;
+    return true;
+  }
+
+  async #compile(): Promise<boolean> {
+    const { transpiler, checker } = this.#parts;
+    const { isChanged, problems } = await transpiler.update();
+    if (problems.length > 0) return this.#failWith(problems);
+    this.#needsCheck ||= isChanged;
+    if (!this.#needsCheck) return true;
+    this.#needsRestart = true;
+    const wrong = await checker.check();
+    if (wrong.length > 0) return this.#failWith(wrong);
+    this.#needsCheck = false;
+    return true;
+  }
+
+  async #applyExamples(): Promise<void> {
+    if (!this.#needsExamples) return;
+    const { project, table, cluster } = this.#parts;
+    this.#needsExamples = false;
+    // A cluster that others use gets the definitions that the operator needs, and nothing else.
+    if (!cluster.isEmbedded) return;
+    const { applied, problems } = await cluster.applyExamples(project, this.#crds);
+    for (const name of applied) table.note(`applied ${name}`);
+    for (const problem of problems) table.note(problem);
+  }
+
+  #failWith(problems: readonly CodeProblem[]): false {
+    for (const problem of problems) this.#parts.table.print(formatProblem(problem));
+    return this.#fail(`${problems.length} ${problems.length === 1 ? "error" : "errors"}`);
+  }
+
+  #fail(what: string): false {
+    const { table, operator } = this.#parts;
+    table.step(`${what}${operator.isRunning ? "; the operator goes on with the code from before" : ""}`);
+    return false;
+  }
+
+  #sinceChange(): string {
+    if (this.#startedFor === undefined) return "";
+    const elapsed = performance.now() - this.#startedFor;
+    this.#startedFor = undefined;
+    return ` in ${elapsed < 995 ? `${Math.round(elapsed / 10) * 10} ms` : `${(elapsed / 1000).toFixed(1)} s`}`;
+  }
+}
+
+const MOST_PATHS = 8;
+
+/** Tells whether a change of this file may change what is generated. Code is the compiler's business. */
+function isSpec(path: string): boolean {
+  return /\.(?:yaml|yml|json)$/.test(path) && !/^(?:examples|test|src)\//.test(path);
+}
+
+async function removeFolder(folder: string): Promise<void> {
+  await rm(folder, { recursive: true, force: true });
+  const parent = dirname(folder);
+  if ((await readdir(parent)).length === 0) await rmdir(parent);
+}

@@ -1,0 +1,55 @@
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import type * as runtime from "@gen-operator/runtime";
+import type { Esbuild } from "./code/transpile.js";
+
+/** What `dev` uses of the embedded API server. */
+export interface ApiServerModule {
+  startApiServer(options: { readonly simulate: boolean }): Promise<EmbeddedServer>;
+}
+
+/** An API server in this process. */
+export interface EmbeddedServer {
+  readonly url: string;
+  writeKubeconfig(file: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** The packages of a project that `dev` runs it with: those that the project has installed, in its versions. */
+export interface ProjectPackages {
+  readonly runtime: typeof runtime;
+  /** The file of the runtime, for another process. */
+  readonly runtimeFile: string;
+  readonly esbuild: Esbuild;
+  readonly typescriptFolder: string;
+  /** Loaded only where it is asked for: a project that uses a cluster may lack it. */
+  loadApiServer(): Promise<ApiServerModule>;
+}
+
+/** Thrown if a project lacks what it takes to run it, or if its files are not those of a project. */
+export class DevError extends Error {
+  override readonly name = "DevError";
+}
+
+/** Finds the packages of a project; throws a DevError that names the first that is missing. */
+export async function findPackages(project: string): Promise<ProjectPackages> {
+  const { resolve } = createRequire(join(project, "package.json"));
+  const find = (name: string, install = name) => {
+    try {
+      return resolve(name);
+    } catch (cause) {
+      const message = `the project has not installed ${install}; run: npm install --save-dev ${install}`;
+      throw new DevError(message, { cause });
+    }
+  };
+  const load = async (name: string) => (await import(pathToFileURL(find(name)).href)) as unknown;
+  const runtimeFile = find("@gen-operator/runtime");
+  const typescriptFolder = dirname(find("typescript/package.json", "typescript"));
+  return {
+    ...{ runtimeFile, typescriptFolder },
+    runtime: (await load("@gen-operator/runtime")) as typeof runtime,
+    esbuild: (await load("esbuild")) as Esbuild,
+    loadApiServer: async () => (await load("@gen-operator/apiserver")) as ApiServerModule,
+  };
+}

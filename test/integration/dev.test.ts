@@ -1,0 +1,209 @@
+// `npm run dev` of a project, as a process: what its author changes is what runs next, and the objects stay.
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { waitFor } from "#apiserver/wait-for.js";
+import { ApiClient } from "#runtime/client/api-client.js";
+import { coreKindOf } from "#runtime/base/resource-definition.js";
+import { loadConnection } from "#runtime/client/connect/load-connection.js";
+import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import { createPagesProject } from "../support/new-project.js";
+import { repositoryRoot } from "../support/repository.js";
+import { assert, suite } from "../support/suite.js";
+
+const LONG = { timeoutMs: 120_000 };
+const WAIT = { timeoutMs: 40_000 };
+const CONFIG_MAP = {
+  definition: coreKindOf<KubernetesObject & { data?: { [key: string]: string } }>("ConfigMap", "configmaps"),
+};
+const HELLO = { name: "hello", namespace: "default" };
+const STUB = "src/webpage/dependents/config-map.ts";
+
+const EXAMPLE = `apiVersion: example.com/v1
+kind: WebPage
+metadata: { name: hello }
+spec: { html: "<h1>hello</h1>" }
+`;
+
+async function startDev() {
+  const project = await createPagesProject();
+  await mkdir(join(project.path, "examples"));
+  await writeFile(join(project.path, "examples/hello.yaml"), EXAMPLE);
+  const program = join(repositoryRoot, "generator/bin/gen-operator.js");
+  const child = spawn(process.execPath, [program, "dev"], { cwd: project.path, stdio: ["ignore", "pipe", "pipe"] });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += String(chunk)));
+  const ended = new Promise<number | null>((resolve) => child.once("exit", (code) => resolve(code)));
+  let seen = 0;
+  return {
+    folder: project.path,
+    pid: child.pid ?? 0,
+    ended,
+    output: () => output,
+    /** Waits until something is printed that was not there at the last `see`. */
+    async see(text: string | RegExp): Promise<void> {
+      await waitFor(
+        `${text} in:\n${output}`,
+        () => {
+          const rest = output.slice(seen);
+          const [found] = typeof text === "string" ? (rest.includes(text) ? [text] : []) : (text.exec(rest) ?? []);
+          if (found !== undefined) seen += rest.indexOf(found) + found.length;
+          return found !== undefined;
+        },
+        WAIT,
+      ).catch((error: unknown) => {
+        throw new Error(`${text} was not printed:\n${output.slice(seen)}`, { cause: error });
+      });
+    },
+    async edit(path: string, from: string | RegExp, to: string): Promise<void> {
+      const text = await readFile(join(project.path, path), "utf8");
+      const edited = text.replace(from, to);
+      assert.not.equal(edited, text, `${path} has no ${from}`);
+      await writeFile(join(project.path, path), edited);
+    },
+    async client() {
+      const kubeconfig = join(project.path, "dist/dev/kubeconfig");
+      return new ApiClient(await loadConnection({ kubeconfig }));
+    },
+    stop: () => child.kill("SIGINT"),
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await ended;
+      await project[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Returns the processes that run in a folder. */
+async function processesIn(folder: string): Promise<string[]> {
+  if (!existsSync("/proc/self/cwd")) return [];
+  const { readlink } = await import("node:fs/promises");
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const found = await Promise.all(
+    pids.map(async (pid) => ((await readlink(`/proc/${pid}/cwd`).catch(() => "")) === folder ? [pid] : [])),
+  );
+  return found.flat();
+}
+
+suite("npm run dev", (test) => {
+  test(
+    "runs what the author changes, and keeps the objects",
+    async () => {
+      await using dev = await startDev();
+      await dev.see("applied CustomResourceDefinition webpages.example.com");
+      await dev.see("applied WebPage default/hello");
+      await dev.see(/operator ready in \d/);
+      await dev.see("default/hello  configMap: created");
+      const client = await dev.client();
+      const first = await client.get(CONFIG_MAP, HELLO);
+      assert.ok(first !== undefined);
+
+      await dev.edit(STUB, "data: {}", "data: { page: primary.spec.html }");
+      await dev.see(/operator ready in \d/);
+      await waitFor(
+        "the new data",
+        async () => (await client.get(CONFIG_MAP, HELLO))?.data?.["page"] === "<h1>hello</h1>",
+      );
+      assert.is((await client.get(CONFIG_MAP, HELLO))?.metadata.uid, first.metadata.uid);
+
+      // A new field of the CRD, and a new dependent.
+      await dev.edit(
+        "crds/webpages.example.com.yaml",
+        /^( +)html:/m,
+        "$1title: { type: string, default: untitled }\n$1html:",
+      );
+      await dev.see("updated src/generated/");
+      await dev.see("applied CustomResourceDefinition webpages.example.com");
+      await dev.see(/operator ready in \d/);
+      await dev.edit(STUB, "primary.spec.html", "`${primary.spec.title}`");
+      await dev.see(/operator ready in \d/);
+      await waitFor(
+        "the default of the new field",
+        async () => (await client.get(CONFIG_MAP, HELLO))?.data?.["page"] === "untitled",
+      );
+
+      await dev.edit("workflow.yaml", "  dependents:\n", "  dependents:\n    service: { resource: v1/Service }\n");
+      await dev.see("created src/webpage/dependents/service.ts");
+      await dev.see("default/hello  service: created");
+
+      await client.delete(
+        {
+          definition: {
+            ...CONFIG_MAP.definition,
+            group: "example.com",
+            apiVersion: "example.com/v1",
+            plural: "webpages",
+            kind: "WebPage",
+          },
+        },
+        HELLO,
+      );
+      await dev.see("default/hello: gone");
+      await client.close();
+
+      dev.stop();
+      assert.is(await dev.ended, 0, dev.output());
+      assert.not.ok(existsSync(join(dev.folder, "dist")), "a file is left behind");
+      assert.equal(await processesIn(dev.folder), []);
+    },
+    LONG,
+  );
+
+  test(
+    "keeps the operator running while something is wrong, and says where",
+    async () => {
+      await using dev = await startDev();
+      await dev.see("default/hello  configMap: created");
+      await dev.edit(STUB, "data: {}", "data: 1");
+      await dev.see(/config-map\.ts:\d+:\d+ - error TS\d+: Type 'number'/);
+      await dev.see("1 error; the operator goes on with the code from before");
+      await dev.edit(STUB, "data: 1", "data: {{");
+      await dev.see(/config-map\.ts:\d+:\d+ - error/);
+      await dev.edit("workflow.yaml", "dependents:", "dependants:");
+      await dev.see(/workflow\.yaml:\d+:\d+: error unknown-field/);
+      const client = await dev.client();
+      const version = (await client.get(CONFIG_MAP, HELLO))?.metadata.resourceVersion;
+      // The operator from before repairs what somebody damages.
+      await client.delete(CONFIG_MAP, HELLO);
+      await dev.see("default/hello  configMap: created");
+      assert.not.equal((await client.get(CONFIG_MAP, HELLO))?.metadata.resourceVersion, version);
+      await client.close();
+      await dev.edit("workflow.yaml", "dependants:", "dependents:");
+      await dev.edit(STUB, "data: {{", 'data: { fixed: "" }');
+      await dev.see(/operator ready in \d/);
+      await dev.see("default/hello  configMap: updated");
+    },
+    LONG,
+  );
+
+  test(
+    "shows why an operator ended, and starts it with the next change",
+    async () => {
+      await using dev = await startDev();
+      await dev.see("default/hello  configMap: created");
+      await dev.edit(
+        "src/main.ts",
+        "await runOperator",
+        'if (controllers.length > 0) throw new Error("no luck");\nawait runOperator',
+      );
+      await dev.see("src/main.ts:4");
+      await dev.see("the operator ended (exit code 1); it starts again after the next change");
+      await dev.edit("src/main.ts", "controllers.length > 0", "controllers.length > 9");
+      await dev.see(/operator ready in \d/);
+    },
+    LONG,
+  );
+
+  test(
+    "leaves no process behind, even if it is killed",
+    async () => {
+      await using dev = await startDev();
+      await dev.see("default/hello  configMap: created");
+      process.kill(dev.pid, "SIGKILL");
+      await dev.ended;
+      await waitFor("the end of the operator", async () => (await processesIn(dev.folder)).length === 0, WAIT);
+    },
+    LONG,
+  );
+});
