@@ -7,6 +7,7 @@ import { acceptWarnings } from "./model/build/accept-warnings.js";
 import { checkConditions } from "./output/conditions/check-conditions.js";
 import type { LocateExpression, ProjectModel } from "./model/project-model.js";
 import { emitProject } from "./output/emit-project.js";
+import { readChanges, type FileChange } from "./output/files/file-changes.js";
 import { writeFiles, type WriteReport } from "./output/files/write-files.js";
 
 /** What `generate` works on. */
@@ -15,6 +16,8 @@ export interface GenerateOptions {
   readonly project?: string;
   /** Reports what is stale and writes nothing. */
   readonly check?: boolean;
+  /** Reports what would change, with the texts, and writes nothing. */
+  readonly dryRun?: boolean;
   /** Treats warnings as errors. */
   readonly strict?: boolean;
 }
@@ -24,11 +27,13 @@ export interface GenerateResult {
   readonly diagnostics: readonly Diagnostic[];
   /** What became of the files; absent when a diagnostic is an error, for then nothing is written. */
   readonly report?: WriteReport;
+  /** With `dryRun`: the files that would change. */
+  readonly changes?: readonly FileChange[];
 }
 
 /** Generates the code of a project: reads its CRDs and workflow specs, checks them, and writes what differs. */
 export async function generate(options: GenerateOptions = {}): Promise<GenerateResult> {
-  const { project = ".", check = false, strict = false } = options;
+  const { project = ".", check = false, dryRun = false, strict = false } = options;
   const root = resolve(project);
   const input = await readProject(root);
   if (hasErrors(input.diagnostics)) return { diagnostics: sortDiagnostics(input.diagnostics) };
@@ -43,7 +48,8 @@ export async function generate(options: GenerateOptions = {}): Promise<GenerateR
   const found = strict ? all.map((diagnostic) => ({ ...diagnostic, severity: "error" as const })) : all;
   if (hasErrors(found)) return { diagnostics: found };
 
-  return { diagnostics: found, report: await writeFiles(root, files, { check }) };
+  const report = await writeFiles(root, files, { check, dryRun });
+  return { diagnostics: found, report, ...(dryRun ? { changes: await readChanges(root, files, report) } : {}) };
 }
 
 /** Checks what only the user's code tells. */

@@ -3,6 +3,7 @@ export { generate } from "./generate.js";
 export type { GenerateOptions, GenerateResult } from "./generate.js";
 export { generateTypes } from "./generate-types.js";
 export type { GenerateTypesOptions } from "./generate-types.js";
+export type { FileChange } from "./output/files/file-changes.js";
 export type { WriteReport } from "./output/files/write-files.js";
 
 // Telling what is wrong

@@ -1,5 +1,4 @@
 // `npm run dev` of a project, as a process: what its author changes is what runs next, and the objects stay.
-import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,7 +8,7 @@ import { coreKindOf } from "#runtime/base/resource-definition.js";
 import { loadConnection } from "#runtime/client/connect/load-connection.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { createPagesProject } from "../support/new-project.js";
-import { repositoryRoot } from "../support/repository.js";
+import { startProgram } from "../support/started-program.js";
 import { assert, suite } from "../support/suite.js";
 
 const LONG = { timeoutMs: 120_000 };
@@ -30,32 +29,10 @@ async function startDev() {
   const project = await createPagesProject();
   await mkdir(join(project.path, "examples"));
   await writeFile(join(project.path, "examples/hello.yaml"), EXAMPLE);
-  const program = join(repositoryRoot, "generator/bin/gen-operator.js");
-  const child = spawn(process.execPath, [program, "dev"], { cwd: project.path, stdio: ["ignore", "pipe", "pipe"] });
-  let output = "";
-  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += String(chunk)));
-  const ended = new Promise<number | null>((resolve) => child.once("exit", (code) => resolve(code)));
-  let seen = 0;
+  const program = startProgram(project.path, "dev");
   return {
+    ...program,
     folder: project.path,
-    pid: child.pid ?? 0,
-    ended,
-    output: () => output,
-    /** Waits until something is printed that was not there at the last `see`. */
-    async see(text: string | RegExp): Promise<void> {
-      await waitFor(
-        `${text} in:\n${output}`,
-        () => {
-          const rest = output.slice(seen);
-          const [found] = typeof text === "string" ? (rest.includes(text) ? [text] : []) : (text.exec(rest) ?? []);
-          if (found !== undefined) seen += rest.indexOf(found) + found.length;
-          return found !== undefined;
-        },
-        WAIT,
-      ).catch((error: unknown) => {
-        throw new Error(`${text} was not printed:\n${output.slice(seen)}`, { cause: error });
-      });
-    },
     async edit(path: string, from: string | RegExp, to: string): Promise<void> {
       const text = await readFile(join(project.path, path), "utf8");
       const edited = text.replace(from, to);
@@ -66,10 +43,8 @@ async function startDev() {
       const kubeconfig = join(project.path, "dist/dev/kubeconfig");
       return new ApiClient(await loadConnection({ kubeconfig }));
     },
-    stop: () => child.kill("SIGINT"),
     async [Symbol.asyncDispose]() {
-      child.kill("SIGKILL");
-      await ended;
+      await program[Symbol.asyncDispose]();
       await project[Symbol.asyncDispose]();
     },
   };

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import type { AddCommand } from "./command.js";
+import { untilSignal } from "./until-signal.js";
 
 /** Adds `gen-operator dev`. */
 export const addDevCommand: AddCommand = (parser, end) => {
@@ -35,8 +36,6 @@ export const addDevCommand: AddCommand = (parser, end) => {
   );
 };
 
-const SAME_SIGNAL_MS = 500;
-
 interface DevArguments {
   readonly project: string;
   readonly kubeconfig: string | undefined;
@@ -46,14 +45,7 @@ interface DevArguments {
 async function runDevCommand({ project, kubeconfig, args }: DevArguments): Promise<number> {
   const { runDev } = await import("../dev/dev-session.js");
   const stop = new AbortController();
-  let stoppedAt: number | undefined;
-  const onSignal = () => {
-    // Whoever asks twice does not want to wait; but npm passes on a Ctrl+C that the terminal has sent already.
-    if (stoppedAt !== undefined && performance.now() - stoppedAt > SAME_SIGNAL_MS) process.exit(1);
-    stoppedAt ??= performance.now();
-    stop.abort();
-  };
-  process.on("SIGINT", onSignal).on("SIGTERM", onSignal).on("SIGHUP", onSignal);
+  void untilSignal().then(() => stop.abort());
   try {
     await runDev({
       project: resolve(project),
@@ -69,7 +61,5 @@ async function runDevCommand({ project, kubeconfig, args }: DevArguments): Promi
     if (!(error instanceof Error) || error.name !== "DevError") throw error;
     console.error(`gen-operator: ${error.message}`);
     return 1;
-  } finally {
-    process.off("SIGINT", onSignal).off("SIGTERM", onSignal).off("SIGHUP", onSignal);
   }
 }

@@ -1,5 +1,5 @@
 import type { AddCommand } from "./command.js";
-import { printResult } from "./print.js";
+import { printChanges, printResult } from "./print.js";
 
 /** Adds `gen-operator generate`. */
 export const addGenerateCommand: AddCommand = (parser, end) => {
@@ -9,7 +9,7 @@ export const addGenerateCommand: AddCommand = (parser, end) => {
     (command) =>
       command
         .usage(
-          "$0 generate [--project DIR] [--check] [--strict]\n\n" +
+          "$0 generate [--project DIR] [--check | --dry-run | --watch] [--strict]\n\n" +
             "Reads workflow.yaml and *.workflow.yaml of the project and the CRDs below crds/, checks them, and writes\n" +
             "src/generated and missing files of yours. After an error, nothing is written.",
         )
@@ -24,15 +24,36 @@ export const addGenerateCommand: AddCommand = (parser, end) => {
           default: false,
           describe: "Write nothing; fail and name the files if generated code is stale",
         })
+        .option("dry-run", {
+          type: "boolean",
+          default: false,
+          describe: "Write nothing; print what would change as a unified diff",
+        })
+        .option("watch", {
+          type: "boolean",
+          default: false,
+          describe: "Generate again after every change, until Ctrl+C",
+        })
         .option("strict", {
           type: "boolean",
           default: false,
           describe: "Treat warnings as errors",
         })
+        .check(({ check, watch, "dry-run": dryRun }) => {
+          const modes = [check && "--check", dryRun && "--dry-run", watch && "--watch"].filter(Boolean);
+          return modes.length < 2 || `${modes.join(" and ")} exclude each other`;
+        })
         .example("$0 generate", "after every change of a CRD or of the workflow")
+        .example("$0 generate --watch", "while you write the workflow")
+        .example("$0 generate --dry-run | less", "to see what a new CRD changes")
         .example("$0 generate --check --strict", "in continuous integration"),
-    async ({ project, check, strict }) => {
+    async ({ project, check, dryRun, watch, strict }) => {
+      if (watch) {
+        const { watchGenerate } = await import("./watch-generate.js");
+        return end(await watchGenerate({ project, strict }));
+      }
       const { generate } = await import("../generate.js");
+      if (dryRun) return end(await printChanges(await generate({ project, dryRun, strict })));
       const folder = project === "." ? "" : ` --project ${project}`;
       end(printResult(await generate({ project, check, strict }), { update: `npx gen-operator generate${folder}` }));
     },

@@ -39,6 +39,17 @@ export function printResult({ diagnostics, report }: GenerateResult, options: Pr
   return exitCode;
 }
 
+/** Prints what a run would change as a unified diff, and how many files that is; returns the exit code. */
+export async function printChanges({ diagnostics, report, changes = [] }: GenerateResult): Promise<number> {
+  const exitCode = printDiagnostics(diagnostics, "nothing would be written");
+  if (report === undefined) return exitCode;
+  const { formatChanges } = await import("../output/files/file-changes.js");
+  process.stdout.write(await formatChanges(changes));
+  // Standard output is the diff alone.
+  console.error(changes.length === 0 ? "nothing would change" : `would be: ${summaryOf([{ ...report, kept: [] }])}`);
+  return exitCode;
+}
+
 /** Prints why a command could not be carried out; returns the exit code. */
 export function printFailure(error: unknown): number {
   const { code, message, stack } = error as NodeJS.ErrnoException;

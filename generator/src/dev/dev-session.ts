@@ -13,7 +13,7 @@ import { OperatorProcess } from "./operator/operator-process.js";
 import { findPackages } from "./project-packages.js";
 import { Transpiler } from "./code/transpile.js";
 import { createTypeChecker, type TypeChecker } from "./code/type-check.js";
-import { watchProject } from "./watch-project.js";
+import { isSpecFile, watchProject } from "./watch-project.js";
 
 /** How a project is run while it is written. */
 export interface DevOptions extends LiveTableOptions {
@@ -110,7 +110,7 @@ class DevSession {
 
   onChange(paths: ReadonlySet<string>): void {
     const all = [...paths];
-    this.#needsGenerate ||= all.some(isSpec);
+    this.#needsGenerate ||= all.some(isSpecFile);
     this.#needsExamples ||= all.some((path) => path.startsWith("examples"));
     this.#needsCheck ||= all.includes("tsconfig.json");
     // An operator that ended gets another chance with whatever the author does.
@@ -215,11 +215,6 @@ class DevSession {
 }
 
 const MOST_PATHS = 8;
-
-/** Tells whether a change of this file may change what is generated. Code is the compiler's business. */
-function isSpec(path: string): boolean {
-  return /\.(?:yaml|yml|json)$/.test(path) && !/^(?:examples|test|src)\//.test(path);
-}
 
 async function removeFolder(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true });

@@ -13,6 +13,11 @@ const QUIET_MS = 30;
 const MOST_MS = 250;
 const IGNORED = /^(?:node_modules|dist|deploy|coverage|\.[^/]+)(?:\/|$)|(?:^|\/)\.[^/]*$|~$|\.(?:swp|tmp)$/;
 
+/** Tells whether a change of this file may change what is generated. Code is the compiler's business. */
+export function isSpecFile(path: string): boolean {
+  return /\.(?:yaml|yml|json)$/.test(path) && !/^(?:examples|test|src)\//.test(path);
+}
+
 /** Calls `onChange` with the paths that changed, relative to the project and with forward slashes, once they are quiet. */
 export function watchProject(project: string, onChange: (paths: ReadonlySet<string>) => void): ProjectWatch {
   const pathOf = (path: string) => relative(project, path).split(sep).join("/");

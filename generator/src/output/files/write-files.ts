@@ -30,8 +30,10 @@ export interface WriteReport {
 
 /** How files are written. */
 export interface WriteOptions {
-  /** Only reports. */
+  /** Only reports what is stale. */
   readonly check: boolean;
+  /** Only reports what a run would change. */
+  readonly dryRun?: boolean;
   /** The file that lists the generated files. Default: in `src/generated`. */
   readonly manifestPath?: string;
   /** Default: those on disk. */
@@ -52,7 +54,7 @@ type Outcome = keyof WriteReport;
 export async function writeFiles(
   project: string,
   files: readonly OutputFile[],
-  { check, manifestPath = MANIFEST_PATH, operations = diskOperations }: WriteOptions,
+  { check, dryRun = false, manifestPath = MANIFEST_PATH, operations = diskOperations }: WriteOptions,
 ): Promise<WriteReport> {
   const root = await realpath(project);
   // A list of user's files alone says nothing about generated files.
@@ -68,8 +70,9 @@ export async function writeFiles(
   const after = manifestOf(files);
   const isListed = !isComplete || manifestText === renderManifest(after);
   const change = new Change(root, operations);
-  if (!check) await change.deleteTemporaryFiles([manifestPath]);
-  if (!check && !(isListed && changed.length === 0 && leftOver.length === 0)) {
+  const writes = !check && !dryRun;
+  if (writes) await change.deleteTemporaryFiles([manifestPath]);
+  if (writes && !(isListed && changed.length === 0 && leftOver.length === 0)) {
     const unfinished = unfinishedManifest(before, after);
     const paths = [...unfinished.generatedFiles, ...unfinished.stubs];
     if (isComplete) await change.write({ ...generatorFile(manifestPath), content: renderManifest(unfinished) });

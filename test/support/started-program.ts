@@ -1,0 +1,52 @@
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { waitFor } from "#apiserver/wait-for.js";
+import { repositoryRoot } from "./repository.js";
+
+const WAIT = { timeoutMs: 40_000 };
+
+/** A `gen-operator` that goes on until it is stopped. */
+export interface StartedProgram extends AsyncDisposable {
+  readonly pid: number;
+  /** Resolves to its exit code. */
+  readonly ended: Promise<number | null>;
+  /** All that it has printed. */
+  output(): string;
+  /** Waits until something is printed that was not there at the last `see`. */
+  see(text: string | RegExp): Promise<void>;
+  /** Asks for its end, as Ctrl+C does. */
+  stop(): void;
+}
+
+/** Starts `gen-operator` in a folder. */
+export function startProgram(folder: string, ...args: readonly string[]): StartedProgram {
+  const program = join(repositoryRoot, "generator/bin/gen-operator.js");
+  const child = spawn(process.execPath, [program, ...args], { cwd: folder, stdio: ["ignore", "pipe", "pipe"] });
+  let output = "";
+  let seen = 0;
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += String(chunk)));
+  const ended = new Promise<number | null>((resolve) => child.once("exit", (code) => resolve(code)));
+  const find = (text: string | RegExp) => {
+    const rest = output.slice(seen);
+    const [found] = typeof text === "string" ? (rest.includes(text) ? [text] : []) : (text.exec(rest) ?? []);
+    if (found !== undefined) seen += rest.indexOf(found) + found.length;
+    return found !== undefined;
+  };
+  return {
+    pid: child.pid ?? 0,
+    ended,
+    output: () => output,
+    async see(text) {
+      try {
+        await waitFor(String(text), () => find(text), WAIT);
+      } catch (error) {
+        throw new Error(`${text} was not printed after:\n${output.slice(seen)}`, { cause: error });
+      }
+    },
+    stop: () => void child.kill("SIGINT"),
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await ended;
+    },
+  };
+}
