@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readFile, realpath } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { hasErrors, sortDiagnostics, type Diagnostic } from "./diagnostic.js";
 import { readProject } from "./input/read-project.js";
@@ -62,7 +62,7 @@ export async function suggestCaches({ project = ".", dryRun = false }: SuggestOp
   }
   if (!dryRun)
     for (const [file, text] of texts)
-      await writeFileAtOnce(join(root, file), text, { owner: "generator", operations: diskOperations });
+      await writeFileAtOnce(await realpath(join(root, file)), text, { owner: "generator", operations: diskOperations });
   return { diagnostics: [], report, updated: [...texts.keys()] };
 }
 

@@ -20,9 +20,20 @@ export function setYamlField(text: string, edit: YamlEdit): string | undefined {
   const document = documentsOf(text).find((each) => each.getIn(["metadata", "name"]) === edit.document);
   const target = document?.getIn(edit.path, true);
   if (!isMap(target) || target.range == null) return undefined;
-  const written = writeInline(edit.value);
-  const changed = splice(text, target, { key: edit.key, written });
+  // JSON is YAML, too, but it has to stay JSON.
+  const isJson = isJsonText(text);
+  const written = isJson ? JSON.stringify(edit.value) : writeInline(edit.value);
+  const changed = splice(text, target, { key: isJson ? JSON.stringify(edit.key) : edit.key, written });
   return changed !== undefined && isAsWanted(changed, edit) ? changed : undefined;
+}
+
+function isJsonText(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Writes a value on one line, as prettier does. */
@@ -41,7 +52,7 @@ function documentsOf(text: string): Document[] {
 }
 
 function splice(text: string, target: YAMLMap, field: { key: string; written: string }): string | undefined {
-  const present = target.items.find((pair) => keyTextOf(pair) === field.key);
+  const present = target.items.find((pair) => keyTextOf(pair) === field.key.replaceAll('"', ""));
   if (present !== undefined) return replaceValue(text, present, field.written);
   return target.flow === true ? appendInline(text, target, field) : insertLine(text, target, field);
 }

@@ -7,6 +7,7 @@ import {
 import { nameOrThrow, sourceNamesOf, type ControllerNames } from "../controller-names.js";
 import { fetchAllOf, SIGNAL } from "./emit-external.js";
 import { filteredOf } from "./filtered.js";
+import { printText } from "../print/print-value.js";
 import { printAlias, printExport, printImport, printInterface } from "../print/declarations.js";
 import {
   functionOf,
@@ -185,7 +186,7 @@ function docOf({ name, resource: { kind }, form }: InformerModel, { specFile }: 
 function keptTypeOf(className: string, { name, form }: InformerModel, { specFile }: ControllerModel): TypeNode {
   if (form.kind === "full") return className;
   const paths = form.kind === "metadata" ? [] : form.paths.map((path) => JSON.stringify(path));
-  const hint = JSON.stringify(`add it to eventSources.${name}.cache.paths of ${specFile}`);
+  const hint = printText(`add it to eventSources.${name}.cache.paths of ${specFile}`);
   return reference("Kept", className, paths.length === 0 ? "never" : union(...paths), hint);
 }
 

@@ -1,4 +1,4 @@
-import { link, mkdir, readdir, rename, rm, rmdir, writeFile } from "node:fs/promises";
+import { chmod, link, mkdir, readdir, rename, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { FileOwner } from "./output-file.js";
 
@@ -6,8 +6,8 @@ import type { FileOwner } from "./output-file.js";
 export interface FileOperations {
   /** Creates a folder and those around it. */
   createFolder(path: string): Promise<void>;
-  /** Writes a file that does not exist yet. */
-  write(path: string, content: string): Promise<void>;
+  /** Writes a file that does not exist yet. Default mode: that of new files. */
+  write(path: string, content: string, mode?: number): Promise<void>;
   /** Moves a file to where another one may be. */
   replace(from: string, to: string): Promise<void>;
   /** Gives a file a second name that does not exist yet. */
@@ -21,7 +21,10 @@ export interface FileOperations {
 /** Changes files and folders on disk. */
 export const diskOperations: FileOperations = {
   createFolder: async (path) => void (await mkdir(path, { recursive: true })),
-  write: (path, content) => writeFile(path, content, { flag: "wx" }),
+  write: async (path, content, mode) => {
+    await writeFile(path, content, { flag: "wx" });
+    if (mode !== undefined) await chmod(path, mode);
+  },
   replace: rename,
   link,
   delete: (path) => rm(path, { force: true }),
@@ -47,7 +50,9 @@ export async function writeFileAtOnce(
   const temporary = temporaryNameOf(path);
   inUse.add(temporary);
   try {
-    await operations.write(temporary, content);
+    // A file that is replaced keeps its mode.
+    const mode = owner === "generator" ? (await stat(path).catch(() => undefined))?.mode : undefined;
+    await operations.write(temporary, content, mode);
     if (owner === "generator") return await operations.replace(temporary, path);
     await linkUnlessPresent(temporary, path, operations);
     await operations.delete(temporary);

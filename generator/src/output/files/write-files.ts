@@ -71,7 +71,8 @@ export async function writeFiles(
   const isListed = !isComplete || manifestText === renderManifest(after);
   const change = new Change(root, operations);
   const writes = !check && !dryRun;
-  if (writes) await change.deleteTemporaryFiles([manifestPath]);
+  // What a killed process has left of the manifest, or of a file of the user's that was edited.
+  if (writes) await change.deleteTemporaryFiles([manifestPath, "workflow.yaml"]);
   if (writes && !(isListed && changed.length === 0 && leftOver.length === 0)) {
     const unfinished = unfinishedManifest(before, after);
     const paths = [...unfinished.generatedFiles, ...unfinished.stubs];

@@ -63,6 +63,15 @@ suite("edits of YAML", (test) => {
       assert.is(setYamlField(HEAD + spec, edit), undefined, spec);
   });
 
+  test("JSON stays JSON", () => {
+    const json = (pods: object) =>
+      JSON.stringify({ metadata: { name: "b" }, spec: { eventSources: { pods } } }, undefined, 2);
+    for (const before of [{ resource: "v1/Pod" }, { resource: "v1/Pod", cache: "metadata" }]) {
+      const after = setYamlField(json(before), edit);
+      assert.equal(JSON.parse(after ?? "null"), JSON.parse(json({ ...before, cache: edit.value })));
+    }
+  });
+
   test("texts are quoted where YAML would read them as something else", () => {
     const before = `${HEAD}  eventSources: { pods: { resource: v1/Pod } }\n`;
     const labelSelector = setYamlField(before, { ...edit, key: "labelSelector", value: "tier in (a, b),x" });

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { cp, readdir, stat } from "node:fs/promises";
+import { chmod, cp, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { diskOperations } from "#generator/output/files/file-operations.js";
@@ -151,6 +151,15 @@ suite("writes that are cut off", (test) => {
     };
     await writeFiles(folder.path, NEW, { check: false, operations });
     assert.is((await snapshot(folder.path))[theirs.path], "theirs");
+  });
+
+  test("a file that is replaced keeps its mode", async () => {
+    await using folder = await createTemporaryFolder();
+    await writeFiles(folder.path, OLD, write);
+    const file = join(folder.path, "src/generated/index.ts");
+    await chmod(file, 0o640);
+    await writeFiles(folder.path, NEW, write);
+    assert.is((await stat(file)).mode & 0o777, 0o640);
   });
 
   test("a temporary file of a process that runs stays", async () => {

@@ -21,9 +21,9 @@ export function faultyOperations({ at, isCrash, fail }: Fault): { operations: Fi
   const nothing = async () => undefined;
   const operations: FileOperations = {
     createFolder: (path) => step(() => diskOperations.createFolder(path), nothing),
-    write: (path, content) =>
+    write: (path, content, mode) =>
       step(
-        () => diskOperations.write(path, content),
+        () => diskOperations.write(path, content, mode),
         () => diskOperations.write(path, content.slice(0, content.length / 2)),
       ),
     replace: (from, to) => step(() => diskOperations.replace(from, to), nothing),
