@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import yargs from "yargs";
+import { addAddCommand } from "./cli/add-command.js";
 import { addDevCommand } from "./cli/dev-command.js";
 import { addGenerateCommand } from "./cli/generate-command.js";
 import { addInitCommand } from "./cli/init-command.js";
@@ -12,6 +13,8 @@ import { addTypesCommand } from "./cli/types-command.js";
 class UsageError extends Error {
   override readonly name = "UsageError";
 }
+
+const COMMANDS = [addInitCommand, addAddCommand, addDevCommand, addGenerateCommand, addSuggestCommand, addTypesCommand];
 
 /**
  * Runs the command line and returns its exit code: 0 when all is well, 1 when the input is wrong or stale, 2 when the command is.
@@ -35,15 +38,14 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
     .locale("en")
     .strict()
     .recommendCommands()
-    .demandCommand(1, 1, "name a command: generate, suggest, types or init", "name one command only")
+    .demandCommand(1, "name a command, such as init, generate or dev")
     .epilogue("Exit codes: 0 all is well, 1 the input is wrong or generated code is stale, 2 the command is wrong.")
     .exitProcess(false)
     .fail((message: string, error: unknown) => {
       throw error instanceof Error ? error : new UsageError(message);
     });
   parser.wrap(Math.min(100, parser.terminalWidth()));
-  for (const addCommand of [addInitCommand, addDevCommand, addGenerateCommand, addSuggestCommand, addTypesCommand])
-    addCommand(parser, end);
+  for (const addCommand of COMMANDS) addCommand(parser, end);
   try {
     await parser.parseAsync();
     return exitCode;

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { hasErrors, sortDiagnostics, type Diagnostic } from "./diagnostic.js";
-import { readProject } from "./input/read-project.js";
+import { readProject, type SpecTexts } from "./input/read-project.js";
 import { readSources } from "./input/read-sources.js";
 import { buildModel } from "./model/build/build-model.js";
 import { acceptWarnings } from "./model/build/accept-warnings.js";
@@ -18,6 +18,8 @@ export interface GenerateOptions {
   readonly check?: boolean;
   /** Reports what would change, with the texts, and writes nothing. */
   readonly dryRun?: boolean;
+  /** Texts of specs that take the place of what is on disk: what would be if they were written. */
+  readonly specTexts?: SpecTexts;
   /** Treats warnings as errors. */
   readonly strict?: boolean;
 }
@@ -35,7 +37,7 @@ export interface GenerateResult {
 export async function generate(options: GenerateOptions = {}): Promise<GenerateResult> {
   const { project = ".", check = false, dryRun = false, strict = false } = options;
   const root = resolve(project);
-  const input = await readProject(root);
+  const input = await readProject(root, options.specTexts);
   if (hasErrors(input.diagnostics)) return { diagnostics: sortDiagnostics(input.diagnostics) };
 
   const { model, diagnostics, locate } = await buildModel(input);

@@ -7,8 +7,8 @@ export interface ProjectWatch extends AsyncDisposable {
   readonly ready: Promise<void>;
 }
 
-/** An editor writes several files at once, and one file in several steps. */
-const QUIET_MS = 30;
+/** An editor writes several files at once, and one file in several steps. chokidar drops a second change of a file within 50 ms of the first. */
+const QUIET_MS = 60;
 /** Who writes all the time is told all the same. */
 const MOST_MS = 250;
 const IGNORED = /^(?:node_modules|dist|deploy|coverage|\.[^/]+)(?:\/|$)|(?:^|\/)\.[^/]*$|~$|\.(?:swp|tmp)$/;

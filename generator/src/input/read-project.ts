@@ -29,12 +29,15 @@ export interface ProjectInput {
   readonly diagnostics: readonly Diagnostic[];
 }
 
+/** Texts of specs that take the place of what is on disk, by the names of their files. */
+export type SpecTexts = ReadonlyMap<string, string>;
+
 /** Reads the workflow specs of a project, the CRDs that they name, and all others below `crds`. */
-export async function readProject(project: string): Promise<ProjectInput> {
+export async function readProject(project: string, specTexts: SpecTexts = new Map()): Promise<ProjectInput> {
   const [packageName, builtin, specs, crdFiles] = await Promise.all([
     readPackageName(project),
     readBuiltinKinds(),
-    readSpecs(project),
+    readSpecs(project, specTexts),
     isDirectory(project).then((exists) => (exists ? listCrdFiles(project) : [])),
   ]);
   const named = specs.workflows.map((spec) => locateCrdFile(project, spec));
@@ -61,20 +64,28 @@ export async function readProject(project: string): Promise<ProjectInput> {
   return { packageName, crds, workflows: specs.workflows, builtin, externalFiles, diagnostics };
 }
 
-async function readSpecs(project: string): Promise<{ workflows: WorkflowSpec[]; diagnostics: Diagnostic[] }> {
+async function readSpecs(
+  project: string,
+  texts: SpecTexts,
+): Promise<{ workflows: WorkflowSpec[]; diagnostics: Diagnostic[] }> {
   const fail = (message: string, hint: string) => ({
     workflows: [],
     diagnostics: [{ severity: "error" as const, rule: "no-workflow", message, hint }],
   });
   if (!(await isDirectory(project))) return fail("there is no such project folder", "name it with --project");
-  const files = await listSpecFiles(project);
+  const files = [...new Set([...(await listSpecFiles(project)), ...texts.keys()])].sort();
   if (files.length === 0)
     return fail(
       "the project has no workflow.yaml",
       'write one, or let "gen-operator init DIR --crd FILE" write it; "gen-operator types" needs none',
     );
   const checkSpec = await loadSpecSchema();
-  const read = await Promise.all(files.map((file) => readProjectFile(project, file)));
+  const read = await Promise.all(
+    files.map((file) => {
+      const text = texts.get(file);
+      return text === undefined ? readProjectFile(project, file) : { file, text };
+    }),
+  );
   const parsed = read.map((file) =>
     "rule" in file ? { workflows: [], diagnostics: [file] } : readWorkflows(file, checkSpec),
   );

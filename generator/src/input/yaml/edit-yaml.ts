@@ -37,7 +37,7 @@ function isJsonText(text: string): boolean {
 }
 
 /** Writes a value on one line, as prettier does. */
-function writeInline(value: unknown): string {
+export function writeInline(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(writeInline).join(", ")}]`;
   // Inside brackets more has to be quoted, and the text may end up there.
   if (!isRecord(value)) return stringify([value], { collectionStyle: "flow", lineWidth: 0 }).trim().slice(2, -2);
@@ -46,7 +46,8 @@ function writeInline(value: unknown): string {
     .join(", ")} }`;
 }
 
-function documentsOf(text: string): Document[] {
+/** Parses the documents of a text. */
+export function documentsOf(text: string): Document[] {
   const documents = parseAllDocuments(text, { merge: true });
   return Array.isArray(documents) ? [...documents] : [];
 }
@@ -87,7 +88,8 @@ function insertLine(text: string, { items }: YAMLMap, field: { key: string; writ
   return `${head.replace(/\r$/, "")}${newline}${indent}${field.key}: ${field.written}${newline === "\r\n" ? "\r" : ""}${tail}`;
 }
 
-function rangeOf(node: unknown): NonNullable<Node["range"]> | undefined {
+/** Returns where a node starts, where its value ends, and where it ends with the comments after it. */
+export function rangeOf(node: unknown): NonNullable<Node["range"]> | undefined {
   return (node as Node | null | undefined)?.range ?? undefined;
 }
 
