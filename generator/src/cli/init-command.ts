@@ -1,4 +1,5 @@
 import { addClusterOptions, readCommandInputs, type CommandInputs } from "./input-options.js";
+import { EXAMPLES, readExample, type ExampleName } from "../output/project/examples.js";
 import type { AddCommand } from "./command.js";
 import { isPackageName } from "../output/project/package-name.js";
 import { printDiagnostics, printKept, printResult } from "./print.js";
@@ -11,7 +12,7 @@ export const addInitCommand: AddCommand = (parser, end) => {
     (command) =>
       addClusterOptions(command)
         .usage(
-          "$0 init DIR --crd FILE... | --from-cluster KIND... [--name NAME]\n\n" +
+          "$0 init DIR --crd FILE... | --from-cluster KIND... | --example NAME [--name NAME]\n\n" +
             "Creates a project with a controller for each CRD, generates its code, and writes deploy/: manifests for kustomize and Helm. " +
             "Overwrites nothing.",
         )
@@ -32,17 +33,35 @@ export const addInitCommand: AddCommand = (parser, end) => {
           requiresArg: true,
           describe: "The name of the package [default: the folder's]",
         })
-        .check(({ crd, "from-cluster": kinds }) => {
-          if (crd.length > 0 || (kinds as string[]).length > 0) return true;
-          return "say what the project is for: --crd FILE or --from-cluster KIND";
+        .option("example", {
+          choices: Object.keys(EXAMPLES) as ExampleName[],
+          requiresArg: true,
+          describe: "Start with a complete project",
+        })
+        .check(({ crd, "from-cluster": kinds, example }) => {
+          const given = [crd.length > 0, (kinds as string[]).length > 0, example !== undefined];
+          if (!given.includes(true))
+            return "say what the project is for: --crd FILE, --from-cluster KIND or --example NAME";
+          return (
+            example === undefined ||
+            given.filter(Boolean).length === 1 ||
+            "an example brings its CRDs: leave out --crd and --from-cluster"
+          );
         })
         .check(({ name }) => {
           if (name === undefined || isPackageName(name)) return true;
           return `${JSON.stringify(name)} is no name of an npm package: use a-z, 0-9, "-", "." and "_", such as @acme/web-page`;
         })
-        .example("$0 init web-page --crd webpages.example.com.yaml", ""),
-    async ({ directory, crd, name, ...cluster }) =>
-      end(await initProject({ directory, inputs: { files: crd, ...cluster }, name })),
+        .example("$0 init web-page --crd webpages.example.com.yaml", "from a CRD of yours")
+        .example("$0 init certs --from-cluster Certificate", "from a CRD of the current cluster")
+        .example("$0 init pages --example webpage", "from a complete project")
+        .epilogue(
+          `Examples of projects:\n${Object.entries(EXAMPLES)
+            .map(([name, text]) => `  ${name.padEnd(14)}${text}`)
+            .join("\n")}`,
+        ),
+    async ({ directory, crd, name, example, ...cluster }) =>
+      end(await initProject({ directory, inputs: { files: crd, ...cluster }, name, example })),
   );
 };
 
@@ -50,9 +69,10 @@ interface InitArguments {
   readonly directory: string;
   readonly inputs: CommandInputs;
   readonly name: string | undefined;
+  readonly example: ExampleName | undefined;
 }
 
-async function initProject({ directory, inputs, name }: InitArguments): Promise<number> {
+async function initProject({ directory, inputs, name, example: exampleName }: InitArguments): Promise<number> {
   const [{ readCrdFiles }, { hasErrors }, project, { generate }] = await Promise.all([
     import("../input/crd/read-crd-files.js"),
     import("../diagnostic.js"),
@@ -60,9 +80,15 @@ async function initProject({ directory, inputs, name }: InitArguments): Promise<
     import("../generate.js"),
   ]);
   const read = await readCommandInputs(inputs);
-  const { diagnostics } = readCrdFiles(read);
+  const example = exampleName === undefined ? undefined : await readExample(exampleName);
+  const { diagnostics } = example === undefined ? readCrdFiles(read) : read;
   if (hasErrors(diagnostics)) return printDiagnostics(diagnostics);
-  const init = await project.initProject({ directory, crdFiles: read.files, ...(name === undefined ? {} : { name }) });
+  const init = await project.initProject({
+    directory,
+    crdFiles: read.files,
+    ...(name === undefined ? {} : { name }),
+    ...(example === undefined ? {} : { example }),
+  });
   for (const path of init.created) console.log(`created ${path}`);
   printKept(init.kept);
   for (const field of init.addedToPackage) console.log(`added   ${field} to package.json`);

@@ -34,8 +34,10 @@ export function printResult({ diagnostics, report }: GenerateResult, options: Pr
     for (const path of report[change]) console.log(`${change} ${path}`);
   for (const path of report.unused) console.error(`unused ${path}: nothing needs it any more; it is yours to delete`);
   // Kept files matter after init; after every generate they would be noise.
-  if (init !== undefined) printKept(report.kept);
-  console.log(summaryOf(init === undefined ? [report] : [init, report]));
+  // What an example brought was not there before.
+  const kept = init === undefined ? report.kept : report.kept.filter((path) => !init.created.includes(path));
+  if (init !== undefined) printKept(kept);
+  console.log(summaryOf(init === undefined ? [report] : [init, { ...report, kept }]));
   return exitCode;
 }
 

@@ -6,6 +6,7 @@ import { mergePackage } from "./merge-package.js";
 import { kebabCase, operatorNameOf } from "../naming.js";
 import type { OutputFile } from "../files/output-file.js";
 import { isRecord } from "../../model/schema/raw-schema.js";
+import { addDependencies, type Example } from "./examples.js";
 import { renderTemplate, type Replacements } from "./template.js";
 import { diskOperations, writeFileAtOnce } from "../files/file-operations.js";
 import { readPresentFile } from "../files/present-file.js";
@@ -25,6 +26,8 @@ export interface InitOptions {
   readonly crdFiles: readonly (string | TextFile)[];
   /** The name of the package. Default: that of the folder. */
   readonly name?: string;
+  /** The files of an example, which bring a spec and CRDs of their own. */
+  readonly example?: Example;
 }
 
 /** What became of a new project. */
@@ -45,13 +48,14 @@ export interface InitReport {
  *
  * Overwrites nothing; in a package that exists already it adds only what is missing.
  */
-export async function initProject({ directory, crdFiles, name }: InitOptions): Promise<InitReport> {
+export async function initProject({ directory, crdFiles, name, example }: InitOptions): Promise<InitReport> {
   const crds = withOwnPaths(await Promise.all([...new Set(crdFiles)].map(readCrdFile)));
   const packageName = name ?? (kebabCase(basename(resolve(directory))) || "operator");
   await mkdir(directory, { recursive: true });
   const root = await realpath(directory);
   const version = await versionOfGenerator();
-  const packageText = await renderTemplate("project/package.json", { name: packageName, version });
+  const template = await renderTemplate("project/package.json", { name: packageName, version });
+  const packageText = example === undefined ? template : addDependencies(template, example);
   const existing = await readPresentFile(root, "package.json");
   if (existing !== undefined && !isJsonObject(existing))
     throw new Error("refused to change package.json: it is not a JSON object");
@@ -62,11 +66,13 @@ export async function initProject({ directory, crdFiles, name }: InitOptions): P
     )),
     ...(await renderDeployFiles(operator)),
     ...crds.map(({ path, text }): OutputFile => ({ path, owner: "user", content: text })),
-    {
-      path: "workflow.yaml",
-      owner: "user" as const,
-      content: await renderWorkflows(crds.flatMap((file) => file.kinds)),
-    },
+    ...(example?.files ?? [
+      {
+        path: "workflow.yaml",
+        owner: "user" as const,
+        content: await renderWorkflows(crds.flatMap((file) => file.kinds)),
+      },
+    ]),
   ];
   if (existing === undefined) files.push({ path: "package.json", owner: "user", content: packageText });
   const { created, kept } = await writeFiles(directory, files, { check: false });
