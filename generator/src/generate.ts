@@ -66,6 +66,10 @@ export async function checkUserCode(
   );
   // The compiler takes a while to load.
   if (code.length === 0 && !hasExpressions) return [];
-  const { checkCode } = await import("./output/reads/check-code.js");
-  return checkCode(model, code, locate);
+  const [{ checkCode }, { unlessTooDeep }] = await Promise.all([
+    import("./output/reads/check-code.js"),
+    import("./output/reads/source-program.js"),
+  ]);
+  const found = unlessTooDeep(() => checkCode(model, code, locate), "warning");
+  return Array.isArray(found) ? found : [found];
 }

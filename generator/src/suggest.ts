@@ -7,6 +7,7 @@ import type { CacheSpec, EventSourceSpec, WorkflowSpec } from "./input/workflow-
 import { setYamlField } from "./input/yaml/edit-yaml.js";
 import { buildModel } from "./model/build/build-model.js";
 import type { FormModel } from "./model/project-model.js";
+import { unlessTooDeep } from "./output/reads/source-program.js";
 import type { CacheSuggestion } from "./output/reads/suggest-caches.js";
 import { diskOperations, writeFileAtOnce } from "./output/files/file-operations.js";
 
@@ -40,11 +41,9 @@ export async function suggestCaches({ project = ".", dryRun = false }: SuggestOp
     import("./output/reads/suggest-caches.js"),
     readSources(root),
   ]);
-  const suggestions = suggest(
-    model,
-    sources.map(({ file, text }) => ({ path: file, text })),
-    locate,
-  );
+  const code = sources.map(({ file, text }) => ({ path: file, text }));
+  const suggestions = unlessTooDeep(() => suggest(model, code, locate), "error");
+  if ("rule" in suggestions) return { diagnostics: [suggestions], ...nothing };
   const texts = new Map<string, string>();
   const report: string[] = [];
   for (const suggestion of suggestions) {

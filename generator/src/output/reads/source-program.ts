@@ -1,6 +1,6 @@
 import type ts from "typescript";
 import { posix } from "node:path";
-import type { SourcePosition } from "../../diagnostic.js";
+import type { Diagnostic, SourcePosition } from "../../diagnostic.js";
 import { loadLibrary } from "../../model/expression/library.js";
 
 /** A file of the user's, or an expression of a spec as if it were one. */
@@ -125,4 +125,22 @@ function isUse(node: ts.Identifier, compiler: typeof ts): boolean {
   if (compiler.isBindingElement(parent)) return parent.initializer === node;
   if (compiler.isVariableDeclaration(parent) || compiler.isParameter(parent)) return parent.initializer === node;
   return true;
+}
+
+/**
+ * Returns what looking at the user's code comes to, or a diagnostic if the code nests so deeply that the compiler's stack ends: a sum of
+ * thousands of texts, for example.
+ */
+export function unlessTooDeep<Result>(look: () => Result, severity: Diagnostic["severity"]): Result | Diagnostic {
+  try {
+    return look();
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return {
+      severity,
+      rule: "deep-code",
+      message: "an expression below src/ nests too deeply for your code to be checked",
+      hint: "split sums and calls with thousands of parts, or move data into a JSON file",
+    };
+  }
 }

@@ -5,6 +5,7 @@ import { parseAllDocuments, stringify } from "yaml";
 import { formatDiagnostic, hasErrors, type Diagnostic } from "#generator/diagnostic.js";
 import { generate } from "#generator/generate.js";
 import { generateTypes } from "#generator/generate-types.js";
+import { suggestCaches } from "#generator/suggest.js";
 import { runCommand } from "../../../support/command-line.js";
 import { repositoryRoot } from "../../../support/repository.js";
 import { runs } from "../../../support/runs.js";
@@ -86,15 +87,62 @@ function mutated(text: string): fc.Arbitrary<string> {
     for (const change of changes) changeTree(trees[change.at % trees.length], change);
     return trees.map((tree) => stringify(tree)).join("---\n");
   });
-  const ofText = fc.array(textChange, { minLength: 1, maxLength: 3 }).map((changes) => {
-    let changed = text;
-    for (const { at, length, insert } of changes) {
-      const start = at % (changed.length + 1);
-      changed = changed.slice(0, start) + insert + changed.slice(start + length);
-    }
-    return changed;
-  });
+  const ofText = fc.array(textChange, { minLength: 1, maxLength: 3 }).map((changes) => applyChanges(text, changes));
   return fc.oneof({ arbitrary: ofTree, weight: 2 }, ofText);
+}
+
+/** What means something in TypeScript. */
+const CODE_TOKENS = [
+  "(",
+  ")",
+  "{",
+  "}",
+  "[",
+  "]",
+  "=>",
+  "...",
+  "`",
+  "${",
+  "}",
+  "?.",
+  "!",
+  "as any",
+  "<",
+  ">",
+  ";",
+  "\n",
+  "//",
+];
+const CODE_WORDS = [
+  "this",
+  "arguments",
+  "await ",
+  "yield ",
+  "new ",
+  "class X {",
+  "export ",
+  "import ",
+  "function ",
+  "const ",
+];
+
+/** Returns a mutation of the text of a program. */
+function mutatedCode(text: string): fc.Arbitrary<string> {
+  const change = fc.record({
+    at: fc.nat(),
+    length: fc.nat(12),
+    insert: fc.constantFrom("", ...CODE_TOKENS, ...CODE_WORDS),
+  });
+  return fc.array(change, { minLength: 1, maxLength: 4 }).map((changes) => applyChanges(text, changes));
+}
+
+function applyChanges(text: string, changes: readonly { at: number; length: number; insert: string }[]): string {
+  let changed = text;
+  for (const { at, length, insert } of changes) {
+    const start = at % (changed.length + 1);
+    changed = changed.slice(0, start) + insert + changed.slice(start + length);
+  }
+  return changed;
 }
 
 type Container = Record<string, unknown> | unknown[];
@@ -109,9 +157,9 @@ function changeTree(
   const [container, name] = place as [Record<string, unknown>, string];
   const define = (field: string, to: unknown) =>
     Object.defineProperty(container, field, { value: to, enumerable: true, configurable: true, writable: true });
-  if (kind === "replace") define(name, value);
-  else if (kind === "add") define(key, value);
-  else if (kind === "swap") define(name, container[Object.keys(container)[0] ?? name]);
+  if (kind === "replace") define(name, structuredClone(value));
+  else if (kind === "add") define(key, structuredClone(value));
+  else if (kind === "swap") define(name, structuredClone(container[Object.keys(container)[0] ?? name]));
   else {
     const old = container[name];
     delete container[name];
@@ -190,6 +238,38 @@ suite("mutated input", (test) => {
       },
       slow,
     );
+
+  test(
+    "code of the user's with any mistake changes no generated file, and suggestions are made or refused",
+    async () => {
+      const files = ["src/podwatch/reconciler.ts", "src/podwatch/filters.ts", "src/podwatch/event-sources/node.ts"];
+      const texts = await Promise.all(files.map((file) => readFile(join(samples, "podwatch", file), "utf8")));
+      const input = fc
+        .nat(files.length - 1)
+        .chain((index) => fc.tuple(fc.constant(index), mutatedCode(texts[index] ?? "")));
+      const definition = `crds/${/crds\/(\S+)/.exec(podwatch)?.[1]}`;
+      await fc.assert(
+        fc.asyncProperty(input, async ([index, text]) => {
+          const code = Object.fromEntries(
+            files.map((file, each) => [file, each === index ? text : (texts[each] ?? "")]),
+          );
+          await using folder = await createFolderWith({
+            "workflow.yaml": podwatch,
+            [definition]: podwatchCrd,
+            ...code,
+          });
+          const { diagnostics, report } = await withinLimit(() => generate({ project: folder.path }));
+          checkDiagnostics(diagnostics);
+          assert.ok(report !== undefined);
+          const suggested = await withinLimit(() => suggestCaches({ project: folder.path }));
+          assert.equal(suggested.diagnostics, []);
+          assert.is(suggested.report.length, 2);
+        }),
+        { numRuns: runs(160) },
+      );
+    },
+    slow,
+  );
 
   test(
     "a project is made of a mutated CRD, or there is an error and no stack",

@@ -2,6 +2,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { formatDiagnostic } from "#generator/diagnostic.js";
 import { generate } from "#generator/generate.js";
+import { suggestCaches } from "#generator/suggest.js";
 import { runCommand } from "../../../support/command-line.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createFolderWith, crdText, PLAIN_SCHEMA, workflowText } from "./project-text.js";
@@ -68,6 +69,26 @@ suite("slips of a spec and of a CRD", (test) => {
     test(`the schema ${schema.slice(0, 40)} is an error at its place`, async () => {
       assert.match(await diagnose({ schema }), message);
     });
+
+  test("code that nests too deeply is told of, and generated code does not depend on it", async () => {
+    const spec = "  eventSources: { pods: { resource: v1/Pod, mapping: { label: { name: a/b } } } }\n";
+    const sums = Array(6000).fill("secondary.pods[0]?.status?.phase").join(" +\n");
+    await using folder = await createFolderWith({
+      "workflow.yaml": workflowText("true === true") + spec,
+      "crds/a.yaml": crdText(PLAIN_SCHEMA),
+      "src/thing/reconciler.ts": `export const reconciler = { reconcile: ({ secondary }) => ${sums} };\n`,
+      "src/list.ts": `export const list = ${"[".repeat(3000)}${"]".repeat(3000)};\n`,
+    });
+    const { diagnostics, report } = await generate({ project: folder.path });
+    assert.ok(diagnostics.some(({ rule, severity }) => rule === "deep-code" && severity === "warning"));
+    assert.ok(report !== undefined);
+    const suggested = await suggestCaches({ project: folder.path });
+    assert.equal(
+      suggested.diagnostics.map(({ rule, severity }) => `${severity} ${rule}`),
+      ["error deep-code"],
+    );
+    assert.equal(suggested.updated, []);
+  });
 
   test("a new project is made from a list of CRDs, and from a file with many aliases", async () => {
     const list = `apiVersion: v1\nkind: List\nitems:\n  -\n${crdText(PLAIN_SCHEMA).replace(/^/gm, "    ")}`;
