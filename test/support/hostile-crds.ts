@@ -121,11 +121,24 @@ const VERSIONS: readonly object[] = [
   ].map(([specReplicasPath, statusReplicasPath]) => ({
     subresources: { scale: { specReplicasPath, statusReplicasPath } },
   })),
+  ...[{ deprecated: true }, { deprecated: true, deprecationWarning: "" }, { deprecationWarning: "x" }],
+  { deprecated: true, deprecationWarning: "soon" },
   ...["V1", "1", "v1.1", "v1beta1"].map((name) => ({ name })),
   ...[".spec.x", ".metadata.name", "spec.x", ".spec.a"].map((jsonPath) => ({ selectableFields: [{ jsonPath }] })),
 ];
 
+const COLUMNS: readonly unknown[] = [
+  ...[[], "text", ["text"], [{}], [{ name: "a" }], [{ name: "a", type: "string" }]],
+  ...[".spec.a", "spec.a", "{.spec.a}", '.status.conditions[?(@.type=="Ready")].status', ""].map((jsonPath) => [
+    { name: "a", type: "string", jsonPath },
+  ]),
+  ...["date", "text", ""].map((type) => [{ name: "a", type, jsonPath: ".spec.a" }]),
+  [{ name: "", type: "string", jsonPath: ".spec.a" }],
+];
+
 const SPECS: readonly object[] = [
+  ...[{ strategy: "None" }, { strategy: "Webhook" }, { strategy: "x" }, {}].map((conversion) => ({ conversion })),
+  { names: { kind: "Thing", plural: "things", listKind: "Thing" } },
   ...["Example.com", "example", ""].map((group) => ({ group })),
   ...[{ kind: "thing", plural: "things" }, { kind: "Thing", plural: "Things" }, { kind: "Thing" }].map((names) => ({
     names,
@@ -138,7 +151,10 @@ export function crdsWithStructures(): HostileCrd[] {
   const plain = { type: "object", properties: { spec: { type: "object", properties: { a: text } } } };
   return [
     ...STRUCTURES.map((schema) => ({ name: `schema ${JSON.stringify(schema)}`, text: crdJson(schema) })),
-    ...VERSIONS.map((version) => ({ name: `version ${JSON.stringify(version)}`, text: crdJson(plain, { version }) })),
+    ...[...VERSIONS, ...COLUMNS.map((additionalPrinterColumns) => ({ additionalPrinterColumns }))].map((version) => ({
+      name: `version ${JSON.stringify(version)}`,
+      text: crdJson(plain, { version }),
+    })),
     ...SPECS.map((spec) => ({ name: `spec ${JSON.stringify(spec)}`, text: crdJson(plain, { spec }) })),
   ];
 }

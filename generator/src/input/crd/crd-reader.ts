@@ -2,6 +2,7 @@ import { didYouMean, hasErrors, MOST_FOUND, quote, type Diagnostic } from "../..
 import { checkSchema, withoutNulls } from "./check-schema.js";
 import { checkStructure } from "./check-structure.js";
 import { checkSubresources, leadsNowhere } from "./check-subresources.js";
+import { checkSpec, checkVersion } from "./check-version.js";
 import type { Crd, CrdVersion } from "./crd.js";
 import { isRecord } from "../yaml/json.js";
 import { describeValue } from "../yaml/describe-value.js";
@@ -56,6 +57,7 @@ export class CrdReader {
         "apiextensions.k8s.io/v1 has no preserveUnknownFields: true",
         "write x-kubernetes-preserve-unknown-fields: true at the root of the schema",
       );
+    for (const problem of checkSpec(spec)) this.#fail(["spec", ...problem.path], "crd-field", problem.message);
     const singular = this.#optionalName(names, { field: "singular", in: at, ...LABEL });
     const listKind = this.#optionalName(names, { field: "listKind", in: at, ...KIND });
     const versions = this.#versions(spec);
@@ -129,6 +131,7 @@ export class CrdReader {
       if (typeof value !== "boolean")
         this.#fail([...path, field], "crd-field", `expected ${field}: true or false, found ${describeValue(value)}`);
     if (name === undefined || schema === undefined) return undefined;
+    for (const problem of checkVersion(version)) this.#fail([...path, ...problem.path], "crd-field", problem.message);
     for (const problem of checkSubresources(subresources, schema))
       this.#add(problem.severity, [...path, "subresources", ...problem.path], ["crd-subresource", problem.message]);
     return {
