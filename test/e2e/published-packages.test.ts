@@ -1,9 +1,12 @@
 // A new user's steps with the packages as they would be published: nothing here comes from the checkout but the archives.
+import { existsSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { repositoryRoot } from "../support/repository.js";
+import { startCommand } from "../support/started-program.js";
 import { assert, shared, suite } from "../support/suite.js";
+import { userEnvironment } from "./command.js";
 import { packageNames, packPackages, unpack } from "./packages.js";
 import { convergeOnePage } from "./running-operator.js";
 import { createUserProject, installTools } from "./user-project.js";
@@ -39,6 +42,8 @@ const contents: Record<keyof typeof packageNames, string[]> = {
     "project/ci.yaml",
     "project/package.json",
     "stubs/main.ts",
+    "examples/webpage/workflow.yaml",
+    "examples/webpage/src/main.ts",
     "deploy/kustomization.yaml",
     "deploy/.helmignore",
     "deploy/templates/deployment.yaml",
@@ -80,7 +85,7 @@ suite("published packages", (test) => {
         );
         const unwanted = /\.map$|\.tsbuildinfo$|(^|\/)(test|tests|src|node_modules)\/|\.test\.(js|d\.ts)$|tsconfig/;
         assert.equal(
-          files.filter((file) => unwanted.test(file) && !TEMPLATES.has(file)),
+          files.filter((file) => unwanted.test(file) && !TEMPLATES.has(file) && !file.startsWith("examples/")),
           [],
           `${name} has`,
         );
@@ -204,9 +209,18 @@ suite("published packages", (test) => {
   );
 
   test(
+    "npm run dev runs what is edited, and ends with Ctrl+C without leaving anything",
+    async () => {
+      const { folder, replace } = await projects.tenant();
+      await followEdits(folder, { stub: "src/tenant/dependents/config-map.ts", replace });
+    },
+    LONG,
+  );
+
+  test(
     "a project that compiles itself with TypeScript 7 still generates",
     async () => {
-      const { runOrThrow, replace, read } = await projects.note();
+      const { folder, runOrThrow, replace, read } = await projects.note();
       await runOrThrow("npm", "install", "--prefer-offline", "--save-dev", "typescript@7.0.2");
       assert.match(await runOrThrow("npx", "tsc", "--version"), /^Version 7\./);
       await runOrThrow("npm", "test");
@@ -214,10 +228,30 @@ suite("published packages", (test) => {
       await replace(stub, "metadata:", "dat: {},\n    metadata:");
       await runOrThrow("npx", "gen-operator", "generate", "--check");
       assert.match(await read(stub), /dat: \{\}/);
+      await replace(stub, "dat: {},\n    metadata:", "metadata:");
+      await followEdits(folder, { stub, replace });
     },
     LONG,
   );
 });
+
+/** Runs `npm run dev`, breaks a stub and mends it. */
+async function followEdits(
+  folder: string,
+  { stub, replace }: { stub: string; replace(path: string, from: string, to: string): Promise<void> },
+): Promise<void> {
+  await using dev = startCommand(folder, ["npm", "run", "dev"], userEnvironment(process.execPath));
+  await dev.see(/operator ready in \d/);
+  await replace(stub, "metadata:", "dat: {},\n    metadata:");
+  await dev.see(/config-map\.ts:\d+:\d+ - error TS2\d+: .*'dat'/);
+  await dev.see("1 error; the operator goes on with the code from before");
+  await replace(stub, "dat: {},\n    metadata:", "metadata:");
+  await replace(stub, "metadata:", "// mended\n    metadata:");
+  await dev.see(/operator ready in \d/);
+  dev.stop();
+  await dev.ended;
+  assert.not.ok(existsSync(join(folder, "dist/dev")), dev.output());
+}
 
 // These are templates of such files.
 const TEMPLATES = new Set(["project/tsconfig.json", "stubs/controller.test.ts"]);

@@ -5,7 +5,7 @@ import { repositoryRoot } from "./repository.js";
 
 const WAIT = { timeoutMs: 40_000 };
 
-/** A `gen-operator` that goes on until it is stopped. */
+/** A program that goes on until it is stopped. */
 export interface StartedProgram extends AsyncDisposable {
   readonly pid: number;
   /** Resolves to its exit code. */
@@ -20,8 +20,13 @@ export interface StartedProgram extends AsyncDisposable {
 
 /** Starts `gen-operator` in a folder. */
 export function startProgram(folder: string, ...args: readonly string[]): StartedProgram {
-  const program = join(repositoryRoot, "generator/bin/gen-operator.js");
-  const child = spawn(process.execPath, [program, ...args], { cwd: folder, stdio: ["ignore", "pipe", "pipe"] });
+  return startCommand(folder, [process.execPath, join(repositoryRoot, "generator/bin/gen-operator.js"), ...args]);
+}
+
+/** Starts a command in a folder. */
+export function startCommand(folder: string, command: readonly string[], env = process.env): StartedProgram {
+  const [program = "", ...args] = command;
+  const child = spawn(program, args, { cwd: folder, env, stdio: ["ignore", "pipe", "pipe"] });
   let output = "";
   let seen = 0;
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += String(chunk)));

@@ -21,7 +21,7 @@ interface Primary {
 }
 
 const ESCAPE = "\u001b[";
-const HEADING: Row = { name: "PRIMARY", state: "STATE", why: "" };
+const HEADING: Row = { name: "PRIMARY", state: "STATE", why: "WHY" };
 /** The rows of a terminal that stay free for what is printed above the table. */
 const FREE_ROWS = 8;
 
