@@ -1,6 +1,6 @@
 // What `types` and `init` take CRDs from: files, folders, patterns, the standard input, and a cluster.
 import { spawnSync } from "node:child_process";
-import { cp, mkdir, readFile, readdir, writeFile } from "node:fs/promises";
+import { cp, mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { startTestApiServer } from "../support/api-server.js";
 import { runCommand } from "../support/command-line.js";
@@ -186,5 +186,14 @@ suite("the CRDs of a cluster", (test) => {
     const text = await readFile(join(folder.path, "pages/crds/webpages.example.com.yaml"), "utf8");
     assert.not.match(text, /uid|resourceVersion|managedFields|^status/m);
     assert.match(text, /^apiVersion: apiextensions.k8s.io\/v1$/m);
+    // Something to begin with, once: whoever deletes it does not get it again.
+    const example = join(folder.path, "pages/examples/web-page.example.com.yaml");
+    assert.match(
+      await readFile(example, "utf8"),
+      /^kind: WebPage\nmetadata:\n {2}name: example\n {2}namespace: default\nspec:\n {2}html: x$/m,
+    );
+    await rm(example);
+    assert.is((await runCommand(folder.path, "init", "pages", "--crd", pageCrd)).status, 0);
+    assert.equal(await readdir(join(folder.path, "pages/examples")), []);
   });
 });

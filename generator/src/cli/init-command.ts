@@ -73,11 +73,12 @@ interface InitArguments {
 }
 
 async function initProject({ directory, inputs, name, example: exampleName }: InitArguments): Promise<number> {
-  const [{ readCrdFiles }, { hasErrors }, project, { generate }] = await Promise.all([
+  const [{ readCrdFiles }, { hasErrors }, project, { generate }, { writeExampleObjects }] = await Promise.all([
     import("../input/crd/read-crd-files.js"),
     import("../diagnostic.js"),
     import("../output/project/init-project.js"),
     import("../generate.js"),
+    import("../example-objects.js"),
   ]);
   const read = await readCommandInputs(inputs);
   const example = exampleName === undefined ? undefined : await readExample(exampleName);
@@ -89,12 +90,16 @@ async function initProject({ directory, inputs, name, example: exampleName }: In
     ...(name === undefined ? {} : { name }),
     ...(example === undefined ? {} : { example }),
   });
-  for (const path of init.created) console.log(`created ${path}`);
-  printKept(init.kept);
+  const result = await generate({ project: directory });
+  const isNew = init.created.includes("workflow.yaml");
+  const objects = example === undefined ? await writeExampleObjects(directory, { isNew }) : { created: [], kept: [] };
+  const written = { ...init, created: [...init.created, ...objects.created], kept: [...init.kept, ...objects.kept] };
+  for (const path of written.created) console.log(`created ${path}`);
+  printKept(written.kept);
   for (const field of init.addedToPackage) console.log(`added   ${field} to package.json`);
   for (const field of init.differsInPackage)
     console.error(`warning: ${field} of package.json is not what the project needs`);
-  const exitCode = printResult(await generate({ project: directory }), { update: "npx gen-operator generate", init });
-  if (exitCode === 0) console.log(`\nnext: cd ${directory} && npm install && npm test`);
+  const exitCode = printResult(result, { update: "npx gen-operator generate", init: written });
+  if (exitCode === 0) console.log(`\nnext: cd ${directory} && npm install && npm run dev`);
   return exitCode;
 }
