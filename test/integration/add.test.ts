@@ -5,104 +5,118 @@ import { runCommand } from "../support/command-line.js";
 import { createPagesProject } from "../support/new-project.js";
 import { assert, suite } from "../support/suite.js";
 
+const LONG = { timeoutMs: 90_000 };
+
 suite("gen-operator add", (test) => {
-  test("adds a dependent and its stub, and keeps every line of the spec", async () => {
-    await using project = await createPagesProject();
-    const spec = join(project.path, "workflow.yaml");
-    const before = await readFile(spec, "utf8");
-    const args = ["add", "dependent", "deployment", "--resource", "apps/v1/Deployment", "--depends-on", "configMap"];
-    const { status, stdout, stderr } = await runCommand(project.path, ...args);
-    assert.is(status, 0, stderr);
-    assert.match(stdout, /^updated workflow\.yaml$/m);
-    assert.match(stdout, /^created src\/webpage\/dependents\/deployment\.ts$/m);
-    const after = await readFile(spec, "utf8");
-    const added = "    deployment:\n      resource: apps/v1/Deployment\n      dependsOn: [configMap]\n";
-    assert.is(after.replace(added, ""), before);
+  test(
+    "adds a dependent and its stub, and keeps every line of the spec",
+    async () => {
+      await using project = await createPagesProject();
+      const spec = join(project.path, "workflow.yaml");
+      const before = await readFile(spec, "utf8");
+      const args = ["add", "dependent", "deployment", "--resource", "apps/v1/Deployment", "--depends-on", "configMap"];
+      const { status, stdout, stderr } = await runCommand(project.path, ...args);
+      assert.is(status, 0, stderr);
+      assert.match(stdout, /^updated workflow\.yaml$/m);
+      assert.match(stdout, /^created src\/webpage\/dependents\/deployment\.ts$/m);
+      const after = await readFile(spec, "utf8");
+      const added = "    deployment:\n      resource: apps/v1/Deployment\n      dependsOn: [configMap]\n";
+      assert.is(after.replace(added, ""), before);
 
-    const again = await runCommand(project.path, ...args);
-    assert.is(again.status, 0);
-    assert.match(again.stdout, /^deployment is there already$/m);
-    assert.is(await readFile(spec, "utf8"), after);
-    const other = await runCommand(project.path, "add", "dependent", "deployment", "--resource", "v1/Pod");
-    assert.is(other.status, 1);
-    assert.match(other.stderr, /^workflow\.yaml:\d+:\d+: error duplicate-name: dependents has "deployment" already/);
-  });
+      const again = await runCommand(project.path, ...args);
+      assert.is(again.status, 0);
+      assert.match(again.stdout, /^deployment is there already$/m);
+      assert.is(await readFile(spec, "utf8"), after);
+      const other = await runCommand(project.path, "add", "dependent", "deployment", "--resource", "v1/Pod");
+      assert.is(other.status, 1);
+      assert.match(other.stderr, /^workflow\.yaml:\d+:\d+: error duplicate-name: dependents has "deployment" already/);
+    },
+    LONG,
+  );
 
-  test("adds an event source and a controller", async () => {
-    await using project = await createPagesProject();
-    const source = await runCommand(
-      project.path,
-      "add",
-      "source",
-      "pods",
-      "--resource",
-      "v1/Pod",
-      "--label",
-      "example.com/page",
-    );
-    assert.is(source.status, 0, source.stderr);
-    const spec = await readFile(join(project.path, "workflow.yaml"), "utf8");
-    assert.match(
-      spec,
-      /^ {2}eventSources:\n {4}pods: \{ resource: v1\/Pod, mapping: \{ label: \{ name: example\.com\/page \} \} \}$/m,
-    );
+  test(
+    "adds an event source and a controller",
+    async () => {
+      await using project = await createPagesProject();
+      const source = await runCommand(
+        project.path,
+        "add",
+        "source",
+        "pods",
+        "--resource",
+        "v1/Pod",
+        "--label",
+        "example.com/page",
+      );
+      assert.is(source.status, 0, source.stderr);
+      const spec = await readFile(join(project.path, "workflow.yaml"), "utf8");
+      assert.match(
+        spec,
+        /^ {2}eventSources:\n {4}pods: \{ resource: v1\/Pod, mapping: \{ label: \{ name: example\.com\/page \} \} \}$/m,
+      );
 
-    const args = ["add", "controller", "page-audit", "--primary", "example.com/v1/WebPage"];
-    const controller = await runCommand(project.path, ...args);
-    assert.is(controller.status, 0, controller.stderr);
-    assert.match(controller.stdout, /^updated page-audit\.workflow\.yaml$/m);
-    assert.ok((await readdir(join(project.path, "src"))).includes("page-audit"));
-    assert.is((await runCommand(project.path, ...args)).status, 1);
-    const ambiguous = await runCommand(project.path, "add", "dependent", "service", "--resource", "v1/Service");
-    assert.is(ambiguous.status, 1);
-    assert.match(
-      ambiguous.stderr,
-      /the project has several controllers\n {2}name one with --controller: page-audit, webpage/,
-    );
-    const named = ["--controller", "page-audit"];
-    assert.is(
-      (await runCommand(project.path, "add", "dependent", "secret", "--resource", "v1/Secret", ...named)).status,
-      0,
-    );
-    assert.match(
-      await readFile(join(project.path, "page-audit.workflow.yaml"), "utf8"),
-      /dependents:\n {4}secret: \{ resource: v1\/Secret \}/,
-    );
-    assert.is((await runCommand(project.path, "generate", "--check")).status, 0);
-  });
+      const args = ["add", "controller", "page-audit", "--primary", "example.com/v1/WebPage"];
+      const controller = await runCommand(project.path, ...args);
+      assert.is(controller.status, 0, controller.stderr);
+      assert.match(controller.stdout, /^updated page-audit\.workflow\.yaml$/m);
+      assert.ok((await readdir(join(project.path, "src"))).includes("page-audit"));
+      assert.is((await runCommand(project.path, ...args)).status, 1);
+      const ambiguous = await runCommand(project.path, "add", "dependent", "service", "--resource", "v1/Service");
+      assert.is(ambiguous.status, 1);
+      assert.match(
+        ambiguous.stderr,
+        /the project has several controllers\n {2}name one with --controller: page-audit, webpage/,
+      );
+      const named = ["--controller", "page-audit"];
+      assert.is(
+        (await runCommand(project.path, "add", "dependent", "secret", "--resource", "v1/Secret", ...named)).status,
+        0,
+      );
+      assert.match(
+        await readFile(join(project.path, "page-audit.workflow.yaml"), "utf8"),
+        /dependents:\n {4}secret: \{ resource: v1\/Secret \}/,
+      );
+      assert.is((await runCommand(project.path, "generate", "--check")).status, 0);
+    },
+    LONG,
+  );
 
-  test("writes nothing after an error", async () => {
-    await using project = await createPagesProject();
-    const spec = join(project.path, "workflow.yaml");
-    const before = await readFile(spec, "utf8");
-    const cases: [args: string[], status: number, message: RegExp][] = [
-      [
-        ["dependent", "web", "--resource", "apps/v1/Deploymnt"],
-        1,
-        /error unknown-kind: [^]*did you mean "apps\/v1\/Deployment"/,
-      ],
-      [["dependent", "web", "--resource", "v1/Pod", "--depends-on", "configmap"], 1, /unknown-dependent/],
-      [
-        ["dependent", "web", "--resource", "v1/Pod", "--controller", "webpag"],
-        1,
-        /no controller "webpag"\n {2}did you mean "webpage"/,
-      ],
-      [["dependent", "a: b", "--resource", "v1/Pod"], 2, /"a: b" is no name/],
-      [["dependent", "web", "--resource", "Pod"], 2, /"Pod" is no kind/],
-      [["dependent", "web"], 2, /resource/],
-      [["controller", "audit", "--primary", "example.com/v1/WebPag"], 1, /unknown-kind/],
-      [["thing", "web"], 2, /thing|dependent/],
-    ];
-    for (const [args, status, message] of cases) {
-      const outcome = await runCommand(project.path, "add", ...args);
-      assert.is(outcome.status, status, `${args.join(" ")}: ${outcome.stderr}`);
-      assert.match(outcome.stderr, message);
-    }
-    assert.is(await readFile(spec, "utf8"), before);
-    assert.not.ok((await readdir(project.path)).includes("audit.workflow.yaml"));
-    await writeFile(spec, before.replace("dependents:", "dependants:"));
-    const broken = await runCommand(project.path, "add", "dependent", "web", "--resource", "v1/Pod");
-    assert.is(broken.status, 1);
-    assert.match(broken.stderr, /unknown-field/);
-  });
+  test(
+    "writes nothing after an error",
+    async () => {
+      await using project = await createPagesProject();
+      const spec = join(project.path, "workflow.yaml");
+      const before = await readFile(spec, "utf8");
+      const cases: [args: string[], status: number, message: RegExp][] = [
+        [
+          ["dependent", "web", "--resource", "apps/v1/Deploymnt"],
+          1,
+          /error unknown-kind: [^]*did you mean "apps\/v1\/Deployment"/,
+        ],
+        [["dependent", "web", "--resource", "v1/Pod", "--depends-on", "configmap"], 1, /unknown-dependent/],
+        [
+          ["dependent", "web", "--resource", "v1/Pod", "--controller", "webpag"],
+          1,
+          /no controller "webpag"\n {2}did you mean "webpage"/,
+        ],
+        [["dependent", "a: b", "--resource", "v1/Pod"], 2, /"a: b" is no name/],
+        [["dependent", "web", "--resource", "Pod"], 2, /"Pod" is no kind/],
+        [["dependent", "web"], 2, /resource/],
+        [["controller", "audit", "--primary", "example.com/v1/WebPag"], 1, /unknown-kind/],
+        [["thing", "web"], 2, /thing|dependent/],
+      ];
+      for (const [args, status, message] of cases) {
+        const outcome = await runCommand(project.path, "add", ...args);
+        assert.is(outcome.status, status, `${args.join(" ")}: ${outcome.stderr}`);
+        assert.match(outcome.stderr, message);
+      }
+      assert.is(await readFile(spec, "utf8"), before);
+      assert.not.ok((await readdir(project.path)).includes("audit.workflow.yaml"));
+      await writeFile(spec, before.replace("dependents:", "dependants:"));
+      const broken = await runCommand(project.path, "add", "dependent", "web", "--resource", "v1/Pod");
+      assert.is(broken.status, 1);
+      assert.match(broken.stderr, /unknown-field/);
+    },
+    LONG,
+  );
 });

@@ -9,6 +9,7 @@ import { assert, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
 
 const pageCrd = join(repositoryRoot, "fixtures/samples/webpage/crds/webpages.example.com.yaml");
+const LONG = { timeoutMs: 90_000 };
 const samples = join(repositoryRoot, "fixtures/samples");
 
 /** A folder with two CRDs: at its top, and in a folder of its own. */
@@ -33,167 +34,191 @@ function pipe(folder: string, input: string, ...args: string[]) {
 }
 
 suite("the inputs of types", (test) => {
-  test("a folder, a pattern and its files are the same", async () => {
-    const outputs: string[][] = [];
-    for (const inputs of [["crds"], ["crds/**/*.yaml"], ["crds/page.yaml", "crds/inner", "./crds/page.yaml"]]) {
-      await using folder = await createInputs();
-      const { status, stderr } = await runCommand(folder.path, "types", ...inputs, "--out", "out");
-      assert.is(status, 0, stderr);
-      outputs.push(await kindsIn(folder.path));
-    }
-    assert.is(outputs[0]?.length, 2);
-    assert.equal(outputs[1], outputs[0]);
-    assert.equal(outputs[2], outputs[0]);
-  });
+  test(
+    "a folder, a pattern and its files are the same",
+    async () => {
+      const outputs: string[][] = [];
+      for (const inputs of [["crds"], ["crds/**/*.yaml"], ["crds/page.yaml", "crds/inner", "./crds/page.yaml"]]) {
+        await using folder = await createInputs();
+        const { status, stderr } = await runCommand(folder.path, "types", ...inputs, "--out", "out");
+        assert.is(status, 0, stderr);
+        outputs.push(await kindsIn(folder.path));
+      }
+      assert.is(outputs[0]?.length, 2);
+      assert.equal(outputs[1], outputs[0]);
+      assert.equal(outputs[2], outputs[0]);
+    },
+    LONG,
+  );
 
-  test("the standard input may be a stream of documents, a list, or JSON", async () => {
-    const crd = await readFile(pageCrd, "utf8");
-    const { parse } = await import("yaml");
-    const list = JSON.stringify({ apiVersion: "v1", kind: "List", items: [parse(crd)] });
-    for (const input of [crd, `---\n# a comment\n---\n${crd}---\n`, list]) {
+  test(
+    "the standard input may be a stream of documents, a list, or JSON",
+    async () => {
+      const crd = await readFile(pageCrd, "utf8");
+      const { parse } = await import("yaml");
+      const list = JSON.stringify({ apiVersion: "v1", kind: "List", items: [parse(crd)] });
+      for (const input of [crd, `---\n# a comment\n---\n${crd}---\n`, list]) {
+        await using folder = await createTemporaryFolder();
+        const { status, stderr } = pipe(folder.path, input, "types", "-", "--out", "out");
+        assert.is(status, 0, stderr);
+        assert.is((await kindsIn(folder.path)).length, 1);
+      }
       await using folder = await createTemporaryFolder();
-      const { status, stderr } = pipe(folder.path, input, "types", "-", "--out", "out");
-      assert.is(status, 0, stderr);
-      assert.is((await kindsIn(folder.path)).length, 1);
-    }
-    await using folder = await createTemporaryFolder();
-    const broken = pipe(
-      folder.path,
-      `---\nkind: Namespace\n---\n${crd.replace("scope: Namespaced", "scope: Global")}`,
-      "types",
-      "-",
-      "--out",
-      "out",
-    );
-    assert.is(broken.status, 1);
-    assert.match(
-      broken.stderr,
-      /^<stdin>:\d+:\d+: error crd-field: expected Namespaced or Cluster, found "Global"\n  at document 2, spec\.scope/,
-    );
-    for (const input of ["", "# nothing\n", "---\n---\n"]) {
-      const empty = pipe(folder.path, input, "types", "-", "--out", "out");
-      assert.is(empty.status, 1, empty.stderr);
-      assert.match(empty.stderr, /error no-crds/);
-    }
-  });
+      const broken = pipe(
+        folder.path,
+        `---\nkind: Namespace\n---\n${crd.replace("scope: Namespaced", "scope: Global")}`,
+        "types",
+        "-",
+        "--out",
+        "out",
+      );
+      assert.is(broken.status, 1);
+      assert.match(
+        broken.stderr,
+        /^<stdin>:\d+:\d+: error crd-field: expected Namespaced or Cluster, found "Global"\n  at document 2, spec\.scope/,
+      );
+      for (const input of ["", "# nothing\n", "---\n---\n"]) {
+        const empty = pipe(folder.path, input, "types", "-", "--out", "out");
+        assert.is(empty.status, 1, empty.stderr);
+        assert.match(empty.stderr, /error no-crds/);
+      }
+    },
+    LONG,
+  );
 
-  test("a URL, an empty folder and a pattern without a match are refused with what to do", async () => {
-    await using folder = await createTemporaryFolder();
-    await mkdir(join(folder.path, "empty"));
-    const cases: [string, RegExp][] = [
-      [
-        "https://example.com/crd.yaml",
-        /"https:\/\/example\.com\/crd\.yaml" is a URL, and gen-operator downloads nothing\n  .*curl/,
-      ],
-      ["empty", /the folder "empty" has no \.yaml, \.yml or \.json file/],
-      ["crds/*.yaml", /no file matches "crds\/\*\.yaml"/],
-      ["missing.yaml", /there is no file "missing\.yaml"/],
-    ];
-    for (const [input, message] of cases) {
-      const { status, stderr } = await runCommand(folder.path, "types", input, "--out", "out");
-      assert.is(status, 1, input);
-      assert.match(stderr, message);
-    }
-  });
+  test(
+    "a URL, an empty folder and a pattern without a match are refused with what to do",
+    async () => {
+      await using folder = await createTemporaryFolder();
+      await mkdir(join(folder.path, "empty"));
+      const cases: [string, RegExp][] = [
+        [
+          "https://example.com/crd.yaml",
+          /"https:\/\/example\.com\/crd\.yaml" is a URL, and gen-operator downloads nothing\n  .*curl/,
+        ],
+        ["empty", /the folder "empty" has no \.yaml, \.yml or \.json file/],
+        ["crds/*.yaml", /no file matches "crds\/\*\.yaml"/],
+        ["missing.yaml", /there is no file "missing\.yaml"/],
+      ];
+      for (const [input, message] of cases) {
+        const { status, stderr } = await runCommand(folder.path, "types", input, "--out", "out");
+        assert.is(status, 1, input);
+        assert.match(stderr, message);
+      }
+    },
+    LONG,
+  );
 
-  test("versions are selected by name and by whether they are served", async () => {
-    await using folder = await createTemporaryFolder();
-    const text = await readFile(pageCrd, "utf8");
-    const { parse } = await import("yaml");
-    const crd = parse(text) as { spec: { versions: object[] } };
-    const [first] = crd.spec.versions;
-    crd.spec.versions.push({ ...first, name: "v1alpha1", served: false, storage: false });
-    await writeFile(join(folder.path, "crd.json"), JSON.stringify(crd));
-    const types = (...args: string[]) => runCommand(folder.path, "types", "crd.json", "--out", "out", ...args);
-    const versions = async () => [...new Set((await kindsIn(folder.path)).map((file) => file.split("/").at(-2)))];
-    assert.is((await types()).status, 0);
-    assert.equal(await versions(), ["v1", "v1alpha1"]);
-    assert.is((await types("--served-only")).status, 0);
-    assert.equal(await versions(), ["v1"]);
-    assert.is((await types("--version", "v1alpha1")).status, 0);
-    assert.equal(await versions(), ["v1alpha1"]);
-    const { status, stderr } = await types("--version", "v2");
-    assert.is(status, 1);
-    assert.match(
-      stderr,
-      /error unknown-version: no CustomResourceDefinition has the version "v2"\n  there are: v1, v1alpha1/,
-    );
-  });
+  test(
+    "versions are selected by name and by whether they are served",
+    async () => {
+      await using folder = await createTemporaryFolder();
+      const text = await readFile(pageCrd, "utf8");
+      const { parse } = await import("yaml");
+      const crd = parse(text) as { spec: { versions: object[] } };
+      const [first] = crd.spec.versions;
+      crd.spec.versions.push({ ...first, name: "v1alpha1", served: false, storage: false });
+      await writeFile(join(folder.path, "crd.json"), JSON.stringify(crd));
+      const types = (...args: string[]) => runCommand(folder.path, "types", "crd.json", "--out", "out", ...args);
+      const versions = async () => [...new Set((await kindsIn(folder.path)).map((file) => file.split("/").at(-2)))];
+      assert.is((await types()).status, 0);
+      assert.equal(await versions(), ["v1", "v1alpha1"]);
+      assert.is((await types("--served-only")).status, 0);
+      assert.equal(await versions(), ["v1"]);
+      assert.is((await types("--version", "v1alpha1")).status, 0);
+      assert.equal(await versions(), ["v1alpha1"]);
+      const { status, stderr } = await types("--version", "v2");
+      assert.is(status, 1);
+      assert.match(
+        stderr,
+        /error unknown-version: no CustomResourceDefinition has the version "v2"\n  there are: v1, v1alpha1/,
+      );
+    },
+    LONG,
+  );
 });
 
 suite("the CRDs of a cluster", (test) => {
-  test("are found by kind, name, plural and group, and make the types that their files make", async () => {
-    await using server = await startTestApiServer({ crds: [pageCrd] });
-    await using files = await createTemporaryFolder();
-    assert.is((await runCommand(files.path, "types", pageCrd, "--out", "out")).status, 0);
-    const wanted = await readFile(join(files.path, "out/resources/example.com/v1/web-page.ts"), "utf8");
-    for (const name of [
-      "WebPage",
-      "webpages",
-      "webpages.example.com",
-      "example.com/WebPage",
-      "example.com/v1/WebPage",
-    ]) {
+  test(
+    "are found by kind, name, plural and group, and make the types that their files make",
+    async () => {
+      await using server = await startTestApiServer({ crds: [pageCrd] });
+      await using files = await createTemporaryFolder();
+      assert.is((await runCommand(files.path, "types", pageCrd, "--out", "out")).status, 0);
+      const wanted = await readFile(join(files.path, "out/resources/example.com/v1/web-page.ts"), "utf8");
+      for (const name of [
+        "WebPage",
+        "webpages",
+        "webpages.example.com",
+        "example.com/WebPage",
+        "example.com/v1/WebPage",
+      ]) {
+        await using folder = await createTemporaryFolder();
+        const args = ["types", "--from-cluster", name, "--kubeconfig", server.kubeconfig, "--out", "out"];
+        const { status, stderr } = await runCommand(folder.path, ...args);
+        assert.is(status, 0, stderr);
+        assert.is(await readFile(join(folder.path, "out/resources/example.com/v1/web-page.ts"), "utf8"), wanted, name);
+      }
       await using folder = await createTemporaryFolder();
-      const args = ["types", "--from-cluster", name, "--kubeconfig", server.kubeconfig, "--out", "out"];
-      const { status, stderr } = await runCommand(folder.path, ...args);
-      assert.is(status, 0, stderr);
-      assert.is(await readFile(join(folder.path, "out/resources/example.com/v1/web-page.ts"), "utf8"), wanted, name);
-    }
-    await using folder = await createTemporaryFolder();
-    const wrong = await runCommand(
-      folder.path,
-      "types",
-      "--from-cluster",
-      "WebPag",
-      "--kubeconfig",
-      server.kubeconfig,
-      "--out",
-      "out",
-    );
-    assert.is(wrong.status, 1);
-    assert.match(
-      wrong.stderr,
-      /error unknown-kind: the cluster has no CustomResourceDefinition "WebPag"\n  did you mean "WebPage"\?/,
-    );
-    const nowhere = await runCommand(
-      folder.path,
-      "types",
-      "--from-cluster",
-      "WebPage",
-      "--kubeconfig",
-      "/nowhere",
-      "--out",
-      "out",
-    );
-    assert.is(nowhere.status, 1);
-    assert.match(nowhere.stderr, /error unreadable-cluster: .*\/nowhere/);
-  });
+      const wrong = await runCommand(
+        folder.path,
+        "types",
+        "--from-cluster",
+        "WebPag",
+        "--kubeconfig",
+        server.kubeconfig,
+        "--out",
+        "out",
+      );
+      assert.is(wrong.status, 1);
+      assert.match(
+        wrong.stderr,
+        /error unknown-kind: the cluster has no CustomResourceDefinition "WebPag"\n  did you mean "WebPage"\?/,
+      );
+      const nowhere = await runCommand(
+        folder.path,
+        "types",
+        "--from-cluster",
+        "WebPage",
+        "--kubeconfig",
+        "/nowhere",
+        "--out",
+        "out",
+      );
+      assert.is(nowhere.status, 1);
+      assert.match(nowhere.stderr, /error unreadable-cluster: .*\/nowhere/);
+    },
+    LONG,
+  );
 
-  test("make a project, with the definition as it can be applied", async () => {
-    await using server = await startTestApiServer({ crds: [pageCrd] });
-    await using folder = await createTemporaryFolder();
-    const { status, stderr } = await runCommand(
-      folder.path,
-      "init",
-      "pages",
-      "--from-cluster",
-      "WebPage",
-      "--kubeconfig",
-      server.kubeconfig,
-    );
-    assert.is(status, 0, stderr);
-    const text = await readFile(join(folder.path, "pages/crds/webpages.example.com.yaml"), "utf8");
-    assert.not.match(text, /uid|resourceVersion|managedFields|^status/m);
-    assert.match(text, /^apiVersion: apiextensions.k8s.io\/v1$/m);
-    // Something to begin with, once: whoever deletes it does not get it again.
-    const example = join(folder.path, "pages/examples/web-page.example.com.yaml");
-    assert.match(
-      await readFile(example, "utf8"),
-      /^kind: WebPage\nmetadata:\n {2}name: example\n {2}namespace: default\nspec:\n {2}html: x$/m,
-    );
-    await rm(example);
-    assert.is((await runCommand(folder.path, "init", "pages", "--crd", pageCrd)).status, 0);
-    assert.equal(await readdir(join(folder.path, "pages/examples")), []);
-  });
+  test(
+    "make a project, with the definition as it can be applied",
+    async () => {
+      await using server = await startTestApiServer({ crds: [pageCrd] });
+      await using folder = await createTemporaryFolder();
+      const { status, stderr } = await runCommand(
+        folder.path,
+        "init",
+        "pages",
+        "--from-cluster",
+        "WebPage",
+        "--kubeconfig",
+        server.kubeconfig,
+      );
+      assert.is(status, 0, stderr);
+      const text = await readFile(join(folder.path, "pages/crds/webpages.example.com.yaml"), "utf8");
+      assert.not.match(text, /uid|resourceVersion|managedFields|^status/m);
+      assert.match(text, /^apiVersion: apiextensions.k8s.io\/v1$/m);
+      // Something to begin with, once: whoever deletes it does not get it again.
+      const example = join(folder.path, "pages/examples/web-page.example.com.yaml");
+      assert.match(
+        await readFile(example, "utf8"),
+        /^kind: WebPage\nmetadata:\n {2}name: example\n {2}namespace: default\nspec:\n {2}html: x$/m,
+      );
+      await rm(example);
+      assert.is((await runCommand(folder.path, "init", "pages", "--crd", pageCrd)).status, 0);
+      assert.equal(await readdir(join(folder.path, "pages/examples")), []);
+    },
+    LONG,
+  );
 });
