@@ -1,34 +1,48 @@
 import { readFile } from "node:fs/promises";
 import yargs from "yargs";
-import { addAddCommand } from "./cli/add-command.js";
-import { addDevCommand } from "./cli/dev-command.js";
-import { addGenerateCommand } from "./cli/generate-command.js";
-import { addInitCommand } from "./cli/init-command.js";
-import { printFailure } from "./cli/print.js";
-import { addSuggestCommand } from "./cli/suggest-command.js";
-import { STDIN } from "./cli/input-options.js";
-import { addTypesCommand } from "./cli/types-command.js";
+import { COMMANDS } from "./cli/frame/commands.js";
+import { COMPLETION_FLAG } from "./cli/frame/completion-scripts.js";
+import { STDIN } from "./cli/frame/input-options.js";
+import { printFailure } from "./cli/frame/print.js";
+import { didYouMean, quote } from "./diagnostic.js";
 
 /** Wrong arguments. Problems in the files of a project are diagnostics instead. */
 class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-const COMMANDS = [addInitCommand, addAddCommand, addDevCommand, addGenerateCommand, addSuggestCommand, addTypesCommand];
+/** What yargs gives to its failure handler: the descriptions of the options and positionals of the command that failed. */
+interface UsageTexts {
+  getDescriptions(): { readonly [name: string]: string };
+}
 
 /**
  * Runs the command line and returns its exit code: 0 when all is well, 1 when the input is wrong or stale, 2 when the command is.
  *
- * Results go to standard output, everything else to standard error.
+ * Results go to standard output, everything else to standard error. Only the code of the command that is named is loaded.
  */
 export async function runCommandLine(args: readonly string[]): Promise<number> {
   // The reader of the output may stop early, as head does. The command is finished nevertheless.
   for (const stream of [process.stdout, process.stderr])
     if (!stream.listeners("error").includes(ignoreClosedPipe)) stream.on("error", ignoreClosedPipe);
-  let exitCode = 0;
-  const end = (code: number) => {
-    exitCode = code;
-  };
+  // A shell names the program first.
+  const words = args[0] === COMPLETION_FLAG ? args.slice(2, -1) : args;
+  const name = words.find((arg) => !arg.startsWith("-"));
+  try {
+    if (words === args && name !== undefined && !COMMANDS.has(name)) throw new UsageError(unknownCommand(name));
+    let exitCode = 0;
+    const parser = await createParser(args, name, (code) => (exitCode = code));
+    await parser.parseAsync();
+    return exitCode;
+  } catch (error) {
+    if (!(error instanceof UsageError)) return printFailure(error);
+    const command = name !== undefined && COMMANDS.has(name) ? [name] : [];
+    console.error(`gen-operator: ${error.message} (see ${["gen-operator", ...command, "--help"].join(" ")})`);
+    return 2;
+  }
+}
+
+async function createParser(args: readonly string[], name: string | undefined, end: (exitCode: number) => void) {
   const parser = yargs(nameStdin(args))
     .scriptName("gen-operator")
     .usage("$0 <command>\n\nGenerates a typed Kubernetes operator from CRDs and a workflow spec.")
@@ -37,23 +51,35 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
     .alias("h", "help")
     .locale("en")
     .strict()
-    .recommendCommands()
     .demandCommand(1, "name a command, such as init, generate or dev")
     .epilogue("Exit codes: 0 all is well, 1 the input is wrong or generated code is stale, 2 the command is wrong.")
     .exitProcess(false)
-    .fail((message: string, error: unknown) => {
-      throw error instanceof Error ? error : new UsageError(message);
+    .fail((message: string, error: unknown, usage: unknown) => {
+      if (error instanceof Error) throw error;
+      throw new UsageError(describeUsage(message, Object.keys((usage as UsageTexts).getDescriptions())));
     });
   parser.wrap(Math.min(100, parser.terminalWidth()));
-  for (const addCommand of COMMANDS) addCommand(parser, end);
-  try {
-    await parser.parseAsync();
-    return exitCode;
-  } catch (error) {
-    if (!(error instanceof UsageError)) return printFailure(error);
-    console.error(`gen-operator: ${error.message}\nSee gen-operator --help.`);
-    return 2;
-  }
+  for (const [each, { summary, load }] of COMMANDS)
+    if (each === name) (await load())(parser, end);
+    else parser.command(each, summary);
+  return parser;
+}
+
+function unknownCommand(name: string): string {
+  const meant = didYouMean(name, COMMANDS.keys());
+  return `unknown command ${quote(name)}${meant === undefined ? "" : `; ${meant.hint}`}`;
+}
+
+/** Says in one line what is wrong with the arguments. yargs speaks of arguments without their dashes. */
+function describeUsage(message: string, options: readonly string[]): string {
+  const unknown = /^Unknown arguments?: (.*)$/m.exec(message)?.[1]?.split(", ")[0];
+  if (unknown === undefined)
+    return message
+      .trim()
+      .replaceAll(/:\s*\n\s*/g, ": ")
+      .replaceAll(/\s*\n\s*/g, "; ");
+  const meant = didYouMean(unknown, options)?.hint.replace(/"([^"]+)"/, '"--$1"');
+  return `unknown argument ${quote(unknown)}${meant === undefined ? "" : `; ${meant}`}`;
 }
 
 // yargs loses a "-" among the values of a command.

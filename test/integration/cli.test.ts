@@ -45,8 +45,8 @@ suite("gen-operator", (test) => {
   test("a wrong command ends with 2 and says what is wrong", async () => {
     const cases: [args: string[], message: RegExp][] = [
       [[], /name a command/],
-      [["generat"], /Did you mean generate\?/],
-      [["generate", "--chek"], /Unknown argument: chek/],
+      [["generat"], /^gen-operator: unknown command "generat"; did you mean "generate"\? /],
+      [["generate", "--chek"], /^gen-operator: unknown argument "chek"; did you mean "--check"\? /],
       [["generate", "extra"], /extra/],
       [["types"], /at least 1|files|out/],
       [["init", "a"], /crd/],

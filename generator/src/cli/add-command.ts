@@ -1,7 +1,7 @@
 import type { Argv } from "yargs";
 import type { AddResult } from "../add.js";
-import type { AddCommand } from "./command.js";
-import { printResult } from "./print.js";
+import type { AddCommand } from "./frame/command.js";
+import { printResult } from "./frame/print.js";
 
 const RESOURCE = /^(?:[a-z0-9.-]+\/)?v[a-z0-9]+\/[A-Za-z][A-Za-z0-9]*$/;
 const NAME = /^[a-z][A-Za-z0-9]{0,62}$/;

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
-import type { AddCommand } from "./command.js";
-import { untilSignal } from "./until-signal.js";
+import type { AddCommand } from "./frame/command.js";
+import { untilSignal } from "./frame/until-signal.js";
 
 /** Adds `gen-operator dev`. */
 export const addDevCommand: AddCommand = (parser, end) => {

@@ -1,5 +1,6 @@
-import type { AddCommand } from "./command.js";
-import { printChanges, printResult } from "./print.js";
+import type { AddCommand } from "./frame/command.js";
+import { FORMAT_OPTION } from "./frame/format.js";
+import { printChanges, printForProgram, printResult } from "./frame/print.js";
 
 /** Adds `gen-operator generate`. */
 export const addGenerateCommand: AddCommand = (parser, end) => {
@@ -39,21 +40,27 @@ export const addGenerateCommand: AddCommand = (parser, end) => {
           default: false,
           describe: "Treat warnings as errors",
         })
-        .check(({ check, watch, "dry-run": dryRun }) => {
+        .option("format", FORMAT_OPTION)
+        .check(({ check, watch, "dry-run": dryRun, format }) => {
           const modes = [check && "--check", dryRun && "--dry-run", watch && "--watch"].filter(Boolean);
+          if (format !== "text" && (watch || dryRun))
+            return `--format ${format} has no meaning with --watch or --dry-run`;
           return modes.length < 2 || `${modes.join(" and ")} exclude each other`;
         })
         .example("$0 generate", "after every change of a CRD or of the workflow")
         .example("$0 generate --watch", "while you write the workflow")
         .example("$0 generate --dry-run | less", "to see what a new CRD changes")
-        .example("$0 generate --check --strict", "in continuous integration"),
-    async ({ project, check, dryRun, watch, strict }) => {
+        .example("$0 generate --check --strict", "in continuous integration")
+        .example("$0 generate --check --format github", "the same, with annotations in a pull request"),
+    async ({ project, check, dryRun, watch, strict, format }) => {
       if (watch) {
-        const { watchGenerate } = await import("./watch-generate.js");
+        const { watchGenerate } = await import("./frame/watch-generate.js");
         return end(await watchGenerate({ project, strict }));
       }
       const { generate } = await import("../generate.js");
       if (dryRun) return end(await printChanges(await generate({ project, dryRun, strict })));
+      if (format !== "text")
+        return end(await printForProgram(await generate({ project, check, strict }), format, project));
       const folder = project === "." ? "" : ` --project ${project}`;
       end(printResult(await generate({ project, check, strict }), { update: `npx gen-operator generate${folder}` }));
     },

@@ -1,8 +1,8 @@
-import { addClusterOptions, readCommandInputs, type CommandInputs } from "./input-options.js";
+import { addClusterOptions, readCommandInputs, type CommandInputs } from "./frame/input-options.js";
 import { EXAMPLES, readExample, type ExampleName } from "../output/project/examples.js";
-import type { AddCommand } from "./command.js";
+import type { AddCommand } from "./frame/command.js";
 import { isPackageName } from "../output/project/package-name.js";
-import { printDiagnostics, printKept, printResult } from "./print.js";
+import { printDiagnostics, printKept, printResult } from "./frame/print.js";
 
 /** Adds `gen-operator init`. */
 export const addInitCommand: AddCommand = (parser, end) => {

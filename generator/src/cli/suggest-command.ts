@@ -1,5 +1,5 @@
-import type { AddCommand } from "./command.js";
-import { printDiagnostics } from "./print.js";
+import type { AddCommand } from "./frame/command.js";
+import { printDiagnostics } from "./frame/print.js";
 
 /** Adds `gen-operator suggest`. */
 export const addSuggestCommand: AddCommand = (parser, end) => {

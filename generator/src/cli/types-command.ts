@@ -1,6 +1,7 @@
-import type { AddCommand } from "./command.js";
-import { addClusterOptions, readCommandInputs, STDIN } from "./input-options.js";
-import { printResult } from "./print.js";
+import type { AddCommand } from "./frame/command.js";
+import { addClusterOptions, readCommandInputs, STDIN } from "./frame/input-options.js";
+import { FORMAT_OPTION } from "./frame/format.js";
+import { printForProgram, printResult } from "./frame/print.js";
 
 /** Adds `gen-operator types`. */
 export const addTypesCommand: AddCommand = (parser, end) => {
@@ -42,6 +43,7 @@ export const addTypesCommand: AddCommand = (parser, end) => {
           default: false,
           describe: "Write nothing; fail and name the files if generated code is stale",
         })
+        .option("format", FORMAT_OPTION)
         .check(({ files, "from-cluster": kinds }) => {
           if (files.length > 0 || (kinds as string[]).length > 0) return true;
           return "name files, folders or - for the standard input, or a kind with --from-cluster";
@@ -49,7 +51,7 @@ export const addTypesCommand: AddCommand = (parser, end) => {
         .example("$0 types crds --out src/resources", "all CRDs of a folder")
         .example("kubectl get crd -o yaml | $0 types - --out src/resources", "what another program prints")
         .example("$0 types --from-cluster Certificate --out src/resources", "a kind of the current cluster"),
-    async ({ files, fromCluster, kubeconfig, context, out, check, servedOnly, version }) => {
+    async ({ files, fromCluster, kubeconfig, context, out, check, servedOnly, version, format }) => {
       const { generateTypes } = await import("../generate-types.js");
       const inputs = await readCommandInputs({ files, fromCluster, kubeconfig, context });
       const named = [
@@ -59,7 +61,8 @@ export const addTypesCommand: AddCommand = (parser, end) => {
       const selected = `${servedOnly ? " --served-only" : ""}${(version ?? []).map((each) => ` --version ${each}`).join("")}`;
       const update = `npx gen-operator types ${named} --out ${out}${selected}`;
       const versions = version === undefined ? {} : { versions: version };
-      end(printResult(await generateTypes({ files: inputs, out, check, servedOnly, ...versions }), { update }));
+      const result = await generateTypes({ files: inputs, out, check, servedOnly, ...versions });
+      end(format === "text" ? printResult(result, { update }) : await printForProgram(result, format, "."));
     },
   );
 };

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
-import { formatDiagnostic } from "../diagnostic.js";
-import { isSpecFile, watchProject } from "../dev/watch-project.js";
-import { generate, type GenerateResult } from "../generate.js";
+import { formatDiagnostic } from "../../diagnostic.js";
+import { isSpecFile, watchProject } from "../../dev/watch-project.js";
+import { generate, type GenerateResult } from "../../generate.js";
 import { untilSignal } from "./until-signal.js";
 import { printFailure, printResult } from "./print.js";
 

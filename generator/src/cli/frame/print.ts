@@ -1,7 +1,8 @@
-import { formatDiagnostic, hasErrors, limitDiagnostics, type Diagnostic } from "../diagnostic.js";
-import type { GenerateResult } from "../generate.js";
-import type { InitReport } from "../output/project/init-project.js";
-import type { WriteReport } from "../output/files/write-files.js";
+import { formatDiagnostic, hasErrors, limitDiagnostics, type Diagnostic } from "../../diagnostic.js";
+import type { GenerateResult } from "../../generate.js";
+import type { MachineFormat } from "./format.js";
+import type { InitReport } from "../../output/project/init-project.js";
+import type { WriteReport } from "../../output/files/write-files.js";
 
 /** Prints diagnostics, how many there are and what comes of an error; returns the exit code. */
 export function printDiagnostics(diagnostics: readonly Diagnostic[], consequence = "nothing was written"): number {
@@ -45,10 +46,28 @@ export function printResult({ diagnostics, report }: GenerateResult, options: Pr
 export async function printChanges({ diagnostics, report, changes = [] }: GenerateResult): Promise<number> {
   const exitCode = printDiagnostics(diagnostics, "nothing would be written");
   if (report === undefined) return exitCode;
-  const { formatChanges } = await import("../output/files/file-changes.js");
+  const { formatChanges } = await import("../../output/files/file-changes.js");
   process.stdout.write(await formatChanges(changes));
   // Standard output is the diff alone.
   console.error(changes.length === 0 ? "nothing would change" : `would be: ${summaryOf([{ ...report, kept: [] }])}`);
+  return exitCode;
+}
+
+/** Prints what came of generating for a program; returns the exit code. */
+export async function printForProgram(result: GenerateResult, format: MachineFormat, project: string): Promise<number> {
+  const { formatJson, formatAnnotation } = await import("./format.js");
+  const { diagnostics, report } = result;
+  const isStale = report !== undefined && report.stale.length > 0;
+  const exitCode = report === undefined || isStale ? 1 : 0;
+  if (format === "json")
+    console.log(formatJson({ diagnostics, ...(report === undefined ? {} : { files: report }), exitCode }));
+  else {
+    for (const each of limitDiagnostics(diagnostics)) console.log(formatAnnotation(each, project));
+    for (const path of report?.stale ?? [])
+      console.log(
+        formatAnnotation({ severity: "error", rule: "stale", message: `${path} is not up to date` }, project),
+      );
+  }
   return exitCode;
 }
 

@@ -1,5 +1,5 @@
 import type { Argv } from "yargs";
-import type { Inputs } from "../input/source/read-inputs.js";
+import type { Inputs } from "../../input/source/read-inputs.js";
 
 /** What stands for the standard input after the command line is parsed, and in messages. */
 export const STDIN = "<stdin>";
@@ -38,7 +38,7 @@ export function addClusterOptions<Options>(command: Argv<Options>) {
 
 /** Reads all that a command was given. */
 export async function readCommandInputs({ files, fromCluster, kubeconfig, context }: CommandInputs): Promise<Inputs> {
-  const { readInputs } = await import("../input/source/read-inputs.js");
+  const { readInputs } = await import("../../input/source/read-inputs.js");
   const read = [
     await readInputs(
       files.map((file) => (file === STDIN ? "-" : file)),
@@ -46,7 +46,7 @@ export async function readCommandInputs({ files, fromCluster, kubeconfig, contex
     ),
   ];
   if (fromCluster.length > 0) {
-    const { readClusterCrds } = await import("../input/source/read-cluster-crds.js");
+    const { readClusterCrds } = await import("../../input/source/read-cluster-crds.js");
     const stated = {
       ...(kubeconfig === undefined ? {} : { kubeconfig }),
       ...(context === undefined ? {} : { context }),

@@ -1,0 +1,21 @@
+import type { AddCommand } from "./frame/command.js";
+import { COMPLETION_SCRIPTS, SHELLS } from "./frame/completion-scripts.js";
+
+/** Adds `gen-operator completion`. */
+export const addCompletionCommand: AddCommand = (parser, end) => {
+  parser.command(
+    "completion <shell>",
+    "Print the completion script of a shell",
+    (command) =>
+      command
+        .usage("$0 completion bash|zsh|fish\n\nPrints a script that completes commands, options and their values.")
+        .positional("shell", { choices: SHELLS, demandOption: true, describe: "The shell that the script is for" })
+        .example('eval "$($0 completion bash)"', "in ~/.bashrc")
+        .example('eval "$($0 completion zsh)"', "in ~/.zshrc, after compinit")
+        .example("$0 completion fish | source", "in ~/.config/fish/config.fish"),
+    ({ shell }) => {
+      process.stdout.write(COMPLETION_SCRIPTS[shell]);
+      end(0);
+    },
+  );
+};

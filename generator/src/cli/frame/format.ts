@@ -1,0 +1,64 @@
+import { relative, resolve, sep } from "node:path";
+import { limitDiagnostics, type Diagnostic } from "../../diagnostic.js";
+
+/** How diagnostics are printed. */
+export const FORMATS = ["text", "json", "github"] as const;
+
+/** A format that programs read. */
+export type MachineFormat = "json" | "github";
+
+/** The option with which a command takes a format. */
+export const FORMAT_OPTION = {
+  choices: FORMATS,
+  default: "text" as (typeof FORMATS)[number],
+  requiresArg: true,
+  describe: "How problems are printed: for people, as one JSON document, or as annotations of GitHub Actions",
+} as const;
+
+/** What a command has to say in JSON. */
+export interface JsonResult {
+  readonly diagnostics: readonly Diagnostic[];
+  readonly exitCode: number;
+  readonly [part: string]: unknown;
+}
+
+/** Formats a result as one JSON document. Files of diagnostics are relative to the project. */
+export function formatJson({ diagnostics, exitCode, ...others }: JsonResult): string {
+  const problems = limitDiagnostics(diagnostics).map(({ severity, rule, message, position, path, hint }) => ({
+    ...{ severity, rule, message },
+    ...position,
+    ...(path === undefined ? {} : { path }),
+    ...(hint === undefined ? {} : { hint }),
+  }));
+  return JSON.stringify({ diagnostics: problems, ...others, exitCode }, undefined, 2);
+}
+
+/**
+ * Formats a diagnostic as a workflow command of GitHub Actions, which shows it beside the line of the file.
+ *
+ * Files are named relative to the checkout, and no text of a file can start a command of its own.
+ */
+export function formatAnnotation({ severity, rule, message, position, hint }: Diagnostic, project: string): string {
+  const checkout = process.env["GITHUB_WORKSPACE"] ?? ".";
+  const properties = {
+    ...(position === undefined
+      ? {}
+      : {
+          file: relative(resolve(checkout), resolve(project, position.file)).split(sep).join("/"),
+          line: position.line,
+          col: position.column,
+        }),
+    title: rule,
+  };
+  const stated = Object.entries(properties).map(([name, value]) => `${name}=${escapeProperty(String(value))}`);
+  return `::${severity} ${stated.join(",")}::${escapeData(hint === undefined ? message : `${message}\n${hint}`)}`;
+}
+
+// https://docs.github.com/actions/reference/workflow-commands-for-github-actions: %25, %0D and %0A, in properties also %3A and %2C.
+function escapeData(text: string): string {
+  return text.replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
+}
+
+function escapeProperty(text: string): string {
+  return escapeData(text).replaceAll(":", "%3A").replaceAll(",", "%2C");
+}

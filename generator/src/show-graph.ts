@@ -1,0 +1,45 @@
+import { resolve } from "node:path";
+import { hasErrors, sortDiagnostics, type Diagnostic } from "./diagnostic.js";
+import { buildGraph, type WorkflowGraph } from "./graph/workflow-graph.js";
+import { readProject } from "./input/read-project.js";
+import { buildModel } from "./model/build/build-model.js";
+
+/** The forms in which a graph is shown. */
+export const GRAPH_OUTPUTS = ["text", "mermaid", "dot", "svg"] as const;
+
+/** What `showGraph` works on. */
+export interface GraphOptions {
+  readonly project: string;
+  readonly output: (typeof GRAPH_OUTPUTS)[number];
+  /** The controller to show. Default: all of them; SVG shows one only. */
+  readonly controller?: string;
+}
+
+/** The graphs of a project, or why there are none. */
+export interface GraphResult {
+  readonly diagnostics: readonly Diagnostic[];
+  readonly text?: string;
+  /** The controllers to choose from, if the choice is open or wrong. */
+  readonly choices?: readonly string[];
+}
+
+/** Shows the dependents of a project, their order, conditions and event sources. */
+export async function showGraph({ project, output, controller }: GraphOptions): Promise<GraphResult> {
+  const input = await readProject(resolve(project));
+  if (hasErrors(input.diagnostics)) return { diagnostics: sortDiagnostics(input.diagnostics) };
+  const { model, diagnostics } = await buildModel(input);
+  const found = sortDiagnostics([...input.diagnostics, ...diagnostics].filter(({ severity }) => severity === "error"));
+  if (model === undefined) return { diagnostics: found };
+  const chosen = model.controllers.filter(({ name }) => controller === undefined || name === controller);
+  if (chosen.length === 0 || (output === "svg" && chosen.length > 1))
+    return { diagnostics: [], choices: model.controllers.map(({ name }) => name) };
+  const render = await loadRenderer(output);
+  return { diagnostics: found, text: chosen.map((each) => render(buildGraph(each))).join("\n") };
+}
+
+async function loadRenderer(output: GraphOptions["output"]): Promise<(graph: WorkflowGraph) => string> {
+  if (output === "text") return (await import("./graph/render-text.js")).renderText;
+  if (output === "svg") return (await import("./graph/render-svg.js")).renderSvg;
+  const { renderDot, renderMermaid } = await import("./graph/render-diagram.js");
+  return output === "dot" ? renderDot : renderMermaid;
+}

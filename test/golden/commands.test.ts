@@ -1,0 +1,52 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { COMMANDS } from "#generator/cli/frame/commands.js";
+import { runCommand } from "../support/command-line.js";
+import { checkGolden } from "../support/golden-file.js";
+import { repositoryRoot } from "../support/repository.js";
+import { assert, suite } from "../support/suite.js";
+
+const goldens = join(repositoryRoot, "fixtures/commands");
+const sample = (name: string) => join(repositoryRoot, "fixtures/samples", name);
+
+/** Runs commands in a folder as somebody at a terminal does, and returns all that is to be seen. */
+async function transcribe(folder: string, commands: readonly (readonly string[])[]): Promise<string> {
+  const seen: string[] = [];
+  for (const args of commands) {
+    const { status, stdout, stderr } = await runCommand(folder, ...args);
+    seen.push(`$ gen-operator ${args.join(" ")}\n${stdout}${stderr}${status === 0 ? "" : `[exit code ${status}]\n`}`);
+  }
+  return seen.join("\n");
+}
+
+suite("what commands print", (test) => {
+  test("the help of every command is kept, with examples and defaults", async () => {
+    const names = [...COMMANDS.keys()];
+    const text = await transcribe(repositoryRoot, [["--help"], ...names.map((name) => [name, "--help"])]);
+    checkGolden(join(goldens, "help.txt"), text);
+    const helps = text.split("$ gen-operator ").slice(2);
+    assert.equal(
+      // The commands of add have the examples.
+      names.filter((name, index) => name !== "add" && !(helps[index] ?? "").includes("\nExamples:\n")),
+      [],
+    );
+  });
+
+  test("the graph of a sample is kept as a tree, for Mermaid and for Graphviz", async () => {
+    const seen = [
+      await transcribe(sample("webpage"), [["graph"], ["graph", "--output", "mermaid"], ["graph", "--output", "dot"]]),
+      await transcribe(sample("external"), [["graph"], ["graph", "--controller", "zones"]]),
+      await transcribe(sample("bulk"), [["graph"]]),
+      await transcribe(sample("podwatch"), [["graph"]]),
+    ];
+    checkGolden(join(goldens, "graph.txt"), seen.join("\n"));
+  });
+
+  test("the picture of a graph holds every dependent and every line between two", async () => {
+    const { stdout } = await runCommand(sample("external"), "graph", "--output", "svg", "--controller", "tenant");
+    checkGolden(join(goldens, "graph.svg"), stdout);
+    const svg = readFileSync(join(goldens, "graph.svg"), "utf8");
+    for (const name of ["account", "users", "settings", "subscription", "notes"]) assert.match(svg, `>${name}</text>`);
+    assert.is(svg.split('marker-end="url(#arrow)"').length - 1, 5);
+  });
+});
