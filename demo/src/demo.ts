@@ -51,7 +51,11 @@ async function main(): Promise<void> {
     connection: cluster.connection,
     logger: createLogger("error"),
     onRequest: (request) => counts.add(request),
-    observer: (event) => table.update(reportOf(event)),
+    observer: (event) => {
+      const report = reportOf(event);
+      // There is one namespace.
+      table.update({ ...report, primary: report.primary.replace(/^.*\//, "") });
+    },
   });
   await operator.start();
   table.note(seconds(since));

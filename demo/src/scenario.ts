@@ -76,7 +76,7 @@ export async function playScenario({ operator, client, namespace, table, timeout
       const what = `the ${kind} of "${name}" is gone`;
       await until(what, async () => (await client.get(kindOf(operator, kind), ref(name))) === undefined);
     }
-    table.remove(`${namespace}/${name}`);
+    table.remove(name);
   }
   const left = await Promise.all(
     ["WebPage", ...DEPENDENTS].map((kind) => client.list(kindOf(operator, kind), { namespace })),

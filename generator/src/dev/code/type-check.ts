@@ -20,16 +20,24 @@ export async function createTypeChecker(project: string, typescriptFolder: strin
 }
 
 class ApiChecker implements TypeChecker {
-  readonly #worker: Worker;
+  readonly #start: () => Worker;
+  /** Absent after its thread has ended, as it does when it runs out of memory. */
+  #worker: Worker | undefined;
   /** The answers carry no name, so there is one question at a time. */
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(project: string, typescript: string) {
-    this.#worker = new Worker(new URL("type-check-worker.js", import.meta.url), {
-      workerData: { project, typescript },
-    });
-    // Whoever waits for an answer is told.
-    this.#worker.on("error", () => {});
+    this.#start = () => {
+      const worker = new Worker(new URL("type-check-worker.js", import.meta.url), {
+        workerData: { project, typescript },
+      });
+      worker.on("exit", () => {
+        if (this.#worker === worker) this.#worker = undefined;
+      });
+      // Whoever waits for an answer is told.
+      return worker.on("error", () => {});
+    };
+    this.#worker = this.#start();
   }
 
   check(): Promise<readonly CodeProblem[]> {
@@ -39,8 +47,9 @@ class ApiChecker implements TypeChecker {
   }
 
   #ask(): Promise<readonly CodeProblem[]> {
+    const worker = (this.#worker ??= this.#start());
     return new Promise((resolve, reject) => {
-      const settle = () => this.#worker.off("message", onMessage).off("error", onError).off("exit", onExit);
+      const settle = () => worker.off("message", onMessage).off("error", onError).off("exit", onExit);
       const onMessage = (problems: readonly CodeProblem[]) => {
         settle();
         resolve(problems);
@@ -50,13 +59,13 @@ class ApiChecker implements TypeChecker {
         reject(error);
       };
       const onExit = () => onError(new Error("the thread that checks types has ended"));
-      this.#worker.on("message", onMessage).on("error", onError).on("exit", onExit);
-      this.#worker.postMessage("check");
+      worker.on("message", onMessage).on("error", onError).on("exit", onExit);
+      worker.postMessage("check");
     });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#worker.terminate();
+    await this.#worker?.terminate();
   }
 }
 

@@ -1,0 +1,85 @@
+import { formatLogLine } from "#generator/dev/operator/log-line.js";
+import { LiveTable } from "#generator/dev/live-table.js";
+import { parseMessages } from "#generator/dev/code/type-check.js";
+import { assert, suite } from "../../../support/suite.js";
+
+const ESCAPE = "\u001b[";
+
+function draw(size = { columns: 60, rows: 40 }) {
+  let text = "";
+  const table = new LiveTable({ isTerminal: true, write: (part) => (text += part), size: () => size });
+  /** What is printed since the last call. */
+  const printed = () => {
+    const part = text;
+    text = "";
+    return part;
+  };
+  return { table, printed };
+}
+
+const report = (primary: string, why = "") => ({
+  ...{ controller: "page", primary, state: "not ready" },
+  dependents: [{ name: "web", state: "waiting", why }],
+});
+
+suite("LiveTable", (test) => {
+  test("a table is erased by the lines it has before it is drawn again", () => {
+    const { table, printed } = draw();
+    table.update(report("default/a", "for database"));
+    assert.is(
+      printed(),
+      `${ESCAPE}1m  PRIMARY    STATE      WHY${ESCAPE}0m\n  default/a  not ready\n    web      waiting    for database\n`,
+    );
+    table.print("a line");
+    assert.ok(printed().startsWith(`${ESCAPE}3A${ESCAPE}Ja line\n`));
+    table.remove("default/a");
+    assert.is(printed(), `${ESCAPE}3A${ESCAPE}J`);
+    table.remove("default/a");
+    assert.is(printed(), "");
+  });
+
+  test("no line is wider and no table is higher than the terminal, so that all of it can be erased", () => {
+    const { table, printed } = draw({ columns: 40, rows: 14 });
+    for (let number = 0; number < 20; number += 1) table.update(report(`default/${number}`, "why ".repeat(50)));
+    const lines = printed().split(`${ESCAPE}J`).at(-1)?.trimEnd().split("\n") ?? [];
+    assert.is(lines.length, 6);
+    assert.is(lines.at(-1), "  … 36 more");
+    for (const line of lines) assert.ok(line.replace(/\u001b\[\d+m/g, "").length < 40, line);
+  });
+
+  test("where there is no terminal each change is a line, and nothing else is", () => {
+    let text = "";
+    const table = new LiveTable({ isTerminal: false, write: (part) => (text += part) });
+    table.update(report("default/a"));
+    table.update(report("default/a"));
+    table.update({ ...report("default/a"), state: "failed", error: "no luck" });
+    table.remove("default/a");
+    assert.is(text, "  default/a  web: waiting\n  default/a: not ready\n  default/a: no luck\n  default/a: gone\n");
+  });
+});
+
+suite("what dev prints of others", (test) => {
+  test("a line of the log names its primary, and other lines stay", () => {
+    const fields = {
+      level: "warn",
+      time: "2026-11-24T09:31:09.1Z",
+      message: "failed",
+      namespace: "a",
+      name: "b",
+      uid: "c",
+    };
+    assert.is(
+      formatLogLine(JSON.stringify({ ...fields, retryAfterMs: 5 })),
+      "09:31:09 warn  a/b: failed retryAfterMs=5",
+    );
+    for (const line of ["plain", "{broken", '{"a":1}', ""]) assert.is(formatLogLine(line), line);
+  });
+
+  test("messages of tsc keep their place and the lines that belong to them", () => {
+    const output = "src/a b.ts(3,7): error TS2322: one\n  because\nerror TS18003: two\r\nFound 2 errors.\n";
+    assert.equal(parseMessages(output), [
+      { file: "src/a b.ts", line: 3, column: 7, message: "TS2322: one\n  because" },
+      { message: "TS18003: two" },
+    ]);
+  });
+});
