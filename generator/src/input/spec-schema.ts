@@ -12,6 +12,9 @@ const SCHEMA = new URL("../../data/workflow.schema.json", import.meta.url);
 /** The rules that exclude a value as a whole, so that one of them says all. */
 const VALUE_RULES: ReadonlySet<string> = new Set(["maxLength", "maximum", "minLength", "minimum", "pattern"]);
 
+/** The fields of earlier versions by the names that they have now. */
+const RENAMED_FIELDS: ReadonlyMap<string, string> = new Map([["maxAttempts", "maxRetries"]]);
+
 let loaded: Promise<CheckSpec> | undefined;
 
 /** Loads the JSON Schema and what checks with it, once. */
@@ -116,11 +119,15 @@ function unknownField(error: ErrorObject, path: YamlPath, document: YamlDocument
   const name = String((error.params as { additionalProperty: unknown }).additionalProperty);
   const known = Object.keys((error.parentSchema as { properties?: object }).properties ?? {});
   const isExpression = path.at(-1)?.toString().endsWith("ondition") && Object.hasOwn(error.data as object, "when");
-  const hint = isExpression
-    ? { hint: "put an expression that contains a comma, a brace, a hash or a colon into quotes" }
-    : (didYouMean(name, known) ?? {
-        hint: known.length === 0 ? "no fields are known here" : `known fields: ${known.join(", ")}`,
-      });
+  const renamed = RENAMED_FIELDS.get(name);
+  const hint =
+    renamed !== undefined && known.includes(renamed)
+      ? { hint: `the field is called ${quote(renamed)}` }
+      : isExpression
+        ? { hint: "put an expression that contains a comma, a brace, a hash or a colon into quotes" }
+        : (didYouMean(name, known) ?? {
+            hint: known.length === 0 ? "no fields are known here" : `known fields: ${known.join(", ")}`,
+          });
   return {
     severity: "error",
     rule: "unknown-field",

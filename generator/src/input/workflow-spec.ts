@@ -113,7 +113,7 @@ export interface ExternalSpec {
 
 /** Retries within a reconcile as a spec states them. */
 export interface RetrySpec {
-  readonly maxAttempts: number;
+  readonly maxRetries: number;
   readonly initialInterval?: string;
   readonly multiplier?: number;
   readonly maxInterval?: string;
@@ -185,7 +185,7 @@ export interface ControllerSpec {
   readonly serverSideApply?: boolean;
   readonly maxConcurrentReconciles?: number;
   readonly retry?: {
-    readonly maxAttempts?: number;
+    readonly maxRetries?: number;
     readonly initialInterval?: string;
     readonly multiplier?: number;
     readonly maxInterval?: string;

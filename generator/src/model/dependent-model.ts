@@ -3,7 +3,7 @@ import type { ConditionModel, ConditionName, FiltersModel, RawSchema, ResourceMo
 
 /** Retries of a dependent within one reconcile. */
 export interface StepRetryModel {
-  readonly maxAttempts: number;
+  readonly maxRetries: number;
   readonly initialIntervalMs?: number;
   readonly multiplier?: number;
   readonly maxIntervalMs?: number;

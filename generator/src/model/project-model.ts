@@ -58,7 +58,7 @@ export interface ControllerSettings {
   readonly statusConditions?: true;
   readonly maxConcurrentReconciles?: number;
   readonly retry?: {
-    readonly maxAttempts?: number;
+    readonly maxRetries?: number;
     readonly initialIntervalMs?: number;
     readonly multiplier?: number;
     readonly maxIntervalMs?: number;

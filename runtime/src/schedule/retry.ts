@@ -10,7 +10,7 @@ import { synchronous } from "../base/promises.js";
  */
 export interface RetryOptions {
   /** Quick retries after the first failure; -1 for no end, 0 for no retries at all. Default: 5 */
-  readonly maxAttempts?: number;
+  readonly maxRetries?: number;
   /** Default: 2000 */
   readonly initialIntervalMs?: number;
   /** Default: 1.5 */
@@ -44,7 +44,7 @@ export interface Retry {
 
 // By the jitter, thousands of primaries that failed at once, because a webhook was down, do not come back at once.
 const DEFAULTS = {
-  maxAttempts: 5,
+  maxRetries: 5,
   initialIntervalMs: 2000,
   multiplier: 1.5,
   maxIntervalMs: 2000 * 1.5 ** 5,
@@ -55,11 +55,11 @@ const LONGEST_SLOW_MS = 600_000;
 
 /** Creates the retry of these options: the first two wait the initial interval, later ones grow (JOSDK GenericRetryExecution). */
 export function createRetry(options: RetryOptions = {}, random: () => number = Math.random): Retry {
-  const { maxAttempts, initialIntervalMs, multiplier, jitter } = { ...DEFAULTS, ...options };
+  const { maxRetries, initialIntervalMs, multiplier, jitter } = { ...DEFAULTS, ...options };
   const maxIntervalMs = options.maxIntervalMs ?? Math.max(DEFAULTS.maxIntervalMs, initialIntervalMs);
   if (!(jitter >= 0 && jitter <= 1))
     throw new RangeError(`the jitter of a retry is ${jitter}, and has to be from 0 to 1`);
-  const isLastAttempt = (state: RetryState | undefined) => maxAttempts >= 0 && (state?.attempt ?? 0) >= maxAttempts;
+  const isLastAttempt = (state: RetryState | undefined) => maxRetries >= 0 && (state?.attempt ?? 0) >= maxRetries;
   const jittered = (intervalMs: number, error: unknown) =>
     Math.max(intervalMs, Math.min(askedMs(error), LONGEST_SLOW_MS)) * (1 + jitter * random());
   const quickMs = (attempt: number) => {
@@ -72,10 +72,10 @@ export function createRetry(options: RetryOptions = {}, random: () => number = M
       const attempt = (state?.attempt ?? 0) + 1;
       if (!isLastAttempt(state)) return { attempt, intervalMs: jittered(quickMs(attempt), error) };
       if (state === undefined) return undefined;
-      const lastQuickMs = quickMs(maxAttempts);
+      const lastQuickMs = quickMs(maxRetries);
       if (someAnswer(error, isOutage)) return { attempt: state.attempt, intervalMs: jittered(lastQuickMs, error) };
       if (!someAnswer(error, mayGoAway)) return undefined;
-      const slowMs = Math.min(FIRST_SLOW_MS * 2 ** (attempt - maxAttempts - 1), LONGEST_SLOW_MS);
+      const slowMs = Math.min(FIRST_SLOW_MS * 2 ** (attempt - maxRetries - 1), LONGEST_SLOW_MS);
       return { attempt, intervalMs: jittered(Math.max(slowMs, lastQuickMs), error), isSlow: true };
     },
   };

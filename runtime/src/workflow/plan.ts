@@ -60,7 +60,7 @@ function checkNumbers({ name, timeoutMs, retry, bulk }: DependentDefinition): vo
     throw new RangeError(`dependent "${name}" has ${value} for ${what}; it needs ${least} or more`);
   };
   check("timeoutMs", timeoutMs, 1);
-  check("retry.maxAttempts", retry?.maxAttempts, 1);
+  check("retry.maxRetries", retry?.maxRetries, 0);
   check("retry.initialIntervalMs", retry?.initialIntervalMs, 0);
   check("retry.multiplier", retry?.multiplier, 1);
   check("retry.maxIntervalMs", retry?.maxIntervalMs, 0);

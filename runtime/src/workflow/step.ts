@@ -61,7 +61,7 @@ export async function takeStep<Result>(
       try {
         return await inPlaces();
       } catch (error) {
-        if (retry === undefined || attempt >= retry.maxAttempts || signal.aborted || isSettled(error)) throw error;
+        if (retry === undefined || attempt > retry.maxRetries || signal.aborted || isSettled(error)) throw error;
       }
       const { initialIntervalMs = 1_000, multiplier = 1.5, maxIntervalMs = Infinity } = retry;
       const delayMs = Math.min(initialIntervalMs * multiplier ** (attempt - 1), maxIntervalMs);

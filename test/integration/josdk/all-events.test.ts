@@ -22,7 +22,7 @@ async function setFinalizers(client: ApiClient, { metadata }: Sample, finalizers
 
 function allEventsController(
   onSight: (sight: Sight, primary: Sample, client: ApiClient) => unknown,
-  retry: RetryOptions = { initialIntervalMs: 20, maxAttempts: 2 },
+  retry: RetryOptions = { initialIntervalMs: 20, maxRetries: 2 },
 ) {
   const seen: Sight[] = [];
   const controller = sampleController(
@@ -104,8 +104,8 @@ suite("a controller that reconciles on all events", (test) => {
   test("tries a deletion again that failed, and sooner because of an event", async () => {
     await using space = await openSpace();
     let failures = 2;
-    const slow = { initialIntervalMs: 60_000, maxIntervalMs: 60_000, maxAttempts: 5 };
-    for (const retry of [{ initialIntervalMs: 20, maxAttempts: 5 }, slow]) {
+    const slow = { initialIntervalMs: 60_000, maxIntervalMs: 60_000, maxRetries: 5 };
+    for (const retry of [{ initialIntervalMs: 20, maxRetries: 5 }, slow]) {
       failures = 2;
       const { controller, seen } = allEventsController((sight) => {
         if (sight === "gone" && failures-- > 0) throw new Error("not yet");
@@ -134,7 +134,7 @@ suite("a controller that reconciles on all events", (test) => {
       (sight) => {
         if (sight === "gone" && isBroken) throw new Error("never");
       },
-      { initialIntervalMs: 10, maxAttempts: 1 },
+      { initialIntervalMs: 10, maxRetries: 1 },
     );
     await using running = await space.start([controller]);
     await space.create(Sample, one());

@@ -148,7 +148,7 @@ suite("an external dependent", (test) => {
       source: { kind: "perPrimaryPoll", intervalMs: EVERY_MS, fetch },
     });
     service.faults.set("GET", "refused");
-    const controller = dependentController([account], { retry: { maxAttempts: 0 } });
+    const controller = dependentController([account], { retry: { maxRetries: 0 } });
     await using running = await space.start([controller]);
     await space.create(Sample, sample());
     await waitFor("the reconcile fails", () => running.events[0]?.error);
@@ -245,7 +245,7 @@ suite("an external dependent", (test) => {
     for (const source of [each, all]) {
       service.faults.set("GET", "refused");
       const dependents = [configOf("config"), accountOf("account", service, { source })];
-      await using running = await space.start([dependentController(dependents, { retry: { maxAttempts: 0 } })]);
+      await using running = await space.start([dependentController(dependents, { retry: { maxRetries: 0 } })]);
       await space.create(Sample, sample());
       const { error } = (await untilOutcome(running, "account", "failed")) as { error: Error };
       assert.match(error.message, /was answered with 503/);

@@ -105,7 +105,7 @@ suite("finalizers and cleanup", (test) => {
     const controllers = ["a", "b"].map((name) =>
       sampleController(
         { reconcile: () => {}, cleanup: () => {} },
-        { name, finalizer: `${name}.example.com/finalizer`, retry: { maxAttempts: 0 } },
+        { name, finalizer: `${name}.example.com/finalizer`, retry: { maxRetries: 0 } },
       ),
     );
     await using running = await space.start(controllers);

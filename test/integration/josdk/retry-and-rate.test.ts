@@ -19,7 +19,7 @@ suite("retries, intervals and rates", (test) => {
           return updateStatus({ value: "done" });
         },
       },
-      { retry: { maxAttempts: 5, initialIntervalMs: 10 } },
+      { retry: { maxRetries: 5, initialIntervalMs: 10 } },
     );
     await using running = await space.start([controller]);
     await space.create(Sample, { metadata: { name: "one" }, spec: {} });
@@ -38,7 +38,7 @@ suite("retries, intervals and rates", (test) => {
           throw new Error("never");
         },
       },
-      { retry: { maxAttempts: 3, initialIntervalMs: 10 } },
+      { retry: { maxRetries: 3, initialIntervalMs: 10 } },
     );
     await using running = await space.start([controller]);
     await space.create(Sample, { metadata: { name: "one" }, spec: {} });
@@ -73,7 +73,7 @@ suite("retries, intervals and rates", (test) => {
           throw new Error("never");
         },
       },
-      { retry: { maxAttempts: 1, initialIntervalMs: 10 }, maxReconciliationIntervalMs: 30 },
+      { retry: { maxRetries: 1, initialIntervalMs: 10 }, maxReconciliationIntervalMs: 30 },
     );
     await using _ = await space.start([controller]);
     await space.create(Sample, { metadata: { name: "one" }, spec: {} });
@@ -108,7 +108,7 @@ suite("retries, intervals and rates", (test) => {
           throw new Error("never");
         },
       },
-      { retry: { maxAttempts: 3, initialIntervalMs: 60_000, maxIntervalMs: 60_000 } },
+      { retry: { maxRetries: 3, initialIntervalMs: 60_000, maxIntervalMs: 60_000 } },
     );
     await using running = await space.start([controller]);
     await space.create(Sample, { metadata: { name: "one" }, spec: { number: 0 } });
@@ -134,7 +134,7 @@ suite("retries, intervals and rates", (test) => {
           return updateStatus({ message: `${(error as Error).message}, attempt ${retry.attempt}` });
         },
       },
-      { retry: { maxAttempts: 3, initialIntervalMs: 10 } },
+      { retry: { maxRetries: 3, initialIntervalMs: 10 } },
     );
     await using running = await space.start([controller]);
     await space.create(Sample, { metadata: { name: "one" }, spec: {} });

@@ -89,7 +89,7 @@ export function sampleController<Secondary>(
   return defineController({
     name: "sample",
     workflow: defineWorkflow(Sample),
-    retry: { initialIntervalMs: 20, maxIntervalMs: 100, maxAttempts: 10 },
+    retry: { initialIntervalMs: 20, maxIntervalMs: 100, maxRetries: 10 },
     ...rest,
     reconciler,
   });

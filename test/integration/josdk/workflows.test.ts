@@ -374,7 +374,7 @@ suite("explicit invocation and errors", (test) => {
       ],
       {
         workflow: { exceptions: "result" },
-        retry: { initialIntervalMs: 10, maxAttempts: 100, multiplier: 1 },
+        retry: { initialIntervalMs: 10, maxRetries: 100, multiplier: 1 },
         reconciler: { reconcile: note("reconcile"), cleanup: note("cleanup") },
       },
     );

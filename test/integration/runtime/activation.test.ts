@@ -81,7 +81,7 @@ suite("activation", (test) => {
   test("a kind that is not served fails its dependent alone, and is taken up once it is served", async () => {
     await using server = await startPageServer();
     const dependents = [configMapOf("text"), book({ activationCondition: () => true })];
-    await using page = createPageOperator(server, { dependents, retry: { maxAttempts: 1, initialIntervalMs: 20 } });
+    await using page = createPageOperator(server, { dependents, retry: { maxRetries: 1, initialIntervalMs: 20 } });
     await page.operator.start();
     await createPage(page);
     await untilText(page, "first");

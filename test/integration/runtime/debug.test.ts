@@ -187,7 +187,7 @@ suite("the state that the debug endpoint tells", (test) => {
     const reconcile = () => {
       throw new Error("not yet");
     };
-    const retry = { initialIntervalMs: 60_000, maxAttempts: 3 };
+    const retry = { initialIntervalMs: 60_000, maxRetries: 3 };
     await using page = createPageOperator(server, {
       operator: debug,
       reconciler: { reconcile },

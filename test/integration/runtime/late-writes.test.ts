@@ -38,7 +38,7 @@ async function recordTexts({ url, token }: ApiServer): Promise<AsyncDisposable &
 }
 
 const LATE_MS = 1_500;
-const RETRY = { initialIntervalMs: 50, maxIntervalMs: 100, maxAttempts: -1 };
+const RETRY = { initialIntervalMs: 50, maxIntervalMs: 100, maxRetries: -1 };
 
 suite("a write that was given up", (test) => {
   const cases: [string, PageOperatorOptions][] = [

@@ -114,7 +114,7 @@ suite("the metrics of an operator", (test) => {
     const reconcile = () => {
       throw ++failures < 3 ? new Error("not yet") : new TerminalError("never");
     };
-    const retry = { initialIntervalMs: 1, maxIntervalMs: 5, maxAttempts: 10 };
+    const retry = { initialIntervalMs: 1, maxIntervalMs: 5, maxRetries: 10 };
     await using page = createPageOperator(server, { operator: metrics, reconciler: { reconcile }, retry });
     await page.operator.start();
     await createPage(page);

@@ -216,7 +216,7 @@ async function openReal(hasFinalizer: boolean): Promise<Real & AsyncDisposable> 
     createOperator({ dependents = [], ...options }) {
       const created = createPageOperator(server, {
         dependents: dependents.map((each) => ({ ...each, garbageCollected: !hasFinalizer })),
-        retry: { initialIntervalMs: 10, maxIntervalMs: 50, maxAttempts: -1 },
+        retry: { initialIntervalMs: 10, maxIntervalMs: 50, maxRetries: -1 },
         ...options,
       });
       real.operators.push(created);

@@ -133,7 +133,7 @@ export function createPageOperator(server: ApiServer, options: PageOperatorOptio
   const { reconciler = textReconciler, ...definition } = settings;
   const controller = {
     name: "page",
-    retry: { initialIntervalMs: 100, maxIntervalMs: 400, maxAttempts: -1 },
+    retry: { initialIntervalMs: 100, maxIntervalMs: 400, maxRetries: -1 },
     ...definition,
     reconciler: reconciler as never,
     workflow: { ...workflow, primary: Page.definition, dependents },

@@ -179,7 +179,7 @@ suite("operator with failing requests", (test) => {
         if (fails) throw new Error("no idea");
       },
     };
-    const retry = { maxAttempts: 2, initialIntervalMs: 10 };
+    const retry = { maxRetries: 2, initialIntervalMs: 10 };
     await using page = createPageOperator(server, { reconciler, retry });
     await page.operator.start();
     await createPage(page);

@@ -108,7 +108,7 @@ suite("the traces of an operator", (test) => {
     const reconcile = () => {
       if (++attempts < 2) throw new Error("out of order");
     };
-    const retry = { initialIntervalMs: 1, maxAttempts: 3 };
+    const retry = { initialIntervalMs: 1, maxRetries: 3 };
     await using page = createPageOperator(server, { dependents: [], reconciler: { reconcile }, retry });
     await page.operator.start();
     exporter.reset();

@@ -57,9 +57,9 @@ function nodeOf(dependent: ResolvedDependent, { waitsFor, follows, buildConditio
   };
 }
 
-function retryOf({ maxAttempts, initialInterval, multiplier, maxInterval }: NonNullable<DependentSpec["retry"]>) {
+function retryOf({ maxRetries, initialInterval, multiplier, maxInterval }: NonNullable<DependentSpec["retry"]>) {
   return {
-    maxAttempts,
+    maxRetries,
     ...(initialInterval === undefined ? {} : { initialIntervalMs: parseDuration(initialInterval) }),
     ...(multiplier === undefined ? {} : { multiplier }),
     ...(maxInterval === undefined ? {} : { maxIntervalMs: parseDuration(maxInterval) }),

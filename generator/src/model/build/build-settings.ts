@@ -6,7 +6,7 @@ import type { ControllerSettings, WorkflowSettings } from "../project-model.js";
 export function buildSettings(spec: ControllerSpec, status?: WorkflowSpec["status"]): ControllerSettings {
   const { namespaces, labelSelector, fieldSelector, maxReconciliationInterval, fieldManager, finalizer } = spec;
   const { retry, rateLimit, maxConcurrentReconciles, reconcileTimeout } = spec;
-  const { initialInterval, maxInterval, maxAttempts, multiplier } = retry ?? {};
+  const { initialInterval, maxInterval, maxRetries, multiplier } = retry ?? {};
   return Object.freeze({
     // All namespaces are what a controller watches unless told otherwise.
     ...(namespaces === undefined || namespaces.includes("*") ? {} : { namespaces }),
@@ -23,7 +23,7 @@ export function buildSettings(spec: ControllerSpec, status?: WorkflowSpec["statu
       ? {}
       : {
           retry: {
-            ...(maxAttempts === undefined ? {} : { maxAttempts }),
+            ...(maxRetries === undefined ? {} : { maxRetries }),
             ...(initialInterval === undefined ? {} : { initialIntervalMs: parseDuration(initialInterval) }),
             ...(multiplier === undefined ? {} : { multiplier }),
             ...(maxInterval === undefined ? {} : { maxIntervalMs: parseDuration(maxInterval) }),

@@ -76,7 +76,7 @@ export function applyToController(values: SettingValues, code: ControllerDefinit
   const timeoutMs = of<number>("reconcileTimeout");
   if (timeoutMs !== undefined) definition.reconcileTimeoutMs = timeoutMs;
   const retry = definedIn({
-    maxAttempts: of<number>("retry.maxRetries"),
+    maxRetries: of<number>("retry.maxRetries"),
     initialIntervalMs: of<number>("retry.initialInterval"),
     multiplier: of<number>("retry.multiplier"),
     maxIntervalMs: of<number>("retry.maxInterval"),

@@ -61,8 +61,8 @@ export interface Conditions {
 
 /** How a step of a workflow is retried within one run. */
 export interface StepRetry {
-  /** The first attempt included. */
-  readonly maxAttempts: number;
+  /** Retries after the first failure. 0: none */
+  readonly maxRetries: number;
   /** The wait before the second attempt. Default: 1,000 */
   readonly initialIntervalMs?: number;
   /** How much longer each wait is than the one before. Default: 1.5 */

@@ -104,7 +104,7 @@ export const workflow = defineWorkflow(WebPage, {
     serverSideApply: false,
     fieldManager: "me",
     timeoutMs: 30_000,
-    retry: { maxAttempts: 3 },
+    retry: { maxRetries: 3 },
     dependsOn: ["database", "servers"],
     desired: ({ secondary }) => {
       type Sees = Expect<Equal<typeof secondary.database, Database>>;

@@ -96,12 +96,12 @@ suite("buildModel", (test) => {
     assert.equal((await controllerOf({})).settings, {});
     assert.equal((await controllerOf({ controller: '{ namespaces: ["*"] }' })).settings, {});
     const controller =
-      "{ namespaces: [a, b], labelSelector: app!=skip, retry: { maxAttempts: -1, initialInterval: 500ms, multiplier: 1.5, maxInterval: 1h30m }, " +
+      "{ namespaces: [a, b], labelSelector: app!=skip, retry: { maxRetries: -1, initialInterval: 500ms, multiplier: 1.5, maxInterval: 1h30m }, " +
       "rateLimit: { maxReconciliations: 2, within: 1.5s }, maxReconciliationInterval: 0, reconcileTimeout: 10m, fieldManager: me, finalizer: example.com/mine }";
     assert.equal((await controllerOf({ controller: controller.replace("Interval: 0", 'Interval: "0"') })).settings, {
       namespaces: ["a", "b"],
       labelSelector: "app!=skip",
-      retry: { maxAttempts: -1, initialIntervalMs: 500, multiplier: 1.5, maxIntervalMs: 5_400_000 },
+      retry: { maxRetries: -1, initialIntervalMs: 500, multiplier: 1.5, maxIntervalMs: 5_400_000 },
       rateLimit: { maxReconciliations: 2, withinMs: 1500 },
       maxReconciliationIntervalMs: 0,
       reconcileTimeoutMs: 600_000,
@@ -222,7 +222,7 @@ suite("buildModel", (test) => {
       dependents:
         "{ a: { resource: v1/Secret, mode: managed, onDelete: delete, existing: refuse, serverSideApply: true, garbageCollected: true }, " +
         "b: { resource: v1/Secret, mode: createOnly, onDelete: orphan, existing: adopt, serverSideApply: false, cluster: other, timeout: 1m, " +
-        "retry: { maxAttempts: 2, maxInterval: 5s } } }",
+        "retry: { maxRetries: 2, maxInterval: 5s } } }",
     });
     const [usual, stated] = dependents.map(({ name: _name, conditions: _conditions, ...rest }) => {
       const { resource: _resource, ...own } = rest as typeof rest & { resource: unknown };
@@ -232,7 +232,7 @@ suite("buildModel", (test) => {
     assert.equal(stated, {
       ...{ dependsOn: [], waitsFor: [], follows: [], filters: {}, garbageCollected: false, cluster: "other" },
       ...{ mode: "createOnly", onDelete: "orphan", existing: "adopt", serverSideApply: false },
-      ...{ timeoutMs: 60_000, retry: { maxAttempts: 2, maxIntervalMs: 5000 } },
+      ...{ timeoutMs: 60_000, retry: { maxRetries: 2, maxIntervalMs: 5000 } },
     });
   });
 

@@ -89,7 +89,7 @@ spec:
       operations: { create: own }
       existing: adopt
       timeout: 30s
-      retry: { maxAttempts: 3, initialInterval: 1s, multiplier: 2, maxInterval: 1m }
+      retry: { maxRetries: 3, initialInterval: 1s, multiplier: 2, maxInterval: 1m }
     far:
       resource: { apiVersion: x.example.com/v1, kind: Widget, plural: widgets, scope: Namespaced }
       cluster: other
@@ -184,7 +184,7 @@ suite("emitted dependents", (declareTest) => {
       'readyPostcondition: conditionIs({ type: "Available", status: "True" })',
       '.dependent("given", { resource: Service, mode: "readOnly", eventSource: "services"',
       'readyPostcondition: fieldEquals("spec.type", "ClusterIP")',
-      'timeoutMs: 30000, retry: { maxAttempts: 3, initialIntervalMs: 1000, multiplier: 2, maxIntervalMs: 60000 }, mode: "createOnly", labelSelector: "app.example.com/part-of=shop,tier==back", existing: "adopt"',
+      'timeoutMs: 30000, retry: { maxRetries: 3, initialIntervalMs: 1000, multiplier: 2, maxIntervalMs: 60000 }, mode: "createOnly", labelSelector: "app.example.com/part-of=shop,tier==back", existing: "adopt"',
       'resource: untypedResource({ apiVersion: "x.example.com/v1", kind: "Widget", plural: "widgets", scope: "Namespaced"',
       'cluster: "other", onDelete: "orphan", serverSideApply: false, fieldManager: "me"',
       'source: { kind: "perPrimaryPoll", intervalMs: 5000, fetch: databaseDependent.fetch }',

@@ -120,7 +120,7 @@ suite("emitted project", (declareTest) => {
       {
         settings: {
           namespaces: ["*"],
-          retry: { maxAttempts: 3, multiplier: 1.5 },
+          retry: { maxRetries: 3, multiplier: 1.5 },
           rateLimit: { maxReconciliations: 2, withinMs: 3000 },
           finalizer: "example.com/f",
         },

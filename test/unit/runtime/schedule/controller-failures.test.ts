@@ -68,7 +68,7 @@ suite("controller: events after a failure", (test) => {
     new ApiError(422, {}),
   ])
     test(`where the retry is far or there is none (${error.name}), events wait 3 s at first and 15 s in the end`, async () => {
-      const { observe, observeSecondary, settle, advance, times, respond } = createBed({ retry: { maxAttempts: 0 } });
+      const { observe, observeSecondary, settle, advance, times, respond } = createBed({ retry: { maxRetries: 0 } });
       respond(() => failureOf(error));
       observe();
       await settle();
@@ -81,7 +81,7 @@ suite("controller: events after a failure", (test) => {
     });
 
   test("after the pause an event runs at once", async () => {
-    const { observe, observeSecondary, settle, advance, times, respond } = createBed({ retry: { maxAttempts: 0 } });
+    const { observe, observeSecondary, settle, advance, times, respond } = createBed({ retry: { maxRetries: 0 } });
     respond(() => failureOf());
     observe();
     await settle();
@@ -94,7 +94,7 @@ suite("controller: events after a failure", (test) => {
   test("however events come, runs that fail keep the distance of the retry or of the pause, and none is lost", async () => {
     const step = fc.record({ waitMs: fc.integer({ min: 0, max: 4000 }), isDuringRun: fc.boolean() });
     const retry = fc.record({
-      maxAttempts: fc.integer({ min: -1, max: 3 }),
+      maxRetries: fc.integer({ min: -1, max: 3 }),
       initialIntervalMs: fc.integer({ min: 1, max: 20_000 }),
     });
     await fc.assert(
@@ -125,7 +125,7 @@ suite("controller: events after a failure", (test) => {
           const isRetry = bed.started[index]!.scope.reasons.some(({ kind }) => kind === "retry");
           // A retry that is more than 5 s away keeps its time, whatever fails before it.
           const pauseMs = Math.min(3000 * 1.5 ** (index - 1), isRetry ? 5000 : 15_000);
-          const shortest = Math.min(options.maxAttempts === 0 ? Infinity : options.initialIntervalMs, pauseMs);
+          const shortest = Math.min(options.maxRetries === 0 ? Infinity : options.initialIntervalMs, pauseMs);
           assert.ok(at - times[index - 1]! >= shortest - 1e-6, `${times.join(", ")} with ${shortest}`);
         }
       }),
@@ -137,7 +137,7 @@ suite("controller: events after a failure", (test) => {
 suite("controller: what is given up", (test) => {
   test("a primary without a quick retry left is shown with its last error until it succeeds or goes", async () => {
     const { observe, observeDeletion, settle, advance, controller, events, respond } = createBed({
-      retry: { maxAttempts: 1 },
+      retry: { maxRetries: 1 },
     });
     respond(({ key }) => failureOf(new Error(`no ${key}`)));
     observe();
@@ -170,7 +170,7 @@ suite("controller: what is given up", (test) => {
   });
 
   test("ten of many are named, and all are counted", async () => {
-    const { observe, settle, controller, respond } = createBed({ retry: { maxAttempts: 0 } });
+    const { observe, settle, controller, respond } = createBed({ retry: { maxRetries: 0 } });
     respond(() => failureOf());
     for (let index = 0; index < 30; index++) observe({ name: `page-${index}` });
     await settle();

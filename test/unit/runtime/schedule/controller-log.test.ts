@@ -6,7 +6,7 @@ suite("controller: logs", (test) => {
   const conflict = new ApiError(409, { reason: "Conflict" });
 
   test("a failure is as loud as it is bad", async () => {
-    const lastAttempt = { retry: { maxAttempts: 0 } };
+    const lastAttempt = { retry: { maxRetries: 0 } };
     const given: [unknown, boolean, object, string][] = [
       [new Error("no"), false, {}, "warn"],
       [new Error("no"), false, lastAttempt, "error"],
@@ -54,7 +54,7 @@ suite("controller: logs", (test) => {
   });
 
   test("the last failure is a warning if a new event gives another chance", async () => {
-    const { observe, settle, hold, lines } = createBed({ retry: { maxAttempts: 0 } });
+    const { observe, settle, hold, lines } = createBed({ retry: { maxRetries: 0 } });
     const finish = hold();
     observe();
     await settle();
@@ -87,7 +87,7 @@ suite("controller: logs", (test) => {
   // JOSDK counts as a success what fails without a retry, or while its primary goes.
   test("an observer is told of every failure as one, also where nothing is tried again", async () => {
     const error = new Error("no");
-    const { observe, settle, respond, events, hold, observeDeletion } = createBed({ retry: { maxAttempts: 0 } });
+    const { observe, settle, respond, events, hold, observeDeletion } = createBed({ retry: { maxRetries: 0 } });
     respond(() => failureOf(error));
     observe();
     await settle();

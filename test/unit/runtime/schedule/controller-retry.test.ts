@@ -27,7 +27,7 @@ suite("controller: retries", (test) => {
     new TerminalError("never"),
   ])
     test(`what does not change with time (${messageOf(error)}) is not tried slowly`, async () => {
-      const { observe, settle, advance, times, respond } = createBed({ retry: { maxAttempts: 1 } });
+      const { observe, settle, advance, times, respond } = createBed({ retry: { maxRetries: 1 } });
       respond(() => failureOf(error));
       observe();
       await settle();
@@ -45,7 +45,7 @@ suite("controller: retries", (test) => {
   ];
   for (const error of unavailable)
     test(`an outage (${messageOf(error)}) uses up no retries: they go on at the longest interval that there was`, async () => {
-      const { observe, settle, advance, times, respond } = createBed({ retry: { maxAttempts: 2 } });
+      const { observe, settle, advance, times, respond } = createBed({ retry: { maxRetries: 2 } });
       respond(() => failureOf(error));
       observe();
       await settle();
@@ -62,7 +62,7 @@ suite("controller: retries", (test) => {
 
   test("where no retries are wanted there are none, not even slow ones or in an outage", async () => {
     for (const error of [unavailable[0], new ApiError(500, {}), new Error("no")]) {
-      const { observe, settle, advance, times, respond } = createBed({ retry: { maxAttempts: 0 } });
+      const { observe, settle, advance, times, respond } = createBed({ retry: { maxRetries: 0 } });
       respond(() => failureOf(error));
       observe();
       await settle();
@@ -91,7 +91,7 @@ suite("controller: retries", (test) => {
 
   test("changes during a long wait run at once, and keep the time of the retry and the attempts that are left", async () => {
     const { observe, settle, advance, times, respond } = createBed({
-      retry: { initialIntervalMs: 60_000, maxIntervalMs: 60_000, maxAttempts: 2 },
+      retry: { initialIntervalMs: 60_000, maxIntervalMs: 60_000, maxRetries: 2 },
     });
     respond(() => failureOf());
     observe();
@@ -109,7 +109,7 @@ suite("controller: retries", (test) => {
   });
 
   test("when no retry is left, later events are reconciled as the last attempt until one succeeds", async () => {
-    const { observe, settle, advance, started, respond } = createBed({ retry: { maxAttempts: 1 } });
+    const { observe, settle, advance, started, respond } = createBed({ retry: { maxRetries: 1 } });
     respond(() => failureOf());
     observe();
     await settle();

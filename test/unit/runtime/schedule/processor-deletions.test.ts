@@ -90,7 +90,7 @@ suite("processor on all events", (test) => {
   test("(32) when no retry of a deletion is left, an event is reconciled all the same", async () => {
     const { observe, observeDeletion, observeSecondary, settle, started, respond, advance, controller } = createBed({
       ...ALL_EVENTS,
-      retry: { maxAttempts: 1 },
+      retry: { maxRetries: 1 },
     });
     observe();
     await settle();
@@ -178,7 +178,7 @@ suite("processor on all events", (test) => {
   test("a deletion that is not tried again makes way for what took its place", async () => {
     const { observe, observeDeletion, settle, started, respond } = createBed({
       ...ALL_EVENTS,
-      retry: { maxAttempts: 0 },
+      retry: { maxRetries: 0 },
     });
     observe();
     await settle();

@@ -251,7 +251,7 @@ suite("processor", (test) => {
   });
 
   test("(20, 21) the longest interval begins after every success and when no retry is left", async () => {
-    const { observe, settle, respond, nextIn, advance, started } = createBed({ retry: { maxAttempts: 0 } });
+    const { observe, settle, respond, nextIn, advance, started } = createBed({ retry: { maxRetries: 0 } });
     observe();
     await settle();
     assert.is(nextIn(), TEN_HOURS);

@@ -28,12 +28,12 @@ suite("retry", (test) => {
   });
 
   test("three attempts are three quick retries, and the fourth is slow", () => {
-    assert.equal(intervalsOf({ maxAttempts: 3 }, 4), [2000, 2000, 3000, MINUTE]);
+    assert.equal(intervalsOf({ maxRetries: 3 }, 4), [2000, 2000, 3000, MINUTE]);
   });
 
   test("slow retries come every 10 minutes at most often, and never sooner than quick ones", () => {
-    assert.is(intervalsOf({ maxAttempts: 1 }, 20).at(-1), 10 * MINUTE);
-    const hourly = { maxAttempts: 2, initialIntervalMs: 60 * MINUTE };
+    assert.is(intervalsOf({ maxRetries: 1 }, 20).at(-1), 10 * MINUTE);
+    const hourly = { maxRetries: 2, initialIntervalMs: 60 * MINUTE };
     assert.equal(
       intervalsOf(hourly, 4),
       Array.from({ length: 4 }, () => 60 * MINUTE),
@@ -41,7 +41,7 @@ suite("retry", (test) => {
   });
 
   test("no interval is shorter than what the API server asks for, up to 10 minutes", () => {
-    const retry = createRetry({ maxAttempts: 1 }, () => 0);
+    const retry = createRetry({ maxRetries: 1 }, () => 0);
     const busy = (retryAfterMs: number) => new ApiError(429, { message: "busy" }, retryAfterMs);
     assert.is(retry.next(undefined, busy(30_000))?.intervalMs, 30_000);
     assert.is(retry.next(undefined, busy(500))?.intervalMs, 2_000);
@@ -52,7 +52,7 @@ suite("retry", (test) => {
 
   test("every interval is up to a fifth longer at random, and never shorter", () => {
     const random = fc.double({ min: 0, max: 1, noNaN: true });
-    const options = fc.record({ maxAttempts: fc.integer({ min: 1, max: 8 }), initialIntervalMs: fc.nat(10_000) });
+    const options = fc.record({ maxRetries: fc.integer({ min: 1, max: 8 }), initialIntervalMs: fc.nat(10_000) });
     fc.assert(
       fc.property(options, random, fc.integer({ min: 1, max: 12 }), (given, drawn, failures) => {
         const plain = intervalsOf(given, failures) as number[];
@@ -91,12 +91,12 @@ suite("retry", (test) => {
   });
 
   test("-1 means no end and no cap", () => {
-    const intervals = intervalsOf({ maxAttempts: -1, maxIntervalMs: -1, multiplier: 2 }, 30);
+    const intervals = intervalsOf({ maxRetries: -1, maxIntervalMs: -1, multiplier: 2 }, 30);
     assert.is(intervals.at(-1), 2000 * 2 ** 28);
   });
 
   test("no attempts means no retry", () => {
-    assert.equal(intervalsOf({ maxAttempts: 0 }, 2), [undefined, undefined]);
+    assert.equal(intervalsOf({ maxRetries: 0 }, 2), [undefined, undefined]);
   });
 
   test("the attempts are counted from the first retry", () => {
@@ -107,13 +107,13 @@ suite("retry", (test) => {
   });
 
   test("the last attempt is the one after which no retry is left", () => {
-    const retry = createRetry({ maxAttempts: 2 });
+    const retry = createRetry({ maxRetries: 2 });
     const first = retry.next(undefined, new Error("no"));
     assert.not(retry.isLastAttempt(undefined));
     assert.not(retry.isLastAttempt(first));
     assert.ok(retry.isLastAttempt(retry.next(first, new Error("no"))));
-    assert.ok(createRetry({ maxAttempts: 0 }).isLastAttempt(undefined));
-    assert.not(createRetry({ maxAttempts: -1 }).isLastAttempt(first));
+    assert.ok(createRetry({ maxRetries: 0 }).isLastAttempt(undefined));
+    assert.not(createRetry({ maxRetries: -1 }).isLastAttempt(first));
   });
 
   test("a retry of the user decides, and the default if it throws", () => {

@@ -158,7 +158,7 @@ suite("bulk dependents", (test) => {
   test("an item that is tried again gives its place to others meanwhile", async () => {
     const cluster = new FakeCluster();
     cluster.failures.set("a[x]", new Error("not now"));
-    const rest = { bulk: { maxConcurrency: 1 }, retry: { maxAttempts: 2 } };
+    const rest = { bulk: { maxConcurrency: 1 }, retry: { maxRetries: 1 } };
     const { reconcile } = createWorkflow([bulkOf("a", ["x", "y", "z"], rest)], cluster);
     const result = reconcile();
     for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);

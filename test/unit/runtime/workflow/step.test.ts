@@ -143,7 +143,7 @@ suite("the retries of a step", (test) => {
   }
 
   test("a step that fails is tried again after growing waits, within one run", async () => {
-    const retry = { maxAttempts: 4, maxIntervalMs: 2_000 };
+    const retry = { maxRetries: 3, maxIntervalMs: 2_000 };
     const { dependent, calls } = failing([new Error("1"), new Error("2"), new Error("3")], { retry });
     const { result } = await run([dependent], [1_000, 1_500, 2_000]);
     assert.is(calls.desired, 4);
@@ -152,7 +152,7 @@ suite("the retries of a step", (test) => {
 
   test("the last attempt's error is that of the dependent", async () => {
     const { dependent } = failing([new Error("1"), new Error("2")], {
-      retry: { maxAttempts: 2, initialIntervalMs: 5 },
+      retry: { maxRetries: 1, initialIntervalMs: 5 },
     });
     const { result } = await run([dependent], [5]);
     assert.equal(messagesOf(result.errors), ['dependent "a": 2']);
@@ -160,7 +160,7 @@ suite("the retries of a step", (test) => {
 
   for (const error of [new TerminalError("never"), new RetryAfterError("later", 60_000)])
     test(`a ${error.name} is not tried again within a run`, async () => {
-      const { dependent, calls } = failing([error], { retry: { maxAttempts: 3 } });
+      const { dependent, calls } = failing([error], { retry: { maxRetries: 2 } });
       const { result } = await run([dependent], []);
       assert.is(calls.desired, 1);
       assert.is((result.errors.get("a") as Error).cause, error);
@@ -175,7 +175,7 @@ suite("the retries of a step", (test) => {
         activationCondition: counted("activation", true) as never,
         reconcilePrecondition: counted("precondition", true) as never,
         desired: counted("desired", {}),
-        retry: { maxAttempts: 2, initialIntervalMs: 0 },
+        retry: { maxRetries: 1, initialIntervalMs: 0 },
       },
     ]);
     workflow.cluster.failures.set("a", new Error("no answer"));
@@ -189,7 +189,7 @@ suite("the retries of a step", (test) => {
   });
 
   test("a step that waits for its next attempt takes no place from others", async () => {
-    const { dependent } = failing([new Error("1")], { retry: { maxAttempts: 2 } });
+    const { dependent } = failing([new Error("1")], { retry: { maxRetries: 1 } });
     const cluster = new FakeCluster();
     const workflow = createWorkflow([dependent, { name: "b" }], cluster, { maxConcurrency: 1 });
     const result = workflow.reconcile();
@@ -200,7 +200,7 @@ suite("the retries of a step", (test) => {
   });
 
   test("the time of a step includes its retries", async () => {
-    const { dependent } = failing([new Error("1"), new Error("2")], { retry: { maxAttempts: 9 }, timeoutMs: 1_200 });
+    const { dependent } = failing([new Error("1"), new Error("2")], { retry: { maxRetries: 8 }, timeoutMs: 1_200 });
     const workflow = createWorkflow([dependent]);
     const result = workflow.reconcile();
     await settle();
@@ -214,8 +214,8 @@ suite("the retries of a step", (test) => {
     const wrong: [Partial<FakeDependent>, string][] = [
       [{ timeoutMs: 0 }, 'dependent "a" has 0 for timeoutMs; it needs 1 or more'],
       [{ timeoutMs: NaN }, "has NaN for timeoutMs"],
-      [{ retry: { maxAttempts: 0 } }, "has 0 for retry.maxAttempts; it needs 1 or more"],
-      [{ retry: { maxAttempts: 2, multiplier: 0.5 } }, "has 0.5 for retry.multiplier; it needs 1 or more"],
+      [{ retry: { maxRetries: -1 } }, "has -1 for retry.maxRetries; it needs 0 or more"],
+      [{ retry: { maxRetries: 1, multiplier: 0.5 } }, "has 0.5 for retry.multiplier; it needs 1 or more"],
       [{ bulk: { maxConcurrency: 0 } }, "has 0 for bulk.maxConcurrency; it needs 1 or more"],
     ];
     for (const [rest, message] of wrong) assert.throws(() => createWorkflow([{ name: "a", ...rest }]), message);
