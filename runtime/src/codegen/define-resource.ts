@@ -28,7 +28,8 @@ export function createResource<Resource extends KubernetesObject>(
   init: { readonly metadata?: { readonly name?: string | undefined; readonly generateName?: string | undefined } },
 ): Resource {
   const given = { apiVersion, kind, ...init };
-  const object = (isCustom ? fillDefaults(given, schema, {}) : given) as Resource;
+  const { definitions = {} } = schema;
+  const object = (isCustom ? fillDefaults(given, schema, definitions) : given) as Resource;
   const { name, generateName } = init.metadata ?? {};
   if (name !== undefined || generateName === undefined) return object;
   return { ...object, metadata: { ...init.metadata, name: generateName.slice(0, GENERATED_LENGTH) + nameEnding() } };

@@ -2,7 +2,7 @@ import type { Schema } from "@gen-operator/runtime/codegen";
 import type { RawSchema, ResourceModel } from "../../model/project-model.js";
 import { realDefaultOf, resolveRef, shortNameOf } from "../../model/definitions.js";
 import { NameAllocator } from "../naming.js";
-import { isIntOrString, ownSchema, schemasOf } from "../../model/schema/raw-schema.js";
+import { isIntOrString, isRecord, ownSchema, schemasOf } from "../../model/schema/raw-schema.js";
 
 const COPIED = [
   "type",
@@ -28,6 +28,8 @@ const COPIED = [
   "x-kubernetes-list-map-keys",
   "x-kubernetes-map-type",
 ] as const satisfies readonly (keyof Schema)[];
+
+const JUNCTORS = ["allOf", "anyOf", "oneOf"] as const;
 
 /** Builds what the runtime has to know of the schema of a kind: its structure without prose. */
 export function buildRuntimeSchema(resource: ResourceModel): Schema {
@@ -115,13 +117,24 @@ class SchemaBuilder {
     return { $ref: name };
   }
 
+  // They say nothing of the structure, which the matcher reads; parse checks them.
+  #junctorsOf(schema: RawSchema, depth: number): Pick<Schema, (typeof JUNCTORS)[number] | "not"> {
+    const entries = JUNCTORS.flatMap((junctor) => {
+      const branches = (Array.isArray(schema[junctor]) ? (schema[junctor] as unknown[]) : []).filter(isRecord);
+      return branches.length === 0 ? [] : [[junctor, branches.map((each) => this.schemaOf(each, depth + 1))] as const];
+    });
+    const not = isRecord(schema["not"]) ? schema["not"] : undefined;
+    return { ...Object.fromEntries(entries), ...(not === undefined ? {} : { not: this.schemaOf(not, depth + 1) }) };
+  }
+
   #plainSchemaOf(schema: RawSchema, depth = 0): Schema {
     if (schema["format"] === "quantity" && schema["type"] === undefined) return { format: "quantity" };
     const copied: Record<string, unknown> = {};
     if (isIntOrString(schema)) {
       copied["x-kubernetes-int-or-string"] = true;
-      if (schema["nullable"] === true) copied["nullable"] = true;
-      if (schema["pattern"] !== undefined) copied["pattern"] = schema["pattern"];
+      for (const keyword of COPIED)
+        if (keyword !== "type" && keyword !== "format" && schema[keyword] !== undefined)
+          copied[keyword] = schema[keyword];
       return copied as Schema;
     }
     for (const keyword of COPIED) if (schema[keyword] !== undefined) copied[keyword] = schema[keyword];
@@ -138,6 +151,7 @@ class SchemaBuilder {
       copied["additionalProperties"] = schema["additionalProperties"];
     const items = ownSchema(schema, "items");
     if (items !== undefined) copied["items"] = this.schemaOf(items, depth + 1);
+    if (this.#resource.isCustom) Object.assign(copied, this.#junctorsOf(schema, depth));
     return copied as Schema;
   }
 }

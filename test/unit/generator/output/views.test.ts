@@ -59,7 +59,7 @@ suite("duplicates", (test) => {
 });
 
 suite("runtime schema", (test) => {
-  test("has the types of the fields, and neither descriptions nor alternatives", () => {
+  test("has the types of the fields and their alternatives, and no descriptions", () => {
     const spec = {
       description: "Words.",
       type: "object",
@@ -71,6 +71,7 @@ suite("runtime schema", (test) => {
     assert.equal(buildRuntimeSchema(thingOf(spec)).properties?.["spec"], {
       type: "object",
       properties: { description: { type: "string" } },
+      oneOf: [{ required: ["description"] }],
     });
   });
 

@@ -1,0 +1,176 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Schema } from "../../base/resource-definition.js";
+import { checkCount, checkNumber, checkText, type Fail } from "./check-scalar.js";
+import { followRef, isRecord, memberSchema, type Definitions } from "./fill-defaults.js";
+
+/** What is wrong with a value, and where: `path` is in Kubernetes' notation, such as `spec.ports[0].name`. */
+export interface SchemaProblem {
+  readonly path: string;
+  readonly message: string;
+}
+
+/** Where a value stands, and what is checked there. */
+export interface Place {
+  readonly path: string;
+  readonly definitions: Definitions;
+  readonly problems: SchemaProblem[];
+  /** Whether fields that the schema does not know may be there: in a branch of a junctor, which is no whole schema. */
+  readonly isBranch?: boolean;
+  /** How deeply the value is nested. A schema that refers to itself has no end of its own. */
+  readonly depth?: number;
+}
+
+/** More than any API has; what is nested deeper could end the stack. */
+const MAX_DEPTH = 1000;
+
+/** Checks a value against its schema, as the API server does once it has filled in the defaults. */
+export function checkValue(value: unknown, given: Schema, place: Place): void {
+  if (value === undefined) return;
+  const schema = followRef(given, place.definitions);
+  const { depth = 0 } = place;
+  const fail = failAt(place);
+  if (depth > MAX_DEPTH) return fail(`must not be nested more than ${MAX_DEPTH} levels deep`);
+  if (!hasType(value, schema)) fail(`must be ${typeOf(schema)}, is ${kindOf(value)}`);
+  else {
+    if (typeof value === "number") checkNumber(value, schema, fail);
+    if (typeof value === "string") checkText(value, schema, fail);
+    if (Array.isArray(value)) checkList(value, schema, { ...place, depth: depth + 1 });
+    else if (isRecord(value)) checkObject(value, schema, { ...place, depth: depth + 1 });
+    if (value !== null) checkJunctors(value, schema, place);
+  }
+  checkEnum(value, schema, fail);
+}
+
+function failAt({ path, problems }: Place): Fail {
+  return (message) => void problems.push({ path: path === "" ? "<root>" : path, message });
+}
+
+function hasType(value: unknown, schema: Schema): boolean {
+  if (value === null) return schema.nullable === true || typeOf(schema) === undefined;
+  if (typeof value === "number" && !Number.isFinite(value)) return false;
+  if (schema["x-kubernetes-int-or-string"] === true) return typeof value === "string" || Number.isInteger(value);
+  if (schema.format === "quantity" && schema.type === undefined) return ["string", "number"].includes(typeof value);
+  if (schema.type === "integer") return Number.isInteger(value);
+  return schema.type === undefined || kindOf(value) === schema.type;
+}
+
+function typeOf(schema: Schema): string | undefined {
+  if (schema["x-kubernetes-int-or-string"] === true) return "an integer or a string";
+  return schema.format === "quantity" && schema.type === undefined ? "a number or a string" : schema.type;
+}
+
+// The API server compares numbers with an integer of the enum without their fraction.
+function checkEnum(value: unknown, { enum: allowed = [] }: Schema, fail: Fail): void {
+  if (allowed.length === 0) return;
+  const isAllowed = (option: unknown) =>
+    isDeepStrictEqual(typeof value === "number" && Number.isInteger(option) ? Math.trunc(value) : value, option);
+  if (allowed.some(isAllowed)) return;
+  const is = typeof value === "object" && value !== null ? "another value" : JSON.stringify(value);
+  fail(`must be one of ${allowed.map((option) => JSON.stringify(option)).join(", ")}, is ${is}`);
+}
+
+function checkList(items: readonly unknown[], schema: Schema, place: Place): void {
+  checkCount(items.length, [schema.minItems, schema.maxItems, "items"], failAt(place));
+  const { items: itemSchema } = schema;
+  if (itemSchema === undefined) return;
+  const pathOf = (index: number) => `${place.path}[${index}]`;
+  items.forEach((item, index) => checkValue(item ?? null, itemSchema, { ...place, path: pathOf(index) }));
+  if (place.isBranch !== true)
+    checkUnique(items, schema, (index, what) =>
+      place.problems.push({ path: pathOf(index), message: `must not repeat ${what}` }),
+    );
+}
+
+function checkUnique(items: readonly unknown[], schema: Schema, fail: (index: number, what: string) => void): void {
+  const listType = schema["x-kubernetes-list-type"];
+  if (listType !== "set" && listType !== "map") return;
+  const keys = schema["x-kubernetes-list-map-keys"] ?? [];
+  const seen = new Set<string>();
+  items.forEach((item, index) => {
+    const isKeyed = listType === "map";
+    if (isKeyed && !isRecord(item)) return;
+    const identity = canonicalOf(isKeyed ? keys.map((key) => (item as Record<string, unknown>)[key]) : item, 0);
+    if (seen.has(identity)) fail(index, isKeyed ? `the ${keys.join(", ")} of another item` : "another item");
+    seen.add(identity);
+  });
+}
+
+function canonicalOf(value: unknown, depth: number): string {
+  if (depth > MAX_DEPTH) return "…";
+  if (Array.isArray(value)) return `[${value.map((item) => canonicalOf(item, depth + 1)).join()}]`;
+  if (!isRecord(value)) return JSON.stringify(value) ?? "";
+  const names = Object.keys(value).sort();
+  return `{${names.map((name) => `${JSON.stringify(name)}:${canonicalOf(value[name], depth + 1)}`).join()}}`;
+}
+
+function checkObject(object: Record<string, unknown>, schema: Schema, place: Place): void {
+  const { properties = {}, additionalProperties } = schema;
+  const { path, problems } = place;
+  const isEmbedded = schema["x-kubernetes-embedded-resource"] === true;
+  const names = Object.keys(object).filter((name) => object[name] !== undefined);
+  checkCount(names.length, [schema.minProperties, schema.maxProperties, "fields"], failAt(place));
+  for (const name of new Set([...(schema.required ?? []), ...(isEmbedded ? ["apiVersion", "kind"] : [])]))
+    if (!names.includes(name)) problems.push({ path: join(path, name), message: "is required" });
+  if (isEmbedded) checkIdentity(object, place);
+  const isOpen =
+    place.isBranch === true ||
+    additionalProperties === true ||
+    schema["x-kubernetes-preserve-unknown-fields"] === true ||
+    (schema.properties === undefined && additionalProperties === undefined && path !== "");
+  for (const name of names) {
+    const member = memberSchema(schema, name);
+    if (isEmbedded && IMPLIED.has(name) && !Object.hasOwn(properties, name)) continue;
+    if (member !== undefined) checkValue(object[name], member, { ...place, path: join(path, name) });
+    else if (!isOpen) problems.push({ path: join(path, name), message: "is not a field of the schema" });
+  }
+}
+
+const IMPLIED: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata"]);
+
+function checkIdentity(object: Record<string, unknown>, { path, problems }: Place): void {
+  for (const name of ["apiVersion", "kind"])
+    if (object[name] !== undefined && (typeof object[name] !== "string" || object[name] === ""))
+      problems.push({ path: join(path, name), message: "must be a text that is not empty" });
+}
+
+// What the branches say of a value is no whole schema: it names fields that the schema beside it declares.
+function checkJunctors(value: unknown, schema: Schema, place: Place): void {
+  const fail = failAt(place);
+  const problemsIn = (branch: Schema): readonly SchemaProblem[] => {
+    const problems: SchemaProblem[] = [];
+    checkValue(value, branch, { ...place, problems, isBranch: true, depth: (place.depth ?? 0) + 1 });
+    return problems;
+  };
+  const { allOf = [], anyOf = [], oneOf = [], not } = schema;
+  for (const branch of allOf) place.problems.push(...problemsIn(branch));
+  const any = anyOf.map(problemsIn);
+  const one = oneOf.map(problemsIn);
+  if (any.length > 0 && any.every((problems) => problems.length > 0))
+    fail(`must meet one of several schemas: ${describe(any)}`);
+  const met = one.filter((problems) => problems.length === 0).length;
+  if (one.length > 0 && met === 0) fail(`must meet one of several schemas: ${describe(one)}`);
+  if (met > 1) fail(`must meet only one of several schemas, meets ${met}`);
+  if (not !== undefined && problemsIn(not).length === 0) fail("must not be what the schema excludes");
+}
+
+type Results = readonly (readonly SchemaProblem[])[];
+
+function describe(results: Results): string {
+  const texts = results.map((problems) => problems.map(({ path, message }) => `${path} ${message}`).join(" and "));
+  return [...new Set(texts)].join(", or ");
+}
+
+/** Returns the path of a member, in Kubernetes' notation. */
+export function join(path: string, name: string): string {
+  if (path === "") return name;
+  return /^[\w-]+$/.test(name) ? `${path}.${name}` : `${path}[${name}]`;
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return "null";
+  return Array.isArray(value)
+    ? "array"
+    : typeof value === "number" && !Number.isFinite(value)
+      ? String(value)
+      : typeof value;
+}

@@ -1,0 +1,264 @@
+import fc from "fast-check";
+import { applyDefaults, dropNulls, pruneUnknownFields } from "#apiserver/crd/structural.js";
+import { validateCustomResource } from "#apiserver/crd/validate.js";
+import type { JsonObject } from "#apiserver/json.js";
+import type { RawSchema } from "#generator/model/project-model.js";
+import { parseResource, type SchemaError } from "#runtime/codegen/parse/parse-resource.js";
+import { customDefinition } from "../../../support/kind-definitions.js";
+import { runs } from "../../../support/runs.js";
+import { assert, suite } from "../../../support/suite.js";
+
+const identity = { apiVersion: "example.com/v1", kind: "Thing", metadata: { name: "a", namespace: "b" } };
+const text = { type: "string" };
+
+function definitionOf(spec: object) {
+  const openAPIV3Schema = { type: "object", properties: { spec } };
+  const version = { name: "v1", schema: { openAPIV3Schema }, subresources: {} };
+  const names = { kind: "Thing", plural: "things" };
+  return customDefinition({
+    spec: { group: "example.com", scope: "Namespaced", names, versions: [version] },
+  } as unknown as Parameters<typeof customDefinition>[0]);
+}
+
+const parseSpec = (schema: object, spec: unknown): unknown =>
+  (parseResource(definitionOf(schema), { ...identity, spec }) as unknown as { spec: unknown }).spec;
+
+function problemsOf(schema: object, spec: unknown): readonly string[] {
+  try {
+    parseSpec(schema, spec);
+    return [];
+  } catch (error) {
+    return (error as SchemaError).problems.map(({ path, message }) => `${path} ${message}`);
+  }
+}
+
+suite("parse", (test) => {
+  const valid: [title: string, schema: object, value: unknown][] = [
+    ["\\A and \\z", { ...text, pattern: "\\Aa+\\z" }, "aa"],
+    ["\\pL", { ...text, pattern: "^\\pL$" }, "é"],
+    ["\\p{L}", { ...text, pattern: "^\\p{L}$" }, "é"],
+    ["a POSIX class", { ...text, pattern: "^[[:alnum:]]+$" }, "a1"],
+    ["a quoted text", { ...text, pattern: "^\\Qa.b\\E$" }, "a.b"],
+    ["a code point", { ...text, pattern: "^\\x{41}$" }, "A"],
+    ["a bell", { ...text, pattern: "^\\a$" }, "\u0007"],
+    ["a dot for an emoji", { ...text, pattern: "^.$" }, "😀"],
+    ["a flag", { ...text, pattern: "(?i)^on$" }, "ON"],
+    ["an object of the enum", { type: "object", properties: { a: text }, enum: [{ a: "b" }] }, { a: "b" }],
+    ["a list of the enum", { type: "array", items: text, enum: [["a"], ["b"]] }, ["b"]],
+    ["a multiple of 0.1", { type: "number", multipleOf: 0.1 }, 0.3],
+    ["a null of the enum", { ...text, nullable: true, enum: ["a", null] }, null],
+    [
+      "a field that the schema lets be null",
+      { type: "object", properties: { a: { ...text, nullable: true } } },
+      { a: null },
+    ],
+    [
+      "either alternative",
+      { type: "object", properties: { a: text, b: text }, oneOf: [{ required: ["a"] }, { required: ["b"] }] },
+      { b: "x" },
+    ],
+    ["a free-form object", { type: "object", "x-kubernetes-preserve-unknown-fields": true }, { a: [{ b: null }] }],
+  ];
+  for (const [title, schema, value] of valid)
+    test(`accepts ${title}`, () => assert.equal(problemsOf(schema, value), []));
+
+  const intOrString = { "x-kubernetes-int-or-string": true };
+  const invalid: [title: string, schema: object, value: unknown, path: string][] = [
+    [
+      "an inherited member in place of a required one",
+      { type: "object", required: ["toString"], properties: { toString: text } },
+      {},
+      "spec.toString",
+    ],
+    ["a number beyond the bounds of an int-or-string", { ...intOrString, maximum: 5 }, 6, "spec"],
+    ["a fraction for an int-or-string", intOrString, 1.5, "spec"],
+    [
+      "an embedded resource without kind",
+      { type: "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true },
+      { apiVersion: "v1" },
+      "spec.kind",
+    ],
+    [
+      "a set with an item twice",
+      { type: "array", items: text, "x-kubernetes-list-type": "set" },
+      ["a", "b", "a"],
+      "spec[2]",
+    ],
+    [
+      "a keyed list with a key twice",
+      {
+        type: "array",
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["a"],
+        items: { type: "object", required: ["a"], properties: { a: text, b: text } },
+      },
+      [
+        { a: "x", b: "1" },
+        { a: "x", b: "2" },
+      ],
+      "spec[1]",
+    ],
+    ["a null outside of the enum", { ...text, nullable: true, enum: ["a"] }, null, "spec"],
+    ["a null of a list", { type: "array", items: text }, [null], "spec[0]"],
+    ["a text without its format", { ...text, format: "date-time" }, "yesterday", "spec"],
+    ["a number beyond int32", { type: "integer", format: "int32" }, 2 ** 31, "spec"],
+    [
+      "both alternatives",
+      { type: "object", properties: { a: text, b: text }, oneOf: [{ required: ["a"] }, { required: ["b"] }] },
+      { a: "x", b: "x" },
+      "spec",
+    ],
+    ["what is excluded", { type: "object", properties: { a: text }, not: { required: ["a"] } }, { a: "x" }, "spec"],
+    ["an unknown field", { type: "object", properties: { a: text } }, { b: 1 }, "spec.b"],
+    [
+      "a field called __proto__",
+      { type: "object", properties: { a: text } },
+      JSON.parse('{"__proto__":{}}'),
+      "spec.__proto__",
+    ],
+    ["NaN", { type: "number" }, NaN, "spec"],
+    ["a Date", { ...text, format: "date-time" }, new Date(0), "spec"],
+  ];
+  for (const [title, schema, value, path] of invalid)
+    test(`refuses ${title}`, () => {
+      const problems = problemsOf(schema, value);
+      assert.ok(
+        problems.some((problem) => problem.startsWith(`${path} `)),
+        problems.join("; "),
+      );
+    });
+
+  for (const pattern of ["^(a+)+$", "^(a|aa)+$", "^(a|a?)+$", "(x+x+)+y", "^([a-zA-Z0-9]+\\s?)+$"])
+    test(`takes no time for ${pattern} that grows faster than the text`, () => {
+      const started = performance.now();
+      assert.is(problemsOf({ ...text, pattern }, `${"a".repeat(50_000)}!`).length, 1);
+      assert.ok(performance.now() - started < 5000);
+    });
+
+  test("fills in defaults from the root down, in those that were filled in too, and changes no input", () => {
+    const inner = { type: "object", properties: { port: { type: "integer", default: 80 } } };
+    const list = { type: "array", items: inner };
+    const schema = {
+      type: "object",
+      properties: { inner: { ...inner, default: {} }, list, other: inner, name: { ...text, default: "x" } },
+    };
+    const given = Object.freeze({ list: Object.freeze([Object.freeze({})]), name: null });
+    assert.equal(parseSpec(schema, given), { list: [{ port: 80 }], name: "x", inner: { port: 80 } });
+    assert.equal(given, { list: [{}], name: null });
+  });
+
+  test("gives every object defaults of its own", () => {
+    const schema = { type: "object", properties: { list: { type: "array", items: text, default: ["a"] } } };
+    const [one, two] = [parseSpec(schema, {}), parseSpec(schema, {})] as { list: string[] }[];
+    one?.list.push("b");
+    assert.equal(two?.list, ["a"]);
+  });
+
+  test("drops a null that a field cannot hold, as the API server does", () => {
+    const schema = { type: "object", properties: { a: text, b: { ...text, nullable: true } } };
+    assert.equal(parseSpec(schema, { a: null, b: null }), { b: null });
+  });
+
+  test("demands a name, and the namespace of a namespaced kind unless an option states it", () => {
+    const definition = definitionOf({ type: "object" });
+    const placed = parseResource(definition, { ...identity, metadata: { name: "a" } }, { namespace: "c" });
+    assert.equal(placed.metadata, { name: "a", namespace: "c" });
+    assert.throws(() => parseResource(definition, { ...identity, metadata: { name: "a" } }), "metadata.namespace");
+    assert.throws(() => parseResource(definition, { ...identity, metadata: { generateName: "a-" } }), "metadata.name");
+  });
+
+  test("survives values that are nested deeply where the schema is open, and cycles", () => {
+    const schema = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
+    let deep: object = {};
+    for (let level = 0; level < 100_000; level++) deep = { deep };
+    assert.equal(problemsOf(schema, deep), []);
+    const cycle: { self?: object } = {};
+    cycle.self = cycle;
+    assert.equal(problemsOf(schema, cycle), []);
+  });
+});
+
+const scalar: fc.Arbitrary<RawSchema> = fc.oneof(
+  fc.record(
+    { type: fc.constant("string"), minLength: fc.nat(3), pattern: fc.constantFrom("^a", "b$", "^[ab]*$") },
+    { requiredKeys: ["type"] },
+  ),
+  fc.record(
+    { type: fc.constant("string"), nullable: fc.boolean(), enum: fc.constant(["a", "b"]) },
+    { requiredKeys: ["type"] },
+  ),
+  fc.record(
+    {
+      type: fc.constantFrom("integer", "number"),
+      minimum: fc.nat(3),
+      maximum: fc.nat(9),
+      exclusiveMinimum: fc.boolean(),
+    },
+    { requiredKeys: ["type"] },
+  ),
+  fc.constant({ type: "boolean" }),
+  fc.constant({ "x-kubernetes-int-or-string": true }),
+  fc.constantFrom<RawSchema>(
+    { type: "string", default: "a" },
+    { type: "integer", default: 3 },
+    { type: "string", nullable: true, default: "b" },
+  ),
+);
+
+const structural = fc.letrec<{ schema: RawSchema }>((tie) => ({
+  schema: fc.oneof(
+    { maxDepth: 3, withCrossShrink: true },
+    scalar,
+    tie("schema").map((items): RawSchema => ({ type: "array", items, maxItems: 2 })),
+    tie("schema").map((additionalProperties): RawSchema => ({ type: "object", additionalProperties })),
+    fc
+      .record({
+        properties: fc.dictionary(fc.constantFrom("a", "b", "c", "toString"), tie("schema"), {
+          minKeys: 1,
+          noNullPrototype: true,
+        }),
+        required: fc.subarray(["a", "b"]),
+        isOpen: fc.boolean(),
+        alternative: fc.boolean(),
+      })
+      .map(({ properties, required, isOpen, alternative }): RawSchema => ({
+        type: "object",
+        properties,
+        required: required.filter((name) => Object.hasOwn(properties, name)),
+        ...(isOpen ? { "x-kubernetes-preserve-unknown-fields": true } : {}),
+        ...(alternative ? { anyOf: [{ required: ["a"] }, { required: ["c"] }] } : {}),
+      })),
+  ),
+})).schema;
+
+const json = fc.letrec<{ value: unknown }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 3, withCrossShrink: true },
+    fc.constantFrom("", "a", "b", "ab", "c", 0, 1, 3, 7, 1.5, true, null),
+    fc.array(tie("value"), { maxLength: 3 }),
+    fc.dictionary(fc.constantFrom("a", "b", "c", "toString"), tie("value"), { maxKeys: 3, noNullPrototype: true }),
+  ),
+})).value;
+
+suite("parse beside the API server", (test) => {
+  test("they agree on what is valid, and on what is stored", () => {
+    let accepted = 0;
+    fc.assert(
+      fc.property(structural, json, (spec, value) => {
+        const schema = { type: "object", properties: { spec } } as unknown as JsonObject;
+        const object = structuredClone({ ...identity, spec: value }) as unknown as JsonObject;
+        const unknown = pruneUnknownFields(schema, object);
+        dropNulls(schema, object);
+        applyDefaults(schema, object);
+        const isValid = unknown.length === 0 && validateCustomResource(schema, object).length === 0;
+        const problems = problemsOf(spec, value);
+        assert.is(problems.length === 0, isValid, problems.join("; "));
+        if (!isValid) return;
+        accepted++;
+        assert.equal(parseSpec(spec, value), object["spec"]);
+      }),
+      { numRuns: runs(6000) },
+    );
+    assert.ok(accepted > 50, `only ${accepted} of the cases were valid`);
+  });
+});
