@@ -87,6 +87,7 @@ suite("the traces of an operator", (test) => {
     await using page = createPageOperator(server, { dependents: [text, more, bulk] });
     await page.operator.start();
     await createPage(page);
+    await waitFor("the page is reconciled", () => page.events.length > 0);
     await page.quiet();
     exporter.reset();
     await setText(page, "second");
