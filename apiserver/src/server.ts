@@ -1,12 +1,11 @@
 /** The server as a whole: objects behind an endpoint behind a listener, and what tests may do to them. */
 import { randomBytes } from "node:crypto";
-import { writeFile } from "node:fs/promises";
 import { WatchHolds } from "./http/watch-holds.js";
 import { FaultRules, matchesPath, type FaultControl, type FaultRule } from "./faults.js";
 import { createServingCertificate } from "./http/certificate.js";
 import { answerRequest, verbOf } from "./http/endpoint.js";
 import { answerWithFaults } from "./http/fault-endpoint.js";
-import { kubeconfigOf } from "./http/kubeconfig.js";
+import { kubeconfigOf, writePrivateFile } from "./http/kubeconfig.js";
 import { Listener } from "./http/listener.js";
 import type { Answer, ApiRequest, StreamAnswer } from "./http/message.js";
 import type { JsonObject } from "./json.js";
@@ -106,7 +105,7 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
     kubeconfig,
     requests,
     faults: faultControlOf({ rules, holds, listener, registry }),
-    writeKubeconfig: (file) => writeFile(file, kubeconfig, { mode: 0o600 }),
+    writeKubeconfig: (file) => writePrivateFile(file, kubeconfig),
     close,
     [Symbol.asyncDispose]: close,
   };

@@ -39,7 +39,7 @@ export interface ApiObject {
   items?: ApiObject[];
 }
 
-/** One request; a body that is not text is sent as JSON. */
+/** One request; a body that is neither text nor bytes is sent as JSON. */
 export interface ApiRequestOptions {
   body?: unknown;
   contentType?: string;
@@ -60,7 +60,8 @@ export function apiRequest<T = ApiObject>(
   { body, contentType = "application/json", headers = {}, agent }: ApiRequestOptions = {},
 ): Promise<ApiAnswer<T>> {
   const [method = "GET", path = "/"] = methodAndPath.split(" ");
-  const data = body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body);
+  const isWritten = body === undefined || typeof body === "string" || Buffer.isBuffer(body);
+  const data = isWritten ? body : JSON.stringify(body);
   const send = connection.url.startsWith("https:") ? https.request : http.request;
   return new Promise((done, fail) => {
     const request = send(connection.url + path, {

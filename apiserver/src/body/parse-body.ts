@@ -3,6 +3,8 @@ import type { JsonValue } from "../json.js";
 import { quote } from "../status/quote.js";
 import { unsupportedMediaType } from "../status/status-error.js";
 import { jsonSyntaxError } from "./json-syntax-error.js";
+import { BodySyntaxError } from "./body-syntax-error.js";
+import { checkNumbers, isTooDeep, tooDeepBracket } from "./check-limits.js";
 import { parseProtobuf } from "./protobuf.js";
 import { duplicateFieldTexts } from "./duplicate-fields.js";
 
@@ -11,11 +13,6 @@ export interface ParsedBody {
   value: JsonValue;
   /** Members that are set twice, in the words of strict decoding. */
   duplicates: () => string[];
-}
-
-/** Says that a text is neither JSON nor YAML, in words that resemble those of Kubernetes' parsers. */
-export class BodySyntaxError extends Error {
-  override readonly name = "BodySyntaxError";
 }
 
 /** What bodies of objects may be written in; protobuf is understood for a few kinds only. */
@@ -42,11 +39,19 @@ export function mediaTypeOf(contentType: string | undefined): string {
 export function parseJson(body: Buffer): ParsedBody {
   const text = body.toString();
   try {
-    return { value: JSON.parse(text) as JsonValue, duplicates: () => duplicateFieldTexts(text) };
+    return parseJsonText(text);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     throw new BodySyntaxError(jsonSyntaxError(text));
   }
+}
+
+function parseJsonText(text: string): ParsedBody {
+  const bracket = tooDeepBracket(text);
+  if (bracket !== undefined) throw new BodySyntaxError(`invalid character '${bracket}' exceeded max depth`);
+  const value = JSON.parse(text) as JsonValue;
+  checkNumbers(text);
+  return { value, duplicates: () => duplicateFieldTexts(text) };
 }
 
 /** Parses YAML 1.1, of which JSON is a part; a text that is JSON is parsed as such. */
@@ -54,20 +59,40 @@ export function parseYaml(body: Buffer): ParsedBody {
   const text = body.toString();
   if (text.startsWith("{")) {
     try {
-      return { value: JSON.parse(text) as JsonValue, duplicates: () => duplicateFieldTexts(text) };
-    } catch {
+      return parseJsonText(text);
+    } catch (error) {
       // A flow mapping of YAML looks the same at its start.
+      if (!(error instanceof SyntaxError)) throw error;
     }
   }
   const lineCounter = new LineCounter();
-  const document = parseDocument(text, { version: "1.1", customTags: plainTags, lineCounter, prettyErrors: false });
+  const document = withinLimits(() =>
+    parseDocument(text, { version: "1.1", customTags: plainTags, lineCounter, prettyErrors: false }),
+  );
   const repeated: string[] = [];
   for (const error of document.errors) {
     const { line } = lineCounter.linePos(error.pos[0]);
-    if (error.code !== "DUPLICATE_KEY") throw new BodySyntaxError(yamlErrorText(line, error));
+    if (error.code !== "DUPLICATE_KEY") throw new BodySyntaxError(yamlErrorText(line, error), "yaml");
     repeated.push(`line ${line}: key ${quote(keyAt(text, error.pos[0]))} already set in map`);
   }
-  return { value: (document.toJS() ?? null) as JsonValue, duplicates: () => repeated };
+  const value = withinLimits(() => (document.toJS() ?? null) as JsonValue);
+  if (isTooDeep(value)) throw new BodySyntaxError(YAML_TOO_DEEP, "yaml");
+  return { value, duplicates: () => repeated };
+}
+
+const YAML_TOO_DEEP = "yaml: exceeded max depth of 10000";
+
+/** Parses YAML; what takes the parser all of its stack or of its patience is no YAML. */
+function withinLimits<Parsed>(parse: () => Parsed): Parsed {
+  try {
+    return parse();
+  } catch (error) {
+    if (error instanceof RangeError) throw new BodySyntaxError(YAML_TOO_DEEP, "yaml");
+    if (error instanceof ReferenceError)
+      throw new BodySyntaxError("yaml: document contains excessive aliasing", "yaml");
+    // For example the source of a merge (<<) that is no map.
+    throw new BodySyntaxError(`yaml: ${error instanceof Error ? error.message : String(error)}`, "yaml");
+  }
 }
 
 // Kubernetes' parser leaves times and numbers in base 60 as text.

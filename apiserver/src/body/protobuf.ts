@@ -3,6 +3,7 @@
  *
  * They are turned into JSON. Go writes fields that are zero, too; what JSON would leave out is left out where built-in kinds are decoded.
  */
+import { BodySyntaxError } from "./body-syntax-error.js";
 import { isObject, setMember, type JsonObject, type JsonValue } from "../json.js";
 import { messageNameOf, messageOf } from "./protobuf-messages.js";
 
@@ -31,8 +32,19 @@ const VALUES: Readonly<Record<string, (fields: Field[]) => JsonValue | undefined
   "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON": (fields) => jsonOf(fields),
 };
 
-/** Parses a body; undefined when it is of a kind that is not built in. */
+/** Parses a body; undefined when it is of a kind that is not built in. Throws a BodySyntaxError for bytes that have no meaning. */
 export function parseProtobuf(body: Buffer): JsonObject | undefined {
+  try {
+    return parseEnvelope(body);
+  } catch (error) {
+    // Messages that are too deep, and times that no Date has.
+    if (error instanceof RangeError) throw broken(`proto: ${error.message}`);
+    if (error instanceof SyntaxError) throw broken(error.message);
+    throw error;
+  }
+}
+
+function parseEnvelope(body: Buffer): JsonObject | undefined {
   if (!body.subarray(0, MAGIC.length).equals(MAGIC)) return undefined;
   // The envelope holds the type and, in its second field, the object.
   const envelope = fieldsOf(body.subarray(MAGIC.length));
@@ -62,12 +74,13 @@ function addField(object: JsonObject, field: { member: string; type: string[]; v
   const [shape = "string", inner = "string"] = type;
   if (shape === "inline") Object.assign(object, parseValue(inner, value));
   else if (shape === "list") {
-    const list = (object[member] ?? []) as JsonValue[];
-    object[member] = [...list, parseValue(inner, value) ?? null];
+    const list = (object[member] ??= []) as JsonValue[];
+    list.push(parseValue(inner, value) ?? null);
   } else if (shape === "map") {
+    if (typeof value === "number") throw broken("proto: wrong wireType = 0");
     const map = (object[member] ?? {}) as JsonObject;
     // An entry is a message of a key and a value.
-    const entry = fieldsOf(value as Buffer);
+    const entry = fieldsOf(value);
     const parsed = parseValue(inner, entry.find(({ number }) => number === 2)?.value ?? Buffer.alloc(0));
     if (parsed !== undefined) setMember(map, bytesOf(entry, 1).toString(), parsed);
     object[member] = map;
@@ -114,34 +127,41 @@ function bytesOf(fields: Field[], number: number): Buffer {
   return value !== undefined && typeof value !== "number" ? value : Buffer.alloc(0);
 }
 
-// https://protobuf.dev/programming-guides/encoding
+/** Reads the fields of a message; fails as Go's generated code does. https://protobuf.dev/programming-guides/encoding */
 function fieldsOf(bytes: number | Buffer): Field[] {
   const fields: Field[] = [];
   if (typeof bytes === "number") return fields;
   let at = 0;
   const readVarint = (): number => {
     let value = 0n;
-    for (let shift = 0n; ; shift += 7n) {
-      const byte = bytes[at++] ?? 0;
+    for (let shift = 0n; shift < 64n; shift += 7n) {
+      const byte = bytes[at++];
+      if (byte === undefined) throw broken("unexpected EOF");
       value |= BigInt(byte & 0x7f) << shift;
       // A negative number takes ten bytes, in two's complement.
       if (byte < 0x80) return Number(BigInt.asIntN(64, value));
     }
+    throw broken("proto: integer overflow");
+  };
+  const take = (length: number): Buffer => {
+    if (length < 0) throw broken("proto: negative length found during unmarshaling");
+    if (at + length > bytes.length) throw broken("unexpected EOF");
+    return bytes.subarray(at, (at += length));
   };
   while (at < bytes.length) {
     const tag = readVarint();
     const number = Math.floor(tag / 8);
     const wireType = tag % 8;
+    if (number <= 0) throw broken(`proto: illegal tag ${number} (wire type ${wireType})`);
     if (wireType === VARINT) fields.push({ number, value: readVarint() });
-    else if (wireType === FIXED64 || wireType === FIXED32) {
-      const length = wireType === FIXED64 ? 8 : 4;
-      fields.push({ number, value: bytes.subarray(at, at + length) });
-      at += length;
-    } else if (wireType === LENGTH) {
-      const length = readVarint();
-      fields.push({ number, value: bytes.subarray(at, at + length) });
-      at += length;
-    } else return fields;
+    else if (wireType === FIXED64 || wireType === FIXED32)
+      fields.push({ number, value: take(wireType === FIXED64 ? 8 : 4) });
+    else if (wireType === LENGTH) fields.push({ number, value: take(readVarint()) });
+    else throw broken(`proto: illegal wireType ${wireType}`);
   }
   return fields;
+}
+
+function broken(problem: string): BodySyntaxError {
+  return new BodySyntaxError(problem, "protobuf");
 }

@@ -4,6 +4,7 @@ import {
   invalidError,
   notSupportedError,
   requiredError,
+  tooLongError,
   type FieldError,
 } from "../status/field-error.js";
 import { subdomainProblems } from "./name-syntax.js";
@@ -11,6 +12,8 @@ import { checkConfigKeys, checkNotNegative, checkOneOf, checkRequired } from "./
 import { objectsAt, textAt } from "./read-path.js";
 import { checkImmutable } from "./workload-rules.js";
 
+/** Of the values of a ConfigMap or Secret together (MaxSecretSize). */
+const MAX_DATA_BYTES = 1024 * 1024;
 const MAX_USER_PRIORITY = 1_000_000_000;
 const CLAIM_RULE =
   "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
@@ -18,7 +21,8 @@ const CLAIM_RULE =
 /** Checks a ConfigMap. */
 export function checkConfigMap(object: JsonObject, old: JsonObject | undefined): FieldError[] {
   const keys = [...checkConfigKeys(object, "data"), ...checkConfigKeys(object, "binaryData")];
-  return [...keys, ...checkSealed(object, old, ["data", "binaryData"])];
+  const bytes = bytesOf(object, "data", Buffer.byteLength) + bytesOf(object, "binaryData", decodedLength);
+  return [...keys, ...checkDataSize("[]", bytes), ...checkSealed(object, old, ["data", "binaryData"])];
 }
 
 /** Checks a Secret. */
@@ -28,9 +32,23 @@ export function checkSecret(object: JsonObject, old: JsonObject | undefined): Fi
   return [
     ...checkConfigKeys(object, "data"),
     ...required.filter((key) => memberOf(data, key) === undefined).map((key) => requiredError(`data[${key}]`)),
+    ...checkDataSize("data", bytesOf(object, "data", decodedLength)),
     ...checkImmutable("", { spec: object, old, keys: ["type"] }),
     ...checkSealed(object, old, ["data"]),
   ];
+}
+
+function checkDataSize(field: string, bytes: number): FieldError[] {
+  return bytes > MAX_DATA_BYTES ? [tooLongError(field, MAX_DATA_BYTES)] : [];
+}
+
+function bytesOf(object: JsonObject, member: string, lengthOf: (text: string) => number): number {
+  const texts = Object.values(objectAt(object, member) ?? {}).filter((text) => typeof text === "string");
+  return texts.reduce((total, text) => total + lengthOf(text), 0);
+}
+
+function decodedLength(base64: string): number {
+  return Buffer.byteLength(base64, "base64");
 }
 
 function checkSealed(object: JsonObject, old: JsonObject | undefined, members: string[]): FieldError[] {

@@ -137,13 +137,9 @@ function checkExtensions(schema: StructuralSchema, path: string): FieldError[] {
 
 function checkPattern(schema: StructuralSchema, path: string): FieldError[] {
   const pattern = stringAt(schema, "pattern") ?? "";
-  const lookaround = /\(\?<?[=!]/.exec(pattern)?.[0];
-  if (lookaround === undefined && compilePattern(pattern) !== undefined) return [];
-  const problem =
-    lookaround === undefined
-      ? `missing closing ]: \`${pattern.slice(pattern.lastIndexOf("["))}\``
-      : `invalid or unsupported Perl syntax: \`${lookaround}\``;
-  const text = `must be a valid regular expression, but isn't: error parsing regexp: ${problem}`;
+  const compiled = compilePattern(pattern);
+  if (!("problem" in compiled)) return [];
+  const text = `must be a valid regular expression, but isn't: ${compiled.problem}`;
   return [invalidError(`${path}.pattern`, pattern, text)];
 }
 

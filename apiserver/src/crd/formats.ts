@@ -14,7 +14,8 @@ const SEPARATED_MAC = /^[0-9a-f]{2}([-:])[0-9a-f]{2}(\1[0-9a-f]{2}){4}((\1[0-9a-
 const DOTTED_MAC = /^[0-9a-f]{4}(\.[0-9a-f]{4}){2,3}$/i;
 const DATE_TIME = /^(\d{4}-\d{2}-\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$/;
 const GO_DURATION = /^[+-]?((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+$/;
-const COUNTED_UNIT = /\d+\s*([A-Za-zµ]+)/g;
+// A number is looked at from its first digit alone, or a long one would be read again from each of its digits.
+const COUNTED_UNIT = /(?<!\d)\d+\s*([A-Za-zµ]+)/g;
 const DURATION_UNIT =
   /^(ns|nanos?|us|µs|micros?|ms|millis?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|wks?|weeks?)$/i;
 

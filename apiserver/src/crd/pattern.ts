@@ -1,46 +1,28 @@
-const POSIX_CLASSES: Record<string, string> = {
-  alnum: "0-9A-Za-z",
-  alpha: "A-Za-z",
-  ascii: "\\x00-\\x7F",
-  blank: "\\t ",
-  cntrl: "\\x00-\\x1F\\x7F",
-  digit: "0-9",
-  graph: "!-~",
-  lower: "a-z",
-  print: " -~",
-  punct: "!-\\/:-@\\[-`{-~",
-  space: "\\t\\n\\v\\f\\r ",
-  upper: "A-Z",
-  word: "0-9A-Za-z_",
-  xdigit: "0-9A-Fa-f",
-};
+// Patterns of schemas are in the syntax of Go's regexp (RE2): what takes them in time that grows with the text alone.
+import { RE2JS, RE2JSException } from "re2js";
 
-const compiled = new Map<string, RegExp | undefined>();
+/** A pattern that can be understood, or what is wrong with it in Go's words. */
+export type CompiledPattern = { readonly matches: (text: string) => boolean } | { readonly problem: string };
 
-/** Compiles a pattern of Go's syntax (RE2); gives undefined if it cannot be understood. */
-export function compilePattern(pattern: string): RegExp | undefined {
-  if (!compiled.has(pattern)) compiled.set(pattern, compile(pattern));
-  return compiled.get(pattern);
+const MAX_COMPILED = 1_000;
+const compiled = new Map<string, CompiledPattern>();
+
+/** Compiles a pattern, which may match anywhere in a text. */
+export function compilePattern(pattern: string): CompiledPattern {
+  const known = compiled.get(pattern);
+  if (known !== undefined) return known;
+  if (compiled.size >= MAX_COMPILED) compiled.clear();
+  const result = compile(pattern);
+  compiled.set(pattern, result);
+  return result;
 }
 
-function compile(pattern: string): RegExp | undefined {
-  const [, letters = ""] = /^\(\?([ims]+)\)/.exec(pattern) ?? [];
-  const body = (letters === "" ? pattern : pattern.slice(letters.length + 3))
-    .replace(/\[:([a-z]+):\]/g, (whole, name: string) => POSIX_CLASSES[name] ?? whole)
-    .replace(/\(\?P</g, "(?<")
-    .replace(/\\A/g, "^")
-    .replace(/\\z/g, "$")
-    .replace(/\\p([A-Z])/g, "\\p{$1}")
-    .replace(/\\Q(.*?)(\\E|$)/g, (_, literal: string) => literal.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"));
-  // With "u" characters are code points, as in Go, but needless escapes are errors, which they are not in Go.
-  return tryCompile(body, `${letters}u`) ?? tryCompile(body, letters);
-}
-
-function tryCompile(body: string, flags: string): RegExp | undefined {
+function compile(pattern: string): CompiledPattern {
   try {
-    return new RegExp(body, flags);
-  } catch {
-    // The caller tries another way, or treats the pattern as unusable.
-    return undefined;
+    const expression = RE2JS.compile(pattern);
+    return { matches: (text) => expression.matcher(text).find() };
+  } catch (error) {
+    if (error instanceof RE2JSException) return { problem: error.message };
+    throw error;
   }
 }

@@ -68,10 +68,11 @@ function checkLengthOrPattern(schema: StructuralSchema, path: string, text: stri
   if (typeof minLength === "number" && length < minLength) {
     return [brokenRule(path, text, `should be at least ${minLength} chars long`)];
   }
-  if (typeof pattern === "string" && compilePattern(pattern)?.test(text) === false) {
-    return [brokenRule(path, text, `should match '${pattern}'`)];
-  }
-  return [];
+  if (typeof pattern !== "string") return [];
+  const compiled = compilePattern(pattern);
+  // A definition with a pattern that cannot be compiled is refused.
+  const isMatch = "problem" in compiled || compiled.matches(text);
+  return isMatch ? [] : [brokenRule(path, text, `should match '${pattern}'`)];
 }
 
 function checkList(schema: StructuralSchema, { path, value, old }: Validated & { value: JsonValue[] }): SchemaResult {

@@ -1,7 +1,7 @@
 /** From any request to its answer: who asks, what for, and which part of the server knows. */
 import { discoveryAnswer } from "../discovery/discovery.js";
 import type { Registry } from "../registry/registry.js";
-import { isTrue } from "../registry/list-options.js";
+import { isTrue } from "../registry/query-boolean.js";
 import { resourceRefOf } from "../registry/object-key.js";
 import { answerReview, isReview } from "../registry/reviews.js";
 import type { ServedResource } from "../registry/served-resource.js";
@@ -42,7 +42,7 @@ export async function answerRequest(options: EndpointOptions, request: ApiReques
     return openAnswer(options, request) ?? (await answerResource(options, { request, warnings }));
   } catch (error) {
     const failure = error instanceof StatusError ? error : internalError(textOf(error));
-    const isPretty = request.query.get("pretty") === "true";
+    const isPretty = isTrue(request.query.get("pretty"));
     return renderFailure(failure, { isPretty, warnings });
   }
 }

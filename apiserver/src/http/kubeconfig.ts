@@ -1,3 +1,5 @@
+import { randomUUID } from "node:crypto";
+import { rename, rm, writeFile } from "node:fs/promises";
 import { stringify } from "yaml";
 
 const NAME = "gen-operator";
@@ -17,4 +19,19 @@ export function kubeconfigOf(server: { url: string; token: string; ca: string | 
 
 function base64(text: string): string {
   return Buffer.from(text).toString("base64");
+}
+
+/**
+ * Writes a file that only its user may read, also where there was one that others may read. What is there is replaced, not written through: the
+ * target of a symbolic link stays as it is.
+ */
+export async function writePrivateFile(file: string, text: string): Promise<void> {
+  const temporary = `${file}.${randomUUID()}`;
+  try {
+    await writeFile(temporary, text, { mode: 0o600, flag: "wx" });
+    await rename(temporary, file);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
 }

@@ -6,10 +6,15 @@ import type { Duplex } from "node:stream";
 import type { Answer, ApiRequest, StreamAnswer } from "./message.js";
 import { parseResourcePath } from "./resource-path.js";
 import { StreamConnection, type StreamTarget } from "./stream-connection.js";
+import { shownWarnings } from "./warning-headers.js";
 import { acceptWebSocket, isWebSocketRequest } from "./web-socket.js";
 
 const HOST = "127.0.0.1";
 const MAX_BODY_BYTES = 3 * 1024 * 1024;
+// As in kube-apiserver: Go's DefaultMaxHeaderBytes and the server's ReadHeaderTimeout.
+const MAX_HEADER_BYTES = 1024 * 1024;
+const HEADERS_TIMEOUT_MS = 32_000;
+const REQUEST_TIMEOUT_MS = 60_000;
 
 /** What the listener needs from the server behind it. */
 export interface ListenerOptions {
@@ -50,12 +55,17 @@ export class Listener {
   async open(): Promise<void> {
     const { tls } = this.#options;
     const listener = (message: IncomingMessage, response: ServerResponse): void => void this.#serve(message, response);
-    const server = tls === undefined ? createHttpServer(listener) : createHttpsServer(tls, listener);
+    const limits = {
+      maxHeaderSize: MAX_HEADER_BYTES,
+      // For a request to arrive; an answer, such as a watch, may take any time.
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+    };
+    const server =
+      tls === undefined ? createHttpServer(limits, listener) : createHttpsServer({ ...tls, ...limits }, listener);
     server.on("upgrade", (message: IncomingMessage, socket: Duplex, head: Buffer) => {
       void this.#upgrade(message, { socket, head });
     });
-    // Watches last longer than any of these.
-    server.requestTimeout = 0;
     server.keepAliveTimeout = 120_000;
     await new Promise<void>((resolve, reject) => {
       server.once("error", reject);
@@ -192,7 +202,7 @@ function writeStreamHead(response: ServerResponse, answer: StreamAnswer): void {
 }
 
 function headersOf(answer: { headers?: Record<string, string>; warnings?: readonly string[] }): string[] {
-  const warnings = (answer.warnings ?? []).flatMap((text) => ["Warning", `299 - ${quoted(text)}`]);
+  const warnings = shownWarnings(answer.warnings ?? []).flatMap((text) => ["Warning", `299 - ${quoted(text)}`]);
   const headers = { "Cache-Control": "no-cache, private", ...answer.headers };
   return [...Object.entries(headers).flat(), ...warnings];
 }

@@ -1,3 +1,4 @@
+import { isTrue } from "../registry/query-boolean.js";
 import { notAcceptable, notAcceptableBuiltin, statusError } from "../status/status-error.js";
 
 /** How a client wants an answer. */
@@ -23,12 +24,12 @@ interface Clause {
 
 const MEDIA_TYPES = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 const STREAMING = ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
-const FORMATS: Record<string, "json" | "yaml"> = {
-  "": "json",
-  "*/*": "json",
-  "application/json": "json",
-  "application/yaml": "yaml",
-};
+const FORMATS: ReadonlyMap<string, "json" | "yaml"> = new Map([
+  ["", "json"],
+  ["*/*", "json"],
+  ["application/json", "json"],
+  ["application/yaml", "yaml"],
+]);
 const PRETTY_AGENTS = /^(curl|Wget|Mozilla)\//;
 
 /** Chooses the first representation that the client accepts. Protobuf, which real servers offer for built-in types, is none. */
@@ -36,11 +37,11 @@ export function negotiate(
   request: { accept: string | undefined; userAgent: string | undefined; pretty: string | null },
   target: NegotiationTarget,
 ): Representation {
-  const isPretty = request.pretty === null ? PRETTY_AGENTS.test(request.userAgent ?? "") : isTruthy(request.pretty);
+  const isPretty = request.pretty === null ? PRETTY_AGENTS.test(request.userAgent ?? "") : isTrue(request.pretty);
   const clauses = (request.accept ?? "").split(",").map(parseClause);
   let hasUnknownForm = false;
   for (const { mediaType, parameters } of clauses) {
-    const format = mediaType === "application/*" && target.isCustom ? "json" : FORMATS[mediaType];
+    const format = mediaType === "application/*" && target.isCustom ? "json" : FORMATS.get(mediaType);
     if (format === undefined) continue;
     const form = formOf(parameters, target);
     if (form === undefined) hasUnknownForm = true;
@@ -48,10 +49,6 @@ export function negotiate(
   }
   if (target.isCustom || hasUnknownForm) throw notAcceptable(MEDIA_TYPES);
   throw notAcceptableBuiltin(target.isList ? [...MEDIA_TYPES, ...STREAMING] : MEDIA_TYPES);
-}
-
-function isTruthy(value: string): boolean {
-  return value !== "false" && value !== "0";
 }
 
 function parseClause(text: string): Clause {

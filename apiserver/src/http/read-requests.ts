@@ -1,5 +1,5 @@
 import { jsonEventWriter } from "../registry/event-writer.js";
-import { invalidResourceVersionText, parseListOptions } from "../registry/list-options.js";
+import { invalidResourceVersionText, isUint64, parseListOptions } from "../registry/list-options.js";
 import { listObjects } from "../registry/list.js";
 import { keyOf, resourceRefOf } from "../registry/object-key.js";
 import { scaleOf } from "../registry/scale.js";
@@ -57,7 +57,7 @@ function eventWriterOf({ resource, representation, query }: RenderContext): Even
 // A client that has seen a newer revision than there is, for example of another server, waits for it in vain.
 async function reachRevision(store: ResourceStore, resourceVersion: string): Promise<void> {
   if (resourceVersion === "" || resourceVersion === "0") return;
-  if (!/^\d+$/.test(resourceVersion)) throw plainError(invalidResourceVersionText(resourceVersion));
+  if (!isUint64(resourceVersion)) throw plainError(invalidResourceVersionText(resourceVersion));
   const revision = Number(resourceVersion);
   const deadline = Date.now() + FUTURE_WAIT_MS;
   while (store.revision < revision) {

@@ -11,7 +11,9 @@ import { updateObject } from "../registry/update.js";
 import type { WriteContext, WriteResult } from "../registry/write-context.js";
 import { parseWriteOptions } from "../registry/write-options.js";
 import { badRequest } from "../status/status-error.js";
-import { BodySyntaxError, parseObjectBody } from "../body/parse-body.js";
+import { NumberRangeError } from "../body/check-limits.js";
+import { BodySyntaxError } from "../body/body-syntax-error.js";
+import { parseObjectBody } from "../body/parse-body.js";
 import type { Answer } from "./message.js";
 import { renderList, renderObject, renderValue, type RenderContext } from "./render.js";
 import { renderContextOf, writeContextOf, type ResourceRequest } from "./resource-request.js";
@@ -104,7 +106,7 @@ function deleteBody({ request }: ResourceRequest): JsonObject | undefined {
     const { value } = parseObjectBody(request.body, request.headers["content-type"]);
     return isObject(value) ? value : undefined;
   } catch (error) {
-    if (!(error instanceof BodySyntaxError)) throw error;
+    if (!(error instanceof BodySyntaxError || error instanceof NumberRangeError)) throw error;
     throw badRequest(`couldn't get version/kind; json parse error: ${error.message}`);
   }
 }

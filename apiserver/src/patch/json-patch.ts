@@ -1,10 +1,13 @@
 // JSON patch (RFC 6902) as Kubernetes 1.36 applies it. It deviates from the RFC: `replace` of a missing member adds it, a missing
 // member equals null in `test` and `copy`, negative indexes count from the end, and what stands before the first slash is ignored.
+import { isTooDeep } from "../body/check-limits.js";
 import { clone, deepEqual, isObject, memberOf, setMember, type JsonObject, type JsonValue } from "../json.js";
 import { badRequest, statusError, unappliablePatch } from "../status/status-error.js";
 import { goTypeOf } from "./go-format.js";
 
 const MAX_OPERATIONS = 10_000;
+/** As much as the operations "copy" of one patch may copy together (the server's JSONPatchMaxCopyBytes). */
+const MAX_COPIED_BYTES = 3 * 1024 * 1024;
 const MEMBERS = new Set(["op", "path", "from", "value"]);
 
 interface Operation {
@@ -19,7 +22,12 @@ export function applyJsonPatch(object: JsonValue, patch: unknown): JsonValue {
   const operations = operationsOf(patch);
   if (operations.length > MAX_OPERATIONS) throw tooManyOperations(operations.length);
   const result = clone(object);
-  for (const operation of operations) applyOperation(result, operation);
+  let copied = 0;
+  for (const operation of operations) {
+    if (operation.op === "copy") copied += sizeOf(read(locate(result, operation.from)));
+    if (copied > MAX_COPIED_BYTES) throw unappliablePatch();
+    applyOperation(result, operation);
+  }
   return result;
 }
 
@@ -57,6 +65,12 @@ function tooManyOperations(count: number) {
   const limit = `The allowed maximum operations in a JSON patch is ${MAX_OPERATIONS}, got ${count}`;
   const message = `Request entity too large: ${limit}`;
   return statusError({ code: 413, reason: "RequestEntityTooLarge", message });
+}
+
+function sizeOf(value: JsonValue): number {
+  // A value that copies of itself have made too deep is too large, as well.
+  if (isTooDeep(value)) throw unappliablePatch();
+  return Buffer.byteLength(JSON.stringify(value));
 }
 
 function applyOperation(root: JsonValue, { op, path, from, value = null }: Operation): void {

@@ -1,4 +1,6 @@
-import { BodySyntaxError, parseYaml } from "../body/parse-body.js";
+import { NumberRangeError } from "../body/check-limits.js";
+import { BodySyntaxError } from "../body/body-syntax-error.js";
+import { parseYaml } from "../body/parse-body.js";
 import { clone, isObject, objectAt, stringAt, type JsonObject } from "../json.js";
 import { badRequest, notFound, uidOfMissingObject } from "../status/status-error.js";
 import { trackApply } from "./managed-fields.js";
@@ -67,7 +69,7 @@ function parsedOrThrow(body: Buffer): ReturnType<typeof parseYaml> {
   try {
     return parseYaml(body);
   } catch (error) {
-    if (!(error instanceof BodySyntaxError)) throw error;
+    if (!(error instanceof BodySyntaxError || error instanceof NumberRangeError)) throw error;
     throw badRequest(`error decoding YAML: error converting YAML to JSON: ${error.message}`);
   }
 }

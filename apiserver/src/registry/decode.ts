@@ -1,4 +1,6 @@
-import { bodyStart, BodySyntaxError, type ParsedBody } from "../body/parse-body.js";
+import { BodySyntaxError } from "../body/body-syntax-error.js";
+import { bodyStart, type ParsedBody } from "../body/parse-body.js";
+import { NumberRangeError } from "../body/check-limits.js";
 import { isObject, objectAt, stringAt, type JsonObject } from "../json.js";
 import { invalidError } from "../status/field-error.js";
 import { quote } from "../status/quote.js";
@@ -24,10 +26,14 @@ function parsedOrThrow({ type }: ServedResource, raw: Buffer, parse: () => Parse
   try {
     return parse();
   } catch (error) {
+    if (error instanceof NumberRangeError)
+      throw badRequest(
+        `${type.kind} in version ${quote(type.version)} cannot be handled as a ${type.kind}: ${error.message}`,
+      );
     if (!(error instanceof BodySyntaxError)) throw error;
+    const step = error.format === "json" ? "couldn't get version/kind; json parse error: " : "";
     throw badRequest(
-      `the object provided is unrecognized (must be of type ${type.kind}): couldn't get version/kind; ` +
-        `json parse error: ${error.message} (${bodyStart(raw)})`,
+      `the object provided is unrecognized (must be of type ${type.kind}): ${step}${error.message} (${bodyStart(raw)})`,
     );
   }
 }

@@ -2,6 +2,7 @@ import { arrayAt, memberOf, objectAt, stringAt, type JsonObject } from "../json.
 import { invalidError, notSupportedError, type FieldError } from "../status/field-error.js";
 import { badRequest } from "../status/status-error.js";
 import type { PropagationPolicy } from "./finalizers.js";
+import { isTrue } from "./query-boolean.js";
 import { checkDryRun, invalidOptions } from "./write-options.js";
 
 /** What a DELETE says besides what to delete. */
@@ -42,7 +43,7 @@ function optionsOfQuery(query: URLSearchParams): JsonObject {
   const policy = query.get("propagationPolicy");
   if (policy !== null) options["propagationPolicy"] = policy;
   const orphans = query.get("orphanDependents");
-  if (orphans !== null) options["orphanDependents"] = orphans === "true" || orphans === "1";
+  if (orphans !== null) options["orphanDependents"] = isTrue(orphans);
   if (query.has("dryRun")) options["dryRun"] = query.getAll("dryRun");
   return options;
 }

@@ -1,6 +1,7 @@
 import { badRequest, plainError } from "../status/status-error.js";
 import { forbiddenError, notSupportedError, type FieldError } from "../status/field-error.js";
 import { parseInteger } from "./delete-options.js";
+import { isTrue } from "./query-boolean.js";
 import { invalidOptions } from "./write-options.js";
 
 /** The query of a list or a watch. */
@@ -32,17 +33,13 @@ export function parseListOptions(query: URLSearchParams, { isWatch }: { isWatch:
     isWatch,
     allowsBookmarks: isTrue(query.get("allowWatchBookmarks")),
     sendInitialEvents: initial === null ? undefined : isTrue(initial),
-    timeoutSeconds: timeout === null || timeout === "" ? undefined : parseInteger(timeout),
+    // Zero stands for the time that the server chooses.
+    timeoutSeconds: (timeout === null ? 0 : parseInteger(timeout || "0")) || undefined,
   };
   const errors = isWatch ? checkWatch(options) : checkList(options);
   if (errors.length > 0) throw invalidOptions("ListOptions", errors);
   checkResourceVersion(options);
   return options;
-}
-
-/** True for the values that Kubernetes takes for true in a query. */
-export function isTrue(value: string | null): boolean {
-  return value === "true" || value === "1";
 }
 
 function checkWatch({ sendInitialEvents, resourceVersionMatch }: ListOptions): FieldError[] {
@@ -81,14 +78,20 @@ function checkList(options: ListOptions): FieldError[] {
 }
 
 function checkResourceVersion({ resourceVersion, isWatch }: ListOptions): void {
-  if (resourceVersion === "" || /^\d+$/.test(resourceVersion)) return;
+  if (resourceVersion === "" || isUint64(resourceVersion)) return;
   const text = invalidResourceVersionText(resourceVersion);
   // A watch fails with the bare text and without a reason.
   throw isWatch ? plainError(text) : badRequest(`invalid resource version: ${text}`);
 }
 
-/** Returns what Kubernetes says about a resourceVersion that is no number. */
+/** Tells whether a text is a number of 64 bits without a sign. */
+export function isUint64(text: string): boolean {
+  return /^\d{1,20}$/.test(text) && BigInt(text) < 2n ** 64n;
+}
+
+/** Returns what Kubernetes says about a resourceVersion that is no number of 64 bits. */
 export function invalidResourceVersionText(given: string): string {
   const quoted = JSON.stringify(given);
-  return `resourceVersion: Invalid value: ${quoted}: strconv.ParseUint: parsing ${quoted}: invalid syntax`;
+  const problem = /^\d+$/.test(given) ? "value out of range" : "invalid syntax";
+  return `resourceVersion: Invalid value: ${quoted}: strconv.ParseUint: parsing ${quoted}: ${problem}`;
 }

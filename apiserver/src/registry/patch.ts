@@ -1,4 +1,6 @@
-import { BodySyntaxError, mediaTypeOf, parseJson } from "../body/parse-body.js";
+import { BodySyntaxError } from "../body/body-syntax-error.js";
+import { mediaTypeOf, parseJson } from "../body/parse-body.js";
+import { isTooDeep, NumberRangeError } from "../body/check-limits.js";
 import { clone, isObject, memberOf, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
 import { goFormat } from "../patch/go-format.js";
 import { applyJsonPatch, unknownPatchMembers } from "../patch/json-patch.js";
@@ -12,6 +14,7 @@ import {
   invalid,
   notFound,
   StatusError,
+  unappliablePatch,
   unsupportedMediaType,
   unsupportedMediaTypeBuiltin,
 } from "../status/status-error.js";
@@ -23,12 +26,12 @@ import type { WriteContext, WriteResult } from "./write-context.js";
 /** The content types of patches other than applies. */
 export type PatchType = "json" | "merge" | "strategic";
 
-const PATCH_TYPES: Record<string, PatchType | "apply"> = {
-  "application/json-patch+json": "json",
-  "application/merge-patch+json": "merge",
-  "application/strategic-merge-patch+json": "strategic",
-  "application/apply-patch+yaml": "apply",
-};
+const PATCH_TYPES: ReadonlyMap<string, PatchType | "apply"> = new Map([
+  ["application/json-patch+json", "json"],
+  ["application/merge-patch+json", "merge"],
+  ["application/strategic-merge-patch+json", "strategic"],
+  ["application/apply-patch+yaml", "apply"],
+]);
 const CUSTOM_MEDIA_TYPES = [
   "application/json-patch+json",
   "application/merge-patch+json",
@@ -37,7 +40,7 @@ const CUSTOM_MEDIA_TYPES = [
 
 /** Returns what kind of patch a content type announces; fails for those that the type does not take. */
 export function patchTypeOf(type: { custom?: unknown }, contentType: string | undefined): PatchType | "apply" {
-  const patchType = PATCH_TYPES[mediaTypeOf(contentType)];
+  const patchType = PATCH_TYPES.get(mediaTypeOf(contentType));
   if (type.custom !== undefined && (patchType === undefined || patchType === "strategic")) {
     throw unsupportedMediaType(CUSTOM_MEDIA_TYPES);
   }
@@ -80,7 +83,7 @@ export function parsePatch({ patchType, body }: { patchType: PatchType; body: Bu
     const unknown = patchType === "json" ? unknownPatchMembers(value) : [];
     return { value, problems: [...duplicates(), ...unknown.map((path) => `json patch unknown field ${quote(path)}`)] };
   } catch (error) {
-    if (!(error instanceof BodySyntaxError)) throw error;
+    if (!(error instanceof BodySyntaxError || error instanceof NumberRangeError)) throw error;
     throw badRequest(patchType === "strategic" ? error.message : `error decoding patch: ${error.message}`);
   }
 }
@@ -103,6 +106,7 @@ function decodePatched(
 ): JsonObject {
   const { name, patchType, patched, problems } = result;
   if (!isObject(patched)) throw unfitPatch(patched, "json: cannot unmarshal into Go value");
+  if (isTooDeep(patched)) throw unappliablePatch();
   checkTypeMeta(context, name, patched);
   checkName(patched, name);
   const isStrict = context.fieldValidation === "Strict";
@@ -134,15 +138,19 @@ function checkTypeMeta({ registry, resource }: WriteContext, name: string, patch
   const apiVersion = memberOf(patched, "apiVersion") ?? null;
   if (kind === type.kind && apiVersion === expected) return;
   if (type.custom === undefined) {
-    const given = { kind: String(kind ?? ""), apiVersion: String(apiVersion ?? "") };
+    const given = { kind: textOf(kind), apiVersion: textOf(apiVersion) };
     const isKnown = registry.types.some((one) => one.kind === given.kind && apiVersionOf(one) === given.apiVersion);
     const unregistered = `no kind ${quote(given.kind)} is registered for version ${quote(given.apiVersion)} in scheme "pkg/runtime/scheme.go:111"`;
     throw unfitPatch(canonicalJson(patched), isKnown ? unknownConversionText(type, given) : unregistered);
   }
-  throw invalid({ ...kindRefOf(type, name), kind: String(kind ?? "") }, [
+  throw invalid({ ...kindRefOf(type, name), kind: textOf(kind) }, [
     ...(apiVersion === expected ? [] : [invalidError("apiVersion", apiVersion, `must be ${expected}`)]),
     ...(kind === type.kind ? [] : [invalidError("kind", kind, `must be ${type.kind}`)]),
   ]);
+}
+
+function textOf(value: JsonValue): string {
+  return typeof value === "string" ? value : "";
 }
 
 function checkName(patched: JsonObject, name: string): void {

@@ -7,6 +7,7 @@ import {
   type FieldError,
 } from "../status/field-error.js";
 import { invalid } from "../status/status-error.js";
+import { isTrue } from "./query-boolean.js";
 
 /** What a request says about its write besides the object. */
 export interface WriteOptions {
@@ -41,7 +42,7 @@ export function parseWriteOptions(query: URLSearchParams, kind: OptionsKind, { i
     isDryRun: query.has("dryRun"),
     fieldManager,
     fieldValidation: FIELD_VALIDATIONS.find((known) => known === fieldValidation) ?? "Warn",
-    force: force === "true" || force === "1",
+    force: isTrue(force),
   };
 }
 

@@ -7,6 +7,7 @@
  */
 import type { JsonObject } from "../json.js";
 import { eventOf, History, type StoreEvent } from "./history.js";
+import { plainError } from "../status/status-error.js";
 import { SortedKeys } from "./sorted-keys.js";
 import { StoredObject, withResourceVersion } from "./stored-object.js";
 
@@ -63,6 +64,21 @@ export class Store {
   }
 }
 
+// etcd's --max-request-bytes, and the limit of messages that its client sends.
+const MAX_OBJECT_BYTES = 1.5 * 1024 * 1024;
+const MAX_MESSAGE_BYTES = 2 * 1024 * 1024;
+
+function checkSize({ json }: StoredObject): void {
+  // A character takes three bytes at most.
+  if (json.length * 3 <= MAX_OBJECT_BYTES) return;
+  const bytes = Buffer.byteLength(json);
+  if (bytes > MAX_MESSAGE_BYTES)
+    throw plainError(
+      `rpc error: code = ResourceExhausted desc = trying to send message larger than max (${bytes} vs. ${MAX_MESSAGE_BYTES})`,
+    );
+  if (bytes > MAX_OBJECT_BYTES) throw plainError("etcdserver: request is too large");
+}
+
 /** The objects of one resource. */
 export class ResourceStore {
   readonly #counter: { current(): number; next(): number };
@@ -94,11 +110,13 @@ export class ResourceStore {
     return this.#objects.get(key);
   }
 
-  /** Creates or replaces an object under a new revision, which becomes its resourceVersion. */
+  /** Creates or replaces an object under a new revision, which becomes its resourceVersion. Throws a StatusError for one that is too large. */
   put(key: string, object: JsonObject): StoredObject {
+    const next = this.#counter.current() + 1;
+    const current = new StoredObject(key, withResourceVersion(object, next), next);
+    checkSize(current);
     const revision = this.#counter.next();
     const previous = this.#objects.get(key);
-    const current = new StoredObject(key, withResourceVersion(object, revision), revision);
     this.#objects.set(key, current);
     if (previous === undefined) this.#keys.add(key);
     this.#announce(eventOf({ revision, key, previous, current }));

@@ -1,4 +1,5 @@
-import { BodySyntaxError, parseJson, parseObjectBody, parseYaml } from "#apiserver/body/parse-body.js";
+import { BodySyntaxError } from "#apiserver/body/body-syntax-error.js";
+import { parseJson, parseObjectBody, parseYaml } from "#apiserver/body/parse-body.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const PROTOBUF = "application/vnd.kubernetes.protobuf";

@@ -1,0 +1,75 @@
+// What is refused of every body before anything else looks at it: values that are nested too deeply, and numbers that no float64 holds.
+import type { JsonValue } from "../json.js";
+
+/**
+ * How deeply values may be nested. A kube-apiserver takes 10,000 levels; what walks over an object here needs the stack of the thread, which holds
+ * about 2,500.
+ */
+export const MAX_DEPTH = 1_000;
+
+/** Says that a body is valid JSON or YAML, and holds a number that Kubernetes cannot keep. */
+export class NumberRangeError extends Error {
+  override readonly name = "NumberRangeError";
+
+  constructor(number: string) {
+    super(`json: cannot unmarshal number ${number} into Go value of type float64`);
+  }
+}
+
+/** Returns the bracket of a JSON text that is one level too deep; undefined if there is none. */
+export function tooDeepBracket(json: string): "{" | "[" | undefined {
+  // Each level takes two characters.
+  if (json.length < 2 * MAX_DEPTH) return undefined;
+  let depth = 0;
+  for (let at = 0; at < json.length; at++)
+    switch (json.charCodeAt(at)) {
+      case 0x22: // "
+        at = endOfString(json, at);
+        break;
+      case 0x7b: // {
+      case 0x5b: // [
+        if (++depth > MAX_DEPTH) return json[at] as "{" | "[";
+        break;
+      case 0x7d: // }
+      case 0x5d: // ]
+        depth--;
+    }
+  return undefined;
+}
+
+/** Tells whether a value is nested too deeply. */
+export function isTooDeep(value: JsonValue): boolean {
+  let level: JsonValue[] = [value];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > MAX_DEPTH) return true;
+    level = level.flatMap(childrenOf);
+  }
+  return false;
+}
+
+function childrenOf(value: JsonValue): JsonValue[] {
+  if (typeof value !== "object" || value === null) return [];
+  const children = Array.isArray(value) ? value : Object.values(value);
+  return children.filter((child) => typeof child === "object" && child !== null);
+}
+
+// Three digits of an exponent, or as many digits as the largest number has.
+const CAN_OVERFLOW = /[eE]\+?0*[1-9]\d\d|\d{309}/;
+const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+
+/** Throws a NumberRangeError if a valid JSON text has a number that is too large. */
+export function checkNumbers(json: string): void {
+  if (!CAN_OVERFLOW.test(json)) return;
+  for (const [token] of json.matchAll(TOKEN))
+    if (!token.startsWith('"') && !Number.isFinite(Number(token))) throw new NumberRangeError(token);
+}
+
+/** Returns where the string that begins at `start` ends; the text has to be valid JSON, or the end of the text is returned. */
+export function endOfString(json: string, start: number): number {
+  for (let at = start + 1; at < json.length; at++) {
+    const code = json.charCodeAt(at);
+    if (code === 0x22) return at;
+    if (code === 0x5c) at++;
+  }
+  return json.length;
+}
