@@ -36,7 +36,7 @@ const DOOR = {
 const DOORS = "/apis/example.com/v1/namespaces/default/doors";
 const MAPS = "/api/v1/namespaces/default/configmaps";
 const UNRECOGNIZED = "the object provided is unrecognized (must be of type ";
-const MAX_MS = 2_000;
+const MAX_MS = 10_000;
 
 const door = (name: string, members: string) =>
   `{"apiVersion":"example.com/v1","kind":"Door","metadata":{"name":"${name}"},${members}}`;
