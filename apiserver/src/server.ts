@@ -9,7 +9,7 @@ import { kubeconfigOf, writePrivateFile } from "./http/kubeconfig.js";
 import { Listener } from "./http/listener.js";
 import type { Answer, ApiRequest, StreamAnswer } from "./http/message.js";
 import type { JsonObject } from "./json.js";
-import { renderFailure } from "./http/render.js";
+import { renderFailure } from "./http/answer/render.js";
 import { createFirstObjects } from "./registry/bootstrap.js";
 import { followDefinitions } from "./registry/custom-resource-definitions.js";
 import { installDefinitions } from "./registry/install-definitions.js";

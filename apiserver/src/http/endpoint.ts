@@ -1,7 +1,7 @@
 /** From any request to its answer: who asks, what for, and which part of the server knows. */
 import { discoveryAnswer } from "../discovery/discovery.js";
 import type { Registry } from "../registry/registry.js";
-import { isTrue } from "../registry/query-boolean.js";
+import { isTrue } from "../registry/options/query-boolean.js";
 import { resourceRefOf } from "../registry/object-key.js";
 import { answerReview, isReview } from "../registry/reviews.js";
 import type { ServedResource } from "../registry/served-resource.js";
@@ -18,7 +18,7 @@ import { isObject } from "../json.js";
 import { parseObjectBody } from "../body/parse-body.js";
 import type { Answer, ApiRequest, StreamAnswer } from "./message.js";
 import { readList, readObject, readWatch } from "./read-requests.js";
-import { renderFailure, renderValue } from "./render.js";
+import { renderFailure, renderValue } from "./answer/render.js";
 import type { ResourcePath } from "./resource-path.js";
 import { deprecationWarningOf, renderContextOf, type ResourceRequest } from "./resource-request.js";
 import { writeScaleRequest } from "./scale-requests.js";

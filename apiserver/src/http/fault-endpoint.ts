@@ -2,7 +2,7 @@ import type { FaultAnswer, FaultRules } from "../faults.js";
 import { forbiddenByRbac, statusError, unauthorized } from "../status/status-error.js";
 import { verbOf } from "./endpoint.js";
 import type { Answer, ApiRequest, StreamAnswer } from "./message.js";
-import { renderFailure } from "./render.js";
+import { renderFailure } from "./answer/render.js";
 
 /** Says that a request gets no answer; the listener breaks its connection. */
 export class ConnectionLost extends Error {

@@ -6,7 +6,7 @@ import type { Duplex } from "node:stream";
 import type { Answer, ApiRequest, StreamAnswer } from "./message.js";
 import { parseResourcePath } from "./resource-path.js";
 import { StreamConnection, type StreamTarget } from "./stream-connection.js";
-import { shownWarnings } from "./warning-headers.js";
+import { shownWarnings } from "./answer/warning-headers.js";
 import { acceptWebSocket, isWebSocketRequest } from "./web-socket.js";
 
 const HOST = "127.0.0.1";

@@ -1,5 +1,5 @@
 import { jsonEventWriter } from "../registry/event-writer.js";
-import { invalidResourceVersionText, isUint64, parseListOptions } from "../registry/list-options.js";
+import { invalidResourceVersionText, isUint64, parseListOptions } from "../registry/options/list-options.js";
 import { listObjects } from "../registry/list.js";
 import { keyOf, resourceRefOf } from "../registry/object-key.js";
 import { scaleOf } from "../registry/scale.js";
@@ -7,8 +7,8 @@ import { prepareWatch, type EventWriter } from "../registry/watch.js";
 import { notFound, plainError, tooLargeResourceVersion } from "../status/status-error.js";
 import type { ResourceStore } from "../storage/store.js";
 import type { Answer, StreamAnswer } from "./message.js";
-import { partialEventWriter, tableEventWriter } from "./other-forms.js";
-import { renderList, renderObject, renderValue, type RenderContext } from "./render.js";
+import { partialEventWriter, tableEventWriter } from "./answer/other-forms.js";
+import { renderList, renderObject, renderValue, type RenderContext } from "./answer/render.js";
 import { renderContextOf, type ResourceRequest } from "./resource-request.js";
 
 const FUTURE_WAIT_MS = 3_000;

@@ -3,10 +3,10 @@ import { compareVersions } from "../builtin/version-order.js";
 import type { Registry } from "../registry/registry.js";
 import type { ServedResource } from "../registry/served-resource.js";
 import type { WriteContext } from "../registry/write-context.js";
-import { fieldManagerOf, type WriteOptions } from "../registry/write-options.js";
+import { fieldManagerOf, type WriteOptions } from "../registry/options/write-options.js";
 import type { ApiRequest } from "./message.js";
-import { negotiate } from "./negotiate.js";
-import type { RenderContext } from "./render.js";
+import { negotiate } from "./answer/negotiate.js";
+import type { RenderContext } from "./answer/render.js";
 
 /** A request for a resource that is served. */
 export interface ResourceRequest {

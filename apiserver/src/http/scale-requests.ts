@@ -3,11 +3,11 @@ import { parseConfig } from "../registry/apply.js";
 import { applyPatch, parsePatch, patchTypeOf } from "../registry/patch.js";
 import { applyScale, scaleOf, writeScale } from "../registry/scale.js";
 import type { WriteContext, WriteResult } from "../registry/write-context.js";
-import { parseWriteOptions } from "../registry/write-options.js";
+import { parseWriteOptions } from "../registry/options/write-options.js";
 import { badRequest } from "../status/status-error.js";
 import { parseObjectBody } from "../body/parse-body.js";
 import type { Answer } from "./message.js";
-import { renderValue } from "./render.js";
+import { renderValue } from "./answer/render.js";
 import { renderContextOf, writeContextOf, type ResourceRequest } from "./resource-request.js";
 
 const SCALE_SCHEMA = "io.k8s.api.autoscaling.v1.Scale";

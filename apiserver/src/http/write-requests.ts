@@ -4,18 +4,18 @@ import { createObject } from "../registry/create.js";
 import { decodeObject } from "../registry/decode.js";
 import { deleteCollection } from "../registry/delete-collection.js";
 import { deleteObject, type DeleteResult } from "../registry/delete.js";
-import { parseDeleteOptions } from "../registry/delete-options.js";
-import { parseListOptions } from "../registry/list-options.js";
+import { parseDeleteOptions } from "../registry/options/delete-options.js";
+import { parseListOptions } from "../registry/options/list-options.js";
 import { mismatchedName, patchObject, patchTypeOf } from "../registry/patch.js";
 import { updateObject } from "../registry/update.js";
 import type { WriteContext, WriteResult } from "../registry/write-context.js";
-import { parseWriteOptions } from "../registry/write-options.js";
+import { parseWriteOptions } from "../registry/options/write-options.js";
 import { badRequest } from "../status/status-error.js";
 import { NumberRangeError } from "../body/check-limits.js";
 import { BodySyntaxError } from "../body/body-syntax-error.js";
 import { parseObjectBody } from "../body/parse-body.js";
 import type { Answer } from "./message.js";
-import { renderList, renderObject, renderValue, type RenderContext } from "./render.js";
+import { renderList, renderObject, renderValue, type RenderContext } from "./answer/render.js";
 import { renderContextOf, writeContextOf, type ResourceRequest } from "./resource-request.js";
 
 /** Answers a POST to a collection. */

@@ -1,9 +1,9 @@
 import { stringAt } from "../json.js";
 import { StatusError } from "../status/status-error.js";
 import { deleteObject } from "./delete.js";
-import type { DeleteOptions } from "./delete-options.js";
+import type { DeleteOptions } from "./options/delete-options.js";
 import { listObjects, type ListResult } from "./list.js";
-import type { ListOptions } from "./list-options.js";
+import type { ListOptions } from "./options/list-options.js";
 import { metadataOf } from "./object-meta.js";
 import type { WriteContext } from "./write-context.js";
 

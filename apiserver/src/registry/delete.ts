@@ -1,7 +1,7 @@
 import { clone, deepEqual, objectAt, stringAt, type JsonObject } from "../json.js";
 import { forbidden, notFound, preconditionFailed } from "../status/status-error.js";
 import type { StoredObject } from "../storage/stored-object.js";
-import type { DeleteOptions } from "./delete-options.js";
+import type { DeleteOptions } from "./options/delete-options.js";
 import { finalizersForDeletion, holdersOf, isNamespace } from "./finalizers.js";
 import { holdDefinition, isDefinition } from "./definition-cleanup.js";
 import { keyOf, kindRefOf, resourceRefOf } from "./object-key.js";

@@ -1,7 +1,7 @@
 import { expired, badRequest, tooLargeResourceVersion, statusError } from "../status/status-error.js";
 import type { StoredObject } from "../storage/stored-object.js";
 import { readContinueToken, writeContinueToken, type ContinueToken } from "./continue-token.js";
-import type { ListOptions } from "./list-options.js";
+import type { ListOptions } from "./options/list-options.js";
 import { parseSelection, type Selection } from "./selection.js";
 import type { ServedResource } from "./served-resource.js";
 

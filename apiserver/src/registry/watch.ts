@@ -9,7 +9,7 @@ import { tooLargeResourceVersion, type Status } from "../status/status-error.js"
 import type { StoreEvent } from "../storage/history.js";
 import type { StoredObject } from "../storage/stored-object.js";
 import { presentObjects } from "./list.js";
-import type { ListOptions } from "./list-options.js";
+import type { ListOptions } from "./options/list-options.js";
 import { parseSelection, type Selection } from "./selection.js";
 import type { ServedResource } from "./served-resource.js";
 import type { StreamSink } from "./stream-sink.js";

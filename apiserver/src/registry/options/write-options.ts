@@ -5,8 +5,8 @@ import {
   requiredError,
   tooLongError,
   type FieldError,
-} from "../status/field-error.js";
-import { invalid } from "../status/status-error.js";
+} from "../../status/field-error.js";
+import { invalid } from "../../status/status-error.js";
 import { isTrue } from "./query-boolean.js";
 
 /** What a request says about its write besides the object. */

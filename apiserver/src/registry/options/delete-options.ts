@@ -1,7 +1,7 @@
-import { arrayAt, memberOf, objectAt, stringAt, type JsonObject } from "../json.js";
-import { invalidError, notSupportedError, type FieldError } from "../status/field-error.js";
-import { badRequest } from "../status/status-error.js";
-import type { PropagationPolicy } from "./finalizers.js";
+import { arrayAt, memberOf, objectAt, stringAt, type JsonObject } from "../../json.js";
+import { invalidError, notSupportedError, type FieldError } from "../../status/field-error.js";
+import { badRequest } from "../../status/status-error.js";
+import type { PropagationPolicy } from "../finalizers.js";
 import { isTrue } from "./query-boolean.js";
 import { checkDryRun, invalidOptions } from "./write-options.js";
 

@@ -1,5 +1,5 @@
-import { badRequest, plainError } from "../status/status-error.js";
-import { forbiddenError, notSupportedError, type FieldError } from "../status/field-error.js";
+import { badRequest, plainError } from "../../status/status-error.js";
+import { forbiddenError, notSupportedError, type FieldError } from "../../status/field-error.js";
 import { parseInteger } from "./delete-options.js";
 import { isTrue } from "./query-boolean.js";
 import { invalidOptions } from "./write-options.js";
