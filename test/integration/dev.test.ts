@@ -7,9 +7,11 @@ import { ApiClient } from "#runtime/client/api-client.js";
 import { coreKindOf } from "#runtime/base/resource-definition.js";
 import { loadConnection } from "#runtime/client/connect/load-connection.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import { runCommand } from "../support/command-line.js";
 import { createPagesProject } from "../support/new-project.js";
 import { startProgram } from "../support/started-program.js";
 import { assert, suite } from "../support/suite.js";
+import { createTemporaryFolder } from "../support/temporary-folder.js";
 
 const LONG = { timeoutMs: 120_000 };
 const WAIT = { timeoutMs: 40_000 };
@@ -166,6 +168,22 @@ suite("npm run dev", (test) => {
       await dev.see("the operator ended (exit code 1); it starts again after the next change");
       await dev.edit("src/main.ts", "controllers.length > 0", "controllers.length > 9");
       await dev.see(/operator ready in \d/);
+    },
+    LONG,
+  );
+
+  test(
+    "says what it lacks: packages, or a kubeconfig",
+    async () => {
+      await using folder = await createTemporaryFolder();
+      const bare = await runCommand(folder.path, "dev");
+      assert.is(bare.status, 1);
+      assert.match(bare.stderr, /^gen-operator: .* has not installed @gen-operator\/runtime; run npm install there/);
+      await using project = await createPagesProject();
+      const nowhere = await runCommand(project.path, "dev", "--kubeconfig", "/nowhere");
+      assert.is(nowhere.status, 1);
+      assert.match(nowhere.stderr, /^gen-operator: cannot read the kubeconfig file \/nowhere/);
+      assert.not.ok(existsSync(join(project.path, "dist")));
     },
     LONG,
   );

@@ -6,7 +6,7 @@ import type { Crd } from "../input/crd/crd.js";
 import { isDirectory, readProjectFile } from "../input/project-files.js";
 import { isRecord } from "../input/yaml/json.js";
 import { parseYaml } from "../input/yaml/parse-yaml.js";
-import type { EmbeddedServer, ProjectPackages } from "./project-packages.js";
+import { DevError, type EmbeddedServer, type ProjectPackages } from "./project-packages.js";
 
 /** Where `dev` runs an operator. */
 export interface DevClusterOptions {
@@ -42,7 +42,13 @@ export class DevCluster implements AsyncDisposable {
   /** Starts an API server, or finds the cluster of a kubeconfig. */
   static async open({ packages, kubeconfig, kubeconfigFile }: DevClusterOptions): Promise<DevCluster> {
     const { ApiClient, loadConnection } = packages.runtime;
-    const connect = async (file: string) => new ApiClient(await loadConnection({ kubeconfig: file }));
+    const connect = async (file: string) => {
+      try {
+        return new ApiClient(await loadConnection({ kubeconfig: file }));
+      } catch (error) {
+        throw new DevError((error as Error).message, { cause: error });
+      }
+    };
     if (kubeconfig !== undefined) {
       const client = await connect(kubeconfig);
       return new DevCluster({ kubeconfig, address: client.connection.server, client });

@@ -39,7 +39,7 @@ export async function findPackages(project: string): Promise<ProjectPackages> {
     try {
       return resolve(name);
     } catch (cause) {
-      const message = `the project has not installed ${install}; run: npm install --save-dev ${install}`;
+      const message = `${project} has not installed ${install}; run npm install there, or name the project with --project`;
       throw new DevError(message, { cause });
     }
   };
