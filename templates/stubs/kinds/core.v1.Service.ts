@@ -1,13 +1,14 @@
-import type { __Dependent__Arguments, __Resource__Input } from "../../generated/__controller__/types.js";
+import type { __Dependent__Desired, __Resource__Input } from "../../generated/__controller__/types.js";
 
 /** Returns the __Resource__ that a __Primary__ needs. The operator creates it, keeps it as returned, and links it to the __Primary__. */
-export function desired({ primary }: __Dependent__Arguments): __Resource__Input {
-  const name = __objectName__;
-  return {
-    metadata: { name },
-    spec: {
-      selector: { "app.kubernetes.io/name": name },
-      ports: [{ name: "http", port: 80, protocol: "TCP" }],
+export const desired: __Dependent__Desired = ({ primary }): __Resource__Input => ({
+  metadata: { name: __objectName__ },
+  spec: {
+    selector: {
+      "app.kubernetes.io/name": "__app__",
+      "app.kubernetes.io/instance": primary.metadata.name,
+      "app.kubernetes.io/component": "__component__",
     },
-  };
-}
+    ports: [{ name: "http", port: 80, protocol: "TCP" }],
+  },
+});

@@ -45,13 +45,14 @@ async function renderObject(
   const { input } = dependentTypesOf(dependent, names);
   const general = bulk === undefined ? "stubs/dependent.ts" : "stubs/bulk-dependent.ts";
   const text = await renderTemplate(hasOwnTemplate ? `stubs/kinds/${template}` : general, {
-    Dependent: types.arguments.slice(0, -"Arguments".length),
+    Dependent: types.desired.slice(0, -"Desired".length),
     Primary: names.primary,
     Resource: input.slice(0, -inputNameOf("").length),
     Kind: kind,
     controller: names.folder,
     objectName: objectNameOf(dependent, controller),
     item: types.file,
+    ...{ app: names.folder, component: workloadOf(dependent, controller).name },
     required: required === undefined ? "(() => { throw new Error() })()" : printLine(required),
   });
   return withOperations(withLabels(withMode(withRequired(text, dependent, required), dependent), dependent), dependent);
@@ -96,8 +97,17 @@ function withRequired(text: string, { name, resource }: KubernetesDependentModel
     );
   const message = `fill in what the ${resource.kind} "${name}" has to be`;
   return text
-    .replace(/return \{[^]*?\n {2}\};/, `throw new Error(${JSON.stringify(message)});`)
-    .replace("desired({ primary }:", "desired(_: ");
+    .replace(/\(\{ primary \}\): \w+ => \(\{[^]*\n\}\);/, `() => { throw new Error(${JSON.stringify(message)}); };`)
+    .replace(/, \w+ \} from/, " } from");
+}
+
+const WORKLOADS = new Set(["Deployment", "StatefulSet", "DaemonSet"]);
+
+/** Returns the dependent whose Pods the labels and selectors of a stub are about: of a Service the workload that it stands in front of. */
+function workloadOf(dependent: KubernetesDependentModel, { dependents }: ControllerModel): DependentModel {
+  if (dependent.resource.kind !== "Service") return dependent;
+  const workloads = dependents.filter((each) => isKubernetes(each) && WORKLOADS.has(each.resource.kind));
+  return workloads.findLast(({ name }) => dependent.waitsFor.includes(name)) ?? workloads[0] ?? dependent;
 }
 
 /** Returns the smallest values of the fields that an object needs besides its metadata; undefined if there are none. */

@@ -290,6 +290,23 @@ suite("emitted project", (declareTest) => {
     assert.match(await contentOf(other, "src/thing/dependents/endless.ts"), /throw new Error\(.fill in/);
   });
 
+  test("no two workloads have the same labels, and a Service selects the one that it waits for", async () => {
+    const deployment = builtinResource("apps", "v1", "Deployment");
+    const model = controllerOf(thing, [
+      dependentOf("web", deployment),
+      dependentOf("other", deployment),
+      dependentOf("store", builtinResource("apps", "v1", "StatefulSet")),
+      dependentOf("front", builtinResource("", "v1", "Service"), ["web"]),
+    ]);
+    for (const [name, component] of Object.entries({ web: "web", other: "other", store: "store", front: "web" }))
+      assert.match(
+        await contentOf(model, `src/thing/dependents/${name}.ts`),
+        new RegExp(
+          `"app.kubernetes.io/name": "thing",\\s+"app.kubernetes.io/instance": primary.metadata.name,\\s+"app.kubernetes.io/component": "${component}"`,
+        ),
+      );
+  });
+
   test("every stub template compiles for its kind", async () => {
     const kinds = [
       ["apps", "v1", "Deployment"],
