@@ -33,25 +33,26 @@ const names = fc.oneof(
   fc.string({ maxLength: 5 }),
 );
 const text = { type: "string", description: "x".repeat(60) } as Schema;
-const schemas: fc.Arbitrary<Schema> = fc.letrec<{ schema: Schema }>((tie) => ({
-  schema: fc.oneof(
-    { maxDepth: 5 },
-    fc.constantFrom<Schema>(text, { type: "integer", minimum: 3, maximum: 300, multipleOf: 3, enum: [3, 30, 300] }),
-    fc.record({
-      type: fc.constant("object" as const),
-      properties: fc.dictionary(names, tie("schema"), { maxKeys: 4 }),
-    }),
-    fc.record({ type: fc.constant("array" as const), items: tie("schema") }),
-    fc.record({ type: fc.constant("object" as const), additionalProperties: tie("schema") }),
-  ),
-})).schema;
+const schemasOf = (fields: fc.Arbitrary<string>): fc.Arbitrary<Schema> =>
+  fc.letrec<{ schema: Schema }>((tie) => ({
+    schema: fc.oneof(
+      { maxDepth: 5 },
+      fc.constantFrom<Schema>(text, { type: "integer", minimum: 3, maximum: 300, multipleOf: 3, enum: [3, 30, 300] }),
+      fc.record({
+        type: fc.constant("object" as const),
+        properties: fc.dictionary(fields, tie("schema"), { maxKeys: 4 }),
+      }),
+      fc.record({ type: fc.constant("array" as const), items: tie("schema") }),
+      fc.record({ type: fc.constant("object" as const), additionalProperties: tie("schema") }),
+    ),
+  })).schema;
 
 const plain = (schema: Schema) => JSON.parse(JSON.stringify(schema)) as Schema;
 
 suite("printed schema", (test) => {
   test("evaluates to the schema, whatever its fields are called", () => {
     fc.assert(
-      fc.property(schemas, (given) => {
+      fc.property(schemasOf(names), (given) => {
         const schema = plain(given);
         // A field may be called "constructor", by which a comparison of objects would tell them apart.
         assert.is(JSON.stringify(evaluate(printSchema("rootSchema", schema))), JSON.stringify(schema));
@@ -62,7 +63,8 @@ suite("printed schema", (test) => {
 
   test("stays as it is when prettier formats it", async () => {
     await fc.assert(
-      fc.asyncProperty(schemas, async (given) => {
+      // Which other names need quotes, prettier decides by the parser.
+      fc.asyncProperty(schemasOf(fc.constantFrom("a", "b", "class", "undefined", "x-y")), async (given) => {
         const printed = `${printSchema("rootSchema", plain(given)).join("\n\n")}\n`;
         assert.is(await format(printed, { parser: "babel-ts", printWidth: 120 }), printed);
       }),
