@@ -135,15 +135,14 @@ export const structuralSchema: fc.Arbitrary<RandomSchema> = fc
     properties: { spec, ...(status === undefined ? {} : { status }) },
   }));
 
-/** Returns values of which most are valid for a schema. */
+/** Values of other types, one of which stands in place of one in thirteen. */
+const OTHER_VALUES: readonly unknown[] = ["", "a", 0, 1, -1, true, [], {}];
+
+/** Returns values of which most are valid for a schema: no null, no duplicates in sets and maps. */
 export function valueOf(schema: RandomSchema): fc.Arbitrary<unknown> {
   const usual = usualValueOf(schema);
-  return fc.oneof({ arbitrary: usual, weight: 12 }, anything);
+  return fc.oneof({ arbitrary: usual, weight: 12 }, fc.constantFrom(...OTHER_VALUES));
 }
-
-const anything: fc.Arbitrary<unknown> = fc.constantFrom(null, "", "a", 0, 1, -1, 1.5, true, [], {}, ["a", "a"], {
-  a: 1,
-});
 
 function usualValueOf(schema: RandomSchema): fc.Arbitrary<unknown> {
   const { type, items, properties, additionalProperties } = schema;
@@ -159,14 +158,19 @@ function usualValueOf(schema: RandomSchema): fc.Arbitrary<unknown> {
     case "boolean":
       return fc.boolean();
     case "array":
-      return fc.array(valueOf(items as RandomSchema), { maxLength: 4 });
+      return fc.uniqueArray(valueOf(items as RandomSchema), { maxLength: 4, selector: keyOf });
     case "object":
       if (additionalProperties !== undefined)
         return fc.dictionary(fc.constantFrom("a", "b", "c d"), valueOf(additionalProperties as RandomSchema));
       return objectValueOf((properties ?? {}) as { readonly [name: string]: RandomSchema }, schema);
     default:
-      return anything;
+      return fc.constantFrom(...OTHER_VALUES);
   }
+}
+
+/** Returns by what an item of a list is told from others. */
+function keyOf(item: unknown): unknown {
+  return typeof item === "object" && item !== null && "key" in item ? item.key : JSON.stringify(item);
 }
 
 function objectValueOf(
