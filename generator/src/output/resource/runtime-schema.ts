@@ -55,10 +55,19 @@ export function buildSchemaParts(resource: ResourceModel): SchemaParts {
   return { root, definitions: builder.definitions };
 }
 
-// The API server treats the metadata of every kind alike, so its schema says nothing.
+// The API server treats the metadata of every kind alike, so its schema says nothing but what names it may have.
+function metadataOf(schema: RawSchema): RawSchema {
+  const names = [...schemasOf(schema, "properties")].filter(([name]) => name === "name" || name === "generateName");
+  return names.length === 0 || schema["$ref"] !== undefined
+    ? METADATA
+    : { ...METADATA, properties: Object.fromEntries(names) };
+}
+
 function withPlainMetadata(schema: RawSchema): RawSchema {
   const properties = schemasOf(schema, "properties");
-  const entries = [...properties].map(([name, child]) => [name, name === "metadata" ? METADATA : child] as const);
+  const entries = [...properties].map(
+    ([name, child]) => [name, name === "metadata" ? metadataOf(child) : child] as const,
+  );
   return Object.fromEntries(entries);
 }
 

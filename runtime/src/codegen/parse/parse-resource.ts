@@ -45,6 +45,8 @@ export function parseResource<Resource extends KubernetesObject>(
   const placed = placedMetadata(metadata, { ...options, scope: definition.scope }, problems);
   const { apiVersion: _3, kind: _4, metadata: _5, ...properties } = schema.properties ?? {};
   const required = (schema.required ?? []).filter((name) => Object.hasOwn(properties, name));
+  for (const [name, property] of Object.entries(schema.properties?.["metadata"]?.properties ?? {}))
+    if (isRecord(metadata)) checkValue(metadata[name], property, { path: `metadata.${name}`, definitions, problems });
   checkValue(rest, { ...schema, properties, required }, { path: "", definitions, problems });
   if (problems.length > 0) throw new SchemaError(definition.kind, problems);
   const isSame = filled === value && placed === metadata;

@@ -11,8 +11,8 @@ import { assert, suite } from "../../../support/suite.js";
 const identity = { apiVersion: "example.com/v1", kind: "Thing", metadata: { name: "a", namespace: "b" } };
 const text = { type: "string" };
 
-function definitionOf(spec: object) {
-  const openAPIV3Schema = { type: "object", properties: { spec } };
+function definitionOf(spec: object, others: object = {}) {
+  const openAPIV3Schema = { type: "object", properties: { spec, ...others } };
   const version = { name: "v1", schema: { openAPIV3Schema }, subresources: {} };
   const names = { kind: "Thing", plural: "things" };
   return customDefinition({
@@ -165,6 +165,22 @@ suite("parse", (test) => {
     assert.equal(placed.metadata, { name: "a", namespace: "c" });
     assert.throws(() => parseResource(definition, { ...identity, metadata: { name: "a" } }), "metadata.namespace");
     assert.throws(() => parseResource(definition, { ...identity, metadata: { generateName: "a-" } }), "metadata.name");
+  });
+
+  test("checks the name as the schema of the kind has it", () => {
+    const metadata = { type: "object", properties: { name: { ...text, maxLength: 3 } } };
+    const definition = definitionOf({ type: "object" }, { metadata });
+    assert.is(parseResource(definition, identity).metadata.name, "a");
+    const long = { ...identity, metadata: { name: "long", namespace: "b" } };
+    assert.throws(() => parseResource(definition, long), "metadata.name: must have at most 3 characters");
+  });
+
+  test("takes no time for the formats of long texts", () => {
+    const formats = ["uri", "email", "hostname", "ipv4", "cidr", "byte", "duration", "date-time", "rgbcolor", "isbn"];
+    const started = performance.now();
+    for (const format of formats)
+      for (const unit of ["1", "a.", "1s", " ", "0"]) problemsOf({ ...text, format }, `${unit.repeat(40_000)}!`);
+    assert.ok(performance.now() - started < 5000);
   });
 
   test("survives values that are nested deeply where the schema is open, and cycles", () => {
