@@ -124,7 +124,7 @@ suite("published packages", (test) => {
     async () => {
       const { folder, read, replace, run } = await projects.webpage();
       const stub = "src/webpage/dependents/config-map.ts";
-      await replace(stub, "return {", "// mine\n  return {");
+      await replace(stub, "metadata: {", "// mine\n  metadata: {");
       const paths = ["package.json", "workflow.yaml", "tsconfig.json", "README.md", stub, "test/webpage.test.ts"];
       const before = await Promise.all(paths.map(read));
       const init = ["npx", "gen-operator", "init", folder, "--crd", join(repositoryRoot, crds.webpage)];
