@@ -64,13 +64,16 @@ export class CrdReader {
     const { group = "", kind = "", plural = "", scope = "Namespaced" } = read;
     if (!hasErrors(this.diagnostics)) this.#checkName(crd, `${plural}.${group}`);
     if (hasErrors(this.diagnostics)) return undefined;
+    const document = this.#document;
+    const nameAt = [...this.#root, "metadata", "name"];
     return {
-      file: this.#document.file,
+      file: document.file,
       ...{ group, kind, plural, scope, versions },
       singular: singular ?? kind.toLowerCase(),
       listKind: listKind ?? `${kind}List`,
       document: crd,
-      place: this.#document.valueAt([...this.#root, "metadata", "name"]),
+      // Positions are costly, and few definitions are ever named by a message.
+      placeOf: () => document.valueAt(nameAt),
     };
   }
 

@@ -12,8 +12,8 @@ export interface Crd {
   readonly versions: readonly CrdVersion[];
   /** The whole definition as written. */
   readonly document: object;
-  /** Where the definition starts. */
-  readonly place: Place;
+  /** Returns where the name of the definition is. */
+  placeOf(): Place;
 }
 
 /** One version of a CustomResourceDefinition. */

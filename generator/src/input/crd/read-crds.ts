@@ -1,8 +1,8 @@
-import type { Diagnostic } from "../../diagnostic.js";
+import { hasErrors, type Diagnostic } from "../../diagnostic.js";
 import { CrdReader } from "./crd-reader.js";
 import type { Crd, Located } from "./crd.js";
 import { isRecord } from "../yaml/json.js";
-import { parseYaml } from "../yaml/parse-yaml.js";
+import { parseManifests } from "../yaml/parse-manifests.js";
 import type { ProjectFile } from "../project-files.js";
 import type { YamlDocument } from "../yaml/yaml-document.js";
 
@@ -17,10 +17,10 @@ export interface CrdFile {
 
 /** Reads the CRDs of a file: in every document, and in lists. Other kinds are passed over. */
 export function readCrds({ file, text }: ProjectFile): CrdFile {
-  const { documents, diagnostics: problems } = parseYaml(file, text);
+  const { documents, diagnostics: problems } = parseManifests(file, text);
   const diagnostics = [...problems];
   const crds: Crd[] = [];
-  let hasDefinitions = problems.length > 0;
+  let hasDefinitions = hasErrors(problems);
   for (const document of documents)
     for (const { value, path } of objectsOf(document)) {
       if (!isRecord(value) || value["kind"] !== "CustomResourceDefinition") continue;

@@ -1,6 +1,7 @@
-import { LineCounter, parseAllDocuments, type Document } from "yaml";
+import { LineCounter, parseAllDocuments, type Document, type DocumentOptions, type SchemaOptions } from "yaml";
 import { MOST_FOUND, type Diagnostic, type SourcePosition } from "../../diagnostic.js";
 import { checkNodes } from "../crd/check-nodes.js";
+import { KUBECTL_SCALARS } from "./kubectl-scalars.js";
 import { createYamlDocument, positionOf, type YamlDocument, type YamlSource } from "./yaml-document.js";
 
 /** What a file holds, and what is wrong with it. */
@@ -9,10 +10,16 @@ export interface ParsedYaml {
   readonly diagnostics: readonly Diagnostic[];
 }
 
+/** How a text is parsed. */
+export interface ParseOptions {
+  /** How plain scalars are read: as YAML 1.2 says, or as kubectl does. Default: core */
+  readonly scalars?: "core" | "kubectl";
+}
+
 /** Parses all documents of a YAML or JSON text; empty ones, and those with errors, are left out. */
-export function parseYaml(file: string, text: string): ParsedYaml {
+export function parseYaml(file: string, text: string, { scalars = "core" }: ParseOptions = {}): ParsedYaml {
   try {
-    return parseDocuments(file, text);
+    return parseDocuments(file, text, scalars === "core" ? {} : AS_KUBECTL);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     return { documents: [], diagnostics: [tooDeep({ file, line: 1, column: 1 })] };
@@ -24,10 +31,21 @@ function tooDeep(position: SourcePosition): Diagnostic {
   return { severity: "error", rule: "yaml-syntax", message: "the document is nested too deeply", position };
 }
 
-function parseDocuments(file: string, text: string): ParsedYaml {
+const AS_KUBECTL: DocumentOptions & SchemaOptions = {
+  schema: "failsafe",
+  customTags: KUBECTL_SCALARS.map(({ tag, pattern, read }) => ({ tag, default: true, test: pattern, resolve: read })),
+};
+
+function parseDocuments(file: string, text: string, schema: DocumentOptions & SchemaOptions): ParsedYaml {
   const lines = new LineCounter();
   // The library compares each key with all others; checkNodes does it in one pass and names both places.
-  const parsed = parseAllDocuments(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false, merge: true });
+  const parsed = parseAllDocuments(text, {
+    lineCounter: lines,
+    prettyErrors: false,
+    uniqueKeys: false,
+    merge: true,
+    ...schema,
+  });
   const documents: YamlDocument[] = [];
   const diagnostics: Diagnostic[] = [];
   for (const [index, document] of ("empty" in parsed ? [] : parsed).entries()) {
@@ -39,7 +57,7 @@ function parseDocuments(file: string, text: string): ParsedYaml {
     if (errors.length > 0) continue;
     // The size that aliases stand for was limited above.
     const value: unknown = document.toJS({ maxAliasCount: -1 });
-    if (value !== null && value !== undefined) documents.push(createYamlDocument(source, value));
+    if (value !== null && value !== undefined) documents.push(createYamlDocument({ file, value }, () => source));
   }
   return { documents, diagnostics };
 }

@@ -33,11 +33,14 @@ export interface YamlSource {
   readonly number?: number;
 }
 
-/** Makes the document of a parsed source whose values were checked. */
-export function createYamlDocument(source: YamlSource, value: unknown): YamlDocument {
-  const { file, text, document, lines, number } = source;
-  const positionAt = (offset: number) => positionOf(file, lines, offset);
+/** Makes the document of a value that was checked; `sourceOf` is called when a place is asked for. */
+export function createYamlDocument(
+  { file, value }: Pick<YamlDocument, "file" | "value">,
+  sourceOf: () => YamlSource,
+): YamlDocument {
+  const positionAt = (offset: number) => positionOf(file, sourceOf().lines, offset);
   const place = (path: YamlPath, node: unknown): Place => {
+    const { number } = sourceOf();
     const steps = [
       ...(number === undefined ? [] : [`document ${number}`]),
       ...(path.length === 0 ? [] : [formatPath(path)]),
@@ -47,12 +50,13 @@ export function createYamlDocument(source: YamlSource, value: unknown): YamlDocu
   return Object.freeze({
     file,
     value,
-    valueAt: (path: YamlPath) => place(path, find(document, path).value),
+    valueAt: (path: YamlPath) => place(path, find(sourceOf().document, path).value),
     keyAt: (path: YamlPath) => {
-      const { key, value } = find(document, path);
+      const { key, value } = find(sourceOf().document, path);
       return place(path, key ?? value);
     },
     characterAt: (path: YamlPath, offset: number) => {
+      const { document, text } = sourceOf();
       const { value } = find(document, path);
       if (!isScalar(value) || typeof value.value !== "string") return positionAt(startOf(value) ?? 0);
       return positionAt(sourceOffsets(value, text).at(offset));

@@ -11,11 +11,11 @@ export function checkDuplicateKind(crds: readonly Crd[]): Diagnostic[] {
       first.set(key, crd);
       return [];
     }
-    const where = formatPosition(other.place.position);
+    const where = formatPosition(other.placeOf().position);
     const message =
       other.kind === crd.kind
         ? `${crd.kind} of ${crd.group} is defined twice, first at ${where}`
         : `kind ${quote(crd.kind)} differs from ${quote(other.kind)} only in case, first at ${where}`;
-    return [{ severity: "error", rule: "duplicate-kind", message, ...crd.place }];
+    return [{ severity: "error", rule: "duplicate-kind", message, ...crd.placeOf() }];
   });
 }
