@@ -33,6 +33,10 @@ export const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map(
       summary: "Generate typed resources from CRDs, without a workflow",
       load: async () => (await import("../types-command.js")).addTypesCommand,
     },
+    diff: {
+      summary: "Show what a change of a CRD or of the spec breaks",
+      load: async () => (await import("../diff-command.js")).addDiffCommand,
+    },
     graph: {
       summary: "Show the dependents and their order",
       load: async () => (await import("../graph-command.js")).addGraphCommand,

@@ -1,0 +1,88 @@
+import { stat } from "node:fs/promises";
+import { resolve } from "node:path";
+import { hasErrors, sortDiagnostics, type Diagnostic } from "./diagnostic.js";
+import { findBrokenLines, type BrokenLine } from "./diff/broken-lines.js";
+import type { Change } from "./diff/change.js";
+import { compareCrds } from "./diff/compare-crds.js";
+import { compareWorkflows } from "./diff/compare-workflows.js";
+import { openBaseline } from "./diff/read-baseline.js";
+import { readProject, type ProjectInput } from "./input/read-project.js";
+import { buildModel } from "./model/build/build-model.js";
+import { emitProject } from "./output/emit-project.js";
+import type { OutputFile } from "./output/files/output-file.js";
+
+/** What `diffProject` compares. */
+export interface DiffOptions {
+  readonly project: string;
+  /** A folder with another state of the project, or a commit of its repository. */
+  readonly against: string;
+}
+
+/** What differs. */
+export interface ProjectDiff {
+  readonly changes: readonly Change[];
+  /** Absent if the packages of the project are not installed. */
+  readonly brokenLines?: readonly BrokenLine[];
+  /** Stubs that nothing calls any more; they are the user's to delete. */
+  readonly staleStubs: readonly string[];
+  /** Stubs that `generate` will write. */
+  readonly newStubs: readonly string[];
+}
+
+/** What came of it: a difference, mistakes of either state, or why there is nothing to compare with. */
+export type DiffResult =
+  | { readonly kind: "compared"; readonly diff: ProjectDiff }
+  | { readonly kind: "rejected"; readonly state: "before" | "now"; readonly diagnostics: readonly Diagnostic[] }
+  | { readonly kind: "unreadable"; readonly problem: string };
+
+/** Compares a project with an earlier state: its CRDs, its specs, its stubs, and what of the user's code stops compiling. Writes nothing. */
+export async function diffProject({ project, against }: DiffOptions): Promise<DiffResult> {
+  const root = resolve(project);
+  const opened = await openBaseline(root, against);
+  if ("problem" in opened) return { kind: "unreadable", problem: opened.problem };
+  await using baseline = opened;
+  const now = await readState(root);
+  if ("diagnostics" in now) return { kind: "rejected", state: "now", ...now };
+  const before = await readState(baseline.folder);
+  if ("diagnostics" in before) return { kind: "rejected", state: "before", ...before };
+  const stubsOf = ({ files }: State) => files.flatMap(({ path, owner }) => (owner === "user" ? [path] : []));
+  const [former, current] = [stubsOf(before), stubsOf(now)];
+  const exists = await Promise.all(
+    [...former, ...current].map(async (path) => [path, await isThere(root, path)] as const),
+  );
+  const present = new Set(exists.flatMap(([path, isPresent]) => (isPresent ? [path] : [])));
+  const brokenLines = findBrokenLines(root, { before: before.files, after: now.files });
+  const changes = [
+    ...compareCrds(before.input.crds, now.input.crds),
+    ...compareWorkflows(before.controllers, now.controllers),
+  ];
+  const diff = {
+    changes,
+    ...(brokenLines === undefined ? {} : { brokenLines }),
+    staleStubs: former.filter((path) => !current.includes(path) && present.has(path)),
+    newStubs: current.filter((path) => !present.has(path)),
+  };
+  return { kind: "compared", diff };
+}
+
+interface State {
+  readonly input: ProjectInput;
+  readonly controllers: Parameters<typeof compareWorkflows>[0];
+  readonly files: readonly OutputFile[];
+}
+
+async function readState(root: string): Promise<State | { readonly diagnostics: readonly Diagnostic[] }> {
+  const input = await readProject(root);
+  if (hasErrors(input.diagnostics)) return { diagnostics: sortDiagnostics(input.diagnostics) };
+  const { model, diagnostics } = await buildModel(input);
+  if (model === undefined) return { diagnostics: sortDiagnostics([...input.diagnostics, ...diagnostics]) };
+  return { input, controllers: model.controllers, files: await emitProject(model) };
+}
+
+async function isThere(root: string, path: string): Promise<boolean> {
+  try {
+    return (await stat(resolve(root, path))).isFile();
+  } catch {
+    return false;
+  }
+}
