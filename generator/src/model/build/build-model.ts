@@ -44,6 +44,7 @@ import { checkReservedName } from "../rules/reserved-name.js";
 import { checkSameObject } from "../rules/same-object.js";
 import { checkSharedFinalizer } from "../rules/shared-finalizer.js";
 import { checkStatusConditions } from "../rules/status-conditions.js";
+import { checkUnconvertedVersions } from "../rules/unconverted-version.js";
 import { checkUnknownDependent } from "../rules/unknown-dependent.js";
 import { checkUnknownKind } from "../rules/unknown-kind.js";
 
@@ -112,7 +113,11 @@ export async function buildModel({
   // The compiler takes a while to load, and most specs have no expression.
   const parse = hasExpressions(project) ? loadExpressionParser() : unexpected;
   const rules = [...RULES, checkConditionExpression(parse)];
-  const diagnostics = [...checkDuplicateKind(crds), ...rules.flatMap((rule) => rule(project))];
+  const diagnostics = [
+    ...checkDuplicateKind(crds),
+    ...checkUnconvertedVersions(crds, project),
+    ...rules.flatMap((rule) => rule(project)),
+  ];
   const positions = new Map<ExpressionModel, (offset: number) => SourcePosition>();
   const locate: LocateExpression = (expression, offset) => positions.get(expression)?.(offset);
   if (hasErrors(diagnostics)) return { diagnostics, locate };
