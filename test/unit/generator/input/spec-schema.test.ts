@@ -26,7 +26,42 @@ function partsOf(node: Node, path = ""): [path: string, part: Node][] {
   ]);
 }
 
+function isChoice({ enum: values = [], oneOf = [] }: Node, text: string): boolean {
+  return (values as unknown[]).includes(text) || (oneOf as Node[]).some(({ const: value }) => value === text);
+}
+
 suite("schema of workflow specs", (test) => {
+  test("a default that a description states is the default of the schema", () => {
+    const stated = partsOf(schema).flatMap(([path, { description, default: value, ...part }]) => {
+      const text = / Default: (\S+)\.$/.exec(String(description))?.[1];
+      const isValue = text !== undefined && (/^(true|false|-?[0-9.]+(ms|s|m|h)?)$/.test(text) || isChoice(part, text));
+      return isValue ? [{ path, text, value }] : [];
+    });
+    assert.ok(stated.length > 20);
+    assert.equal(
+      stated.filter(({ text, value }) => String(value) !== text),
+      [],
+    );
+  });
+
+  test("a spec may state every default", () => {
+    const [[, spec]] = partsOf(schema).filter(([path]) => path === "/spec") as [[string, Node]];
+    const defaultsIn = (list: string) =>
+      Object.fromEntries(
+        Object.entries(
+          ((spec["properties"] as Record<string, Node>)[list]!["properties"] ?? {}) as Record<string, Node>,
+        )
+          .filter(([, part]) => "default" in part)
+          .map(([name, part]) => [name, part["default"]]),
+      );
+    const given = { controller: defaultsIn("controller"), workflow: defaultsIn("workflow") };
+    const text =
+      "apiVersion: gen-operator.dev/v1alpha1\nkind: Workflow\nmetadata: { name: a }\n" +
+      `spec: ${JSON.stringify({ primary: { resource: "v1/Pod" }, ...given })}\n`;
+    assert.ok(Object.keys(given.controller).length > 5);
+    assert.equal(readWorkflows({ file: "workflow.yaml", text }, checkSpec).diagnostics, []);
+  });
+
   test("the example of the documentation is accepted", () => {
     const readme = readFileSync(join(repositoryRoot, "generator/README.md"), "utf8");
     const [, text = ""] = /\n## The workflow spec\n[^]*?```yaml\n([^]*?)```/.exec(readme) ?? [];
