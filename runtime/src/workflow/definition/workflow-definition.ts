@@ -63,7 +63,7 @@ export interface Conditions {
 export interface StepRetry {
   /** Retries after the first failure. 0: none */
   readonly maxRetries: number;
-  /** The wait before the second attempt. Default: 1,000 */
+  /** The wait before the first retry. Default: 1,000 */
   readonly initialIntervalMs?: number;
   /** How much longer each wait is than the one before. Default: 1.5 */
   readonly multiplier?: number;
