@@ -24,7 +24,7 @@ function problemsOf(crd: Crd): Diagnostic[] {
       `${crd.kind} is stored as ${quote(stored.name)} and served as ${quote(other.name)} without conversion, ` +
       `and ${difference}`;
     const hint = `state spec.conversion with a webhook, or stop serving ${quote(other.name)}`;
-    return [{ severity: "warning", rule: "unconverted-version", message, ...crd.place, hint }];
+    return [{ severity: "warning", rule: "unconverted-version", message, ...crd.placeOf(), hint }];
   });
 }
 
