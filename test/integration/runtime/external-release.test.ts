@@ -30,7 +30,7 @@ suite("an external dependent that releases its primary", (test) => {
     const account = accountOf("account", service, {
       ...release,
       delete: remove,
-      retry: { maxRetries: 3, initialIntervalMs: 1 },
+      retry: { maxRetries: 2, initialIntervalMs: 1 },
     });
     await using running = await startWith(space, account);
     await space.create(Sample, sample());
