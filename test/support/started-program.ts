@@ -26,7 +26,16 @@ export function startProgram(folder: string, ...args: readonly string[]): Starte
 /** Starts a command in a folder. */
 export function startCommand(folder: string, command: readonly string[], env = process.env): StartedProgram {
   const [program = "", ...args] = command;
-  const child = spawn(program, args, { cwd: folder, env, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(program, args, { cwd: folder, env, stdio: ["ignore", "pipe", "pipe"], detached: true });
+  const { pid = 0 } = child;
+  // Ctrl+C reaches the whole group: npm does not pass it on.
+  const signal = (name: NodeJS.Signals) => {
+    try {
+      process.kill(-pid, name);
+    } catch {
+      // All of it has ended.
+    }
+  };
   let output = "";
   let seen = 0;
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += String(chunk)));
@@ -38,7 +47,7 @@ export function startCommand(folder: string, command: readonly string[], env = p
     return found !== undefined;
   };
   return {
-    pid: child.pid ?? 0,
+    pid,
     ended,
     output: () => output,
     async see(text) {
@@ -48,9 +57,9 @@ export function startCommand(folder: string, command: readonly string[], env = p
         throw new Error(`${text} was not printed after:\n${output.slice(seen)}`, { cause: error });
       }
     },
-    stop: () => void child.kill("SIGINT"),
+    stop: () => signal("SIGINT"),
     async [Symbol.asyncDispose]() {
-      child.kill("SIGKILL");
+      signal("SIGKILL");
       await ended;
     },
   };
