@@ -13,6 +13,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     input: { values: ["diagnostic", "@gen-operator/runtime"] },
     model: { values: ["diagnostic"], types: ["input"] },
     diff: { values: ["input", "model"], types: ["output"] },
+    editor: { values: ["model"] },
     graph: { values: ["model"] },
     dev: { values: ["generate", "input", "diagnostic"], types: ["@gen-operator/runtime"] },
     output: { values: ["model", "diagnostic"], types: ["@gen-operator/runtime", "@gen-operator/runtime/codegen"] },

@@ -41,6 +41,10 @@ export const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map(
       summary: "Show the dependents and their order",
       load: async () => (await import("../graph-command.js")).addGraphCommand,
     },
+    schema: {
+      summary: "Print the JSON Schema of the spec, or of a kind, for an editor",
+      load: async () => (await import("../schema-command.js")).addSchemaCommand,
+    },
     completion: {
       summary: "Print the completion script of a shell",
       load: async () => (await import("../completion-command.js")).addCompletionCommand,

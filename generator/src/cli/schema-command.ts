@@ -1,0 +1,40 @@
+import type { AddCommand } from "./frame/command.js";
+import { printDiagnostics } from "./frame/print.js";
+
+/** Adds `gen-operator schema`. */
+export const addSchemaCommand: AddCommand = (parser, end) => {
+  parser.command(
+    "schema [kind]",
+    "Print the JSON Schema of the spec, or of a kind, for an editor",
+    (command) =>
+      command
+        .usage(
+          "$0 schema [KIND] [--project DIR]\n\n" +
+            "Prints the JSON Schema of workflow.yaml, or of a kind of crds/ or of Kubernetes: an editor completes and checks with it.",
+        )
+        .positional("kind", {
+          type: "string",
+          describe: "The kind: WebPage, apps/v1/Deployment [default: the workflow spec]",
+        })
+        .option("project", {
+          type: "string",
+          requiresArg: true,
+          default: ".",
+          describe: "The folder with crds/",
+        })
+        .example("$0 schema > workflow.schema.json", "the spec")
+        .example("$0 schema WebPage > webpage.schema.json", "a kind of the project, in its stored version")
+        .example("$0 schema apps/v1/Deployment", "a kind of Kubernetes"),
+    async ({ kind, project }) => {
+      const { readKindSchema, readWorkflowSchema } = await import("../print-schema.js");
+      if (kind === undefined) {
+        process.stdout.write(await readWorkflowSchema());
+        return end(0);
+      }
+      const { schema, diagnostics } = await readKindSchema(project, kind);
+      if (schema === undefined) return end(printDiagnostics(diagnostics, "no schema was printed"));
+      console.log(JSON.stringify(schema, undefined, 2));
+      end(0);
+    },
+  );
+};
