@@ -14,6 +14,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     model: { values: ["diagnostic"], types: ["input"] },
     diff: { values: ["input", "model"], types: ["output"] },
     editor: { values: ["model"] },
+    explain: { values: ["diagnostic"] },
     graph: { values: ["model"] },
     dev: { values: ["generate", "input", "diagnostic"], types: ["@gen-operator/runtime"] },
     output: { values: ["model", "diagnostic"], types: ["@gen-operator/runtime", "@gen-operator/runtime/codegen"] },

@@ -41,6 +41,10 @@ export const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map(
       summary: "Show the dependents and their order",
       load: async () => (await import("../graph-command.js")).addGraphCommand,
     },
+    explain: {
+      summary: "Explain a rule that a message names",
+      load: async () => (await import("../explain-command.js")).addExplainCommand,
+    },
     schema: {
       summary: "Print the JSON Schema of the spec, or of a kind, for an editor",
       load: async () => (await import("../schema-command.js")).addSchemaCommand,

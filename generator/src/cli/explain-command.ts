@@ -1,0 +1,28 @@
+import type { AddCommand } from "./frame/command.js";
+
+/** Adds `gen-operator explain`. */
+export const addExplainCommand: AddCommand = (parser, end) => {
+  parser.command(
+    "explain [rule]",
+    "Explain a rule that a message names",
+    (command) =>
+      command
+        .usage(
+          "$0 explain [RULE]\n\nSays what an error or a warning means, and what to do. Without RULE it lists all rules.",
+        )
+        .positional("rule", { type: "string", describe: "The word after error or warning in a message" })
+        .example("$0 explain conditional-dependency", "")
+        .example("$0 explain", "all rules"),
+    async ({ rule }) => {
+      const { explainRule, listRules } = await import("../explain/explain-rule.js");
+      if (rule === undefined) {
+        console.log(listRules());
+        return end(0);
+      }
+      const explained = explainRule(rule);
+      if ("text" in explained) console.log(explained.text);
+      else console.error(`gen-operator: ${explained.problem}`);
+      end("text" in explained ? 0 : 2);
+    },
+  );
+};

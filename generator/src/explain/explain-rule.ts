@@ -1,0 +1,36 @@
+import { didYouMean, quote } from "../diagnostic.js";
+import { RULE_PAGES } from "./rule-pages.js";
+
+/** The warnings that a dependent can accept. */
+const ACCEPTABLE: ReadonlySet<string> = new Set([
+  "conditional-dependency",
+  "constant-condition",
+  "unordered-read",
+  "unread-detail",
+]);
+
+/** Lists all rules, a line for each. */
+export function listRules(): string {
+  const width = Math.max(...[...RULE_PAGES.keys()].map((rule) => rule.length));
+  return [...RULE_PAGES].map(([rule, { meaning }]) => `${rule.padEnd(width)}  ${meaning}`).join("\n");
+}
+
+/** Explains a rule: what it means, what to do, how to accept it, and where an example is; or says that there is none. */
+export function explainRule(rule: string): { readonly text: string } | { readonly problem: string } {
+  const page = RULE_PAGES.get(rule);
+  if (page === undefined) {
+    const hint = didYouMean(rule, RULE_PAGES.keys())?.hint ?? "gen-operator explain lists all rules";
+    return { problem: `there is no rule ${quote(rule)}; ${hint}` };
+  }
+  const { meaning, remedy, example } = page;
+  const accept = `accept: [{ rule: ${rule}, reason: why it is right here }]`;
+  return {
+    text: [
+      ...[rule, "", meaning, "", `What to do: ${remedy}`],
+      ...(ACCEPTABLE.has(rule) ? [`To accept the warning, give the dependent: ${accept}`] : []),
+      ...(example === undefined
+        ? []
+        : [`Example: fixtures/rejected/${example} of the repository, with the exact output.`]),
+    ].join("\n"),
+  };
+}

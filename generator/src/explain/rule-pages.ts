@@ -1,0 +1,330 @@
+/** What a diagnostic means, and what to do. */
+export interface RulePage {
+  readonly meaning: string;
+  readonly remedy: string;
+  /** The folder in fixtures/rejected/ of the repository with a project that triggers the rule. */
+  readonly example?: string;
+}
+
+/** A page for every rule, by the names of the rules. */
+export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
+  Object.entries<RulePage>({
+    "all-events": {
+      meaning: "`onAllEvents` gives deletions to the reconciler. Some settings exclude that.",
+      remedy: "Remove `onAllEvents`, or the setting that the message names.",
+      example: "all-events",
+    },
+    "builtin-condition": {
+      meaning: "A built-in condition has no meaning in this place, or lacks its arguments.",
+      remedy: "Use the condition where the message allows it, or write `when:` or `function:`.",
+      example: "builtin-condition",
+    },
+    "cache-path": {
+      meaning: "A path that an event source keeps does not exist in the schema of its kind.",
+      remedy: "Correct the path under `cache`.",
+      example: "cache-path",
+    },
+    "colliding-name": {
+      meaning: "Two names would become one file or one type.",
+      remedy: "Rename one of the two.",
+      example: "colliding-name",
+    },
+    "condition-field": {
+      meaning: "A condition is about a field that the kind does not have.",
+      remedy: "Correct the path of the field.",
+      example: "condition-field",
+    },
+    "conditional-dependency": {
+      meaning: "A dependent requires another one whose condition may not hold. Then both are deleted.",
+      remedy: "Make the edge optional: `{ name: settings, optional: true }`, or give both the same condition.",
+      example: "warning-conditional-dependency",
+    },
+    "constant-condition": {
+      meaning: "A condition has always the same value, or no effect.",
+      remedy: "Correct the condition, or remove it.",
+      example: "warning-constant-condition",
+    },
+    "crd-field": {
+      meaning: "A field of a CRD is missing or has a value that the API server refuses.",
+      remedy: "Correct the field, or fetch the CRD again.",
+      example: "crd-versions",
+    },
+    "crd-name": {
+      meaning: "The name of a CRD is not `<plural>.<group>`, or a name in it is none that Kubernetes accepts.",
+      remedy: "Correct the name.",
+      example: "crd-name",
+    },
+    "crd-outside-project": {
+      meaning: "A spec names a CRD outside the project.",
+      remedy: "Put a copy of the file into `crds/`.",
+      example: "crd-outside-project",
+    },
+    "crd-schema": {
+      meaning: "The schema of a CRD is not structural, so the API server refuses it.",
+      remedy: "Correct the keyword that the message names. A schema has no `$ref`, and a type for every field.",
+      example: "crd-ref",
+    },
+    "crd-subresource": {
+      meaning: "A subresource of a CRD is described in a way that the API server refuses or ignores.",
+      remedy: "Correct `subresources` of the version.",
+      example: "warning-crd-subresource",
+    },
+    "crd-version": {
+      meaning: "The document is no CustomResourceDefinition of apiextensions.k8s.io/v1.",
+      remedy: "Convert the CRD to v1.",
+      example: "crd-v1beta1",
+    },
+    "deep-code": {
+      meaning: "The user's code nests so deeply that it cannot be checked.",
+      remedy: "Split the expression that the message names.",
+    },
+    "deletion-order": {
+      meaning: "The garbage collector deletes in no order, and this order needs one.",
+      remedy: "Let the operator delete the dependent, or remove the edge.",
+      example: "deletion-order",
+    },
+    "dependency-cycle": {
+      meaning: "Dependents depend on each other in a circle, so none can be the first.",
+      remedy: "Remove one of the edges that the message lists.",
+      example: "dependency-cycle",
+    },
+    "dependent-namespace": {
+      meaning: "The objects of a dependent would have no namespace, or one that nobody watches.",
+      remedy: "State `namespace` of the dependent, or add it to `controller.namespaces`.",
+      example: "dependent-namespace",
+    },
+    "dependent-option": {
+      meaning: "Two options of a dependent have no effect together.",
+      remedy: "Remove one of the options that the message names.",
+      example: "dependent-option",
+    },
+    "dependent-source": {
+      meaning: "A dependent names an event source that does not know its objects, or a read-only dependent names none.",
+      remedy: "Name an event source of the same kind.",
+      example: "dependent-source",
+    },
+    "duplicate-controller": {
+      meaning: "Two specs have controllers of one name.",
+      remedy: "Rename one of the controllers.",
+      example: "duplicate-controller",
+    },
+    "duplicate-dependent": {
+      meaning: "`dependsOn` names a dependent twice.",
+      remedy: "Remove one of the two.",
+      example: "duplicate-dependent",
+    },
+    "duplicate-key": {
+      meaning: "A YAML map has a key twice, and one of the values would be lost.",
+      remedy: "Remove one of the two.",
+      example: "duplicate-key",
+    },
+    "duplicate-kind": {
+      meaning: "Two files define the same kind.",
+      remedy: "Remove one of the files.",
+      example: "duplicate-kind",
+    },
+    "empty-spec": {
+      meaning: "A spec file has no document.",
+      remedy: "Write a spec into it, or delete the file.",
+      example: "empty-spec",
+    },
+    "external-state": {
+      meaning: "The place in which a dependent keeps an id cannot hold it.",
+      remedy: "Name a field of the schema, or keep the id in a ConfigMap, a Secret or a resource.",
+      example: "external-state",
+    },
+    "external-type": {
+      meaning: "The type of an external resource cannot be found.",
+      remedy: "Export the type from the file that the spec names.",
+      example: "external-type",
+    },
+    "field-selector": {
+      meaning: "A field selector is malformed, or selects by a field that the API server does not select by.",
+      remedy: "Use metadata.name, metadata.namespace or one of `selectableFields` of the CRD.",
+      example: "field-selector",
+    },
+    "item-dependency": {
+      meaning: "`itemsDependOn` is about items, and one of the two dependents has none.",
+      remedy: "Make both dependents `bulk`, or use `dependsOn`.",
+      example: "item-dependency",
+    },
+    "known-kind": {
+      meaning: "A kind is described by its name alone, and a schema of it is at hand.",
+      remedy: "Write `resource: group/version/Kind`; then it has types.",
+      example: "known-kind",
+    },
+    "label-selector": {
+      meaning: "A label selector is malformed.",
+      remedy: "Write it as kubectl takes it: `app=web,tier notin (test)`.",
+      example: "label-selector",
+    },
+    "mapping-scope": {
+      meaning: "The mapping of an event source could never lead to a primary.",
+      remedy: "Use a mapping that names the namespace of the primary.",
+      example: "mapping-scope",
+    },
+    "more-problems": {
+      meaning: "A file has more problems than are printed.",
+      remedy: "Correct the problems above, and run the command again.",
+    },
+    "no-crds": {
+      meaning: "No file that was given has a CustomResourceDefinition.",
+      remedy: "Name files or folders with CRDs.",
+    },
+    "no-workflow": {
+      meaning: "The folder has no workflow.yaml.",
+      remedy: "Write a spec, or run `gen-operator init`. `gen-operator types` needs no spec.",
+      example: "no-workflow",
+    },
+    "not-a-crd": {
+      meaning: "A file among the CRDs holds no CustomResourceDefinition.",
+      remedy: "Move the file elsewhere.",
+      example: "not-a-crd",
+    },
+    "owner-cluster": {
+      meaning: "An object in another cluster cannot have the primary as its owner.",
+      remedy: "State that the operator deletes the dependent, not the garbage collector.",
+      example: "owner-cluster",
+    },
+    "owner-namespace": {
+      meaning: "No owner reference leads out of a namespace, so the garbage collector would not find the primary.",
+      remedy: "State that the operator deletes the dependent, not the garbage collector.",
+      example: "owner-namespace",
+    },
+    "removed-dependent": {
+      meaning: "A dependent is listed as removed and is in use.",
+      remedy: "Remove it from `removed`, or from `dependents`.",
+      example: "removed-dependent",
+    },
+    "reserved-name": {
+      meaning: "A name has a meaning of its own in generated code.",
+      remedy: "Choose another name.",
+      example: "reserved-name",
+    },
+    "same-object": {
+      meaning: "Two dependents would write one object.",
+      remedy: "Give the objects different names, or make one dependent `bulk`.",
+      example: "same-object",
+    },
+    "several-crds": {
+      meaning: "A file has several CRDs, and the spec does not say which is meant.",
+      remedy: "Write `resource: group/version/Kind` in place of `crd`.",
+      example: "several-crds",
+    },
+    "shared-finalizer": {
+      meaning: "Two controllers of one kind have the same finalizer. The first to finish would remove it for both.",
+      remedy: "Give each controller a `finalizer` of its own.",
+      example: "shared-finalizer",
+    },
+    "spec-name": {
+      meaning: "A name in a spec cannot be a name in code.",
+      remedy: "Use letters and digits, with a small letter first: `configMap`.",
+      example: "dependent-name",
+    },
+    "spec-required": { meaning: "A spec lacks a required field.", remedy: "Add the field.", example: "missing-field" },
+    "spec-type": {
+      meaning: "A value in a spec has another type than the field.",
+      remedy: "Write a value of the type that the message names.",
+      example: "wrong-type",
+    },
+    "spec-value": {
+      meaning: "A value in a spec is none that the field can have.",
+      remedy: "Write one of the values that the message names.",
+      example: "unknown-builtin",
+    },
+    stale: {
+      meaning: "A generated file is not what `generate` would write now.",
+      remedy: "Run `gen-operator generate`, and commit the result.",
+    },
+    "status-conditions": {
+      meaning: "The primary has no `status.conditions` that the runtime can write.",
+      remedy: "Give the CRD a list of `metav1.Condition`, with `type` as its map key.",
+      example: "status-conditions",
+    },
+    "unknown-dependent": {
+      meaning: "A name is that of no dependent of the controller.",
+      remedy: "Correct the name. The message proposes the nearest one.",
+      example: "unknown-dependent",
+    },
+    "unknown-field": {
+      meaning: "A spec has a field that does not exist.",
+      remedy: "Correct the name of the field, or move it to its place.",
+      example: "unknown-field",
+    },
+    "unknown-kind": {
+      meaning: "Neither Kubernetes nor a CRD of the project has the kind.",
+      remedy: "Correct the name, or put the CRD into `crds/`.",
+      example: "unknown-kind",
+    },
+    "unknown-version": {
+      meaning: "The CRD has no such version.",
+      remedy: "Write one of the versions that the message lists.",
+      example: "version-not-found",
+    },
+    "unordered-read": {
+      meaning: "A function of a dependent reads another dependent without waiting for it.",
+      remedy: "Add the other dependent to `dependsOn`.",
+      example: "warning-unordered-read",
+    },
+    "unread-detail": {
+      meaning: "A condition returns a detail that the reconciler does not read.",
+      remedy: "Read the detail, or return a boolean.",
+      example: "warning-unread-detail",
+    },
+    "unreadable-cluster": {
+      meaning: "The cluster cannot be asked for its CRDs.",
+      remedy: "Check the kubeconfig and the context: `kubectl get crds`.",
+    },
+    "unreadable-file": {
+      meaning: "A file is missing, is no file, or is not UTF-8 text.",
+      remedy: "Correct the path or the file.",
+      example: "missing-crd-file",
+    },
+    "unusable-kind": {
+      meaning: "The API server can neither list nor watch the kind.",
+      remedy: "Use another kind.",
+      example: "unknown-kind",
+    },
+    "unused-acceptance": {
+      meaning: "A dependent accepts a warning that does not occur.",
+      remedy: "Remove the entry from `accept`.",
+      example: "warning-accepted",
+    },
+    "version-not-served": {
+      meaning: "The API server does not serve the version of the CRD.",
+      remedy: "Use a version that is served.",
+      example: "version-not-served",
+    },
+    "when-syntax": {
+      meaning: "A `when:` is no single TypeScript expression.",
+      remedy: "Write one expression over the names that the message lists, without statements.",
+      example: "when-syntax",
+    },
+    "when-type": {
+      meaning: "A `when:` does not compile against the types of its names, or is no boolean.",
+      remedy: "Correct the expression. The message is TypeScript's own.",
+      example: "when-type",
+    },
+    "yaml-alias": {
+      meaning: "YAML aliases of the file expand without end, or to too much.",
+      remedy: "Write the values out.",
+      example: "alias-bomb",
+    },
+    "yaml-merge": { meaning: "A merge key `<<` has no map.", remedy: "Refer to a map, or write the values out." },
+    "yaml-number": {
+      meaning: "A number loses digits, or is none in JSON.",
+      remedy: "Quote it, or write a number that JSON has.",
+    },
+    "yaml-scalar": {
+      meaning: "A scalar means one thing in YAML 1.1 and another in YAML 1.2.",
+      remedy: "Quote the text, or write `true`, `false` or a decimal number.",
+    },
+    "yaml-syntax": {
+      meaning: "The text is no YAML.",
+      remedy: "Correct the line that the message names.",
+      example: "yaml-syntax",
+    },
+    "yaml-tag": { meaning: "A YAML tag is not allowed.", remedy: "Remove the tag.", example: "when-tag" },
+    "yaml-text": { meaning: "A text has characters that no file can hold.", remedy: "Remove the characters." },
+  }),
+);

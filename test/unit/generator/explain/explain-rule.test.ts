@@ -1,0 +1,42 @@
+import { readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { explainRule, listRules } from "#generator/explain/explain-rule.js";
+import { RULE_PAGES } from "#generator/explain/rule-pages.js";
+import { repositoryRoot } from "../../../support/repository.js";
+import { assert, suite } from "../../../support/suite.js";
+
+const rejected = join(repositoryRoot, "fixtures/rejected");
+const printed = (name: string) => readFileSync(join(rejected, name, "expected.txt"), "utf8");
+const rulesIn = (text: string) => [...text.matchAll(/(?:error|warning) ([a-z-]+):/g)].map(([, rule = ""]) => rule);
+
+suite("explain", (test) => {
+  test("has a page for every rule that the code or a fixture names", () => {
+    const folder = join(repositoryRoot, "generator/src");
+    const sources = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"));
+    const inCode = sources.flatMap((file) =>
+      [...readFileSync(join(folder, file), "utf8").matchAll(/\brule: "([a-z-]+)"/g)].map(([, rule = ""]) => rule),
+    );
+    const named = new Set([...inCode, ...readdirSync(rejected).flatMap((name) => rulesIn(printed(name)))]);
+    assert.equal(
+      [...named].filter((rule) => !RULE_PAGES.has(rule)),
+      [],
+    );
+    assert.equal(
+      [...RULE_PAGES.keys()].filter((rule) => !named.has(rule)),
+      [],
+    );
+  });
+
+  test("names examples that trigger the rule", () => {
+    const wrong = [...RULE_PAGES].filter(
+      ([rule, { example }]) => example !== undefined && !rulesIn(printed(example)).includes(rule),
+    );
+    assert.equal(wrong, []);
+  });
+
+  test("lists every rule, and names the nearest of a rule that there is not", () => {
+    assert.is(listRules().split("\n").length, RULE_PAGES.size);
+    assert.match(JSON.stringify(explainRule("unknown-dependant")), "unknown-dependent");
+    for (const rule of RULE_PAGES.keys()) assert.is("text" in explainRule(rule), true);
+  });
+});
