@@ -241,6 +241,12 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       remedy: "Give the CRD a list of `metav1.Condition`, with `type` as its map key.",
       example: "status-conditions",
     },
+    "unconverted-version": {
+      meaning:
+        "A CRD serves a version whose fields differ from those of the stored version, and no webhook converts them.",
+      remedy: "State spec.conversion with a webhook, or stop serving the version.",
+      example: "warning-unconverted-version",
+    },
     "unknown-dependent": {
       meaning: "A name is that of no dependent of the controller.",
       remedy: "Correct the name. The message proposes the nearest one.",
