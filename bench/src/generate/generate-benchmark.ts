@@ -2,15 +2,18 @@
 import { execFile } from "node:child_process";
 import { generateTypes } from "#generator/generate-types.js";
 import { existsSync } from "node:fs";
-import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { repositoryRoot } from "#test/support/repository.js";
 import { quantile, type BenchmarkResult, type Measurement } from "../measurement.js";
+import { megabytesOf, readCorpus, writeManyCrds, writeProject } from "./many-crds.js";
 import { measurePrograms, type NodeProgram, type ProgramCost } from "./program-cost.js";
 
 const RUNS = 5;
+/** Of what takes seconds. */
+const LONG_RUNS = 3;
 const CDK8S = "cdk8s-cli@2.207.60";
 const COMMAND = join(repositoryRoot, "generator/bin/gen-operator.js");
 const SAMPLE = join(repositoryRoot, "fixtures/samples/webpage");
@@ -44,6 +47,10 @@ export async function measureGenerators(): Promise<BenchmarkResult> {
     });
     const measurements = await measureProject(folder);
     for (const crd of crds) measurements.push(...(await measureCrd(crd, peer, folder)));
+    const corpus = await readCorpus(CORPUS);
+    if (corpus.length === 0) notes.push(`many CRDs were not measured: ${CORPUS} has none (CRD_CORPUS)`);
+    else
+      measurements.push(...(await measureMany(corpus, peer, folder)), ...(await measureLargeProject(corpus, folder)));
     return { benchmark: "generate", peers: ["cdk8s import"], notes, measurements };
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -90,6 +97,63 @@ async function measureCrd(
       ? await measurePrograms({ ours }, RUNS, folder)
       : await measurePrograms({ ours, peer: importOf(peer, file, out) }, RUNS, folder);
   return [...rowsOf(`types of ${name}`, costs.ours, costs.peer), await measureInProcess(name, file, out)];
+}
+
+/** All CRDs at once, as often as it takes for 300, in one process of each. */
+async function measureMany(
+  corpus: Awaited<ReturnType<typeof readCorpus>>,
+  peer: string | undefined,
+  folder: string,
+): Promise<Measurement[]> {
+  const [file, out, peerOut] = ["many.yaml", "many-types", "many-imports"].map((name) => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ];
+  const count = await writeManyCrds(corpus, Math.ceil(300 / corpus.length), file);
+  const clear = () => rm(out, { recursive: true, force: true });
+  const ours: NodeProgram = { args: [COMMAND, "types", file, "--out", out], folder, prepare: clear };
+  const costs: { ours: ProgramCost; peer?: ProgramCost } =
+    peer === undefined
+      ? await measurePrograms({ ours }, LONG_RUNS, folder)
+      : await measurePrograms({ ours, peer: importOf(peer, file, peerOut) }, LONG_RUNS, folder);
+  const bytes = {
+    ...{ name: `types of ${count} CRDs: output`, unit: "MB", better: "lower" as const },
+    ours: await megabytesOf(out, ".ts"),
+    ...(peer === undefined ? {} : { peers: [await megabytesOf(peerOut, ".ts")] }),
+  };
+  return [...rowsOf(`types of ${count} CRDs`, costs.ours, costs.peer), bytes];
+}
+
+/** A project with fifty controllers of which little or nothing changes. */
+async function measureLargeProject(
+  corpus: Awaited<ReturnType<typeof readCorpus>>,
+  folder: string,
+): Promise<Measurement[]> {
+  const kinds = new Map(corpus.map((crd) => [crd.spec.names.kind, crd]));
+  const { folder: project, changed } = await writeProject([...kinds.values()].slice(0, 50), join(folder, "large"));
+  const generate = (...options: string[]): NodeProgram => ({
+    args: [COMMAND, "generate", ...options],
+    folder: project,
+  });
+  const { first } = await measurePrograms({ first: generate() }, 1, folder);
+  let edits = 0;
+  const edit = async () => {
+    const text = await readFile(changed, "utf8");
+    const description = /"description": "(edit \d+: )?/.exec(text)?.[0];
+    if (description === undefined) throw new Error(`${changed} has no description`);
+    await writeFile(
+      changed,
+      text.replace(description, () => `"description": "edit ${edits++}: `),
+    );
+  };
+  const { check } = await measurePrograms({ check: generate("--check") }, RUNS, folder);
+  const { one } = await measurePrograms({ one: { ...generate(), prepare: edit } }, RUNS, folder);
+  return [
+    ...rowsOf("50 controllers, nothing there", first),
+    ...rowsOf("50 controllers, --check of nothing changed", check),
+    ...rowsOf("50 controllers, one CRD changed", one),
+  ];
 }
 
 function importOf(peer: string, file: string, out: string): NodeProgram {
