@@ -10,13 +10,11 @@ export { webPageController };
 export const controllers: readonly ControllerDefinition[] = [webPageController];
 
 // Resources
-export { ConfigMap } from "./resources/core/v1/config-map.js";
-export type { ConfigMapInput } from "./resources/core/v1/config-map.js";
-export { Deployment } from "./resources/apps/v1/deployment.js";
-export type { DeploymentInput } from "./resources/apps/v1/deployment.js";
-export { Ingress } from "./resources/networking.k8s.io/v1/ingress.js";
-export type { IngressInput } from "./resources/networking.k8s.io/v1/ingress.js";
-export { Service } from "./resources/core/v1/service.js";
-export type { ServiceInput } from "./resources/core/v1/service.js";
+export { ConfigMap, Service } from "@gen-operator/kinds/core/v1";
+export type { ConfigMapInput, ServiceInput } from "@gen-operator/kinds/core/v1";
+export { Deployment } from "@gen-operator/kinds/apps/v1";
+export type { DeploymentInput } from "@gen-operator/kinds/apps/v1";
+export { Ingress } from "@gen-operator/kinds/networking.k8s.io/v1";
+export type { IngressInput } from "@gen-operator/kinds/networking.k8s.io/v1";
 export { WebPage } from "./resources/bench.example.com/v1/web-page.js";
 export type { WebPageInput } from "./resources/bench.example.com/v1/web-page.js";

@@ -9,10 +9,9 @@ import type {
   Reconciler,
 } from "@gen-operator/runtime/codegen";
 import type { WebPage, WebPageInput } from "../resources/bench.example.com/v1/web-page.js";
-import type { ConfigMap, ConfigMapInput } from "../resources/core/v1/config-map.js";
-import type { Deployment, DeploymentInput } from "../resources/apps/v1/deployment.js";
-import type { Service, ServiceInput } from "../resources/core/v1/service.js";
-import type { Ingress, IngressInput } from "../resources/networking.k8s.io/v1/ingress.js";
+import type { ConfigMap, ConfigMapInput, Service, ServiceInput } from "@gen-operator/kinds/core/v1";
+import type { Deployment, DeploymentInput } from "@gen-operator/kinds/apps/v1";
+import type { Ingress, IngressInput } from "@gen-operator/kinds/networking.k8s.io/v1";
 
 export type {
   ConfigMap,
@@ -27,58 +26,6 @@ export type {
   WebPageInput,
 };
 
-/** The live dependents as "configMap" sees them: what it waits for is there. */
-export interface ConfigMapSecondary {
-  readonly configMap?: ConfigMap | undefined;
-  readonly deployment?: Deployment | undefined;
-  readonly service?: Service | undefined;
-  readonly ingress?: Ingress | undefined;
-}
-
-export type ConfigMapArguments = DependentArguments<WebPage, ConfigMapSecondary>;
-export type ConfigMapDesired = Desired<WebPage, ConfigMapSecondary, ConfigMapInput>;
-export type ConfigMapConditionArguments = ConditionArguments<WebPage, ConfigMapSecondary>;
-export type ConfigMapCondition = Condition<WebPage, ConfigMapSecondary>;
-
-/** The live dependents as "deployment" sees them: what it waits for is there. */
-export interface DeploymentSecondary {
-  readonly configMap: ConfigMap;
-  readonly deployment?: Deployment | undefined;
-  readonly service?: Service | undefined;
-  readonly ingress?: Ingress | undefined;
-}
-
-export type DeploymentArguments = DependentArguments<WebPage, DeploymentSecondary>;
-export type DeploymentDesired = Desired<WebPage, DeploymentSecondary, DeploymentInput>;
-export type DeploymentConditionArguments = ConditionArguments<WebPage, DeploymentSecondary>;
-export type DeploymentCondition = Condition<WebPage, DeploymentSecondary>;
-
-/** The live dependents as "service" sees them: what it waits for is there. */
-export interface ServiceSecondary {
-  readonly configMap: ConfigMap;
-  readonly deployment: Deployment;
-  readonly service?: Service | undefined;
-  readonly ingress?: Ingress | undefined;
-}
-
-export type ServiceArguments = DependentArguments<WebPage, ServiceSecondary>;
-export type ServiceDesired = Desired<WebPage, ServiceSecondary, ServiceInput>;
-export type ServiceConditionArguments = ConditionArguments<WebPage, ServiceSecondary>;
-export type ServiceCondition = Condition<WebPage, ServiceSecondary>;
-
-/** The live dependents as "ingress" sees them: what it waits for is there. */
-export interface IngressSecondary {
-  readonly configMap: ConfigMap;
-  readonly deployment: Deployment;
-  readonly service: Service;
-  readonly ingress?: Ingress | undefined;
-}
-
-export type IngressArguments = DependentArguments<WebPage, IngressSecondary>;
-export type IngressDesired = Desired<WebPage, IngressSecondary, IngressInput>;
-export type IngressConditionArguments = ConditionArguments<WebPage, IngressSecondary>;
-export type IngressCondition = Condition<WebPage, IngressSecondary>;
-
 /** The live dependents of one WebPage. */
 export interface WebPageDependents {
   readonly configMap?: ConfigMap | undefined;
@@ -86,6 +33,45 @@ export interface WebPageDependents {
   readonly service?: Service | undefined;
   readonly ingress?: Ingress | undefined;
 }
+
+export type ConfigMapSecondary = WebPageDependents;
+export type ConfigMapArguments = DependentArguments<WebPage, ConfigMapSecondary>;
+export type ConfigMapDesired = Desired<WebPage, ConfigMapSecondary, ConfigMapInput>;
+export type ConfigMapConditionArguments = ConditionArguments<WebPage, ConfigMapSecondary, ConfigMap>;
+export type ConfigMapCondition<Detail = never> = Condition<WebPage, ConfigMapSecondary, Detail, ConfigMap>;
+
+/** What "deployment" waits for: all of it is there. */
+export interface DeploymentNeeds {
+  readonly configMap: ConfigMap;
+}
+
+export type DeploymentSecondary = WebPageDependents & DeploymentNeeds;
+export type DeploymentArguments = DependentArguments<WebPage, DeploymentSecondary>;
+export type DeploymentDesired = Desired<WebPage, DeploymentSecondary, DeploymentInput>;
+export type DeploymentConditionArguments = ConditionArguments<WebPage, DeploymentSecondary, Deployment>;
+export type DeploymentCondition<Detail = never> = Condition<WebPage, DeploymentSecondary, Detail, Deployment>;
+
+/** What "service" waits for: all of it is there. */
+export interface ServiceNeeds extends DeploymentNeeds {
+  readonly deployment: Deployment;
+}
+
+export type ServiceSecondary = WebPageDependents & ServiceNeeds;
+export type ServiceArguments = DependentArguments<WebPage, ServiceSecondary>;
+export type ServiceDesired = Desired<WebPage, ServiceSecondary, ServiceInput>;
+export type ServiceConditionArguments = ConditionArguments<WebPage, ServiceSecondary, Service>;
+export type ServiceCondition<Detail = never> = Condition<WebPage, ServiceSecondary, Detail, Service>;
+
+/** What "ingress" waits for: all of it is there. */
+export interface IngressNeeds extends ServiceNeeds {
+  readonly service: Service;
+}
+
+export type IngressSecondary = WebPageDependents & IngressNeeds;
+export type IngressArguments = DependentArguments<WebPage, IngressSecondary>;
+export type IngressDesired = Desired<WebPage, IngressSecondary, IngressInput>;
+export type IngressConditionArguments = ConditionArguments<WebPage, IngressSecondary, Ingress>;
+export type IngressCondition<Detail = never> = Condition<WebPage, IngressSecondary, Detail, Ingress>;
 
 export type WebPageReconcileArguments = ReconcileArguments<WebPage, WebPageDependents>;
 export type WebPageReconciler = Reconciler<WebPage, WebPageDependents, NonNullable<WebPage["status"]>>;

@@ -6,10 +6,9 @@ import * as deploymentDependent from "../../gen-operator/dependents/deployment.j
 import * as serviceDependent from "../../gen-operator/dependents/service.js";
 import * as ingressDependent from "../../gen-operator/dependents/ingress.js";
 import { WebPage } from "../resources/bench.example.com/v1/web-page.js";
-import { ConfigMap } from "../resources/core/v1/config-map.js";
-import { Deployment } from "../resources/apps/v1/deployment.js";
-import { Service } from "../resources/core/v1/service.js";
-import { Ingress } from "../resources/networking.k8s.io/v1/ingress.js";
+import { ConfigMap, Service } from "@gen-operator/kinds/core/v1";
+import { Deployment } from "@gen-operator/kinds/apps/v1";
+import { Ingress } from "@gen-operator/kinds/networking.k8s.io/v1";
 
 /** What WebPage objects depend on. */
 export const webPageWorkflow = defineWorkflow(WebPage)
