@@ -11,6 +11,7 @@ import { chosenCompilers, compileProject, writeProject } from "../support/compil
 import { crdJson, crdsWithKeywords, crdsWithStructures, SCHEMA_KEYWORDS } from "../support/hostile-crds.js";
 import { assert, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
+import { isThorough } from "../support/runs.js";
 
 // Compilers take seconds, more so when other tests run beside them.
 const slow = { timeoutMs: 240_000 };
@@ -242,11 +243,11 @@ suite("hostile CRDs", (test) => {
   );
 
   test(
-    "an operator for a kind of any name compiles",
+    isThorough ? "an operator for a kind of any name compiles" : "an operator for a tenth of the kinds compiles",
     async () => {
       await using folder = await createTemporaryFolder();
       await writeProject(folder.path, [], { ...CAREFUL, isolatedDeclarations: false });
-      for (const kind of KINDS) {
+      for (const kind of KINDS.filter((_, index) => isThorough || index % 10 === 0)) {
         const project = join(folder.path, kind);
         const files = { "crds/crd.json": crdJson(FULL, { kind }), "workflow.yaml": workflowText(kind) };
         for (const [path, content] of Object.entries(files)) {

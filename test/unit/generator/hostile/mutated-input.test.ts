@@ -208,7 +208,7 @@ suite("mutated input", (test) => {
           // What was generated is what a check finds.
           if (report !== undefined) assert.equal((await generateTypes({ ...options, check: true })).report?.stale, []);
         }),
-        { numRuns: runs(1200) },
+        { numRuns: runs(600) },
       );
     },
     slow,
@@ -233,7 +233,7 @@ suite("mutated input", (test) => {
             checkDiagnostics(diagnostics);
             assert.is(report === undefined, hasErrors(diagnostics));
           }),
-          { numRuns: runs(160) },
+          { numRuns: runs(64) },
         );
       },
       slow,
@@ -265,7 +265,7 @@ suite("mutated input", (test) => {
           assert.equal(suggested.diagnostics, []);
           assert.is(suggested.report.length, 2);
         }),
-        { numRuns: runs(160) },
+        { numRuns: runs(64) },
       );
     },
     slow,
@@ -282,7 +282,7 @@ suite("mutated input", (test) => {
           assert.not.match(stderr, /bug in it|\n {4}at /);
           assert.ok(status === 0 || stderr.includes("error"), stderr);
         }),
-        { numRuns: runs(120) },
+        { numRuns: runs(40) },
       );
     },
     slow,

@@ -5,6 +5,7 @@ import { formatDiagnostic } from "#generator/diagnostic.js";
 import { parseManifests } from "#generator/input/yaml/parse-manifests.js";
 import { parseYaml } from "#generator/input/yaml/parse-yaml.js";
 import { listCorpusProjects, hasCorpus, readCorpusFiles } from "../../../support/corpus.js";
+import { isThorough } from "../../../support/runs.js";
 import { repositoryRoot } from "../../../support/repository.js";
 import { assert, suite } from "../../../support/suite.js";
 
@@ -171,7 +172,7 @@ function collections(): Collection[] {
   const own = readdirSync(fixtures, { recursive: true, encoding: "utf8" })
     .filter((file) => /crds\/.*\.ya?ml$/.test(file))
     .map((file) => ({ file, text: readFileSync(join(fixtures, file), "utf8") }));
-  const projects = hasCorpus ? listCorpusProjects() : [];
+  const projects = hasCorpus && isThorough ? listCorpusProjects() : [];
   return [
     { name: "all fixtures", files: own },
     ...projects.map((name) => ({
