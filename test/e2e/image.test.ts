@@ -35,11 +35,10 @@ suite("container image of a new project", (test) => {
     const crd = "fixtures/samples/webpage/crds/webpages.example.com.yaml";
     const tools = await installTools(packed);
     const project = await createUserProject(packed, { name: "webpage-operator", crd, tools });
-    await project.replace(
-      STUB,
-      "  return {",
-      '  if (primary.metadata.name === "bad") throw new Error("told to");\n  return {',
-    );
+    const refuse =
+      'function nameOf(name: string): string {\n  if (name === "bad") throw new Error("told to");\n  return name;\n}';
+    await project.replace(STUB, "export const desired", `${refuse}\n\nexport const desired`);
+    await project.replace(STUB, "name: primary.metadata.name", "name: nameOf(primary.metadata.name)");
     await mkdir(join(project.folder, "dist"));
     for (const path of ["dist/left-over.js", "node_modules/left-over.js", "left-over.log"])
       await project.write(path, "");
