@@ -14,18 +14,20 @@ interface Crd {
   };
 }
 
-/** Reads the CRDs below a folder; those that a parser of YAML 1.2 refuses are left out. */
+/** Reads the CRDs below a folder; those that a parser of YAML 1.2 or an API server refuses are left out, and of two of one kind the first. */
 export async function readCorpus(folder: string): Promise<readonly Crd[]> {
   if (!existsSync(folder)) return [];
   const files = (await readdir(folder, { recursive: true })).filter((file) => file.endsWith(".yaml")).sort();
   const crds = await Promise.all(files.map(async (file) => parseOrSkip(await readFile(join(folder, file), "utf8"))));
-  return crds.flat();
+  const kinds = new Map(crds.flat().map((crd) => [`${crd.spec.names.kind}.${crd.spec.group}`, crd]));
+  return [...kinds.values()];
 }
 
 function parseOrSkip(text: string): readonly Crd[] {
   try {
     const value = parse(text, { maxAliasCount: -1 }) as Crd & { kind?: string };
-    return value.kind === "CustomResourceDefinition" ? [value] : [];
+    const isDefinition = value.kind === "CustomResourceDefinition" && /^(Namespaced|Cluster)$/.test(value.spec.scope);
+    return isDefinition ? [value] : [];
   } catch {
     return [];
   }
@@ -71,7 +73,9 @@ export async function writeProject(crds: readonly Crd[], folder: string): Promis
     }),
   );
   await writeFile(join(folder, "workflow.yaml"), `${specs.join("\n---\n")}\n`);
-  return { folder, changed: join(folder, "crds/crd-1.json") };
+  // Not the one with the condition.
+  const described = crds.findIndex((crd, index) => index > 0 && JSON.stringify(crd).includes('"description"'));
+  return { folder, changed: join(folder, `crds/crd-${described}.json`) };
 }
 
 /** Returns what files with an ending have below a folder, in MB. */
