@@ -1,4 +1,5 @@
 import { quote } from "../status/quote.js";
+import { endOfString } from "./check-limits.js";
 
 interface Level {
   path: string;
@@ -47,18 +48,6 @@ export function duplicateFields(json: string): string[] {
     }
   }
   return duplicates;
-}
-
-function endOfString(json: string, start: number): number {
-  let end = json.indexOf('"', start + 1);
-  while (isEscaped(json, end)) end = json.indexOf('"', end + 1);
-  return end;
-}
-
-function isEscaped(json: string, at: number): boolean {
-  let backslashes = 0;
-  while (json.charCodeAt(at - 1 - backslashes) === 0x5c) backslashes++;
-  return backslashes % 2 === 1;
 }
 
 function isName(json: string, end: number): boolean {
