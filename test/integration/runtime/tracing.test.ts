@@ -8,8 +8,17 @@ import {
 } from "@opentelemetry/sdk-trace-base";
 import { waitFor } from "#apiserver/wait-for.js";
 import { loadTracing } from "#runtime/operate/tracing.js";
+import { startTestApiServer } from "../../support/api-server.js";
 import { assert, suite } from "../../support/suite.js";
-import { configMapOf, createPage, createPageOperator, setText, startPageServer, type Page } from "./page-operator.js";
+import {
+  configMapOf,
+  createPage,
+  createPageOperator,
+  pageCrd,
+  setText,
+  startPageServer,
+  type Page,
+} from "./page-operator.js";
 
 const exporter = new InMemorySpanExporter();
 const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
@@ -24,9 +33,9 @@ suite("the traces of an operator", (test) => {
 
   test("have one span for each reconcile, one for each dependent in it, and one for each request in these", async () => {
     trace.setGlobalTracerProvider(provider);
-    await using server = await startPageServer();
+    await using server = await startTestApiServer({ crds: [pageCrd] });
     const dependents = [configMapOf("text"), configMapOf("more", { dependsOn: ["text"] })];
-    await using page = createPageOperator(server, { dependents });
+    await using page = createPageOperator(server as never, { dependents });
     await page.operator.start();
     exporter.reset();
     await createPage(page);
