@@ -32,8 +32,8 @@ export interface ListenerOptions {
 export class Listener {
   readonly #options: ListenerOptions;
   readonly #streams = new Map<StreamConnection, { path: string }>();
-  // The HTTP server forgets the sockets of requests that are upgraded.
-  readonly #upgraded = new Set<Duplex>();
+  // Node's own list lacks the sockets of requests that are upgraded, and those whose TLS handshake is not over.
+  readonly #sockets = new Set<Duplex>();
   #server: Server | undefined;
   #port: number;
 
@@ -63,6 +63,10 @@ export class Listener {
     };
     const server =
       tls === undefined ? createHttpServer(limits, listener) : createHttpsServer({ ...tls, ...limits }, listener);
+    server.on("connection", (socket: Duplex) => {
+      this.#sockets.add(socket);
+      socket.once("close", () => this.#sockets.delete(socket));
+    });
     server.on("upgrade", (message: IncomingMessage, socket: Duplex, head: Buffer) => {
       void this.#upgrade(message, { socket, head });
     });
@@ -84,8 +88,7 @@ export class Listener {
     if (server === undefined) return;
     this.#server = undefined;
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-    server.closeAllConnections();
-    for (const socket of this.#upgraded) socket.destroy();
+    for (const socket of this.#sockets) socket.destroy();
     await closed;
   }
 
@@ -112,8 +115,6 @@ export class Listener {
   /** Serves a watch as a WebSocket; anything else is answered as if nobody had asked for an upgrade. */
   async #upgrade(message: IncomingMessage, { socket, head }: { socket: Duplex; head: Buffer }): Promise<void> {
     socket.on("error", () => socket.destroy());
-    this.#upgraded.add(socket);
-    socket.once("close", () => this.#upgraded.delete(socket));
     try {
       const answer = await this.#options.answer(requestOf(message, await readBodyAfter(head, { message, socket })));
       if (socket.destroyed) return;
