@@ -1,7 +1,7 @@
 import { cp, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { generate } from "#generator/generate.js";
-import { suggestCaches } from "#generator/suggest.js";
+import { suggestCaches } from "#generator/suggest/suggest-caches.js";
 import { compileProject, compilers } from "../support/compile.js";
 import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";

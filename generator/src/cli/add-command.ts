@@ -1,5 +1,5 @@
 import type { Argv } from "yargs";
-import type { AddResult } from "../add.js";
+import type { AddResult } from "../add/add-to-spec.js";
 import type { AddCommand } from "./frame/command.js";
 import { printResult } from "./frame/print.js";
 
@@ -40,7 +40,7 @@ export const addAddCommand: AddCommand = (parser, end) => {
             ...(dependsOn.length > 0 ? { dependsOn } : {}),
             ...(namespace === undefined ? {} : { namespace }),
           };
-          const { addToSpec } = await import("../add.js");
+          const { addToSpec } = await import("../add/add-to-spec.js");
           const named = controller === undefined ? {} : { controller };
           end(printAdded(await addToSpec({ project, ...named, section: "dependents", name, value }), name));
         },
@@ -58,7 +58,7 @@ export const addAddCommand: AddCommand = (parser, end) => {
             .example("$0 add source pods --resource v1/Pod --label example.com/page", ""),
         async ({ project, controller, name, resource, label }) => {
           const value = { resource, ...(label === undefined ? {} : { mapping: { label: { name: label } } }) };
-          const { addToSpec } = await import("../add.js");
+          const { addToSpec } = await import("../add/add-to-spec.js");
           const named = controller === undefined ? {} : { controller };
           end(printAdded(await addToSpec({ project, ...named, section: "eventSources", name, value }), name));
         },
@@ -78,7 +78,7 @@ export const addAddCommand: AddCommand = (parser, end) => {
             .check(({ name, primary }) => checkName(name, CONTROLLER, "web-page") ?? checkResource(primary) ?? true)
             .example("$0 add controller backup --primary example.com/v1/Backup", ""),
         async ({ project, name, primary }) => {
-          const { addController } = await import("../add-controller.js");
+          const { addController } = await import("../add/add-controller.js");
           end(printAdded(await addController({ project, name, primary }), name));
         },
       );

@@ -1,4 +1,4 @@
-import type { ProjectDiff } from "../diff-project.js";
+import type { ProjectDiff } from "../diff/diff-project.js";
 import type { AddCommand } from "./frame/command.js";
 import { FORMAT_OPTION } from "./frame/format.js";
 import { printDiagnostics } from "./frame/print.js";
@@ -37,7 +37,7 @@ export const addDiffCommand: AddCommand = (parser, end) => {
         .example("$0 diff --against origin/main", "in a pull request")
         .example("$0 diff --against v1.2.0 --format json", "since a release, for a program"),
     async ({ project, against, format }) => {
-      const { diffProject } = await import("../diff-project.js");
+      const { diffProject } = await import("../diff/diff-project.js");
       const result = await diffProject({ project, against });
       if (result.kind === "unreadable") {
         console.error(`gen-operator: cannot compare with ${JSON.stringify(against)}: ${result.problem}`);

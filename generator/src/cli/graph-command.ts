@@ -35,7 +35,7 @@ export const addGraphCommand: AddCommand = (parser, end) => {
         .example("$0 graph --output mermaid", "for a README on GitHub")
         .example("$0 graph --output svg > workflow.svg", "a picture"),
     async ({ project, controller, output }) => {
-      const { showGraph } = await import("../show-graph.js");
+      const { showGraph } = await import("../graph/show-graph.js");
       const chosen = controller === undefined ? {} : { controller };
       const { diagnostics, text, choices } = await showGraph({ project, output, ...chosen });
       if (text !== undefined) {

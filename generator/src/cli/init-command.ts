@@ -78,7 +78,7 @@ async function initProject({ directory, inputs, name, example: exampleName }: In
     import("../diagnostic.js"),
     import("../output/project/init-project.js"),
     import("../generate.js"),
-    import("../example-objects.js"),
+    import("../init/write-example-objects.js"),
   ]);
   const read = await readCommandInputs(inputs);
   const example = exampleName === undefined ? undefined : await readExample(exampleName);

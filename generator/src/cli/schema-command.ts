@@ -26,7 +26,7 @@ export const addSchemaCommand: AddCommand = (parser, end) => {
         .example("$0 schema WebPage > webpage.schema.json", "a kind of the project, in its stored version")
         .example("$0 schema apps/v1/Deployment", "a kind of Kubernetes"),
     async ({ kind, project }) => {
-      const { readKindSchema, readWorkflowSchema } = await import("../print-schema.js");
+      const { readKindSchema, readWorkflowSchema } = await import("../editor/read-schema.js");
       if (kind === undefined) {
         process.stdout.write(await readWorkflowSchema());
         return end(0);

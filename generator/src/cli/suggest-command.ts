@@ -28,7 +28,7 @@ export const addSuggestCommand: AddCommand = (parser, end) => {
         .example("$0 suggest caches", "once the code is written; then generate")
         .example("$0 suggest caches --dry-run", "to see what can be left out"),
     async ({ project, dryRun }) => {
-      const { suggestCaches } = await import("../suggest.js");
+      const { suggestCaches } = await import("../suggest/suggest-caches.js");
       const { diagnostics, report, updated } = await suggestCaches({ project, dryRun });
       const exitCode = printDiagnostics(diagnostics);
       for (const line of report) console.log(line);

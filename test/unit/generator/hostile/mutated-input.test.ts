@@ -5,7 +5,7 @@ import { parseAllDocuments, stringify } from "yaml";
 import { formatDiagnostic, hasErrors, type Diagnostic } from "#generator/diagnostic.js";
 import { generate } from "#generator/generate.js";
 import { generateTypes } from "#generator/generate-types.js";
-import { suggestCaches } from "#generator/suggest.js";
+import { suggestCaches } from "#generator/suggest/suggest-caches.js";
 import { runCommand } from "../../../support/command-line.js";
 import { repositoryRoot } from "../../../support/repository.js";
 import { runs } from "../../../support/runs.js";

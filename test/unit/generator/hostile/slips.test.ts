@@ -2,7 +2,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { formatDiagnostic } from "#generator/diagnostic.js";
 import { generate } from "#generator/generate.js";
-import { suggestCaches } from "#generator/suggest.js";
+import { suggestCaches } from "#generator/suggest/suggest-caches.js";
 import { runCommand } from "../../../support/command-line.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createFolderWith, crdText, PLAIN_SCHEMA, workflowText } from "./project-text.js";

@@ -1,15 +1,15 @@
 import { readFile, realpath } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { hasErrors, sortDiagnostics, type Diagnostic } from "./diagnostic.js";
-import { readProject } from "./input/read-project.js";
-import { readSources } from "./input/read-sources.js";
-import type { CacheSpec, EventSourceSpec, WorkflowSpec } from "./input/workflow-spec.js";
-import { setYamlField } from "./input/yaml/edit-yaml.js";
-import { buildModel } from "./model/build/build-model.js";
-import type { FormModel } from "./model/project-model.js";
-import { unlessTooDeep } from "./output/reads/source-program.js";
-import type { CacheSuggestion } from "./output/reads/suggest-caches.js";
-import { diskOperations, writeFileAtOnce } from "./output/files/file-operations.js";
+import { hasErrors, sortDiagnostics, type Diagnostic } from "../diagnostic.js";
+import { readProject } from "../input/read-project.js";
+import { readSources } from "../input/read-sources.js";
+import type { CacheSpec, EventSourceSpec, WorkflowSpec } from "../input/workflow-spec.js";
+import { setYamlField } from "../input/yaml/edit-yaml.js";
+import { buildModel } from "../model/build/build-model.js";
+import type { FormModel } from "../model/project-model.js";
+import { unlessTooDeep } from "../output/reads/source-program.js";
+import type { CacheSuggestion } from "../output/reads/suggest-caches.js";
+import { diskOperations, writeFileAtOnce } from "../output/files/file-operations.js";
 
 /** What `suggestCaches` works on. */
 export interface SuggestOptions {
@@ -38,7 +38,7 @@ export async function suggestCaches({ project = ".", dryRun = false }: SuggestOp
   if (model === undefined) return { diagnostics: sortDiagnostics([...input.diagnostics, ...diagnostics]), ...nothing };
 
   const [{ suggestCaches: suggest }, sources] = await Promise.all([
-    import("./output/reads/suggest-caches.js"),
+    import("../output/reads/suggest-caches.js"),
     readSources(root),
   ]);
   const code = sources.map(({ file, text }) => ({ path: file, text }));

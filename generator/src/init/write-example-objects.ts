@@ -1,9 +1,9 @@
 import { resolve } from "node:path";
-import { hasErrors } from "./diagnostic.js";
-import { readProject } from "./input/read-project.js";
-import { buildModel } from "./model/build/build-model.js";
-import { renderExampleObjects } from "./output/project/example-objects.js";
-import { writeFiles, type WriteReport } from "./output/files/write-files.js";
+import { hasErrors } from "../diagnostic.js";
+import { readProject } from "../input/read-project.js";
+import { buildModel } from "../model/build/build-model.js";
+import { renderExampleObjects } from "../output/project/example-objects.js";
+import { writeFiles, type WriteReport } from "../output/files/write-files.js";
 
 /** Writes an object of each primary into a new project; in another one it only tells which of them are there. */
 export async function writeExampleObjects(

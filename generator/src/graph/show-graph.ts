@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
-import { hasErrors, sortDiagnostics, type Diagnostic } from "./diagnostic.js";
-import { buildGraph, type WorkflowGraph } from "./graph/workflow-graph.js";
-import { readProject } from "./input/read-project.js";
-import { buildModel } from "./model/build/build-model.js";
+import { hasErrors, sortDiagnostics, type Diagnostic } from "../diagnostic.js";
+import { buildGraph, type WorkflowGraph } from "./workflow-graph.js";
+import { readProject } from "../input/read-project.js";
+import { buildModel } from "../model/build/build-model.js";
 
 /** The forms in which a graph is shown. */
 export const GRAPH_OUTPUTS = ["text", "mermaid", "dot", "svg"] as const;
@@ -38,8 +38,8 @@ export async function showGraph({ project, output, controller }: GraphOptions): 
 }
 
 async function loadRenderer(output: GraphOptions["output"]): Promise<(graph: WorkflowGraph) => string> {
-  if (output === "text") return (await import("./graph/render-text.js")).renderText;
-  if (output === "svg") return (await import("./graph/render-svg.js")).renderSvg;
-  const { renderDot, renderMermaid } = await import("./graph/render-diagram.js");
+  if (output === "text") return (await import("./render-text.js")).renderText;
+  if (output === "svg") return (await import("./render-svg.js")).renderSvg;
+  const { renderDot, renderMermaid } = await import("./render-diagram.js");
   return output === "dot" ? renderDot : renderMermaid;
 }

@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from "node:util";
 import { realpath } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { didYouMean, hasErrors, quote, sortDiagnostics, type Diagnostic } from "./diagnostic.js";
-import { generate, type GenerateResult } from "./generate.js";
-import { readProjectFile } from "./input/project-files.js";
-import { readProject } from "./input/read-project.js";
-import { addYamlEntry } from "./input/yaml/add-yaml-entry.js";
-import { writeInline } from "./input/yaml/edit-yaml.js";
-import { diskOperations, writeFileAtOnce } from "./output/files/file-operations.js";
+import { didYouMean, hasErrors, quote, sortDiagnostics, type Diagnostic } from "../diagnostic.js";
+import { generate, type GenerateResult } from "../generate.js";
+import { readProjectFile } from "../input/project-files.js";
+import { readProject } from "../input/read-project.js";
+import { addYamlEntry } from "../input/yaml/add-yaml-entry.js";
+import { writeInline } from "../input/yaml/edit-yaml.js";
+import { diskOperations, writeFileAtOnce } from "../output/files/file-operations.js";
 
 /** What is added to the spec of a controller. */
 export interface AddOptions {

@@ -1,8 +1,8 @@
 import { access } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { writeSpec, type AddResult } from "./add.js";
-import { hasErrors, quote, sortDiagnostics } from "./diagnostic.js";
-import { readProject } from "./input/read-project.js";
+import { writeSpec, type AddResult } from "./add-to-spec.js";
+import { hasErrors, quote, sortDiagnostics } from "../diagnostic.js";
+import { readProject } from "../input/read-project.js";
 
 /** The controller to add. */
 export interface AddControllerOptions {

@@ -1,15 +1,15 @@
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
-import { hasErrors, sortDiagnostics, type Diagnostic } from "./diagnostic.js";
-import { findBrokenLines, type BrokenLine } from "./diff/broken-lines.js";
-import type { Change } from "./diff/change.js";
-import { compareCrds } from "./diff/compare-crds.js";
-import { compareWorkflows } from "./diff/compare-workflows.js";
-import { openBaseline } from "./diff/read-baseline.js";
-import { readProject, type ProjectInput } from "./input/read-project.js";
-import { buildModel } from "./model/build/build-model.js";
-import { emitProject } from "./output/emit-project.js";
-import type { OutputFile } from "./output/files/output-file.js";
+import { hasErrors, sortDiagnostics, type Diagnostic } from "../diagnostic.js";
+import { findBrokenLines, type BrokenLine } from "./broken-lines.js";
+import type { Change } from "./change.js";
+import { compareCrds } from "./compare-crds.js";
+import { compareWorkflows } from "./compare-workflows.js";
+import { openBaseline } from "./read-baseline.js";
+import { readProject, type ProjectInput } from "../input/read-project.js";
+import { buildModel } from "../model/build/build-model.js";
+import { emitProject } from "../output/emit-project.js";
+import type { OutputFile } from "../output/files/output-file.js";
 
 /** What `diffProject` compares. */
 export interface DiffOptions {

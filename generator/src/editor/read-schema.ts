@@ -1,16 +1,16 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { didYouMean, quote, type Diagnostic } from "./diagnostic.js";
-import { buildKindSchema } from "./editor/kind-schema.js";
-import { readBuiltinKinds } from "./input/crd/builtin-kinds.js";
-import { readCrds } from "./input/crd/read-crds.js";
-import { listCrdFiles, readProjectFile } from "./input/project-files.js";
-import { buildCatalog, parseKind, type ResourceCatalog } from "./model/build/resource-catalog.js";
-import type { ResourceModel } from "./model/project-model.js";
+import { didYouMean, quote, type Diagnostic } from "../diagnostic.js";
+import { buildKindSchema } from "./kind-schema.js";
+import { readBuiltinKinds } from "../input/crd/builtin-kinds.js";
+import { readCrds } from "../input/crd/read-crds.js";
+import { listCrdFiles, readProjectFile } from "../input/project-files.js";
+import { buildCatalog, parseKind, type ResourceCatalog } from "../model/build/resource-catalog.js";
+import type { ResourceModel } from "../model/project-model.js";
 
 /** The JSON Schema of workflow specs, as it is published. */
 export async function readWorkflowSchema(): Promise<string> {
-  return readFile(new URL("../data/workflow.schema.json", import.meta.url), "utf8");
+  return readFile(new URL("../../data/workflow.schema.json", import.meta.url), "utf8");
 }
 
 /** Returns the JSON Schema of a kind of a project or of Kubernetes: `WebPage`, `Deployment`, `example.com/v1/WebPage`. */
