@@ -57,8 +57,8 @@ function compareController(before: ControllerModel, after: ControllerModel, add:
       compareDependent(dependent, now, add);
       continue;
     }
-    const policy = removed.get(name)?.policy;
-    const successor = policy === undefined ? successorOf(dependent, added) : undefined;
+    const deletion = removed.get(name)?.deletion;
+    const successor = deletion === undefined ? successorOf(dependent, added) : undefined;
     if (isReadOnly(dependent)) add("compatible", name, "removed; it was read only");
     else if (successor !== undefined)
       add(
@@ -66,13 +66,13 @@ function compareController(before: ControllerModel, after: ControllerModel, add:
         name,
         `removed, and ${successor} of the same kind added: its objects are replaced; to keep them, keep the name ${name}`,
       );
-    else if (policy === "keep" || policy === "orphan")
-      add("compatible", name, `removed; its objects stay (removed: ${policy})`);
+    else if (deletion === "garbageCollected" || deletion === "orphan")
+      add("compatible", name, `removed; its objects stay (deletion: ${deletion})`);
     else
       add(
         "breaking",
         name,
-        policy === undefined ? prunedText(after) : "removed; its objects are deleted, as removed: says",
+        deletion === undefined ? prunedText(after) : "removed; its objects are deleted, as removed: says",
       );
   }
   for (const { name } of added) add("compatible", name, "added");

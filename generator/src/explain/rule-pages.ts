@@ -181,6 +181,11 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       remedy: "Move the file elsewhere.",
       example: "not-a-crd",
     },
+    "old-spelling": {
+      meaning: "A field or value of a spec is spelled as an earlier version of the format spelled it.",
+      remedy: "Write what the message shows.",
+      example: "old-spelling",
+    },
     "owner-cluster": {
       meaning: "An object in another cluster cannot have the primary as its owner.",
       remedy: "State that the operator deletes the dependent, not the garbage collector.",

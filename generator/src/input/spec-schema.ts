@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { ErrorObject } from "ajv";
 import { didYouMean, quote, type Diagnostic } from "../diagnostic.js";
+import { replaceOldSpellings } from "./old-spellings.js";
 import { describeValue } from "./yaml/describe-value.js";
 import type { YamlDocument, YamlPath } from "./yaml/yaml-document.js";
 
@@ -11,9 +12,6 @@ const SCHEMA = new URL("../../data/workflow.schema.json", import.meta.url);
 
 /** The rules that exclude a value as a whole, so that one of them says all. */
 const VALUE_RULES: ReadonlySet<string> = new Set(["maxLength", "maximum", "minLength", "minimum", "pattern"]);
-
-/** The fields of earlier versions by the names that they have now. */
-const RENAMED_FIELDS: ReadonlyMap<string, string> = new Map([["maxAttempts", "maxRetries"]]);
 
 let loaded: Promise<CheckSpec> | undefined;
 
@@ -28,19 +26,27 @@ async function compileSpecSchema(): Promise<CheckSpec> {
   const options = { allErrors: true, verbose: true, code: { optimize: false } };
   const validate = new Ajv(options).compile(JSON.parse(text) as object);
   return (document) => {
-    if (validate(document.value)) return [];
+    const { value, diagnostics, pathInText } = replaceOldSpellings(document);
+    if (validate(value)) return [...diagnostics];
     const errors = (validate.errors ?? []).filter(isTelling);
     const mistyped = new Set(
       errors.filter(({ keyword }) => keyword === "type").map(({ instancePath }) => instancePath),
     );
-    return (
-      errors
+    const written: YamlDocument = {
+      ...document,
+      value,
+      valueAt: (path) => document.valueAt(pathInText(path)),
+      keyAt: (path) => document.keyAt(pathInText(path)),
+    };
+    return [
+      ...diagnostics,
+      ...errors
         .filter(isFirst)
         .filter(({ keyword, instancePath }) => keyword !== "oneOf" || !mistyped.has(instancePath))
         // What is wrong inside of it says more than that no alternative matches.
         .filter(({ keyword, instancePath }) => keyword !== "oneOf" || !isAround(instancePath, errors))
-        .map((error) => diagnosticOf(error, document))
-    );
+        .map((error) => diagnosticOf(error, written)),
+    ];
   };
 }
 
@@ -119,15 +125,11 @@ function unknownField(error: ErrorObject, path: YamlPath, document: YamlDocument
   const name = String((error.params as { additionalProperty: unknown }).additionalProperty);
   const known = Object.keys((error.parentSchema as { properties?: object }).properties ?? {});
   const isExpression = path.at(-1)?.toString().endsWith("ondition") && Object.hasOwn(error.data as object, "when");
-  const renamed = RENAMED_FIELDS.get(name);
-  const hint =
-    renamed !== undefined && known.includes(renamed)
-      ? { hint: `the field is called ${quote(renamed)}` }
-      : isExpression
-        ? { hint: "put an expression that contains a comma, a brace, a hash or a colon into quotes" }
-        : (didYouMean(name, known) ?? {
-            hint: known.length === 0 ? "no fields are known here" : `known fields: ${known.join(", ")}`,
-          });
+  const hint = isExpression
+    ? { hint: "put an expression that contains a comma, a brace, a hash or a colon into quotes" }
+    : (didYouMean(name, known) ?? {
+        hint: known.length === 0 ? "no fields are known here" : `known fields: ${known.join(", ")}`,
+      });
   return {
     severity: "error",
     rule: "unknown-field",

@@ -157,10 +157,13 @@ export interface DependentSpec extends Partial<Record<(typeof CONDITION_NAMES)[n
   readonly accept?: readonly AcceptanceSpec[];
 }
 
+/** What becomes of the objects of a dependent: the garbage collector deletes them, the operator does, or their link to the primary goes. */
+export type DeletionSpec = "garbageCollected" | "ordered" | "orphan";
+
 /** A dependent of an earlier version as a spec states it. */
 export interface RemovedSpec {
   readonly resource: string | UntypedKindSpec;
-  readonly policy: "delete" | "keep" | "orphan";
+  readonly deletion: DeletionSpec;
   readonly namespace?: string;
   readonly cluster?: string;
 }

@@ -132,7 +132,7 @@ export function isReadOnly(dependent: DependentModel): boolean {
 export interface RemovedModel {
   readonly name: string;
   readonly resource: ResourceModel;
-  readonly policy: "delete" | "keep" | "orphan";
+  readonly deletion: "garbageCollected" | "ordered" | "orphan";
   readonly namespace?: string;
   readonly cluster?: string;
 }

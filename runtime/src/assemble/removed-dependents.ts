@@ -100,8 +100,8 @@ export class RemovedDependents implements RemovedKinds {
       const definition = { name: "removed", resource: kept, dependsOn: [], garbageCollected: false, onDelete };
       return new KubernetesDriver({ definition, source, writer, client, controller });
     };
-    const drivers = { delete: driverOf("delete"), orphan: driverOf("orphan") };
-    const kind: WatchedKind = { resource, cluster, driverFor: (policy) => drivers[policy] };
+    const drivers = { ordered: driverOf("delete"), orphan: driverOf("orphan") };
+    const kind: WatchedKind = { resource, cluster, driverFor: (deletion) => drivers[deletion] };
     this.#kinds.set(source.cache, kind);
     return kind;
   }

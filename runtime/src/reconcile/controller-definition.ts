@@ -72,7 +72,7 @@ export function finalizerOf(definition: ControllerDefinition): string | undefine
   const cleansUp =
     reconciler?.cleanup !== undefined ||
     workflow.dependents.some(needsCleanup) ||
-    Object.values(workflow.removed ?? {}).some(({ policy }) => policy === "orphan");
+    Object.values(workflow.removed ?? {}).some(({ deletion }) => deletion === "orphan");
   return cleansUp ? finalizerNameOf(definition) : undefined;
 }
 

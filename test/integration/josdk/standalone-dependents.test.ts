@@ -194,7 +194,7 @@ suite("a dependent that the reconciler runs by itself", (test) => {
       await untilValues(space, { "one-a": "first", "one-b": "first" });
       await running.quiet();
     }
-    const removed = { a: { resource: ConfigMap.definition, policy: "delete" } } as const;
+    const removed = { a: { resource: ConfigMap.definition, deletion: "ordered" } } as const;
     await using running = await space.start([dependentController([], { workflow: { removed } })]);
     await untilValues(space, { "one-b": "first" });
     await running.quiet();

@@ -176,7 +176,7 @@ suite("the policy for a removed dependent", (test) => {
       await running.quiet();
       assert.ok(await space.get(Secret, "one-b"));
     }
-    const removed = { b: { resource, policy: "delete" } } as const;
+    const removed = { b: { resource, deletion: "ordered" } } as const;
     await using running = await startSecond(space, [configOf("a")], { removed, inventory: false });
     await space.untilGone(Secret, "one-b");
     await running.quiet();
@@ -187,7 +187,9 @@ suite("the policy for a removed dependent", (test) => {
     await using space = await openSpace();
     await runFirst(space, [configOf("a"), secretOf("b")]);
     const before = await space.get(Secret, "one-b");
-    await using running = await startSecond(space, [configOf("a")], { removed: { b: { resource, policy: "keep" } } });
+    await using running = await startSecond(space, [configOf("a")], {
+      removed: { b: { resource, deletion: "garbageCollected" } },
+    });
     await waitFor("it is reconciled", () => running.events.length > 0);
     await running.quiet();
     assert.equal(await space.get(Secret, "one-b"), before);
@@ -198,7 +200,7 @@ suite("the policy for a removed dependent", (test) => {
     await using space = await openSpace();
     await runFirst(space, [configOf("a"), secretOf("b")]);
     const before = await space.get(Secret, "one-b");
-    const removed = { b: { resource, policy: "keep" } } as const;
+    const removed = { b: { resource, deletion: "garbageCollected" } } as const;
     const first = dependentController([configOf("a")], { workflow: { removed } });
     await using running = await space.start([first, { ...dependentController([secretOf("b")]), name: "other" }]);
     const isTheirs = (object: KubernetesObject) => object.metadata.labels?.["gen-operator.dev/controller"] === "other";
@@ -214,7 +216,7 @@ suite("the policy for a removed dependent", (test) => {
       await using space = await openSpace();
       await runFirst(space, [configOf("a"), secretOf("b")]);
       await using running = await startSecond(space, [configOf("a")], {
-        removed: { b: { resource, policy: "orphan" } },
+        removed: { b: { resource, deletion: "orphan" } },
       });
       const { metadata } = await space.until(
         Secret,

@@ -16,7 +16,7 @@ import {
 
 const ONE = { name: "one", namespace: "default" };
 const SECRET = { name: "one-secret", namespace: "default" };
-const removed = { secret: { resource: Secret.definition, policy: "delete" } } as const;
+const removed = { secret: { resource: Secret.definition, deletion: "ordered" } } as const;
 const secret = (rest: Partial<KubernetesDependent> = {}) =>
   configMapOf("secret", {
     resource: Secret.definition,
@@ -76,7 +76,7 @@ suite("pruning without the rights for it", (test) => {
       );
       assert.ok(await page.operator.client.get(Page, ONE));
     }
-    const kept = { secret: { resource: Secret.definition, policy: "keep" } } as const;
+    const kept = { secret: { resource: Secret.definition, deletion: "garbageCollected" } } as const;
     await using page = startVersion(server, [configMapOf("text")], { removed: kept });
     await page.operator.start();
     await waitFor("the page is gone", async () => (await page.operator.client.get(Page, ONE)) === undefined);
@@ -86,7 +86,7 @@ suite("pruning without the rights for it", (test) => {
   test("takes a kind that is not served any more for gone", async () => {
     await using server = await startPageServer();
     const resource = { ...Page.definition, group: "gone.example.com", apiVersion: "gone.example.com/v1" };
-    const old = { resource: { ...resource, kind: "Old", plural: "olds" }, policy: "delete" } as const;
+    const old = { resource: { ...resource, kind: "Old", plural: "olds" }, deletion: "ordered" } as const;
     await using page = startVersion(server, [configMapOf("text")], { removed: { old } });
     await createPage(page);
     await page.operator.start();

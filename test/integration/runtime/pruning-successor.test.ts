@@ -155,7 +155,7 @@ suite("an object under a former name", (test) => {
 });
 
 suite("a removed dependent", (test) => {
-  const removed = { old: { resource: ConfigMap.definition, policy: "delete" } } as const;
+  const removed = { old: { resource: ConfigMap.definition, deletion: "ordered" } } as const;
   const successor = (rest: Partial<KubernetesDependent> = {}) =>
     configMapOf("next", {
       resource: Secret.definition,

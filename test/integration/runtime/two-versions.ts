@@ -23,7 +23,9 @@ export function secretOf(name: string, rest: Partial<KubernetesDependent> = {}):
 
 /** Says that Secrets of these dependents may be left. */
 export const removedSecrets = (...names: readonly string[]) => ({
-  removed: Object.fromEntries(names.map((name) => [name, { resource: Secret.definition, policy: "delete" as const }])),
+  removed: Object.fromEntries(
+    names.map((name) => [name, { resource: Secret.definition, deletion: "ordered" as const }]),
+  ),
 });
 
 /** Waits until a reconcile has left the workflow ready, and nothing happens any more. */

@@ -24,13 +24,13 @@ export const checkRemovedDependent = ruleOfController((controller, { controllers
         },
       ];
     const successor = others.find((other) => other.dependents.some((dependent) => isSame(dependent, each)));
-    if (successor === undefined || each.spec.policy === "keep") return [];
+    if (successor === undefined || each.spec.deletion === "garbageCollected") return [];
     return [
       {
         ...found,
         severity: "warning",
         message: `${quote(name)} is a dependent of controller ${quote(successor.spec.name)} now, which may want the same objects`,
-        hint: "with policy: keep it takes them over",
+        hint: "with deletion: garbageCollected it takes them over",
       },
     ];
   });

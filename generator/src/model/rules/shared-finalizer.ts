@@ -39,6 +39,6 @@ function cleansUp({ spec: { dependents, removed } }: ResolvedController): boolea
   const isOrphaned = [...dependents.values()].some(
     ({ mode, onDelete }) => mode !== "readOnly" && onDelete === "orphan",
   );
-  const isUntied = [...removed.values()].some(({ policy }) => policy === "orphan");
+  const isUntied = [...removed.values()].some(({ deletion }) => deletion === "orphan");
   return isOrphaned || isUntied || [...dependents.values()].some(isDeletedByOperator);
 }

@@ -71,9 +71,9 @@ export function controllerGrants(controller: ControllerModel): Grant[] {
     ...primaryGrants(controller, places),
     ...dependents.flatMap((each) => dependentGrants(each, controller)),
     ...eventSources.flatMap((each) => eventSourceGrants(each, places, name)),
-    ...removed.flatMap(({ name: former, resource, policy, namespace, cluster }) => {
-      if (policy === "keep") return [];
-      const verbs: readonly Verb[] = policy === "orphan" ? ["get", ...WATCHED, "patch"] : [...WATCHED, "delete"];
+    ...removed.flatMap(({ name: former, resource, deletion, namespace, cluster }) => {
+      if (deletion === "garbageCollected") return [];
+      const verbs: readonly Verb[] = deletion === "orphan" ? ["get", ...WATCHED, "patch"] : [...WATCHED, "delete"];
       const because = `removed dependent ${former} of ${name}`;
       return grant(resource, namespace === undefined ? places : [namespace], {
         verbs,

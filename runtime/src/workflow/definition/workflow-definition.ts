@@ -233,11 +233,14 @@ export function isKubernetes(dependent: DependentDefinition): dependent is Kuber
   return "resource" in dependent;
 }
 
+/** What becomes of objects: the garbage collector deletes them, the runtime does in the order of the graph, or they are untied from the primary. */
+export type Deletion = "garbageCollected" | "ordered" | "orphan";
+
 /** What becomes of the objects of a dependent that the workflow had in an earlier version. */
 export interface RemovedDependent {
   readonly resource: ResourceDefinition;
-  /** `keep` leaves them tied to their primary; `orphan` unties them, so that they outlive it. */
-  readonly policy: "delete" | "keep" | "orphan";
+  /** `garbageCollected` leaves them until the primary is gone; `ordered` deletes them now; `orphan` unties them now, so that they outlive it. */
+  readonly deletion: Deletion;
   /** Where they live, if the dependent stated a namespace that the controller does not watch. */
   readonly namespace?: string;
   /** The name of another cluster, if they live there. */

@@ -3,6 +3,7 @@ import type { KubernetesObject, ObjectKey } from "../../base/kubernetes-object.j
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import {
   isKubernetes,
+  type Deletion,
   type DependentDefinition,
   type RemovedDependent,
   type WorkflowDefinition,
@@ -18,8 +19,8 @@ import type { DependentOutcome, WorkflowResult } from "../workflow-result.js";
 export interface WatchedKind {
   readonly resource: ResourceDefinition;
   readonly cluster?: string | undefined;
-  /** Returns the driver that finds the objects of all dependents, and removes them as the policy says. */
-  driverFor(policy: "delete" | "orphan"): Pick<KubernetesDriver, "objects" | "remove">;
+  /** Returns the driver that finds the objects of all dependents, and removes them as `deletion` says. */
+  driverFor(deletion: Exclude<Deletion, "garbageCollected">): Pick<KubernetesDriver, "objects" | "remove">;
 }
 
 /** The kinds in which objects of the controller may be that no dependent wants. */
@@ -63,20 +64,20 @@ export function findLeftovers(
     const isSearched = findsAll && kinds.watched.includes(kind);
     const judge = (name: string, id: ObjectKey): Omit<Leftover, "live"> | undefined => {
       const stated = statedFor(removed[name], kind, id);
-      if (stated?.policy === "keep") return undefined;
-      if (stated !== undefined) return { kind, name, stated, index: -1, driver: kind.driverFor(stated.policy) };
+      if (stated?.deletion === "garbageCollected") return undefined;
+      if (stated !== undefined) return { kind, name, stated, index: -1, driver: kind.driverFor(stated.deletion) };
       const isNamed = ({ definition }: Pick<PlanNode, "definition">) =>
         definition.name === name && isWritten(definition, kind);
       if (!isSearched || others.some(isNamed)) return undefined;
       const index = plan.nodes.findIndex(isNamed);
       const isWanted = index !== -1 && notes.wantedBy(name)?.has(id) === true;
-      const driver = index === -1 ? kind.driverFor("delete") : run.drivers[index]!;
+      const driver = index === -1 ? kind.driverFor("ordered") : run.drivers[index]!;
       return isWanted ? undefined : { kind, name, stated, index, driver };
     };
     // A cleanup wants nothing.
     const place = placeOf(kind);
     const isClaimed = (id: ObjectKey) => !isCleanup && notes.claimedBy(place, id) !== undefined;
-    for (const leftover of kind.driverFor("delete").objects.leftovers(run.primary, { isClaimed, judge }))
+    for (const leftover of kind.driverFor("ordered").objects.leftovers(run.primary, { isClaimed, judge }))
       // Two watches may show one object.
       if (!notes.kept.has(leftover.live)) found.set(leftover.live.metadata.uid, leftover);
   }

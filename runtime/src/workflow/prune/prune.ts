@@ -60,7 +60,7 @@ class Pruning {
   async #openKinds(): Promise<void> {
     const { workflow, kinds } = this.#options;
     for (const [name, removed] of Object.entries(workflow.removed ?? {})) {
-      const isKept = removed.policy === "keep";
+      const isKept = removed.deletion === "garbageCollected";
       this.#removed[name] = isKept ? { kind: "left" } : { kind: "deleted", isGone: true, because: BECAUSE };
       if (isKept) continue;
       try {
@@ -109,7 +109,7 @@ class Pruning {
     const { isCleanup, run } = this.#options;
     // The garbage collector acts only when the primary is gone.
     const isCollected = ({ live, stated }: Leftover) =>
-      isCleanup && stated?.policy !== "orphan" && isOwnedBy(live.metadata, run.primary.metadata);
+      isCleanup && stated?.deletion !== "orphan" && isOwnedBy(live.metadata, run.primary.metadata);
     const isOurs = (each: Leftover) => isMeant(each) && !isCollected(each);
     if (isCleanup && this.#find(isOurs).length === 0) return { kind: "left" };
     return this.#remove("removed dependent", name, isOurs);

@@ -33,7 +33,7 @@ const Widget = untypedResource({
 export const workflow = defineWorkflow(WebPage, {
   maxConcurrency: 5,
   exceptions: "result",
-  removed: { old: { resource: ConfigMap, policy: "delete" } },
+  removed: { old: { resource: ConfigMap, deletion: "ordered" } },
 })
   .dependent("own", {
     resource: ConfigMap,

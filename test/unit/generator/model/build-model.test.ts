@@ -270,7 +270,7 @@ suite("buildModel", (test) => {
       dependents: `{ a: { resource: ${widget} }, b: { resource: ${widget}, mode: createOnly } }`,
       rest:
         "  workflow: { invocation: explicit, exceptions: result, maxConcurrency: 3, inventory: false }\n" +
-        `  removed: { old: { resource: v1/Service, policy: keep }, older: { resource: ${widget}, policy: orphan } }\n`,
+        `  removed: { old: { resource: v1/Service, deletion: garbageCollected }, older: { resource: ${widget}, deletion: orphan } }\n`,
     });
     assert.equal(diagnostics.map(formatDiagnostic), []);
     const [controller] = model!.controllers;
@@ -281,9 +281,9 @@ suite("buildModel", (test) => {
       inventory: false,
     });
     assert.equal(
-      controller!.removed?.map(({ name, policy, resource }) => [name, policy, resource.kind]),
+      controller!.removed?.map(({ name, deletion, resource }) => [name, deletion, resource.kind]),
       [
-        ["old", "keep", "Service"],
+        ["old", "garbageCollected", "Service"],
         ["older", "orphan", "Widget"],
       ],
     );

@@ -133,8 +133,8 @@ spec:
     tokens:
       external: { inbound: {}, state: { secret: true, type: src/user.ts#KeptToken } }
   removed:
-    old: { resource: v1/ConfigMap, policy: delete, namespace: elsewhere, cluster: other }
-    older: { resource: { apiVersion: x.example.com/v1, kind: Widget, plural: widgets, scope: Namespaced }, policy: orphan }
+    old: { resource: v1/ConfigMap, deletion: ordered, namespace: elsewhere, cluster: other }
+    older: { resource: { apiVersion: x.example.com/v1, kind: Widget, plural: widgets, scope: Namespaced }, deletion: orphan }
   eventSources:
     services: { resource: v1/Service, mapping: { label: { name: example.com/shop } } }
     billing: { poll: { every: 1h } }
@@ -175,7 +175,7 @@ suite("emitted dependents", (declareTest) => {
     const textOf = (path: string) => emitted.find((file) => file.path === path)?.content ?? "";
     const workflow = textOf("src/generated/shop/workflow.ts").replace(/\s+/g, " ");
     for (const part of [
-      'invocation: "explicit", exceptions: "result", maxConcurrency: 7, inventory: false, removed: { old: { resource: ConfigMap, policy: "delete", namespace: "elsewhere", cluster: "other" }',
+      'invocation: "explicit", exceptions: "result", maxConcurrency: 7, inventory: false, removed: { old: { resource: ConfigMap, deletion: "ordered", namespace: "elsewhere", cluster: "other" }',
       'dependsOn: ["once", { name: "given", optional: true }]',
       "bulk: { maxConcurrency: 3 }, garbageCollected: false, matcher: matchers.isSameData, readyPostcondition: conditions.isFilled",
       'itemsDependOn: ["shards"], bulk: {}',

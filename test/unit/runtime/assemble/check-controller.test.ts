@@ -56,14 +56,14 @@ suite("check of a controller", (test) => {
       {
         workflow: {
           ...workflowOf([dependentOf("a")]),
-          removed: { a: { resource: dependentOf("a").resource, policy: "keep" } },
+          removed: { a: { resource: dependentOf("a").resource, deletion: "garbageCollected" } },
         },
       },
       'says that dependent "a" is removed, and has it',
     ],
     [
       {
-        workflow: { ...workflowOf([]), removed: { a: { resource: dependentOf("a").resource, policy: "delete" } } },
+        workflow: { ...workflowOf([]), removed: { a: { resource: dependentOf("a").resource, deletion: "ordered" } } },
         workflows: { extra: workflowOf([dependentOf("a")]) },
       },
       'says that dependent "a" is removed, and has it in its workflow "extra"',
@@ -71,7 +71,7 @@ suite("check of a controller", (test) => {
     [
       {
         workflow: workflowOf([]),
-        workflows: { extra: { ...workflowOf([]), removed: { a: { resource: role, policy: "delete" } } } },
+        workflows: { extra: { ...workflowOf([]), removed: { a: { resource: role, deletion: "ordered" } } } },
       },
       'states in its workflow "extra" what is removed, and that is for its own one to say',
     ],
@@ -103,7 +103,7 @@ suite("check of a controller", (test) => {
       {
         workflow: {
           ...workflowOf([dependentOf("a")]),
-          removed: { a: { resource: role, policy: "keep" }, b: { resource: role, policy: "orphan" } },
+          removed: { a: { resource: role, deletion: "garbageCollected" }, b: { resource: role, deletion: "orphan" } },
         },
       },
       { filters: { onAdd: () => true, onUpdate: () => true, generic: () => true } },
@@ -132,10 +132,10 @@ suite("finalizer of a controller", (test) => {
     assert.is(finalizerWith({ onDelete: "orphan" }), "pages.example.com/finalizer");
     assert.is(finalizerWith({ ...readOnly, garbageCollected: false }), undefined);
     assert.is(
-      finalizerWith({}, { removed: { b: { resource: role, policy: "orphan" } } }),
+      finalizerWith({}, { removed: { b: { resource: role, deletion: "orphan" } } }),
       "pages.example.com/finalizer",
     );
-    assert.is(finalizerWith({}, { removed: { b: { resource: role, policy: "delete" } } }), undefined);
+    assert.is(finalizerWith({}, { removed: { b: { resource: role, deletion: "ordered" } } }), undefined);
   });
 
   test("it has the name that is stated, else one of the kind with a domain", () => {
