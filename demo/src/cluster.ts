@@ -3,13 +3,9 @@ import { readFile } from "node:fs/promises";
 import { parse } from "yaml";
 import { startApiServer, waitFor } from "@gen-operator/apiserver";
 import { startSimulation } from "@gen-operator/apiserver/simulate";
-import {
-  ApiClient,
-  createConnection,
-  loadConnection,
-  type Connection,
-  type ResourceDefinition,
-} from "@gen-operator/runtime";
+import { CustomResourceDefinition } from "@gen-operator/kinds/apiextensions.k8s.io/v1";
+import { Namespace } from "@gen-operator/kinds/core/v1";
+import { ApiClient, createConnection, loadConnection, type Connection } from "@gen-operator/runtime";
 
 /** Where the demo runs: an embedded API server, or a cluster of the user's. */
 export interface Cluster extends AsyncDisposable {
@@ -52,8 +48,8 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
     const isInstalled = await installCrd(client, crdFile);
     if (isInstalled !== undefined) cleanups.push(isInstalled);
     const namespace = `gen-operator-demo-${randomBytes(3).toString("hex")}`;
-    await client.create({ definition: NAMESPACE }, { metadata: { name: namespace } });
-    cleanups.push(() => client.delete({ definition: NAMESPACE }, { name: namespace }));
+    await client.create(Namespace, { metadata: { name: namespace } });
+    cleanups.push(() => client.delete(Namespace, { name: namespace }));
     const description = `${kubeconfig === undefined ? "embedded API server" : "cluster"} at ${connection.server}`;
     return { connection, client, namespace, description, [Symbol.asyncDispose]: dispose };
   } catch (error) {
@@ -64,17 +60,21 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
 
 /** Installs the CRD unless it is there; returns how to remove it again if it was not. */
 async function installCrd(client: ApiClient, crdFile: string): Promise<(() => Promise<unknown>) | undefined> {
-  const crd = parse(await readFile(crdFile, "utf8")) as {
-    metadata: { name: string };
-    spec: { group: string; names: { plural: string } };
-  };
+  const crd = CustomResourceDefinition.parse(parse(await readFile(crdFile, "utf8")));
   const { name } = crd.metadata;
-  const existing = await client.get({ definition: CRD }, { name });
-  if (existing === undefined) await client.create({ definition: CRD }, crd);
+  const existing = await client.get(CustomResourceDefinition, { name });
+  if (existing === undefined) await client.create(CustomResourceDefinition, crd);
   const { group, names } = crd.spec;
-  const served = { ...CRD, group, version: "v1", apiVersion: `${group}/v1`, plural: names.plural, kind: names.plural };
+  const served = {
+    ...CustomResourceDefinition.definition,
+    group,
+    version: "v1",
+    apiVersion: `${group}/v1`,
+    plural: names.plural,
+    kind: names.plural,
+  };
   await waitFor(`${name} is served`, () => client.isServed(served), { timeoutMs: 30_000 });
-  return existing === undefined ? () => client.delete({ definition: CRD }, { name }) : undefined;
+  return existing === undefined ? () => client.delete(CustomResourceDefinition, { name }) : undefined;
 }
 
 async function simulationConnection(connection: Connection): Promise<{ url: string; token: string; ca?: string }> {
@@ -83,27 +83,3 @@ async function simulationConnection(connection: Connection): Promise<{ url: stri
   const ca = connection.ca === undefined ? {} : { ca: connection.ca.toString() };
   return { url: connection.server, token: authorization.slice("Bearer ".length), ...ca };
 }
-
-const NAMESPACE: ResourceDefinition = {
-  group: "",
-  version: "v1",
-  apiVersion: "v1",
-  kind: "Namespace",
-  plural: "namespaces",
-  scope: "Cluster",
-  hasStatusSubresource: true,
-  isCustom: false,
-  schema: {},
-};
-
-const CRD: ResourceDefinition = {
-  group: "apiextensions.k8s.io",
-  version: "v1",
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  plural: "customresourcedefinitions",
-  scope: "Cluster",
-  hasStatusSubresource: true,
-  isCustom: false,
-  schema: {},
-};

@@ -4,6 +4,7 @@ import type { ApiClient, ResourceDefinition } from "@gen-operator/runtime";
 import { readBuiltinKinds } from "../input/crd/builtin-kinds.js";
 import type { Crd } from "../input/crd/crd.js";
 import { isDirectory, readProjectFile } from "../input/project-files.js";
+import { CUSTOM_RESOURCE_DEFINITION, openCluster } from "../input/source/cluster.js";
 import { isRecord } from "../input/yaml/json.js";
 import { parseYaml } from "../input/yaml/parse-yaml.js";
 import { DevError, type EmbeddedServer, type ProjectPackages } from "./project-packages.js";
@@ -41,14 +42,10 @@ export class DevCluster implements AsyncDisposable {
 
   /** Starts an API server, or finds the cluster of a kubeconfig. */
   static async open({ packages, kubeconfig, kubeconfigFile }: DevClusterOptions): Promise<DevCluster> {
-    const { ApiClient, loadConnection } = packages.runtime;
-    const connect = async (file: string) => {
-      try {
-        return new ApiClient(await loadConnection({ kubeconfig: file }));
-      } catch (error) {
-        throw new DevError((error as Error).message, { cause: error });
-      }
-    };
+    const connect = (file: string) =>
+      openCluster({ kubeconfig: file }, packages.runtime).catch((error: Error) => {
+        throw new DevError(error.message, { cause: error });
+      });
     if (kubeconfig !== undefined) {
       const client = await connect(kubeconfig);
       return new DevCluster({ kubeconfig, address: client.connection.server, client });
@@ -73,7 +70,10 @@ export class DevCluster implements AsyncDisposable {
       const text = JSON.stringify(crd.document);
       if (this.#applied.get(name) === text) continue;
       const object = { ...crd.document, metadata: metadataOf(crd.document, name) };
-      await this.#client.apply({ definition: CRD }, object, { fieldManager: FIELD_MANAGER, force: true });
+      await this.#client.apply({ definition: CUSTOM_RESOURCE_DEFINITION }, object, {
+        fieldManager: FIELD_MANAGER,
+        force: true,
+      });
       const deadline = performance.now() + SERVED_TIMEOUT_MS;
       for (const definition of crd.versions
         .filter(({ isServed }) => isServed)
@@ -173,15 +173,3 @@ function metadataOf(document: object, name: string): { name: string } {
   const { labels, annotations } = (document as { metadata?: { labels?: object; annotations?: object } }).metadata ?? {};
   return { name, ...(labels && { labels }), ...(annotations && { annotations }) };
 }
-
-const CRD: ResourceDefinition = {
-  group: "apiextensions.k8s.io",
-  version: "v1",
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  plural: "customresourcedefinitions",
-  scope: "Cluster",
-  hasStatusSubresource: true,
-  isCustom: false,
-  schema: {},
-};

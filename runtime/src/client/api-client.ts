@@ -275,6 +275,12 @@ export class ApiClient {
     return resources.some(({ name }) => name === definition.plural);
   }
 
+  /** Reads what is no object, such as `/version` or `/openapi/v3`, as text; undefined if the server has no such path. */
+  async readPath(path: string, { signal }: ReadOptions = {}): Promise<string | undefined> {
+    const request = { method: "GET", path, signal, what: `read ${path}` } as const;
+    return (await this.#requester.send(request).catch(absentOrThrow))?.body.toString("utf8");
+  }
+
   /** Breaks all connections. */
   async close(): Promise<void> {
     await this.#requester.transport.close();

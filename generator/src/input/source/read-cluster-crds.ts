@@ -1,14 +1,8 @@
 import { didYouMean, quote, type Diagnostic } from "../../diagnostic.js";
 import type { ProjectFile } from "../project-files.js";
 import { isRecord } from "../yaml/json.js";
+import { CUSTOM_RESOURCE_DEFINITION, openCluster, type ClusterOptions } from "./cluster.js";
 import type { Inputs } from "./read-inputs.js";
-
-/** Which cluster is asked. */
-export interface ClusterOptions {
-  /** Default: what kubectl would use. */
-  readonly kubeconfig?: string;
-  readonly context?: string;
-}
 
 interface ClusterCrd {
   readonly name: string;
@@ -36,21 +30,17 @@ export async function readClusterCrds(wanted: readonly string[], options: Cluste
   return { files: [...files.values()], diagnostics: found.flatMap((each) => ("rule" in each ? [each] : [])) };
 }
 
-async function listCrds({ kubeconfig, context }: ClusterOptions): Promise<ClusterCrd[] | Diagnostic> {
-  const { ApiClient, loadConnection, messageOf } = await import("@gen-operator/runtime");
+async function listCrds(options: ClusterOptions): Promise<ClusterCrd[] | Diagnostic> {
   try {
-    const stated = {
-      ...(kubeconfig === undefined ? {} : { kubeconfig }),
-      ...(context === undefined ? {} : { context }),
-    };
-    const client = new ApiClient(await loadConnection(stated));
+    const client = await openCluster(options);
     try {
-      const objects = await client.list({ definition: CRD });
+      const objects = await client.list({ definition: CUSTOM_RESOURCE_DEFINITION });
       return objects.flatMap((object) => describe(object as unknown as ClusterCrd["object"]) ?? []);
     } finally {
       await client.close();
     }
   } catch (error) {
+    const { messageOf } = await import("@gen-operator/runtime");
     return { severity: "error", rule: "unreadable-cluster", message: messageOf(error) };
   }
 }
@@ -114,15 +104,3 @@ function withoutState({ name, object }: ClusterCrd): object {
   const kept = conversion?.strategy === undefined || conversion.strategy === "None" ? spec : { ...spec, conversion };
   return { apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", metadata, spec: kept };
 }
-
-const CRD = {
-  group: "apiextensions.k8s.io",
-  version: "v1",
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  plural: "customresourcedefinitions",
-  scope: "Cluster",
-  hasStatusSubresource: true,
-  isCustom: false,
-  schema: {},
-} as const;
