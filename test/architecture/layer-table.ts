@@ -15,6 +15,9 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     // The rooms of commands.
     add: { values: ["generate", "input", "output", "diagnostic"] },
     diff: { values: ["input", "model", "output", "diagnostic"] },
+    doctor: {
+      values: ["generate", "diff", "input", "model", "output", "diagnostic", "@gen-operator/runtime"],
+    },
     editor: { values: ["input", "model", "diagnostic"] },
     explain: { values: ["diagnostic"] },
     graph: { values: ["input", "model", "diagnostic"] },

@@ -268,11 +268,8 @@ export class ApiClient {
   /** Tells whether the API server serves a kind. */
   async isServed(definition: ResourceDefinition, { signal }: ReadOptions = {}): Promise<boolean> {
     const path = collectionPath(definition).replace(/\/[^/]+$/, "");
-    const request = { method: "GET", path, signal, what: `look up ${definition.plural}` } as const;
-    const answer = await this.#requester.send(request).catch(absentOrThrow);
-    if (answer === undefined) return false;
-    const { resources = [] } = JSON.parse(answer.body.toString("utf8")) as { resources?: { name: string }[] };
-    return resources.some(({ name }) => name === definition.plural);
+    const found = JSON.parse((await this.readPath(path, { signal })) ?? "{}") as { resources?: { name: string }[] };
+    return (found.resources ?? []).some(({ name }) => name === definition.plural);
   }
 
   /** Reads what is no object, such as `/version` or `/openapi/v3`, as text; undefined if the server has no such path. */

@@ -45,6 +45,10 @@ export const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map(
       summary: "Explain a rule that a message names",
       load: async () => (await import("../explain-command.js")).addExplainCommand,
     },
+    doctor: {
+      summary: "Check the installation, the project and a cluster",
+      load: async () => (await import("../doctor-command.js")).addDoctorCommand,
+    },
     schema: {
       summary: "Print the JSON Schema of the spec, or of a kind, for an editor",
       load: async () => (await import("../schema-command.js")).addSchemaCommand,

@@ -1,0 +1,83 @@
+import type { Check } from "../doctor/check.js";
+import type { AddCommand } from "./frame/command.js";
+import { FORMAT_OPTION } from "./frame/format.js";
+
+/** Adds `gen-operator doctor`. */
+export const addDoctorCommand: AddCommand = (parser, end) => {
+  parser.command(
+    "doctor",
+    "Check the installation, the project and a cluster",
+    (command) =>
+      command
+        .usage(
+          "$0 doctor [--project DIR] [--kubeconfig FILE] [--context NAME] [--as USER]\n\n" +
+            "Checks versions, compiler options and generated code. With a cluster, it also compares the CRDs, and asks for each right\n" +
+            "of deploy/generated/rbac.yaml whether you have it. Writes nothing. Exits with 1 if a check failed.",
+        )
+        .option("project", {
+          type: "string",
+          requiresArg: true,
+          default: ".",
+          describe: "The folder with workflow.yaml",
+        })
+        .option("kubeconfig", {
+          type: "string",
+          requiresArg: true,
+          describe: "The kubeconfig of the cluster [default: kubectl's]",
+        })
+        .option("context", {
+          type: "string",
+          requiresArg: true,
+          describe: "The context of the kubeconfig [default: the current one]",
+        })
+        .option("as", {
+          type: "string",
+          requiresArg: true,
+          describe:
+            "Check as this user, such as system:serviceaccount:NAMESPACE:NAME, which you must be allowed to impersonate",
+        })
+        .option("format", {
+          ...FORMAT_OPTION,
+          choices: ["text", "json"] as const,
+          describe: "For people, or as one JSON document",
+        })
+        .example("$0 doctor", "this machine, this project, and the current cluster")
+        .example("$0 doctor --as system:serviceaccount:web-system:web", "with the rights of the operator")
+        .example("$0 doctor --format json", "for a program"),
+    async ({ project, kubeconfig, context, as: user, format }) => {
+      const { examineProject } = await import("../doctor/examine-project.js");
+      const cluster = {
+        ...(kubeconfig === undefined ? {} : { kubeconfig }),
+        ...(context === undefined ? {} : { context }),
+        ...(user === undefined ? {} : { user }),
+      };
+      const folder = project === "." ? "" : ` --project ${project}`;
+      const checks: Check[] = [];
+      for await (const check of examineProject({ project, cluster, update: `npx gen-operator generate${folder}` })) {
+        checks.push(check);
+        if (format === "text") for (const line of linesOf(check)) console.log(line);
+      }
+      const exitCode = checks.some(({ outcome }) => outcome === "failed") ? 1 : 0;
+      console.log(format === "json" ? JSON.stringify({ checks, exitCode }, undefined, 2) : summaryOf(checks));
+      end(exitCode);
+    },
+  );
+};
+
+const INDENT = " ".repeat("warning  ".length);
+
+function linesOf({ name, outcome, message, details = [], advice }: Check): string[] {
+  return [
+    `${outcome.padEnd(INDENT.length)}${name}: ${message}`,
+    ...details.map((line) => `${INDENT}  ${line}`),
+    ...(advice === undefined ? [] : [`${INDENT}→ ${advice}`]),
+  ];
+}
+
+function summaryOf(checks: readonly Check[]): string {
+  return (["ok", "warning", "failed", "skipped"] as const)
+    .map((outcome) => ({ outcome, count: checks.filter((check) => check.outcome === outcome).length }))
+    .filter(({ count }) => count > 0)
+    .map(({ outcome, count }) => `${count} ${outcome}`)
+    .join(", ");
+}

@@ -1,0 +1,80 @@
+import type { ApiClient, KubernetesObject } from "@gen-operator/runtime";
+import { clusterKind, openCluster, type ClusterOptions } from "../input/source/cluster.js";
+import { ok, skipped, type Check } from "./check.js";
+
+/** How long a cluster may take to answer. */
+const TIMEOUT_MS = 10_000;
+const NAME = "cluster";
+
+/** A cluster that answers, or the reason why there is none. */
+export interface FoundCluster {
+  readonly checks: readonly Check[];
+  /** Absent unless the cluster answers; to be closed. */
+  readonly client?: ApiClient;
+  /** Who the cluster takes us for. */
+  readonly user?: string;
+}
+
+/** Finds the cluster, asks for its version, and who we are there. */
+export async function findCluster(options: ClusterOptions): Promise<FoundCluster> {
+  const { messageOf } = await import("@gen-operator/runtime");
+  let client: ApiClient;
+  try {
+    client = await openCluster(options);
+  } catch (error) {
+    const message = messageOf(error);
+    // Nobody needs a cluster to write an operator.
+    const isAbsent = options.kubeconfig === undefined && message.startsWith("no cluster to connect to");
+    if (isAbsent) return { checks: [skipped(NAME, "there is no kubeconfig", "name one with --kubeconfig FILE")] };
+    return { checks: [{ name: NAME, outcome: "failed", message, advice: "correct the kubeconfig" }] };
+  }
+  const { server, origin } = client.connection;
+  try {
+    const version = await readVersion(client);
+    const user = await readUser(client);
+    const as = user === undefined ? "a user that the API server does not tell" : `user ${JSON.stringify(user)}`;
+    const checks = [ok(NAME, `${server} (${origin}) is Kubernetes ${version}, and takes us for ${as}`)];
+    return { checks, client, ...(user === undefined ? {} : { user }) };
+  } catch (error) {
+    await client.close();
+    const message = `${server} (${origin}) does not answer as an API server: ${messageOf(error)}`;
+    return { checks: [{ name: NAME, outcome: "failed", message, advice: adviceFor(error, options) }] };
+  }
+}
+
+async function readVersion(client: ApiClient): Promise<string> {
+  const text = await client.readPath("/version", { signal: AbortSignal.timeout(TIMEOUT_MS) });
+  const { gitVersion } = JSON.parse(text ?? "{}") as { gitVersion?: unknown };
+  if (typeof gitVersion !== "string") throw new Error("GET /version answers without a version");
+  return gitVersion;
+}
+
+const REVIEW = clusterKind("authentication.k8s.io", "SelfSubjectReview", "selfsubjectreviews");
+
+interface SelfSubjectReview extends KubernetesObject {
+  readonly status?: { readonly userInfo?: { readonly username?: string } };
+}
+
+// Kubernetes serves it since 1.28.
+async function readUser(client: ApiClient): Promise<string | undefined> {
+  const { isApiError } = await import("@gen-operator/runtime");
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  try {
+    const review: SelfSubjectReview = await client.create(
+      { definition: REVIEW },
+      { metadata: { name: "" } },
+      { signal },
+    );
+    return review.status?.userInfo?.username;
+  } catch (error) {
+    if (isApiError(error, 404)) return undefined;
+    throw error;
+  }
+}
+
+function adviceFor(error: unknown, { user }: ClusterOptions): string {
+  const code = (error as { code?: unknown }).code;
+  if (code === 401) return "log in again: the credentials of the kubeconfig are not accepted";
+  if (code === 403 && user !== undefined) return `leave out --as, or ask for the right to impersonate ${user}`;
+  return "check that the cluster runs and can be reached from here: kubectl cluster-info";
+}

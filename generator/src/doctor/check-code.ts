@@ -1,0 +1,85 @@
+import { generate } from "../generate.js";
+import type { Diagnostic } from "../diagnostic.js";
+import { ok, skipped, type Check } from "./check.js";
+
+/** How many files are named; the rest are counted. */
+const MOST_NAMED = 5;
+const GENERATED = "generated code";
+const STUBS = "stubs";
+
+/** Checks the spec of a project, whether its generated code is up to date, and whether each stub is there and needed. */
+export async function checkCode(project: string, update: string): Promise<Check[]> {
+  const { diagnostics, report } = await generate({ project, dryRun: true });
+  const spec = checkSpec(diagnostics, update);
+  if (report === undefined)
+    return [spec, skipped(GENERATED, "the spec has errors"), skipped(STUBS, "the spec has errors")];
+  const missing = report.created.filter((path) => !isGenerated(path));
+  const stale = [...report.created.filter(isGenerated), ...report.updated, ...report.deleted];
+  return [
+    spec,
+    stale.length === 0
+      ? ok(GENERATED, "up to date")
+      : {
+          name: GENERATED,
+          outcome: "failed",
+          message: `${counted(stale.length, "file")} ${stale.length === 1 ? "is" : "are"} stale`,
+          details: named(stale),
+          advice: `run ${update}`,
+        },
+    checkStubs({ missing, unused: report.unused }, update),
+  ];
+}
+
+function checkSpec(diagnostics: readonly Diagnostic[], update: string): Check {
+  const name = "spec";
+  const errors = diagnostics.filter(({ severity }) => severity === "error");
+  const warnings = diagnostics.length - errors.length;
+  const found = [
+    ...(errors.length > 0 ? [counted(errors.length, "error")] : []),
+    ...(warnings > 0 ? [counted(warnings, "warning")] : []),
+  ];
+  if (found.length === 0) return ok(name, "no errors and no warnings");
+  return {
+    name,
+    outcome: errors.length > 0 ? "failed" : "warning",
+    message: found.join(", "),
+    advice: `run ${update} to see ${diagnostics.length === 1 ? "it" : "them"}`,
+  };
+}
+
+interface Stubs {
+  readonly missing: readonly string[];
+  readonly unused: readonly string[];
+}
+
+function checkStubs({ missing, unused }: Stubs, update: string): Check {
+  if (missing.length > 0)
+    return {
+      name: STUBS,
+      outcome: "failed",
+      message: `${counted(missing.length, "file")} that generated code imports ${missing.length === 1 ? "is" : "are"} missing`,
+      details: named(missing),
+      advice: `run ${update}, which writes ${missing.length === 1 ? "it" : "them"}`,
+    };
+  if (unused.length === 0) return ok(STUBS, "each is there, and generated code imports each");
+  return {
+    name: STUBS,
+    outcome: "warning",
+    message: `nothing imports ${counted(unused.length, "file")} of an earlier spec`,
+    details: named(unused),
+    advice: `delete ${unused.length === 1 ? "it" : "them"}, or move the code where it is needed`,
+  };
+}
+
+function isGenerated(path: string): boolean {
+  return /^(?:src|deploy)\/generated\//.test(path);
+}
+
+function named(paths: readonly string[]): string[] {
+  const more = paths.length - MOST_NAMED;
+  return more <= 1 ? [...paths] : [...paths.slice(0, MOST_NAMED), `and ${more} more`];
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}

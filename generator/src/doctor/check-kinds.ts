@@ -1,0 +1,151 @@
+import type { ApiClient } from "@gen-operator/runtime";
+import { compareCrds } from "../diff/compare-crds.js";
+import type { Crd } from "../input/crd/crd.js";
+import { readCrds } from "../input/crd/read-crds.js";
+import { CUSTOM_RESOURCE_DEFINITION } from "../input/source/cluster.js";
+import { kindsOf, type ControllerModel, type ProjectModel, type ResourceModel } from "../model/project-model.js";
+import { ok, skipped, type Check } from "./check.js";
+
+const NAME = "kinds";
+const TIMEOUT_MS = 30_000;
+/** How many differences of a CRD are listed. */
+const MOST_LISTED = 20;
+
+/** Compares the kinds that a project uses with those of the cluster: whether each is served, and whether its CRD has the same schema. */
+export async function checkKinds(client: ApiClient, model: ProjectModel, crds: readonly Crd[]): Promise<Check[]> {
+  const { isApiError, messageOf } = await import("@gen-operator/runtime");
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const used = usedKinds(model.controllers);
+  const served = await Promise.all(
+    used.map(async ({ resource }) =>
+      client.isServed({ ...resource, apiVersion: apiVersionOf(resource), schema: {} }, { signal }),
+    ),
+  );
+  let live: readonly Crd[];
+  try {
+    live = await readClusterCrds(client, signal);
+  } catch (error) {
+    const advice = isApiError(error, 403) ? "ask for the right to list customresourcedefinitions" : undefined;
+    return [...unserved(used, served), skipped("CRDs", messageOf(error), advice)];
+  }
+  const names = new Set(live.map(nameOf));
+  const wanted = crds.filter((crd) => used.some(({ resource }) => nameOf(resource) === nameOf(crd)));
+  const missing = new Set(wanted.map(nameOf).filter((name) => !names.has(name)));
+  const checks = [
+    ...wanted.filter((crd) => missing.has(nameOf(crd))).map((crd) => missingCrd(crd, used)),
+    ...unserved(used, served).filter(({ name }) => ![...missing].some((each) => name.includes(each))),
+    ...wanted.flatMap((crd) => compare(crd, live, used)),
+  ];
+  return checks.length > 0
+    ? checks
+    : [ok(NAME, `the cluster serves all ${used.length} kinds of the project, with the same schemas`)];
+}
+
+interface UsedKind {
+  readonly resource: ResourceModel;
+  readonly isPrimary: boolean;
+  /** Whether an operator can do without it: an activation condition asks for it. */
+  readonly isOptional: boolean;
+}
+
+/** Returns the kinds of the primaries, dependents and event sources in the operator's own cluster, each once. */
+function usedKinds(controllers: readonly ControllerModel[]): UsedKind[] {
+  const used = new Map<string, UsedKind>();
+  const add = (kind: UsedKind) => {
+    const key = `${nameOf(kind.resource)}/${kind.resource.version}`;
+    const known = used.get(key);
+    const isPrimary = kind.isPrimary || known?.isPrimary === true;
+    used.set(key, { ...kind, isPrimary, isOptional: kind.isOptional && known?.isOptional !== false });
+  };
+  for (const { primary, dependents, eventSources } of controllers) {
+    add({ resource: primary, isPrimary: true, isOptional: false });
+    for (const dependent of dependents) {
+      if ("cluster" in dependent && dependent.cluster !== undefined) continue;
+      const isOptional = dependent.conditions.activationCondition !== undefined;
+      for (const resource of kindsOf(dependent)) add({ resource, isPrimary: false, isOptional });
+    }
+    for (const source of eventSources)
+      if (source.kind === "informer") add({ resource: source.resource, isPrimary: false, isOptional: false });
+  }
+  return [...used.values()];
+}
+
+function unserved(used: readonly UsedKind[], served: readonly boolean[]): Check[] {
+  return used
+    .filter((_, index) => served[index] !== true)
+    .map(({ resource, isOptional }) => ({
+      name: `kind ${nameOf(resource)}`,
+      outcome: isOptional ? "warning" : "failed",
+      message: `the cluster does not serve ${apiVersionOf(resource)} ${resource.kind}`,
+      advice: isOptional
+        ? "nothing, if the dependent is meant to be inactive here"
+        : resource.isCustom
+          ? "use a version that the cluster serves"
+          : "use a cluster of a Kubernetes version that serves it",
+    }));
+}
+
+function missingCrd(crd: Crd, used: readonly UsedKind[]): Check {
+  const name = nameOf(crd);
+  const kinds = used.filter(({ resource }) => nameOf(resource) === name);
+  const isPrimary = kinds.some((kind) => kind.isPrimary);
+  const isOptional = kinds.every((kind) => kind.isOptional);
+  return {
+    name: `CRD ${name}`,
+    outcome: isOptional ? "warning" : "failed",
+    message: "the cluster has no such CRD",
+    advice: isPrimary
+      ? `run kubectl apply -f deploy/generated/crds/${name}.yaml`
+      : "install the operator that brings it",
+  };
+}
+
+function compare(crd: Crd, live: readonly Crd[], used: readonly UsedKind[]): Check[] {
+  const name = nameOf(crd);
+  const other = live.find((each) => nameOf(each) === name);
+  if (other === undefined) return [];
+  const changes = compareCrds([crd], [other]);
+  if (changes.length === 0) return [];
+  const kinds = used.filter(({ resource }) => nameOf(resource) === name);
+  const versions = new Set(kinds.map(({ resource }) => `${name} ${resource.version}`));
+  // What nobody uses of a CRD can break nothing.
+  const isBreaking = changes.some(
+    ({ effect, subject }) => effect === "breaking" && (subject === name || versions.has(subject)),
+  );
+  const isPrimary = kinds.some((kind) => kind.isPrimary);
+  const lines = changes.map(({ subject, path, message }) =>
+    [
+      ...(subject === name ? [] : [subject.slice(name.length + 1)]),
+      ...(path === undefined ? [] : [path]),
+      message,
+    ].join(": "),
+  );
+  const more = lines.length - MOST_LISTED;
+  return [
+    {
+      name: `CRD ${name}`,
+      outcome: isBreaking ? "failed" : "warning",
+      message: "the cluster has another definition than the project; from the project to the cluster:",
+      details: more > 1 ? [...lines.slice(0, MOST_LISTED), `and ${more} more`] : lines,
+      advice: isPrimary
+        ? `run kubectl apply -f deploy/generated/crds/${name}.yaml, or take the cluster's definition into ${crd.file} and run npx gen-operator generate`
+        : `take the cluster's definition into ${crd.file} and run npx gen-operator generate`,
+    },
+  ];
+}
+
+async function readClusterCrds(client: ApiClient, signal: AbortSignal): Promise<Crd[]> {
+  const objects = await client.list({ definition: CUSTOM_RESOURCE_DEFINITION }, { signal });
+  // The server has accepted them; what this reader refuses is another matter.
+  return objects.flatMap((object) => [
+    ...readCrds({ file: `cluster/${object.metadata.name}.json`, text: JSON.stringify(object) }).crds,
+  ]);
+}
+
+function nameOf({ plural, group }: Pick<ResourceModel, "plural" | "group">): string {
+  return group === "" ? plural : `${plural}.${group}`;
+}
+
+function apiVersionOf({ group, version }: ResourceModel): string {
+  return group === "" ? version : `${group}/${version}`;
+}

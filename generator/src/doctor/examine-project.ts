@@ -1,0 +1,50 @@
+import { resolve } from "node:path";
+import { hasErrors } from "../diagnostic.js";
+import type { ClusterOptions } from "../input/source/cluster.js";
+import { readProject } from "../input/read-project.js";
+import { buildModel } from "../model/build/build-model.js";
+import type { Check } from "./check.js";
+import { skipped } from "./check.js";
+import { findCluster } from "./check-cluster.js";
+import { checkCode } from "./check-code.js";
+import { checkKinds } from "./check-kinds.js";
+import { checkPackages } from "./check-packages.js";
+import { checkRights } from "./check-rights.js";
+import { checkTsconfig } from "./check-tsconfig.js";
+
+/** What `doctor` looks at. */
+export interface ExamineOptions {
+  /** The folder with the workflow specs. */
+  readonly project: string;
+  /** The cluster to compare with. Default: the current one of kubectl. */
+  readonly cluster: ClusterOptions;
+  /** The command that brings generated code up to date. */
+  readonly update: string;
+}
+
+/** Checks what a project needs on this machine and in a cluster, one thing after the other. Writes nothing. */
+export async function* examineProject({ project, cluster, update }: ExamineOptions): AsyncGenerator<Check, void> {
+  const root = resolve(project);
+  yield* await checkPackages(root);
+  yield checkTsconfig(root);
+  yield* await checkCode(root, update);
+  const { checks, client, user } = await findCluster(cluster);
+  yield* checks;
+  if (client === undefined) {
+    yield skipped("kinds", "there is no cluster to compare with");
+    return yield skipped("rights", "there is no cluster to ask");
+  }
+  try {
+    const input = await readProject(root);
+    const { model } = hasErrors(input.diagnostics) ? {} : await buildModel(input);
+    if (model === undefined) {
+      yield skipped("kinds", "the spec has errors");
+      return yield skipped("rights", "the spec has errors");
+    }
+    yield* await checkKinds(client, model, input.crds);
+    const subject = { isNamed: cluster.user !== undefined, ...(user === undefined ? {} : { user }) };
+    yield* await checkRights(client, model, subject);
+  } finally {
+    await client.close();
+  }
+}
