@@ -15,8 +15,9 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       example: "all-events",
     },
     "builtin-condition": {
-      meaning: "A built-in condition has no meaning in this place, or lacks its arguments.",
-      remedy: "Use the condition where the message allows it, or write `when:` or `function:`.",
+      meaning:
+        "A condition of the runtime, such as `ready`, has no meaning in this place, or for an external dependent.",
+      remedy: "Use one of the conditions that the message names, or write `when:` or `function:`.",
       example: "builtin-condition",
     },
     "cache-path": {

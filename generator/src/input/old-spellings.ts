@@ -1,5 +1,6 @@
 import { quote, type Diagnostic } from "../diagnostic.js";
 import { isRecord } from "./yaml/json.js";
+import { CONDITION_NAMES } from "./workflow-spec.js";
 import type { YamlDocument, YamlPath } from "./yaml/yaml-document.js";
 
 /** The fields that take the place of an old one, with their values. */
@@ -25,10 +26,21 @@ function fieldOf(name: string, value: unknown): Spelling | undefined {
   return value === undefined ? undefined : { [name]: value };
 }
 
+/** Returns the condition that `builtin` and its arguments stood for: a word, or one key. */
+function conditionOf(value: unknown): unknown {
+  if (!isRecord(value) || typeof value["builtin"] !== "string") return undefined;
+  const { builtin, ...args } = value;
+  return Object.keys(args).length === 0 ? builtin : { [builtin]: args };
+}
+
 const OLD_SPELLINGS: readonly OldSpelling[] = [
   { at: "spec.controller.retry.maxAttempts", now: maxRetries },
   { at: "spec.dependents.*.retry.maxAttempts", now: maxRetries },
   { at: "spec.removed.*.policy", now: (value) => fieldOf("deletion", REMOVED_DELETIONS.get(value)) },
+  ...CONDITION_NAMES.map((name) => ({
+    at: `spec.dependents.*.${name}`,
+    now: (value: unknown) => fieldOf(name, conditionOf(value)),
+  })),
 ];
 
 /** A document in the spelling of today. */

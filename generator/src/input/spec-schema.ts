@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { ErrorObject } from "ajv";
 import { didYouMean, quote, type Diagnostic } from "../diagnostic.js";
+import { hintForKey, hintForWord } from "./condition-hints.js";
 import { replaceOldSpellings } from "./old-spellings.js";
 import { describeValue } from "./yaml/describe-value.js";
 import type { YamlDocument, YamlPath } from "./yaml/yaml-document.js";
@@ -112,7 +113,8 @@ function diagnosticOf(error: ErrorObject, document: YamlDocument): Diagnostic {
       const values = [params["allowedValues"] ?? params["allowedValue"]].flat();
       // A text that looks like a boolean is told from it by its quotes, and no hint leads there.
       const allowed = values.filter((value) => typeof value === "string");
-      const hint = typeof error.data === "string" ? didYouMean(error.data, allowed) : undefined;
+      const hint =
+        hintForWord(path, error.data) ?? (typeof error.data === "string" ? didYouMean(error.data, allowed) : undefined);
       const expected = titleOf(error) ?? allowed.map(quote).join(" or ");
       return { ...fail("spec-value", `expected ${expected}, found ${describeValue(error.data)}`), ...hint };
     }
@@ -124,12 +126,10 @@ function diagnosticOf(error: ErrorObject, document: YamlDocument): Diagnostic {
 function unknownField(error: ErrorObject, path: YamlPath, document: YamlDocument): Diagnostic {
   const name = String((error.params as { additionalProperty: unknown }).additionalProperty);
   const known = Object.keys((error.parentSchema as { properties?: object }).properties ?? {});
-  const isExpression = path.at(-1)?.toString().endsWith("ondition") && Object.hasOwn(error.data as object, "when");
-  const hint = isExpression
-    ? { hint: "put an expression that contains a comma, a brace, a hash or a colon into quotes" }
-    : (didYouMean(name, known) ?? {
-        hint: known.length === 0 ? "no fields are known here" : `known fields: ${known.join(", ")}`,
-      });
+  const hint = hintForKey(path, name, error.data as object) ??
+    didYouMean(name, known) ?? {
+      hint: known.length === 0 ? "no fields are known here" : `known fields: ${known.join(", ")}`,
+    };
   return {
     severity: "error",
     rule: "unknown-field",

@@ -9,19 +9,29 @@ export const CONDITION_NAMES = [
 ] as const;
 
 /** The conditions that the runtime ships. */
-export type BuiltinConditionName = "ready" | "deleted" | "crdPresent" | "condition" | "fieldEquals";
+export type BuiltinConditionName = ConditionWord | "condition" | "fieldEquals";
 
-/** A condition as a spec states it: `when`, `builtin` or `function` is there; all else are arguments of a built-in one. */
-export interface ConditionSpec {
-  readonly when?: string;
-  readonly builtin?: BuiltinConditionName;
-  readonly function?: string;
-  /** Of `condition`. */
-  readonly type?: string;
+/** The conditions that need no arguments. */
+export type ConditionWord = "ready" | "deleted" | "crdPresent";
+
+/** A condition as a spec states it: a word, or one key with its arguments. */
+export type ConditionSpec =
+  | ConditionWord
+  | { readonly when: string }
+  | { readonly function: string }
+  | { readonly condition: StatusConditionSpec }
+  | { readonly fieldEquals: FieldEqualsSpec };
+
+/** What `condition` is about: a condition in the status of an object. */
+export interface StatusConditionSpec {
+  readonly type: string;
   readonly status?: "True" | "False" | "Unknown";
-  /** Of `fieldEquals`. */
-  readonly path?: string;
-  readonly value?: string | number | boolean;
+}
+
+/** What `fieldEquals` is about: a field of an object. */
+export interface FieldEqualsSpec {
+  readonly path: string;
+  readonly value: string | number | boolean;
 }
 
 /** The names that a spec has for filters. */

@@ -14,13 +14,8 @@ import type {
   ExpressionName,
   FiltersModel,
 } from "../project-model.js";
-import {
-  edgesOf,
-  FILTER_ARGUMENTS,
-  filtersIn,
-  type LocatedCondition,
-  type ResolvedController,
-} from "./resolved-project.js";
+import { edgesOf, FILTER_ARGUMENTS, filtersIn, type ResolvedController } from "./resolved-project.js";
+import type { LocatedCondition } from "./stated-condition.js";
 
 interface Tools {
   readonly parse: ParseExpression;
@@ -90,10 +85,9 @@ function buildCondition(
   controller: ResolvedController,
   tools: Tools,
 ): ConditionModel {
-  const { when = "", builtin, function: name } = condition;
-  if (builtin !== undefined) return buildBuiltin(condition);
-  if (name !== undefined) return Object.freeze({ kind: "function", name });
-  return buildExpression({ when, path }, controller, tools);
+  if (condition.kind === "builtin") return buildBuiltin(condition);
+  if (condition.kind === "function") return Object.freeze(condition);
+  return buildExpression({ when: condition.expression, path }, controller, tools);
 }
 
 function buildFilters(
@@ -106,7 +100,11 @@ function buildFilters(
       filtersIn(filters, owner).map(({ name, filter, path }) => [
         name,
         filter.function === undefined
-          ? buildExpression({ when: filter.when ?? "", path, names: FILTER_ARGUMENTS[name] }, controller, tools)
+          ? buildExpression(
+              { when: filter.when ?? "", path: [...path, "when"], names: FILTER_ARGUMENTS[name] },
+              controller,
+              tools,
+            )
           : Object.freeze({ kind: "function", name: filter.function }),
       ]),
     ),
@@ -126,7 +124,7 @@ function buildExpression(
 ): ExpressionModel {
   const parsed = parse(when, names);
   if (parsed.kind === "problem") throw new Error(`an expression was not checked: ${parsed.message}`);
-  const locate = (offset: number) => document.characterAt([...path, "when"], offset);
+  const locate = (offset: number) => document.characterAt(path, offset);
   const model: ExpressionModel = Object.freeze({
     kind: "when",
     expression: when,

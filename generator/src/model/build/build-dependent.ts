@@ -1,4 +1,4 @@
-import type { ConditionSpec, DependentSpec, ExternalSpec, ExternalStateSpec } from "../../input/workflow-spec.js";
+import type { DependentSpec, ExternalSpec, ExternalStateSpec } from "../../input/workflow-spec.js";
 import { fetchTimeoutOf, scheduleOf, type BuildFilters } from "./build-event-source.js";
 import { CAPABILITIES } from "../dependent-model.js";
 import { parseDuration } from "../duration.js";
@@ -13,7 +13,8 @@ import type {
   NodeModel,
   ResourceModel,
 } from "../project-model.js";
-import { conditionsOf, isGarbageCollected, type LocatedCondition, type ResolvedDependent } from "./resolved-project.js";
+import { isGarbageCollected, type ResolvedDependent } from "./resolved-project.js";
+import { conditionsOf, type LocatedCondition, type StatedBuiltin } from "./stated-condition.js";
 import { stateFieldOf } from "../schema/schema-path.js";
 
 /** What the model of a dependent is built with. */
@@ -153,8 +154,18 @@ function typeOf({ type, schema }: ExternalSpec, { file }: ResolvedDependent): Ex
 }
 
 /** Builds the model of a condition that the runtime ships. */
-export function buildBuiltin({ builtin, type, status = "True", path, value }: ConditionSpec): BuiltinModel {
-  if (builtin === undefined) throw new Error("a condition was not checked");
-  const stated = builtin === "condition" ? [{ type, status }] : builtin === "fieldEquals" ? [path, value] : undefined;
-  return Object.freeze({ kind: "builtin", name: builtin, ...(stated === undefined ? {} : { arguments: stated }) });
+export function buildBuiltin(builtin: StatedBuiltin): BuiltinModel {
+  const stated = argumentsOf(builtin);
+  return Object.freeze({ kind: "builtin", name: builtin.name, ...(stated === undefined ? {} : { arguments: stated }) });
+}
+
+function argumentsOf(builtin: StatedBuiltin): readonly unknown[] | undefined {
+  switch (builtin.name) {
+    case "condition":
+      return [{ type: builtin.status.type, status: builtin.status.status ?? "True" }];
+    case "fieldEquals":
+      return [builtin.field.path, builtin.field.value];
+    default:
+      return undefined;
+  }
 }

@@ -1,8 +1,6 @@
 import type { Diagnostic } from "../../diagnostic.js";
 import type { ExternalFile } from "../../input/read-external-files.js";
 import type {
-  CONDITION_NAMES,
-  ConditionSpec,
   DependencySpec,
   DependentSpec,
   EventSourceSpec,
@@ -12,7 +10,7 @@ import type {
   WorkflowSpec,
 } from "../../input/workflow-spec.js";
 import type { YamlPath } from "../../input/yaml/yaml-document.js";
-import type { ConditionName, ExpressionName, FilterName, ResourceModel } from "../project-model.js";
+import type { ExpressionName, FilterName, ResourceModel } from "../project-model.js";
 import type { ResourceCatalog } from "./resource-catalog.js";
 
 /** A project whose names of kinds were looked up; kinds that were not found are left out. */
@@ -141,28 +139,6 @@ export function ruleOfController(
   check: (controller: ResolvedController, project: ResolvedProject) => Diagnostic[],
 ): Rule {
   return (project) => project.controllers.flatMap((controller) => check(controller, project));
-}
-
-/** A condition of a dependent, and the way to it. */
-export interface LocatedCondition {
-  readonly name: ConditionName;
-  readonly condition: ConditionSpec;
-  readonly path: YamlPath;
-}
-
-const CONDITIONS: typeof CONDITION_NAMES = [
-  "activationCondition",
-  "reconcilePrecondition",
-  "readyPostcondition",
-  "deletePostcondition",
-];
-
-/** Returns the conditions of a dependent in the order of a reconcile. */
-export function conditionsOf({ spec, path }: ResolvedDependent): LocatedCondition[] {
-  return CONDITIONS.flatMap((name) => {
-    const condition = spec[name];
-    return condition === undefined ? [] : [{ name, condition, path: [...path, name] }];
-  });
 }
 
 /** A filter of a primary, a dependent or an event source, and the way to it. */

@@ -1,13 +1,8 @@
 import { quote, type Diagnostic } from "../../diagnostic.js";
-import type { BuiltinConditionName, ConditionSpec } from "../../input/workflow-spec.js";
+import type { BuiltinConditionName } from "../../input/workflow-spec.js";
 import type { ConditionName } from "../project-model.js";
-import {
-  conditionsOf,
-  ruleOfController,
-  type LocatedCondition,
-  type ResolvedController,
-  type ResolvedDependent,
-} from "../build/resolved-project.js";
+import { ruleOfController, type ResolvedController, type ResolvedDependent } from "../build/resolved-project.js";
+import { conditionsOf, placeOfCondition, type LocatedCondition } from "../build/stated-condition.js";
 
 // `deleted` holds before the first creation, so anywhere else it would hold at the wrong time; what looks at the object never holds before.
 const USES: { readonly [K in BuiltinConditionName]: readonly ConditionName[] } = {
@@ -18,22 +13,13 @@ const USES: { readonly [K in BuiltinConditionName]: readonly ConditionName[] } =
   fieldEquals: ["readyPostcondition"],
 };
 
-/** What each takes besides its name. */
-const ARGUMENTS: { readonly [K in BuiltinConditionName]?: { readonly [name: string]: "needed" | "optional" } } = {
-  condition: { type: "needed", status: "optional" },
-  fieldEquals: { path: "needed", value: "needed" },
-};
-
 /** Those that are about objects of Kubernetes alone. */
 const OF_KUBERNETES: ReadonlySet<string> = new Set(["ready", "crdPresent", "condition"]);
 
-/** Finds built-in conditions where they make no sense, and arguments that are missing or no use. */
+/** Finds built-in conditions where they make no sense, or that do not suit external dependents. */
 export const checkBuiltinCondition = ruleOfController((controller) =>
   controller.dependents.flatMap((dependent) =>
-    conditionsOf(dependent).flatMap((located) => [
-      ...checkUse(located, { dependent, controller }),
-      ...checkArguments(located, controller),
-    ]),
+    conditionsOf(dependent).flatMap((located) => checkUse(located, { dependent, controller })),
   ),
 );
 
@@ -42,8 +28,10 @@ interface Owner {
   readonly controller: ResolvedController;
 }
 
-function checkUse({ name, condition: { builtin }, path }: LocatedCondition, { dependent, controller }: Owner) {
-  if (builtin === undefined) return [];
+function checkUse(located: LocatedCondition, { dependent, controller }: Owner): Diagnostic[] {
+  const { name, condition } = located;
+  if (condition.kind !== "builtin") return [];
+  const builtin = condition.name;
   const uses = USES[builtin];
   const isExternal = dependent.spec.external !== undefined;
   const fail = (message: string, hint: string): Diagnostic[] => [
@@ -51,7 +39,7 @@ function checkUse({ name, condition: { builtin }, path }: LocatedCondition, { de
       severity: "error",
       rule: "builtin-condition",
       message,
-      ...controller.spec.document.valueAt([...path, "builtin"]),
+      ...placeOfCondition(located, controller.spec.document),
       hint,
     },
   ];
@@ -66,32 +54,6 @@ function checkUse({ name, condition: { builtin }, path }: LocatedCondition, { de
     `the built-in condition ${quote(builtin)} is ${withArticle(uses.join(" or "))}, not ${withArticle(name)}`,
     `for ${withArticle(name)} there is ${suited.map(quote).join(", ")}`,
   );
-}
-
-function checkArguments({ condition, path }: LocatedCondition, { spec: { document } }: ResolvedController) {
-  const { builtin, when: _when, function: _function, ...given } = condition;
-  const known = (builtin === undefined ? undefined : ARGUMENTS[builtin]) ?? {};
-  const what = builtin === undefined ? "this condition" : `the built-in condition ${quote(builtin)}`;
-  const missing = Object.keys(known).filter(
-    (name) => known[name] === "needed" && given[name as keyof ConditionSpec & keyof typeof given] === undefined,
-  );
-  return [
-    ...missing.map((name): Diagnostic => ({
-      severity: "error",
-      rule: "builtin-condition",
-      message: `${what} lacks ${quote(name)}`,
-      ...document.valueAt([...path, "builtin"]),
-    })),
-    ...Object.keys(given)
-      .filter((name) => !Object.hasOwn(known, name))
-      .map((name): Diagnostic => ({
-        severity: "error",
-        rule: "builtin-condition",
-        message: `${what} takes no ${quote(name)}`,
-        ...document.keyAt([...path, name]),
-        hint: "remove it",
-      })),
-  ];
 }
 
 function withArticle(condition: string): string {

@@ -2,13 +2,13 @@ import type { Diagnostic } from "../../diagnostic.js";
 import type { ParseExpression } from "../expression/expression.js";
 import type { YamlPath } from "../../input/yaml/yaml-document.js";
 import {
-  conditionsOf,
   filtersOf,
   ruleOfController,
   type ResolvedController,
   type ResolvedProject,
   type Rule,
 } from "../build/resolved-project.js";
+import { conditionsOf } from "../build/stated-condition.js";
 
 /** Finds texts of `when:` that are not one harmless expression. */
 export function checkConditionExpression(parse: ParseExpression): Rule {
@@ -29,9 +29,12 @@ export function hasExpressions({ controllers }: ResolvedProject): boolean {
 }
 
 function expressionsOf(controller: ResolvedController): { readonly when: string; readonly path: YamlPath }[] {
-  const conditions = controller.dependents.flatMap(conditionsOf);
   return [
-    ...conditions.map(({ condition: { when }, path }) => ({ when, path })),
-    ...filtersOf(controller).map(({ filter: { when }, path }) => ({ when, path })),
-  ].flatMap(({ when, path }) => (when === undefined ? [] : [{ when, path: [...path, "when"] }]));
+    ...controller.dependents
+      .flatMap(conditionsOf)
+      .flatMap(({ condition, path }) => (condition.kind === "when" ? [{ when: condition.expression, path }] : [])),
+    ...filtersOf(controller).flatMap(({ filter: { when }, path }) =>
+      when === undefined ? [] : [{ when, path: [...path, "when"] }],
+    ),
+  ];
 }

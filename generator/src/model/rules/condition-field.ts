@@ -1,13 +1,10 @@
 import { didYouMean, quote, type Diagnostic } from "../../diagnostic.js";
-import type { ConditionSpec } from "../../input/workflow-spec.js";
+import type { FieldEqualsSpec } from "../../input/workflow-spec.js";
+import type { Place, YamlPath } from "../../input/yaml/yaml-document.js";
 import type { RawSchema, ResourceModel } from "../project-model.js";
 import { isIntOrString } from "../schema/raw-schema.js";
-import {
-  conditionsOf,
-  ruleOfController,
-  type LocatedCondition,
-  type ResolvedController,
-} from "../build/resolved-project.js";
+import { ruleOfController, type ResolvedController } from "../build/resolved-project.js";
+import { conditionsOf, placeOfCondition, type LocatedCondition } from "../build/stated-condition.js";
 import { fieldAt } from "../schema/schema-path.js";
 
 /** Finds built-in conditions about fields that the kind does not have, or about values that a field never has. */
@@ -17,9 +14,10 @@ export const checkConditionField = ruleOfController((controller) =>
     // What is external has no schema here.
     if (resource === undefined) return [];
     return conditionsOf(dependent).flatMap((located) => {
-      const { builtin } = located.condition;
-      if (builtin === "condition") return checkConditions(located, { resource, controller });
-      return builtin === "fieldEquals" ? checkField(located, { resource, controller }) : [];
+      const { condition, path } = located;
+      if (condition.kind !== "builtin") return [];
+      if (condition.name === "condition") return checkConditions(located, { resource, controller });
+      return condition.name === "fieldEquals" ? checkField(condition.field, path, { resource, controller }) : [];
     });
   }),
 );
@@ -31,18 +29,18 @@ interface Subject {
   readonly controller: ResolvedController;
 }
 
-function checkConditions({ path }: LocatedCondition, { resource, controller }: Subject): Diagnostic[] {
+function checkConditions(located: LocatedCondition, { resource, controller }: Subject): Diagnostic[] {
   const { kind } = fieldAt(resource, ["status", "conditions"]);
   if (kind === "list" || kind === "any") return [];
   const message = `${resource.kind} has no status.conditions`;
-  const hint = "state builtin: fieldEquals, when: or function:";
-  return [fail({ message, hint }, controller, [...path, "builtin"])];
+  const hint = "state fieldEquals:, when: or function: instead";
+  return [diagnosticOf({ message, hint }, placeOfCondition(located, controller.spec.document))];
 }
 
-function checkField({ condition, path }: LocatedCondition, { resource, controller }: Subject): Diagnostic[] {
-  const { path: text, value } = condition;
-  // That one of them is missing is said elsewhere.
-  if (text === undefined || value === undefined) return [];
+function checkField(field: FieldEqualsSpec, path: YamlPath, { resource, controller }: Subject): Diagnostic[] {
+  const { path: text } = field;
+  const { document } = controller.spec;
+  const fail = (said: Said, name: keyof FieldEqualsSpec) => diagnosticOf(said, document.valueAt([...path, name]));
   const found = fieldAt(resource, text.split("."));
   if (found.kind === "unknown") {
     const before = text.split(".").slice(0, found.depth);
@@ -53,19 +51,19 @@ function checkField({ condition, path }: LocatedCondition, { resource, controlle
         : `${resource.kind} has no ${quote(text)}`;
     const listed = candidates.length > 0 ? `there: ${candidates.join(", ")}` : "state when: or function: instead";
     const hint = didYouMean(text, candidates)?.hint ?? listed;
-    return [fail({ message, hint }, controller, [...path, "path"])];
+    return [fail({ message, hint }, "path")];
   }
   if (found.kind === "object" || found.kind === "list" || found.kind === "map") {
     const isMetadata = text.startsWith("metadata.");
     if (isMetadata) return [];
     const message = `${quote(text)} is ${found.kind === "object" ? "an object" : `a ${found.kind}`}, which is no single value`;
     const hint = "state a field inside of it, or when: or function: instead";
-    return [fail({ message, hint }, controller, [...path, "path"])];
+    return [fail({ message, hint }, "path")];
   }
-  return checkValue(condition, found.schema ?? {}).map((said) => fail(said, controller, [...path, "value"]));
+  return checkValue(field, found.schema ?? {}).map((said) => fail(said, "value"));
 }
 
-function checkValue({ path = "", value }: ConditionSpec, schema: RawSchema): Said[] {
+function checkValue({ path, value }: FieldEqualsSpec, schema: RawSchema): Said[] {
   const allowed = schema["enum"];
   if (Array.isArray(allowed) && !allowed.includes(value)) {
     const texts = allowed.map(String);
@@ -83,11 +81,6 @@ function describe(value: unknown): string {
   return typeof value === "string" ? quote(value) : String(value);
 }
 
-function fail(
-  { message, hint }: Said,
-  { spec: { document } }: ResolvedController,
-  path: readonly (string | number)[],
-): Diagnostic {
-  const place = document.valueAt(path);
+function diagnosticOf({ message, hint }: Said, place: Place): Diagnostic {
   return { severity: "error", rule: "condition-field", message, ...place, ...(hint === undefined ? {} : { hint }) };
 }

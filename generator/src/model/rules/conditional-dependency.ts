@@ -1,7 +1,6 @@
 import { quote, type Diagnostic } from "../../diagnostic.js";
 import { reachableFrom } from "../build/dependency-graph.js";
 import {
-  conditionsOf,
   dependenciesOf,
   requiredEdgesOf,
   ruleOfController,
@@ -9,6 +8,7 @@ import {
   type ResolvedController,
   type ResolvedDependent,
 } from "../build/resolved-project.js";
+import { conditionsOf } from "../build/stated-condition.js";
 
 /** Warns of dependents that are deleted, with all that depends on them, because a condition of another one does not hold. */
 export const checkConditionalDependency = ruleOfController((controller) =>

@@ -4,15 +4,14 @@ import { reachableFrom } from "../build/dependency-graph.js";
 import type { ConditionName } from "../project-model.js";
 import { formatKind } from "../build/resource-catalog.js";
 import {
-  conditionsOf,
   edgesOf,
   requiredEdgesOf,
   ruleOfController,
   subjectOf,
-  type LocatedCondition,
   type ResolvedController,
   type ResolvedDependent,
 } from "../build/resolved-project.js";
+import { conditionsOf, placeOfCondition, type LocatedCondition } from "../build/stated-condition.js";
 
 /** What it means that a condition never holds. */
 export const NEVER: { readonly [K in ConditionName]: (name: string) => string } = {
@@ -29,14 +28,13 @@ export const checkConstantCondition = ruleOfController((controller) =>
       const { document } = controller.spec;
       const problem = problemOf(located, { dependent, controller });
       if (problem === undefined) return [];
-      const field = located.condition.builtin === undefined ? "when" : "builtin";
       return [
         {
           severity: "warning",
           rule: "constant-condition",
           message: problem,
           about: subjectOf(controller, dependent),
-          ...document.valueAt([...located.path, field]),
+          ...(located.condition.kind === "when" ? document.valueAt(located.path) : placeOfCondition(located, document)),
         },
       ];
     }),
@@ -44,11 +42,12 @@ export const checkConstantCondition = ruleOfController((controller) =>
 );
 
 function problemOf(
-  { name: kind, condition: { when, builtin } }: LocatedCondition,
+  { name: kind, condition }: LocatedCondition,
   { dependent, controller }: { readonly dependent: ResolvedDependent; readonly controller: ResolvedController },
 ): string | undefined {
   const { name, resource } = dependent;
-  if (when !== undefined) {
+  if (condition.kind === "when") {
+    const { expression: when } = condition;
     const constant = constantValueOf(when);
     if (constant?.value) return `this always holds, as it would if there were no ${kind}`;
     if (constant !== undefined) return `this never holds, so ${NEVER[kind](quote(name))}`;
@@ -56,7 +55,8 @@ function problemOf(
     const isStuck = later.size > 0 && isFalse(constantValueOf(when, later));
     return isStuck ? `${describeLater(when, later, name)}, so ${NEVER[kind](quote(name))}` : undefined;
   }
-  if (builtin !== "crdPresent" || resource === undefined || resource.isCustom) return undefined;
+  if (condition.name !== "crdPresent" || condition.kind !== "builtin" || resource === undefined || resource.isCustom)
+    return undefined;
   return `${formatKind(resource)} needs no CustomResourceDefinition: Kubernetes 1.36 always has it, so this always holds`;
 }
 

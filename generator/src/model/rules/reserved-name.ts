@@ -1,7 +1,8 @@
 import { quote, type Diagnostic } from "../../diagnostic.js";
 import type { Place, YamlPath } from "../../input/yaml/yaml-document.js";
 import { reservedWords } from "../reserved-words.js";
-import { conditionsOf, filtersOf, functionsOf, ruleOfController } from "../build/resolved-project.js";
+import { filtersOf, functionsOf, ruleOfController } from "../build/resolved-project.js";
+import { conditionsOf } from "../build/stated-condition.js";
 
 /** What every object has, so that `secondary.toString` would be there without a dependent. */
 const OBJECT_MEMBERS: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Object.prototype));
@@ -16,7 +17,6 @@ const DEVICES = /^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])$/;
 export const checkReservedName = ruleOfController((controller) => {
   const { spec, dependents, eventSources } = controller;
   const functions = [
-    ...dependents.flatMap(conditionsOf).map(({ condition, path }) => ({ name: condition.function, owner: path })),
     ...filtersOf(controller).map(({ filter, path }) => ({ name: filter.function, owner: path })),
     ...dependents.map(({ spec: { matcher }, path }) => ({ name: matcher?.function, owner: [...path, "matcher"] })),
     ...Object.entries(spec.controller.indexes ?? {}).map(([index, each]) => ({
@@ -24,6 +24,9 @@ export const checkReservedName = ruleOfController((controller) => {
       owner: ["spec", "controller", "indexes", index],
     })),
   ].flatMap(({ name, owner }) => (name === undefined ? [] : [{ name, path: [...owner, "function"] }]));
+  const conditions = dependents
+    .flatMap(conditionsOf)
+    .flatMap(({ condition, path }) => (condition.kind === "function" ? [{ name: condition.name, path }] : []));
   return [
     ...(FOLDERS.has(spec.name) || DEVICES.test(spec.name)
       ? [reserved(spec.document.valueAt(["metadata", "name"]), `controller ${quote(spec.name)}`)]
@@ -31,7 +34,7 @@ export const checkReservedName = ruleOfController((controller) => {
     ...[...dependents, ...eventSources]
       .filter(({ name }) => OBJECT_MEMBERS.has(name) || DEVICES.test(name))
       .map(({ name, path }) => reserved(spec.document.keyAt(path), `${nounOf(path)} ${quote(name)}`)),
-    ...[...functions, ...eventSources.flatMap(functionsOf)]
+    ...[...conditions, ...functions, ...eventSources.flatMap(functionsOf)]
       .filter(({ name }) => reservedWords.has(name))
       .map(({ name, path }) => reserved(spec.document.valueAt(path), `function ${quote(name)}`)),
   ];

@@ -175,7 +175,7 @@ suite("buildModel", (test) => {
   test("conditions are tagged by what decides them, with the place of an expression", async () => {
     const { dependents } = await controllerOf({
       dependents:
-        "{ a: { resource: net.example.com/v1/Gateway, garbageCollected: false, activationCondition: { builtin: crdPresent }, " +
+        "{ a: { resource: net.example.com/v1/Gateway, garbageCollected: false, activationCondition: crdPresent, " +
         'reconcilePrecondition: { when: "primary.spec !== undefined" }, readyPostcondition: { function: isReady } } }',
     });
     const [dependent] = dependents;
@@ -191,8 +191,8 @@ suite("buildModel", (test) => {
   test("built-in conditions state what they are about", async () => {
     const { dependents } = await controllerOf({
       dependents:
-        "{ a: { resource: v1/Pod, readyPostcondition: { builtin: condition, type: Ready } }, " +
-        "b: { resource: v1/Pod, readyPostcondition: { builtin: fieldEquals, path: status.phase, value: Running } } }",
+        "{ a: { resource: v1/Pod, readyPostcondition: { condition: { type: Ready } } }, " +
+        "b: { resource: v1/Pod, readyPostcondition: { fieldEquals: { path: status.phase, value: Running } } } }",
     });
     assert.equal(
       dependents.map(({ conditions }) => conditions.readyPostcondition),

@@ -75,12 +75,12 @@ spec:
       itemsDependOn: [shards]
       garbageCollected: false
       operations: { create: own, update: own, delete: own }
-      readyPostcondition: { builtin: condition, type: Available }
+      readyPostcondition: { condition: { type: Available } }
     given:
       resource: v1/Service
       mode: readOnly
       eventSource: services
-      readyPostcondition: { builtin: fieldEquals, path: spec.type, value: ClusterIP }
+      readyPostcondition: { fieldEquals: { path: spec.type, value: ClusterIP } }
       activationCondition: { function: isFilled }
     once:
       resource: v1/Secret

@@ -1,0 +1,60 @@
+import type {
+  CONDITION_NAMES,
+  ConditionSpec,
+  ConditionWord,
+  FieldEqualsSpec,
+  StatusConditionSpec,
+} from "../../input/workflow-spec.js";
+import type { Place, YamlDocument, YamlPath } from "../../input/yaml/yaml-document.js";
+import type { ConditionName } from "../project-model.js";
+import type { ResolvedDependent } from "./resolved-project.js";
+
+/** What a condition of a spec says, whether it is a word or a key with arguments. */
+export type StatedCondition =
+  | { readonly kind: "when"; readonly expression: string }
+  | { readonly kind: "function"; readonly name: string }
+  | StatedBuiltin;
+
+/** A condition of the runtime that a spec states. */
+export type StatedBuiltin =
+  | { readonly kind: "builtin"; readonly name: ConditionWord }
+  | { readonly kind: "builtin"; readonly name: "condition"; readonly status: StatusConditionSpec }
+  | { readonly kind: "builtin"; readonly name: "fieldEquals"; readonly field: FieldEqualsSpec };
+
+/** A condition of a dependent, and the way to it. */
+export interface LocatedCondition {
+  readonly name: ConditionName;
+  readonly condition: StatedCondition;
+  /** The way to the word, or to the value of the key. */
+  readonly path: YamlPath;
+}
+
+const CONDITIONS: typeof CONDITION_NAMES = [
+  "activationCondition",
+  "reconcilePrecondition",
+  "readyPostcondition",
+  "deletePostcondition",
+];
+
+/** Returns the conditions of a dependent in the order of a reconcile. */
+export function conditionsOf({ spec, path }: Pick<ResolvedDependent, "spec" | "path">): LocatedCondition[] {
+  return CONDITIONS.flatMap((name) => {
+    const stated = spec[name];
+    if (stated === undefined) return [];
+    const keys = typeof stated === "string" ? [] : Object.keys(stated);
+    return [{ name, condition: conditionOf(stated), path: [...path, name, ...keys] }];
+  });
+}
+
+function conditionOf(spec: ConditionSpec): StatedCondition {
+  if (typeof spec === "string") return { kind: "builtin", name: spec };
+  if ("when" in spec) return { kind: "when", expression: spec.when };
+  if ("function" in spec) return { kind: "function", name: spec.function };
+  if ("condition" in spec) return { kind: "builtin", name: "condition", status: spec.condition };
+  return { kind: "builtin", name: "fieldEquals", field: spec.fieldEquals };
+}
+
+/** Returns where a spec says which condition it means: the word, or the key. */
+export function placeOfCondition({ name, path }: LocatedCondition, document: YamlDocument): Place {
+  return path.at(-1) === name ? document.valueAt(path) : document.keyAt(path);
+}
