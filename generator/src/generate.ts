@@ -1,14 +1,11 @@
 import { resolve } from "node:path";
 import { hasErrors, sortDiagnostics, type Diagnostic } from "./diagnostic.js";
-import { readProject, type SpecTexts } from "./input/read-project.js";
-import { readSources } from "./input/read-sources.js";
-import { buildModel } from "./model/build/build-model.js";
-import { acceptWarnings } from "./model/build/accept-warnings.js";
-import { checkConditions } from "./output/conditions/check-conditions.js";
+import type { ProjectInput, SpecTexts } from "./input/read-project.js";
+import { RunMemory, type UnchangedRun } from "./memory/run-memory.js";
 import type { LocateExpression, ProjectModel } from "./model/project-model.js";
-import { emitProject } from "./output/emit-project.js";
-import { readChanges, type FileChange } from "./output/files/file-changes.js";
-import { writeFiles, type WriteReport } from "./output/files/write-files.js";
+import type { FileChange } from "./output/files/file-changes.js";
+import { MANIFEST_PATH } from "./output/files/manifest.js";
+import type { WriteReport } from "./output/files/write-files.js";
 
 /** What `generate` works on. */
 export interface GenerateOptions {
@@ -33,10 +30,20 @@ export interface GenerateResult {
   readonly changes?: readonly FileChange[];
 }
 
-/** Generates the code of a project: reads its CRDs and workflow specs, checks them, and writes what differs. */
+/**
+ * Generates the code of a project: reads its CRDs and workflow specs, checks them, and writes what differs.
+ *
+ * A project of which nothing has changed since the last run is only read, and none of the stages is loaded.
+ */
 export async function generate(options: GenerateOptions = {}): Promise<GenerateResult> {
   const { project = ".", check = false, dryRun = false, strict = false } = options;
   const root = resolve(project);
+  const memory = options.specTexts === undefined ? await RunMemory.open(root) : undefined;
+  const unchanged = memory?.unchangedRun(MANIFEST_PATH);
+  if (unchanged !== undefined) return resultOf(unchanged, options);
+
+  const { readProject, buildModel, acceptWarnings, checkConditions, emitProject, writeFiles, readChanges } =
+    await loadStages();
   const input = await readProject(root, options.specTexts);
   if (hasErrors(input.diagnostics)) return { diagnostics: sortDiagnostics(input.diagnostics) };
 
@@ -47,11 +54,47 @@ export async function generate(options: GenerateOptions = {}): Promise<GenerateR
   const problems = [...(await checkUserCode(model, root, locate)), ...(await checkConditions(model, files, locate))];
   const reported = [...input.diagnostics, ...diagnostics, ...problems];
   const all = sortDiagnostics(acceptWarnings(reported, input.workflows));
-  const found = strict ? all.map((diagnostic) => ({ ...diagnostic, severity: "error" as const })) : all;
+  const found = judge(all, strict);
   if (hasErrors(found)) return { diagnostics: found };
 
   const report = await writeFiles(root, files, { check, dryRun });
+  const isWritten = !dryRun && report.stale.length === 0;
+  const run = { named: namedFilesOf(input), diagnostics: all, files, manifestPath: MANIFEST_PATH };
+  if (isWritten) await memory?.remember(run, { creates: !check });
   return { diagnostics: found, report, ...(dryRun ? { changes: await readChanges(root, files, report) } : {}) };
+}
+
+/** Loads what a project that has changed needs. */
+async function loadStages() {
+  const stages = await Promise.all([
+    import("./input/read-project.js"),
+    import("./model/build/build-model.js"),
+    import("./model/build/accept-warnings.js"),
+    import("./output/conditions/check-conditions.js"),
+    import("./output/emit-project.js"),
+    import("./output/files/write-files.js"),
+    import("./output/files/file-changes.js"),
+  ]);
+  const [{ readProject }, { buildModel }, { acceptWarnings }, { checkConditions }, ...writing] = stages;
+  const [{ emitProject }, { writeFiles }, { readChanges }] = writing;
+  return { readProject, buildModel, acceptWarnings, checkConditions, emitProject, writeFiles, readChanges };
+}
+
+/** Returns what a whole run of a project would return of which nothing has changed. */
+function resultOf({ diagnostics, generated, stubs }: UnchangedRun, options: GenerateOptions): GenerateResult {
+  const found = judge(diagnostics, options.strict ?? false);
+  if (hasErrors(found)) return { diagnostics: found };
+  const report = { created: [], updated: [], deleted: [], unused: [], stale: [], unchanged: generated, kept: stubs };
+  return { diagnostics: found, report, ...(options.dryRun === true ? { changes: [] } : {}) };
+}
+
+function judge(diagnostics: readonly Diagnostic[], strict: boolean): readonly Diagnostic[] {
+  return strict ? diagnostics.map((diagnostic) => ({ ...diagnostic, severity: "error" as const })) : diagnostics;
+}
+
+/** Returns the files that no folder of the project tells apart from others. */
+function namedFilesOf({ crds, externalFiles }: ProjectInput): string[] {
+  return [...new Set([...crds.map(({ file }) => file), ...[...externalFiles.values()].map(({ path }) => path)])].sort();
 }
 
 /** Checks what only the user's code tells. */
@@ -60,6 +103,7 @@ export async function checkUserCode(
   root: string,
   locate: LocateExpression,
 ): Promise<readonly Diagnostic[]> {
+  const { readSources } = await import("./input/read-sources.js");
   const code = (await readSources(root)).map(({ file, text }) => ({ path: file, text }));
   const hasExpressions = model.controllers.some(({ dependents }) =>
     dependents.some(({ conditions }) => Object.values(conditions).some(({ kind }) => kind === "when")),

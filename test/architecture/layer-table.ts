@@ -12,6 +12,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     diagnostic: { values: [] },
     input: { values: ["diagnostic", "@gen-operator/runtime"] },
     model: { values: ["diagnostic"], types: ["input"] },
+    memory: { values: ["input", "diagnostic"] },
     // The rooms of commands.
     add: { values: ["generate", "input", "output", "diagnostic"] },
     diff: { values: ["input", "model", "output", "diagnostic"] },

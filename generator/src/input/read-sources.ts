@@ -2,16 +2,21 @@ import { readdir } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import { isDirectory, readProjectFile, type ProjectFile } from "./project-files.js";
 
-/** Reads the code that the user has written: everything below `src` that is not generated. */
-export async function readSources(project: string): Promise<ProjectFile[]> {
+/** Lists the code that the user has written: everything below `src` that is not generated. */
+export async function listSourceFiles(project: string): Promise<string[]> {
   const root = join(project, "src");
   if (!(await isDirectory(root))) return [];
   const entries = await readdir(root, { recursive: true, withFileTypes: true });
-  const files = entries
+  return entries
     .filter((entry) => entry.isFile() && /\.m?ts$/.test(entry.name) && !/\.d\.m?ts$/.test(entry.name))
     .map((entry) => relative(project, join(entry.parentPath, entry.name)).split(sep).join("/"))
     .filter((file) => !file.startsWith("src/generated/"))
     .sort();
+}
+
+/** Reads the code that the user has written. */
+export async function readSources(project: string): Promise<ProjectFile[]> {
+  const files = await listSourceFiles(project);
   const read = await Promise.all(files.map((file) => readProjectFile(project, file)));
   // What cannot be read as text has no say; the compiler will not like it either.
   return read.flatMap((file) => ("rule" in file ? [] : [file]));

@@ -1,0 +1,68 @@
+import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { digestOf } from "./digest.js";
+
+const require = createRequire(import.meta.url);
+
+let identity: string | undefined;
+
+/**
+ * Returns a text that changes with the generator: its code, its data, the libraries that it loads, and Node.
+ *
+ * A version alone does not tell builds of a checkout apart, so times and sizes of files count, too.
+ */
+export function generatorIdentity(): string {
+  return (identity ??= digestOf(...partsOfGenerator()));
+}
+
+function partsOfGenerator(): string[] {
+  const own = folderOf(dirname(fileURLToPath(import.meta.url)));
+  const { dependencies = {} } = packageAt(own);
+  return [
+    process.version,
+    ...stampsBelow(own),
+    ...Object.keys(dependencies).flatMap((name) => {
+      const folder = locate(name);
+      if (folder === undefined) return [`${name} is missing`];
+      // Templates are read as they are; what is compiled has a file that tells when.
+      if (name === "@gen-operator/templates") return stampsBelow(folder);
+      const stamps = [stampOf(join(folder, "package.json")), stampOf(join(folder, "dist/.tsbuildinfo"))];
+      return [name, packageAt(folder).version ?? "", ...stamps];
+    }),
+  ];
+}
+
+function packageAt(folder: string): { readonly version?: string; readonly dependencies?: object } {
+  return JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as { version?: string; dependencies?: object };
+}
+
+/** Returns the folder of the package that a folder belongs to. */
+function folderOf(folder: string): string {
+  if (existsSync(join(folder, "package.json")) || dirname(folder) === folder) return folder;
+  return folderOf(dirname(folder));
+}
+
+function locate(name: string): string | undefined {
+  const found = (require.resolve.paths(name) ?? [])
+    .map((folder) => join(folder, name))
+    .find((folder) => existsSync(join(folder, "package.json")));
+  return found === undefined ? undefined : realpathSync(found);
+}
+
+/** What is not part of a package when it runs. */
+const NOT_RUN: ReadonlySet<string> = new Set(["node_modules", "src", "docs"]);
+
+function stampsBelow(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (NOT_RUN.has(entry.name) || /\.(?:map|d\.ts)$/.test(entry.name)) return [];
+    return entry.isDirectory() ? stampsBelow(path) : [stampOf(path)];
+  });
+}
+
+function stampOf(path: string): string {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  return stats === undefined ? "" : `${path} ${stats.size} ${stats.mtimeMs} ${stats.ctimeMs}`;
+}

@@ -1,0 +1,60 @@
+import { lstatSync, readFileSync, statSync } from "node:fs";
+import { basename, join, resolve } from "node:path";
+import { isDirectory, listCrdFiles, listSpecFiles } from "../input/project-files.js";
+import { listSourceFiles } from "../input/read-sources.js";
+import { digestOf } from "./digest.js";
+
+/** The state of a file that `generate` reads. */
+interface FileState {
+  /** Changes whenever the file is written. */
+  readonly stamp: string;
+  readonly changedAt: number;
+  readonly digest: string;
+}
+
+/** The files that `generate` reads, as they were at one moment. */
+export type InputSnapshot = ReadonlyMap<string, FileState>;
+
+/**
+ * Takes a snapshot of all files that `generate` reads; `named` are those that a spec names, and no folder shows. Undefined if there is
+ * anything in the place of a file that is none: what comes of that is no matter of contents.
+ */
+export async function takeSnapshot(
+  root: string,
+  named: readonly string[],
+  earlier?: InputSnapshot,
+): Promise<InputSnapshot | undefined> {
+  if (!(await isDirectory(root))) return undefined;
+  const lists = await Promise.all([listSpecFiles(root), listCrdFiles(root), listSourceFiles(root)]);
+  const paths = new Set([...lists.flat(), ...named, ...(exists(join(root, "package.json")) ? ["package.json"] : [])]);
+  const states = new Map<string, FileState>();
+  for (const path of paths) {
+    const state = stateOf(join(root, path), earlier?.get(path));
+    if (state === undefined) return undefined;
+    states.set(path, state);
+  }
+  return states;
+}
+
+/** Returns a text that stands for what all files of a snapshot say, with the name that a project without a package has. */
+export function digestOfSnapshot(root: string, snapshot: InputSnapshot): string {
+  const files = [...snapshot].map(([path, { digest }]) => `${path} ${digest}`).sort();
+  return digestOf(basename(resolve(root)), ...files);
+}
+
+/** A file that was not written since an earlier snapshot is not read again. */
+function stateOf(path: string, earlier: FileState | undefined): FileState | undefined {
+  try {
+    const stats = statSync(path);
+    if (!stats.isFile()) return undefined;
+    const stamp = [stats.ino, stats.size, stats.mtimeMs, stats.ctimeMs].join(" ");
+    if (earlier?.stamp === stamp) return earlier;
+    return { stamp, changedAt: stats.ctimeMs, digest: digestOf(readFileSync(path)) };
+  } catch {
+    return undefined;
+  }
+}
+
+function exists(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+}

@@ -1,0 +1,152 @@
+import { lstatSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Diagnostic } from "../diagnostic.js";
+import { digestOf } from "./digest.js";
+import { digestOfSnapshot, takeSnapshot, type InputSnapshot } from "./input-snapshot.js";
+import { readMemoryFile, writeMemoryFile, type MemoryFileOptions } from "./memory-file.js";
+
+/** The last run that wrote a project, or found it as it would have written it. */
+interface RunRecord {
+  /** The digest of all inputs. */
+  readonly inputs: string;
+  /** Inputs that a spec names, and no folder shows. */
+  readonly named: readonly string[];
+  /** What was wrong with the project, and is so as long as the inputs are the same. */
+  readonly diagnostics: readonly Diagnostic[];
+  /** The digests of the generated files, and of the manifest, by path. */
+  readonly generated: { readonly [path: string]: string };
+  readonly stubs: readonly string[];
+}
+
+/** A run of which nothing is left to do: all files are as it would write them. */
+export interface UnchangedRun {
+  readonly diagnostics: readonly Diagnostic[];
+  readonly generated: readonly string[];
+  readonly stubs: readonly string[];
+}
+
+/** What came of a run. */
+export interface FinishedRun {
+  /** Inputs that a spec names. */
+  readonly named: readonly string[];
+  readonly diagnostics: readonly Diagnostic[];
+  readonly files: readonly { readonly path: string; readonly owner: "generator" | "user"; readonly content: string }[];
+  /** The file that lists the others. */
+  readonly manifestPath: string;
+}
+
+const FILE = "run.json";
+
+/** What the last run of a project found out, and how its inputs are now. */
+export class RunMemory {
+  readonly #root: string;
+  readonly #record: RunRecord | undefined;
+  readonly #inputs: InputSnapshot | undefined;
+  readonly #openedAt = Date.now();
+
+  private constructor(root: string, record: RunRecord | undefined, inputs: InputSnapshot | undefined) {
+    this.#root = root;
+    this.#record = record;
+    this.#inputs = inputs;
+  }
+
+  /** Opens the memory of a project, before a run reads its first input. */
+  static async open(root: string): Promise<RunMemory> {
+    const record = (await readMemoryFile(root, FILE)) as RunRecord | undefined;
+    // A file that the spec named before may be gone with the spec that named it.
+    const inputs = (await takeSnapshot(root, record?.named ?? [])) ?? (await takeSnapshot(root, []));
+    return new RunMemory(root, record, inputs);
+  }
+
+  /** Returns the last run if it had the same inputs, and all its files are still as it left them. */
+  unchangedRun(manifestPath: string): UnchangedRun | undefined {
+    const record = this.#record;
+    if (record === undefined || this.#inputs === undefined) return undefined;
+    if (digestOfSnapshot(this.#root, this.#inputs) !== record.inputs) return undefined;
+    try {
+      return this.#isIntact(record, manifestPath) ? unchangedRunOf(record, manifestPath) : undefined;
+    } catch {
+      // A whole run says what is wrong.
+      return undefined;
+    }
+  }
+
+  #isIntact({ generated, stubs }: RunRecord, manifestPath: string): boolean {
+    const folders = new PlainFolders(this.#root);
+    // What a killed process has left is deleted by the next run.
+    if ([".", dirname(manifestPath)].some((folder) => hasTemporaryFiles(join(this.#root, folder)))) return false;
+    const isAsWritten = ([path, digest]: [string, string]) => folders.read(path) === digest;
+    return Object.entries(generated).every(isAsWritten) && stubs.every((path) => folders.hasFile(path));
+  }
+
+  /** Remembers a run, unless an input was changed while it ran. */
+  async remember({ named, diagnostics, files, manifestPath }: FinishedRun, options: MemoryFileOptions): Promise<void> {
+    const inputs = await takeSnapshot(this.#root, named, this.#inputs);
+    if (inputs === undefined || this.#inputs === undefined || !this.#isSame(inputs, this.#inputs)) return;
+    const own = files.filter(({ owner }) => owner === "generator");
+    const manifest = new PlainFolders(this.#root).read(manifestPath);
+    if (manifest === undefined) return;
+    const record: RunRecord = {
+      ...{ inputs: digestOfSnapshot(this.#root, inputs), named, diagnostics },
+      generated: Object.fromEntries([
+        ...own.map(({ path, content }) => [path, digestOf(content)]),
+        [manifestPath, manifest],
+      ]),
+      stubs: files.flatMap(({ path, owner }) => (owner === "user" ? [path] : [])),
+    };
+    await writeMemoryFile(this.#root, [FILE, record], options);
+  }
+
+  /** Tells whether the run has read what a snapshot after it says. */
+  #isSame(after: InputSnapshot, before: InputSnapshot): boolean {
+    const isUnchanged = [...after].every(([path, { stamp, changedAt }]) => {
+      const earlier = before.get(path);
+      // The run itself has found that the spec names it.
+      return earlier === undefined ? changedAt < this.#openedAt - CLOCK_TICK_MS : earlier.stamp === stamp;
+    });
+    return isUnchanged && [...before.keys()].every((path) => after.has(path));
+  }
+}
+
+function unchangedRunOf({ generated, stubs, diagnostics }: RunRecord, manifestPath: string): UnchangedRun {
+  return { diagnostics, generated: Object.keys(generated).filter((path) => path !== manifestPath), stubs };
+}
+
+/** The times of files are less exact than the clock. */
+const CLOCK_TICK_MS = 50;
+
+/** Reads files that are nothing but files, in folders that are nothing but folders: what else there may be is the business of a whole run. */
+class PlainFolders {
+  readonly #root: string;
+  readonly #known = new Map<string, boolean>([[".", true]]);
+
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  /** Returns the digest of a file; undefined if it is none. */
+  read(path: string): string | undefined {
+    return this.hasFile(path) ? digestOf(readFileSync(join(this.#root, path))) : undefined;
+  }
+
+  hasFile(path: string): boolean {
+    return this.#isPlain(dirname(path)) && this.#stateOf(path)?.isFile() === true;
+  }
+
+  #isPlain(folder: string): boolean {
+    let isPlain = this.#known.get(folder);
+    if (isPlain === undefined) {
+      isPlain = this.#isPlain(dirname(folder)) && this.#stateOf(folder)?.isDirectory() === true;
+      this.#known.set(folder, isPlain);
+    }
+    return isPlain;
+  }
+
+  #stateOf(path: string) {
+    return lstatSync(join(this.#root, path), { throwIfNoEntry: false });
+  }
+}
+
+function hasTemporaryFiles(folder: string): boolean {
+  return readdirSync(folder).some((name) => name.endsWith(".gen-operator"));
+}
