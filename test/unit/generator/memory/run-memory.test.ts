@@ -1,0 +1,131 @@
+import { cp, readFile, readlink, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { existsSync, lstatSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { generate, type GenerateOptions } from "#generator/generate.js";
+import { repositoryRoot } from "../../../support/repository.js";
+import { runs } from "../../../support/runs.js";
+import { assert, suite } from "../../../support/suite.js";
+import { createTemporaryFolder } from "../../../support/temporary-folder.js";
+import { applyEdit, edit, filesOf } from "./edits.js";
+
+const SAMPLES = join(repositoryRoot, "fixtures/samples");
+
+type Mode = Pick<GenerateOptions, "check" | "dryRun" | "strict">;
+
+const mode: fc.Arbitrary<Mode> = fc.constantFrom({}, {}, {}, { check: true }, { dryRun: true }, { strict: true });
+
+/** Returns all that a run does, as far as anybody sees it. */
+async function outcomeOf(project: string, options: Mode) {
+  const result = await generate({ project, ...options }).catch((error: unknown) =>
+    (error as Error).message.replaceAll(project, "PROJECT"),
+  );
+  const files = await filesOf(project);
+  const contents = await Promise.all(files.map(async (file) => [file, await contentOf(join(project, file))]));
+  return { result, files: Object.fromEntries(contents) as Record<string, string> };
+}
+
+async function contentOf(path: string): Promise<string> {
+  if (lstatSync(path).isSymbolicLink()) return `link to ${(await readlink(path)).replace(/.*\/project\//, "")}`;
+  return readFile(path, "utf8");
+}
+
+async function createSample(name: string, folder: string): Promise<string> {
+  const project = join(folder, "project");
+  await cp(join(SAMPLES, name), project, { recursive: true });
+  if (!existsSync(join(project, "package.json")))
+    await writeFile(join(project, "package.json"), '{ "name": "sample" }');
+  return project;
+}
+
+/** What the last run of a project is remembered by. */
+function memoryOf(project: string): string {
+  return join(project, "node_modules/.cache/gen-operator");
+}
+
+suite("run memory", (declareTest) => {
+  const test = (title: string, body: () => unknown) => declareTest(title, body, { timeoutMs: 600_000 });
+
+  for (const sample of ["webpage", "external"])
+    test(`after any edits of ${sample}, a run does what it does without a memory`, async () => {
+      await using original = await createTemporaryFolder();
+      const origin = await createSample(sample, original.path);
+      const steps = fc.array(fc.record({ edits: fc.array(edit, { maxLength: 2 }), mode }), {
+        minLength: 1,
+        maxLength: 5,
+      });
+      await fc.assert(
+        fc.asyncProperty(steps, async (all) => {
+          await using folder = await createTemporaryFolder();
+          await using twin = await createTemporaryFolder();
+          const project = join(folder.path, "project");
+          const forgetful = join(twin.path, "project");
+          await cp(origin, project, { recursive: true });
+          await generate({ project });
+          for (const step of all) {
+            for (const each of step.edits) await applyEdit(each, project, origin);
+            await rm(forgetful, { recursive: true, force: true });
+            await cp(project, forgetful, { recursive: true, verbatimSymlinks: true });
+            await rm(memoryOf(forgetful), { recursive: true, force: true });
+            const expected = await outcomeOf(forgetful, step.mode);
+            assert.equal(await outcomeOf(project, step.mode), expected);
+          }
+        }),
+        { numRuns: runs(12) },
+      );
+    });
+
+  test("warnings are told again though nothing changed, and are errors if asked for", async () => {
+    await using folder = await createTemporaryFolder();
+    const project = join(folder.path, "project");
+    await cp(join(repositoryRoot, "fixtures/rejected/warning-constant-condition"), project, { recursive: true });
+    await writeFile(join(project, "package.json"), "{}");
+
+    await generate({ project });
+    // The first run has created code of the user's, which only a second run has seen.
+    const first = await generate({ project });
+    assert.ok(existsSync(join(memoryOf(project), "run.json")));
+    const second = await generate({ project });
+    assert.equal(second.diagnostics, first.diagnostics);
+    assert.is(first.diagnostics.length > 0, true);
+    assert.equal(second.report, first.report);
+
+    const strict = await generate({ project, strict: true });
+    assert.is(strict.report, undefined);
+    assert.ok(strict.diagnostics.every(({ severity }) => severity === "error"));
+  });
+
+  test("an edit that keeps the size and the times of a file is seen", async () => {
+    await using folder = await createTemporaryFolder();
+    const project = await createSample("webpage", folder.path);
+    await generate({ project });
+    for (const [path, from, to] of [
+      ["crds/webpages.example.com.yaml", "integer", "boolean"],
+      ["src/generated/index.ts", "DO NOT EDIT", "DO NOT EDIZ"],
+    ] as const) {
+      const file = join(project, path);
+      const { atime, mtime } = await stat(file);
+      await writeFile(file, (await readFile(file, "utf8")).replace(from, to));
+      await utimes(file, atime, mtime);
+      const { report } = await generate({ project, check: true });
+      assert.is.not(report?.stale.length, 0);
+      await generate({ project });
+    }
+  });
+
+  test("a project without package.json and node_modules gets no folder for a memory", async () => {
+    await using folder = await createTemporaryFolder();
+    const project = await createSample("webpage", folder.path);
+    await rm(join(project, "package.json"));
+    await generate({ project });
+    assert.not.ok(existsSync(join(project, "node_modules")));
+  });
+
+  test("a check remembers nothing in a project that has no memory yet", async () => {
+    await using folder = await createTemporaryFolder();
+    const project = await createSample("webpage", folder.path);
+    await rm(memoryOf(project), { recursive: true, force: true });
+    await generate({ project, check: true });
+    assert.not.ok(existsSync(join(project, "node_modules")));
+  });
+});
