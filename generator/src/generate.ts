@@ -3,6 +3,7 @@ import { hasErrors, sortDiagnostics, type Diagnostic } from "./diagnostic.js";
 import type { ProjectInput, SpecTexts } from "./input/read-project.js";
 import { RunMemory, type UnchangedRun } from "./memory/run-memory.js";
 import type { LocateExpression, ProjectModel } from "./model/project-model.js";
+import { isForgotten, rememberDependents } from "./model/project-memory.js";
 import type { FileChange } from "./output/files/file-changes.js";
 import { MANIFEST_PATH } from "./output/files/manifest.js";
 import type { WriteReport } from "./output/files/write-files.js";
@@ -19,6 +20,8 @@ export interface GenerateOptions {
   readonly specTexts?: SpecTexts;
   /** Treats warnings as errors. */
   readonly strict?: boolean;
+  /** Controllers, or `controller/dependent`, of which no object runs anywhere, so that nothing has to be stated about them. */
+  readonly forget?: readonly string[];
 }
 
 /** What came of it. */
@@ -36,18 +39,21 @@ export interface GenerateResult {
  * A project of which nothing has changed since the last run is only read, and none of the stages is loaded.
  */
 export async function generate(options: GenerateOptions = {}): Promise<GenerateResult> {
-  const { project = ".", check = false, dryRun = false, strict = false } = options;
+  const { project = ".", check = false, dryRun = false, strict = false, forget = [] } = options;
   const root = resolve(project);
   const memory = options.specTexts === undefined ? await RunMemory.open(root) : undefined;
   const unchanged = memory?.unchangedRun(MANIFEST_PATH);
   if (unchanged !== undefined) return resultOf(unchanged, options);
 
-  const { readProject, buildModel, acceptWarnings, checkConditions, emitProject, writeFiles, readChanges } =
-    await loadStages();
+  const stages = await loadStages();
+  const { readProject, readProjectMemory, buildModel, acceptWarnings, checkConditions } = stages;
+  const { emitProject, writeFiles, readChanges } = stages;
   const input = await readProject(root, options.specTexts);
   if (hasErrors(input.diagnostics)) return { diagnostics: sortDiagnostics(input.diagnostics) };
 
-  const { model, diagnostics, locate } = await buildModel(input);
+  const before = await readProjectMemory(root, async () => (await import("./input/read-sources.js")).readSources(root));
+  const known = { ...before, dependents: before.dependents.filter((each) => !isForgotten(each, forget)) };
+  const { model, diagnostics, locate } = await buildModel({ ...input, memory: known });
   if (model === undefined) return { diagnostics: sortDiagnostics([...input.diagnostics, ...diagnostics]) };
 
   const files = await emitProject(model);
@@ -57,7 +63,7 @@ export async function generate(options: GenerateOptions = {}): Promise<GenerateR
   const found = judge(all, strict);
   if (hasErrors(found)) return { diagnostics: found };
 
-  const report = await writeFiles(root, files, { check, dryRun });
+  const report = await writeFiles(root, files, { check, dryRun, dependents: rememberDependents(model) });
   const isWritten = !dryRun && report.stale.length === 0;
   const run = { named: namedFilesOf(input), diagnostics: all, files, manifestPath: MANIFEST_PATH };
   if (isWritten) await memory?.remember(run, { creates: !check });
@@ -68,6 +74,7 @@ export async function generate(options: GenerateOptions = {}): Promise<GenerateR
 async function loadStages() {
   const stages = await Promise.all([
     import("./input/read-project.js"),
+    import("./output/files/read-memory.js"),
     import("./model/build/build-model.js"),
     import("./model/build/accept-warnings.js"),
     import("./output/conditions/check-conditions.js"),
@@ -75,9 +82,19 @@ async function loadStages() {
     import("./output/files/write-files.js"),
     import("./output/files/file-changes.js"),
   ]);
-  const [{ readProject }, { buildModel }, { acceptWarnings }, { checkConditions }, ...writing] = stages;
+  const [{ readProject }, { readProjectMemory }, { buildModel }, { acceptWarnings }, { checkConditions }, ...writing] =
+    stages;
   const [{ emitProject }, { writeFiles }, { readChanges }] = writing;
-  return { readProject, buildModel, acceptWarnings, checkConditions, emitProject, writeFiles, readChanges };
+  return {
+    readProject,
+    readProjectMemory,
+    buildModel,
+    acceptWarnings,
+    checkConditions,
+    emitProject,
+    writeFiles,
+    readChanges,
+  };
 }
 
 /** Returns what a whole run of a project would return of which nothing has changed. */

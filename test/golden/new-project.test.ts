@@ -39,7 +39,10 @@ suite("new project", (test) => {
     async () => {
       await using folder = await createPagesProject();
       const workflow = join(folder.path, "workflow.yaml");
-      await writeFile(workflow, (await readFile(workflow, "utf8")).replace("configMap:", "page:"));
+      await writeFile(
+        workflow,
+        (await readFile(workflow, "utf8")).replace("configMap:", "page: { resource: v1/Secret }\n    configMap:"),
+      );
       const { status, stdout, stderr } = spawnSync("npm", ["test"], { cwd: folder.path, encoding: "utf8" });
       assert.is(status, 1, stdout);
       assert.match(stderr, /^stale src\/generated\/webpage\/workflow\.ts$/m);

@@ -13,7 +13,7 @@ const samples = listSamples().map((sample) => {
   return { ...sample, generateOnce: () => (generated ??= sample.generate()) };
 });
 
-for (const { name, folder, generate, generateOnce, renderDeploy } of samples)
+for (const { name, folder, generate, generateOnce, remember, renderDeploy } of samples)
   suite(`sample ${name}`, (declareTest) => {
     // Compilers and formatters take seconds, more so when other tests run beside them.
     const test = (title: string, body: () => unknown) => declareTest(title, body, { timeoutMs: 60_000 });
@@ -63,7 +63,8 @@ for (const { name, folder, generate, generateOnce, renderDeploy } of samples)
       await using copy = await createTemporaryFolder();
       for (const each of ["src", "deploy"]) await cp(join(folder, each), join(copy.path, each), { recursive: true });
       const files = await generateOnce();
-      assert.equal((await writeFiles(copy.path, files, { check: true })).stale, []);
+      const dependents = await remember();
+      assert.equal((await writeFiles(copy.path, files, { check: true, dependents })).stale, []);
       const generated = files.filter(({ owner }) => owner === "generator");
       const [changed, missing] = generated.filter(({ path }) => path.endsWith(".ts"));
       if (changed === undefined || missing === undefined) throw new Error("nothing is generated");

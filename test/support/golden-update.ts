@@ -8,8 +8,11 @@ import { listSamples } from "./samples.js";
 
 // Regenerates the samples with their manifests, the built-in kinds, and the schema of the settings; with --check it only tells whether they are up to date, by its exit code.
 const check = process.argv.includes("--check");
-for (const { name, folder, generate, renderDeploy } of listSamples()) {
-  const { created, updated, deleted, stale } = await writeFiles(folder, await generate(), { check });
+for (const { name, folder, generate, remember, renderDeploy } of listSamples()) {
+  const { created, updated, deleted, stale } = await writeFiles(folder, await generate(), {
+    check,
+    dependents: await remember(),
+  });
   for (const { path, content } of await renderDeploy()) updateFile(`fixtures/samples/${name}/${path}`, content);
   const changes = { created, updated, deleted, stale };
   for (const [change, paths] of Object.entries(changes))

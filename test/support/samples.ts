@@ -7,6 +7,7 @@ import { readProject } from "#generator/input/read-project.js";
 import { buildModel } from "#generator/model/build/build-model.js";
 import { isKubernetes, type ProjectModel } from "#generator/model/project-model.js";
 import { renderDeployFiles } from "#generator/output/deploy/deploy-files.js";
+import { rememberDependents, type RememberedDependent } from "#generator/model/project-memory.js";
 import { emitProject } from "#generator/output/emit-project.js";
 import type { OutputFile } from "#generator/output/files/output-file.js";
 import { repositoryRoot } from "./repository.js";
@@ -17,6 +18,8 @@ export interface Sample {
   readonly folder: string;
   /** Generates the sample into memory. */
   generate(): Promise<OutputFile[]>;
+  /** Returns what its manifest has to remember. */
+  remember(): Promise<RememberedDependent[]>;
   /** Renders the manifests that a new project of its name gets. */
   renderDeploy(): Promise<OutputFile[]>;
   /** Reads the user's files with the types that its spec names. */
@@ -29,7 +32,15 @@ export function listSamples(): Sample[] {
   return readdirSync(samples).map((name) => {
     const folder = join(samples, name);
     const generate = async () => emitProject(await readModelOrThrow(folder));
-    return { name, folder, generate, renderDeploy: () => renderDeployFiles(name), readTypes: () => readTypes(folder) };
+    const remember = async () => rememberDependents(await readModelOrThrow(folder));
+    return {
+      name,
+      folder,
+      generate,
+      remember,
+      renderDeploy: () => renderDeployFiles(name),
+      readTypes: () => readTypes(folder),
+    };
   });
 }
 

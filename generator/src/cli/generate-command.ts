@@ -40,6 +40,13 @@ export const addGenerateCommand: AddCommand = (parser, end) => {
           default: false,
           describe: "Treat warnings as errors",
         })
+        .option("forget", {
+          type: "string",
+          array: true,
+          requiresArg: true,
+          default: [] as string[],
+          describe: "A controller, or CONTROLLER/DEPENDENT, that left the spec and was never deployed",
+        })
         .option("format", FORMAT_OPTION)
         .check(({ check, watch, "dry-run": dryRun, format }) => {
           const modes = [check && "--check", dryRun && "--dry-run", watch && "--watch"].filter(Boolean);
@@ -52,17 +59,21 @@ export const addGenerateCommand: AddCommand = (parser, end) => {
         .example("$0 generate --dry-run | less", "to see what a new CRD changes")
         .example("$0 generate --check --strict", "in continuous integration")
         .example("$0 generate --check --format github", "the same, with annotations in a pull request"),
-    async ({ project, check, dryRun, watch, strict, format }) => {
+    async ({ project, check, dryRun, watch, strict, forget, format }) => {
       if (watch) {
         const { watchGenerate } = await import("./frame/watch-generate.js");
         return end(await watchGenerate({ project, strict }));
       }
       const { generate } = await import("../generate.js");
-      if (dryRun) return end(await printChanges(await generate({ project, dryRun, strict })));
+      if (dryRun) return end(await printChanges(await generate({ project, dryRun, strict, forget })));
       if (format !== "text")
-        return end(await printForProgram(await generate({ project, check, strict }), format, project));
+        return end(await printForProgram(await generate({ project, check, strict, forget }), format, project));
       const folder = project === "." ? "" : ` --project ${project}`;
-      end(printResult(await generate({ project, check, strict }), { update: `npx gen-operator generate${folder}` }));
+      end(
+        printResult(await generate({ project, check, strict, forget }), {
+          update: `npx gen-operator generate${folder}`,
+        }),
+      );
     },
   );
 };

@@ -197,9 +197,15 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       remedy: "State that the operator deletes the dependent, not the garbage collector.",
       example: "owner-namespace",
     },
+    "moved-dependent": {
+      meaning: "An entry of `moved` leads nowhere, or to objects of another kind or place, so no object can follow.",
+      remedy: "Correct the names. A name alone can move: list a dependent that has another kind now under `removed`.",
+      example: "moved-dependent",
+    },
     "removed-dependent": {
-      meaning: "A dependent is listed as removed and is in use.",
-      remedy: "Remove it from `removed`, or from `dependents`.",
+      meaning:
+        "A dependent is listed as removed and is in use, or its resources are none that an operator could remove.",
+      remedy: "Remove it from `removed`, or from `dependents`. Leave external resources with `deletion: orphan`.",
       example: "removed-dependent",
     },
     "reserved-name": {
@@ -296,6 +302,12 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       meaning: "The API server can neither list nor watch the kind.",
       remedy: "Use another kind.",
       example: "unknown-kind",
+    },
+    "unstated-removal": {
+      meaning: "A dependent of the last generation left the spec, and nothing says what becomes of its objects.",
+      remedy:
+        "Paste one of the entries of the message: `removed`, or `moved` for a dependent that has another name now.",
+      example: "unstated-removal",
     },
     "unused-acceptance": {
       meaning: "A dependent accepts a warning that does not occur.",

@@ -9,6 +9,7 @@ import type {
   DependentSpec,
   EventSourceSpec,
   ExtraRuleSpec,
+  MovedSpec,
   PrimarySpec,
   RemovedSpec,
   WorkflowSettingsSpec,
@@ -56,6 +57,7 @@ interface CheckedSpec {
     readonly status?: "conditions";
     readonly dependents?: { readonly [name: string]: DependentSpec };
     readonly removed?: { readonly [name: string]: RemovedSpec };
+    readonly moved?: readonly MovedSpec[];
     readonly eventSources?: { readonly [name: string]: EventSourceSpec };
     readonly rbac?: { readonly extra?: readonly ExtraRuleSpec[] };
   };
@@ -70,6 +72,7 @@ function workflowOf(document: YamlDocument): WorkflowSpec {
     ...(status === undefined ? {} : { status }),
     dependents: new Map(Object.entries(dependents)),
     removed: new Map(Object.entries(removed)),
+    moved: spec.moved ?? [],
     eventSources: new Map(Object.entries(eventSources)),
     extraRules: spec.rbac?.extra ?? [],
   };

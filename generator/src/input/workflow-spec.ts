@@ -172,10 +172,17 @@ export type DeletionSpec = "garbageCollected" | "ordered" | "orphan";
 
 /** A dependent of an earlier version as a spec states it. */
 export interface RemovedSpec {
+  /** `external`: its resources are outside of Kubernetes. */
   readonly resource: string | UntypedKindSpec;
   readonly deletion: DeletionSpec;
   readonly namespace?: string;
   readonly cluster?: string;
+}
+
+/** A dependent that has another name now. */
+export interface MovedSpec {
+  readonly from: string;
+  readonly to: string;
 }
 
 /** The settings of a workflow as a spec states them. */
@@ -238,6 +245,7 @@ export interface WorkflowSpec {
   readonly status?: "conditions";
   readonly dependents: ReadonlyMap<string, DependentSpec>;
   readonly removed: ReadonlyMap<string, RemovedSpec>;
+  readonly moved: readonly MovedSpec[];
   readonly eventSources: ReadonlyMap<string, EventSourceSpec>;
   /** What the operator may do beside what the graph needs. */
   readonly extraRules: readonly ExtraRuleSpec[];

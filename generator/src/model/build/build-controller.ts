@@ -5,6 +5,7 @@ import { buildEventSource } from "./build-event-source.js";
 import { buildBuiltin, buildDependent } from "./build-dependent.js";
 import { buildSettings, buildWorkflowSettings } from "./build-settings.js";
 import { reachableFrom, sortGraph, type DependencyGraph } from "./dependency-graph.js";
+import { EXTERNAL } from "../project-memory.js";
 import type { ParseExpression } from "../expression/expression.js";
 import type {
   ConditionModel,
@@ -53,7 +54,9 @@ export function buildController(controller: ResolvedController, tools: Tools): C
       return [dependent.name, model];
     }),
   );
-  const removed = controller.removed.map(({ name, spec: { resource: _kind, ...stated }, resource }) => {
+  // What was outside of Kubernetes stays there, and nothing is to be done for it.
+  const objects = controller.removed.filter(({ spec: { resource } }) => resource !== EXTERNAL);
+  const removed = objects.map(({ name, spec: { resource: _kind, ...stated }, resource }) => {
     if (resource === undefined) throw new Error(`removed dependent ${name} has no kind`);
     return Object.freeze({ name, resource, ...stated });
   });

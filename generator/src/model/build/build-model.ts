@@ -13,6 +13,7 @@ import {
   type ProjectModel,
   type ResourceModel,
 } from "../project-model.js";
+import { NO_MEMORY, type ProjectMemory } from "../project-memory.js";
 import { buildCatalog, parseKind, type ResourceCatalog } from "./resource-catalog.js";
 import type { ResolvedController, ResolvedProject, Rule } from "./resolved-project.js";
 import { checkAllEvents } from "../rules/all-events.js";
@@ -39,7 +40,9 @@ import { checkMappingScope } from "../rules/mapping-scope.js";
 import { checkOwnerCluster } from "../rules/owner-cluster.js";
 import { checkOwnerNamespace } from "../rules/owner-namespace.js";
 import { checkPrimaryCrd, selectPrimary } from "../rules/primary-crd.js";
-import { checkRemovedDependent } from "../rules/removed-dependent.js";
+import { checkMovedDependent } from "../rules/history/moved-dependent.js";
+import { checkUnstatedRemoval } from "../rules/history/unstated-removal.js";
+import { checkRemovedDependent } from "../rules/history/removed-dependent.js";
 import { checkReservedName } from "../rules/reserved-name.js";
 import { checkSameObject } from "../rules/same-object.js";
 import { checkSharedFinalizer } from "../rules/shared-finalizer.js";
@@ -57,6 +60,8 @@ export interface ModelInput {
   readonly builtin: BuiltinKinds;
   /** The files that external dependents name. Default: none. */
   readonly externalFiles?: ReadonlyMap<string, ExternalFile>;
+  /** What the last generation had. Default: nothing is known of one */
+  readonly memory?: ProjectMemory;
 }
 
 /** A model, or the problems of the input. */
@@ -84,6 +89,8 @@ const RULES: readonly Rule[] = [
   checkSameObject,
   checkDeletionOrder,
   checkRemovedDependent,
+  checkMovedDependent,
+  checkUnstatedRemoval,
   checkBuiltinCondition,
   checkConditionField,
   checkConstantCondition,
@@ -106,10 +113,11 @@ export async function buildModel({
   workflows,
   builtin,
   externalFiles = new Map<string, ExternalFile>(),
+  memory = NO_MEMORY,
 }: ModelInput): Promise<BuiltModel> {
   const catalog = buildCatalog(crds, builtin);
   const controllers = workflows.map((spec) => resolveController(spec, { catalog, externalFiles }));
-  const project: ResolvedProject = { catalog, controllers };
+  const project: ResolvedProject = { catalog, controllers, memory };
   // The compiler takes a while to load, and most specs have no expression.
   const parse = hasExpressions(project) ? loadExpressionParser() : unexpected;
   const rules = [...RULES, checkConditionExpression(parse)];

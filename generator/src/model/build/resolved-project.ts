@@ -11,12 +11,15 @@ import type {
 } from "../../input/workflow-spec.js";
 import type { YamlPath } from "../../input/yaml/yaml-document.js";
 import type { ExpressionName, FilterName, ResourceModel } from "../project-model.js";
+import type { ProjectMemory } from "../project-memory.js";
 import type { ResourceCatalog } from "./resource-catalog.js";
 
 /** A project whose names of kinds were looked up; kinds that were not found are left out. */
 export interface ResolvedProject {
   readonly catalog: ResourceCatalog;
   readonly controllers: readonly ResolvedController[];
+  /** What there was before. */
+  readonly memory: ProjectMemory;
 }
 
 /** A workflow spec with its kinds. */

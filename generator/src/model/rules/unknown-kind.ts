@@ -2,6 +2,7 @@ import { didYouMean, quote, type Diagnostic } from "../../diagnostic.js";
 import type { DependentSpec } from "../../input/workflow-spec.js";
 import type { YamlPath } from "../../input/yaml/yaml-document.js";
 import { formatKind, parseKind, type ResourceCatalog } from "../build/resource-catalog.js";
+import { EXTERNAL } from "../project-memory.js";
 import { ruleOfController, type ResolvedController } from "../build/resolved-project.js";
 
 /** What the runtime has to do with what it only reads. */
@@ -25,7 +26,9 @@ export const checkUnknownKind = ruleOfController(({ spec, dependents, eventSourc
         ? []
         : checkKind(external.state.resource, [...path, "external", "state", "resource"], writing),
     ),
-    ...removed.flatMap(({ spec: { resource: kind }, path }) => checkOwnKind(kind, [...path, "resource"], writing)),
+    ...removed.flatMap(({ spec: { resource: kind }, path }) =>
+      kind === EXTERNAL ? [] : checkOwnKind(kind, [...path, "resource"], writing),
+    ),
     ...eventSources.flatMap(({ spec: source, path }) =>
       source.resource === undefined ? [] : checkKind(source.resource, [...path, "resource"], reading),
     ),

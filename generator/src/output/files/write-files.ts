@@ -10,6 +10,7 @@ import {
   unfinishedManifest,
   type Manifest,
 } from "./manifest.js";
+import type { RememberedDependent } from "../../model/project-memory.js";
 import type { OutputFile } from "./output-file.js";
 import { containedPath, readPlainFile, readPresentFile } from "./present-file.js";
 
@@ -36,6 +37,8 @@ export interface WriteOptions {
   readonly dryRun?: boolean;
   /** The file that lists the generated files. Default: in `src/generated`. */
   readonly manifestPath?: string;
+  /** The dependents that the manifest has to remember. Default: those that it remembers */
+  readonly dependents?: readonly RememberedDependent[];
   /** Default: those on disk. */
   readonly operations?: FileOperations;
 }
@@ -54,7 +57,7 @@ type Outcome = keyof WriteReport;
 export async function writeFiles(
   project: string,
   files: readonly OutputFile[],
-  { check, dryRun = false, manifestPath = MANIFEST_PATH, operations = diskOperations }: WriteOptions,
+  { check, dryRun = false, manifestPath = MANIFEST_PATH, dependents, operations = diskOperations }: WriteOptions,
 ): Promise<WriteReport> {
   const root = await realpath(project);
   // A list of user's files alone says nothing about generated files.
@@ -67,7 +70,7 @@ export async function writeFiles(
   const changed = planned.flatMap(({ file, outcome }) =>
     outcome === "created" || outcome === "updated" ? [file] : [],
   );
-  const after = manifestOf(files);
+  const after = manifestOf(files, dependents ?? before.dependents);
   const isListed = !isComplete || manifestText === renderManifest(after);
   const change = new Change(root, operations);
   const writes = !check && !dryRun;

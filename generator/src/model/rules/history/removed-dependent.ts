@@ -1,18 +1,19 @@
-import { quote, type Diagnostic } from "../../diagnostic.js";
-import type { ResourceModel } from "../project-model.js";
+import { quote, type Diagnostic } from "../../../diagnostic.js";
+import type { ResourceModel } from "../../project-model.js";
+import { EXTERNAL } from "../../project-memory.js";
 import {
   ruleOfController,
   type ResolvedController,
   type ResolvedDependent,
   type ResolvedRemoved,
-} from "../build/resolved-project.js";
+} from "../../build/resolved-project.js";
 
 /** Finds dependents that are removed and still there. In another controller that may be intended, so it is a warning. */
 export const checkRemovedDependent = ruleOfController((controller, { controllers }) => {
   const { spec, dependents, removed } = controller;
   const others = controllers.filter((other) => other !== controller && sharesPrimary(other, controller));
   return removed.flatMap((each): Diagnostic[] => {
-    const { name, path } = each;
+    const { name, path, spec: stated } = each;
     const found = { rule: "removed-dependent", ...spec.document.keyAt(path) } as const;
     if (dependents.some((dependent) => isSame(dependent, each)))
       return [
@@ -23,6 +24,7 @@ export const checkRemovedDependent = ruleOfController((controller, { controllers
           hint: "remove it here, or under dependents",
         },
       ];
+    if (stated.resource === EXTERNAL) return checkExternal(each, controller);
     const successor = others.find((other) => other.dependents.some((dependent) => isSame(dependent, each)));
     if (successor === undefined || each.spec.deletion === "garbageCollected") return [];
     return [
@@ -35,6 +37,25 @@ export const checkRemovedDependent = ruleOfController((controller, { controllers
     ];
   });
 });
+
+// Nothing is kept of an external dependent but its name.
+function checkExternal({ name, path, spec: stated }: ResolvedRemoved, { spec }: ResolvedController): Diagnostic[] {
+  const { namespace, cluster } = stated;
+  const found = { severity: "error", rule: "removed-dependent" } as const;
+  if (stated.deletion !== "orphan")
+    return [
+      {
+        ...found,
+        message: `the resources of ${quote(name)} are outside of Kubernetes, where only its own code could delete them`,
+        ...spec.document.valueAt([...path, "deletion"]),
+        hint: 'write deletion: orphan to leave them; to delete them, keep the dependent with reconcilePrecondition: { when: "false" } until they are gone',
+      },
+    ];
+  const field = namespace !== undefined ? "namespace" : cluster !== undefined ? "cluster" : undefined;
+  if (field === undefined) return [];
+  const message = `${quote(name)} is outside of Kubernetes, so it has no ${field}`;
+  return [{ ...found, message, ...spec.document.keyAt([...path, field]), hint: "remove the field" }];
+}
 
 function sharesPrimary({ primary: one }: ResolvedController, { primary: other }: ResolvedController): boolean {
   return one !== undefined && other !== undefined && isSameKind(one, other);

@@ -1,0 +1,79 @@
+// What the manifest remembers of the last generation: a dependent that leaves a spec may have objects that run.
+import type { UntypedKindSpec } from "../input/workflow-spec.js";
+import { isKubernetes, type DependentModel } from "./dependent-model.js";
+import type { ProjectModel, ResourceModel } from "./project-model.js";
+
+/** A dependent that an operator may have run with. */
+export interface RememberedDependent {
+  readonly controller: string;
+  readonly name: string;
+  /** Its kind as specs state it; `external` if it is none of Kubernetes. */
+  readonly resource: string | UntypedKindSpec;
+  readonly isReadOnly?: true;
+  readonly namespace?: string;
+  readonly cluster?: string;
+  /** What became of its objects when they had to go. Default: garbageCollected */
+  readonly deletion?: "ordered" | "orphan";
+  /** Where the ids of external resources are kept. */
+  readonly state?: string;
+}
+
+/** What is known of the last generation. */
+export interface ProjectMemory {
+  readonly dependents: readonly RememberedDependent[];
+  /** Without a manifest: the stubs that are there, by the folder of their controller. They say which dependents there were. */
+  readonly stubs: readonly StubWitness[];
+}
+
+/** A file of the user's that was the stub of a dependent: `src/webpage/dependents/web-server.ts`. */
+export interface StubWitness {
+  /** `webpage` */
+  readonly folder: string;
+  /** `web-server` */
+  readonly name: string;
+  readonly file: string;
+}
+
+/** The kind of an external dependent, in the place of a kind of Kubernetes. */
+export const EXTERNAL = "external";
+
+/** Nothing is known of a last generation. */
+export const NO_MEMORY: ProjectMemory = Object.freeze({ dependents: [], stubs: [] });
+
+/** Returns what the next generation has to know of the dependents of a project. */
+export function rememberDependents({ controllers }: ProjectModel): RememberedDependent[] {
+  return controllers.flatMap(({ name: controller, dependents }) =>
+    dependents.map((dependent) => ({ controller, name: dependent.name, ...factsOf(dependent) })),
+  );
+}
+
+/** Tells whether a dependent is one of those that the user says nothing runs of: by its controller, or as `controller/dependent`. */
+export function isForgotten({ controller, name }: RememberedDependent, forget: readonly string[]): boolean {
+  return forget.includes(controller) || forget.includes(`${controller}/${name}`);
+}
+
+function factsOf(dependent: DependentModel): Omit<RememberedDependent, "controller" | "name"> {
+  if (!isKubernetes(dependent)) {
+    const { state, capabilities } = dependent.external;
+    const place = state && ("path" in state ? `${state.kind} ${state.path.join(".")}` : state.kind);
+    return {
+      resource: EXTERNAL,
+      ...(capabilities.length === 0 ? { isReadOnly: true as const } : {}),
+      ...(place === undefined ? {} : { state: place }),
+    };
+  }
+  const { resource, mode, namespace, cluster, garbageCollected, onDelete } = dependent;
+  const deletion = onDelete ?? (garbageCollected ? undefined : "ordered");
+  return {
+    resource: statedKindOf(resource),
+    ...(mode === "readOnly" ? { isReadOnly: true as const } : {}),
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(cluster === undefined ? {} : { cluster }),
+    ...(deletion === undefined ? {} : { deletion }),
+  };
+}
+
+function statedKindOf({ group, version, kind, plural, scope, isUntyped }: ResourceModel): string | UntypedKindSpec {
+  const apiVersion = group === "" ? version : `${group}/${version}`;
+  return isUntyped === true ? { apiVersion, kind, plural, scope } : `${apiVersion}/${kind}`;
+}

@@ -1,0 +1,60 @@
+import type { UntypedKindSpec } from "../../../input/workflow-spec.js";
+import { parseKind } from "../../build/resource-catalog.js";
+import type { ResolvedDependent, ResolvedRemoved } from "../../build/resolved-project.js";
+import { EXTERNAL, type RememberedDependent } from "../../project-memory.js";
+
+/** Where the objects of a dependent are: what `removed` and `moved` have to agree about. Versions of a kind have the same objects. */
+export interface DependentPlace {
+  /** Absent if the resources are outside of Kubernetes. */
+  readonly kind?: { readonly group: string; readonly kind: string };
+  readonly cluster?: string;
+  /** Where the ids of external resources are kept. */
+  readonly state?: string;
+}
+
+/** Returns the place of a dependent of the last generation. */
+export function placeOfRemembered({ resource, cluster, state }: RememberedDependent): DependentPlace {
+  return placeAt(resource, { cluster, state });
+}
+
+/** Returns the place of a dependent, or of a removed one; undefined if its kind is not known. */
+export function placeOf(dependent: ResolvedDependent | ResolvedRemoved): DependentPlace | undefined {
+  const { resource, cluster } = dependent.spec;
+  const external = "external" in dependent.spec ? dependent.spec.external : undefined;
+  if (external !== undefined) return { ...stateOf(external.state) };
+  return resource === undefined ? undefined : placeAt(resource, { cluster });
+}
+
+function placeAt(
+  resource: string | UntypedKindSpec,
+  more: { readonly cluster?: string | undefined; readonly state?: string | undefined },
+): DependentPlace {
+  const { group, kind } = parseKind(
+    typeof resource === "string" ? resource : `${resource.apiVersion}/${resource.kind}`,
+  );
+  return {
+    ...(resource === EXTERNAL ? {} : { kind: { group, kind } }),
+    ...(more.cluster === undefined ? {} : { cluster: more.cluster }),
+    ...(more.state === undefined ? {} : { state: more.state }),
+  };
+}
+
+function stateOf(state: NonNullable<ResolvedDependent["spec"]["external"]>["state"]): { state?: string } {
+  if (state === undefined) return {};
+  const { status, secret, resource, path } = state;
+  if (status !== undefined) return { state: `status ${status}` };
+  return { state: resource === undefined ? (secret === true ? "secret" : "configMap") : `resource ${path ?? ""}` };
+}
+
+/** Tells whether the objects of two dependents can be the same. */
+export function isSamePlace(one: DependentPlace, other: DependentPlace): boolean {
+  const isSameKind = one.kind?.group === other.kind?.group && one.kind?.kind === other.kind?.kind;
+  return isSameKind && one.cluster === other.cluster;
+}
+
+/** Describes a place for a message: `a v1/ConfigMap in cluster "edge"`. */
+export function describePlace({ kind, cluster, state }: DependentPlace): string {
+  if (kind === undefined) return `external${state === undefined ? "" : ` with its id in ${state}`}`;
+  const article = /^[AEIO]/.test(kind.kind) ? "an" : "a";
+  return `${article} ${kind.kind}${kind.group === "" ? "" : ` of ${kind.group}`}${cluster === undefined ? "" : ` in cluster "${cluster}"`}`;
+}

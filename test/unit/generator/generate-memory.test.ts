@@ -1,0 +1,111 @@
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { generate } from "#generator/generate.js";
+import { assert, suite } from "../../support/suite.js";
+import { createTemporaryFolder } from "../../support/temporary-folder.js";
+
+const head = (name: string) =>
+  `apiVersion: gen-operator.dev/v1alpha1\nkind: Workflow\nmetadata: { name: ${name} }\nspec:\n  primary: { resource: v1/Service }\n`;
+const WEB = "    web: { resource: apps/v1/Deployment }\n";
+const CONFIG = "    config: { resource: v1/ConfigMap }\n";
+const REMOVED = "  removed:\n    web: { resource: apps/v1/Deployment, deletion: ordered }\n";
+const spec = (...parts: string[]) => `${head("page")}  dependents:\n${parts.join("")}`;
+const stub = "src/page/dependents/web.ts";
+
+/** A project of which the last generation had the dependents `web` and `config`. */
+async function createProject() {
+  const folder = await createTemporaryFolder();
+  const run = async (text: string, options: { readonly check?: boolean; readonly forget?: readonly string[] } = {}) => {
+    await writeFile(join(folder.path, "workflow.yaml"), text);
+    const { diagnostics, report } = await generate({ project: folder.path, ...options });
+    return { rules: diagnostics.map(({ rule }) => rule), messages: diagnostics, report };
+  };
+  assert.equal((await run(spec(WEB, CONFIG))).rules, []);
+  return { path: folder.path, run, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };
+}
+
+suite("dependents that left the spec", (declareTest) => {
+  const test = (title: string, body: () => unknown) => declareTest(title, body, { timeoutMs: 120_000 });
+
+  test("a removal is an error until it is stated, however many runs and checks fail", async () => {
+    await using project = await createProject();
+    for (const options of [{}, { check: true }, {}]) {
+      const { rules, report } = await project.run(spec(CONFIG), options);
+      assert.equal([rules, report], [["unstated-removal"], undefined]);
+    }
+    // A run that fails for something else forgets nothing.
+    const wrong = await project.run(spec(CONFIG.replace("}", ", dependsOn: [nothing] }")) + REMOVED);
+    assert.equal(wrong.rules, ["unknown-dependent"]);
+    assert.equal((await project.run(spec(CONFIG))).rules, ["unstated-removal"]);
+    assert.equal((await project.run(spec(CONFIG) + REMOVED)).rules, []);
+  });
+
+  test("an entry of removed can go after a run that had it", async () => {
+    await using project = await createProject();
+    assert.equal((await project.run(spec(CONFIG) + REMOVED, { check: true })).rules, []);
+    assert.equal((await project.run(spec(CONFIG))).rules, ["unstated-removal"], "a check forgets nothing");
+    assert.equal((await project.run(spec(CONFIG) + REMOVED)).rules, []);
+    assert.equal((await project.run(spec(CONFIG))).rules, []);
+  });
+
+  test("a dependent that comes back is the dependent that it was", async () => {
+    await using project = await createProject();
+    await project.run(spec(CONFIG));
+    const { rules, report } = await project.run(spec(WEB, CONFIG), { check: true });
+    assert.equal([rules, report?.stale], [[], []]);
+  });
+
+  test("another version of the kind has the same objects, another kind has not", async () => {
+    await using project = await createProject();
+    const { messages } = await project.run(spec(WEB.replace("apps/v1/Deployment", "apps/v1/StatefulSet"), CONFIG));
+    assert.match(
+      messages[0]?.message ?? "",
+      'dependent "web" was a Deployment of apps, and is a StatefulSet of apps now',
+    );
+    assert.is(messages[0]?.path, "spec.dependents.web");
+    const beside = spec(WEB.replace("apps/v1/Deployment", "apps/v1/StatefulSet"), CONFIG) + REMOVED;
+    assert.equal((await project.run(beside)).rules, []);
+  });
+
+  test("without src/generated, the stub that is there says that there was a dependent", async () => {
+    await using project = await createProject();
+    await rm(join(project.path, "src/generated"), { recursive: true });
+    await writeFile(
+      join(project.path, "src/page/dependents/labels.ts"),
+      'import type { WebDesired } from "../../generated/page/types.js";\nexport type Labels = WebDesired;\n',
+    );
+    const { rules, messages } = await project.run(spec(CONFIG));
+    assert.equal(rules, ["unstated-removal"]);
+    assert.match(messages[0]?.message ?? "", `${stub} was written for a dependent that the workflow does not have`);
+    assert.equal((await project.run(spec(CONFIG) + REMOVED)).rules, []);
+    assert.equal((await project.run(spec(CONFIG))).rules, []);
+  });
+
+  test("without src/generated and without the stub, there was no such dependent", async () => {
+    await using project = await createProject();
+    await rm(join(project.path, "src"), { recursive: true });
+    assert.equal((await project.run(spec(CONFIG))).rules, []);
+  });
+
+  test("a controller that is gone is an error until its dependents are removed or forgotten", async () => {
+    await using project = await createProject();
+    const other = `${head("site")}  dependents:\n${CONFIG}`;
+    const { messages } = await project.run(other);
+    assert.equal(
+      messages.map(({ rule, message }) => `${rule}: ${message}`),
+      [
+        'unstated-removal: controller "page" is gone; nothing says what becomes of the objects of its dependents: config, web',
+      ],
+    );
+    assert.equal((await project.run(other, { forget: ["page/web"] })).rules, ["unstated-removal"]);
+    assert.equal((await project.run(other, { forget: ["page"] })).rules, []);
+    assert.equal((await project.run(other)).rules, []);
+  });
+
+  test("one dependent alone can be forgotten, as it was never deployed", async () => {
+    await using project = await createProject();
+    assert.equal((await project.run(spec(CONFIG), { forget: ["page/web"] })).rules, []);
+    assert.equal((await project.run(spec(CONFIG))).rules, []);
+    assert.match(await readFile(join(project.path, stub), "utf8"), "WebDesired");
+  });
+});
