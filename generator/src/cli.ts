@@ -60,7 +60,7 @@ async function createParser(args: readonly string[], name: string | undefined, e
     });
   parser.wrap(Math.min(100, parser.terminalWidth()));
   for (const [each, { summary, load }] of COMMANDS)
-    if (each === name) (await load())(parser, end);
+    if (each === name) (await load())(parser, { summary, end });
     else parser.command(each, summary);
   return parser;
 }

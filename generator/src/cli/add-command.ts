@@ -8,8 +8,8 @@ const NAME = /^[a-z][A-Za-z0-9]{0,62}$/;
 const CONTROLLER = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
 /** Adds `gen-operator add`. */
-export const addAddCommand: AddCommand = (parser, end) => {
-  parser.command("add", "Add a dependent, an event source or a controller to the spec", (command) => {
+export const addAddCommand: AddCommand = (parser, { summary, end }) => {
+  parser.command("add", summary, (command) => {
     command
       .usage(
         "$0 add dependent|source|controller NAME ...\n\n" +

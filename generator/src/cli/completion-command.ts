@@ -2,10 +2,10 @@ import type { AddCommand } from "./frame/command.js";
 import { COMPLETION_SCRIPTS, SHELLS } from "./frame/completion-scripts.js";
 
 /** Adds `gen-operator completion`. */
-export const addCompletionCommand: AddCommand = (parser, end) => {
+export const addCompletionCommand: AddCommand = (parser, { summary, end }) => {
   parser.command(
     "completion <shell>",
-    "Print the completion script of a shell",
+    summary,
     (command) =>
       command
         .usage("$0 completion bash|zsh|fish\n\nPrints a script that completes commands, options and their values.")

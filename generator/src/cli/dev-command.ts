@@ -3,10 +3,10 @@ import type { AddCommand } from "./frame/command.js";
 import { untilSignal } from "./frame/until-signal.js";
 
 /** Adds `gen-operator dev`. */
-export const addDevCommand: AddCommand = (parser, end) => {
+export const addDevCommand: AddCommand = (parser, { summary, end }) => {
   parser.command(
     "dev",
-    "Run the operator, and restart it when you change a CRD, the spec or code",
+    summary,
     (command) =>
       command
         .usage(

@@ -4,10 +4,10 @@ import { FORMAT_OPTION } from "./frame/format.js";
 import { printDiagnostics } from "./frame/print.js";
 
 /** Adds `gen-operator diff`. */
-export const addDiffCommand: AddCommand = (parser, end) => {
+export const addDiffCommand: AddCommand = (parser, { summary, end }) => {
   parser.command(
     "diff",
-    "Show what a change of a CRD or of the spec breaks",
+    summary,
     (command) =>
       command
         .usage(

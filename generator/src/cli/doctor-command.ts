@@ -3,10 +3,10 @@ import type { AddCommand } from "./frame/command.js";
 import { FORMAT_OPTION } from "./frame/format.js";
 
 /** Adds `gen-operator doctor`. */
-export const addDoctorCommand: AddCommand = (parser, end) => {
+export const addDoctorCommand: AddCommand = (parser, { summary, end }) => {
   parser.command(
     "doctor",
-    "Check the installation, the project and a cluster",
+    summary,
     (command) =>
       command
         .usage(

@@ -1,10 +1,10 @@
 import type { AddCommand } from "./frame/command.js";
 
 /** Adds `gen-operator explain`. */
-export const addExplainCommand: AddCommand = (parser, end) => {
+export const addExplainCommand: AddCommand = (parser, { summary, end }) => {
   parser.command(
     "explain [rule]",
-    "Explain a rule that a message names",
+    summary,
     (command) =>
       command
         .usage(

@@ -3,10 +3,10 @@ import { FORMAT_OPTION } from "./frame/format.js";
 import { printChanges, printForProgram, printResult } from "./frame/print.js";
 
 /** Adds `gen-operator generate`. */
-export const addGenerateCommand: AddCommand = (parser, end) => {
+export const addGenerateCommand: AddCommand = (parser, { summary, end }) => {
   parser.command(
     "generate",
-    "Generate code from workflow.yaml and crds/",
+    summary,
     (command) =>
       command
         .usage(

@@ -3,10 +3,10 @@ import type { AddCommand } from "./frame/command.js";
 import { printDiagnostics } from "./frame/print.js";
 
 /** Adds `gen-operator graph`. */
-export const addGraphCommand: AddCommand = (parser, end) => {
+export const addGraphCommand: AddCommand = (parser, { summary, end }) => {
   parser.command(
     "graph",
-    "Show the dependents and their order",
+    summary,
     (command) =>
       command
         .usage(

@@ -5,10 +5,10 @@ import { isPackageName } from "../output/project/package-name.js";
 import { printDiagnostics, printKept, printResult } from "./frame/print.js";
 
 /** Adds `gen-operator init`. */
-export const addInitCommand: AddCommand = (parser, end) => {
+export const addInitCommand: AddCommand = (parser, { summary, end }) => {
   parser.command(
     "init <directory>",
-    "Create a project that runs, from CRDs",
+    summary,
     (command) =>
       addClusterOptions(command)
         .usage(

@@ -2,10 +2,10 @@ import type { AddCommand } from "./frame/command.js";
 import { printDiagnostics } from "./frame/print.js";
 
 /** Adds `gen-operator schema`. */
-export const addSchemaCommand: AddCommand = (parser, end) => {
+export const addSchemaCommand: AddCommand = (parser, { summary, end }) => {
   parser.command(
     "schema [kind]",
-    "Print the JSON Schema of the spec, or of a kind, for an editor",
+    summary,
     (command) =>
       command
         .usage(

@@ -2,10 +2,10 @@ import type { AddCommand } from "./frame/command.js";
 import { printDiagnostics } from "./frame/print.js";
 
 /** Adds `gen-operator suggest`. */
-export const addSuggestCommand: AddCommand = (parser, end) => {
+export const addSuggestCommand: AddCommand = (parser, { summary, end }) => {
   parser.command(
     "suggest <what>",
-    "Suggest what the caches of event sources keep",
+    summary,
     (command) =>
       command
         .usage(

@@ -4,10 +4,10 @@ import { FORMAT_OPTION } from "./frame/format.js";
 import { printForProgram, printResult } from "./frame/print.js";
 
 /** Adds `gen-operator types`. */
-export const addTypesCommand: AddCommand = (parser, end) => {
+export const addTypesCommand: AddCommand = (parser, { summary, end }) => {
   parser.command(
     "types [files..]",
-    "Generate typed resources from CRDs, without a workflow",
+    summary,
     (command) =>
       addClusterOptions(command)
         .usage(
