@@ -43,8 +43,22 @@ export const MOST_FOUND = 1000;
 /** How many problems of one file are shown. */
 const MOST_SHOWN = 50;
 
-/** Returns the diagnostics to show, in their order: of each file the first 50, errors before warnings, and one that counts the others. */
-export function limitDiagnostics(diagnostics: readonly Diagnostic[]): Diagnostic[] {
+/** How many diagnostics of a file are not shown. */
+export interface Omitted {
+  /** Absent for those without a place. */
+  readonly file?: string;
+  readonly errors: number;
+  readonly warnings: number;
+}
+
+/** The diagnostics to show, and how many there are besides. */
+export interface LimitedDiagnostics {
+  readonly shown: readonly Diagnostic[];
+  readonly omitted: readonly Omitted[];
+}
+
+/** Returns the diagnostics to show, in their order: of each file the first 50, errors before warnings. The others are counted. */
+export function limitDiagnostics(diagnostics: readonly Diagnostic[]): LimitedDiagnostics {
   const byFile = new Map<string | undefined, Diagnostic[]>();
   for (const diagnostic of diagnostics) {
     const file = diagnostic.position?.file;
@@ -52,16 +66,33 @@ export function limitDiagnostics(diagnostics: readonly Diagnostic[]): Diagnostic
     if (known === undefined) byFile.set(file, [diagnostic]);
     else known.push(diagnostic);
   }
-  return [...byFile].flatMap(([file, all]) => {
+  const omitted: Omitted[] = [];
+  const shown = [...byFile].flatMap(([file, all]) => {
     if (all.length <= MOST_SHOWN) return all;
     const ordered = [...all.filter(isError), ...all.filter((each) => !isError(each))];
-    const shown = new Set(ordered.slice(0, MOST_SHOWN));
-    const [first, ...others] = ordered.slice(MOST_SHOWN);
-    const count = others.length + 1;
-    const message = `${count} more ${count === 1 ? "problem" : "problems"}${file === undefined ? "" : ` in ${file}`}`;
-    const rest: Diagnostic = { severity: first?.severity ?? "error", rule: "more-problems", message };
-    return [...all.filter((each) => shown.has(each)), rest];
+    const first = new Set(ordered.slice(0, MOST_SHOWN));
+    const others = ordered.slice(MOST_SHOWN);
+    const errors = others.filter(isError).length;
+    omitted.push({ ...(file === undefined ? {} : { file }), errors, warnings: others.length - errors });
+    return all.filter((each) => first.has(each));
   });
+  return { shown, omitted };
+}
+
+/** Describes diagnostics that are not shown by one more. */
+export function describeOmitted({ file, errors, warnings }: Omitted): Diagnostic {
+  const counts = [counted(errors, "error"), counted(warnings, "warning")].filter((text) => !text.startsWith("0 "));
+  return {
+    severity: errors > 0 ? "error" : "warning",
+    rule: "more-problems",
+    message: `${file === undefined ? "the project" : file} has ${counts.join(" and ")} more`,
+    hint: "correct the problems above, and run the command again",
+  };
+}
+
+/** Counts things: `1 error`, `2 errors`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 function isError({ severity }: Diagnostic): boolean {

@@ -1,6 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { resolve } from "node:path";
-import { hasErrors, quote, type Diagnostic } from "./diagnostic.js";
+import { counted, hasErrors, quote, type Diagnostic } from "./diagnostic.js";
 import type { GenerateResult } from "./generate.js";
 import { readBuiltinKinds } from "./input/crd/builtin-kinds.js";
 import type { Crd } from "./input/crd/crd.js";
@@ -22,6 +22,8 @@ export interface GenerateTypesOptions {
   readonly servedOnly?: boolean;
   /** Only these versions, such as `v1`. Default: all. */
   readonly versions?: readonly string[];
+  /** Called with what is being done, as it begins: for somebody who waits. */
+  readonly onStep?: (step: string) => void;
 }
 
 /** The folder of generated files in a whole project; here, the folder that was asked for takes its place. */
@@ -29,8 +31,9 @@ const PREFIX = "src/generated/";
 
 /** Generates the typed resources of CRDs without a workflow. */
 export async function generateTypes(options: GenerateTypesOptions): Promise<GenerateResult> {
-  const { files, out, check = false } = options;
+  const { files, out, check = false, onStep = () => {} } = options;
   const inputs = "files" in files ? files : await readInputs(files, { folder: ".", readStdin: refuseStdin });
+  onStep(`reading ${counted(inputs.files.length, "file")}`);
   const read = readCrdFiles(inputs);
   const { crds, diagnostics } = selectVersions(read.crds, options);
   const found: Diagnostic[] = [...read.diagnostics, ...diagnostics];
@@ -40,8 +43,10 @@ export async function generateTypes(options: GenerateTypesOptions): Promise<Gene
   found.push(...built.diagnostics);
   if (built.model === undefined) return { diagnostics: found };
 
+  onStep(`generating the types of ${counted(built.model.resources.length, "kind")}`);
   const emitted = await emitResources(built.model.resources);
   const moved = emitted.map((file) => ({ ...file, path: file.path.slice(PREFIX.length) }));
+  onStep(`${check ? "comparing" : "writing"} ${counted(moved.length, "file")}`);
   if (!check) await mkdir(resolve(out), { recursive: true });
   const report = await writeFiles(resolve(out), moved, { check, manifestPath: ".gen-operator.json" });
   return { diagnostics: found, report };

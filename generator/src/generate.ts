@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { hasErrors, sortDiagnostics, type Diagnostic } from "./diagnostic.js";
+import { counted, hasErrors, sortDiagnostics, type Diagnostic } from "./diagnostic.js";
 import type { ProjectInput, SpecTexts } from "./input/read-project.js";
 import { RunMemory, type UnchangedRun } from "./memory/run-memory.js";
 import type { LocateExpression, ProjectModel } from "./model/project-model.js";
@@ -22,6 +22,8 @@ export interface GenerateOptions {
   readonly strict?: boolean;
   /** Controllers, or `controller/dependent`, of which no object runs anywhere, so that nothing has to be stated about them. */
   readonly forget?: readonly string[];
+  /** Called with what is being done, as it begins: for somebody who waits. */
+  readonly onStep?: (step: string) => void;
 }
 
 /** What came of it. */
@@ -39,12 +41,13 @@ export interface GenerateResult {
  * A project of which nothing has changed since the last run is only read, and none of the stages is loaded.
  */
 export async function generate(options: GenerateOptions = {}): Promise<GenerateResult> {
-  const { project = ".", check = false, dryRun = false, strict = false, forget = [] } = options;
+  const { project = ".", check = false, dryRun = false, strict = false, forget = [], onStep = () => {} } = options;
   const root = resolve(project);
   const memory = options.specTexts === undefined ? await RunMemory.open(root) : undefined;
   const unchanged = memory?.unchangedRun(MANIFEST_PATH);
   if (unchanged !== undefined) return resultOf(unchanged, options);
 
+  onStep("reading the CRDs and the spec");
   const stages = await loadStages();
   const { readProject, readProjectMemory, buildModel, acceptWarnings, checkConditions } = stages;
   const { emitProject, writeFiles, readChanges } = stages;
@@ -53,16 +56,20 @@ export async function generate(options: GenerateOptions = {}): Promise<GenerateR
 
   const before = await readProjectMemory(root, async () => (await import("./input/read-sources.js")).readSources(root));
   const known = { ...before, dependents: before.dependents.filter((each) => !isForgotten(each, forget)) };
+  onStep("checking the spec");
   const { model, diagnostics, locate } = await buildModel({ ...input, memory: known });
   if (model === undefined) return { diagnostics: sortDiagnostics([...input.diagnostics, ...diagnostics]) };
 
+  onStep(`generating the code of ${counted(model.controllers.length, "controller")}`);
   const files = await emitProject(model);
+  onStep("checking your code and the conditions");
   const problems = [...(await checkUserCode(model, root, locate)), ...(await checkConditions(model, files, locate))];
   const reported = [...input.diagnostics, ...diagnostics, ...problems];
   const all = sortDiagnostics(acceptWarnings(reported, input.workflows));
   const found = judge(all, strict);
   if (hasErrors(found)) return { diagnostics: found };
 
+  onStep(check || dryRun ? "comparing the files" : "writing the files");
   const report = await writeFiles(root, files, { check, dryRun, dependents: rememberDependents(model) });
   const isWritten = !dryRun && report.stale.length === 0;
   const run = { named: namedFilesOf(input), diagnostics: all, files, manifestPath: MANIFEST_PATH };

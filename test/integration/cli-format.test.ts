@@ -1,12 +1,17 @@
 import { cp, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { formatAnnotation } from "#generator/cli/frame/format.js";
+import { formatAnnotation, formatAnnotations, formatJson } from "#generator/cli/frame/format.js";
+import type { Diagnostic } from "#generator/diagnostic.js";
 import { runCommand } from "../support/command-line.js";
 import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
 
 const wrong = join(repositoryRoot, "fixtures/rejected/unknown-dependent");
+
+function problemAt(line: number, severity: Diagnostic["severity"]): Diagnostic {
+  return { severity, rule: "x", message: `m${line}`, position: { file: "a.yaml", line, column: 1 } };
+}
 
 suite("--format", (test) => {
   test("json prints one document, with every diagnostic at its place", async () => {
@@ -55,11 +60,48 @@ suite("--format", (test) => {
     }
   });
 
+  test("json counts the problems that it leaves out", () => {
+    const problems = Array.from({ length: 60 }, (_, index) => problemAt(index + 1, index < 40 ? "error" : "warning"));
+    const printed = JSON.parse(formatJson({ diagnostics: problems, exitCode: 1 })) as Record<string, unknown[]>;
+    assert.is(printed["diagnostics"]?.length, 50);
+    assert.equal(printed["omitted"], [{ file: "a.yaml", errors: 0, warnings: 10 }]);
+    assert.is("omitted" in JSON.parse(formatJson({ diagnostics: problems.slice(0, 50), exitCode: 1 })), false);
+  });
+
+  test("github annotates what GitHub shows, counts the rest, and puts it into the log", () => {
+    const problems = Array.from({ length: 60 }, (_, index) => problemAt(index + 1, index < 12 ? "error" : "warning"));
+    const lines = formatAnnotations(problems, ".");
+    const annotations = lines.filter((line) => line.startsWith("::"));
+    assert.is(annotations.filter((line) => line.startsWith("::error ")).length, 10);
+    assert.is(annotations.filter((line) => line.startsWith("::warning ")).length, 10);
+    assert.ok(lines.includes("::error title=more-problems::3 more errors are in the log of this step"));
+    assert.ok(lines.includes("- a.yaml:10:1: error x: m10"));
+    // 60 problems, of which 10 are beyond the limit of a file and counted by one more.
+    assert.ok(lines.includes("- warning more-problems: a.yaml has 10 warnings more"));
+    assert.is(formatAnnotations(problems.slice(0, 10), ".").length, 10);
+  });
+
   test("a text of a file cannot start an annotation of its own", () => {
     const message = "a%\r\n::error title=b::c";
     const position = { file: "a,b:c.yaml", line: 1, column: 2 };
     const printed = formatAnnotation({ severity: "warning", rule: "known-kind", message, position }, ".");
     assert.is(printed.split("\n").length, 1);
     assert.match(printed, /^::warning file=a%2Cb%3Ac\.yaml,line=1,col=2,title=known-kind::a%25%0D%0A::error/);
+  });
+});
+
+suite("colours", (test) => {
+  test("are printed where FORCE_COLOR asks for them, and not into a pipe", async () => {
+    const before = process.env["FORCE_COLOR"];
+    try {
+      delete process.env["FORCE_COLOR"];
+      assert.not.match((await runCommand(wrong, "generate")).stderr, "\u001b");
+      process.env["FORCE_COLOR"] = "1";
+      const { stderr } = await runCommand(wrong, "generate");
+      assert.match(stderr, /^workflow\.yaml:\d+:\d+: \u001b\[31merror unknown-dependent: \u001b\[39m/);
+    } finally {
+      if (before === undefined) delete process.env["FORCE_COLOR"];
+      else process.env["FORCE_COLOR"] = before;
+    }
   });
 });

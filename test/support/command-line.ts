@@ -38,11 +38,13 @@ export async function runCommand(folder: string, ...args: readonly string[]): Pr
 
 /** Keeps what is written to a stream, until the end of the capture. */
 function capture(stream: NodeJS.WriteStream): { text(): string; end(): void } {
-  const { write } = stream;
+  const { write, isTTY } = stream;
   let text = "";
+  // Whoever runs the tests at a terminal compares the same texts.
+  stream.isTTY = false;
   stream.write = (chunk: Uint8Array | string) => {
     text += typeof chunk === "string" ? chunk : Buffer.from(chunk).toString();
     return true;
   };
-  return { text: () => text, end: () => void (stream.write = write) };
+  return { text: () => text, end: () => void Object.assign(stream, { write, isTTY }) };
 }

@@ -1,7 +1,9 @@
+import type { Change } from "../diff/change.js";
 import type { ProjectDiff } from "../diff/diff-project.js";
 import type { AddCommand } from "./frame/command.js";
 import { FORMAT_OPTION } from "./frame/format.js";
 import { printDiagnostics } from "./frame/print.js";
+import { painterFor, withProgress } from "./frame/terminal.js";
 
 /** Adds `gen-operator diff`. */
 export const addDiffCommand: AddCommand = (parser, { summary, end }) => {
@@ -38,7 +40,7 @@ export const addDiffCommand: AddCommand = (parser, { summary, end }) => {
         .example("$0 diff --against v1.2.0 --format json", "since a release, for a program"),
     async ({ project, against, format }) => {
       const { diffProject } = await import("../diff/diff-project.js");
-      const result = await diffProject({ project, against });
+      const result = await withProgress((onStep) => diffProject({ project, against, onStep }));
       if (result.kind === "unreadable") {
         console.error(`gen-operator: cannot compare with ${JSON.stringify(against)}: ${result.problem}`);
         return end(2);
@@ -58,6 +60,11 @@ export const addDiffCommand: AddCommand = (parser, { summary, end }) => {
   );
 };
 
+function paintEffect(effect: Change["effect"]): string {
+  const text = effect.padEnd(11);
+  return effect === "breaking" ? painterFor(process.stdout)("red", text) : text;
+}
+
 function linesOf({ changes, brokenLines, staleStubs, newStubs }: ProjectDiff): string[] {
   const subjects = [...new Set(changes.map(({ subject }) => subject))];
   const counts = (effect: string) => changes.filter((change) => change.effect === effect).length;
@@ -66,7 +73,9 @@ function linesOf({ changes, brokenLines, staleStubs, newStubs }: ProjectDiff): s
       subject,
       ...changes
         .filter((change) => change.subject === subject)
-        .map(({ effect, path, message }) => `  ${effect.padEnd(11)}${path === undefined ? "" : `${path}: `}${message}`),
+        .map(
+          ({ effect, path, message }) => `  ${paintEffect(effect)}${path === undefined ? "" : `${path}: `}${message}`,
+        ),
     ]),
     ...(brokenLines === undefined
       ? ["code: not compiled, as the packages of the project are not installed; run npm install"]

@@ -1,6 +1,7 @@
 import type { Check } from "../doctor/check.js";
 import type { AddCommand } from "./frame/command.js";
 import { FORMAT_OPTION } from "./frame/format.js";
+import { createProgressLine, painterFor } from "./frame/terminal.js";
 
 /** Adds `gen-operator doctor`. */
 export const addDoctorCommand: AddCommand = (parser, { summary, end }) => {
@@ -53,7 +54,10 @@ export const addDoctorCommand: AddCommand = (parser, { summary, end }) => {
       };
       const folder = project === "." ? "" : ` --project ${project}`;
       const checks: Check[] = [];
-      for await (const check of examineProject({ project, cluster, update: `npx gen-operator generate${folder}` })) {
+      const progress = createProgressLine();
+      const update = `npx gen-operator generate${folder}`;
+      for await (const check of examineProject({ project, cluster, update, onStep: progress.report })) {
+        progress.clear();
         checks.push(check);
         if (format === "text") for (const line of linesOf(check)) console.log(line);
       }
@@ -64,11 +68,12 @@ export const addDoctorCommand: AddCommand = (parser, { summary, end }) => {
   );
 };
 
+const STYLES = { ok: "green", warning: "yellow", failed: "red", skipped: "dim" } as const;
 const INDENT = " ".repeat("warning  ".length);
 
 function linesOf({ name, outcome, message, details = [], advice }: Check): string[] {
   return [
-    `${outcome.padEnd(INDENT.length)}${name}: ${message}`,
+    `${painterFor(process.stdout)(STYLES[outcome], outcome)}${" ".repeat(INDENT.length - outcome.length)}${name}: ${message}`,
     ...details.map((line) => `${INDENT}  ${line}`),
     ...(advice === undefined ? [] : [`${INDENT}→ ${advice}`]),
   ];

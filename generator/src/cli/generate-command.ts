@@ -1,6 +1,7 @@
 import type { AddCommand } from "./frame/command.js";
 import { FORMAT_OPTION } from "./frame/format.js";
 import { printChanges, printForProgram, printResult } from "./frame/print.js";
+import { withProgress } from "./frame/terminal.js";
 
 /** Adds `gen-operator generate`. */
 export const addGenerateCommand: AddCommand = (parser, { summary, end }) => {
@@ -65,15 +66,11 @@ export const addGenerateCommand: AddCommand = (parser, { summary, end }) => {
         return end(await watchGenerate({ project, strict }));
       }
       const { generate } = await import("../generate.js");
-      if (dryRun) return end(await printChanges(await generate({ project, dryRun, strict, forget })));
-      if (format !== "text")
-        return end(await printForProgram(await generate({ project, check, strict, forget }), format, project));
+      const result = await withProgress((onStep) => generate({ project, check, dryRun, strict, forget, onStep }));
+      if (dryRun) return end(await printChanges(result));
+      if (format !== "text") return end(await printForProgram(result, format, project));
       const folder = project === "." ? "" : ` --project ${project}`;
-      end(
-        printResult(await generate({ project, check, strict, forget }), {
-          update: `npx gen-operator generate${folder}`,
-        }),
-      );
+      end(printResult(result, { update: `npx gen-operator generate${folder}` }));
     },
   );
 };

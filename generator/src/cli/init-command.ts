@@ -3,6 +3,7 @@ import { EXAMPLES, readExample, type ExampleName } from "../output/project/examp
 import type { AddCommand } from "./frame/command.js";
 import { isPackageName } from "../output/project/package-name.js";
 import { printDiagnostics, printKept, printResult } from "./frame/print.js";
+import { withProgress } from "./frame/terminal.js";
 
 /** Adds `gen-operator init`. */
 export const addInitCommand: AddCommand = (parser, { summary, end }) => {
@@ -90,7 +91,7 @@ async function initProject({ directory, inputs, name, example: exampleName }: In
     ...(name === undefined ? {} : { name }),
     ...(example === undefined ? {} : { example }),
   });
-  const result = await generate({ project: directory });
+  const result = await withProgress((onStep) => generate({ project: directory, onStep }));
   const isNew = init.created.includes("workflow.yaml");
   const objects = example === undefined ? await writeExampleObjects(directory, { isNew }) : { created: [], kept: [] };
   const written = { ...init, created: [...init.created, ...objects.created], kept: [...init.kept, ...objects.kept] };

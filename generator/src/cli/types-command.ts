@@ -2,6 +2,7 @@ import type { AddCommand } from "./frame/command.js";
 import { addClusterOptions, readCommandInputs, STDIN } from "./frame/input-options.js";
 import { FORMAT_OPTION } from "./frame/format.js";
 import { printForProgram, printResult } from "./frame/print.js";
+import { withProgress } from "./frame/terminal.js";
 
 /** Adds `gen-operator types`. */
 export const addTypesCommand: AddCommand = (parser, { summary, end }) => {
@@ -61,7 +62,9 @@ export const addTypesCommand: AddCommand = (parser, { summary, end }) => {
       const selected = `${servedOnly ? " --served-only" : ""}${(version ?? []).map((each) => ` --version ${each}`).join("")}`;
       const update = `npx gen-operator types ${named} --out ${out}${selected}`;
       const versions = version === undefined ? {} : { versions: version };
-      const result = await generateTypes({ files: inputs, out, check, servedOnly, ...versions });
+      const result = await withProgress((onStep) =>
+        generateTypes({ files: inputs, out, check, servedOnly, ...versions, onStep }),
+      );
       end(format === "text" ? printResult(result, { update }) : await printForProgram(result, format, "."));
     },
   );

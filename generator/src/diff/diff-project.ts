@@ -16,6 +16,8 @@ export interface DiffOptions {
   readonly project: string;
   /** A folder with another state of the project, or a commit of its repository. */
   readonly against: string;
+  /** Called with what is being done, as it begins: for somebody who waits. */
+  readonly onStep?: (step: string) => void;
 }
 
 /** What differs. */
@@ -36,8 +38,9 @@ export type DiffResult =
   | { readonly kind: "unreadable"; readonly problem: string };
 
 /** Compares a project with an earlier state: its CRDs, its specs, its stubs, and what of the user's code stops compiling. Writes nothing. */
-export async function diffProject({ project, against }: DiffOptions): Promise<DiffResult> {
+export async function diffProject({ project, against, onStep = () => {} }: DiffOptions): Promise<DiffResult> {
   const root = resolve(project);
+  onStep(`reading the project as of ${against}`);
   const opened = await openBaseline(root, against);
   if ("problem" in opened) return { kind: "unreadable", problem: opened.problem };
   await using baseline = opened;
@@ -51,6 +54,7 @@ export async function diffProject({ project, against }: DiffOptions): Promise<Di
     [...former, ...current].map(async (path) => [path, await isThere(root, path)] as const),
   );
   const present = new Set(exists.flatMap(([path, isPresent]) => (isPresent ? [path] : [])));
+  onStep("compiling your code with the new types");
   const brokenLines = findBrokenLines(root, { before: before.files, after: now.files });
   const changes = [
     ...compareCrds(before.input.crds, now.input.crds),

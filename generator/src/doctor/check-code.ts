@@ -1,5 +1,5 @@
 import { generate } from "../generate.js";
-import type { Diagnostic } from "../diagnostic.js";
+import { counted, type Diagnostic } from "../diagnostic.js";
 import { ok, skipped, type Check } from "./check.js";
 
 /** How many files are named; the rest are counted. */
@@ -78,8 +78,4 @@ function isGenerated(path: string): boolean {
 function named(paths: readonly string[]): string[] {
   const more = paths.length - MOST_NAMED;
   return more <= 1 ? [...paths] : [...paths.slice(0, MOST_NAMED), `and ${more} more`];
-}
-
-function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }

@@ -20,14 +20,19 @@ export interface ExamineOptions {
   readonly cluster: ClusterOptions;
   /** The command that brings generated code up to date. */
   readonly update: string;
+  /** Called with what is being done, as it begins: for somebody who waits. */
+  readonly onStep?: (step: string) => void;
 }
 
 /** Checks what a project needs on this machine and in a cluster, one thing after the other. Writes nothing. */
-export async function* examineProject({ project, cluster, update }: ExamineOptions): AsyncGenerator<Check, void> {
+export async function* examineProject(options: ExamineOptions): AsyncGenerator<Check, void> {
+  const { project, cluster, update, onStep = () => {} } = options;
   const root = resolve(project);
   yield* await checkPackages(root);
   yield checkTsconfig(root);
+  onStep("checking the code");
   yield* await checkCode(root, update);
+  onStep("asking the cluster");
   const { checks, client, user } = await findCluster(cluster);
   yield* checks;
   if (client === undefined) {

@@ -1,5 +1,5 @@
 import { relative, resolve, sep } from "node:path";
-import { limitDiagnostics, type Diagnostic } from "../../diagnostic.js";
+import { describeOmitted, formatDiagnostic, limitDiagnostics, type Diagnostic } from "../../diagnostic.js";
 
 /** How diagnostics are printed. */
 export const FORMATS = ["text", "json", "github"] as const;
@@ -22,15 +22,40 @@ export interface JsonResult {
   readonly [part: string]: unknown;
 }
 
-/** Formats a result as one JSON document. Files of diagnostics are relative to the project. */
+/** Formats a result as one JSON document. Files of diagnostics are relative to the project; `omitted` counts those beyond the limit. */
 export function formatJson({ diagnostics, exitCode, ...others }: JsonResult): string {
-  const problems = limitDiagnostics(diagnostics).map(({ severity, rule, message, position, path, hint }) => ({
+  const { shown, omitted } = limitDiagnostics(diagnostics);
+  const problems = shown.map(({ severity, rule, message, position, path, hint }) => ({
     ...{ severity, rule, message },
     ...position,
     ...(path === undefined ? {} : { path }),
     ...(hint === undefined ? {} : { hint }),
   }));
-  return JSON.stringify({ diagnostics: problems, ...others, exitCode }, undefined, 2);
+  return JSON.stringify(
+    { diagnostics: problems, ...(omitted.length > 0 ? { omitted } : {}), ...others, exitCode },
+    undefined,
+    2,
+  );
+}
+
+// GitHub shows so many annotations of a severity for each step, and drops the others without a word.
+const MOST_ANNOTATED = 10;
+
+/** Formats diagnostics as annotations. Beyond what GitHub shows, an annotation counts the others, which stand in the log as plain lines. */
+export function formatAnnotations(diagnostics: readonly Diagnostic[], project: string): string[] {
+  const { shown, omitted } = limitDiagnostics(diagnostics);
+  return (["error", "warning"] as const).flatMap((severity) => {
+    const all = [...shown, ...omitted.map(describeOmitted)].filter((each) => each.severity === severity);
+    if (all.length <= MOST_ANNOTATED) return all.map((each) => formatAnnotation(each, project));
+    const others = all.slice(MOST_ANNOTATED - 1);
+    const message = `${others.length} more ${severity}s are in the log of this step`;
+    return [
+      ...all.slice(0, MOST_ANNOTATED - 1).map((each) => formatAnnotation(each, project)),
+      formatAnnotation({ severity, rule: "more-problems", message }, project),
+      // No line of the log may begin as a command does.
+      ...others.flatMap((each) => formatDiagnostic(each).split("\n")).map((line) => `- ${line}`),
+    ];
+  });
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Argv } from "yargs";
 import type { Inputs } from "../../input/source/read-inputs.js";
+import { withProgress } from "./terminal.js";
 
 /** What stands for the standard input after the command line is parsed, and in messages. */
 export const STDIN = "<stdin>";
@@ -51,7 +52,12 @@ export async function readCommandInputs({ files, fromCluster, kubeconfig, contex
       ...(kubeconfig === undefined ? {} : { kubeconfig }),
       ...(context === undefined ? {} : { context }),
     };
-    read.push(await readClusterCrds(fromCluster, stated));
+    read.push(
+      await withProgress((onStep) => {
+        onStep("reading the CRDs of the cluster");
+        return readClusterCrds(fromCluster, stated);
+      }),
+    );
   }
   return { files: read.flatMap((each) => each.files), diagnostics: read.flatMap((each) => each.diagnostics) };
 }

@@ -1,16 +1,32 @@
-import { formatDiagnostic, hasErrors, limitDiagnostics, type Diagnostic } from "../../diagnostic.js";
+import {
+  counted,
+  describeOmitted,
+  formatDiagnostic,
+  hasErrors,
+  limitDiagnostics,
+  type Diagnostic,
+} from "../../diagnostic.js";
 import type { GenerateResult } from "../../generate.js";
 import type { MachineFormat } from "./format.js";
 import type { InitReport } from "../../output/project/init-project.js";
 import type { WriteReport } from "../../output/files/write-files.js";
+import { painterFor } from "./terminal.js";
 
 /** Prints diagnostics, how many there are and what comes of an error; returns the exit code. */
 export function printDiagnostics(diagnostics: readonly Diagnostic[], consequence = "nothing was written"): number {
-  for (const diagnostic of limitDiagnostics(diagnostics)) console.error(formatDiagnostic(diagnostic));
+  const { shown, omitted } = limitDiagnostics(diagnostics);
+  for (const diagnostic of [...shown, ...omitted.map(describeOmitted)]) console.error(paintDiagnostic(diagnostic));
   if (!hasErrors(diagnostics)) return 0;
   const errors = diagnostics.filter(({ severity }) => severity === "error").length;
   console.error(`${counted(errors, "error")}; ${consequence}`);
   return 1;
+}
+
+function paintDiagnostic(diagnostic: Diagnostic): string {
+  const { severity, rule } = diagnostic;
+  const style = severity === "error" ? "red" : "yellow";
+  const paint = painterFor(process.stderr);
+  return formatDiagnostic(diagnostic).replace(`${severity} ${rule}: `, (label) => paint(style, label));
 }
 
 /** What a result is printed with. */
@@ -47,26 +63,38 @@ export async function printChanges({ diagnostics, report, changes = [] }: Genera
   const exitCode = printDiagnostics(diagnostics, "nothing would be written");
   if (report === undefined) return exitCode;
   const { formatChanges } = await import("../../output/files/file-changes.js");
-  process.stdout.write(await formatChanges(changes));
+  process.stdout.write(paintPatch(await formatChanges(changes)));
   // Standard output is the diff alone.
   console.error(changes.length === 0 ? "nothing would change" : `would be: ${summaryOf([{ ...report, kept: [] }])}`);
   return exitCode;
 }
 
+function paintPatch(patch: string): string {
+  const paint = painterFor(process.stdout);
+  const paintLine = (line: string) => {
+    if (/^(?:---|\+\+\+) /.test(line)) return paint("bold", line);
+    if (line.startsWith("@@")) return paint("cyan", line);
+    if (/^[+-]/.test(line)) return paint(line.startsWith("+") ? "green" : "red", line);
+    return line;
+  };
+  return patch.split("\n").map(paintLine).join("\n");
+}
+
 /** Prints what came of generating for a program; returns the exit code. */
 export async function printForProgram(result: GenerateResult, format: MachineFormat, project: string): Promise<number> {
-  const { formatJson, formatAnnotation } = await import("./format.js");
+  const { formatJson, formatAnnotations } = await import("./format.js");
   const { diagnostics, report } = result;
   const isStale = report !== undefined && report.stale.length > 0;
   const exitCode = report === undefined || isStale ? 1 : 0;
   if (format === "json")
     console.log(formatJson({ diagnostics, ...(report === undefined ? {} : { files: report }), exitCode }));
   else {
-    for (const each of limitDiagnostics(diagnostics)) console.log(formatAnnotation(each, project));
-    for (const path of report?.stale ?? [])
-      console.log(
-        formatAnnotation({ severity: "error", rule: "stale", message: `${path} is not up to date` }, project),
-      );
+    const stale = (report?.stale ?? []).map((path): Diagnostic => ({
+      severity: "error",
+      rule: "stale",
+      message: `${path} is not up to date`,
+    }));
+    for (const line of formatAnnotations([...diagnostics, ...stale], project)) console.log(line);
   }
   return exitCode;
 }
@@ -90,8 +118,4 @@ function summaryOf(reports: readonly Partial<WriteReport>[]): string {
     .filter(({ count }) => count > 0)
     .map(({ change, count }) => `${count} ${change}`)
     .join(", ");
-}
-
-function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }

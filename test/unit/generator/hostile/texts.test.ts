@@ -1,6 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { formatDiagnostic, limitDiagnostics, type Diagnostic } from "#generator/diagnostic.js";
+import { describeOmitted, formatDiagnostic, limitDiagnostics, type Diagnostic } from "#generator/diagnostic.js";
 import { generate } from "#generator/generate.js";
 import { generateTypes } from "#generator/generate-types.js";
 import { runCommand } from "../../../support/command-line.js";
@@ -80,14 +80,14 @@ suite("hostile texts", (test) => {
     const warnings = Array.from({ length: 60 }, (_, index) => problem(index + 1, "warning"));
     const errors = Array.from({ length: 45 }, (_, index) => problem(index + 100, "error"));
     const other = { ...problem(1, "error"), position: { file: "b.yaml", line: 1, column: 1 } };
-    const shown = limitDiagnostics([...warnings, ...errors, other]);
-    assert.equal(shown, [
-      ...warnings.slice(0, 5),
-      ...errors,
-      { severity: "warning", rule: "more-problems", message: "55 more problems in a.yaml" },
-      other,
-    ]);
-    assert.equal(limitDiagnostics(warnings.slice(0, 50)), warnings.slice(0, 50));
+    const { shown, omitted } = limitDiagnostics([...warnings, ...errors, other]);
+    assert.equal(shown, [...warnings.slice(0, 5), ...errors, other]);
+    assert.equal(omitted, [{ file: "a.yaml", errors: 0, warnings: 55 }]);
+    assert.is(
+      describeOmitted({ file: "a.yaml", errors: 1, warnings: 55 }).message,
+      "a.yaml has 1 error and 55 warnings more",
+    );
+    assert.equal(limitDiagnostics(warnings.slice(0, 50)), { shown: warnings.slice(0, 50), omitted: [] });
   });
 
   test("a file in which everything is wrong is answered on few lines", async () => {
@@ -103,7 +103,7 @@ suite("hostile texts", (test) => {
       assert.is(status, 1);
       assert.not.match(stderr, "bug in it");
       assert.ok(stderr.split("\n").length < 200, stderr.slice(0, 500));
-      assert.match(stderr, /more-problems: \d+ more problems in a\.yaml/);
+      assert.match(stderr, /more-problems: a\.yaml has \d+ errors more/);
     }
   });
 });

@@ -1,0 +1,60 @@
+import { createProgressLine, painterFor, showsColours } from "#generator/cli/frame/terminal.js";
+import { assert, suite } from "../../../support/suite.js";
+
+suite("showsColours", (test) => {
+  test("a terminal gets colours and a file gets none, unless the environment says otherwise", () => {
+    const cases: [isTTY: boolean, env: NodeJS.ProcessEnv, expected: boolean][] = [
+      [true, {}, true],
+      [false, {}, false],
+      [true, { NO_COLOR: "1" }, false],
+      // https://no-color.org: "when present and not an empty string".
+      [true, { NO_COLOR: "" }, true],
+      [true, { TERM: "dumb" }, false],
+      [false, { FORCE_COLOR: "1" }, true],
+      [false, { FORCE_COLOR: "" }, true],
+      [true, { FORCE_COLOR: "0" }, false],
+      [true, { FORCE_COLOR: "false" }, false],
+      [false, { FORCE_COLOR: "1", NO_COLOR: "1" }, true],
+    ];
+    for (const [isTTY, env, expected] of cases) assert.is(showsColours({ isTTY }, env), expected, JSON.stringify(env));
+  });
+
+  test("what is painted for no terminal stays as it is", () => {
+    assert.is(painterFor({ isTTY: false })("red", "error"), "error");
+  });
+});
+
+suite("a line of progress", (test) => {
+  function createStream(isTTY: boolean) {
+    const written: string[] = [];
+    return { isTTY, written, write: (text: string) => written.push(text) };
+  }
+
+  test("replaces itself, and is gone at the end", () => {
+    const stream = createStream(true);
+    let time = 0;
+    const line = createProgressLine(stream, () => time);
+    line.report("reading");
+    time = 500;
+    line.report("writing");
+    line.report("done");
+    line.clear();
+    line.clear();
+    assert.equal(stream.written, ["\r\u001b[Kwriting …", "\r\u001b[Kdone …", "\r\u001b[K"]);
+  });
+
+  test("is never written where nobody watches, nor for what is done in a moment", () => {
+    const piped = createStream(false);
+    let time = 0;
+    const line = createProgressLine(piped, () => time);
+    time = 10_000;
+    line.report("writing");
+    line.clear();
+    assert.equal(piped.written, []);
+    const terminal = createStream(true);
+    const quick = createProgressLine(terminal, () => 0);
+    quick.report("writing");
+    quick.clear();
+    assert.equal(terminal.written, []);
+  });
+});
