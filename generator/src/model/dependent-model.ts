@@ -12,6 +12,8 @@ export interface StepRetryModel {
 /** What every dependent has, whatever it consists of. */
 export interface NodeModel {
   readonly name: string;
+  /** The names that it had before. */
+  readonly movedFrom?: readonly string[];
   readonly dependsOn: readonly DependencySpec[];
   readonly itemsDependOn?: readonly string[];
   /** All that it cannot exist without, directly or through others. */

@@ -27,6 +27,17 @@ export function checkDependents({ workflow, workflows = {} }: ControllerDefiniti
 }
 
 function checkWorkflow(workflow: WorkflowDefinition, fail: Fail): void {
+  const { dependents, removed = {} } = workflow;
+  const owners = new Map(dependents.map(({ name }) => [name, name]));
+  for (const { name, movedFrom = [] } of dependents)
+    for (const former of movedFrom) {
+      if (Object.hasOwn(removed, former))
+        throw fail(`says that dependent "${former}" moved to "${name}", and that it is removed; state one of the two`);
+      const other = owners.get(former);
+      if (other !== undefined)
+        throw fail(`says that dependent "${former}" moved to "${name}", and it is "${other}"; state it once`);
+      owners.set(former, name);
+    }
   for (const dependent of workflow.dependents) {
     const problem = isKubernetes(dependent)
       ? problemOfObject(dependent, workflow.primary)

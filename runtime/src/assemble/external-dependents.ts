@@ -100,7 +100,7 @@ export class ExternalDependents {
     return { ...origin, fetch: withState };
   }
 
-  #createStore({ name, state, bulk, stateOf }: ExternalDependent): ExternalStateStore | undefined {
+  #createStore({ name, movedFrom, state, bulk, stateOf }: ExternalDependent): ExternalStateStore | undefined {
     const { primary } = this.#definition.workflow;
     const { primaries } = this.#parts;
     const isObject = stateOf !== undefined;
@@ -123,7 +123,7 @@ export class ExternalDependents {
     const { view } = this.#stateViewOf(kind);
     const sender = new Sender(this.#parts);
     return new ObjectStateStore({
-      ...{ dependent: name, state, primary, label: this.#label, view },
+      ...{ dependent: name, movedFrom, state, primary, label: this.#label, view },
       form: { isMap: bulk !== undefined && state.perItem !== true, isObject },
       ownedBy: ({ metadata }) => view.byIndex(OWNER_INDEX, keyOf(metadata)).map(({ object }) => object),
       apply: (object) => this.#operations(kind, view).apply(object as never),

@@ -186,7 +186,11 @@ export class PrimaryReconciler {
     if (sender === undefined || scope.signal.aborted || scope.isPrimaryDeleted || outcome.isFinalizerRemoved) return;
     try {
       const { workflow, kind } = outcome;
-      const dependents = this.#definition.workflow.dependents.map(({ name }) => name);
+      // Conditions of former names are over as well.
+      const dependents = this.#definition.workflow.dependents.flatMap(({ name, movedFrom = [] }) => [
+        name,
+        ...movedFrom,
+      ]);
       const facts = { workflow, error, isCleanup: kind === "cleanup", dependents, postponed, isPaused: isStill };
       const wroteStatus = await writeConditions({ ...this.#writeIn(scope), sender }, scope.entry.object, facts);
       if (wroteStatus) outcome.wroteStatus = true;

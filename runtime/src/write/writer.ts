@@ -75,6 +75,17 @@ export class Writer {
     return this.#sender.delete(target, live, options);
   }
 
+  /** Sets annotations of an object, and nothing else of it. */
+  async annotate(
+    target: WriteTarget,
+    before: DecodedResource,
+    { annotations, cause }: { readonly annotations: ObjectMeta["annotations"]; readonly cause: WriteCause | undefined },
+  ): Promise<void> {
+    const { name, namespace, uid } = before.object.metadata;
+    const plan = planMergePatch({ metadata: { name, namespace, uid, annotations } } as Stated, false);
+    await this.#sender.send({ target, plan, before, cause, isUrgent: true });
+  }
+
   /** Takes off an object what ties it to a primary: by a JSON patch, so that nothing else of it changes, nor who manages it. */
   async untie(
     target: WriteTarget,

@@ -46,6 +46,7 @@ export function buildController(controller: ResolvedController, tools: Tools): C
     dependents.map((dependent): [string, DependentModel] => {
       const model = buildDependent(dependent, {
         primary,
+        moved: spec.moved,
         waitsFor: reachedFrom(dependent.name, required),
         follows: reachedFrom(dependent.name, edges),
         buildFilters: filtersAt,

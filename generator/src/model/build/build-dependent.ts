@@ -1,6 +1,7 @@
-import type { DependentSpec, ExternalSpec, ExternalStateSpec } from "../../input/workflow-spec.js";
+import type { DependentSpec, ExternalSpec, ExternalStateSpec, MovedSpec } from "../../input/workflow-spec.js";
 import { fetchTimeoutOf, scheduleOf, type BuildFilters } from "./build-event-source.js";
 import { CAPABILITIES } from "../dependent-model.js";
+import { formerNamesOf } from "../moved-names.js";
 import { parseDuration } from "../duration.js";
 import type {
   BuiltinModel,
@@ -24,6 +25,7 @@ export interface DependentTools {
   /** All that it comes after, in the same order. */
   readonly follows: readonly string[];
   readonly primary: ResourceModel;
+  readonly moved: readonly MovedSpec[];
   readonly buildFilters: BuildFilters;
   buildCondition(condition: LocatedCondition): ConditionModel;
 }
@@ -39,11 +41,14 @@ export function buildDependent(dependent: ResolvedDependent, tools: DependentToo
   );
 }
 
-function nodeOf(dependent: ResolvedDependent, { waitsFor, follows, buildCondition }: DependentTools): NodeModel {
+function nodeOf(dependent: ResolvedDependent, tools: DependentTools): NodeModel {
+  const { waitsFor, follows, buildCondition, moved } = tools;
   const { name, spec } = dependent;
   const { dependsOn = [], itemsDependOn, bulk, matcher, timeout, retry } = spec;
+  const movedFrom = formerNamesOf(name, moved);
   return {
     name,
+    ...(movedFrom.length === 0 ? {} : { movedFrom: Object.freeze(movedFrom) }),
     dependsOn: Object.freeze([...dependsOn]),
     ...(itemsDependOn === undefined ? {} : { itemsDependOn }),
     waitsFor,

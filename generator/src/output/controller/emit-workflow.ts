@@ -126,8 +126,8 @@ function printInbound(dependent: ExternalDependentModel): string {
 }
 
 /** Returns what any dependent may state, in the words of the runtime. */
-function statedOf({ dependsOn, itemsDependOn, bulk, timeoutMs, retry }: DependentModel) {
-  return { dependsOn: dependsOn.length > 0 ? dependsOn : undefined, itemsDependOn, bulk, timeoutMs, retry };
+function statedOf({ movedFrom, dependsOn, itemsDependOn, bulk, timeoutMs, retry }: DependentModel) {
+  return { movedFrom, dependsOn: dependsOn.length > 0 ? dependsOn : undefined, itemsDependOn, bulk, timeoutMs, retry };
 }
 
 function resourceDoc(resource: ResourceModel, { resources }: ControllerNames): Doc {

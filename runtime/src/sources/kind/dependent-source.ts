@@ -13,6 +13,8 @@ import { KindSource, type KindSourceOptions } from "./kind-source.js";
 export interface DependentWatch
   extends Pick<KindSourceOptions, "filters" | "mapper">, Pick<InformerRequest, "fieldSelector" | "labelSelector"> {
   readonly name: string;
+  /** The names that it had in earlier versions. */
+  readonly movedFrom?: readonly string[] | undefined;
   readonly resource: ResourceDefinition;
   readonly namespace?: string;
   readonly connection?: Connection | undefined;
@@ -64,8 +66,10 @@ function createSourceOf(members: readonly DependentWatch[], primary: ResourceDef
   const { name, resource, namespace, labelSelector, fieldSelector, connection, filters } = members[0]!;
   const { mapper = connection && byDefaultAnnotations({ definition: primary }) } = members[0]!;
   const request = { definition: resource, labelSelector, fieldSelector, connection };
-  const dependentOf = ({ metadata }: KubernetesObject) =>
-    members.find((member) => member.name === metadata.annotations?.[DEPENDENT_NAME])?.name;
+  const dependentOf = ({ metadata }: KubernetesObject) => {
+    const stated = metadata.annotations?.[DEPENDENT_NAME] ?? "";
+    return members.find((member) => member.name === stated || member.movedFrom?.includes(stated) === true)?.name;
+  };
   const namespaces = namespace === undefined ? undefined : [namespace];
   return new KindSource({ name, request, namespaces, mapper, filters, dependentOf });
 }

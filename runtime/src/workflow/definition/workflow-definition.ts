@@ -89,6 +89,8 @@ export interface OptionalDependency<Name = string> {
 /** What every dependent of a workflow has. */
 export interface NodeDefinition extends Conditions {
   readonly name: string;
+  /** The names that it had in earlier versions of the operator: what was made under them is its own. */
+  readonly movedFrom?: readonly string[];
   /** The dependents that it waits for, by their names if it cannot exist without them. */
   readonly dependsOn: readonly (string | OptionalDependency)[];
   /** Bulk dependents of which an item waits for the item of the same key only; its deletion goes before theirs. */
@@ -227,6 +229,11 @@ export interface ExternalDependent extends NodeDefinition {
 
 /** One dependent of a workflow. */
 export type DependentDefinition = KubernetesDependent | ExternalDependent;
+
+/** Tells whether a dependent has a name, or had it in an earlier version. */
+export function hasName({ name, movedFrom }: Pick<NodeDefinition, "name" | "movedFrom">, wanted?: string): boolean {
+  return wanted !== undefined && (wanted === name || movedFrom?.includes(wanted) === true);
+}
 
 /** Tells whether a dependent is an object of Kubernetes. */
 export function isKubernetes(dependent: DependentDefinition): dependent is KubernetesDependent {

@@ -16,6 +16,8 @@ export interface ExternalStateStore {
   read(primary: KubernetesObject): States;
   /** Keeps a state under a key; `undefined` forgets it. */
   set(primary: KubernetesObject, key: string, state: KeptState | undefined): Promise<void>;
+  /** Tells whether a state is kept under a former name of its dependent, and has to be kept anew. Default: it is not */
+  isMoving?(primary: KubernetesObject, key: string): boolean;
 }
 
 /** How states look where they are kept. */
@@ -121,7 +123,7 @@ export class RememberedState implements ExternalStateStore {
   /** Tells whether an id is kept under a key, and not only known. */
   isKept(primary: KubernetesObject, key: string, id: string): boolean {
     const kept = this.#kept.read(primary).get(key);
-    return kept !== undefined && idIn(kept) === id;
+    return kept !== undefined && idIn(kept) === id && this.#kept.isMoving?.(primary, key) !== true;
   }
 
   async set(primary: KubernetesObject, key: string, state: KeptState | undefined): Promise<void> {

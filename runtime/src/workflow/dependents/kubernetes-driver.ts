@@ -1,6 +1,6 @@
 import { TerminalError } from "../../base/errors.js";
 import { describeObject, keyOf, type KubernetesObject } from "../../base/kubernetes-object.js";
-import { labelValueOf } from "../../base/primary-link.js";
+import { DEPENDENT_NAME, labelValueOf } from "../../base/primary-link.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { DeleteOptions } from "../../client/call-options.js";
 import type { DecodedResource } from "../../decode/decode-resource.js";
@@ -8,6 +8,7 @@ import type { Stated } from "../../write/send/plan.js";
 import type { WriteCause } from "../../write/send/postponed-write.js";
 import type { Writer } from "../../write/writer.js";
 import { completeDesired, hasLink, linkOf } from "./desired-object.js";
+import { hasName } from "../definition/workflow-definition.js";
 import { argumentsOf, type DependentDriver, type DriverRun, type FindRun } from "./driver.js";
 import type { Live, Wanted, WriteOutcome } from "./driver.js";
 import { LiveObjects, type KnownObjects, type LiveObjectsOptions } from "./live-objects.js";
@@ -72,6 +73,8 @@ export class KubernetesDriver implements DependentDriver {
     const known = await this.#liveAs(wanted, found as DecodedResource | undefined, run);
     const live = known?.object;
     if (live?.metadata.deletionTimestamp !== undefined) return "waiting";
+    const isLeft = mode === "createOnly" || operations?.update !== undefined;
+    if (known !== undefined && isLeft) await this.#rename(known, run);
     if (live !== undefined && mode === "createOnly") return "unchanged";
     const isMatch = live && (await this.#matches(desired, live, run));
     if (isMatch === true) return "unchanged";
@@ -153,6 +156,17 @@ export class KubernetesDriver implements DependentDriver {
     const isMatch: unknown = await matcher({ apiVersion, kind, ...desired } as never, live as never, context as never);
     if (typeof isMatch === "boolean") return isMatch;
     throw new TerminalError(`the matcher of dependent "${name}" returned ${typeof isMatch} instead of a boolean`);
+  }
+
+  // An object that is not written as desired keeps the name of its dependent from before, unless that alone is changed.
+  async #rename(live: DecodedResource, run: DriverRun): Promise<void> {
+    const { definition, writer } = this.#options;
+    const stated = live.object.metadata.annotations?.[DEPENDENT_NAME];
+    if (stated === definition.name || !hasName(definition, stated)) return;
+    await writer.annotate(this.#target, live, {
+      annotations: { [DEPENDENT_NAME]: definition.name },
+      cause: this.#causeOf(run),
+    });
   }
 
   get #target() {

@@ -11,7 +11,7 @@ import {
 } from "../../base/primary-link.js";
 import type { DecodedResource } from "../../decode/decode-resource.js";
 import type { DependentSource } from "../../sources/kind/dependent-source.js";
-import type { KubernetesDependent } from "../definition/workflow-definition.js";
+import { hasName, type KubernetesDependent } from "../definition/workflow-definition.js";
 import { placeOf } from "../reconcile-notes.js";
 import type { FindRun } from "./driver.js";
 
@@ -102,7 +102,7 @@ export class LiveObjects {
       const { metadata } = entry.object;
       // An object that another dependent wants in this reconcile is no longer one of this dependent.
       const claimer = notes?.claimedBy(this.place, keyOf(metadata)) ?? name;
-      const isOwn = claimer === name && metadata.annotations?.[DEPENDENT_NAME] === name;
+      const isOwn = claimer === name && hasName(definition, metadata.annotations?.[DEPENDENT_NAME]);
       // A watch of the user may show objects of which somebody took the label off.
       return isOwn && isWrittenBy(metadata, controller) !== false && this.#isGenuine(entry);
     });
@@ -121,7 +121,7 @@ export class LiveObjects {
     const all: readonly DecodedResource[] =
       source.secondariesOf?.(primary).map((object) => ({ object })) ?? this.#entries([...this.#tiedTo(primary)].sort());
     const nameOf = ({ metadata }: KubernetesObject) => metadata.annotations?.[DEPENDENT_NAME] ?? definition.name;
-    return all.filter(({ object }) => nameOf(object) === definition.name);
+    return all.filter(({ object }) => hasName(definition, nameOf(object)));
   }
 
   #entries(keys: Iterable<ObjectKey>): DecodedResource[] {

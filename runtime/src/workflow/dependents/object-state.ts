@@ -17,6 +17,8 @@ const STATE_ITEM = "gen-operator.dev/external-state-item";
 
 interface ObjectStateOptions {
   readonly dependent: string;
+  /** The names that the dependent had in earlier versions: states that are kept under them are its own. */
+  readonly movedFrom?: readonly string[] | undefined;
   readonly form: StateForm;
   readonly state: ObjectState;
   readonly primary: ResourceDefinition;
@@ -38,8 +40,23 @@ export class ObjectStateStore implements ExternalStateStore {
   }
 
   read(primary: KubernetesObject): States {
-    if (!this.#isPerItem) return this.#statesIn(this.#liveOf(primary), primary);
-    const { dependent, ownedBy } = this.#options;
+    // What is kept under the present name counts more.
+    return new Map(this.#names.reverse().flatMap((name) => [...this.#readAs(name, primary)]));
+  }
+
+  isMoving(primary: KubernetesObject, key: string): boolean {
+    const [present = "", ...former] = this.#names;
+    return !this.#readAs(present, primary).has(key) && former.some((name) => this.#readAs(name, primary).has(key));
+  }
+
+  get #names(): string[] {
+    const { dependent, movedFrom = [] } = this.#options;
+    return [dependent, ...movedFrom];
+  }
+
+  #readAs(dependent: string, primary: KubernetesObject): States {
+    if (!this.#isPerItem) return this.#statesIn(this.#liveOf(primary, { dependent }), primary);
+    const { ownedBy } = this.#options;
     const states = new Map<string, KeptState>();
     for (const object of ownedBy(primary)) {
       const { annotations = {} } = object.metadata;
@@ -77,11 +94,7 @@ export class ObjectStateStore implements ExternalStateStore {
   async #keep(primary: KubernetesObject, states: States, item?: string): Promise<void> {
     const { dependent, label, primary: kind } = this.#options;
     const { name, namespace, uid = "" } = primary.metadata;
-    const live = this.#liveOf(primary, item);
-    if (states.size === 0) {
-      if (live !== undefined) await this.#options.delete(live);
-      return;
-    }
+    if (states.size === 0) return this.#delete(primary, this.#names, item);
     await this.#options.apply({
       metadata: {
         name: nameOf(name, dependent, item),
@@ -92,10 +105,22 @@ export class ObjectStateStore implements ExternalStateStore {
       },
       ...encodeStates(states, this.#options),
     });
+    // Only now, so that an id is always kept somewhere.
+    await this.#delete(primary, this.#options.movedFrom ?? [], item);
   }
 
-  #liveOf({ metadata: { name, namespace } }: KubernetesObject, item?: string): KubernetesObject | undefined {
-    const key = keyOf({ name: nameOf(name, this.#options.dependent, item), namespace });
+  async #delete(primary: KubernetesObject, names: readonly string[], item: string | undefined): Promise<void> {
+    for (const dependent of names) {
+      const live = this.#liveOf(primary, { dependent, item });
+      if (live !== undefined && isOwnedBy(live.metadata, primary.metadata)) await this.#options.delete(live);
+    }
+  }
+
+  #liveOf(
+    { metadata: { name, namespace } }: KubernetesObject,
+    { dependent, item }: { readonly dependent: string; readonly item?: string | undefined },
+  ): KubernetesObject | undefined {
+    const key = keyOf({ name: nameOf(name, dependent, item), namespace });
     return this.#options.view.get(key)?.object;
   }
 }

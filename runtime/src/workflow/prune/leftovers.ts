@@ -2,6 +2,7 @@
 import type { KubernetesObject, ObjectKey } from "../../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import {
+  hasName,
   isKubernetes,
   type Deletion,
   type DependentDefinition,
@@ -67,10 +68,11 @@ export function findLeftovers(
       if (stated?.deletion === "garbageCollected") return undefined;
       if (stated !== undefined) return { kind, name, stated, index: -1, driver: kind.driverFor(stated.deletion) };
       const isNamed = ({ definition }: Pick<PlanNode, "definition">) =>
-        definition.name === name && isWritten(definition, kind);
+        hasName(definition, name) && isWritten(definition, kind);
       if (!isSearched || others.some(isNamed)) return undefined;
       const index = plan.nodes.findIndex(isNamed);
-      const isWanted = index !== -1 && notes.wantedBy(name)?.has(id) === true;
+      const present = plan.nodes[index]?.definition.name;
+      const isWanted = present !== undefined && notes.wantedBy(present)?.has(id) === true;
       const driver = index === -1 ? kind.driverFor("ordered") : run.drivers[index]!;
       return isWanted ? undefined : { kind, name, stated, index, driver };
     };
