@@ -164,6 +164,20 @@ suite("doctor without a cluster", (test) => {
         /^failed .*1 file is stale\n *src\/generated\/webpage\/workflow\.ts\n.*run npx gen-operator generate$/,
       );
       assert.match(check(stale, "stubs"), /^failed .*imports is missing\n *src\/webpage\/dependents\/service\.ts\n/);
+      await cp(join(sample, "src/webpage/dependents"), join(project.path, "src/webpage/dependents"), {
+        recursive: true,
+      });
+      await writeFile(workflow, text);
+      const stub = join(project.path, "src/webpage/dependents/former.ts");
+      await writeFile(stub, "export const helper = 1;\n");
+      const orphan = await project.doctor();
+      assert.is(orphan.status, 0, orphan.stdout);
+      assert.match(
+        check(orphan, "stubs"),
+        /^warning .*nothing imports 1 file of an earlier spec\n *src\/webpage\/dependents\/former\.ts\n/,
+      );
+      await writeFile(join(project.path, "src/webpage/extra.ts"), 'import "./dependents/former.js";\n');
+      assert.match(check(await project.doctor(), "stubs"), /^ok /);
       await writeFile(workflow, text.replace("dependsOn: [", "dependsOn: [nobody, "));
       const wrong = await project.doctor("--project", ".");
       assert.match(check(wrong, "spec"), /^failed {3}spec: 1 error\n.*run npx gen-operator generate to see it$/);

@@ -1,11 +1,14 @@
-import { generate } from "../generate.js";
+import { basename } from "node:path";
 import { counted, type Diagnostic } from "../diagnostic.js";
+import { generate } from "../generate.js";
+import { readSources } from "../input/read-sources.js";
 import { ok, skipped, type Check } from "./check.js";
 
 /** How many files are named; the rest are counted. */
 const MOST_NAMED = 5;
 const GENERATED = "generated code";
 const STUBS = "stubs";
+const STUB_PATH = /^src\/[^/]+\/(?:dependents|event-sources)\/[^/]+\.m?ts$/;
 
 /** Checks the spec of a project, whether its generated code is up to date, and whether each stub is there and needed. */
 export async function checkCode(project: string, update: string): Promise<Check[]> {
@@ -26,8 +29,18 @@ export async function checkCode(project: string, update: string): Promise<Check[
           details: named(stale),
           advice: `run ${update}`,
         },
-    checkStubs({ missing, unused: report.unused }, update),
+    checkStubs({ missing, unused: await findOrphans(project, [...report.kept, ...report.created]) }, update),
   ];
+}
+
+/** Finds files where stubs are that are no stub of the spec, and that no code of the user imports. */
+async function findOrphans(project: string, stubs: readonly string[]): Promise<string[]> {
+  const sources = await readSources(project);
+  const candidates = sources.filter(({ file }) => STUB_PATH.test(file) && !stubs.includes(file));
+  return candidates.flatMap(({ file }) => {
+    const specifier = `/${basename(file).replace(/\.(m?)ts$/, ".$1js")}"`;
+    return sources.some((other) => other.file !== file && other.text.includes(specifier)) ? [] : [file];
+  });
 }
 
 function checkSpec(diagnostics: readonly Diagnostic[], update: string): Check {
