@@ -23,7 +23,8 @@ suite("what commands print", (test) => {
   test("the help of every command is kept, with examples and defaults", async () => {
     const names = [...COMMANDS.keys()];
     const text = await transcribe(repositoryRoot, [["--help"], ...names.map((name) => [name, "--help"])]);
-    checkGolden(join(goldens, "help.txt"), text);
+    const added = ["dependent", "external", "source", "controller"].map((what) => ["add", what, "--help"]);
+    checkGolden(join(goldens, "help.txt"), `${text}\n${await transcribe(repositoryRoot, added)}`);
     const helps = text.split("$ gen-operator ").slice(2);
     assert.equal(
       // The commands of add have the examples.

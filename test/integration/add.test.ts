@@ -1,6 +1,7 @@
 // `gen-operator add`: the spec gets what was asked for, and nothing else in it changes.
 import { readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { compileProject, compilers } from "../support/compile.js";
 import { runCommand } from "../support/command-line.js";
 import { createPagesProject } from "../support/new-project.js";
 import { assert, suite } from "../support/suite.js";
@@ -82,6 +83,59 @@ suite("gen-operator add", (test) => {
   );
 
   test(
+    "adds external dependents and event sources of every kind, which compile",
+    async () => {
+      await using project = await createPagesProject();
+      const add = (...args: string[]) => runCommand(project.path, "add", ...args);
+      const cases: [args: string[], line: string, stub: string | undefined][] = [
+        [
+          ["external", "database", "--per-primary-poll", "30s", "--id-in-status", "url", "--depends-on", "configMap"],
+          "    database:\n      external: { perPrimaryPoll: { every: 30s }, state: { status: url } }\n      dependsOn: [configMap]\n",
+          "dependents/database.ts",
+        ],
+        [
+          ["external", "quota", "--poll", "5m", "--read-only"],
+          "    quota:\n      external: { poll: { every: 5m }, capabilities: [] }\n",
+          "dependents/quota.ts",
+        ],
+        [["external", "ticket", "--inbound"], "    ticket:\n      external: { inbound: {} }\n", "dependents/ticket.ts"],
+        [["source", "prices", "--poll", "1m"], "    prices: { poll: { every: 1m } }\n", "event-sources/prices.ts"],
+        [["source", "quotes", "--per-primary-poll", "1m"], "perPrimaryPoll: { every: 1m }", "event-sources/quotes.ts"],
+        [["source", "hooks", "--inbound"], "    hooks: { inbound: {} }\n", undefined],
+        [
+          ["external", "bill", "--event-source", "prices", "--read-only"],
+          "eventSource: prices, capabilities: []",
+          "dependents/bill.ts",
+        ],
+        [
+          ["source", "pods", "--resource", "v1/Pod", "--mapped-by", "pageOf", "--namespaces", "all"],
+          "    pods: { resource: v1/Pod, mapping: { function: pageOf }, namespaces: all }\n",
+          "event-sources/pods.ts",
+        ],
+        [
+          ["dependent", "ingress", "--resource", "networking.k8s.io/v1/Ingress", "--when", "primary.spec.html !== ''"],
+          "reconcilePrecondition: { when: primary.spec.html !== '' }\n",
+          "dependents/ingress.ts",
+        ],
+        [
+          ["dependent", "web", "--resource", "apps/v1/Deployment", "--ready", "--depends-on", "quota", "configMap"],
+          "      dependsOn: [quota, configMap]\n      readyPostcondition: ready\n",
+          "dependents/web.ts",
+        ],
+        [["dependent", "shards", "--resource", "v1/Secret", "--bulk"], "bulk: true\n", "dependents/shards.ts"],
+      ];
+      for (const [args, lines, stub] of cases) {
+        const { status, stdout, stderr } = await add(...args);
+        assert.is(status, 0, `${args.join(" ")}: ${stderr}`);
+        assert.match(await readFile(join(project.path, "workflow.yaml"), "utf8"), lines);
+        if (stub !== undefined) assert.match(stdout, `created src/webpage/${stub}\n`);
+      }
+      assert.is(compileProject(project.path, compilers.at(-1)?.command ?? ""), "");
+    },
+    { timeoutMs: 180_000 },
+  );
+
+  test(
     "writes nothing after an error",
     async () => {
       await using project = await createPagesProject();
@@ -104,6 +158,27 @@ suite("gen-operator add", (test) => {
         [["dependent", "web"], 2, /resource/],
         [["controller", "audit", "--primary", "example.com/v1/WebPag"], 1, /unknown-kind/],
         [["thing", "web"], 2, /thing|dependent/],
+        [
+          ["external", "web"],
+          2,
+          /say where the resources come from: --poll, --per-primary-poll, --inbound, --event-source/,
+        ],
+        [["external", "web", "--poll", "1m", "--inbound"], 2, /--poll and --inbound exclude each other/],
+        [["external", "web", "--poll", "often"], 1, /spec\.dependents\.web\.external\.poll\.every/],
+        [["external", "web", "--poll", "1m", "--id-in-status", "nothing"], 1, /external-state/],
+        [["external", "web", "--event-source", "prices"], 1, /dependent-source|unknown/],
+        [["source", "web"], 2, /say where the resources come from: --resource, --poll/],
+        [["source", "web", "--poll", "1m", "--label", "a"], 2, /--namespaces need --resource/],
+        [
+          ["source", "pods", "--resource", "v1/Pod", "--label", "a", "--mapped-by", "f"],
+          2,
+          /--label and --mapped-by exclude/,
+        ],
+        [
+          ["dependent", "web", "--resource", "v1/Pod", "--when", "primary.spec.htm"],
+          1,
+          /when-type.*Did you mean 'html'/,
+        ],
       ];
       for (const [args, status, message] of cases) {
         const outcome = await runCommand(project.path, "add", ...args);

@@ -1,90 +1,179 @@
 import type { Argv } from "yargs";
-import type { AddResult } from "../add/add-to-spec.js";
+import type { AddOptions, AddResult } from "../add/add-to-spec.js";
 import type { AddCommand } from "./frame/command.js";
 import { printResult } from "./frame/print.js";
-
-const RESOURCE = /^(?:[a-z0-9.-]+\/)?v[a-z0-9]+\/[A-Za-z][A-Za-z0-9]*$/;
-const NAME = /^[a-z][A-Za-z0-9]{0,62}$/;
-const CONTROLLER = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+import {
+  addExternalOptions,
+  checkControllerName,
+  checkEntryName,
+  checkOneOf,
+  checkResource,
+  externalEntry,
+  type SpecEntry,
+} from "./frame/spec-entries.js";
+import { withProgress } from "./frame/terminal.js";
 
 /** Adds `gen-operator add`. */
 export const addAddCommand: AddCommand = (parser, { summary, end }) => {
   parser.command("add", summary, (command) => {
     command
       .usage(
-        "$0 add dependent|source|controller NAME ...\n\n" +
+        "$0 add dependent|external|source|controller NAME ...\n\n" +
           "Writes into workflow.yaml and generates. Comments stay as they are. After an error, nothing is written.",
       )
-      .demandCommand(1, "say what to add: dependent, source or controller")
-      .command(
-        "dependent <name>",
-        "Add a resource that the controller writes",
-        (each) =>
-          withSpecOptions(each)
-            .option("depends-on", {
-              type: "string",
-              array: true,
-              requiresArg: true,
-              default: [] as string[],
-              describe: "The dependents that have to be ready before",
-            })
-            .option("namespace", {
-              type: "string",
-              requiresArg: true,
-              describe: "Where its objects are, for a primary that has no namespace",
-            })
-            .example("$0 add dependent deployment --resource apps/v1/Deployment --depends-on configMap", ""),
-        async ({ project, controller, name, resource, dependsOn, namespace }) => {
-          const value = {
-            resource,
-            ...(dependsOn.length > 0 ? { dependsOn } : {}),
-            ...(namespace === undefined ? {} : { namespace }),
-          };
-          const { addToSpec } = await import("../add/add-to-spec.js");
-          const named = controller === undefined ? {} : { controller };
-          end(printAdded(await addToSpec({ project, ...named, section: "dependents", name, value }), name));
-        },
-      )
+      .demandCommand(1, "say what to add: dependent, external, source or controller")
+      .command("dependent <name>", "Add a resource that the controller writes", addDependent, async (given) => {
+        const { resource, dependsOn, namespace, readOnly, bulk, ready, when } = given;
+        const value = {
+          resource,
+          ...(dependsOn.length > 0 ? { dependsOn } : {}),
+          ...(namespace === undefined ? {} : { namespace }),
+          ...(readOnly ? { mode: "readOnly" } : {}),
+          ...(bulk ? { bulk: true } : {}),
+          ...(when === undefined ? {} : { reconcilePrecondition: { when } }),
+          ...(ready ? { readyPostcondition: "ready" } : {}),
+        };
+        end(await addEntry(given, "dependents", value));
+      })
+      .command("external <name>", "Add a dependent that is not in Kubernetes", addExternal, async (given) => {
+        const { dependsOn, eventSource, idInStatus, readOnly } = given;
+        const external = {
+          ...externalEntry(given),
+          ...(eventSource === undefined ? {} : { eventSource }),
+          ...(idInStatus === undefined ? {} : { state: { status: idInStatus } }),
+          ...(readOnly ? { capabilities: [] } : {}),
+        };
+        end(await addEntry(given, "dependents", { external, ...(dependsOn.length > 0 ? { dependsOn } : {}) }));
+      })
       .command(
         "source <name>",
-        "Add a resource that the controller watches and does not write",
-        (each) =>
-          withSpecOptions(each)
-            .option("label", {
-              type: "string",
-              requiresArg: true,
-              describe: "The label that names the primary of an object [default: owner references]",
-            })
-            .example("$0 add source pods --resource v1/Pod --label example.com/page", ""),
-        async ({ project, controller, name, resource, label }) => {
-          const value = { resource, ...(label === undefined ? {} : { mapping: { label: { name: label } } }) };
-          const { addToSpec } = await import("../add/add-to-spec.js");
-          const named = controller === undefined ? {} : { controller };
-          end(printAdded(await addToSpec({ project, ...named, section: "eventSources", name, value }), name));
+        "Add resources that the controller reads and does not write",
+        addSource,
+        async (given) => {
+          const { resource, label, mappedBy, namespaces } = given;
+          const mapping =
+            mappedBy !== undefined
+              ? { function: mappedBy }
+              : label !== undefined
+                ? { label: { name: label } }
+                : undefined;
+          const value = {
+            ...(resource === undefined ? {} : { resource }),
+            ...externalEntry(given),
+            ...(mapping === undefined ? {} : { mapping }),
+            ...(namespaces.length > 0 ? { namespaces: namespaces.includes("all") ? "all" : namespaces } : {}),
+          };
+          end(await addEntry(given, "eventSources", value));
         },
       )
       .command(
         "controller <name>",
         "Add a controller with a spec of its own, NAME.workflow.yaml",
-        (each) =>
-          withProject(each)
-            .positional("name", { type: "string", demandOption: true, describe: "The name of the controller" })
-            .option("primary", {
-              type: "string",
-              requiresArg: true,
-              demandOption: true,
-              describe: "The kind that it reconciles, such as example.com/v1/WebPage",
-            })
-            .check(({ name, primary }) => checkName(name, CONTROLLER, "web-page") ?? checkResource(primary) ?? true)
-            .example("$0 add controller backup --primary example.com/v1/Backup", ""),
+        addController,
         async ({ project, name, primary }) => {
-          const { addController } = await import("../add/add-controller.js");
-          end(printAdded(await addController({ project, name, primary }), name));
+          const { addController: add } = await import("../add/add-controller.js");
+          end(printAdded(await withProgress(() => add({ project, name, primary })), name));
         },
       );
     return command;
   });
 };
+
+function addDependent<Options>(command: Argv<Options>) {
+  return withDependencies(withEntry(command))
+    .option("resource", { type: "string", requiresArg: true, demandOption: true, describe: KIND })
+    .option("namespace", {
+      type: "string",
+      requiresArg: true,
+      describe: "The namespace of its objects, for a primary that has no namespace",
+    })
+    .option("when", {
+      type: "string",
+      requiresArg: true,
+      describe: "Only while this expression holds: primary.spec.exposed === true",
+    })
+    .option("ready", {
+      type: "boolean",
+      default: false,
+      describe: "Dependents that depend on it wait until it is ready",
+    })
+    .option("read-only", { type: "boolean", default: false, describe: "Somebody else writes it" })
+    .option("bulk", { type: "boolean", default: false, describe: "Any number of objects" })
+    .check(({ name, resource }) => checkEntryName(name) ?? checkResource(resource) ?? true)
+    .example("$0 add dependent deployment --resource apps/v1/Deployment --depends-on configMap --ready", "")
+    .example(
+      "$0 add dependent ingress --resource networking.k8s.io/v1/Ingress --when 'primary.spec.exposed === true'",
+      "",
+    );
+}
+
+function addExternal<Options>(command: Argv<Options>) {
+  return addExternalOptions(withDependencies(withEntry(command)))
+    .option("event-source", {
+      type: "string",
+      requiresArg: true,
+      describe: "The event source of the spec that knows the resources",
+    })
+    .option("id-in-status", {
+      type: "string",
+      requiresArg: true,
+      describe: "The field of the primary's status that keeps the id of what was created: databaseId",
+    })
+    .option("read-only", { type: "boolean", default: false, describe: "Somebody else creates and deletes it" })
+    .check(
+      ({ name, ...given }) =>
+        checkEntryName(name) ?? checkOneOf(given, ["poll", "per-primary-poll", "inbound", "event-source"]),
+    )
+    .example("$0 add external database --per-primary-poll 30s --id-in-status databaseId", "")
+    .example("$0 add external quota --poll 5m --read-only", "");
+}
+
+function addSource<Options>(command: Argv<Options>) {
+  return addExternalOptions(withEntry(command))
+    .option("resource", { type: "string", requiresArg: true, describe: `Watch a kind. ${KIND}` })
+    .option("label", {
+      type: "string",
+      requiresArg: true,
+      describe: "The label that names the primary of an object [default: owner references]",
+    })
+    .option("mapped-by", {
+      type: "string",
+      requiresArg: true,
+      describe: "A function of yours that finds the primaries of an object",
+    })
+    .option("namespaces", {
+      type: "string",
+      array: true,
+      requiresArg: true,
+      default: [] as string[],
+      describe: "The namespaces to watch, or all [default: those of the controller]",
+    })
+    .check(({ name, resource, label, "mapped-by": mappedBy, namespaces, ...given }) => {
+      const problem = checkEntryName(name) ?? (resource === undefined ? undefined : checkResource(resource));
+      if (problem !== undefined) return problem;
+      if (label !== undefined && mappedBy !== undefined) return "--label and --mapped-by exclude each other";
+      const isKindOnly = label !== undefined || mappedBy !== undefined || namespaces.length > 0;
+      if (resource === undefined && isKindOnly) return "--label, --mapped-by and --namespaces need --resource";
+      return checkOneOf({ ...given, resource }, ["resource", "poll", "per-primary-poll", "inbound"]);
+    })
+    .example("$0 add source pods --resource v1/Pod --label example.com/page", "")
+    .example("$0 add source prices --poll 1m", "");
+}
+
+function addController<Options>(command: Argv<Options>) {
+  return withProject(command)
+    .positional("name", { type: "string", demandOption: true, describe: "The name of the controller" })
+    .option("primary", {
+      type: "string",
+      requiresArg: true,
+      demandOption: true,
+      describe: "The kind that it reconciles, such as example.com/v1/WebPage",
+    })
+    .check(({ name, primary }) => checkControllerName(name) ?? checkResource(primary) ?? true)
+    .example("$0 add controller backup --primary example.com/v1/Backup", "");
+}
+
+const KIND = "Its kind: v1/ConfigMap, apps/v1/Deployment";
 
 function withProject<Options>(command: Argv<Options>) {
   return command.option("project", {
@@ -95,31 +184,40 @@ function withProject<Options>(command: Argv<Options>) {
   });
 }
 
-function withSpecOptions<Options>(command: Argv<Options>) {
+function withEntry<Options>(command: Argv<Options>) {
   return withProject(command)
     .positional("name", { type: "string", demandOption: true, describe: "Its name in the spec and in code: configMap" })
-    .option("resource", {
-      type: "string",
-      requiresArg: true,
-      demandOption: true,
-      describe: "Its kind: v1/ConfigMap, apps/v1/Deployment",
-    })
     .option("controller", {
       type: "string",
       requiresArg: true,
       describe: "The controller, if the project has several",
-    })
-    .check(({ name, resource }) => checkName(name, NAME, "configMap") ?? checkResource(resource) ?? true);
+    });
 }
 
-function checkName(name: unknown, pattern: RegExp, example: string): string | undefined {
-  if (typeof name === "string" && pattern.test(name)) return undefined;
-  return `${JSON.stringify(name)} is no name: expected one such as ${example}`;
+function withDependencies<Options>(command: Argv<Options>) {
+  return command.option("depends-on", {
+    type: "string",
+    array: true,
+    requiresArg: true,
+    default: [] as string[],
+    describe: "The dependents that have to be ready before",
+  });
 }
 
-function checkResource(resource: unknown): string | undefined {
-  if (typeof resource === "string" && RESOURCE.test(resource)) return undefined;
-  return `${JSON.stringify(resource)} is no kind: expected one such as v1/ConfigMap or apps/v1/Deployment`;
+interface EntryArguments {
+  readonly project: string;
+  readonly name: string;
+  readonly controller: string | undefined;
+}
+
+async function addEntry(
+  { project, name, controller }: EntryArguments,
+  section: AddOptions["section"],
+  value: SpecEntry,
+): Promise<number> {
+  const { addToSpec } = await import("../add/add-to-spec.js");
+  const named = controller === undefined ? {} : { controller };
+  return printAdded(await withProgress(() => addToSpec({ project, ...named, section, name, value })), name);
 }
 
 function printAdded(result: AddResult, name: string): number {

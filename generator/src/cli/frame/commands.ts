@@ -14,7 +14,7 @@ export const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map(
       load: async () => (await import("../init-command.js")).addInitCommand,
     },
     add: {
-      summary: "Add a dependent, an event source or a controller to the spec",
+      summary: "Add a dependent, an external dependent, an event source or a controller",
       load: async () => (await import("../add-command.js")).addAddCommand,
     },
     dev: {

@@ -41,9 +41,8 @@ export function writeInline(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(writeInline).join(", ")}]`;
   // Inside brackets more has to be quoted, and the text may end up there.
   if (!isRecord(value)) return stringify([value], { collectionStyle: "flow", lineWidth: 0 }).trim().slice(2, -2);
-  return `{ ${Object.entries(value)
-    .map(([key, each]) => `${writeInline(key)}: ${writeInline(each)}`)
-    .join(", ")} }`;
+  const fields = Object.entries(value).map(([key, each]) => `${writeInline(key)}: ${writeInline(each)}`);
+  return fields.length === 0 ? "{}" : `{ ${fields.join(", ")} }`;
 }
 
 /** Parses the documents of a text. */
