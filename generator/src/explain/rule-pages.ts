@@ -319,6 +319,12 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       remedy: "Use a version that is served.",
       example: "version-not-served",
     },
+    "when-name": {
+      meaning: "A condition uses `live` or `item` where there is none.",
+      remedy:
+        "Follow the hint. `item` is the key of an item of a bulk dependent; only its postconditions are asked for each item.",
+      example: "when-name",
+    },
     "when-syntax": {
       meaning: "A `when:` is no single TypeScript expression.",
       remedy: "Write one expression over the names that the message lists, without statements.",

@@ -75,7 +75,8 @@ export type ConditionName =
   "activationCondition" | "reconcilePrecondition" | "readyPostcondition" | "deletePostcondition";
 
 /** A name that an expression of a spec may refer to. */
-export type ExpressionName = "primary" | "secondary" | "context" | "object" | "old" | "isFinalStateUnknown";
+export type ExpressionName =
+  "primary" | "secondary" | "context" | "live" | "item" | "object" | "old" | "isFinalStateUnknown";
 
 /** An expression of a spec. */
 export interface ExpressionModel {

@@ -56,11 +56,13 @@ export class Target {
       name: definition.name,
       ...(isKubernetes(definition) ? { definition: definition.resource } : {}),
       ...(driver.client === undefined ? {} : { client: driver.client }),
-      ...(item === undefined ? {} : { item }),
+    };
+    const args: ConditionArguments<object, object> = {
+      ...{ ...argumentsOf(run), dependent },
       // The items of a bulk dependent are no one object.
       live: definition.bulk !== undefined && item === undefined ? undefined : this.#live()?.object,
+      ...(item === undefined ? {} : { item }),
     };
-    const args: ConditionArguments<object, object> = { ...argumentsOf(run), dependent };
     const returned = await run.track(`the ${name} of dependent "${definition.name}"`, () => condition(args as never));
     const result = checkResult(name, returned);
     conditions[name] = result;

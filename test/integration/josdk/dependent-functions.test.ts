@@ -1,4 +1,5 @@
 // Dependents that are made by functions of the user, and the functions that they have, against an API server.
+import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { builtinDefinition, classOf } from "../../support/kind-definitions.js";
 import { assert, suite } from "../../support/suite.js";
 import { configOf, dependentController } from "./sample-dependents.js";
@@ -40,6 +41,27 @@ suite("a dependent", (test) => {
     await space.delete(Sample, "one");
     await space.untilGone(Sample, "one");
     assert.is(await space.get(ConfigMap, "one-a"), undefined);
+  });
+
+  test("stays as long as its reconcilePrecondition sees the live object, which it sees no more once somebody deletes it", async () => {
+    await using space = await openSpace();
+    const seen: (string | undefined)[] = [];
+    const reconcilePrecondition = ({ primary, live }: { primary: Sample; live: KubernetesObject | undefined }) => {
+      seen.push(live?.metadata.name);
+      return live !== undefined || primary.spec.value === "first";
+    };
+    await using running = await space.start([dependentController([configOf("a", { reconcilePrecondition })])]);
+    await space.create(Sample, sample());
+    await untilValue(space, "one-a", "first");
+    await space.patch(Sample, "one", { spec: { value: "second" } });
+    await untilValue(space, "one-a", "second");
+    await running.quiet();
+    await space.delete(ConfigMap, "one-a");
+    await space.untilGone(ConfigMap, "one-a");
+    await running.quiet();
+    assert.is(await space.get(ConfigMap, "one-a"), undefined, "nothing wants it any more");
+    assert.equal([seen[0], seen.at(-1)], [undefined, undefined]);
+    assert.ok(seen.includes("one-a"));
   });
 
   test("without a spec is created, changed and deleted", async () => {

@@ -31,9 +31,9 @@ suite("the result of a workflow", (test) => {
     await using space = await openSpace();
     const asked: string[] = [];
     const results: WorkflowResult[] = [];
-    const lengthOf = ({ dependent }: { dependent: { item?: string; live?: { data?: { value?: string } } } }) => {
-      asked.push(dependent.item ?? "a");
-      return { isMet: true, detail: dependent.live?.data?.value?.length };
+    const lengthOf = ({ item, live }: { item?: string; live?: { data?: { value?: string } } }) => {
+      asked.push(item ?? "a");
+      return { isMet: true, detail: live?.data?.value?.length };
     };
     const dependents = [
       configOf("a", { readyPostcondition: lengthOf }),

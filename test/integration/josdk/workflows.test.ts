@@ -87,8 +87,7 @@ suite("bulk dependents", (test) => {
 
   test("a bulk dependent is ready when each of its items is", async () => {
     await using space = await openSpace();
-    const readyPostcondition = ({ dependent }: { dependent: { live?: { data?: { value?: string } } } }) =>
-      dependent.live?.data?.value !== "late";
+    const readyPostcondition = ({ live }: { live?: { data?: { value?: string } } }) => live?.data?.value !== "late";
     const controller = dependentController([
       configsOf({ readyPostcondition: readyPostcondition }),
       configOf("after", { dependsOn: ["items"] }),

@@ -20,8 +20,7 @@ const one = { name: "one", namespace: "default" };
 
 /** Ready as soon as somebody labels it. */
 const first = configMapOf("first", {
-  readyPostcondition: (({ dependent: { live } }: { dependent: { live?: KubernetesObject } }) =>
-    live?.metadata.labels?.["a"] === "b") as never,
+  readyPostcondition: (({ live }: { live?: KubernetesObject }) => live?.metadata.labels?.["a"] === "b") as never,
 });
 const second = configMapOf("second", { dependsOn: ["first"] });
 

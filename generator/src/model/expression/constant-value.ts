@@ -21,8 +21,8 @@ const OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, Operation>([
 ]);
 
 /**
- * Returns what an expression always comes to; undefined if it depends on something. The dependents in `absent` are taken for not there, as
- * `secondary` tells.
+ * Returns what an expression always comes to; undefined if it depends on something. What is in `absent`, such as `live` or `secondary.web`,
+ * is taken for not there.
  */
 export function constantValueOf(text: string, absent: ReadonlySet<string> = new Set()): Constant | undefined {
   if (excessOf(text) !== undefined) return undefined;
@@ -45,7 +45,8 @@ function evaluate(node: ts.Expression, around: Surroundings): Constant | undefin
     return evaluate(node.expression, around);
   if (compiler.isStringLiteralLike(node)) return { value: node.text };
   if (compiler.isNumericLiteral(node)) return { value: Number(node.text) };
-  if (compiler.isIdentifier(node)) return node.text === "undefined" ? { value: undefined } : undefined;
+  if (compiler.isIdentifier(node))
+    return node.text === "undefined" || around.absent.has(node.text) ? { value: undefined } : undefined;
   if (compiler.isPrefixUnaryExpression(node)) return evaluateNot(node, around);
   if (compiler.isBinaryExpression(node)) return evaluateBinary(node, around);
   if (compiler.isConditionalExpression(node)) return evaluateChoice(node, around);
@@ -96,7 +97,7 @@ function evaluateField(
   const name = compiler.isIdentifier(field) || compiler.isStringLiteralLike(field) ? field.text : undefined;
   const { expression } = node;
   const isSecondary = compiler.isIdentifier(expression) && expression.text === "secondary";
-  if (isSecondary) return name !== undefined && absent.has(name) ? { value: undefined } : undefined;
+  if (isSecondary) return name !== undefined && absent.has(`secondary.${name}`) ? { value: undefined } : undefined;
   // What is read of nothing, with `?.` or behind it, is nothing; without it the condition fails, which is no value.
   const isOptional = (node.flags & compiler.NodeFlags.OptionalChain) !== 0;
   const object = isOptional ? evaluate(expression, around) : undefined;

@@ -4,14 +4,19 @@ import type { ExpressionName } from "../project-model.js";
 
 /** An expression of a spec that is safe to put into generated code, or the problem of the text with its place. */
 export type ParsedExpression =
-  | { readonly kind: "expression"; readonly names: readonly ExpressionName[] }
+  | {
+      readonly kind: "expression";
+      readonly names: readonly ExpressionName[];
+      /** Where each of the names is used first. */
+      readonly offsets: ReadonlyMap<ExpressionName, number>;
+    }
   | { readonly kind: "problem"; readonly message: string; readonly offset: number };
 
 /** Parses the text of a `when:`; `names` are those that it may refer to. */
 export type ParseExpression = (text: string, names?: readonly ExpressionName[]) => ParsedExpression;
 
 /** The names that a condition may refer to. */
-const CONDITION_NAMES: readonly ExpressionName[] = ["primary", "secondary", "context"];
+const CONDITION_NAMES: readonly ExpressionName[] = ["primary", "secondary", "context", "live", "item"];
 
 /** How many words and signs an expression may have. The compiler calls itself for each, and its stack ends after about twice as many. */
 const MAX_TOKENS = 500;
@@ -73,8 +78,10 @@ function parseExpression(text: string, names: readonly ExpressionName[], compile
   const forbidden = findForbidden(root, compiler);
   if (forbidden !== undefined)
     return problem(forbidden.node.getStart(source), `an expression cannot ${forbidden.what}`);
-  const used = freeNames(root, compiler);
-  return { kind: "expression", names: names.filter((name) => used.has(name)) };
+  const free = freeNames(root, compiler);
+  const used = names.filter((name) => free.has(name));
+  const offsets = new Map(used.map((name) => [name, free.get(name)!.getStart(source) - head.length]));
+  return { kind: "expression", names: used, offsets };
 }
 
 // The parentheses are ours: they have to be one expression that reaches from the first character to the last.
@@ -135,12 +142,13 @@ function forbiddenUse(node: ts.Node, compiler: typeof ts): string | undefined {
   }
 }
 
-/** Returns the identifiers that an expression takes from around it. */
-function freeNames(root: ts.Node, compiler: typeof ts): ReadonlySet<string> {
-  const free = new Set<string>();
+/** Returns the identifiers that an expression takes from around it, by their names; of each the first. */
+function freeNames(root: ts.Node, compiler: typeof ts): ReadonlyMap<string, ts.Identifier> {
+  const free = new Map<string, ts.Identifier>();
   const visit = (node: ts.Node, bound: ReadonlySet<string>): void => {
     if (compiler.isIdentifier(node)) {
-      if (!bound.has(node.text) && isReference(node, compiler)) free.add(node.text);
+      const isFree = !bound.has(node.text) && isReference(node, compiler);
+      if (isFree && !free.has(node.text)) free.set(node.text, node);
       return;
     }
     const inside = compiler.isArrowFunction(node)

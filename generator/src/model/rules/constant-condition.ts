@@ -52,7 +52,7 @@ function problemOf(
     if (constant?.value) return `this always holds, as it would if there were no ${kind}`;
     if (constant !== undefined) return `this never holds, so ${NEVER[kind](quote(name))}`;
     const later = laterThan(dependent, controller, kind);
-    const isStuck = later.size > 0 && isFalse(constantValueOf(when, later));
+    const isStuck = later.size > 0 && isFalse(valueWithout(later, when, name));
     return isStuck ? `${describeLater(when, later, name)}, so ${NEVER[kind](quote(name))}` : undefined;
   }
   if (condition.name !== "crdPresent" || condition.kind !== "builtin" || resource === undefined || resource.isCustom)
@@ -80,10 +80,16 @@ function isMadeHere({ spec: { external, mode, existing, bulk } }: ResolvedDepend
 }
 
 function describeLater(when: string, later: ReadonlySet<string>, name: string): string {
-  const needed = [...later].find((each) => isFalse(constantValueOf(when, new Set([each]))));
+  const needed = [...later].find((each) => isFalse(valueWithout(new Set([each]), when, name)));
   if (needed === name) return `this never holds before ${quote(name)} is there`;
   const waiting = needed === undefined ? "what" : `${quote(needed)}, which`;
   return `this never holds before ${waiting} waits for ${quote(name)}${needed === undefined ? "" : ","} is there`;
+}
+
+/** Returns what a condition of the dependent `name` always comes to while others, or it, are not there. */
+function valueWithout(absent: ReadonlySet<string>, when: string, name: string): Constant | undefined {
+  const texts = [...absent].flatMap((each) => [`secondary.${each}`, ...(each === name ? ["live"] : [])]);
+  return constantValueOf(when, new Set(texts));
 }
 
 function isFalse(constant: Constant | undefined): boolean {

@@ -121,7 +121,7 @@ const MISSING_ENVIRONMENT: ReadonlySet<number> = new Set([2580, 2581, 2582, 2583
 function messageOf({ code, messageText }: ts.Diagnostic): string {
   const message = compiler.flattenDiagnosticMessageText(messageText, "\n");
   if (!MISSING_ENVIRONMENT.has(code)) return message;
-  return `${/^[^.]*\./.exec(message)?.[0] ?? message} A condition sees primary, secondary, context and the language itself.`;
+  return `${/^[^.]*\./.exec(message)?.[0] ?? message} A condition sees primary, secondary, context, live, item and the language itself.`;
 }
 
 function expressionIn(source: ts.SourceFile, { start, end }: TextRange): ts.Expression {

@@ -15,18 +15,17 @@ import type { ServedKind } from "../../sources/kind/crd-source.js";
  * balancer has an address, the `Ready` and `Available` conditions of any other kind are true. Kinds without these conditions are ready
  * as soon as they exist. A status that is older than the spec does not count. The detail says what is missing.
  */
-export const ready: Condition<unknown, unknown, string> = ({ dependent: { live } }) =>
-  judged(live, "is not ready", missingForReady);
+export const ready: Condition<unknown, unknown, string> = ({ live }) => judged(live, "is not ready", missingForReady);
 
 /** Holds when the object is gone; as a deletePostcondition it keeps what it depends on until then. */
-export const deleted: Condition<unknown, unknown, never> = ({ dependent: { live } }) => live === undefined;
+export const deleted: Condition<unknown, unknown, never> = ({ live }) => live === undefined;
 
 /**
  * Holds when the object has a condition of this type with this status; one that is older than the spec does not count. The detail says
  * what the object has instead.
  */
 export function conditionIs(condition: Pick<StatusCondition, "type" | "status">): Condition<unknown, unknown, string> {
-  return ({ dependent: { live } }) =>
+  return ({ live }) =>
     judged(live, `lacks ${condition.type}=${condition.status}`, (object) => missingCondition(object, condition));
 }
 
@@ -36,7 +35,7 @@ export function conditionIs(condition: Pick<StatusCondition, "type" | "status">)
  */
 export function fieldEquals(path: string, value: JsonValue): Condition<unknown, unknown, string> {
   const names = path.split(".");
-  return ({ dependent: { live } }) =>
+  return ({ live }) =>
     judged(live, "is not as awaited", (object) => {
       let field: unknown = object;
       for (const name of names) {

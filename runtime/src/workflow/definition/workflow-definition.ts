@@ -24,11 +24,11 @@ export interface ConditionArguments<Primary, Secondary, Live = object> extends D
     readonly definition?: ResourceDefinition;
     /** The client of its cluster; absent for an external dependent. */
     readonly client?: ApiClient;
-    /** The key of the item that a postcondition of a bulk dependent is asked about. */
-    readonly item?: string;
-    /** The live object or resource, of a bulk dependent that of the item. */
-    readonly live: Live | undefined;
   };
+  /** The live object or resource of the dependent. A postcondition of a bulk dependent gets that of the item; its other conditions get `undefined`. */
+  readonly live: Live | undefined;
+  /** The key of the item that a postcondition of a bulk dependent is asked about. Absent if there are no items. */
+  readonly item?: string;
 }
 
 /** Computes what a dependent should be, or the items of a bulk dependent by their keys; called at most once for each reconcile. */

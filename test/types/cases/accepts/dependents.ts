@@ -51,10 +51,10 @@ export const workflow = defineWorkflow(WebPage, {
     bulk: { maxConcurrency: 3 },
     desired: ({ primary }) => ({ a: { metadata: { name: `${primary.metadata.name}-a` } } }),
     matcher: (desired, live) => desired.data === live.data,
-    readyPostcondition: ({ dependent }) => {
-      type Live = Expect<Equal<typeof dependent.live, ConfigMap | undefined>>;
+    readyPostcondition: ({ live, item }) => {
+      type Live = Expect<Equal<typeof live, ConfigMap | undefined>>;
       const isMet: Live = true;
-      return { isMet, detail: { size: Object.keys(dependent.live?.data ?? {}).length, item: dependent.item } };
+      return { isMet, detail: { size: Object.keys(live?.data ?? {}).length, item } };
     },
   })
   .dependent("servers", {
@@ -94,7 +94,7 @@ export const workflow = defineWorkflow(WebPage, {
     create: (desired) => ({ ...desired, id: "1" }),
     delete: async (live, { context }) => context.logger.info({ id: live.id }, "deleted"),
     matches: (desired, live) => desired.owner === live.owner,
-    readyPostcondition: ({ dependent }) => ({ isMet: dependent.live !== undefined, detail: dependent.live?.owner }),
+    readyPostcondition: ({ live }) => ({ isMet: live !== undefined, detail: live?.owner }),
   })
   .dependent("widget", {
     resource: Widget,

@@ -12,5 +12,5 @@ export const workflow = defineWorkflow(WebPage)
   .dependent("e", {
     resource: ConfigMap,
     desired,
-    readyPostcondition: ({ dependent: { live } }) => live?.spec === ready,
+    readyPostcondition: ({ live }) => live?.spec === ready,
   });

@@ -68,6 +68,7 @@ spec:
       bulk: { maxConcurrency: 3 }
       matcher: { function: isSameData }
       readyPostcondition: { function: isFilled }
+      deletePostcondition: { when: 'live?.data?.["keep"] === undefined || item?.startsWith("a") === true' }
       garbageCollected: false
     servers:
       resource: apps/v1/Deployment
@@ -98,7 +99,7 @@ spec:
       fieldManager: me
       dependsOn: [shards]
       matcher: { function: isSameWidget }
-      readyPostcondition: { when: 'secondary.shards["a"] !== undefined && secondary.far?.["spec"] !== undefined' }
+      readyPostcondition: { when: 'secondary.shards["a"] !== undefined && live?.["spec"] !== undefined' }
     database:
       external: { perPrimaryPoll: { every: 5s }, state: { status: databaseId } }
       dependsOn: [once, { name: given, optional: true }]
@@ -110,6 +111,7 @@ spec:
       dependsOn: [database]
     tickets:
       external: { inbound: {}, schema: schemas/ticket.yaml }
+      reconcilePrecondition: { when: live !== undefined || primary.spec?.size !== 0 }
     alerts:
       external: { inbound: { fetch: true }, state: { resource: example.com/v1/Shop, path: status.databaseId }, desiredType: src/user.ts#Draft, onDeleteFailure: release }
       matcher: { function: isSameAlert }

@@ -41,8 +41,8 @@ suite("bulk dependents", (test) => {
     const cluster = new FakeCluster();
     cluster.put("a", { item: "old" });
     const ask = (name: string) => (args: Asked) => {
-      asked.push([name, args.dependent.item, args.dependent.live?.item].filter(Boolean).join(" "));
-      return { isMet: true, detail: `${name} ${args.dependent.item}` };
+      asked.push([name, args.item, args.live?.item].filter(Boolean).join(" "));
+      return { isMet: true, detail: `${name} ${args.item}` };
     };
     const { reconcile } = createWorkflow(
       [
@@ -234,7 +234,7 @@ suite("bulk dependents", (test) => {
 
   test("what is only read waits until somebody made it, one or several", async () => {
     const cluster = new FakeCluster();
-    const seen = { readyPostcondition: ({ dependent }: Asked) => dependent.live?.item !== "bad" };
+    const seen = { readyPostcondition: ({ live }: Asked) => live?.item !== "bad" };
     const { reconcile, cleanup } = createWorkflow(
       [
         { name: "one", canWrite: false },
@@ -264,7 +264,7 @@ suite("bulk dependents", (test) => {
     const readOnly = { bulk: {}, canWrite: false };
     const { reconcile } = createWorkflow([
       { name: "none", ...readOnly },
-      { name: "any", ...readOnly, readyPostcondition: ({ dependent }) => dependent.item === undefined },
+      { name: "any", ...readOnly, readyPostcondition: ({ item }) => item === undefined },
     ]);
     const result = await reconcile();
     assert.equal(result.dependents["none"], { kind: "waiting", for: ["none"] });

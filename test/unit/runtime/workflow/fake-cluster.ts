@@ -223,13 +223,13 @@ export function bulkOf(
 }
 
 /** What a condition of an item is asked. */
-export type Asked = { readonly dependent: { readonly item?: string; readonly live?: { readonly item: string } } };
+export type Asked = { readonly item?: string; readonly live?: { readonly item: string } };
 
 /** A condition that holds for these items. */
 export const only =
   (...keys: string[]) =>
-  ({ dependent }: Asked) =>
-    keys.includes(dependent.item ?? "");
+  ({ item }: Asked) =>
+    keys.includes(item ?? "");
 
 /** Returns what became of the items of a dependent. */
 export function itemsOf(result: WorkflowResult, name: string): { [key: string]: string } {

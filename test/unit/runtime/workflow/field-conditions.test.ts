@@ -4,7 +4,7 @@ import { assert, suite } from "../../../support/suite.js";
 
 /** Asks a condition about a live object. */
 function ask(condition: Condition<unknown, unknown>, live: object | undefined): unknown {
-  return condition({ dependent: { name: "a", live } } as Parameters<typeof condition>[0]);
+  return condition({ dependent: { name: "a" }, live } as Parameters<typeof condition>[0]);
 }
 
 function isMet(condition: Condition<unknown, unknown>, live: object | undefined): unknown {

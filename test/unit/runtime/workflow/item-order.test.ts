@@ -22,7 +22,7 @@ suite("items that need items", (test) => {
     const cluster = new FakeCluster();
     let open = (): void => {};
     const slow = new Promise<void>((resolve) => (open = resolve));
-    const readyPostcondition = async ({ dependent }: Asked) => (dependent.item === "slow" && (await slow), true);
+    const readyPostcondition = async ({ item }: Asked) => (item === "slow" && (await slow), true);
     const { reconcile } = createWorkflow(
       pair(["slow", "fast"], ["fast", "slow"], { a: { readyPostcondition } }),
       cluster,
@@ -40,7 +40,7 @@ suite("items that need items", (test) => {
     const cluster = new FakeCluster();
     cluster.failures.set("a[broken]", new Error("no"));
     const keys = ["good", "unready", "broken"];
-    const readyPostcondition = ({ dependent }: Asked) => dependent.item !== "unready";
+    const readyPostcondition = ({ item }: Asked) => item !== "unready";
     const result = await createWorkflow(
       pair(keys, [...keys, "missing"], { a: { readyPostcondition } }),
       cluster,

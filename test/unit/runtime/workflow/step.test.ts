@@ -101,8 +101,7 @@ suite("the time of a step", (test) => {
 
   test("each item of a bulk dependent has the time for itself", async () => {
     const { open, passed } = gate<boolean>();
-    const readyPostcondition = ({ dependent }: { dependent: { item?: string } }) =>
-      dependent.item === "slow" ? passed : true;
+    const readyPostcondition = ({ item }: { item?: string }) => (item === "slow" ? passed : true);
     const { cluster, reconcile } = createWorkflow([
       bulkOf("all", ["slow", "fast"], { timeoutMs: 10, readyPostcondition: readyPostcondition as never }),
     ]);

@@ -128,7 +128,7 @@ class Stage {
       },
       activationCondition: () => mood().isActive,
       reconcilePrecondition: () => mood().isWanted,
-      readyPostcondition: ({ dependent: { item = SINGLE } }) => {
+      readyPostcondition: ({ item = SINGLE }) => {
         this.events.push(`ready ${mood().isReady} ${this.idOf(index, item)}`);
         return mood().isReady;
       },

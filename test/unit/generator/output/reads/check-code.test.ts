@@ -149,7 +149,7 @@ suite("details of conditions", (test) => {
   const conditions: readonly (readonly [body: string, expected: readonly string[]])[] = [
     ["() => true", []],
     ["() => ({ isMet: true, detail: undefined })", []],
-    ["({ dependent }) => (dependent.live ? { isMet: true, detail: 1 } : false)", unread],
+    ["({ live }) => (live ? { isMet: true, detail: 1 } : false)", unread],
     ["async () => { const detail = 5; return { isMet: detail > 4, detail }; }", unread],
     ["() => { const inner = () => ({ detail: 5 }); return inner() !== undefined; }", []],
   ];
