@@ -1,6 +1,7 @@
 /** The server as a whole: objects behind an endpoint behind a listener, and what tests may do to them. */
 import { randomBytes } from "node:crypto";
 import { WatchHolds } from "./http/watch-holds.js";
+import { WebhookAdmission } from "./admission/webhook-admission.js";
 import { FaultRules, matchesPath, type FaultControl, type FaultRule } from "./faults.js";
 import { createServingCertificate } from "./http/certificate.js";
 import { answerRequest, verbOf } from "./http/endpoint.js";
@@ -70,9 +71,10 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
   const registry = new Registry({ historyLimit: options.historyLimit });
   const token = options.token ?? randomBytes(16).toString("hex");
   followDefinitions(registry);
-  createFirstObjects(registry);
+  await createFirstObjects(registry);
   await installDefinitions(registry, options.crds ?? []);
 
+  const admission = new WebhookAdmission(registry);
   const rules = new FaultRules();
   for (const rule of options.faults ?? []) rules.add(rule);
   const requests: RequestRecord[] = [];
@@ -86,7 +88,7 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
     async answer(request) {
       const trusted = rules.token ?? token;
       const { revision } = registry.store;
-      const answer = await answerWithFaults(rules, request, () => answerRequest({ registry, token: trusted }, request));
+      const answer = await answerWithFaults(rules, request, () => answerRequest({ registry, admission, token: trusted }, request));
       record(requests, request, { answer, revision });
       return answer;
     },

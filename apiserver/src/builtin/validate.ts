@@ -7,6 +7,7 @@ import * as configuration from "./configuration-rules.js";
 import { checkPod } from "./pod-rules.js";
 import type { ServedType } from "./served-type.js";
 import { checkService } from "./service-rules.js";
+import { checkWebhooks } from "./webhook-rules.js";
 import * as workload from "./workload-rules.js";
 
 type Rule = (object: JsonObject, old: JsonObject | undefined) => FieldError[];
@@ -41,6 +42,8 @@ const RULES: Record<string, Rule> = {
   "ClusterRoleBinding.rbac.authorization.k8s.io": (object, old) =>
     configuration.checkRoleBinding("ClusterRoleBinding", object, old),
   "PodDisruptionBudget.policy": (object) => configuration.checkDisruptionBudget(object),
+  "MutatingWebhookConfiguration.admissionregistration.k8s.io": (object) => checkWebhooks(object),
+  "ValidatingWebhookConfiguration.admissionregistration.k8s.io": (object) => checkWebhooks(object),
   "PriorityClass.scheduling.k8s.io": configuration.checkPriorityClass,
   "StorageClass.storage.k8s.io": configuration.checkStorageClass,
 };

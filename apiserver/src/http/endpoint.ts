@@ -1,5 +1,6 @@
 /** From any request to its answer: who asks, what for, and which part of the server knows. */
 import { discoveryAnswer } from "../discovery/discovery.js";
+import type { Admission } from "../registry/admission-control.js";
 import type { Registry } from "../registry/registry.js";
 import { isTrue } from "../registry/options/query-boolean.js";
 import { resourceRefOf } from "../registry/object-key.js";
@@ -27,6 +28,7 @@ import { writeCreate, writeDelete, writeDeleteCollection, writePatch, writeUpdat
 /** What requests are answered from. */
 export interface EndpointOptions {
   registry: Registry;
+  admission: Admission;
   token: string;
 }
 
@@ -74,7 +76,7 @@ function answerResource(
   { request, warnings }: { request: ApiRequest; warnings: string[] },
 ): Promise<Answer> | Answer | StreamAnswer {
   const path = request.target;
-  const { registry } = options;
+  const { registry, admission } = options;
   if (path === undefined) return unknownPath(registry, groupOf(request.path));
   const resource = registry.find(path);
   if (resource === undefined || !isInScope(resource, path)) return unknownPath(registry, path.group);
@@ -83,7 +85,7 @@ function answerResource(
   const { namespace, name = "", subresource = "" } = path;
   const deprecation = deprecationWarningOf(resource, registry);
   if (deprecation !== undefined) warnings.push(deprecation);
-  const on: ResourceRequest = { registry, request, resource, namespace, name, subresource, warnings };
+  const on: ResourceRequest = { registry, admission, request, resource, namespace, name, subresource, warnings };
   checkVerb(on);
   if (subresource !== "") return answerSubresource(on);
   return name === "" ? answerCollection(on, path) : answerObject(on);
@@ -167,8 +169,8 @@ function unknownPath(registry: Registry, group: string | undefined): Answer {
 
 function answerReviewRequest(options: EndpointOptions, request: ApiRequest, resource: ServedResource): Answer {
   if (request.method !== "POST") throw methodNotAllowed();
-  const { registry, token } = options;
-  const on = { registry, request, resource, namespace: undefined, name: "", subresource: "", warnings: [] };
+  const { registry, admission, token } = options;
+  const on = { registry, admission, request, resource, namespace: undefined, name: "", subresource: "", warnings: [] };
   const render = renderContextOf(on);
   const { value } = parseObjectBody(request.body, request.headers["content-type"]);
   const review = isObject(value) ? value : {};

@@ -1,5 +1,6 @@
 import { stringAt } from "../json.js";
 import { compareVersions } from "../builtin/version-order.js";
+import type { Admission } from "../registry/admission-control.js";
 import type { Registry } from "../registry/registry.js";
 import type { ServedResource } from "../registry/served-resource.js";
 import type { WriteContext } from "../registry/write-context.js";
@@ -11,6 +12,8 @@ import type { RenderContext } from "./answer/render.js";
 /** A request for a resource that is served. */
 export interface ResourceRequest {
   registry: Registry;
+  /** What is asked about writes before they are stored. */
+  admission: Admission;
   request: ApiRequest;
   resource: ServedResource;
   namespace: string | undefined;
@@ -24,13 +27,15 @@ export interface ResourceRequest {
 
 /** Returns what the pipelines need to know about a write. */
 export function writeContextOf(on: ResourceRequest, options: WriteOptions): WriteContext {
-  const { registry, resource, namespace, warnings, request } = on;
+  const { registry, admission, resource, namespace, warnings, request } = on;
   return {
     registry,
     resource,
     namespace,
     manager: fieldManagerOf(options, request.headers["user-agent"]),
+    options: options.given,
     isDryRun: options.isDryRun,
+    admission,
     fieldValidation: options.fieldValidation,
     warnings,
   };

@@ -1,5 +1,6 @@
-import { isObject } from "../json.js";
+import { isObject, type JsonValue } from "../json.js";
 import { parseConfig } from "../registry/apply.js";
+import { renewable } from "../registry/attempts.js";
 import { applyPatch, parsePatch, patchTypeOf } from "../registry/patch.js";
 import { applyScale, scaleOf, writeScale } from "../registry/scale.js";
 import type { WriteContext, WriteResult } from "../registry/write-context.js";
@@ -13,13 +14,13 @@ import { renderContextOf, writeContextOf, type ResourceRequest } from "./resourc
 const SCALE_SCHEMA = "io.k8s.api.autoscaling.v1.Scale";
 
 /** Answers a PUT or PATCH of a Scale. */
-export function writeScaleRequest(on: ResourceRequest): Answer {
+export async function writeScaleRequest(on: ResourceRequest): Promise<Answer> {
   const render = renderContextOf(on);
-  const { object } = on.request.method === "PUT" ? putScale(on) : patchScale(on);
+  const { object } = await (on.request.method === "PUT" ? putScale(on) : patchScale(on));
   return renderValue(render, 200, scaleOf(on.resource.type, object));
 }
 
-function putScale(on: ResourceRequest): WriteResult {
+async function putScale(on: ResourceRequest): Promise<WriteResult> {
   const { request, name } = on;
   const context = writeContextOf(on, parseWriteOptions(request.query, "UpdateOptions"));
   const { value } = parseObjectBody(request.body, request.headers["content-type"]);
@@ -27,7 +28,7 @@ function putScale(on: ResourceRequest): WriteResult {
   return writeScale(context, { name, isPut: true, change: () => value });
 }
 
-function patchScale(on: ResourceRequest): WriteResult {
+async function patchScale(on: ResourceRequest): Promise<WriteResult> {
   const { request, resource, name } = on;
   const patchType = patchTypeOf(resource.type, request.headers["content-type"]);
   const options = parseWriteOptions(request.query, "PatchOptions", { isApply: patchType === "apply" });
@@ -35,12 +36,13 @@ function patchScale(on: ResourceRequest): WriteResult {
   if (patchType === "apply") {
     return applyScale(context, { name, config: parseConfig(context, request.body), force: options.force });
   }
-  const { value } = parsePatch({ patchType, body: request.body });
+  const parse = (): JsonValue => parsePatch({ patchType, body: request.body }).value;
+  const patch = renewable(parse(), parse);
   return writeScale(context, {
     name,
     isPut: false,
     change(scale) {
-      const patched = applyPatch(scale, { patchType, value, schemaName: SCALE_SCHEMA });
+      const patched = applyPatch(scale, { patchType, value: patch(), schemaName: SCALE_SCHEMA });
       if (!isObject(patched)) throw badRequest("the object provided is unrecognized (must be of type Scale)");
       return patched;
     },

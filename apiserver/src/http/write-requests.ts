@@ -1,10 +1,11 @@
 import { isObject, objectAt, stringAt, type JsonObject } from "../json.js";
 import { applyObject } from "../registry/apply.js";
+import { attemptWrite, renewable } from "../registry/attempts.js";
 import { createObject } from "../registry/create.js";
 import { decodeObject } from "../registry/decode.js";
 import { deleteCollection } from "../registry/delete-collection.js";
 import { deleteObject, type DeleteResult } from "../registry/delete.js";
-import { parseDeleteOptions } from "../registry/options/delete-options.js";
+import { parseDeleteOptions, type DeleteOptions } from "../registry/options/delete-options.js";
 import { parseListOptions } from "../registry/options/list-options.js";
 import { mismatchedName, patchObject, patchTypeOf } from "../registry/patch.js";
 import { updateObject } from "../registry/update.js";
@@ -19,22 +20,24 @@ import { renderList, renderObject, renderValue, type RenderContext } from "./ans
 import { renderContextOf, writeContextOf, type ResourceRequest } from "./resource-request.js";
 
 /** Answers a POST to a collection. */
-export function writeCreate(on: ResourceRequest): Answer {
+export async function writeCreate(on: ResourceRequest): Promise<Answer> {
   const render = renderContextOf(on);
   const context = writeContextOf(on, parseWriteOptions(on.request.query, "CreateOptions"));
-  return renderResult(render, createObject(context, decodeBody(on, context)));
+  const body = renewable(decodeBody(on, context), () => decodeBody(on, context));
+  return renderResult(render, await attemptWrite(context, on.name, () => createObject(context, body())));
 }
 
 /** Answers a PUT of an object, its status or the finalizers of a namespace. */
-export function writeUpdate(on: ResourceRequest): Answer {
+export async function writeUpdate(on: ResourceRequest): Promise<Answer> {
   const { request, resource, name, subresource } = on;
   const render = renderContextOf(on);
   const context = writeContextOf(on, parseWriteOptions(request.query, "UpdateOptions"));
   const object = decodeBody(on, context);
   checkName(object, name);
-  const change = (): { object: JsonObject; isTracked: boolean } => ({ object, isTracked: false });
+  const next = renewable(object, () => decodeBody(on, context));
+  const change = (): { object: JsonObject; isTracked: boolean } => ({ object: next(), isTracked: false });
   const canCreate = resource.type.strategy.createsOnUpdate && subresource === "";
-  const result = updateObject(context, {
+  const result = await updateObject(context, {
     name,
     subresource,
     isPut: true,
@@ -45,7 +48,7 @@ export function writeUpdate(on: ResourceRequest): Answer {
 }
 
 /** Answers a PATCH of an object or its status. */
-export function writePatch(on: ResourceRequest): Answer {
+export async function writePatch(on: ResourceRequest): Promise<Answer> {
   const { request, resource, name, subresource } = on;
   const render = renderContextOf(on);
   const patchType = patchTypeOf(resource.type, request.headers["content-type"]);
@@ -56,26 +59,26 @@ export function writePatch(on: ResourceRequest): Answer {
     patchType === "apply"
       ? applyObject(context, { name, subresource, body, force: options.force })
       : patchObject(context, { name, subresource, patchType, body });
-  return renderResult(render, result);
+  return renderResult(render, await result);
 }
 
 /** Answers a DELETE of an object. */
-export function writeDelete(on: ResourceRequest): Answer {
+export async function writeDelete(on: ResourceRequest): Promise<Answer> {
   const { resource, name } = on;
   const render = renderContextOf(on);
   const options = parseDeleteOptions(deleteBody(on), on.request.query);
-  const result = deleteObject(deleteContextOf(on, options), name, options);
+  const result = await deleteObject(deleteContextOf(on, options), name, options);
   const answersObject = !result.isGone || resource.type.strategy.returnsDeletedObject;
   return answersObject ? renderObject(render, 200, result.object) : renderValue(render, 200, deletedStatus(on, result));
 }
 
 /** Answers a DELETE of a collection. */
-export function writeDeleteCollection(on: ResourceRequest): Answer {
+export async function writeDeleteCollection(on: ResourceRequest): Promise<Answer> {
   const { request } = on;
   const render = renderContextOf(on, { isList: true });
   const deletion = parseDeleteOptions(deleteBody(on), request.query);
   const list = parseListOptions(request.query, { isWatch: false });
-  return renderList(render, deleteCollection(deleteContextOf(on, deletion), { deletion, list }));
+  return renderList(render, await deleteCollection(deleteContextOf(on, deletion), { deletion, list }));
 }
 
 /** Decodes the object in the body of a request. */
@@ -96,8 +99,8 @@ function renderResult(render: RenderContext, { status, object }: WriteResult): A
   return renderObject(render, status, object);
 }
 
-function deleteContextOf(on: ResourceRequest, { isDryRun }: { isDryRun: boolean }): WriteContext {
-  return writeContextOf(on, { isDryRun, fieldManager: "", fieldValidation: "Ignore", force: false });
+function deleteContextOf(on: ResourceRequest, { isDryRun, given }: DeleteOptions): WriteContext {
+  return writeContextOf(on, { isDryRun, fieldManager: "", fieldValidation: "Ignore", force: false, given });
 }
 
 function deleteBody({ request }: ResourceRequest): JsonObject | undefined {

@@ -18,7 +18,7 @@ export interface ApplyRequest {
 }
 
 /** Applies a configuration to an object, which is created when there is none. */
-export function applyObject(context: WriteContext, request: ApplyRequest): WriteResult {
+export async function applyObject(context: WriteContext, request: ApplyRequest): Promise<WriteResult> {
   const { name, subresource, force } = request;
   const config = parseConfig(context, request.body);
   checkConfig(context, { config, name });

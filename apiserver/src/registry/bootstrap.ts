@@ -8,18 +8,27 @@ const NAMESPACES = ["default", "kube-node-lease", "kube-public", "kube-system"];
 const MANAGER = "kube-apiserver";
 
 /** Creates what every cluster has: its namespaces and the Service through which it is reached from inside. */
-export function createFirstObjects(registry: Registry): void {
+export async function createFirstObjects(registry: Registry): Promise<void> {
   const namespaces = registry.find({ group: "", version: "v1", plural: "namespaces" }) as ServedResource;
   for (const name of NAMESPACES) {
-    createObject(ownContext(registry, namespaces), { kind: "Namespace", apiVersion: "v1", metadata: { name } });
+    await createObject(ownContext(registry, namespaces), { kind: "Namespace", apiVersion: "v1", metadata: { name } });
   }
   const services = registry.find({ group: "", version: "v1", plural: "services" }) as ServedResource;
-  createObject(ownContext(registry, services, "default"), kubernetesService());
+  await createObject(ownContext(registry, services, "default"), kubernetesService());
 }
 
 /** Returns the context of a write that the server itself makes. */
 export function ownContext(registry: Registry, resource: ServedResource, namespace?: string): WriteContext {
-  return { registry, resource, namespace, manager: MANAGER, isDryRun: false, fieldValidation: "Ignore", warnings: [] };
+  return {
+    registry,
+    resource,
+    namespace,
+    manager: MANAGER,
+    options: {},
+    isDryRun: false,
+    fieldValidation: "Ignore",
+    warnings: [],
+  };
 }
 
 function kubernetesService(): JsonObject {

@@ -11,6 +11,7 @@ import { badRequest } from "../status/status-error.js";
 import type { Allocator } from "./allocator.js";
 import { metadataOf } from "./object-meta.js";
 import type { TypeRules } from "./type-rules.js";
+import { unevaluatedWarnings } from "./unevaluated.js";
 
 const DEPRECATIONS: Record<string, string[]> = {
   endpoints: ["v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"],
@@ -45,6 +46,6 @@ export function builtinRules(type: ServedType, allocator: Allocator): TypeRules 
     },
     validate: (object, live) => validateBuiltin(type, object, live),
     validateStatus: (object) => (type.group === "apps" ? checkWorkloadStatus(type.kind, object) : []),
-    warnings: () => DEPRECATIONS[type.plural] ?? [],
+    warnings: (object) => [...(DEPRECATIONS[type.plural] ?? []), ...unevaluatedWarnings(type, object)],
   };
 }

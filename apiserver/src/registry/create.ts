@@ -3,6 +3,7 @@ import { stringAt, type JsonObject } from "../json.js";
 import { alreadyExists, generatedNamesTaken, invalid, plainError } from "../status/status-error.js";
 import { StoredObject } from "../storage/stored-object.js";
 import { checkCreationAllowed, settleNamespace } from "./admission.js";
+import { OutdatedWrite } from "./attempts.js";
 import { setFirstGeneration } from "./generation.js";
 import { trackUpdate } from "./managed-fields.js";
 import { generateName } from "./names.js";
@@ -20,7 +21,11 @@ const SERVER_OWNED = ["creationTimestamp", "deletionGracePeriodSeconds", "deleti
  *
  * `isTracked` says that the managedFields are final already, as those of an apply are.
  */
-export function createObject(context: WriteContext, body: JsonObject, { isTracked = false } = {}): WriteResult {
+export async function createObject(
+  context: WriteContext,
+  body: JsonObject,
+  { isTracked = false } = {},
+): Promise<WriteResult> {
   const { registry, resource, namespace } = context;
   const { type, rules } = resource;
   settleNamespace(metadataOf(body), namespace);
@@ -30,7 +35,16 @@ export function createObject(context: WriteContext, body: JsonObject, { isTracke
   checkCreationAllowed(registry, resource, { name: stringAt(metadataOf(body), "name") ?? "", namespace });
   for (const field of SERVER_OWNED) delete metadataOf(body)[field];
   rules.fillDefaults(body);
-  const object = isTracked ? body : trackUpdate(context, { live: undefined, object: body, subresource: "" });
+  const tracked = isTracked ? body : trackUpdate(context, { live: undefined, object: body, subresource: "" });
+  const given = stringAt(metadataOf(tracked), "name") ?? "";
+  const mutation = context.admission?.mutate({
+    context,
+    operation: "CREATE",
+    name: given,
+    subresource: "",
+    object: tracked,
+  });
+  const object = mutation === undefined ? tracked : await mutation;
   wipeReset(type, object);
   setServerOwned(object);
   setFirstGeneration(type, object);
@@ -38,10 +52,17 @@ export function createObject(context: WriteContext, body: JsonObject, { isTracke
   const warning = dropDuplicateOwners(metadataOf(object));
   if (warning !== undefined) context.warnings.push(warning);
   const key = chooseKey(context, object);
+  const name = stringAt(metadataOf(object), "name") ?? "";
   const errors = [...checkObjectMeta(type, object), ...rules.validate(object)];
-  if (errors.length > 0) throw invalid(kindRefOf(type, stringAt(metadataOf(object), "name") ?? ""), errors);
+  if (errors.length > 0) throw invalid(kindRefOf(type, name), errors);
   context.warnings.push(...rules.warnings(object));
-  return { status: 201, object: store(context, key, normalForm(type, object)) };
+  const next = normalForm(type, object);
+  const validation = context.admission?.validate({ context, operation: "CREATE", name, subresource: "", object: next });
+  if (validation !== undefined) {
+    await validation;
+    if (resource.store.get(key) !== undefined) throw new OutdatedWrite();
+  }
+  return { status: 201, object: store(context, key, next) };
 }
 
 function store(context: WriteContext, key: string, object: JsonObject): StoredObject {

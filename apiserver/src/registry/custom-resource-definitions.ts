@@ -96,7 +96,7 @@ class DefinitionController {
     const resource = [...this.#registry.resources].find(({ store }) => store === objects);
     if (resource === undefined) return;
     const nothing = new URLSearchParams();
-    deleteCollection(ownContext(this.#registry, resource), {
+    void deleteCollection(ownContext(this.#registry, resource), {
       deletion: parseDeleteOptions(undefined, nothing),
       list: parseListOptions(nothing, { isWatch: false }),
     });
@@ -105,7 +105,7 @@ class DefinitionController {
   #release(name: string): void {
     const done = terminating("InstanceDeletionCompleted", "removed all instances");
     this.#writeCondition(name, { ...done, status: "False" });
-    updateObject(ownContext(this.#registry, this.#definitions), {
+    void updateObject(ownContext(this.#registry, this.#definitions), {
       name,
       subresource: "",
       isPut: false,
@@ -134,7 +134,7 @@ class DefinitionController {
   }
 
   #writeStatus(name: string, status: (live: JsonObject) => JsonObject): void {
-    updateObject(ownContext(this.#registry, this.#definitions), {
+    void updateObject(ownContext(this.#registry, this.#definitions), {
       name,
       subresource: "status",
       isPut: false,

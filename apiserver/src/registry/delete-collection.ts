@@ -8,23 +8,23 @@ import { metadataOf } from "./object-meta.js";
 import type { WriteContext } from "./write-context.js";
 
 /** Deletes what a list returns, and returns that list: the objects as they were before. */
-export function deleteCollection(
+export async function deleteCollection(
   context: WriteContext,
   options: { deletion: DeleteOptions; list: ListOptions },
-): ListResult {
+): Promise<ListResult> {
   const { resource, namespace } = context;
   const list = listObjects(resource, { ...options.list, namespace });
   for (const { object } of list.items) {
     const metadata = metadataOf(object);
     const of = { ...context, namespace: stringAt(metadata, "namespace") };
-    deleteUnlessGone(of, stringAt(metadata, "name") ?? "", options.deletion);
+    await deleteUnlessGone(of, stringAt(metadata, "name") ?? "", options.deletion);
   }
   return list;
 }
 
-function deleteUnlessGone(context: WriteContext, name: string, options: DeleteOptions): void {
+async function deleteUnlessGone(context: WriteContext, name: string, options: DeleteOptions): Promise<void> {
   try {
-    deleteObject(context, name, options);
+    await deleteObject(context, name, { ...options, isOfCollection: true });
   } catch (error) {
     if (!(error instanceof StatusError) || error.status.code !== 404) throw error;
   }

@@ -1,6 +1,8 @@
 import { clone, deepEqual, objectAt, stringAt, type JsonObject } from "../json.js";
 import { forbidden, notFound, preconditionFailed } from "../status/status-error.js";
 import type { StoredObject } from "../storage/stored-object.js";
+import type { AdmittedWrite } from "./admission-control.js";
+import { attemptWrite, OutdatedWrite } from "./attempts.js";
 import type { DeleteOptions } from "./options/delete-options.js";
 import { finalizersForDeletion, holdersOf, isNamespace } from "./finalizers.js";
 import { holdDefinition, isDefinition } from "./definition-cleanup.js";
@@ -19,7 +21,19 @@ export interface DeleteResult {
 }
 
 /** Deletes an object, or marks it as deleted when something holds it. */
-export function deleteObject(context: WriteContext, name: string, options: DeleteOptions): DeleteResult {
+export function deleteObject(
+  context: WriteContext,
+  name: string,
+  options: DeleteOptions & { isOfCollection?: boolean },
+): Promise<DeleteResult> {
+  return attemptWrite(context, name, () => attemptDelete(context, name, options));
+}
+
+async function attemptDelete(
+  context: WriteContext,
+  name: string,
+  options: DeleteOptions & { isOfCollection?: boolean },
+): Promise<DeleteResult> {
   const { resource, namespace } = context;
   const { type } = resource;
   const stored = resource.store.get(keyOf({ namespace, name }));
@@ -29,6 +43,14 @@ export function deleteObject(context: WriteContext, name: string, options: Delet
   }
   const live = resource.read(stored).object;
   checkPreconditions(context, live, options);
+  // Who deletes a collection names none of its objects.
+  const named = options.isOfCollection === true ? "" : name;
+  const admitted: AdmittedWrite = { context, operation: "DELETE", name: named, subresource: "", oldObject: live };
+  const mutation = context.admission?.mutate(admitted);
+  if (mutation !== undefined) await mutation;
+  const validation = context.admission?.validate(admitted);
+  if (validation !== undefined) await validation;
+  if (resource.store.get(stored.key) !== stored) throw new OutdatedWrite();
   warnOfOrphans(context, live, options);
   const marked = markDeleted(context, live, options);
   if (marked === "gone") return { isGone: true, object: removeAtOnce(context, stored) };

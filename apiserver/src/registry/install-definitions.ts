@@ -18,7 +18,7 @@ export async function installDefinitions(registry: Registry, sources: readonly (
     for (const definition of definitions) {
       const object = clone(definition);
       resource.rules.decode(object);
-      createObject(ownContext(registry, resource), object);
+      await createObject(ownContext(registry, resource), object);
     }
   }
   // Establishing takes a few microtasks.

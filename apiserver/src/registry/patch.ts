@@ -18,6 +18,7 @@ import {
   unsupportedMediaType,
   unsupportedMediaTypeBuiltin,
 } from "../status/status-error.js";
+import { renewable } from "./attempts.js";
 import { unknownConversionText } from "./decode.js";
 import { keyOf, apiVersionOf, resourceRefOf, kindRefOf } from "./object-key.js";
 import { updateObject } from "./update.js";
@@ -57,16 +58,17 @@ export interface PatchRequest {
 }
 
 /** Patches an object. */
-export function patchObject(context: WriteContext, request: PatchRequest): WriteResult {
+export async function patchObject(context: WriteContext, request: PatchRequest): Promise<WriteResult> {
   const { resource, namespace } = context;
   const { name, subresource } = request;
   if (resource.store.get(keyOf({ namespace, name })) === undefined) throw notFound(resourceRefOf(resource.type, name));
-  const { value, problems } = parsePatch(request);
+  const parsed = renewable(parsePatch(request), () => parsePatch(request));
   return updateObject(context, {
     name,
     subresource,
     isPut: false,
     change(live) {
+      const { value, problems } = parsed();
       const patched = applyPatch(live, { ...request, value, schemaName: resource.type.schemaName ?? "" });
       return { object: decodePatched(context, { ...request, patched, problems }), isTracked: false };
     },

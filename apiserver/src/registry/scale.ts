@@ -16,8 +16,11 @@ const META_FIELDS = ["name", "namespace", "uid", "resourceVersion", "creationTim
 const SUBRESOURCE = "scale";
 
 /** Returns the Scale of an object; without a number of replicas only where that is no failure. */
-export function scaleOf(type: ServedType, stored: StoredObject, { needsReplicas = true } = {}): JsonObject {
-  const { object } = stored;
+export function scaleOf(
+  type: ServedType,
+  { object }: { object: JsonObject },
+  { needsReplicas = true } = {},
+): JsonObject {
   const paths = scalePathsOf(type);
   const replicas = valueAtPath(object, paths.specReplicas);
   if (replicas === undefined && needsReplicas && type.custom !== undefined) {
@@ -39,11 +42,18 @@ export function scaleOf(type: ServedType, stored: StoredObject, { needsReplicas 
   };
 }
 
+/** Returns an object with the number of replicas that a Scale asks for. */
+export function withScale(type: ServedType, object: JsonObject, scale: JsonObject): JsonObject {
+  const scaled = clone(object);
+  setAtPath(scaled, scalePathsOf(type).specReplicas, objectAt(scale, "spec")?.["replicas"] ?? 0);
+  return scaled;
+}
+
 /** Writes the number of replicas that a Scale asks for. */
 export function writeScale(
   context: WriteContext,
   write: { name: string; isPut: boolean; change: (scale: JsonObject) => JsonObject },
-): WriteResult {
+): Promise<WriteResult> {
   const { resource } = context;
   const { type } = resource;
   return updateObject(context, {
@@ -51,12 +61,10 @@ export function writeScale(
     subresource: SUBRESOURCE,
     isPut: write.isPut,
     change(live) {
-      const object = clone(live);
       const present = resource.store.get(keyOfLive(live)) as StoredObject;
       const scale = write.change(scaleOf(type, resource.read(present), { needsReplicas: false }));
       checkScale(type, write.name, scale);
-      const replicas = objectAt(scale, "spec")?.["replicas"] ?? 0;
-      setAtPath(object, scalePathsOf(type).specReplicas, replicas);
+      const object = withScale(type, live, scale);
       const given = objectAt(scale, "metadata");
       for (const field of ["resourceVersion", "uid"]) {
         const value = stringAt(given, field) ?? "";
@@ -70,10 +78,10 @@ export function writeScale(
 }
 
 /** Applies a Scale to a built-in object. */
-export function applyScale(
+export async function applyScale(
   context: WriteContext,
   write: { name: string; config: JsonObject; force: boolean },
-): WriteResult {
+): Promise<WriteResult> {
   const { type } = context.resource;
   if (type.custom !== undefined) {
     throw plainError(

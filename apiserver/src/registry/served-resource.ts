@@ -52,6 +52,11 @@ export class ServedResource {
     return view;
   }
 
+  /** Returns an object of the stored form in the form of this version. */
+  formOf(object: JsonObject): JsonObject {
+    return this.#conversion === undefined ? object : this.#conversion.fromStored(object);
+  }
+
   /** Returns the stored form of an object of this version. */
   storedForm(object: JsonObject): JsonObject {
     return this.#conversion === undefined ? object : this.#conversion.toStored(object);

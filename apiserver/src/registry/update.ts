@@ -4,6 +4,8 @@ import { quote } from "../status/quote.js";
 import { invalid, notFound, plainError, staleResourceVersion, uidMismatchOnUpdate } from "../status/status-error.js";
 import type { StoredObject } from "../storage/stored-object.js";
 import { settleNamespace } from "./admission.js";
+import type { AdmittedWrite } from "./admission-control.js";
+import { attemptWrite, OutdatedWrite } from "./attempts.js";
 import { createObject } from "./create.js";
 import { removeObject } from "./delete.js";
 import { holdersOf } from "./finalizers.js";
@@ -38,7 +40,11 @@ export interface Update {
 }
 
 /** Changes an object, or creates it where that is possible. */
-export function updateObject(context: WriteContext, update: Update): WriteResult {
+export function updateObject(context: WriteContext, update: Update): Promise<WriteResult> {
+  return attemptWrite(context, update.name, () => attemptUpdate(context, update));
+}
+
+async function attemptUpdate(context: WriteContext, update: Update): Promise<WriteResult> {
   const { resource, namespace } = context;
   const key = keyOf({ namespace, name: update.name });
   const stored = resource.store.get(key);
@@ -50,7 +56,7 @@ export function updateObject(context: WriteContext, update: Update): WriteResult
   }
   const live = resource.read(stored);
   const { object, isTracked } = update.change(live.object);
-  const result = replaceObject(context, { ...update, object, isTracked, stored, live: live.object });
+  const result = await replaceObject(context, { ...update, object, isTracked, stored, live: live.object });
   return { status: 200, object: result };
 }
 
@@ -61,10 +67,10 @@ interface Replacement extends Update {
   live: JsonObject;
 }
 
-function replaceObject(context: WriteContext, replacement: Replacement): StoredObject {
+async function replaceObject(context: WriteContext, replacement: Replacement): Promise<StoredObject> {
   const { resource, namespace } = context;
   const { type, rules } = resource;
-  const { live, subresource, stored } = replacement;
+  const { live, subresource, stored, name } = replacement;
   settleNamespace(metadataOf(replacement.object), namespace);
   checkUid(context, replacement);
   checkResourceVersion(context, replacement);
@@ -72,16 +78,22 @@ function replaceObject(context: WriteContext, replacement: Replacement): StoredO
   const tracked = replacement.isTracked
     ? replacement.object
     : trackUpdate(context, { live, object: replacement.object, subresource });
-  carryOver(tracked, live, replacement);
-  const object = restoreReset(type, tracked, { live, subresource });
+  const admitted: Omit<AdmittedWrite, "object"> = { context, operation: "UPDATE", name, subresource, oldObject: live };
+  const mutation = context.admission?.mutate({ ...admitted, object: tracked });
+  const mutated = mutation === undefined ? tracked : await mutation;
+  carryOver(mutated, live, replacement);
+  const object = restoreReset(type, mutated, { live, subresource });
   if (subresource !== "status") raiseGeneration(type, object, live);
   rules.finish(object, live);
   const warning = dropDuplicateOwners(metadataOf(object), { isPatch: !replacement.isPut });
   if (warning !== undefined) context.warnings.push(warning);
   const errors = checkReplacement(context, { object, live, subresource });
-  if (errors.length > 0) throw invalid(kindRefOf(type, replacement.name), errors);
+  if (errors.length > 0) throw invalid(kindRefOf(type, name), errors);
   context.warnings.push(...rules.warnings(object, live));
   const next = normalForm(type, object);
+  const validation = context.admission?.validate({ ...admitted, object: next });
+  if (validation !== undefined) await validation;
+  if (resource.store.get(stored.key) !== stored) throw new OutdatedWrite();
   if (isReadyToGo(resource, next, live)) return removeObject(context, { stored, last: next });
   return store(context, { next, live, stored });
 }

@@ -1,3 +1,5 @@
+import type { Admission } from "./admission-control.js";
+import type { JsonObject } from "../json.js";
 import type { Registry } from "./registry.js";
 import type { ServedResource } from "./served-resource.js";
 import type { StoredObject } from "../storage/stored-object.js";
@@ -9,8 +11,12 @@ export interface WriteContext {
   readonly namespace: string | undefined;
   /** The field manager; never empty. */
   readonly manager: string;
+  /** The options of the request as they were given, for who is asked about the write. */
+  readonly options: JsonObject;
   readonly isDryRun: boolean;
   readonly fieldValidation: "Ignore" | "Warn" | "Strict";
+  /** What is asked before the write is stored; absent in writes of the server itself. */
+  readonly admission?: Admission | undefined;
   /** Collects what becomes `Warning` headers. */
   readonly warnings: string[];
 }

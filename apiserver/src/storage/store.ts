@@ -175,8 +175,18 @@ export class ResourceStore {
     this.#subscribers.clear();
   }
 
+  // A subscriber that fails has lost an event, so it is ended and may start again; the write is stored, whatever it does.
+  #tell(subscriber: Subscriber, event: StoreEvent): void {
+    try {
+      subscriber.next(event);
+    } catch {
+      this.#subscribers.delete(subscriber);
+      subscriber.end();
+    }
+  }
+
   #announce(event: StoreEvent): void {
     this.#history.push(event);
-    for (const subscriber of this.#subscribers) subscriber.next(event);
+    for (const subscriber of this.#subscribers) this.#tell(subscriber, event);
   }
 }

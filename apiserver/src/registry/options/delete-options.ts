@@ -12,6 +12,8 @@ export interface DeleteOptions {
   propagation: PropagationPolicy | undefined;
   uid: string | undefined;
   resourceVersion: string | undefined;
+  /** The options that were given, in the form of an object. */
+  given: JsonObject;
 }
 
 const POLICIES = ["Foreground", "Background", "Orphan"] as const;
@@ -33,6 +35,7 @@ export function parseDeleteOptions(body: JsonObject | undefined, query: URLSearc
       typeof orphans === "boolean" ? (orphans ? "Orphan" : "Background") : POLICIES.find((known) => known === policy),
     uid: stringAt(preconditions, "uid"),
     resourceVersion: stringAt(preconditions, "resourceVersion"),
+    given,
   };
 }
 

@@ -1,3 +1,4 @@
+import type { JsonObject } from "../../json.js";
 import {
   forbiddenError,
   invalidError,
@@ -16,6 +17,8 @@ export interface WriteOptions {
   fieldManager: string;
   fieldValidation: "Ignore" | "Warn" | "Strict";
   force: boolean;
+  /** The options that were given, in the form of an object; without `force`, which only an apply has. */
+  given: JsonObject;
 }
 
 type OptionsKind = "CreateOptions" | "UpdateOptions" | "PatchOptions" | "DeleteOptions";
@@ -43,6 +46,11 @@ export function parseWriteOptions(query: URLSearchParams, kind: OptionsKind, { i
     fieldManager,
     fieldValidation: FIELD_VALIDATIONS.find((known) => known === fieldValidation) ?? "Warn",
     force: isTrue(force),
+    given: {
+      ...(query.has("dryRun") ? { dryRun: query.getAll("dryRun") } : {}),
+      ...(fieldManager === "" ? {} : { fieldManager }),
+      ...(fieldValidation === "" ? {} : { fieldValidation }),
+    },
   };
 }
 

@@ -1,0 +1,76 @@
+import { selectorMatches } from "../builtin/field-rules.js";
+import type { ServedType } from "../builtin/served-type.js";
+import { arrayAt, objectAt, stringAt, type JsonObject } from "../json.js";
+import type { AdmittedWrite } from "../registry/admission-control.js";
+import { isNamespace } from "../registry/finalizers.js";
+import type { Registry } from "../registry/registry.js";
+import type { ServedResource } from "../registry/served-resource.js";
+import type { Webhook } from "./webhook.js";
+
+// A webhook must not be able to lock everybody out of the objects that configure admission.
+const EXEMPT_GROUP = "admissionregistration.k8s.io";
+
+/** Returns the resource in the version in which a webhook wants to see a write; undefined if it does not want to see it. */
+export function matchWebhook(webhook: Webhook, write: AdmittedWrite): ServedResource | undefined {
+  const { registry, resource } = write.context;
+  if (resource.type.group === EXEMPT_GROUP) return undefined;
+  const seen = resourceFor(webhook, write);
+  if (seen === undefined) return undefined;
+  const labels = namespaceLabels(registry, write);
+  const isInNamespace = labels === undefined || selectorMatches(webhook.namespaceSelector, labels);
+  return isInNamespace && matchesObject(webhook.objectSelector, write) ? seen : undefined;
+}
+
+function resourceFor(webhook: Webhook, write: AdmittedWrite): ServedResource | undefined {
+  const { registry, resource } = write.context;
+  if (webhook.rules.some((rule) => matchesRule(rule, resource.type, write))) return resource;
+  if (webhook.matchPolicy === "Exact") return undefined;
+  // Versions of one resource share their objects.
+  const others = [...registry.resources].filter((other) => other.store === resource.store && other !== resource);
+  return others.find(({ type }) => webhook.rules.some((rule) => matchesRule(rule, type, write)));
+}
+
+function matchesRule(rule: JsonObject, type: ServedType, { operation, subresource }: AdmittedWrite): boolean {
+  return (
+    includes(rule, "operations", operation) &&
+    includes(rule, "apiGroups", type.group) &&
+    includes(rule, "apiVersions", type.version) &&
+    matchesScope(stringAt(rule, "scope") ?? "*", type) &&
+    (arrayAt(rule, "resources") ?? []).some((pattern) => matchesResource(String(pattern), type.plural, subresource))
+  );
+}
+
+function includes(rule: JsonObject, member: string, value: string): boolean {
+  const values = arrayAt(rule, member) ?? [];
+  return values.includes("*") || values.includes(value);
+}
+
+// The namespace of a Namespace is itself, but it is a cluster-scoped object.
+function matchesScope(scope: string, { namespaced }: ServedType): boolean {
+  return scope === "*" || (scope === "Namespaced") === namespaced;
+}
+
+// "*" stands for every resource without subresources, "*/*" for both, "*/status" and "pods/*" for a part.
+function matchesResource(pattern: string, plural: string, subresource: string): boolean {
+  const [resource = "", sub] = pattern.split("/");
+  const isResource = resource === "*" || resource === plural;
+  if (sub === undefined) return isResource && subresource === "";
+  return isResource && (sub === "*" || sub === subresource);
+}
+
+// Undefined for what is in no namespace.
+function namespaceLabels(registry: Registry, write: AdmittedWrite): JsonObject | undefined {
+  const { type } = write.context.resource;
+  if (isNamespace(type)) return labelsOf(write.operation === "DELETE" ? write.oldObject : write.object);
+  const { namespace } = write.context;
+  return namespace === undefined ? undefined : labelsOf(registry.namespaces.get(namespace)?.object);
+}
+
+function matchesObject(selector: JsonObject, { object, oldObject }: AdmittedWrite): boolean {
+  const states = [object, oldObject].filter((state) => state !== undefined);
+  return states.some((state) => selectorMatches(selector, labelsOf(state)));
+}
+
+function labelsOf(object: JsonObject | undefined): JsonObject {
+  return objectAt(objectAt(object, "metadata"), "labels") ?? {};
+}

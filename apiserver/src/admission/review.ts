@@ -1,0 +1,50 @@
+import { randomUUID } from "node:crypto";
+import type { ServedType } from "../builtin/served-type.js";
+import type { JsonObject } from "../json.js";
+import type { AdmittedWrite } from "../registry/admission-control.js";
+import { ADMIN_USER } from "../registry/reviews.js";
+
+const OPTIONS_KINDS = { CREATE: "CreateOptions", UPDATE: "UpdateOptions", DELETE: "DeleteOptions" } as const;
+
+/** A write in the version in which a webhook wants to see it. */
+export interface SeenWrite {
+  write: AdmittedWrite;
+  /** The type in that version. */
+  type: ServedType;
+  object: JsonObject | null;
+  oldObject: JsonObject | null;
+}
+
+/** Builds the AdmissionReview (admission.k8s.io/v1) of a write. */
+export function reviewOf({ write, type, object, oldObject }: SeenWrite): { uid: string; review: JsonObject } {
+  const { context, operation, name, subresource } = write;
+  const uid = randomUUID();
+  const { namespace, isDryRun, options } = context;
+  const requested = context.resource.type;
+  const request: JsonObject = {
+    uid,
+    kind: kindOf(type, subresource),
+    resource: resourceOf(type),
+    ...(subresource === "" ? {} : { subResource: subresource }),
+    requestKind: kindOf(requested, subresource),
+    requestResource: resourceOf(requested),
+    ...(subresource === "" ? {} : { requestSubResource: subresource }),
+    ...(name === "" ? {} : { name }),
+    ...(namespace === undefined ? {} : { namespace }),
+    operation,
+    userInfo: ADMIN_USER,
+    object,
+    oldObject,
+    dryRun: isDryRun,
+    options: { ...options, kind: OPTIONS_KINDS[operation], apiVersion: "meta.k8s.io/v1" },
+  };
+  return { uid, review: { kind: "AdmissionReview", apiVersion: "admission.k8s.io/v1", request } };
+}
+
+function kindOf({ group, version, kind }: ServedType, subresource: string): JsonObject {
+  return subresource === "scale" ? { group: "autoscaling", version: "v1", kind: "Scale" } : { group, version, kind };
+}
+
+function resourceOf({ group, version, plural }: ServedType): JsonObject {
+  return { group, version, resource: plural };
+}

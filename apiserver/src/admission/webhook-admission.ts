@@ -1,0 +1,167 @@
+import type { JsonObject, JsonValue } from "../json.js";
+import { compareText, deepEqual, isObject } from "../json.js";
+import { applyJsonPatch } from "../patch/json-patch.js";
+import type { Admission, AdmittedWrite } from "../registry/admission-control.js";
+import type { Registry } from "../registry/registry.js";
+import { scaleOf, withScale } from "../registry/scale.js";
+import type { ServedResource } from "../registry/served-resource.js";
+import { internalError, StatusError } from "../status/status-error.js";
+import type { ResourceStore } from "../storage/store.js";
+import { callWebhook } from "./call-webhook.js";
+import { matchWebhook } from "./match-webhook.js";
+import { reviewOf } from "./review.js";
+import { readVerdict, type Verdict } from "./webhook-answer.js";
+import { webhooksOf, type Webhook } from "./webhook.js";
+
+/** A webhook that wants to see a write, and the resource in the version in which it does. */
+interface Called {
+  webhook: Webhook;
+  seen: ServedResource;
+}
+
+/** Asks the webhooks of MutatingWebhookConfigurations and ValidatingWebhookConfigurations. */
+export class WebhookAdmission implements Admission {
+  readonly #registry: Registry;
+  readonly #mutating: ConfiguredWebhooks;
+  readonly #validating: ConfiguredWebhooks;
+
+  constructor(registry: Registry) {
+    this.#registry = registry;
+    this.#mutating = new ConfiguredWebhooks(registry, "mutatingwebhookconfigurations");
+    this.#validating = new ConfiguredWebhooks(registry, "validatingwebhookconfigurations");
+  }
+
+  mutate(write: AdmittedWrite): Promise<JsonObject> | undefined {
+    const called = this.#mutating.matching(write);
+    return called.length === 0 ? undefined : this.#mutateBy(called, write);
+  }
+
+  validate(write: AdmittedWrite): Promise<void> | undefined {
+    const called = this.#validating.matching(write);
+    return called.length === 0 ? undefined : this.#validateBy(called, write);
+  }
+
+  // One after the other, by the names of their configurations; once more those that want to see what later ones changed.
+  async #mutateBy(called: readonly Called[], write: AdmittedWrite): Promise<JsonObject> {
+    const left = new Map<Called, JsonObject | undefined>();
+    let { object } = write;
+    for (const one of called) {
+      object = await this.#mutateOnce(one, { ...write, ...(object === undefined ? {} : { object }) });
+      left.set(one, object);
+    }
+    for (const one of called) {
+      if (one.webhook.reinvocationPolicy === "Never" || object === undefined) continue;
+      if (!deepEqual(object, left.get(one))) object = await this.#mutateOnce(one, { ...write, object });
+    }
+    // A deletion has no object that could be changed.
+    return object ?? {};
+  }
+
+  async #mutateOnce({ webhook, seen }: Called, write: AdmittedWrite): Promise<JsonObject | undefined> {
+    const { object, context } = write;
+    const verdict = await this.#ask({ webhook, seen }, write, { mutates: true });
+    context.warnings.push(...(verdict?.warnings ?? []));
+    if (verdict?.refusal !== undefined) throw verdict.refusal;
+    if (object === undefined || verdict?.patch === undefined) return object;
+    return patched(object, verdict.patch, { write, seen });
+  }
+
+  // All at once; of several refusals the first one counts.
+  async #validateBy(called: readonly Called[], write: AdmittedWrite): Promise<void> {
+    const outcomes = await Promise.allSettled(called.map((one) => this.#ask(one, write, { mutates: false })));
+    const verdicts = outcomes.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
+    write.context.warnings.push(...verdicts.flatMap((verdict) => verdict?.warnings ?? []));
+    for (const outcome of outcomes) {
+      if (outcome.status === "rejected") throw outcome.reason;
+      if (outcome.value?.refusal !== undefined) throw outcome.value.refusal;
+    }
+  }
+
+  /** Returns what a webhook says; undefined when it cannot be asked and its failures are ignored. */
+  async #ask(
+    { webhook, seen }: Called,
+    write: AdmittedWrite,
+    { mutates }: { mutates: boolean },
+  ): Promise<Verdict | undefined> {
+    const shownOf = (object?: JsonObject): JsonObject | null =>
+      object === undefined ? null : shown(object, { write, seen });
+    const { object, oldObject } = write;
+    const { uid, review } = reviewOf({
+      write,
+      type: seen.type,
+      object: shownOf(object),
+      oldObject: shownOf(oldObject),
+    });
+    try {
+      const reply = await callWebhook(this.#registry, webhook, review).catch((error: Error) => {
+        throw new Error(`failed to call webhook: ${error.message}`);
+      });
+      return readVerdict(reply, { webhook: webhook.name, uid, mutates });
+    } catch (error) {
+      if (webhook.failurePolicy === "Ignore") return undefined;
+      throw internalError(`failed calling webhook "${webhook.name}": ${(error as Error).message}`);
+    }
+  }
+}
+
+/** The webhooks of one kind of configuration in the order in which they are asked. */
+class ConfiguredWebhooks {
+  readonly #store: ResourceStore;
+  #known: { revision: number; webhooks: Webhook[] } = { revision: -1, webhooks: [] };
+
+  constructor(registry: Registry, plural: string) {
+    this.#store = (
+      registry.find({ group: "admissionregistration.k8s.io", version: "v1", plural }) as ServedResource
+    ).store;
+  }
+
+  matching(write: AdmittedWrite): Called[] {
+    if (this.#store.size === 0) return [];
+    return this.#webhooks().flatMap((webhook) => {
+      const seen = matchWebhook(webhook, write);
+      return seen === undefined ? [] : [{ webhook, seen }];
+    });
+  }
+
+  #webhooks(): Webhook[] {
+    const { revision } = this.#store;
+    if (this.#known.revision !== revision) {
+      const configurations = this.#store.list("").sort((a, b) => compareText(a.key, b.key));
+      this.#known = { revision, webhooks: configurations.flatMap(({ object }) => webhooksOf(object)) };
+    }
+    return this.#known.webhooks;
+  }
+}
+
+// What a webhook is shown of an object: the version that it wants, and of a scale the Scale.
+function shown(object: JsonObject, { write, seen }: { write: AdmittedWrite; seen: ServedResource }): JsonObject {
+  const { resource } = write.context;
+  if (write.subresource === "scale") return scaleOf(resource.type, { object }, { needsReplicas: false });
+  return converted(object, { from: resource, to: seen });
+}
+
+function converted(object: JsonObject, { from, to }: { from: ServedResource; to: ServedResource }): JsonObject {
+  return from === to ? object : to.formOf(from.storedForm(object));
+}
+
+function patched(
+  object: JsonObject,
+  patch: JsonValue,
+  { write, seen }: { write: AdmittedWrite; seen: ServedResource },
+): JsonObject {
+  const { resource } = write.context;
+  try {
+    const result = applyJsonPatch(shown(object, { write, seen }), patch);
+    if (!isObject(result))
+      throw new Error(`json: cannot unmarshal ${typeof result} into Go value of type map[string]interface {}`);
+    if (write.subresource === "scale") return withScale(resource.type, object, result);
+    seen.rules.decode(result);
+    seen.rules.fillDefaults(result);
+    return converted(result, { from: seen, to: resource });
+  } catch (error) {
+    const { message } = error as Error;
+    // What a webhook makes is its own failure, not the client's.
+    const ofType = error instanceof StatusError ? /cannot be handled as a [^:]*: (.*)$/s.exec(message)?.[1] : undefined;
+    throw internalError(ofType ?? message);
+  }
+}

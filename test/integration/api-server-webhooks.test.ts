@@ -1,0 +1,335 @@
+// Admission webhooks; the same laws on the embedded server and, with TEST_API_SERVER=real, on kube-apiserver.
+import { apiRequest, apiRequestOrThrow, type ApiObject, type Connection } from "../support/api-request.js";
+import { startTestApiServer } from "../support/api-server.js";
+import { assert, shared, suite } from "../support/suite.js";
+import { startWebhookServer, type ReviewRequest, type WebhookAnswer } from "../support/webhook-server.js";
+import { waitFor } from "#apiserver/wait-for.js";
+
+const ADMISSION = "/apis/admissionregistration.k8s.io/v1";
+const PLURALS = { Mutating: "mutatingwebhookconfigurations", Validating: "validatingwebhookconfigurations" };
+const ALLOWED: WebhookAnswer = { response: { allowed: true } };
+
+type Answer = (request: ReviewRequest) => WebhookAnswer | Promise<WebhookAnswer>;
+type Type = keyof typeof PLURALS;
+
+const server = shared(() => startTestApiServer({ crds: ["test/conformance/definitions.yaml"] }));
+
+const base64 = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64");
+const patchOf = (...operations: object[]): WebhookAnswer => ({
+  response: { allowed: true, patchType: "JSONPatch", patch: base64(operations) },
+});
+const configMap = (name: string, data: Record<string, string> = {}, labels: Record<string, string> = {}) => ({
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  metadata: { name, labels },
+  data,
+});
+
+/** What a test has of a namespace of its own, whose ConfigMaps its webhooks are asked about. */
+interface Hooked extends AsyncDisposable {
+  to: Connection;
+  /** The path of the ConfigMaps. */
+  configMaps: string;
+  requests: { path: string; apiVersion: string; request: ReviewRequest }[];
+}
+
+let namespaces = 0;
+
+/** Configures one webhook for each answer, in their order, and waits until they are asked. */
+async function hooked(answers: { type: Type; answer: Answer; over?: object }[]): Promise<Hooked> {
+  const to = await server();
+  const name = `hooked-${++namespaces}`;
+  await apiRequestOrThrow(to, "POST /api/v1/namespaces", { body: { metadata: { name } } });
+  const isReady = new Set<string>();
+  const hooks = await startWebhookServer((path, request) => {
+    if (request.name?.startsWith("probe") === true) {
+      isReady.add(path);
+      return ALLOWED;
+    }
+    return (answers[Number(path.slice(1))] as { answer: Answer }).answer(request);
+  });
+  for (const [index, { type, over = {} }] of answers.entries()) {
+    const webhook = {
+      name: `hook-${index}.example.com`,
+      clientConfig: { url: `${hooks.url}/${index}`, caBundle: hooks.caBundle },
+      rules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["*"], resources: ["configmaps"] }],
+      namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": name } },
+      sideEffects: "None",
+      admissionReviewVersions: ["v1"],
+      ...over,
+    };
+    const body = { kind: `${type}WebhookConfiguration`, metadata: { name: `${name}-${index}` }, webhooks: [webhook] };
+    await apiRequestOrThrow(to, `POST ${ADMISSION}/${PLURALS[type]}`, { body });
+  }
+  const configMaps = `/api/v1/namespaces/${name}/configmaps`;
+  // A real server notices new configurations after about a second.
+  const reached = answers.filter(
+    ({ over = {} }) => !("clientConfig" in over || "rules" in over || "objectSelector" in over),
+  );
+  await waitFor(
+    "every webhook is asked",
+    async () => {
+      await apiRequest(to, `POST ${configMaps}?dryRun=All`, { body: configMap("probe") });
+      return isReady.size >= reached.length;
+    },
+    { timeoutMs: 15_000 },
+  );
+  if (reached.length < answers.length) await new Promise((resolve) => setTimeout(resolve, 1_500));
+  hooks.requests.length = 0;
+  return {
+    to,
+    configMaps,
+    requests: hooks.requests,
+    async [Symbol.asyncDispose]() {
+      for (const [index, { type }] of answers.entries())
+        await apiRequestOrThrow(to, `DELETE ${ADMISSION}/${PLURALS[type]}/${name}-${index}`);
+      await hooks[Symbol.asyncDispose]();
+    },
+  };
+}
+
+suite("admission webhooks", (test) => {
+  test("a validating webhook sees the old and the new state of every write, and the options", async () => {
+    await using hook = await hooked([{ type: "Validating", answer: () => ALLOWED }]);
+    const { to, configMaps, requests } = hook;
+    await apiRequestOrThrow(to, `POST ${configMaps}?fieldManager=me`, { body: configMap("seen", { a: "1" }) });
+    await apiRequestOrThrow(to, `PATCH ${configMaps}/seen?dryRun=All`, {
+      body: { data: { a: "2" } },
+      contentType: "application/merge-patch+json",
+    });
+    await apiRequestOrThrow(to, `DELETE ${configMaps}/seen`, { body: { gracePeriodSeconds: 0 } });
+    const told = requests.map(({ request: { operation, name, dryRun, object, oldObject, options } }) => ({
+      operation,
+      name,
+      dryRun,
+      data: [oldObject?.["data"], object?.["data"]],
+      options,
+    }));
+    const kindOf = (kind: string) => ({ kind, apiVersion: "meta.k8s.io/v1" });
+    assert.equal(told, [
+      {
+        operation: "CREATE",
+        name: "seen",
+        dryRun: false,
+        data: [undefined, { a: "1" }],
+        options: { ...kindOf("CreateOptions"), fieldManager: "me" },
+      },
+      {
+        operation: "UPDATE",
+        name: "seen",
+        dryRun: true,
+        data: [{ a: "1" }, { a: "2" }],
+        options: { ...kindOf("UpdateOptions"), dryRun: ["All"] },
+      },
+      {
+        operation: "DELETE",
+        name: "seen",
+        dryRun: false,
+        data: [{ a: "1" }, undefined],
+        options: { ...kindOf("DeleteOptions"), gracePeriodSeconds: 0 },
+      },
+    ]);
+  });
+
+  test("what a webhook refuses is not stored, and its words, reason and code are the answer", async () => {
+    const status = { message: "not today", code: 409, reason: "Conflict" };
+    await using hook = await hooked([{ type: "Validating", answer: () => ({ response: { allowed: false, status } }) }]);
+    const { to, configMaps } = hook;
+    const answer = await apiRequest<{ message: string; reason: string }>(to, `POST ${configMaps}`, {
+      body: configMap("refused"),
+    });
+    assert.is(answer.status, 409);
+    assert.is(answer.body.reason, "Conflict");
+    assert.is(answer.body.message, 'admission webhook "hook-0.example.com" denied the request: not today');
+    assert.is((await apiRequest(to, `GET ${configMaps}/refused`)).status, 404);
+  });
+
+  test("what a mutating webhook changes is stored, seen by the next ones, and owned by nobody", async () => {
+    await using hook = await hooked([
+      { type: "Mutating", answer: () => patchOf({ op: "add", path: "/data/first", value: "1" }) },
+      {
+        type: "Mutating",
+        answer: ({ object }) =>
+          patchOf({ op: "add", path: "/data/second", value: JSON.stringify(object?.["data"] ?? null) }),
+      },
+      {
+        type: "Validating",
+        answer: ({ object }) => ({ response: { allowed: true, warnings: [JSON.stringify(object?.["data"])] } }),
+      },
+    ]);
+    const { to, configMaps } = hook;
+    const apply = { contentType: "application/apply-patch+yaml", body: configMap("changed", { own: "0" }) };
+    const answer = await apiRequest(to, `PATCH ${configMaps}/changed?fieldManager=me`, apply);
+    const data = { first: "1", own: "0", second: '{"first":"1","own":"0"}' };
+    const sorted = (object: unknown) => Object.entries(object as object).sort();
+    assert.equal(
+      sorted((answer.body as ApiObject & { data: object }).data).map(([name]) => name),
+      Object.keys(data),
+    );
+    const owned = (answer.body.metadata.managedFields ?? []) as { manager: string; fieldsV1?: { "f:data"?: object } }[];
+    assert.equal(
+      owned.map(({ manager, fieldsV1 }) => [manager, Object.keys(fieldsV1?.["f:data"] ?? {})]),
+      [["me", ["f:own"]]],
+    );
+    assert.match(String(answer.headers["warning"]), "second");
+  });
+
+  test("a webhook that changes the name or breaks the type fails as its own fault", async () => {
+    await using hook = await hooked([
+      { type: "Mutating", answer: () => patchOf({ op: "add", path: "/data", value: 3 }) },
+    ]);
+    const answer = await apiRequest<{ message: string }>(hook.to, `POST ${hook.configMaps}`, {
+      body: configMap("broken"),
+    });
+    assert.is(answer.status, 500);
+    assert.is(
+      answer.body.message,
+      "Internal error occurred: json: cannot unmarshal number into Go struct field ConfigMap.data of type map[string]string",
+    );
+  });
+
+  test("an earlier webhook is asked again about what a later one changed, if it wants to be", async () => {
+    const seen: unknown[] = [];
+    await using hook = await hooked([
+      {
+        type: "Mutating",
+        over: { reinvocationPolicy: "IfNeeded" },
+        answer({ object }) {
+          seen.push(Object.keys((object?.["data"] ?? {}) as object));
+          return ALLOWED;
+        },
+      },
+      { type: "Mutating", answer: () => patchOf({ op: "add", path: "/data/late", value: "1" }) },
+    ]);
+    await apiRequestOrThrow(hook.to, `POST ${hook.configMaps}`, { body: configMap("again", { a: "1" }) });
+    assert.equal(
+      seen.map((keys) => (keys as string[]).sort()),
+      [["a"], ["a", "late"]],
+    );
+  });
+
+  test("a webhook that cannot be reached refuses with failurePolicy Fail and is passed over with Ignore", async () => {
+    const nowhere = { clientConfig: { url: "https://127.0.0.1:9/nowhere" } };
+    for (const [failurePolicy, status] of [
+      ["Ignore", 201],
+      ["Fail", 500],
+    ] as const) {
+      await using hook = await hooked([
+        { type: "Validating", over: { ...nowhere, failurePolicy }, answer: () => ALLOWED },
+      ]);
+      const answer = await apiRequest<{ message: string }>(hook.to, `POST ${hook.configMaps}`, {
+        body: configMap("one"),
+      });
+      assert.is(answer.status, status);
+      if (status === 500)
+        assert.is(
+          answer.body.message,
+          'Internal error occurred: failed calling webhook "hook-0.example.com": failed to call webhook: ' +
+            'Post "https://127.0.0.1:9/nowhere?timeout=10s": dial tcp 127.0.0.1:9: connect: connection refused',
+        );
+    }
+  });
+
+  test("a webhook that does not answer in time has failed", async () => {
+    const never = new Promise<WebhookAnswer>(() => undefined);
+    await using hook = await hooked([{ type: "Validating", over: { timeoutSeconds: 1 }, answer: () => never }]);
+    const answer = await apiRequest<{ message: string }>(hook.to, `POST ${hook.configMaps}`, {
+      body: configMap("late"),
+    });
+    assert.is(answer.status, 500);
+    assert.match(answer.body.message, "context deadline exceeded");
+  });
+
+  test("rules, scopes and selectors decide which writes a webhook is asked about", async () => {
+    const rule = {
+      apiGroups: [""],
+      apiVersions: ["v1"],
+      operations: ["UPDATE"],
+      resources: ["*"],
+      scope: "Namespaced",
+    };
+    await using hook = await hooked([
+      {
+        type: "Validating",
+        over: { rules: [rule], objectSelector: { matchExpressions: [{ key: "ask", operator: "Exists" }] } },
+        answer: () => ALLOWED,
+      },
+    ]);
+    const { to, configMaps, requests } = hook;
+    await apiRequestOrThrow(to, `POST ${configMaps}`, { body: configMap("asked", {}, { ask: "me" }) });
+    await apiRequestOrThrow(to, `POST ${configMaps}`, { body: configMap("other") });
+    await apiRequestOrThrow(to, `PUT ${configMaps}/other`, { body: configMap("other", { a: "1" }) });
+    await apiRequestOrThrow(to, `PUT ${configMaps}/asked`, { body: configMap("asked", { a: "1" }) });
+    assert.equal(
+      requests.map(({ request }) => `${request.operation} ${request.name}`),
+      ["UPDATE asked"],
+    );
+  });
+
+  test("a scale is shown as a Scale, and a change of its replicas counts", async () => {
+    const rule = {
+      apiGroups: ["example.com"],
+      apiVersions: ["v1"],
+      operations: ["UPDATE"],
+      resources: ["widgets/scale"],
+    };
+    await using hook = await hooked([
+      {
+        type: "Mutating",
+        over: { rules: [rule] },
+        answer: () => patchOf({ op: "add", path: "/spec/replicas", value: 7 }),
+      },
+    ]);
+    const widgets = hook.configMaps.replace("/api/v1", "/apis/example.com/v1").replace("configmaps", "widgets");
+    const widget = { apiVersion: "example.com/v1", kind: "Widget", metadata: { name: "w" }, spec: { replicas: 1 } };
+    await apiRequestOrThrow(hook.to, `POST ${widgets}`, { body: widget });
+    const patch = { contentType: "application/merge-patch+json", body: { spec: { replicas: 3 } } };
+    const scale = await apiRequestOrThrow(hook.to, `PATCH ${widgets}/w/scale`, patch);
+    assert.equal(scale.spec, { replicas: 7 });
+    assert.equal(
+      hook.requests.map(({ request: { kind, subResource, object } }) => [kind, subResource, object?.["spec"]]),
+      [[{ group: "autoscaling", version: "v1", kind: "Scale" }, "scale", { replicas: 3 }]],
+    );
+  });
+
+  test("no write is lost when another one is stored while a webhook thinks", async () => {
+    let waiting = 0;
+    let release = (): void => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    await using hook = await hooked([
+      {
+        type: "Validating",
+        async answer({ operation }) {
+          if (operation === "UPDATE" && ++waiting <= 2) {
+            if (waiting === 2) release();
+            await released;
+          }
+          return ALLOWED;
+        },
+      },
+    ]);
+    const { to, configMaps } = hook;
+    await apiRequestOrThrow(to, `POST ${configMaps}`, { body: configMap("raced") });
+    const write = (key: string) =>
+      apiRequestOrThrow(to, `PATCH ${configMaps}/raced`, {
+        contentType: "application/merge-patch+json",
+        body: { data: { [key]: "1" } },
+      });
+    await Promise.all([write("left"), write("right")]);
+    const { data } = (await apiRequestOrThrow(to, `GET ${configMaps}/raced`)) as ApiObject & { data: object };
+    assert.equal(data, { left: "1", right: "1" });
+    assert.is(waiting, 3);
+  });
+
+  test("a webhook cannot keep anybody from changing the configurations of webhooks", async () => {
+    const rule = { apiGroups: ["*"], apiVersions: ["*"], operations: ["*"], resources: ["*"] };
+    await using hook = await hooked([
+      { type: "Validating", over: { rules: [rule] }, answer: () => ({ response: { allowed: false } }) },
+    ]);
+    const name = hook.configMaps.split("/")[4];
+    const patch = { contentType: "application/merge-patch+json", body: { metadata: { labels: { changed: "yes" } } } };
+    const path = `${ADMISSION}/${PLURALS.Validating}/${name}-0`;
+    assert.is((await apiRequest(hook.to, `PATCH ${path}`, patch)).status, 200);
+    assert.is((await apiRequest(hook.to, `POST ${hook.configMaps}`, { body: configMap("one") })).status, 400);
+  });
+});

@@ -1,0 +1,64 @@
+import { createServingCertificate } from "#apiserver/http/certificate.js";
+import { once } from "node:events";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
+
+/** The request of an AdmissionReview, as far as tests read it. */
+export interface ReviewRequest {
+  uid: string;
+  operation: string;
+  name?: string;
+  namespace?: string;
+  subResource?: string;
+  dryRun?: boolean;
+  object: Record<string, unknown> | null;
+  oldObject: Record<string, unknown> | null;
+  [member: string]: unknown;
+}
+
+/** What a webhook answers: the response of the review without its uid, or the whole answer. */
+export type WebhookAnswer = { response: object } | { status?: number; body: string };
+
+/** A server of admission webhooks, which keeps what it is asked. */
+export interface WebhookServer extends AsyncDisposable {
+  readonly url: string;
+  /** The authority of its certificate, base64 of PEM, as in a caBundle. */
+  readonly caBundle: string;
+  readonly requests: { path: string; apiVersion: string; request: ReviewRequest }[];
+}
+
+/** Starts a server that answers every review with what `answer` returns for the path and the request. */
+export async function startWebhookServer(
+  answer: (path: string, request: ReviewRequest) => WebhookAnswer | Promise<WebhookAnswer>,
+): Promise<WebhookServer> {
+  const { ca, certificate, key } = createServingCertificate();
+  const requests: WebhookServer["requests"] = [];
+  const server = createServer({ cert: certificate, key }, (message, response) => {
+    const respond = async (): Promise<void> => {
+      let text = "";
+      for await (const chunk of message) text += String(chunk);
+      const { apiVersion, request } = JSON.parse(text) as { apiVersion: string; request: ReviewRequest };
+      const path = message.url ?? "";
+      requests.push({ path, apiVersion, request });
+      const given = await answer(path.replace(/\?.*/, ""), request);
+      if ("body" in given) return void response.writeHead(given.status ?? 200).end(given.body);
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(
+        JSON.stringify({ apiVersion, kind: "AdmissionReview", response: { uid: request.uid, ...given.response } }),
+      );
+    };
+    respond().catch(() => response.destroy());
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    caBundle: Buffer.from(ca).toString("base64"),
+    requests,
+    async [Symbol.asyncDispose]() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
