@@ -340,6 +340,10 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       remedy: "Write the values out.",
       example: "alias-bomb",
     },
+    "yaml-key": {
+      meaning: "A mapping or a list stands where a key has to be.",
+      remedy: 'Give the key as a text; a "?" or a brace too many makes a mapping of it.',
+    },
     "yaml-merge": { meaning: "A merge key `<<` has no map.", remedy: "Refer to a map, or write the values out." },
     "yaml-number": {
       meaning: "A number loses digits, or is none in JSON.",

@@ -31,6 +31,7 @@ export function checkNodes(source: YamlSource): Diagnostic[] {
       diagnostics.push(
         ...duplicateKeys(map, [...ancestors, map], source).slice(0, MOST_FOUND),
         ...wrongMerges(map, source),
+        ...wrongKeys(map, source),
         ...unknownTag(map, source),
       );
       return undefined;
@@ -90,6 +91,22 @@ function duplicateKeys(map: YAMLMap, ancestors: readonly unknown[], source: Yaml
       },
     ];
   });
+}
+
+/** Finds keys that JSON cannot have, and that kubectl refuses. */
+function wrongKeys(map: YAMLMap, source: YamlSource): Diagnostic[] {
+  const { document } = source;
+  return map.items.flatMap(({ key }): Diagnostic[] => {
+    const given = isAlias(key) ? key.resolve(document) : key;
+    if (!isCollection(given)) return [];
+    const message = `a ${isMap(given) ? "mapping" : "list"} cannot be a key: kubectl takes texts, numbers and booleans`;
+    return [{ ...at(source, firstKeyIn(key)), rule: "yaml-key", message }];
+  });
+}
+
+// Where a mapping begins is not where its range does.
+function firstKeyIn(key: unknown): unknown {
+  return isMap(key) ? (key.items[0]?.key ?? key) : key;
 }
 
 /** Finds `<<:` with something else than mappings. */

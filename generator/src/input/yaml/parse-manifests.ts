@@ -25,8 +25,8 @@ export function parseManifests(file: string, text: string): ParsedYaml {
   return { documents, diagnostics };
 }
 
-// An anchor, a merge key or half of a character, or a text that looks like one.
-const NEEDS_CHECKS = /(?:^|[\s[{,])(?:&[^\s&,[\]{}]|<<\s*:)|\\(?:u|U0000)[dD][89a-fA-F]/m;
+// An anchor, a merge key, a key that is no text or half of a character, or a text that looks like one.
+const NEEDS_CHECKS = /(?:^|[\s[{,])(?:&[^\s&,[\]{}]|<<\s*:|\?\s)|[}\]]\s*:|\\(?:u|U0000)[dD][89a-fA-F]/m;
 
 const EMPTY = { contents: null, errors: [] } as unknown as Document;
 

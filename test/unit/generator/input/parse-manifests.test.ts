@@ -14,6 +14,19 @@ const problemsOf = (text: string) => parseManifests("a.yaml", text).diagnostics.
 const readByOther = (text: string) => parseYaml("a.yaml", text, { scalars: "kubectl" });
 
 suite("parseManifests", (test) => {
+  test("a mapping or a list as a key is an error at its place, as it is to kubectl", () => {
+    for (const [text, place] of [
+      ["a: 1\n? b: true\n: 1\n", "2:3"],
+      ["a: 1\n?   b: true\n", "2:5"],
+      ["a: 1\n{ b: 1 }: 2\n", "2:3"],
+      ["a: { ? { b: true } : 1 }\n", "1:10"],
+    ])
+      assert.equal(problemsOf(String(text)), [
+        `a.yaml:${place}: error yaml-key: a mapping cannot be a key: kubectl takes texts, numbers and booleans`,
+      ]);
+    assert.match(problemsOf("a: 1\n[b]: 2\n").join(), /yaml-key: a list cannot be a key/);
+  });
+
   test("plain scalars are read as kubectl does", () => {
     // Recorded from `kubectl label --local -o json`.
     const recorded: [string, unknown][] = [
