@@ -1,3 +1,3 @@
 export { startApiServer, type ApiServer, type ApiServerOptions, type RequestRecord } from "./server.js";
-export type { ActiveFault, FaultAnswer, FaultControl, FaultRule } from "./faults.js";
+export type { ActiveFault, FaultAnswer, FaultControl, FaultRule } from "./faults/faults.js";
 export { waitFor, type WaitOptions } from "./wait-for.js";

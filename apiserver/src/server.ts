@@ -1,21 +1,21 @@
 /** The server as a whole: objects behind an endpoint behind a listener, and what tests may do to them. */
 import { randomBytes } from "node:crypto";
-import { WatchHolds } from "./http/watch-holds.js";
 import { WebhookAdmission } from "./admission/webhook-admission.js";
-import { FaultRules, matchesPath, type FaultControl, type FaultRule } from "./faults.js";
-import { createServingCertificate } from "./http/certificate.js";
-import { answerRequest, verbOf } from "./http/endpoint.js";
-import { answerWithFaults } from "./http/fault-endpoint.js";
-import { kubeconfigOf, writePrivateFile } from "./http/kubeconfig.js";
+import { followDefinitions } from "./bootstrap/custom-resource-definitions.js";
+import { createFirstObjects } from "./bootstrap/first-objects.js";
+import { installDefinitions } from "./bootstrap/install-definitions.js";
+import { expired, tooLarge } from "./errors/status-error.js";
+import { answerWithFaults } from "./faults/fault-endpoint.js";
+import { FaultRules, matchesPath, type FaultControl, type FaultRule } from "./faults/faults.js";
+import { WatchHolds } from "./faults/watch-holds.js";
+import { renderFailure } from "./http/answer/render.js";
 import { Listener } from "./http/listener.js";
 import type { Answer, ApiRequest, StreamAnswer } from "./http/message.js";
+import { answerRequest, verbOf } from "./http/requests/endpoint.js";
+import { createServingCertificate } from "./identity/certificate.js";
+import { kubeconfigOf, writePrivateFile } from "./identity/kubeconfig.js";
 import type { JsonObject } from "./json.js";
-import { renderFailure } from "./http/answer/render.js";
-import { createFirstObjects } from "./registry/bootstrap.js";
-import { followDefinitions } from "./registry/custom-resource-definitions.js";
-import { installDefinitions } from "./registry/install-definitions.js";
 import { Registry } from "./registry/registry.js";
-import { expired, tooLarge } from "./status/status-error.js";
 
 /** How a server is started. */
 export interface ApiServerOptions {
@@ -88,7 +88,9 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
     async answer(request) {
       const trusted = rules.token ?? token;
       const { revision } = registry.store;
-      const answer = await answerWithFaults(rules, request, () => answerRequest({ registry, admission, token: trusted }, request));
+      const answer = await answerWithFaults(rules, request, () =>
+        answerRequest({ registry, admission, token: trusted }, request),
+      );
       record(requests, request, { answer, revision });
       return answer;
     },

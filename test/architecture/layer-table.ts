@@ -46,6 +46,40 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     codegen: { values: [], types: ["workflow", "reconcile", "sources", "cache", "base"] },
   },
   apiserver: {
+    json: { values: [] },
+    errors: { values: ["json"] },
+    storage: { values: ["errors", "json"] },
+    builtin: { values: ["errors", "json"] },
+    object: { values: ["builtin", "errors", "json"] },
+    decode: { values: ["builtin", "errors", "json"], types: ["object"] },
+    patch: { values: ["decode", "builtin", "errors", "json"] },
+    ssa: { values: ["errors", "json"] },
+    // What CustomResourceDefinitions may say, and what objects of their kinds are checked against.
+    definitions: { values: ["ssa", "object", "builtin", "errors", "json"], types: ["registry"] },
+    registry: { values: ["definitions", "ssa", "object", "storage", "builtin", "errors", "json"] },
+    read: { values: ["object", "builtin", "errors", "json"], types: ["registry", "decode", "storage"] },
+    write: {
+      values: ["read", "registry", "patch", "ssa", "decode", "object", "storage", "errors", "json"],
+      types: ["admission", "builtin"],
+    },
+    identity: { values: ["json"], types: ["builtin"] },
+    admission: {
+      values: ["identity", "patch", "decode", "object", "builtin", "errors", "json"],
+      types: ["write", "registry", "storage"],
+    },
+    // What the server does by itself: its first objects, and the life of definitions.
+    bootstrap: {
+      values: ["write", "definitions", "decode", "object", "builtin", "json"],
+      types: ["registry", "storage"],
+    },
+    discovery: { values: ["builtin", "errors", "json"] },
+    table: { values: ["builtin", "json"] },
+    http: {
+      values: ["write", "read", "identity", "discovery", "table", "decode", "object", "builtin", "errors", "json"],
+      types: ["registry", "admission", "storage"],
+    },
+    faults: { values: ["http", "errors"] },
+    // Controllers that speak to any API server over HTTP.
     simulate: { values: [] },
   },
 };

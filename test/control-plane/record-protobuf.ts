@@ -10,7 +10,7 @@ const MODULES = ["api", "apimachinery", "apiextensions-apiserver", "kube-aggrega
 const OUTPUT = join(repositoryRoot, "apiserver/data/kubernetes-1.36-protobuf.json");
 const SCALARS = new Set(["string", "bytes", "bool", "int32", "int64", "double"]);
 
-/** A message: by field number the name and type of each field, as apiserver/src/body/protobuf.ts reads it. */
+/** A message: by field number the name and type of each field, as apiserver/src/decode/protobuf.ts reads it. */
 type Messages = Map<string, Map<number, string>>;
 
 const messages: Messages = new Map();

@@ -1,4 +1,4 @@
-import { createServingCertificate } from "#apiserver/http/certificate.js";
+import { createServingCertificate } from "#apiserver/identity/certificate.js";
 import { generateKeyPairSync } from "node:crypto";
 
 /** Keys and certificates of a control plane that lives for a test; everything is PEM. */

@@ -1,4 +1,4 @@
-import type { Status, StatusError } from "#apiserver/status/status-error.js";
+import type { Status, StatusError } from "#apiserver/errors/status-error.js";
 
 /** Gives the Status that `call` throws. */
 export function statusOf(call: () => unknown): Status {

@@ -1,10 +1,10 @@
-import { selectorMatches } from "../builtin/field-rules.js";
+import { selectorMatches } from "../builtin/rules/field-rules.js";
 import type { ServedType } from "../builtin/served-type.js";
 import { arrayAt, objectAt, stringAt, type JsonObject } from "../json.js";
-import type { AdmittedWrite } from "../registry/admission-control.js";
-import { isNamespace } from "../registry/finalizers.js";
+import { isNamespace } from "../object/finalizers.js";
 import type { Registry } from "../registry/registry.js";
 import type { ServedResource } from "../registry/served-resource.js";
+import type { AdmittedWrite } from "./admission.js";
 import type { Webhook } from "./webhook.js";
 
 // A webhook must not be able to lock everybody out of the objects that configure admission.

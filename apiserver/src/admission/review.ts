@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { ServedType } from "../builtin/served-type.js";
+import { ADMIN_USER } from "../identity/reviews.js";
 import type { JsonObject } from "../json.js";
-import type { AdmittedWrite } from "../registry/admission-control.js";
-import { ADMIN_USER } from "../registry/reviews.js";
+import type { AdmittedWrite } from "./admission.js";
 
 const OPTIONS_KINDS = { CREATE: "CreateOptions", UPDATE: "UpdateOptions", DELETE: "DeleteOptions" } as const;
 

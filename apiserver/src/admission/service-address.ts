@@ -1,5 +1,5 @@
 import { arrayAt, isObject, objectAt, stringAt, type JsonObject } from "../json.js";
-import { keyOf } from "../registry/object-key.js";
+import { keyOf } from "../object/object-key.js";
 import type { Registry } from "../registry/registry.js";
 
 /** Where a webhook is reached. */

@@ -1,12 +1,12 @@
+import { internalError, StatusError } from "../errors/status-error.js";
 import type { JsonObject, JsonValue } from "../json.js";
 import { compareText, deepEqual, isObject } from "../json.js";
+import { scaleOf, withScale } from "../object/scale.js";
 import { applyJsonPatch } from "../patch/json-patch.js";
-import type { Admission, AdmittedWrite } from "../registry/admission-control.js";
 import type { Registry } from "../registry/registry.js";
-import { scaleOf, withScale } from "../registry/scale.js";
 import type { ServedResource } from "../registry/served-resource.js";
-import { internalError, StatusError } from "../status/status-error.js";
 import type { ResourceStore } from "../storage/store.js";
+import type { Admission, AdmittedWrite } from "./admission.js";
 import { callWebhook } from "./call-webhook.js";
 import { matchWebhook } from "./match-webhook.js";
 import { reviewOf } from "./review.js";

@@ -1,9 +1,9 @@
-import { BodySyntaxError } from "../body/body-syntax-error.js";
-import { NumberRangeError } from "../body/check-limits.js";
-import { parseJson, parseYaml } from "../body/parse-body.js";
+import { BodySyntaxError } from "../decode/body-syntax-error.js";
+import { NumberRangeError } from "../decode/check-limits.js";
+import { parseJson, parseYaml } from "../decode/parse-body.js";
+import { quote } from "../errors/quote.js";
+import { statusError, type StatusDetails, type StatusError } from "../errors/status-error.js";
 import { arrayAt, isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
-import { quote } from "../status/quote.js";
-import { statusError, type StatusDetails, type StatusError } from "../status/status-error.js";
 import type { WebhookReply } from "./call-webhook.js";
 
 const SCHEME = 'scheme "pkg/runtime/scheme.go:111"';

@@ -1,9 +1,9 @@
 // What Kubernetes finds when it decodes an object into the Go type of a built-in kind: members that the type does not have,
 // and the first value that does not fit.
+import { goTypeOf } from "../errors/go-format.js";
 import { isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
-import { goTypeOf } from "../patch/go-format.js";
-import { childNode, resolveSchema } from "./schemas.js";
 import { isIntOrString, isQuantity, textTypeOf } from "./scalar-text.js";
+import { childNode, resolveSchema } from "./schemas.js";
 import type { ServedType } from "./served-type.js";
 
 /** The result of decoding an object, which is not changed. */

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { ServedType } from "../builtin/served-type.js";
+import { notAcceptable } from "../errors/status-error.js";
 import type { JsonObject } from "../json.js";
-import { notAcceptable } from "../status/status-error.js";
 import { AGGREGATED_TYPE, aggregatedDiscovery } from "./aggregated.js";
 import { groupsOf, type Group } from "./groups.js";
 import { coreVersions, groupDescription, groupList, resourceList } from "./legacy.js";

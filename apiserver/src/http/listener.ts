@@ -3,10 +3,10 @@ import { createServer as createHttpServer, ServerResponse, type IncomingMessage,
 import { createServer as createHttpsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { Answer, ApiRequest, StreamAnswer } from "./message.js";
-import { parseResourcePath } from "./resource-path.js";
-import { StreamConnection, type StreamTarget } from "./stream-connection.js";
 import { shownWarnings } from "./answer/warning-headers.js";
+import type { Answer, ApiRequest, StreamAnswer } from "./message.js";
+import { parseResourcePath } from "./requests/resource-path.js";
+import { StreamConnection, type StreamTarget } from "./stream-connection.js";
 import { acceptWebSocket, isWebSocketRequest } from "./web-socket.js";
 
 const HOST = "127.0.0.1";

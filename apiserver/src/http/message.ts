@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { StreamSink } from "../registry/stream-sink.js";
-import type { ResourcePath } from "./resource-path.js";
+import type { StreamSink } from "../read/stream-sink.js";
+import type { ResourcePath } from "./requests/resource-path.js";
 
 /** A request as the core sees it: no sockets, the whole body at hand. */
 export interface ApiRequest {

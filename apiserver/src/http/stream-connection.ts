@@ -1,5 +1,5 @@
-import type { StreamSink } from "../registry/stream-sink.js";
-import type { Status } from "../status/status-error.js";
+import type { Status } from "../errors/status-error.js";
+import type { StreamSink } from "../read/stream-sink.js";
 
 /** A client that has not taken this much of what happened since is disconnected; it starts again from where it was. */
 const MAX_QUEUED_BYTES = 64 * 1024 * 1024;

@@ -1,9 +1,9 @@
 // JSON patch (RFC 6902) as Kubernetes 1.36 applies it. It deviates from the RFC: `replace` of a missing member adds it, a missing
 // member equals null in `test` and `copy`, negative indexes count from the end, and what stands before the first slash is ignored.
-import { isTooDeep } from "../body/check-limits.js";
+import { isTooDeep } from "../decode/check-limits.js";
+import { goTypeOf } from "../errors/go-format.js";
+import { badRequest, statusError, unappliablePatch } from "../errors/status-error.js";
 import { clone, deepEqual, isObject, memberOf, setMember, type JsonObject, type JsonValue } from "../json.js";
-import { badRequest, statusError, unappliablePatch } from "../status/status-error.js";
-import { goTypeOf } from "./go-format.js";
 
 const MAX_OPERATIONS = 10_000;
 /** As much as the operations "copy" of one patch may copy together (the server's JSONPatchMaxCopyBytes). */

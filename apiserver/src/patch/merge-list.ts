@@ -1,6 +1,6 @@
+import { goFormat, goTypeOf } from "../errors/go-format.js";
+import { plainError } from "../errors/status-error.js";
 import { clone, deepEqual, isObject, memberOf, type JsonObject, type JsonValue } from "../json.js";
-import { plainError } from "../status/status-error.js";
-import { goFormat, goTypeOf } from "./go-format.js";
 
 /** How a list of a schema is merged. */
 export interface ListMerge {

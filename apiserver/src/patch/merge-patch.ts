@@ -1,6 +1,6 @@
+import { goTypeOf } from "../errors/go-format.js";
+import { badRequest } from "../errors/status-error.js";
 import { clone, isObject, memberOf, setMember, type JsonObject, type JsonValue } from "../json.js";
-import { badRequest } from "../status/status-error.js";
-import { goTypeOf } from "./go-format.js";
 
 /** Applies a merge patch (RFC 7386) to a copy of `object`; throws a 400 if the patch is no object. */
 export function applyMergePatch(object: JsonObject, patch: unknown): JsonObject {

@@ -1,9 +1,9 @@
 // What Kubernetes finds when it turns the result of a strategic merge patch, a tree of maps, back into the Go type of the kind. It
 // says it in other words than the JSON decoder and does not name the field.
-import { childNode, resolveSchema } from "../builtin/schemas.js";
 import { isIntOrString, textTypeOf } from "../builtin/scalar-text.js";
+import { childNode, resolveSchema } from "../builtin/schemas.js";
+import { goTypeOf } from "../errors/go-format.js";
 import { isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
-import { goTypeOf } from "./go-format.js";
 
 /** Says why an object does not fit the type of a named built-in schema; undefined if it does. */
 export function restoreProblem(schemaName: string, object: JsonObject): string | undefined {

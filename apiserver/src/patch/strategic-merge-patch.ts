@@ -1,11 +1,11 @@
 // The server's half of strategic merge patch: applies a patch with its directives to a live object. Which lists merge, and by
 // which key, is said by the schema's x-kubernetes-patch-* extensions. Messages and quirks are those of Kubernetes 1.36.
 import { builtinSchemas, resolveSchema } from "../builtin/schemas.js";
+import { goFormat, goTypeOf } from "../errors/go-format.js";
+import { quote } from "../errors/quote.js";
+import { badRequest, invalid, plainError } from "../errors/status-error.js";
 import { clone, isObject, memberOf, objectAt, setMember, stringAt } from "../json.js";
 import type { JsonObject, JsonValue } from "../json.js";
-import { quote } from "../status/quote.js";
-import { badRequest, invalid, plainError } from "../status/status-error.js";
-import { goFormat, goTypeOf } from "./go-format.js";
 import { checkOrderList, mergeList, orderedBy, type ListMerge } from "./merge-list.js";
 import { restoreProblem } from "./restore.js";
 

@@ -1,15 +1,15 @@
 import { decodeBuiltin } from "../builtin/decode.js";
-import { defaultBuiltin } from "../builtin/defaults.js";
+import { defaultBuiltin } from "../builtin/defaults/defaults.js";
+import { validateBuiltin } from "../builtin/rules/validate.js";
+import { checkWorkloadStatus } from "../builtin/rules/workload-status-rules.js";
 import { builtinSchemas } from "../builtin/schemas.js";
 import { hasBuiltinSchema, type ServedType } from "../builtin/served-type.js";
-import { validateBuiltin } from "../builtin/validate.js";
-import { checkWorkloadStatus } from "../builtin/workload-status-rules.js";
+import { quote } from "../errors/quote.js";
+import { badRequest } from "../errors/status-error.js";
 import { arrayAt, objectAt, stringAt } from "../json.js";
-import { mergeTypeOfBuiltin } from "../ssa/merge-type.js";
-import { quote } from "../status/quote.js";
-import { badRequest } from "../status/status-error.js";
+import { metadataOf } from "../object/object-meta.js";
+import { mergeTypeOfBuiltin } from "../ssa/types/merge-type.js";
 import type { Allocator } from "./allocator.js";
-import { metadataOf } from "./object-meta.js";
 import type { TypeRules } from "./type-rules.js";
 import { unevaluatedWarnings } from "./unevaluated.js";
 

@@ -1,6 +1,6 @@
 import type { ServedType } from "../builtin/served-type.js";
 import { clone, deepEqual, setMember, type JsonObject } from "../json.js";
-import { apiVersionOf, resourceNameOf } from "./object-key.js";
+import { apiVersionOf, resourceNameOf } from "../object/object-key.js";
 import { normalForm, type Conversion } from "./served-resource.js";
 import type { TypeRules } from "./type-rules.js";
 

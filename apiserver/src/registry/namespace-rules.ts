@@ -1,7 +1,7 @@
-import { qualifiedNameProblems } from "../builtin/name-syntax.js";
+import { qualifiedNameProblems } from "../builtin/rules/name-syntax.js";
+import { invalidError, type FieldError } from "../errors/field-error.js";
 import { arrayAt, objectAt, stringAt, type JsonObject } from "../json.js";
-import { invalidError, type FieldError } from "../status/field-error.js";
-import { isStandardFinalizer, isTerminating } from "./object-meta.js";
+import { isStandardFinalizer, isTerminating } from "../object/object-meta.js";
 import type { TypeRules } from "./type-rules.js";
 
 /** Returns the rules of Namespaces, given what they have in common with other built-in kinds. */

@@ -1,14 +1,14 @@
 import { builtinTypes, type ServedType } from "../builtin/served-type.js";
+import { builtinConversion, customConversion, storageNameOf } from "./conversion.js";
+import { customRules } from "../definitions/custom-rules.js";
+import { definitionRules } from "../definitions/definition-rules.js";
+import { isDefinition } from "../object/definition-cleanup.js";
+import { isNamespace } from "../object/finalizers.js";
+import { resourceNameOf } from "../object/object-key.js";
 import { Store, type ResourceStore } from "../storage/store.js";
 import { createAllocator, type Allocator } from "./allocator.js";
 import { builtinRules } from "./builtin-rules.js";
-import { builtinConversion, customConversion, storageNameOf } from "./conversion.js";
-import { customRules } from "./custom-rules.js";
-import { isDefinition } from "./definition-cleanup.js";
-import { definitionRules } from "./definition-rules.js";
-import { isNamespace } from "./finalizers.js";
 import { namespaceRules } from "./namespace-rules.js";
-import { resourceNameOf } from "./object-key.js";
 import { ServedResource } from "./served-resource.js";
 
 /** Everything that is served: the types, by the paths under which they are found, and their objects. */

@@ -1,8 +1,8 @@
 import type { ServedType } from "../builtin/served-type.js";
 import type { JsonObject } from "../json.js";
+import { apiVersionOf } from "../object/object-key.js";
 import type { ResourceStore } from "../storage/store.js";
 import type { StoredObject } from "../storage/stored-object.js";
-import { apiVersionOf } from "./object-key.js";
 import type { TypeRules } from "./type-rules.js";
 
 /** Between the form in which a resource is stored and the form of one of its versions. */

@@ -1,2 +1,2 @@
-export type { Connection } from "./api-client.js";
+export type { Connection } from "./feed/api-client.js";
 export { startSimulation, type Simulation, type SimulationOptions, type SimulatedController } from "./simulation.js";

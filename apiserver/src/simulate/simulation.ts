@@ -1,11 +1,11 @@
 // What a cluster does beside its API server, as far as an operator notices: garbage collection, the end of namespaces, workloads
 // that become ready. Separate controllers over HTTP, so they run beside the embedded server and beside a real one.
 import { setMaxListeners } from "node:events";
-import { type ApiClient, type Connection, createApiClient } from "./api-client.js";
-import { type ClusterFeedOptions, startClusterFeed } from "./cluster-feed.js";
-import { createGarbageCollection } from "./garbage-collection.js";
-import { createNamespaceDeletion } from "./namespace-deletion.js";
-import { startWorkloads } from "./workloads.js";
+import { type ApiClient, type Connection, createApiClient } from "./feed/api-client.js";
+import { type ClusterFeedOptions, startClusterFeed } from "./feed/cluster-feed.js";
+import { createGarbageCollection } from "./garbage/garbage-collection.js";
+import { createNamespaceDeletion } from "./namespaces/namespace-deletion.js";
+import { startWorkloads } from "./workloads/workloads.js";
 
 /** A controller that can be simulated. */
 export type SimulatedController = "garbage-collection" | "namespaces" | "workloads";

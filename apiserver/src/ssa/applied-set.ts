@@ -1,8 +1,15 @@
 import { isObject, type JsonObject, type JsonValue } from "../json.js";
-import { FieldSet, type FieldEntry } from "./field-set.js";
-import { elementOfItem } from "./list-item.js";
-import { fieldElement, type PathElement } from "./path-element.js";
-import { definiteShape, memberType, shapeFor, type ListShape, type MapShape, type MergeType } from "./type-model.js";
+import { FieldSet, type FieldEntry } from "./fields/field-set.js";
+import { fieldElement, type PathElement } from "./fields/path-element.js";
+import { elementOfItem } from "./merge/list-item.js";
+import {
+  definiteShape,
+  memberType,
+  shapeFor,
+  type ListShape,
+  type MapShape,
+  type MergeType,
+} from "./types/type-model.js";
 
 const NOTHING: FieldEntry = { isMember: false, below: FieldSet.empty };
 

@@ -1,6 +1,6 @@
+import { quote } from "../errors/quote.js";
+import { applyConflict, type StatusError } from "../errors/status-error.js";
 import { compareText } from "../json.js";
-import { quote } from "../status/quote.js";
-import { applyConflict, type StatusError } from "../status/status-error.js";
 import { parseIdentity } from "./managers.js";
 import type { OwnerConflict } from "./updater.js";
 

@@ -1,10 +1,9 @@
 // The entrance to server-side apply: turns a write into an object with the managedFields that it leaves.
+import { badRequest, plainError } from "../errors/status-error.js";
 import { clone, deepEqual, isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
-import { badRequest, plainError } from "../status/status-error.js";
 import { capUpdaters } from "./cap-managers.js";
-import { checkValue, typedErrorText } from "./check-value.js";
 import { applyConflictOf } from "./conflict.js";
-import { FieldSet } from "./field-set.js";
+import { FieldSet } from "./fields/field-set.js";
 import { KUBECTL, syncLastApplied, withoutLastApplied } from "./last-applied.js";
 import {
   decodeManagedFields,
@@ -14,7 +13,8 @@ import {
   type ManagedState,
   type ManagerIdentity,
 } from "./managers.js";
-import type { MergeType } from "./merge-type.js";
+import { checkValue, typedErrorText } from "./types/check-value.js";
+import type { MergeType } from "./types/merge-type.js";
 import { applyOwned, updateOwned, type ApplyOutcome, type OwnedWrite, type Owners } from "./updater.js";
 
 /** A write and who does it. */

@@ -2,11 +2,11 @@
 // what the annotation covers counts as kubectl's own, and the annotation is kept in step.
 import { clone, isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
 import { fieldSetOf } from "./applied-set.js";
-import { checkValue } from "./check-value.js";
-import { compareValuesOf } from "./compare.js";
-import type { FieldSet } from "./field-set.js";
-import { canonicalJson } from "./path-element.js";
-import type { MergeType } from "./type-model.js";
+import type { FieldSet } from "./fields/field-set.js";
+import { canonicalJson } from "./fields/path-element.js";
+import { compareValuesOf } from "./merge/compare.js";
+import { checkValue } from "./types/check-value.js";
+import type { MergeType } from "./types/type-model.js";
 import type { OwnerConflict } from "./updater.js";
 
 /** The only manager for which any of this counts. */

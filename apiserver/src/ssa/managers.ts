@@ -1,6 +1,6 @@
 // metadata.managedFields as owners and back.
 import { compareText, isObject, type JsonObject, type JsonValue } from "../json.js";
-import { decodeFieldsV1, encodeFieldsV1 } from "./fields-v1.js";
+import { decodeFieldsV1, encodeFieldsV1 } from "./fields/fields-v1.js";
 import type { OwnedFields, Owners } from "./updater.js";
 
 /** The owners of an object and when each of them last changed something. */

@@ -1,12 +1,12 @@
 // Who owns what after a write. Knows sets and values, nothing of managedFields, times or Status.
 import { deepEqual, type JsonObject } from "../json.js";
 import { fieldSetOf } from "./applied-set.js";
-import { compareValuesOf, excludeFields, type Comparison } from "./compare.js";
-import { FieldSet } from "./field-set.js";
-import { mergeValues } from "./merge.js";
-import { reconcileWithSchema } from "./reconcile.js";
-import { removeFields, withNamedFields } from "./remove.js";
-import type { MergeType } from "./type-model.js";
+import { FieldSet } from "./fields/field-set.js";
+import { compareValuesOf, excludeFields, type Comparison } from "./merge/compare.js";
+import { mergeValues } from "./merge/merge.js";
+import { reconcileWithSchema } from "./merge/reconcile.js";
+import { removeFields, withNamedFields } from "./merge/remove.js";
+import type { MergeType } from "./types/type-model.js";
 
 /** The fields that a manager owns, in the terms of one API version. */
 export interface OwnedFields {

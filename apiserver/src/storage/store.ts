@@ -5,9 +5,9 @@
  * in order, remembers its latest writes, and tells subscribers of every write before the write returns. Reading at an older
  * revision undoes the remembered writes, so pages of a list are consistent without copies of the whole.
  */
+import { plainError } from "../errors/status-error.js";
 import type { JsonObject } from "../json.js";
 import { eventOf, History, type StoreEvent } from "./history.js";
-import { plainError } from "../status/status-error.js";
 import { SortedKeys } from "./sorted-keys.js";
 import { StoredObject, withResourceVersion } from "./stored-object.js";
 

@@ -1,6 +1,6 @@
+import { at, countAt, objectsAt, textAt } from "../builtin/read-path.js";
 import { objectAt, stringAt, type JsonObject } from "../json.js";
 import { ageOf } from "./age.js";
-import { at, countAt, objectsAt, textAt } from "../builtin/read-path.js";
 import { type Printer } from "./printer.js";
 
 const MAX_METRICS = 2;

@@ -1,6 +1,6 @@
+import { at, countAt, objectsAt, textAt } from "../builtin/read-path.js";
 import { arrayAt, objectAt, stringAt, type JsonObject } from "../json.js";
 import { ageOf } from "./age.js";
-import { at, countAt, objectsAt, textAt } from "../builtin/read-path.js";
 import { firstOf, formatLabels, formatLoadBalancer, formatSelector, type Printer } from "./printer.js";
 
 const CREATED = "metadata.creationTimestamp";

@@ -1,6 +1,6 @@
+import { countAt, objectsAt, textAt } from "../builtin/read-path.js";
 import { isObject, memberOf, objectAt, stringAt, type JsonObject } from "../json.js";
 import { ageOf } from "./age.js";
-import { countAt, objectsAt, textAt } from "../builtin/read-path.js";
 import { type Printer } from "./printer.js";
 
 /** Prints Pods. */

@@ -1,3 +1,4 @@
+import { textAt } from "../builtin/read-path.js";
 import type { ServedType } from "../builtin/served-type.js";
 import { memberOf, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
 import { autoscalerPrinter } from "./autoscaler-printer.js";
@@ -6,7 +7,6 @@ import { customColumnsOf } from "./custom-printer.js";
 import * as network from "./network-printers.js";
 import { eventPrinter, nodePrinter } from "./node-printers.js";
 import { podPrinter } from "./pod-printer.js";
-import { textAt } from "../builtin/read-path.js";
 import { type Printer } from "./printer.js";
 import * as workload from "./workload-printers.js";
 

@@ -1,6 +1,6 @@
+import { at, countAt, objectsAt, textAt } from "../builtin/read-path.js";
 import { memberOf, objectAt, stringAt, type JsonObject } from "../json.js";
 import { ageOf, humanDuration } from "./age.js";
-import { at, countAt, objectsAt, textAt } from "../builtin/read-path.js";
 import { containerCells, formatLabels, formatSelector, type Printer } from "./printer.js";
 
 const CONTAINERS = "spec.template.spec.containers";

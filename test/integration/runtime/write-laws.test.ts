@@ -1,6 +1,6 @@
 // Whatever a controller and others write at the same time: what others do is told, and what the controller knows ends as it is.
 import fc from "fast-check";
-import type { HeldWatches } from "#apiserver/faults.js";
+import type { HeldWatches } from "#apiserver/faults/faults.js";
 import { keyOf } from "#runtime/base/kubernetes-object.js";
 import { isApiError } from "#runtime/base/errors.js";
 import type { OperationOptions } from "#runtime/write/kind-operations.js";

@@ -1,5 +1,5 @@
 // The writes of the client: what they send, and what is made of answers that do not come.
-import type { FaultAnswer, FaultRule } from "#apiserver/faults.js";
+import type { FaultAnswer, FaultRule } from "#apiserver/faults/faults.js";
 import { requesterOf, ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
 import { assert, shared, suite } from "../../support/suite.js";

@@ -1,5 +1,5 @@
-import { isTrue } from "../../registry/options/query-boolean.js";
-import { notAcceptable, notAcceptableBuiltin, statusError } from "../../status/status-error.js";
+import { isTrue } from "../../decode/options/query-boolean.js";
+import { notAcceptable, notAcceptableBuiltin, statusError } from "../../errors/status-error.js";
 
 /** How a client wants an answer. */
 export interface Representation {

@@ -1,11 +1,11 @@
 /** The forms of an object that are not the object: its metadata alone, or a row of a table. */
 import type { ServedType } from "../../builtin/served-type.js";
+import { invalidError, fieldErrorText } from "../../errors/field-error.js";
+import { badRequest } from "../../errors/status-error.js";
 import type { JsonObject } from "../../json.js";
-import { bookmarkOf, eventLine } from "../../registry/event-writer.js";
+import { bookmarkOf, eventLine } from "../../read/event-writer.js";
+import type { EventWriter } from "../../read/watch.js";
 import type { ServedResource } from "../../registry/served-resource.js";
-import type { EventWriter } from "../../registry/watch.js";
-import { invalidError, fieldErrorText } from "../../status/field-error.js";
-import { badRequest } from "../../status/status-error.js";
 import { tableOf } from "../../table/table.js";
 
 type IncludeObject = "None" | "Metadata" | "Object";

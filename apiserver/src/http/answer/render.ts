@@ -1,9 +1,9 @@
 import { stringify } from "yaml";
+import type { Status, StatusError } from "../../errors/status-error.js";
 import type { JsonObject } from "../../json.js";
-import type { ListResult } from "../../registry/list.js";
-import { apiVersionOf } from "../../registry/object-key.js";
+import { apiVersionOf } from "../../object/object-key.js";
+import type { ListResult } from "../../read/list.js";
 import type { ServedResource } from "../../registry/served-resource.js";
-import type { Status, StatusError } from "../../status/status-error.js";
 import type { StoredObject } from "../../storage/stored-object.js";
 import type { Answer } from "../message.js";
 import type { Representation } from "./negotiate.js";

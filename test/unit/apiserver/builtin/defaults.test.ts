@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { defaultBuiltin, type DefaultingContext } from "#apiserver/builtin/defaults.js";
+import { defaultBuiltin, type DefaultingContext } from "#apiserver/builtin/defaults/defaults.js";
 import { builtinTypes, type ServedType } from "#apiserver/builtin/served-type.js";
 import { arrayAt, clone, isObject, objectAt, stringAt, type JsonObject } from "#apiserver/json.js";
 import { repositoryRoot } from "../../../support/repository.js";

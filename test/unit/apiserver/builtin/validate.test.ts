@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { defaultBuiltin } from "#apiserver/builtin/defaults.js";
+import { defaultBuiltin } from "#apiserver/builtin/defaults/defaults.js";
 import { builtinTypes, type ServedType } from "#apiserver/builtin/served-type.js";
-import { validateBuiltin } from "#apiserver/builtin/validate.js";
+import { validateBuiltin } from "#apiserver/builtin/rules/validate.js";
 import { clone, type JsonObject } from "#apiserver/json.js";
 import { applyMergePatch } from "#apiserver/patch/merge-patch.js";
-import { invalid } from "#apiserver/status/status-error.js";
+import { invalid } from "#apiserver/errors/status-error.js";
 import { repositoryRoot } from "../../../support/repository.js";
 import { assert, suite } from "../../../support/suite.js";
 

@@ -1,4 +1,4 @@
-import { KeyedQueue } from "#apiserver/simulate/keyed-queue.js";
+import { KeyedQueue } from "#apiserver/simulate/feed/keyed-queue.js";
 import fc from "fast-check";
 import { setTimeout as sleep } from "node:timers/promises";
 import { waitFor } from "#apiserver/wait-for.js";

@@ -1,5 +1,11 @@
-import type { OwnerReference } from "#apiserver/simulate/kubernetes-object.js";
-import { judge, names, type OwnedObject, OwnerGraph, type ReferenceState } from "#apiserver/simulate/owner-graph.js";
+import type { OwnerReference } from "#apiserver/simulate/feed/kubernetes-object.js";
+import {
+  judge,
+  names,
+  type OwnedObject,
+  OwnerGraph,
+  type ReferenceState,
+} from "#apiserver/simulate/garbage/owner-graph.js";
 import fc from "fast-check";
 import { assert, suite } from "../../../support/suite.js";
 

@@ -1,4 +1,4 @@
-import { readLines } from "#apiserver/simulate/read-lines.js";
+import { readLines } from "#apiserver/simulate/feed/read-lines.js";
 import fc from "fast-check";
 import { assert, suite } from "../../../support/suite.js";
 

@@ -2,11 +2,11 @@
 import fc from "fast-check";
 import { deepEqual, type JsonObject, type JsonValue } from "#apiserver/json.js";
 import { fieldSetOf } from "#apiserver/ssa/applied-set.js";
-import { checkValue } from "#apiserver/ssa/check-value.js";
-import { FieldSet } from "#apiserver/ssa/field-set.js";
-import { decodeFieldsV1, encodeFieldsV1 } from "#apiserver/ssa/fields-v1.js";
-import { mergeValues } from "#apiserver/ssa/merge.js";
-import { removeFields } from "#apiserver/ssa/remove.js";
+import { checkValue } from "#apiserver/ssa/types/check-value.js";
+import { FieldSet } from "#apiserver/ssa/fields/field-set.js";
+import { decodeFieldsV1, encodeFieldsV1 } from "#apiserver/ssa/fields/fields-v1.js";
+import { mergeValues } from "#apiserver/ssa/merge/merge.js";
+import { removeFields } from "#apiserver/ssa/merge/remove.js";
 import { applyOwned, updateOwned, type Owners } from "#apiserver/ssa/updater.js";
 import { assert, suite } from "../../../support/suite.js";
 import { readFixture, typeOfSchema } from "./ssa-case.js";

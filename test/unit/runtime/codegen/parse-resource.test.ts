@@ -1,6 +1,6 @@
 import fc from "fast-check";
-import { applyDefaults, dropNulls, pruneUnknownFields } from "#apiserver/crd/structural.js";
-import { validateCustomResource } from "#apiserver/crd/validate.js";
+import { applyDefaults, dropNulls, pruneUnknownFields } from "#apiserver/definitions/schema/structural.js";
+import { validateCustomResource } from "#apiserver/definitions/schema/validate.js";
 import type { JsonObject } from "#apiserver/json.js";
 import type { RawSchema } from "#generator/model/project-model.js";
 import { parseResource, type SchemaError } from "#runtime/codegen/parse/parse-resource.js";

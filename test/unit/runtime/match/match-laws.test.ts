@@ -1,11 +1,11 @@
 // The promises of the matcher, checked against server-side apply itself.
 import fc from "fast-check";
 import { isDeepStrictEqual } from "node:util";
-import { applyDefaults } from "#apiserver/crd/structural.js";
+import { applyDefaults } from "#apiserver/definitions/schema/structural.js";
 import type { JsonObject, JsonValue } from "#apiserver/json.js";
-import { FieldSet } from "#apiserver/ssa/field-set.js";
+import { FieldSet } from "#apiserver/ssa/fields/field-set.js";
 import { applyManaged, updateManaged } from "#apiserver/ssa/field-manager.js";
-import { mergeTypeOfCustomResource } from "#apiserver/ssa/merge-type.js";
+import { mergeTypeOfCustomResource } from "#apiserver/ssa/types/merge-type.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { decodeResource } from "#runtime/decode/decode-resource.js";
 import { hasForeignChange } from "#runtime/match/foreign-change.js";

@@ -1,0 +1,29 @@
+import type { JsonObject } from "../json.js";
+import type { WriteContext } from "../write/write-context.js";
+
+/** A write as admission sees it. */
+export interface AdmittedWrite {
+  readonly context: WriteContext;
+  readonly operation: "CREATE" | "UPDATE" | "DELETE";
+  /** "" for a creation under a generated name, and for what is deleted with a collection. */
+  readonly name: string;
+  /** "" on the main endpoint. */
+  readonly subresource: string;
+  /** The new state in the version of the request; absent in a deletion. */
+  readonly object?: JsonObject;
+  /** The present state in the version of the request; absent in a creation. */
+  readonly oldObject?: JsonObject;
+}
+
+/**
+ * What is asked about the writes of clients before they are stored.
+ *
+ * Both return undefined where nobody has to be asked; then the write stays within one turn. A refusal is a StatusError.
+ * https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/
+ */
+export interface Admission {
+  /** Returns the object as admission changes it, decoded and with defaults, before it is checked; an object of its own. */
+  mutate(write: AdmittedWrite): Promise<JsonObject> | undefined;
+  /** Checks what would be stored. */
+  validate(write: AdmittedWrite): Promise<void> | undefined;
+}

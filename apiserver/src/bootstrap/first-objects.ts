@@ -1,0 +1,26 @@
+import type { JsonObject } from "../json.js";
+import type { Registry } from "../registry/registry.js";
+import type { ServedResource } from "../registry/served-resource.js";
+import { createObject } from "../write/create.js";
+import { ownContext } from "../write/write-context.js";
+
+const NAMESPACES = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
+/** Creates what every cluster has: its namespaces and the Service through which it is reached from inside. */
+export async function createFirstObjects(registry: Registry): Promise<void> {
+  const namespaces = registry.find({ group: "", version: "v1", plural: "namespaces" }) as ServedResource;
+  for (const name of NAMESPACES) {
+    await createObject(ownContext(registry, namespaces), { kind: "Namespace", apiVersion: "v1", metadata: { name } });
+  }
+  const services = registry.find({ group: "", version: "v1", plural: "services" }) as ServedResource;
+  await createObject(ownContext(registry, services, "default"), kubernetesService());
+}
+
+function kubernetesService(): JsonObject {
+  return {
+    kind: "Service",
+    apiVersion: "v1",
+    metadata: { name: "kubernetes", labels: { component: "apiserver", provider: "kubernetes" } },
+    spec: { clusterIP: "10.96.0.1", ports: [{ name: "https", port: 443, protocol: "TCP", targetPort: 6443 }] },
+  };
+}

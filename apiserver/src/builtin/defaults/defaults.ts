@@ -1,0 +1,108 @@
+// Defaults of built-in kinds. What is fixed is data (static-defaults.ts); what depends on other members is called from here.
+import { arrayAt, isObject, objectAt, type JsonObject } from "../../json.js";
+import { normalise } from "../normal-form.js";
+import type { ServedType } from "../served-type.js";
+import * as configuration from "./configuration-defaults.js";
+import { defaultPod, defaultPullPolicy, defaultVolumeSource } from "./pod-defaults.js";
+import { defaultIpMode, defaultService } from "./service-defaults.js";
+import { setDefaults } from "./static-defaults.js";
+import * as workload from "./workload-defaults.js";
+
+/** What defaults need besides the object. */
+export interface DefaultingContext {
+  /** Absent before the fields are attributed to the writer, to whom nothing that is allocated belongs. */
+  allocateClusterIP?: () => string;
+  allocateNodePort?: () => number;
+  /** The uid of an object that is being created; absent on updates. */
+  uid?: string;
+  /** The object before an update; what was allocated to it is kept. */
+  old?: JsonObject;
+}
+
+const NOT_READY = "node.kubernetes.io/not-ready";
+
+type RootDefault = (object: JsonObject, context: DefaultingContext) => void;
+type StructDefault = (struct: JsonObject) => void;
+
+// By `Kind` or `Kind.group`: what depends on the whole object or on its being created.
+const ROOT_DEFAULTS: Record<string, RootDefault> = {
+  // What admission sets is there before an update and comes with the uid of a new Pod; it has no owner.
+  Pod: (pod, { uid, old }) => defaultPod(pod, { isAdmitted: uid !== undefined || old !== undefined }),
+  Service: defaultService,
+  Secret: (secret) => configuration.encodeStringData(secret),
+  Namespace: (namespace, { uid }) => configuration.defaultNamespace(namespace, uid !== undefined),
+  ReplicationController: (controller) => workload.defaultReplicationController(controller),
+  "Job.batch": (job, { uid }) => workload.defaultJob(job, uid),
+  "DaemonSet.apps": (daemonSet) => {
+    const metadata = objectAt(daemonSet, "metadata") ?? {};
+    const generation = { "deprecated.daemonset.template.generation": "1" };
+    metadata["annotations"] = { ...generation, ...objectAt(metadata, "annotations") };
+  },
+  Node: (node, { uid }) => {
+    if (uid === undefined) return;
+    const taints = arrayAt(objectAt(node, "spec"), "taints") ?? [];
+    const isTainted = taints.some((taint) => isObject(taint) && taint["key"] === NOT_READY);
+    const added = isTainted ? [] : [{ key: NOT_READY, effect: "NoSchedule" }];
+    node["spec"] = { ...objectAt(node, "spec"), taints: [...taints, ...added] };
+  },
+  PersistentVolumeClaim: (claim, { uid }) => {
+    if (uid !== undefined) configuration.protectByFinalizer(claim, "kubernetes.io/pvc-protection");
+  },
+  PersistentVolume: (volume, { uid }) => {
+    if (uid !== undefined) configuration.protectByFinalizer(volume, "kubernetes.io/pv-protection");
+    const spec = objectAt(volume, "spec") ?? {};
+    spec["persistentVolumeReclaimPolicy"] ??= "Retain";
+    spec["volumeMode"] ??= "Filesystem";
+  },
+};
+
+// By schema name without `io.k8s.api.`: what depends on the members of one struct, wherever it stands.
+const STRUCT_DEFAULTS: Record<string, StructDefault> = {
+  "core.v1.Container": (container) => defaultPullPolicy(container, { image: "image", policy: "imagePullPolicy" }),
+  "core.v1.EphemeralContainer": (container) =>
+    defaultPullPolicy(container, { image: "image", policy: "imagePullPolicy" }),
+  "core.v1.ImageVolumeSource": (source) => defaultPullPolicy(source, { image: "reference", policy: "pullPolicy" }),
+  "core.v1.Volume": defaultVolumeSource,
+  "core.v1.PodSpec": (spec) => {
+    spec["securityContext"] ??= {};
+    // The deprecated name of the same field is kept equal.
+    const account = spec["serviceAccountName"] ?? spec["serviceAccount"];
+    if (account !== undefined) spec["serviceAccountName"] = spec["serviceAccount"] = account;
+  },
+  "core.v1.LoadBalancerIngress": defaultIpMode,
+  "core.v1.LimitRangeItem": configuration.defaultLimitRangeItem,
+  "core.v1.PersistentVolumeClaimSpec": configuration.defaultDataSource,
+  "apps.v1.DeploymentStrategy": workload.defaultRollingUpdate,
+  "apps.v1.DaemonSetUpdateStrategy": workload.defaultRollingUpdate,
+  "apps.v1.StatefulSetUpdateStrategy": workload.defaultRollingUpdate,
+  "apps.v1.StatefulSetSpec": (spec) => {
+    spec["persistentVolumeClaimRetentionPolicy"] ??= {};
+  },
+  "autoscaling.v1.HorizontalPodAutoscalerSpec": (spec) => {
+    spec["targetCPUUtilizationPercentage"] ??= 80;
+  },
+  "autoscaling.v2.HorizontalPodAutoscalerSpec": workload.defaultAutoscaler,
+  "rbac.v1.Subject": configuration.defaultSubject,
+  "networking.v1.NetworkPolicySpec": configuration.defaultPolicyTypes,
+  "admissionregistration.v1.MatchResources": configuration.defaultMatchResources,
+  "admissionregistration.v1.MutatingAdmissionPolicySpec": configuration.defaultAdmissionPolicy,
+  "admissionregistration.v1.ValidatingAdmissionPolicySpec": configuration.defaultAdmissionPolicy,
+  "admissionregistration.v1.MutatingWebhook": (webhook) => configuration.defaultWebhook(webhook, true),
+  "admissionregistration.v1.ValidatingWebhook": (webhook) => configuration.defaultWebhook(webhook, false),
+};
+
+/**
+ * Brings an object of a built-in type into the form in which it is stored, in place: unknown members and nulls dropped, quantities
+ * canonical, defaults set, addresses allocated. Idempotent, but what depends on the uid is only set when that is given.
+ */
+export function defaultBuiltin(type: ServedType, object: JsonObject, context: DefaultingContext): void {
+  if (type.schemaName === undefined) return;
+  normalise(type.schemaName, object);
+  if (!isObject(object["metadata"])) object["metadata"] = {};
+  setDefaults(type.schemaName, object, visitStruct);
+  ROOT_DEFAULTS[type.group === "" ? type.kind : `${type.kind}.${type.group}`]?.(object, context);
+}
+
+function visitStruct(schemaName: string, struct: JsonObject): void {
+  STRUCT_DEFAULTS[schemaName.replace("io.k8s.api.", "")]?.(struct);
+}

@@ -1,0 +1,94 @@
+import { arrayAt, isObject, memberOf, objectAt, stringAt, type JsonObject, type JsonValue } from "../../json.js";
+import { compareQuantities } from "../quantity.js";
+
+const EVICTION_TAINTS = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
+const COMPUTE_RESOURCES = ["cpu", "memory"];
+
+/** Sets the pull policy of a container: Always for the tag latest, which no tag means, else IfNotPresent. */
+export function defaultPullPolicy(holder: JsonObject, keys: { image: string; policy: string }): void {
+  if (memberOf(holder, keys.policy) !== undefined) return;
+  const image = stringAt(holder, keys.image) ?? "";
+  const name = image.slice(image.lastIndexOf("/") + 1);
+  const isLatest = image !== "" && !name.includes("@") && (!name.includes(":") || name.endsWith(":latest"));
+  holder[keys.policy] = isLatest ? "Always" : "IfNotPresent";
+}
+
+/** Gives a volume without source an emptyDir. */
+export function defaultVolumeSource(volume: JsonObject): void {
+  if (Object.keys(volume).every((key) => key === "name")) volume["emptyDir"] = {};
+}
+
+/** Sets what Kubernetes sets in Pods, but not in pod templates. */
+export function defaultPod(pod: JsonObject, { isAdmitted }: { isAdmitted: boolean }): void {
+  const spec = objectAt(pod, "spec");
+  if (spec === undefined) return;
+  spec["enableServiceLinks"] ??= true;
+  for (const container of containersOf(spec)) {
+    requestLimits(container);
+    if (spec["hostNetwork"] === true) defaultHostPorts(container);
+  }
+  if (isAdmitted) {
+    spec["preemptionPolicy"] ??= "PreemptLowerPriority";
+    spec["priority"] ??= 0;
+    defaultTolerations(spec);
+  }
+  const status = objectAt(pod, "status") ?? {};
+  status["phase"] ??= "Pending";
+  status["qosClass"] ??= qosClassOf(spec);
+  pod["status"] = status;
+}
+
+function containersOf(spec: JsonObject): JsonObject[] {
+  return ["initContainers", "containers"].flatMap((list) => (arrayAt(spec, list) ?? []).filter(isObject));
+}
+
+function requestLimits(container: JsonObject): void {
+  const resources = objectAt(container, "resources");
+  const limits = objectAt(resources, "limits");
+  if (resources === undefined || limits === undefined) return;
+  resources["requests"] = { ...limits, ...objectAt(resources, "requests") };
+}
+
+function defaultHostPorts(container: JsonObject): void {
+  for (const port of (arrayAt(container, "ports") ?? []).filter(isObject)) {
+    const containerPort = memberOf(port, "containerPort");
+    if (containerPort !== undefined) port["hostPort"] ??= containerPort;
+  }
+}
+
+function defaultTolerations(spec: JsonObject): void {
+  const tolerations = arrayAt(spec, "tolerations") ?? [];
+  for (const key of EVICTION_TAINTS) {
+    if (tolerations.some((toleration) => toleratesEviction(toleration, key))) continue;
+    tolerations.push({ key, operator: "Exists", effect: "NoExecute", tolerationSeconds: 300 });
+  }
+  spec["tolerations"] = tolerations;
+}
+
+function toleratesEviction(toleration: JsonValue, taint: string): boolean {
+  if (!isObject(toleration)) return false;
+  const effect = stringAt(toleration, "effect") ?? "";
+  const key = stringAt(toleration, "key") ?? "";
+  return (effect === "NoExecute" || effect === "") && (key === taint || key === "");
+}
+
+/** Computes the quality-of-service class of a pod from the requests and limits of its containers. */
+export function qosClassOf(spec: JsonObject): string {
+  const resources = containersOf(spec).map((container) => objectAt(container, "resources"));
+  const amount = (of: JsonObject | undefined, list: string, name: string) => {
+    const value = memberOf(objectAt(of, list), name);
+    return value === undefined || value === "0" ? undefined : String(value);
+  };
+  const hasAny = resources.some((one) =>
+    COMPUTE_RESOURCES.some((name) => amount(one, "limits", name) ?? amount(one, "requests", name)),
+  );
+  if (!hasAny) return "BestEffort";
+  const isGuaranteed = resources.every((one) =>
+    COMPUTE_RESOURCES.every((name) => {
+      const limit = amount(one, "limits", name);
+      const request = amount(one, "requests", name) ?? limit;
+      return limit !== undefined && request !== undefined && compareQuantities(limit, request) === 0;
+    }),
+  );
+  return isGuaranteed ? "Guaranteed" : "Burstable";
+}

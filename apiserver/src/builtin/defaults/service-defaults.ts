@@ -1,0 +1,77 @@
+import { arrayAt, clone, isObject, memberOf, objectAt, stringAt, type JsonObject } from "../../json.js";
+import type { DefaultingContext } from "./defaults.js";
+
+const DEFAULT_AFFINITY_SECONDS = 10_800;
+
+/** Sets what depends on the type of a Service: policies, addresses, ports of nodes. */
+export function defaultService(service: JsonObject, context: DefaultingContext): void {
+  const spec = objectAt(service, "spec");
+  if (spec === undefined) return;
+  const type = (spec["type"] ??= "ClusterIP");
+  for (const port of (arrayAt(spec, "ports") ?? []).filter(isObject)) defaultTargetPort(port);
+  if (spec["sessionAffinity"] === "ClientIP") {
+    spec["sessionAffinityConfig"] ??= { clientIP: { timeoutSeconds: DEFAULT_AFFINITY_SECONDS } };
+  }
+  if (type === "ExternalName") return;
+  spec["internalTrafficPolicy"] ??= "Cluster";
+  const isExternal = type === "NodePort" || type === "LoadBalancer";
+  if (isExternal || arrayAt(spec, "externalIPs") !== undefined) spec["externalTrafficPolicy"] ??= "Cluster";
+  if (type === "LoadBalancer") spec["allocateLoadBalancerNodePorts"] ??= true;
+  keepAllocated(spec, objectAt(context.old, "spec"));
+  defaultClusterIp(spec, context);
+  if (isExternal && spec["allocateLoadBalancerNodePorts"] !== false) allocateNodePorts(spec, context);
+}
+
+function defaultTargetPort(port: JsonObject): void {
+  const number = memberOf(port, "port");
+  const target = memberOf(port, "targetPort");
+  if ((target === undefined || target === 0 || target === "") && number !== undefined) port["targetPort"] = number;
+}
+
+// An update that leaves out what was allocated keeps it, as long as its type still needs it.
+function keepAllocated(spec: JsonObject, old: JsonObject | undefined): void {
+  if (old === undefined || old["type"] === "ExternalName") return;
+  for (const key of ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "healthCheckNodePort"]) {
+    const value = memberOf(old, key);
+    const isNeeded = key !== "healthCheckNodePort" || spec["externalTrafficPolicy"] === "Local";
+    if (value !== undefined && isNeeded && memberOf(spec, key) === undefined) spec[key] = clone(value);
+  }
+  if (spec["type"] !== "NodePort" && spec["type"] !== "LoadBalancer") return;
+  const oldPorts = (arrayAt(old, "ports") ?? []).filter(isObject);
+  const ports = (arrayAt(spec, "ports") ?? []).filter(isObject);
+  const taken = new Set(ports.map((port) => memberOf(port, "nodePort")));
+  for (const port of ports) {
+    const same = oldPorts.find((other) => other["port"] === port["port"] && protocolOf(other) === protocolOf(port));
+    const nodePort = memberOf(same, "nodePort");
+    if (nodePort !== undefined && !taken.has(nodePort)) port["nodePort"] ??= nodePort;
+  }
+}
+
+function protocolOf(port: JsonObject): string {
+  return stringAt(port, "protocol") ?? "TCP";
+}
+
+function defaultClusterIp(spec: JsonObject, context: DefaultingContext): void {
+  if (context.allocateClusterIP === undefined) return;
+  const given = stringAt(spec, "clusterIP") ?? arrayAt(spec, "clusterIPs")?.[0];
+  const clusterIp = typeof given === "string" && given !== "" ? given : context.allocateClusterIP();
+  spec["clusterIP"] = clusterIp;
+  spec["clusterIPs"] ??= [clusterIp];
+  // A headless service without selector may have endpoints of either family.
+  const isDualStack = clusterIp === "None" && objectAt(spec, "selector") === undefined;
+  spec["ipFamilies"] ??= isDualStack ? ["IPv4", "IPv6"] : [clusterIp.includes(":") ? "IPv6" : "IPv4"];
+  spec["ipFamilyPolicy"] ??= isDualStack ? "RequireDualStack" : "SingleStack";
+}
+
+function allocateNodePorts(spec: JsonObject, { allocateNodePort }: DefaultingContext): void {
+  if (allocateNodePort === undefined) return;
+  for (const port of (arrayAt(spec, "ports") ?? []).filter(isObject)) port["nodePort"] ??= allocateNodePort();
+  if (spec["type"] === "LoadBalancer" && spec["externalTrafficPolicy"] === "Local") {
+    spec["healthCheckNodePort"] ??= allocateNodePort();
+  }
+}
+
+/** Says that a load balancer's address is that of a virtual IP. */
+export function defaultIpMode(ingress: JsonObject): void {
+  if (stringAt(ingress, "ip") !== undefined) ingress["ipMode"] ??= "VIP";
+}

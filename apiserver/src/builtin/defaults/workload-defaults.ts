@@ -1,0 +1,78 @@
+import { clone, memberOf, objectAt, stringAt, type JsonObject } from "../../json.js";
+
+/** Gives an update strategy of type RollingUpdate its parameters. */
+export function defaultRollingUpdate(strategy: JsonObject): void {
+  strategy["type"] ??= "RollingUpdate";
+  if (strategy["type"] === "RollingUpdate") strategy["rollingUpdate"] ??= {};
+}
+
+/** Sets what Kubernetes sets in Jobs, but not in the job templates of CronJobs; the selector needs the Job's uid. */
+export function defaultJob(job: JsonObject, uid: string | undefined): void {
+  const spec = objectAt(job, "spec");
+  if (spec === undefined) return;
+  if (memberOf(spec, "completions") === undefined && memberOf(spec, "parallelism") === undefined) {
+    spec["completions"] = 1;
+  }
+  spec["parallelism"] ??= 1;
+  spec["backoffLimit"] ??= memberOf(spec, "backoffLimitPerIndex") === undefined ? 6 : 2 ** 31 - 1;
+  spec["completionMode"] ??= "NonIndexed";
+  spec["suspend"] ??= false;
+  spec["manualSelector"] ??= false;
+  spec["podReplacementPolicy"] ??= objectAt(spec, "podFailurePolicy") === undefined ? "TerminatingOrFailed" : "Failed";
+  if (uid !== undefined && spec["manualSelector"] !== true) selectOwnPods(job, spec, uid);
+  copyTemplateLabels(job, spec);
+}
+
+function selectOwnPods(job: JsonObject, spec: JsonObject, uid: string): void {
+  const name = stringAt(objectAt(job, "metadata"), "name") ?? "";
+  const template = (spec["template"] ??= {}) as JsonObject;
+  const metadata = objectAt(template, "metadata") ?? {};
+  metadata["labels"] = {
+    ...objectAt(metadata, "labels"),
+    "batch.kubernetes.io/controller-uid": uid,
+    "batch.kubernetes.io/job-name": name,
+    "controller-uid": uid,
+    "job-name": name,
+  };
+  template["metadata"] = metadata;
+  const selector = objectAt(spec, "selector") ?? {};
+  selector["matchLabels"] = { ...objectAt(selector, "matchLabels"), "batch.kubernetes.io/controller-uid": uid };
+  spec["selector"] = selector;
+}
+
+/** Gives a ReplicationController the labels of its pods, as selector and as labels of its own. */
+export function defaultReplicationController(controller: JsonObject): void {
+  const spec = objectAt(controller, "spec");
+  const labels = objectAt(objectAt(objectAt(spec, "template"), "metadata"), "labels");
+  if (spec === undefined || labels === undefined) return;
+  spec["selector"] ??= clone(labels);
+  copyTemplateLabels(controller, spec);
+}
+
+function copyTemplateLabels(object: JsonObject, spec: JsonObject): void {
+  const labels = objectAt(objectAt(objectAt(spec, "template"), "metadata"), "labels");
+  const metadata = objectAt(object, "metadata");
+  if (labels !== undefined && metadata !== undefined) metadata["labels"] ??= clone(labels);
+}
+
+/** Completes the scaling rules of an autoscaler that declares a behavior, and its metrics. */
+export function defaultAutoscaler(spec: JsonObject): void {
+  const utilization = { type: "Utilization", averageUtilization: 80 };
+  spec["metrics"] ??= [{ type: "Resource", resource: { name: "cpu", target: utilization } }];
+  const behavior = objectAt(spec, "behavior");
+  if (behavior === undefined) return;
+  behavior["scaleUp"] = {
+    stabilizationWindowSeconds: 0,
+    selectPolicy: "Max",
+    policies: [
+      { type: "Pods", value: 4, periodSeconds: 15 },
+      { type: "Percent", value: 100, periodSeconds: 15 },
+    ],
+    ...objectAt(behavior, "scaleUp"),
+  };
+  behavior["scaleDown"] = {
+    selectPolicy: "Max",
+    policies: [{ type: "Percent", value: 100, periodSeconds: 15 }],
+    ...objectAt(behavior, "scaleDown"),
+  };
+}

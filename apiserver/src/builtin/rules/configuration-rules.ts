@@ -1,0 +1,199 @@
+import {
+  forbiddenError,
+  invalidError,
+  notSupportedError,
+  requiredError,
+  tooLongError,
+  type FieldError,
+} from "../../errors/field-error.js";
+import { deepEqual, memberOf, objectAt, type JsonObject } from "../../json.js";
+import { objectsAt, textAt } from "../read-path.js";
+import { checkConfigKeys, checkNotNegative, checkOneOf, checkRequired } from "./field-rules.js";
+import { subdomainProblems } from "./name-syntax.js";
+import { checkImmutable } from "./workload-rules.js";
+
+/** Of the values of a ConfigMap or Secret together (MaxSecretSize). */
+const MAX_DATA_BYTES = 1024 * 1024;
+const MAX_USER_PRIORITY = 1_000_000_000;
+const CLAIM_RULE =
+  "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
+
+/** Checks a ConfigMap. */
+export function checkConfigMap(object: JsonObject, old: JsonObject | undefined): FieldError[] {
+  const keys = [...checkConfigKeys(object, "data"), ...checkConfigKeys(object, "binaryData")];
+  const bytes = bytesOf(object, "data", Buffer.byteLength) + bytesOf(object, "binaryData", decodedLength);
+  return [...keys, ...checkDataSize("[]", bytes), ...checkSealed(object, old, ["data", "binaryData"])];
+}
+
+/** Checks a Secret. */
+export function checkSecret(object: JsonObject, old: JsonObject | undefined): FieldError[] {
+  const data = objectAt(object, "data") ?? {};
+  const required = memberOf(object, "type") === "kubernetes.io/tls" ? ["tls.crt", "tls.key"] : [];
+  return [
+    ...checkConfigKeys(object, "data"),
+    ...required.filter((key) => memberOf(data, key) === undefined).map((key) => requiredError(`data[${key}]`)),
+    ...checkDataSize("data", bytesOf(object, "data", decodedLength)),
+    ...checkImmutable("", { spec: object, old, keys: ["type"] }),
+    ...checkSealed(object, old, ["data"]),
+  ];
+}
+
+function checkDataSize(field: string, bytes: number): FieldError[] {
+  return bytes > MAX_DATA_BYTES ? [tooLongError(field, MAX_DATA_BYTES)] : [];
+}
+
+function bytesOf(object: JsonObject, member: string, lengthOf: (text: string) => number): number {
+  const texts = Object.values(objectAt(object, member) ?? {}).filter((text) => typeof text === "string");
+  return texts.reduce((total, text) => total + lengthOf(text), 0);
+}
+
+function decodedLength(base64: string): number {
+  return Buffer.byteLength(base64, "base64");
+}
+
+function checkSealed(object: JsonObject, old: JsonObject | undefined, members: string[]): FieldError[] {
+  if (old?.["immutable"] !== true) return [];
+  const detail = "field is immutable when `immutable` is set";
+  return [
+    ...(object["immutable"] === true ? [] : [forbiddenError("immutable", detail)]),
+    ...members
+      .filter((member) => !deepEqual(memberOf(object, member), memberOf(old, member)))
+      .map((member) => forbiddenError(member, detail)),
+  ];
+}
+
+/** Checks a Lease. */
+export function checkLease(lease: JsonObject): FieldError[] {
+  const spec = objectAt(lease, "spec") ?? {};
+  const seconds = memberOf(spec, "leaseDurationSeconds");
+  const isTooShort = typeof seconds === "number" && seconds <= 0;
+  return [
+    ...(isTooShort ? [invalidError("spec.leaseDurationSeconds", seconds, "must be greater than 0")] : []),
+    ...checkNotNegative("spec.leaseTransitions", memberOf(spec, "leaseTransitions")),
+  ];
+}
+
+/** Checks an Event of core/v1; events about cluster-scoped objects live in the namespace default. */
+export function checkEvent(event: JsonObject): FieldError[] {
+  const namespace = textAt(event, "metadata.namespace");
+  const involved = textAt(event, "involvedObject.namespace");
+  if (involved === namespace || (involved === "" && namespace === "default")) return [];
+  return [invalidError("involvedObject.namespace", involved, "does not match event.namespace")];
+}
+
+/** Checks a PersistentVolumeClaim. */
+export function checkClaim(claim: JsonObject, old: JsonObject | undefined): FieldError[] {
+  const spec = objectAt(claim, "spec") ?? {};
+  const storage = memberOf(objectAt(objectAt(spec, "resources"), "requests"), "storage");
+  const modes = memberOf(spec, "accessModes");
+  const fixed = ({ resources: _r, volumeAttributesClassName: _v, volumeName: _n, ...rest }: JsonObject) => rest;
+  const oldSpec = objectAt(old, "spec");
+  return [
+    ...(Array.isArray(modes) && modes.length > 0
+      ? []
+      : [requiredError("spec.accessModes", "at least 1 access mode is required")]),
+    ...(storage === undefined ? [requiredError("spec.resources[storage]")] : []),
+    ...(oldSpec === undefined || deepEqual(fixed(spec), fixed(oldSpec)) ? [] : [forbiddenError("spec", CLAIM_RULE)]),
+  ];
+}
+
+/** Checks an Ingress. */
+export function checkIngress(ingress: JsonObject): FieldError[] {
+  const rules = objectsAt(ingress, "spec.rules");
+  if (rules.length === 0 && objectAt(objectAt(ingress, "spec"), "defaultBackend") === undefined) {
+    return [invalidError("spec", null, "either `defaultBackend` or `rules` must be specified")];
+  }
+  return rules.flatMap((rule, index) => {
+    const host = textAt(rule, "host");
+    const problems = host === "" ? [] : subdomainProblems(host.replace(/^\*\./, ""));
+    const paths = objectsAt(rule, "http.paths");
+    return [
+      ...problems.map((problem) => invalidError(`spec.rules[${index}].host`, host, problem)),
+      ...paths.flatMap((path, place) =>
+        (memberOf(path, "pathType") ?? null) !== null
+          ? []
+          : [requiredError(`spec.rules[${index}].http.paths[${place}].pathType`, "pathType must be specified")],
+      ),
+    ];
+  });
+}
+
+/** Checks a Role or ClusterRole. */
+export function checkRole(kind: string, role: JsonObject): FieldError[] {
+  return objectsAt(role, "rules").flatMap((rule, index) => {
+    const isMissing = (key: string) => !Array.isArray(rule[key]) || rule[key].length === 0;
+    const path = `rules[${index}]`;
+    const isNonResource = !isMissing("nonResourceURLs");
+    if (isNonResource && kind === "Role") {
+      const detail = "namespaced rules cannot apply to non-resource URLs";
+      return [invalidError(`${path}.nonResourceURLs`, rule["nonResourceURLs"] ?? null, detail)];
+    }
+    return [
+      ...(isMissing("verbs") ? [requiredError(`${path}.verbs`, "verbs must contain at least one value")] : []),
+      ...(!isNonResource && isMissing("apiGroups")
+        ? [requiredError(`${path}.apiGroups`, "resource rules must supply at least one api group")]
+        : []),
+      ...(!isNonResource && isMissing("resources")
+        ? [requiredError(`${path}.resources`, "resource rules must supply at least one resource")]
+        : []),
+    ];
+  });
+}
+
+/** Checks a RoleBinding or ClusterRoleBinding, and on update that it binds the same role. */
+export function checkRoleBinding(kind: string, binding: JsonObject, old: JsonObject | undefined): FieldError[] {
+  const role = objectAt(binding, "roleRef") ?? {};
+  const kinds = kind === "RoleBinding" ? ["Role", "ClusterRole"] : ["ClusterRole"];
+  const isOther = old !== undefined && !deepEqual(role, memberOf(old, "roleRef"));
+  const shown = { APIGroup: role["apiGroup"] ?? "", Kind: role["kind"] ?? "", Name: role["name"] ?? "" };
+  return [
+    ...checkOneOf("roleRef.kind", memberOf(role, "kind") ?? "", kinds),
+    ...checkRequired("roleRef.name", memberOf(role, "name")),
+    ...objectsAt(binding, "subjects").flatMap((subject, index) => checkSubject(`subjects[${index}]`, subject)),
+    ...(isOther ? [invalidError("roleRef", shown, "cannot change roleRef")] : []),
+  ];
+}
+
+function checkSubject(path: string, subject: JsonObject): FieldError[] {
+  const kind = memberOf(subject, "kind") ?? "";
+  const supported = ["ServiceAccount", "User", "Group"];
+  return [
+    ...checkRequired(`${path}.name`, memberOf(subject, "name")),
+    ...(supported.includes(String(kind)) ? [] : [notSupportedError(`${path}.kind`, kind, supported)]),
+  ];
+}
+
+/** Checks a PodDisruptionBudget. */
+export function checkDisruptionBudget(budget: JsonObject): FieldError[] {
+  const spec = objectAt(budget, "spec") ?? {};
+  const [min, max] = [memberOf(spec, "minAvailable"), memberOf(spec, "maxUnavailable")];
+  if (min === undefined || max === undefined) return [];
+  const shown = {
+    MinAvailable: min,
+    Selector: memberOf(spec, "selector") ?? null,
+    MaxUnavailable: max,
+    UnhealthyPodEvictionPolicy: memberOf(spec, "unhealthyPodEvictionPolicy") ?? null,
+  };
+  return [invalidError("spec", shown, "minAvailable and maxUnavailable cannot be both set")];
+}
+
+/** Checks a PriorityClass. */
+export function checkPriorityClass(object: JsonObject, old: JsonObject | undefined): FieldError[] {
+  const value = memberOf(object, "value") ?? 0;
+  const isSystem = textAt(object, "metadata.name").startsWith("system-");
+  const limit = `maximum allowed value of a user defined priority is ${MAX_USER_PRIORITY}`;
+  return [
+    ...(!isSystem && typeof value === "number" && value > MAX_USER_PRIORITY ? [forbiddenError("value", limit)] : []),
+    ...(old !== undefined && memberOf(old, "value") !== value
+      ? [forbiddenError("value", "may not be changed in an update.")]
+      : []),
+  ];
+}
+
+/** Checks a StorageClass. */
+export function checkStorageClass(object: JsonObject, old: JsonObject | undefined): FieldError[] {
+  return [
+    ...checkRequired("provisioner", memberOf(object, "provisioner")),
+    ...checkImmutable("", { spec: object, old, keys: ["provisioner"] }),
+  ];
+}

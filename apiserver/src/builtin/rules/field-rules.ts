@@ -1,0 +1,79 @@
+import { invalidError, notSupportedError, requiredError, type FieldError } from "../../errors/field-error.js";
+import { isObject, memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
+
+const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+const LABEL_RULE =
+  "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an " +
+  "alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+const CONFIG_KEY = /^[-._a-zA-Z0-9]+$/;
+const CONFIG_KEY_RULE =
+  "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or " +
+  "'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
+
+/** Demands that text is there. */
+export function checkRequired(field: string, value: JsonValue | undefined): FieldError[] {
+  return value === undefined || value === null || value === "" ? [requiredError(field)] : [];
+}
+
+/** Demands that a number, if given, is not negative. */
+export function checkNotNegative(field: string, value: JsonValue | undefined): FieldError[] {
+  return typeof value === "number" && value < 0
+    ? [invalidError(field, value, "must be greater than or equal to 0")]
+    : [];
+}
+
+/** Demands that text, if given, is one of a few. */
+export function checkOneOf(field: string, value: JsonValue | undefined, supported: string[]): FieldError[] {
+  if (value === undefined || (typeof value === "string" && supported.includes(value))) return [];
+  return [notSupportedError(field, value, supported)];
+}
+
+/** Demands that a number is that of a port. */
+export function checkPort(field: string, value: JsonValue): FieldError[] {
+  return typeof value === "number" && value >= 1 && value <= 65535
+    ? []
+    : [invalidError(field, value, "must be between 1 and 65535, inclusive")];
+}
+
+/** Demands a DNS label, as the names of containers, volumes and ports of services are. */
+export function checkLabelName(field: string, value: JsonValue | undefined): FieldError[] {
+  if (value === undefined || value === "") return [requiredError(field)];
+  const name = String(value);
+  return [
+    ...(LABEL.test(name) ? [] : [invalidError(field, name, LABEL_RULE)]),
+    ...(name.length > 63 ? [invalidError(field, name, "must be no more than 63 bytes")] : []),
+  ];
+}
+
+/** Demands keys that can be file names. */
+export function checkConfigKeys(object: JsonObject, member: string): FieldError[] {
+  return Object.keys(objectAt(object, member) ?? {})
+    .filter((key) => !CONFIG_KEY.test(key))
+    .map((key) => invalidError(`${member}[${key}]`, key, CONFIG_KEY_RULE));
+}
+
+/** True if labels meet a selector with matchLabels and matchExpressions. */
+export function selectorMatches(selector: JsonObject, labels: JsonObject): boolean {
+  const required = Object.entries(objectAt(selector, "matchLabels") ?? {});
+  if (!required.every(([key, value]) => memberOf(labels, key) === value)) return false;
+  const expressions = memberOf(selector, "matchExpressions");
+  return !Array.isArray(expressions) || expressions.filter(isObject).every((one) => meetsExpression(one, labels));
+}
+
+function meetsExpression(expression: JsonObject, labels: JsonObject): boolean {
+  const value = memberOf(labels, String(expression["key"]));
+  const values = memberOf(expression, "values");
+  const isListed = value !== undefined && Array.isArray(values) && values.includes(value);
+  switch (expression["operator"]) {
+    case "In":
+      return isListed;
+    case "NotIn":
+      return !isListed;
+    case "Exists":
+      return value !== undefined;
+    case "DoesNotExist":
+      return value === undefined;
+    default:
+      return true;
+  }
+}

@@ -1,0 +1,54 @@
+// The validation of built-in kinds that users meet: what is required, what cannot be changed, what contradicts itself. Not all
+// that Kubernetes checks.
+import type { FieldError } from "../../errors/field-error.js";
+import type { JsonObject } from "../../json.js";
+import { objectAt } from "../../json.js";
+import type { ServedType } from "../served-type.js";
+import * as configuration from "./configuration-rules.js";
+import { checkPod } from "./pod-rules.js";
+import { checkService } from "./service-rules.js";
+import { checkWebhooks } from "./webhook-rules.js";
+import * as workload from "./workload-rules.js";
+
+type Rule = (object: JsonObject, old: JsonObject | undefined) => FieldError[];
+
+// By `Kind` or `Kind.group`.
+const RULES: Record<string, Rule> = {
+  Pod: checkPod,
+  Service: checkService,
+  ConfigMap: configuration.checkConfigMap,
+  Secret: configuration.checkSecret,
+  Event: (object) => configuration.checkEvent(object),
+  PersistentVolumeClaim: configuration.checkClaim,
+  "Deployment.apps": (object, old) => workload.checkWorkload("Deployment", object, old),
+  "ReplicaSet.apps": (object, old) => workload.checkWorkload("ReplicaSet", object, old),
+  "StatefulSet.apps": (object, old) => workload.checkWorkload("StatefulSet", object, old),
+  "DaemonSet.apps": (object, old) => workload.checkWorkload("DaemonSet", object, old),
+  "ControllerRevision.apps": (object, old) => workload.checkImmutable("", { spec: object, old, keys: ["data"] }),
+  "Job.batch": workload.checkJob,
+  "CronJob.batch": (object) => workload.checkCronJob(object),
+  "HorizontalPodAutoscaler.autoscaling": (object) => workload.checkAutoscaler(object),
+  "Lease.coordination.k8s.io": (object) => configuration.checkLease(object),
+  "Ingress.networking.k8s.io": (object) => configuration.checkIngress(object),
+  "IngressClass.networking.k8s.io": (object, old) =>
+    workload.checkImmutable("spec", {
+      spec: objectAt(object, "spec") ?? {},
+      old: objectAt(old, "spec"),
+      keys: ["controller"],
+    }),
+  "Role.rbac.authorization.k8s.io": (object) => configuration.checkRole("Role", object),
+  "ClusterRole.rbac.authorization.k8s.io": (object) => configuration.checkRole("ClusterRole", object),
+  "RoleBinding.rbac.authorization.k8s.io": (object, old) => configuration.checkRoleBinding("RoleBinding", object, old),
+  "ClusterRoleBinding.rbac.authorization.k8s.io": (object, old) =>
+    configuration.checkRoleBinding("ClusterRoleBinding", object, old),
+  "PodDisruptionBudget.policy": (object) => configuration.checkDisruptionBudget(object),
+  "MutatingWebhookConfiguration.admissionregistration.k8s.io": (object) => checkWebhooks(object),
+  "ValidatingWebhookConfiguration.admissionregistration.k8s.io": (object) => checkWebhooks(object),
+  "PriorityClass.scheduling.k8s.io": configuration.checkPriorityClass,
+  "StorageClass.storage.k8s.io": configuration.checkStorageClass,
+};
+
+/** Lists what is wrong with a defaulted object of a built-in type, on update also with what it changes. */
+export function validateBuiltin(type: ServedType, object: JsonObject, old?: JsonObject): FieldError[] {
+  return RULES[type.group === "" ? type.kind : `${type.kind}.${type.group}`]?.(object, old) ?? [];
+}

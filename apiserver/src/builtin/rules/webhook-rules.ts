@@ -1,0 +1,206 @@
+// What kube-apiserver demands of webhook configurations, in its order and words (pkg/apis/admissionregistration/validation).
+import {
+  duplicateError,
+  invalidError,
+  notSupportedError,
+  requiredError,
+  type FieldError,
+} from "../../errors/field-error.js";
+import { isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../../json.js";
+import { objectsAt } from "../read-path.js";
+import { checkOneOf, checkRequired } from "./field-rules.js";
+import { labelValueProblems, qualifiedNameProblems, subdomainProblems } from "./name-syntax.js";
+
+const SIDE_EFFECTS = ["None", "NoneOnDryRun"];
+const REVIEW_VERSIONS = ["v1", "v1beta1"];
+const OPERATIONS = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
+const SELECTOR_OPERATORS = ["In", "NotIn", "Exists", "DoesNotExist"];
+const DNS_1035 = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
+const DNS_1035_RULE =
+  "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an " +
+  "alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
+const URL_FORM = "desired format: https://host[/path]";
+
+/** Checks a ValidatingWebhookConfiguration or MutatingWebhookConfiguration. */
+export function checkWebhooks(configuration: JsonObject): FieldError[] {
+  const names = new Set<string>();
+  return objectsAt(configuration, "webhooks").flatMap((webhook, index) => {
+    const field = `webhooks[${index}]`;
+    const name = stringAt(webhook, "name") ?? "";
+    const isRepeated = name !== "" && names.has(name);
+    names.add(name);
+    return [...checkWebhook(field, webhook), ...(isRepeated ? [duplicateError(`${field}.name`, name)] : [])];
+  });
+}
+
+function checkWebhook(field: string, webhook: JsonObject): FieldError[] {
+  return [
+    ...checkName(`${field}.name`, stringAt(webhook, "name") ?? ""),
+    ...checkReviewVersions(`${field}.admissionReviewVersions`, webhook["admissionReviewVersions"]),
+    ...objectsAt(webhook, "rules").flatMap((rule, index) => checkRule(`${field}.rules[${index}]`, rule)),
+    ...checkOneOf(`${field}.failurePolicy`, webhook["failurePolicy"], ["Fail", "Ignore"]),
+    ...checkOneOf(`${field}.matchPolicy`, webhook["matchPolicy"], ["Equivalent", "Exact"]),
+    ...checkSideEffects(`${field}.sideEffects`, webhook["sideEffects"]),
+    ...checkTimeout(`${field}.timeoutSeconds`, webhook["timeoutSeconds"]),
+    ...checkSelector(`${field}.namespaceSelector`, objectAt(webhook, "namespaceSelector")),
+    ...checkSelector(`${field}.objectSelector`, objectAt(webhook, "objectSelector")),
+    ...checkClientConfig(`${field}.clientConfig`, objectAt(webhook, "clientConfig") ?? {}),
+    ...checkOneOf(`${field}.reinvocationPolicy`, webhook["reinvocationPolicy"], ["IfNeeded", "Never"]),
+    ...checkMatchConditions(`${field}.matchConditions`, objectsAt(webhook, "matchConditions")),
+  ];
+}
+
+function checkName(field: string, name: string): FieldError[] {
+  if (name === "") return [requiredError(field)];
+  const problems = subdomainProblems(name);
+  if (problems.length > 0) return problems.map((detail) => invalidError(field, name, detail));
+  const detail = "should be a domain with at least three segments separated by dots";
+  return name.split(".").length < 3 ? [invalidError(field, name, detail)] : [];
+}
+
+function checkReviewVersions(field: string, value: JsonValue | undefined): FieldError[] {
+  const versions = Array.isArray(value) ? value.map(String) : [];
+  if (versions.length === 0) return [requiredError(field, `must specify one of ${REVIEW_VERSIONS.join(", ")}`)];
+  const each = versions.flatMap((version, index) => {
+    const at = `${field}[${index}]`;
+    if (versions.indexOf(version) < index) return [invalidError(at, version, "duplicate version")];
+    return DNS_1035.test(version) ? [] : [invalidError(at, version, DNS_1035_RULE)];
+  });
+  if (each.length > 0 || versions.some((version) => REVIEW_VERSIONS.includes(version))) return each;
+  return [invalidError(field, versions, `must include at least one of ${REVIEW_VERSIONS.join(", ")}`)];
+}
+
+function checkSideEffects(field: string, value: JsonValue | undefined): FieldError[] {
+  if (value === undefined) return [requiredError(field, `must specify one of ${SIDE_EFFECTS.join(", ")}`)];
+  return SIDE_EFFECTS.includes(String(value)) ? [] : [notSupportedError(field, value, SIDE_EFFECTS)];
+}
+
+function checkTimeout(field: string, value: JsonValue | undefined): FieldError[] {
+  if (typeof value !== "number" || (value >= 1 && value <= 30)) return [];
+  return [invalidError(field, value, "the timeout value must be between 1 and 30 seconds")];
+}
+
+function checkRule(field: string, rule: JsonObject): FieldError[] {
+  const listOf = (member: string): string[] => (Array.isArray(rule[member]) ? rule[member].map(String) : []);
+  const [operations, groups, versions] = [listOf("operations"), listOf("apiGroups"), listOf("apiVersions")];
+  return [
+    ...checkList(`${field}.apiGroups`, groups, "API groups"),
+    ...checkList(`${field}.apiVersions`, versions, "API versions"),
+    ...versions.flatMap((version, index) => checkRequired(`${field}.apiVersions[${index}]`, version)),
+    ...checkResources(`${field}.resources`, listOf("resources")),
+    ...checkOneOf(`${field}.scope`, rule["scope"], ["*", "Cluster", "Namespaced"]),
+    ...checkList(`${field}.operations`, operations, "operations"),
+    ...operations.flatMap((operation, index) => checkOneOf(`${field}.operations[${index}]`, operation, OPERATIONS)),
+  ];
+}
+
+function checkList(field: string, values: string[], what: string): FieldError[] {
+  if (values.length === 0) return [requiredError(field)];
+  if (values.length === 1 || !values.includes("*")) return [];
+  return [invalidError(field, values, `if '*' is present, must not specify other ${what}`)];
+}
+
+function checkResources(field: string, resources: string[]): FieldError[] {
+  if (resources.length === 0) return [requiredError(field)];
+  const each = resources.flatMap((resource, index) => {
+    const at = `${field}[${index}]`;
+    if (resource === "") return [requiredError(at)];
+    const [plural = "", sub] = resource.split("/");
+    if (sub === undefined) return [];
+    const wider = [`${plural}/*`, `*/${sub}`].find((one) => one !== resource && resources.includes(one));
+    if (wider === undefined) return [];
+    return [invalidError(at, resource, `if '${wider}' is present, must not specify ${resource}`)];
+  });
+  const plain = resources.filter((resource) => !resource.includes("/"));
+  const detail = "must not specify other resources";
+  return [
+    ...each,
+    ...(resources.length > 1 && resources.includes("*/*")
+      ? [invalidError(field, resources, `if '*/*' is present, ${detail}`)]
+      : []),
+    ...(plain.length > 1 && plain.includes("*")
+      ? [invalidError(field, resources, `if '*' is present, ${detail} without subresources`)]
+      : []),
+  ];
+}
+
+function checkSelector(field: string, selector: JsonObject | undefined): FieldError[] {
+  const labels = `${field}.matchLabels`;
+  const equalities = Object.entries(objectAt(selector, "matchLabels") ?? {}).flatMap(([key, value]) => [
+    ...qualifiedNameProblems(key).map((detail) => invalidError(labels, key, detail)),
+    ...labelValueProblems(String(value)).map((detail) => invalidError(labels, value, detail)),
+  ]);
+  const expressions = objectsAt(selector ?? {}, "matchExpressions").flatMap((expression, index) => {
+    const at = `${field}.matchExpressions[${index}]`;
+    const [operator, key] = [stringAt(expression, "operator") ?? "", stringAt(expression, "key") ?? ""];
+    return [
+      ...(SELECTOR_OPERATORS.includes(operator)
+        ? []
+        : [invalidError(`${at}.operator`, operator, "not a valid selector operator")]),
+      ...qualifiedNameProblems(key).map((detail) => invalidError(`${at}.key`, key, detail)),
+    ];
+  });
+  return [...equalities, ...expressions];
+}
+
+function checkClientConfig(field: string, config: JsonObject): FieldError[] {
+  const url = stringAt(config, "url");
+  const service = objectAt(config, "service");
+  if ((url === undefined) === (service === undefined)) {
+    return [requiredError(field, "exactly one of url or service is required")];
+  }
+  return service === undefined ? checkUrl(`${field}.url`, url ?? "") : checkService(`${field}.service`, service);
+}
+
+function checkUrl(field: string, text: string): FieldError[] {
+  const match = /^([a-z][a-z0-9+.-]*):(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?$/i.exec(text);
+  if (match === null) {
+    const detail = `url must be a valid URL: parse ${JSON.stringify(text)}: missing protocol scheme; ${URL_FORM}`;
+    return [requiredError(field, detail)];
+  }
+  const [, scheme = "", authority = "", , query, fragment] = match;
+  const [host = "", user] = authority.split("@").reverse();
+  return [
+    ...(scheme === "https" ? [] : [invalidError(field, scheme, `'https' is the only allowed URL scheme; ${URL_FORM}`)]),
+    ...(host === "" ? [invalidError(field, host, `host must be specified; ${URL_FORM}`)] : []),
+    ...(user === undefined ? [] : [invalidError(field, user, "user information is not permitted in the URL")]),
+    ...(fragment === undefined ? [] : [invalidError(field, fragment, "fragments are not permitted in the URL")]),
+    ...(query === undefined ? [] : [invalidError(field, query, "query parameters are not permitted in the URL")]),
+  ];
+}
+
+function checkService(field: string, service: JsonObject): FieldError[] {
+  const { port } = service;
+  const isPort = port === undefined || (typeof port === "number" && port >= 1 && port <= 65535);
+  const detail = "port is not valid: must be between 1 and 65535, inclusive";
+  return [
+    ...checkRequired(`${field}.name`, service["name"]),
+    ...checkRequired(`${field}.namespace`, service["namespace"]),
+    ...checkPath(`${field}.path`, stringAt(service, "path")),
+    ...(isPort ? [] : [invalidError(`${field}.port`, port, detail)]),
+  ];
+}
+
+function checkPath(field: string, path: string | undefined): FieldError[] {
+  if (path === undefined || path === "/") return [];
+  const isAbsolute = path.startsWith("/");
+  const segments = path.split("/").slice(1);
+  const empty = isAbsolute ? segments.findIndex((segment, index) => segment === "" && index < segments.length - 1) : 0;
+  return [
+    ...(isAbsolute ? [] : [invalidError(field, path, "must start with a '/'")]),
+    ...(empty < 0 ? [] : [invalidError(field, path, `segment[${empty}] may not be empty`)]),
+  ];
+}
+
+function checkMatchConditions(field: string, conditions: JsonObject[]): FieldError[] {
+  const names = conditions.map((condition) => stringAt(condition, "name") ?? "");
+  return conditions.filter(isObject).flatMap((condition, index) => {
+    const name = names[index] ?? "";
+    const isRepeated = name !== "" && names.indexOf(name) < index;
+    return [
+      ...checkRequired(`${field}[${index}].expression`, condition["expression"]),
+      ...checkRequired(`${field}[${index}].name`, name),
+      ...(isRepeated ? [duplicateError(`${field}[${index}].name`, name)] : []),
+    ];
+  });
+}

@@ -1,0 +1,97 @@
+import { forbiddenError, notSupportedError, type FieldError } from "../../errors/field-error.js";
+import { badRequest, plainError } from "../../errors/status-error.js";
+import { parseInteger } from "./delete-options.js";
+import { isTrue } from "./query-boolean.js";
+import { invalidOptions } from "./write-options.js";
+
+/** The query of a list or a watch. */
+export interface ListOptions {
+  labelSelector: string;
+  fieldSelector: string;
+  limit: number;
+  continueToken: string;
+  /** "" when not given. */
+  resourceVersion: string;
+  resourceVersionMatch: string;
+  isWatch: boolean;
+  allowsBookmarks: boolean;
+  sendInitialEvents: boolean | undefined;
+  timeoutSeconds: number | undefined;
+}
+
+/** Parses and checks the query of a list or a watch. */
+export function parseListOptions(query: URLSearchParams, { isWatch }: { isWatch: boolean }): ListOptions {
+  const timeout = query.get("timeoutSeconds");
+  const initial = query.get("sendInitialEvents");
+  const options: ListOptions = {
+    labelSelector: query.get("labelSelector") ?? "",
+    fieldSelector: query.get("fieldSelector") ?? "",
+    limit: parseInteger(query.get("limit") || "0"),
+    continueToken: query.get("continue") ?? "",
+    resourceVersion: query.get("resourceVersion") ?? "",
+    resourceVersionMatch: query.get("resourceVersionMatch") ?? "",
+    isWatch,
+    allowsBookmarks: isTrue(query.get("allowWatchBookmarks")),
+    sendInitialEvents: initial === null ? undefined : isTrue(initial),
+    // Zero stands for the time that the server chooses.
+    timeoutSeconds: (timeout === null ? 0 : parseInteger(timeout || "0")) || undefined,
+  };
+  const errors = isWatch ? checkWatch(options) : checkList(options);
+  if (errors.length > 0) throw invalidOptions("ListOptions", errors);
+  checkResourceVersion(options);
+  return options;
+}
+
+function checkWatch({ sendInitialEvents, resourceVersionMatch }: ListOptions): FieldError[] {
+  const path = "resourceVersionMatch";
+  if (sendInitialEvents === undefined && resourceVersionMatch === "") return [];
+  if (sendInitialEvents !== undefined && resourceVersionMatch === "NotOlderThan") return [];
+  const detail =
+    sendInitialEvents === undefined
+      ? "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+      : "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+  const isUnknown = resourceVersionMatch !== "" && resourceVersionMatch !== "NotOlderThan";
+  const unsupported = isUnknown ? [notSupportedError(path, resourceVersionMatch, ["NotOlderThan"])] : [];
+  return [forbiddenError(path, detail), ...unsupported];
+}
+
+function checkList(options: ListOptions): FieldError[] {
+  const { resourceVersion, resourceVersionMatch: match, continueToken, sendInitialEvents } = options;
+  const path = "resourceVersionMatch";
+  const initial =
+    sendInitialEvents === undefined
+      ? []
+      : [forbiddenError("sendInitialEvents", "sendInitialEvents is forbidden for list")];
+  if (match === "") return initial;
+  const errors = [...initial];
+  if (continueToken !== "")
+    errors.push(forbiddenError(path, "resourceVersionMatch is forbidden when continue is provided"));
+  if (resourceVersion === "") {
+    errors.push(forbiddenError(path, "resourceVersionMatch is forbidden unless resourceVersion is provided"));
+  }
+  if (match !== "Exact" && match !== "NotOlderThan") {
+    errors.push(notSupportedError(path, match, ["Exact", "NotOlderThan", ""]));
+  } else if (match === "Exact" && resourceVersion === "0") {
+    errors.push(forbiddenError(path, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'));
+  }
+  return errors;
+}
+
+function checkResourceVersion({ resourceVersion, isWatch }: ListOptions): void {
+  if (resourceVersion === "" || isUint64(resourceVersion)) return;
+  const text = invalidResourceVersionText(resourceVersion);
+  // A watch fails with the bare text and without a reason.
+  throw isWatch ? plainError(text) : badRequest(`invalid resource version: ${text}`);
+}
+
+/** Tells whether a text is a number of 64 bits without a sign. */
+export function isUint64(text: string): boolean {
+  return /^\d{1,20}$/.test(text) && BigInt(text) < 2n ** 64n;
+}
+
+/** Returns what Kubernetes says about a resourceVersion that is no number of 64 bits. */
+export function invalidResourceVersionText(given: string): string {
+  const quoted = JSON.stringify(given);
+  const problem = /^\d+$/.test(given) ? "value out of range" : "invalid syntax";
+  return `resourceVersion: Invalid value: ${quoted}: strconv.ParseUint: parsing ${quoted}: ${problem}`;
+}

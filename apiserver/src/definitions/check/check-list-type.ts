@@ -1,0 +1,105 @@
+import {
+  forbiddenError,
+  invalidError,
+  notSupportedError,
+  requiredError,
+  type FieldError,
+} from "../../errors/field-error.js";
+import { arrayAt, isObject, memberOf, stringAt } from "../../json.js";
+import { itemSchema, propertiesOf, type StructuralSchema } from "../schema/structural.js";
+
+const KEYS = "x-kubernetes-list-map-keys";
+const LIST_TYPE = "x-kubernetes-list-type";
+const MAP_TYPE = "x-kubernetes-map-type";
+const KEY_TEXT = "this property is in x-kubernetes-list-map-keys, so it";
+
+/** Checks how lists and maps of a schema node merge. */
+export function checkListType(schema: StructuralSchema, path: string): FieldError[] {
+  return [...checkMapType(schema, path), ...checkOwnListType(schema, path), ...checkKeys(schema, path)];
+}
+
+function checkMapType(schema: StructuralSchema, path: string): FieldError[] {
+  const mapType = stringAt(schema, MAP_TYPE);
+  if (mapType === undefined) return [];
+  const type = stringAt(schema, "type") ?? "";
+  return [
+    ...(type === "object" ? [] : [invalidError(`${path}.type`, type, `must be object if ${MAP_TYPE} is specified`)]),
+    ...(mapType === "atomic" || mapType === "granular"
+      ? []
+      : [notSupportedError(`${path}.${MAP_TYPE}`, mapType, ["atomic", "granular"])]),
+  ];
+}
+
+function checkOwnListType(schema: StructuralSchema, path: string): FieldError[] {
+  const listType = stringAt(schema, LIST_TYPE);
+  if (listType === undefined) return [];
+  const type = stringAt(schema, "type") ?? "";
+  if (type !== "array") return [invalidError(`${path}.type`, type, `must be array if ${LIST_TYPE} is specified`)];
+  const items = itemSchema(schema) ?? {};
+  const nullable =
+    items["nullable"] === true && listType !== "atomic"
+      ? [forbiddenError(`${path}.items.nullable`, `cannot be nullable when ${LIST_TYPE} is ${listType}`)]
+      : [];
+  switch (listType) {
+    case "atomic":
+      return [];
+    case "map":
+      return nullable;
+    case "set":
+      return [...nullable, ...checkSetItems(items, path)];
+    default:
+      return [notSupportedError(`${path}.${LIST_TYPE}`, listType, ["atomic", "set", "map"])];
+  }
+}
+
+function checkSetItems(items: StructuralSchema, path: string): FieldError[] {
+  const suffix = `must be atomic as item of a list with ${LIST_TYPE}=set`;
+  if (items["type"] === "object" && items[MAP_TYPE] !== "atomic") {
+    return [invalidError(`${path}.items.${MAP_TYPE}`, items[MAP_TYPE] ?? null, suffix)];
+  }
+  const listType = items[LIST_TYPE];
+  return items["type"] === "array" && listType !== undefined && listType !== "atomic"
+    ? [invalidError(`${path}.items.${LIST_TYPE}`, listType, suffix)]
+    : [];
+}
+
+function checkKeys(schema: StructuralSchema, path: string): FieldError[] {
+  const keys = (arrayAt(schema, KEYS) ?? []).map(String);
+  const isMap = schema[LIST_TYPE] === "map";
+  if (!isMap) {
+    return keys.length > 0 ? [requiredError(`${path}.${LIST_TYPE}`, `must be map if ${KEYS} is non-empty`)] : [];
+  }
+  if (keys.length === 0) return [requiredError(`${path}.${KEYS}`, `must not be empty if ${LIST_TYPE} is map`)];
+  const items = itemSchema(schema) ?? {};
+  if (items["type"] !== "object") {
+    const text = `must be object if parent array's ${LIST_TYPE} is map`;
+    return [invalidError(`${path}.items.type`, items["type"] ?? "", text)];
+  }
+  const properties = propertiesOf(items);
+  const errors: FieldError[] = [];
+  if (keys.some((key) => !Object.hasOwn(properties, key))) {
+    errors.push(invalidError(`${path}.${KEYS}`, keys, "entries must all be names of item properties"));
+  }
+  if (new Set(keys).size < keys.length) {
+    errors.push(invalidError(`${path}.${KEYS}`, keys, "must not contain duplicate entries"));
+  }
+  return [...errors, ...[...new Set(keys)].flatMap((key) => checkKey(items, { key, path }))];
+}
+
+function checkKey(items: StructuralSchema, { key, path }: { key: string; path: string }): FieldError[] {
+  const property = memberOf(propertiesOf(items), key);
+  if (!isObject(property)) return [];
+  const field = `${path}.items.properties[${key}]`;
+  const type = stringAt(property, "type") ?? "";
+  const errors: FieldError[] = [];
+  if (type === "object" || type === "array") {
+    errors.push(invalidError(`${field}.type`, type, `must be a scalar type if parent array's ${LIST_TYPE} is map`));
+  }
+  if (memberOf(property, "default") === undefined && !(arrayAt(items, "required") ?? []).includes(key)) {
+    errors.push(requiredError(`${field}.default`, `${KEY_TEXT} must have a default or be a required property`));
+  }
+  if (property["nullable"] === true) {
+    errors.push(forbiddenError(`${field}.nullable`, `${KEY_TEXT} cannot be nullable`));
+  }
+  return errors;
+}

@@ -1,0 +1,80 @@
+import { duplicateError, invalidError, requiredError, type FieldError } from "../../errors/field-error.js";
+import { isObject, memberOf, stringAt, type JsonObject } from "../../json.js";
+import { propertiesOf, type StructuralSchema } from "../schema/structural.js";
+
+const COLUMN_TYPES = ["boolean", "date", "integer", "number", "string"];
+const COLUMN_FORMATS = ["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
+const SELECTABLE_TYPES = ["string", "boolean", "integer"];
+const SIMPLE_PATH = "must be a simple json path starting with .";
+
+/** Checks the paths of a scale subresource. */
+export function checkScale(scale: JsonObject, path: string): FieldError[] {
+  const label = stringAt(scale, "labelSelectorPath") ?? "";
+  const under = (roots: string[], text: string): ((value: string) => string | undefined) => {
+    return (value) => (roots.some((root) => value.startsWith(`${root}.`)) ? undefined : text);
+  };
+  const specReplicas = under([".spec"], "should be a json path under .spec");
+  const statusReplicas = under([".status"], "should be a json path under .status");
+  const selector = under([".spec", ".status"], "should be a json path under either .spec or .status");
+  return [
+    ...checkPath(`${path}.specReplicasPath`, stringAt(scale, "specReplicasPath") ?? "", specReplicas),
+    ...checkPath(`${path}.statusReplicasPath`, stringAt(scale, "statusReplicasPath") ?? "", statusReplicas),
+    ...(label === "" ? [] : checkPath(`${path}.labelSelectorPath`, label, selector)),
+  ];
+}
+
+/** Checks the columns that kubectl prints. */
+export function checkColumns(columns: readonly JsonObject[], path: string): FieldError[] {
+  return columns.flatMap((column, index) => {
+    const at = `${path}[${index}]`;
+    const [type, format] = [stringAt(column, "type") ?? "", stringAt(column, "format") ?? ""];
+    const errors: FieldError[] = [];
+    if (!stringAt(column, "name")) errors.push(requiredError(`${at}.name`));
+    if (type === "") errors.push(requiredError(`${at}.type`, `must be one of ${COLUMN_TYPES.join(",")}`));
+    else if (!COLUMN_TYPES.includes(type)) {
+      errors.push(invalidError(`${at}.type`, type, `must be one of ${COLUMN_TYPES.join(",")}`));
+    }
+    if (format !== "" && !COLUMN_FORMATS.includes(format)) {
+      errors.push(invalidError(`${at}.format`, format, `must be one of ${COLUMN_FORMATS.join(",")}`));
+    }
+    return [...errors, ...checkPath(`${at}.JSONPath`, stringAt(column, "jsonPath") ?? "", () => undefined)];
+  });
+}
+
+/** Checks the fields by which lists may be selected. */
+export function checkSelectableFields(
+  fields: readonly JsonObject[],
+  { schema, path }: { schema: StructuralSchema; path: string },
+): FieldError[] {
+  const seen = new Set<string>();
+  return fields.flatMap((selectable, index) => {
+    const field = `${path}[${index}].jsonPath`;
+    const jsonPath = stringAt(selectable, "jsonPath") ?? "";
+    if (jsonPath === "") return [requiredError(field)];
+    if (seen.has(jsonPath)) return [duplicateError(field, jsonPath)];
+    seen.add(jsonPath);
+    const target = schemaAt(schema, jsonPath.split(".").slice(1));
+    if (target === undefined || jsonPath.startsWith(".metadata")) {
+      return [invalidError(field, jsonPath, "is an invalid path: does not refer to a valid field")];
+    }
+    const text =
+      "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.";
+    return SELECTABLE_TYPES.includes(stringAt(target, "type") ?? "") ? [] : [invalidError(field, jsonPath, text)];
+  });
+}
+
+function schemaAt(schema: StructuralSchema, names: readonly string[]): StructuralSchema | undefined {
+  let at: StructuralSchema | undefined = schema;
+  for (const name of names) {
+    const next = memberOf(propertiesOf(at), name);
+    if (!isObject(next)) return undefined;
+    at = next;
+  }
+  return at;
+}
+
+function checkPath(field: string, path: string, problemOf: (path: string) => string | undefined): FieldError[] {
+  if (path === "") return [requiredError(field)];
+  const problem = path.startsWith(".") ? problemOf(path) : SIMPLE_PATH;
+  return problem === undefined ? [] : [invalidError(field, path, problem)];
+}

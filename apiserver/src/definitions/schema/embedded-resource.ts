@@ -1,0 +1,47 @@
+import { invalidError, requiredError, type FieldError } from "../../errors/field-error.js";
+import { isObject, memberOf, type JsonObject, type JsonValue } from "../../json.js";
+import { dns1035Problem } from "../check/names.js";
+import { itemSchema, memberSchema, type StructuralSchema } from "./structural.js";
+
+/** Checks that embedded resources name their type. */
+export function checkEmbeddedResources(schema: StructuralSchema, value: JsonValue, path = ""): FieldError[] {
+  if (Array.isArray(value)) {
+    const items = itemSchema(schema);
+    return items ? value.flatMap((item, index) => checkEmbeddedResources(items, item, `${path}[${index}]`)) : [];
+  }
+  if (!isObject(value)) return [];
+  const own = schema["x-kubernetes-embedded-resource"] === true ? checkTypeMeta(value, path) : [];
+  const below = Object.keys(value).flatMap((name) => {
+    const inner = memberSchema(schema, name);
+    return inner ? checkEmbeddedResources(inner, value[name] as JsonValue, path === "" ? name : `${path}.${name}`) : [];
+  });
+  return [...own, ...below];
+}
+
+function checkTypeMeta(object: JsonObject, path: string): FieldError[] {
+  return [
+    ...checkMember({ field: `${path}.apiVersion`, value: memberOf(object, "apiVersion") }, checkApiVersion),
+    ...checkMember({ field: `${path}.kind`, value: memberOf(object, "kind") }, checkKind),
+  ];
+}
+
+interface Member {
+  field: string;
+  value: JsonValue | undefined;
+}
+
+function checkMember({ field, value }: Member, check: (text: string) => string | undefined): FieldError[] {
+  if (value === undefined) return [requiredError(field)];
+  if (typeof value !== "string") return [invalidError(field, value, "must be a string")];
+  const problem = value === "" ? "must not be empty" : check(value);
+  return problem === undefined ? [] : [invalidError(field, value, problem)];
+}
+
+function checkApiVersion(text: string): string | undefined {
+  return text.split("/").length > 2 ? `unexpected GroupVersion string: ${text}` : undefined;
+}
+
+function checkKind(text: string): string | undefined {
+  const problem = dns1035Problem(text.toLowerCase());
+  return problem === undefined ? undefined : `may have mixed case, but should otherwise match: ${problem}`;
+}

@@ -1,0 +1,162 @@
+// What a CRD's schema does to an object before anything is validated: unknown fields go, nulls go, defaults come.
+import { clone, isObject, memberOf, setMember, type JsonObject, type JsonValue } from "../../json.js";
+
+/** The openAPIV3Schema of a CRD version, or a part of it. */
+export type StructuralSchema = JsonObject;
+
+const ROOT_FIELDS = new Set(["apiVersion", "kind", "metadata"]);
+const METADATA_FIELDS = new Set([
+  ...["annotations", "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "finalizers"],
+  ...["generateName", "generation", "labels", "managedFields", "name", "namespace", "ownerReferences"],
+  ...["resourceVersion", "selfLink", "uid"],
+]);
+
+/**
+ * Removes the fields that the schema does not declare, from the object itself.
+ *
+ * Gives their paths, sorted, such as `spec.list[0].x`. Inside metadata, of embedded resources too, the fields of ObjectMeta count,
+ * and empty ones go without being named.
+ */
+export function pruneUnknownFields(schema: StructuralSchema, object: JsonObject): string[] {
+  const dropped: string[] = [];
+  pruneObject({ ...schema, "x-kubernetes-embedded-resource": true }, object, { path: "", dropped });
+  return dropped.sort();
+}
+
+/** Removes nulls, from the object itself, that are neither nullable nor replaced by a default. */
+export function dropNulls(schema: StructuralSchema, object: JsonObject): void {
+  dropNullsBelow(schema, object);
+}
+
+/** Sets absent fields to their defaults, in the object itself, and then the defaults inside those. */
+export function applyDefaults(schema: StructuralSchema, object: JsonObject): void {
+  defaultBelow(schema, object);
+}
+
+/** Gives the schema of a member: its own, or that of additionalProperties. */
+export function memberSchema(schema: StructuralSchema, name: string): StructuralSchema | undefined {
+  const own = memberOf(propertiesOf(schema), name);
+  if (isObject(own)) return own;
+  const rest = memberOf(schema, "additionalProperties");
+  return isObject(rest) ? rest : undefined;
+}
+
+/** Gives the declared properties of a schema. */
+export function propertiesOf(schema: StructuralSchema): JsonObject {
+  const properties = memberOf(schema, "properties");
+  return isObject(properties) ? properties : {};
+}
+
+/** Gives the schema of a list's items. */
+export function itemSchema(schema: StructuralSchema): StructuralSchema | undefined {
+  const items = memberOf(schema, "items");
+  return isObject(items) ? items : undefined;
+}
+
+interface Pruning {
+  path: string;
+  dropped: string[];
+}
+
+function prune(schema: StructuralSchema | undefined, value: JsonValue, pruning: Pruning): void {
+  if (Array.isArray(value)) {
+    const items = schema && itemSchema(schema);
+    value.forEach((item, index) => prune(items, item, { ...pruning, path: `${pruning.path}[${index}]` }));
+  } else if (isObject(value)) pruneObject(schema, value, pruning);
+}
+
+function pruneObject(schema: StructuralSchema | undefined, object: JsonObject, { path, dropped }: Pruning): void {
+  const properties = schema === undefined ? {} : propertiesOf(schema);
+  const isResource = schema?.["x-kubernetes-embedded-resource"] === true;
+  const rest = memberOf(schema, "additionalProperties");
+  const isOpen = isObject(rest) || rest === true;
+  for (const name of Object.keys(object)) {
+    const memberPath = path === "" ? name : `${path}.${name}`;
+    const value = object[name] as JsonValue;
+    if (isResource && ROOT_FIELDS.has(name)) {
+      // ObjectMeta is typed: there is no null of it.
+      if (name === "metadata" && value === null) object[name] = {};
+      else if (name === "metadata") pruneMetadata(value, { path: memberPath, dropped });
+      continue;
+    }
+    const property = memberOf(properties, name);
+    if (isObject(property)) prune(property, value, { path: memberPath, dropped });
+    else if (isOpen) prune(isObject(rest) ? rest : undefined, value, { path: memberPath, dropped });
+    else if (schema?.["x-kubernetes-preserve-unknown-fields"] !== true) {
+      delete object[name];
+      dropped.push(memberPath);
+    }
+  }
+}
+
+function pruneMetadata(metadata: JsonValue, { path, dropped }: Pruning): void {
+  if (!isObject(metadata)) return;
+  for (const name of Object.keys(metadata)) {
+    // ObjectMeta is typed, and its empty members are never written, but for the one that is a pointer to a number.
+    const isKept =
+      name === "deletionGracePeriodSeconds" ? metadata[name] !== null : !isEmpty(metadata[name] as JsonValue);
+    if (METADATA_FIELDS.has(name) && isKept) continue;
+    delete metadata[name];
+    if (!METADATA_FIELDS.has(name)) dropped.push(`${path}.${name}`);
+  }
+}
+
+function isEmpty(value: JsonValue): boolean {
+  if (typeof value !== "object") return value === "" || value === 0;
+  return value === null || Object.keys(value).length === 0;
+}
+
+function dropNullsBelow(schema: StructuralSchema | undefined, value: JsonValue): void {
+  if (schema === undefined) return;
+  if (Array.isArray(value)) {
+    const items = itemSchema(schema);
+    for (const item of value) dropNullsBelow(items, item);
+  } else if (isObject(value)) {
+    for (const name of Object.keys(value)) {
+      const inner = memberSchema(schema, name);
+      const member = value[name] as JsonValue;
+      if (member !== null) dropNullsBelow(inner, member);
+      else if (inner !== undefined && !isNullable(inner) && defaultOf(inner) === undefined) delete value[name];
+    }
+  }
+}
+
+function defaultBelow(schema: StructuralSchema | undefined, value: JsonValue): void {
+  if (schema === undefined) return;
+  if (Array.isArray(value)) {
+    const items = itemSchema(schema);
+    value.forEach((item, index) => {
+      if (item === null && items !== undefined) value[index] = defaultOfNull(items);
+      defaultBelow(items, value[index] as JsonValue);
+    });
+  } else if (isObject(value)) defaultMembers(schema, value);
+}
+
+function defaultMembers(schema: StructuralSchema, object: JsonObject): void {
+  for (const [name, property] of Object.entries(propertiesOf(schema))) {
+    if (!isObject(property) || defaultOf(property) === undefined) continue;
+    const value = memberOf(object, name);
+    if (value === undefined || (value === null && !isNullable(property))) {
+      setMember(object, name, clone(defaultOf(property) as JsonValue));
+    }
+  }
+  for (const name of Object.keys(object)) {
+    const inner = memberSchema(schema, name);
+    if (inner === undefined) continue;
+    if (object[name] === null) setMember(object, name, defaultOfNull(inner));
+    defaultBelow(inner, object[name] as JsonValue);
+  }
+}
+
+function defaultOfNull(schema: StructuralSchema): JsonValue {
+  return isNullable(schema) ? null : clone(defaultOf(schema) ?? null);
+}
+
+// A default of null is none.
+function defaultOf(schema: StructuralSchema): JsonValue | undefined {
+  return memberOf(schema, "default") ?? undefined;
+}
+
+function isNullable(schema: StructuralSchema): boolean {
+  return schema["nullable"] === true;
+}

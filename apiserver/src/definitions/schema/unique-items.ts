@@ -1,0 +1,48 @@
+import { duplicateError, invalidError, type FieldError } from "../../errors/field-error.js";
+import { isObject, memberOf, type JsonObject, type JsonValue } from "../../json.js";
+import { canonicalJson } from "../../ssa/fields/path-element.js";
+import { itemSchema, memberSchema, type StructuralSchema } from "./structural.js";
+
+/** Checks that sets hold no value twice and keyed lists no key. */
+export function checkUniqueItems(schema: StructuralSchema, value: JsonValue, path = ""): FieldError[] {
+  if (Array.isArray(value)) {
+    const items = itemSchema(schema);
+    const below = items ? value.flatMap((item, index) => checkUniqueItems(items, item, `${path}[${index}]`)) : [];
+    return [...repeatedItems(schema, value, path), ...below];
+  }
+  if (!isObject(value)) return [];
+  return Object.keys(value).flatMap((name) => {
+    const inner = memberSchema(schema, name);
+    return inner ? checkUniqueItems(inner, value[name] as JsonValue, path === "" ? name : `${path}.${name}`) : [];
+  });
+}
+
+function repeatedItems(schema: StructuralSchema, items: JsonValue[], path: string): FieldError[] {
+  const listType = schema["x-kubernetes-list-type"];
+  if (listType !== "set" && listType !== "map") return [];
+  const counts = new Map<string, number>();
+  const errors: FieldError[] = [];
+  items.forEach((item, index) => {
+    if (listType === "map" && !isObject(item)) {
+      if (item === null) return;
+      errors.push(invalidError(`${path}[${index}]`, item, "must be an object for an array of list-type map"));
+      return;
+    }
+    const identity = canonicalJson(isObject(item) && listType === "map" ? keysOf(schema, item) : item);
+    const count = (counts.get(identity) ?? 0) + 1;
+    counts.set(identity, count);
+    // However often a value is repeated, it is reported once.
+    if (count === 2) errors.push(duplicateError(`${path}[${index}]`, JSON.parse(identity) as JsonValue));
+  });
+  return errors;
+}
+
+function keysOf(schema: StructuralSchema, item: JsonObject): JsonObject {
+  const names = memberOf(schema, "x-kubernetes-list-map-keys");
+  const keys: JsonObject = {};
+  for (const name of Array.isArray(names) ? names : []) {
+    const value = memberOf(item, String(name));
+    if (value !== undefined) keys[String(name)] = value;
+  }
+  return keys;
+}

@@ -1,0 +1,44 @@
+import type { FieldError } from "../../errors/field-error.js";
+import { isObject, memberOf, type JsonObject } from "../../json.js";
+import { checkEmbeddedResources } from "./embedded-resource.js";
+import { memberSchema, propertiesOf, type StructuralSchema } from "./structural.js";
+import { checkUniqueItems } from "./unique-items.js";
+import { validateSchema } from "./validate-schema.js";
+
+/** Validates a custom resource against its schema; with `old`, what an update leaves as it was is not held against it. */
+export function validateCustomResource(schema: StructuralSchema, object: JsonObject, old?: JsonObject): FieldError[] {
+  const { errors } = validateSchema(withoutMetadata(schema), { path: "", value: object, old });
+  return [...errors, ...checkWholeObject(schema, object, old)];
+}
+
+/**
+ * Validates a write through /status: the status by its schema, lists in the whole object.
+ *
+ * Texts name paths below status, fields the whole path, as Kubernetes has it.
+ */
+export function validateStatus(schema: StructuralSchema, object: JsonObject, old?: JsonObject): FieldError[] {
+  const statusSchema = memberSchema(schema, "status");
+  const value = memberOf(object, "status");
+  const errors =
+    statusSchema === undefined || value === undefined
+      ? []
+      : validateSchema(statusSchema, { path: "", value, old: memberOf(old, "status") }).errors.map(belowStatus);
+  return [...errors, ...checkWholeObject(schema, object, old)];
+}
+
+function belowStatus(error: FieldError): FieldError {
+  return { ...error, field: error.field === "" ? "status" : `status.${error.field}` };
+}
+
+function checkWholeObject(schema: StructuralSchema, object: JsonObject, old: JsonObject | undefined): FieldError[] {
+  const repeated = checkUniqueItems(schema, object);
+  // An object that already had duplicates may keep them.
+  const isForgiven = repeated.length > 0 && old !== undefined && checkUniqueItems(schema, old).length > 0;
+  return [...checkEmbeddedResources(schema, object), ...(isForgiven ? [] : repeated)];
+}
+
+// The schema of metadata constrains at most name and generateName; ObjectMeta itself is checked elsewhere.
+function withoutMetadata(schema: StructuralSchema): StructuralSchema {
+  const { metadata, ...rest } = propertiesOf(schema);
+  return isObject(metadata) && metadata["properties"] === undefined ? { ...schema, properties: rest } : schema;
+}

@@ -1,0 +1,193 @@
+/** From any request to its answer: who asks, what for, and which part of the server knows. */
+import type { Admission } from "../../admission/admission.js";
+import { isTrue } from "../../decode/options/query-boolean.js";
+import { parseObjectBody } from "../../decode/parse-body.js";
+import { discoveryAnswer } from "../../discovery/discovery.js";
+import {
+  badRequest,
+  internalError,
+  methodNotAllowed,
+  notFound,
+  StatusError,
+  unauthorized,
+  unknownResource,
+} from "../../errors/status-error.js";
+import { answerReview, isReview } from "../../identity/reviews.js";
+import { isObject } from "../../json.js";
+import { resourceRefOf } from "../../object/object-key.js";
+import type { Registry } from "../../registry/registry.js";
+import type { ServedResource } from "../../registry/served-resource.js";
+import { renderFailure, renderValue } from "../answer/render.js";
+import type { Answer, ApiRequest, StreamAnswer } from "../message.js";
+import { readList, readObject, readWatch } from "./read-requests.js";
+import type { ResourcePath } from "./resource-path.js";
+import { deprecationWarningOf, renderContextOf, type ResourceRequest } from "./resource-request.js";
+import { writeScaleRequest } from "./scale-requests.js";
+import { writeCreate, writeDelete, writeDeleteCollection, writePatch, writeUpdate } from "./write-requests.js";
+
+/** What requests are answered from. */
+export interface EndpointOptions {
+  registry: Registry;
+  admission: Admission;
+  token: string;
+}
+
+const OPEN_PATHS = new Set(["/healthz", "/livez", "/readyz", "/version"]);
+const HEALTH_PATHS = /^\/(healthz|livez|readyz)(\/|$)/;
+const PLAIN = "text/plain; charset=utf-8";
+
+/** Answers a request; every failure is an answer, too. */
+export async function answerRequest(options: EndpointOptions, request: ApiRequest): Promise<Answer | StreamAnswer> {
+  const warnings: string[] = [];
+  try {
+    checkToken(request, options.token);
+    return openAnswer(options, request) ?? (await answerResource(options, { request, warnings }));
+  } catch (error) {
+    const failure = error instanceof StatusError ? error : internalError(textOf(error));
+    const isPretty = isTrue(request.query.get("pretty"));
+    return renderFailure(failure, { isPretty, warnings });
+  }
+}
+
+/** Returns the verb of a request in the words of Kubernetes, for records and fault rules. */
+export function verbOf({ method, target, query }: ApiRequest): string {
+  const isCollection = target !== undefined && target.name === undefined;
+  if (method === "GET" && isCollection) return isWatch(query, target) ? "watch" : "list";
+  if (method === "DELETE") return isCollection ? "deletecollection" : "delete";
+  return { POST: "create", PUT: "update" }[method] ?? method.toLowerCase();
+}
+
+function checkToken({ path, headers }: ApiRequest, token: string): void {
+  if (OPEN_PATHS.has(path) || HEALTH_PATHS.test(path)) return;
+  if (headers.authorization !== `Bearer ${token}`) throw unauthorized();
+}
+
+function openAnswer({ registry }: EndpointOptions, request: ApiRequest): Answer | undefined {
+  const { path, query, headers, method, target } = request;
+  if (HEALTH_PATHS.test(path)) return plainAnswer(200, "ok");
+  if (method !== "GET" || target !== undefined) return undefined;
+  const asked = { path: `${path}?${query.toString()}`, accept: headers.accept ?? "" };
+  const answer = discoveryAnswer(asked, registry.types);
+  return answer === undefined ? undefined : { kind: "answer", ...answer };
+}
+
+function answerResource(
+  options: EndpointOptions,
+  { request, warnings }: { request: ApiRequest; warnings: string[] },
+): Promise<Answer> | Answer | StreamAnswer {
+  const path = request.target;
+  const { registry, admission } = options;
+  if (path === undefined) return unknownPath(registry, groupOf(request.path));
+  const resource = registry.find(path);
+  if (resource === undefined || !isInScope(resource, path)) return unknownPath(registry, path.group);
+  if (request.method === "HEAD") throw methodNotAllowed();
+  if (isReview(resource.type)) return answerReviewRequest(options, request, resource);
+  const { namespace, name = "", subresource = "" } = path;
+  const deprecation = deprecationWarningOf(resource, registry);
+  if (deprecation !== undefined) warnings.push(deprecation);
+  const on: ResourceRequest = { registry, admission, request, resource, namespace, name, subresource, warnings };
+  checkVerb(on);
+  if (subresource !== "") return answerSubresource(on);
+  return name === "" ? answerCollection(on, path) : answerObject(on);
+}
+
+function answerCollection(on: ResourceRequest, path: ResourcePath): Promise<Answer> | Answer | StreamAnswer {
+  switch (on.request.method) {
+    case "GET":
+      return isWatch(on.request.query, path) ? readWatch(on) : readList(on);
+    case "POST":
+      return writeCreate(on);
+    default:
+      return writeDeleteCollection(on);
+  }
+}
+
+function answerObject(on: ResourceRequest): Promise<Answer> | Answer {
+  switch (on.request.method) {
+    case "GET":
+      return readObject(on);
+    case "PUT":
+      return writeUpdate(on);
+    case "PATCH":
+      return writePatch(on);
+    case "POST":
+      return writeCreate(on);
+    default:
+      return writeDelete(on);
+  }
+}
+
+function answerSubresource(on: ResourceRequest): Promise<Answer> | Answer {
+  const { request, subresource } = on;
+  if (request.method === "GET") return readObject(on);
+  if (subresource === "scale") return writeScaleRequest(on);
+  return request.method === "PATCH" ? writePatch(on) : writeUpdate(on);
+}
+
+function isWatch(query: URLSearchParams, path: ResourcePath): boolean {
+  return path.isWatchPath || isTrue(query.get("watch"));
+}
+
+const IMPLEMENTED_SUBRESOURCES = new Set(["status", "scale", "finalize", "approval", "resize", "ephemeralcontainers"]);
+
+function checkVerb(on: ResourceRequest): void {
+  const { resource, subresource, name, request, namespace } = on;
+  const { type } = resource;
+  const verb = verbOf(request);
+  if (subresource !== "") {
+    const declared = type.subresources.find((known) => known.name === subresource);
+    if (declared === undefined)
+      throw type.custom === undefined ? unknownResource() : notFound(resourceRefOf(type, name));
+    if (!declared.verbs.includes(verb) || !IMPLEMENTED_SUBRESOURCES.has(subresource)) throw refusedVerb(on, verb);
+    return;
+  }
+  const needsName = request.method === "PUT" || request.method === "PATCH";
+  if (needsName && name === "" && type.custom !== undefined) throw badRequest("name must be provided");
+  // A custom resource may also be created under its name.
+  const isMisplaced =
+    name === "" ? verb === "update" || verb === "patch" : verb === "create" && type.custom === undefined;
+  const needsNamespace = verb === "create" || verb === "deletecollection";
+  const isUnscoped = type.namespaced && namespace === undefined && needsNamespace;
+  if (isMisplaced || isUnscoped || !type.verbs.includes(verb)) throw refusedVerb(on, verb);
+}
+
+function refusedVerb({ resource }: ResourceRequest, verb: string): Error {
+  const { type } = resource;
+  if (type.custom === undefined) return methodNotAllowed();
+  return methodNotAllowed({ verb, resource: type.plural, group: type.group });
+}
+
+function isInScope({ type }: ServedResource, path: ResourcePath): boolean {
+  if (!type.namespaced) return path.namespace === undefined;
+  return path.namespace !== undefined || path.name === undefined;
+}
+
+function unknownPath(registry: Registry, group: string | undefined): Answer {
+  if (group !== undefined && registry.isBuiltinGroup(group)) throw unknownResource();
+  return plainAnswer(404, "404 page not found\n");
+}
+
+function answerReviewRequest(options: EndpointOptions, request: ApiRequest, resource: ServedResource): Answer {
+  if (request.method !== "POST") throw methodNotAllowed();
+  const { registry, admission, token } = options;
+  const on = { registry, admission, request, resource, namespace: undefined, name: "", subresource: "", warnings: [] };
+  const render = renderContextOf(on);
+  const { value } = parseObjectBody(request.body, request.headers["content-type"]);
+  const review = isObject(value) ? value : {};
+  const { kind, version, group } = resource.type;
+  return renderValue(render, 201, answerReview({ ...review, kind, apiVersion: `${group}/${version}` }, { token }));
+}
+
+// Of a path that names a version, not a resource.
+function groupOf(path: string): string | undefined {
+  if (/^\/api\/[^/]+\/?$/.test(path)) return "";
+  return /^\/apis\/([^/]+)\/[^/]+\/?$/.exec(path)?.[1];
+}
+
+function plainAnswer(status: number, body: string): Answer {
+  return { kind: "answer", status, contentType: PLAIN, body };
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,67 @@
+import { invalidResourceVersionText, isUint64, parseListOptions } from "../../decode/options/list-options.js";
+import { notFound, plainError, tooLargeResourceVersion } from "../../errors/status-error.js";
+import { keyOf, resourceRefOf } from "../../object/object-key.js";
+import { scaleOf } from "../../object/scale.js";
+import { jsonEventWriter } from "../../read/event-writer.js";
+import { listObjects } from "../../read/list.js";
+import { prepareWatch, type EventWriter } from "../../read/watch.js";
+import type { ResourceStore } from "../../storage/store.js";
+import { partialEventWriter, tableEventWriter } from "../answer/other-forms.js";
+import { renderList, renderObject, renderValue, type RenderContext } from "../answer/render.js";
+import type { Answer, StreamAnswer } from "../message.js";
+import { renderContextOf, type ResourceRequest } from "./resource-request.js";
+
+const FUTURE_WAIT_MS = 3_000;
+const POLL_MS = 20;
+
+/** Answers a GET of one object or of one of its subresources. */
+export async function readObject(on: ResourceRequest): Promise<Answer> {
+  const { resource, name, namespace, subresource, request } = on;
+  const context = renderContextOf(on);
+  await reachRevision(resource.store, request.query.get("resourceVersion") ?? "");
+  const stored = resource.store.get(keyOf({ namespace, name }));
+  if (stored === undefined) throw notFound(resourceRefOf(resource.type, name));
+  const object = resource.read(stored);
+  if (subresource === "scale") return renderValue(context, 200, scaleOf(resource.type, object));
+  return renderObject(context, 200, object);
+}
+
+/** Answers a GET of a collection. */
+export async function readList(on: ResourceRequest): Promise<Answer> {
+  const { resource, namespace, request } = on;
+  const context = renderContextOf(on, { isList: true });
+  const options = parseListOptions(request.query, { isWatch: false });
+  await reachRevision(resource.store, options.resourceVersion);
+  return renderList(context, listObjects(resource, { ...options, namespace }));
+}
+
+/** Answers a watch. */
+export function readWatch(on: ResourceRequest): StreamAnswer {
+  const { resource, namespace, request, warnings } = on;
+  const context = renderContextOf(on, { isList: true, isWatch: true });
+  const options = parseListOptions(request.query, { isWatch: true });
+  const writer = eventWriterOf(context);
+  return {
+    kind: "stream",
+    contentType: "application/json",
+    warnings,
+    open: prepareWatch({ resource, namespace, options, writer }),
+  };
+}
+
+function eventWriterOf({ resource, representation, query }: RenderContext): EventWriter {
+  if (representation.as === "Table") return tableEventWriter(resource, query);
+  return representation.as === "PartialObjectMetadata" ? partialEventWriter(resource) : jsonEventWriter(resource);
+}
+
+// A client that has seen a newer revision than there is, for example of another server, waits for it in vain.
+async function reachRevision(store: ResourceStore, resourceVersion: string): Promise<void> {
+  if (resourceVersion === "" || resourceVersion === "0") return;
+  if (!isUint64(resourceVersion)) throw plainError(invalidResourceVersionText(resourceVersion));
+  const revision = Number(resourceVersion);
+  const deadline = Date.now() + FUTURE_WAIT_MS;
+  while (store.revision < revision) {
+    if (Date.now() >= deadline) throw tooLargeResourceVersion(resourceVersion, String(store.revision));
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}

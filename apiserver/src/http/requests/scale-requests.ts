@@ -1,0 +1,51 @@
+import { parseWriteOptions } from "../../decode/options/write-options.js";
+import { parseObjectBody } from "../../decode/parse-body.js";
+import { badRequest } from "../../errors/status-error.js";
+import { isObject, type JsonValue } from "../../json.js";
+import { scaleOf } from "../../object/scale.js";
+import { parseConfig } from "../../write/apply.js";
+import { renewable } from "../../write/attempts.js";
+import { applyPatch, parsePatch, patchTypeOf } from "../../write/patch.js";
+import { applyScale, writeScale } from "../../write/scale.js";
+import type { WriteContext, WriteResult } from "../../write/write-context.js";
+import { renderValue } from "../answer/render.js";
+import type { Answer } from "../message.js";
+import { renderContextOf, writeContextOf, type ResourceRequest } from "./resource-request.js";
+
+const SCALE_SCHEMA = "io.k8s.api.autoscaling.v1.Scale";
+
+/** Answers a PUT or PATCH of a Scale. */
+export async function writeScaleRequest(on: ResourceRequest): Promise<Answer> {
+  const render = renderContextOf(on);
+  const { object } = await (on.request.method === "PUT" ? putScale(on) : patchScale(on));
+  return renderValue(render, 200, scaleOf(on.resource.type, object));
+}
+
+async function putScale(on: ResourceRequest): Promise<WriteResult> {
+  const { request, name } = on;
+  const context = writeContextOf(on, parseWriteOptions(request.query, "UpdateOptions"));
+  const { value } = parseObjectBody(request.body, request.headers["content-type"]);
+  if (!isObject(value)) throw badRequest("the object provided is unrecognized (must be of type Scale)");
+  return writeScale(context, { name, isPut: true, change: () => value });
+}
+
+async function patchScale(on: ResourceRequest): Promise<WriteResult> {
+  const { request, resource, name } = on;
+  const patchType = patchTypeOf(resource.type, request.headers["content-type"]);
+  const options = parseWriteOptions(request.query, "PatchOptions", { isApply: patchType === "apply" });
+  const context: WriteContext = writeContextOf(on, options);
+  if (patchType === "apply") {
+    return applyScale(context, { name, config: parseConfig(context, request.body), force: options.force });
+  }
+  const parse = (): JsonValue => parsePatch({ patchType, body: request.body }).value;
+  const patch = renewable(parse(), parse);
+  return writeScale(context, {
+    name,
+    isPut: false,
+    change(scale) {
+      const patched = applyPatch(scale, { patchType, value: patch(), schemaName: SCALE_SCHEMA });
+      if (!isObject(patched)) throw badRequest("the object provided is unrecognized (must be of type Scale)");
+      return patched;
+    },
+  });
+}

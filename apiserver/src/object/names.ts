@@ -1,0 +1,44 @@
+import { randomBytes } from "node:crypto";
+import { subdomainProblems } from "../builtin/rules/name-syntax.js";
+
+const LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
+const LABEL_TEXT =
+  "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an " +
+  `alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '${LABEL}')`;
+const labelPattern = new RegExp(`^${LABEL}$`);
+
+const GENERATED_ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
+const GENERATED_LENGTH = 5;
+const MAX_GENERATE_NAME = 63 - GENERATED_LENGTH;
+
+/** How a type restricts the names of its objects. */
+export type NameRule = "subdomain" | "label" | "path-segment" | "namespace";
+
+/** Checks a name and returns what is wrong with it; the base of a generated name may end in a dash. */
+export function checkName(rule: NameRule, name: string, { isPrefix = false } = {}): string[] {
+  const tried = isPrefix && rule !== "path-segment" ? name.replace(/-$/, "a") : name;
+  if (rule === "path-segment") return checkPathSegment(tried);
+  // Labels count bytes, names count characters.
+  if (rule === "subdomain") return subdomainProblems(tried).map((problem) => problem.replace(/bytes$/, "characters"));
+  return checkLabel(tried);
+}
+
+function checkLabel(text: string): string[] {
+  const isDotted = text.includes(".") && subdomainProblems(text).length === 0;
+  return [
+    ...(text.length > 63 ? ["must be no more than 63 characters"] : []),
+    ...(labelPattern.test(text) ? [] : [isDotted ? "must not contain dots" : LABEL_TEXT]),
+  ];
+}
+
+function checkPathSegment(text: string): string[] {
+  if (text === "." || text === "..") return [`may not be '${text}'`];
+  return ["/", "%"].filter((part) => text.includes(part)).map((part) => `may not contain '${part}'`);
+}
+
+/** Returns a name made of `base` and five random characters, as Kubernetes generates them. */
+export function generateName(base: string): string {
+  let suffix = "";
+  for (const byte of randomBytes(GENERATED_LENGTH)) suffix += GENERATED_ALPHABET[byte % GENERATED_ALPHABET.length];
+  return base.slice(0, MAX_GENERATE_NAME) + suffix;
+}

@@ -1,0 +1,32 @@
+import type { ServedType } from "../builtin/served-type.js";
+import type { KindRef, ResourceRef } from "../errors/status-error.js";
+
+/** Returns the key of an object in the store of its resource. */
+export function keyOf(object: { namespace: string | undefined; name: string }): string {
+  return object.namespace === undefined ? object.name : `${object.namespace}/${object.name}`;
+}
+
+/** Returns the prefix of the keys in a namespace, or of all keys. */
+export function keyPrefixOf(namespace: string | undefined): string {
+  return namespace === undefined ? "" : `${namespace}/`;
+}
+
+/** Returns the name of a resource across its versions, for example `widgets.example.com`. */
+export function resourceNameOf(type: { plural: string; group: string }): string {
+  return type.group === "" ? type.plural : `${type.plural}.${type.group}`;
+}
+
+/** Returns the `apiVersion` of a type. */
+export function apiVersionOf(type: { group: string; version: string }): string {
+  return type.group === "" ? type.version : `${type.group}/${type.version}`;
+}
+
+/** Returns how most failures name an object: by its resource. */
+export function resourceRefOf(type: ServedType, name: string): ResourceRef {
+  return { resource: type.plural, group: type.group, name };
+}
+
+/** Returns how failed validation names an object: by its kind. */
+export function kindRefOf(type: ServedType, name: string): KindRef {
+  return { kind: type.kind, group: type.group, name };
+}

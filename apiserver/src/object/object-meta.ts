@@ -1,0 +1,174 @@
+/** Checks of `metadata`, the same for every type. Texts are those of Kubernetes 1.36. */
+import { labelValueProblems, qualifiedNameProblems } from "../builtin/rules/name-syntax.js";
+import type { ServedType } from "../builtin/served-type.js";
+import { forbiddenError, invalidError, requiredError, tooLongError, type FieldError } from "../errors/field-error.js";
+import { quote } from "../errors/quote.js";
+import {
+  arrayAt,
+  deepEqual,
+  isObject,
+  memberOf,
+  objectAt,
+  stringAt,
+  type JsonObject,
+  type JsonValue,
+} from "../json.js";
+import { checkName } from "./names.js";
+
+const MAX_ANNOTATION_BYTES = 256 * 1024;
+const STANDARD_FINALIZERS = new Set(["kubernetes", "orphan", "foregroundDeletion"]);
+
+/** Returns `metadata` of an object, which every object in the registry has. */
+export function metadataOf(object: JsonObject): JsonObject {
+  return object["metadata"] as JsonObject;
+}
+
+/** Returns the finalizers of an object. */
+export function finalizersOf(object: JsonObject): string[] {
+  return (arrayAt(metadataOf(object), "finalizers") ?? []) as string[];
+}
+
+/** True once a deletion of the object has begun. */
+export function isTerminating(object: JsonObject): boolean {
+  return typeof metadataOf(object)["deletionTimestamp"] === "string";
+}
+
+/** True for the finalizers that need no domain. */
+export function isStandardFinalizer(name: string): boolean {
+  return STANDARD_FINALIZERS.has(name);
+}
+
+/** Checks the metadata of an object as it would be stored. */
+export function checkObjectMeta(type: ServedType, object: JsonObject): FieldError[] {
+  const metadata = metadataOf(object);
+  return [
+    ...checkNames(type, metadata),
+    ...checkLabels(objectAt(metadata, "labels") ?? {}, "metadata.labels"),
+    ...checkAnnotations(objectAt(metadata, "annotations") ?? {}),
+    ...checkOwnerReferences(arrayAt(metadata, "ownerReferences") ?? []),
+    ...checkFinalizers(type, finalizersOf(object)),
+  ];
+}
+
+/** Checks what a write may not change about the metadata of an existing object. */
+export function checkObjectMetaUpdate(object: JsonObject, live: JsonObject): FieldError[] {
+  const metadata = metadataOf(object);
+  const before = metadataOf(live);
+  const immutable = ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"]
+    .filter((field) => !deepEqual(metadata[field], before[field]))
+    .map((field) => invalidError(`metadata.${field}`, metadata[field] ?? null, "field is immutable"));
+  const added = isTerminating(live) ? finalizersOf(object).filter((name) => !finalizersOf(live).includes(name)) : [];
+  if (added.length === 0) return immutable;
+  const list = `[]string{${added.map(quote).join(", ")}}`;
+  const detail = `no new finalizers can be added if the object is being deleted, found new finalizers ${list}`;
+  return [...immutable, forbiddenError("metadata.finalizers", detail)];
+}
+
+/** Drops repeated owner references; returns the warning that the client gets. */
+export function dropDuplicateOwners(metadata: JsonObject, { isPatch = false } = {}): string | undefined {
+  const owners = arrayAt(metadata, "ownerReferences");
+  if (owners === undefined || owners.length < 2) return undefined;
+  const seen: JsonValue[] = [];
+  const repeated = new Set<string>();
+  for (const owner of owners) {
+    if (seen.some((other) => deepEqual(other, owner)))
+      repeated.add(stringAt(isObject(owner) ? owner : {}, "uid") ?? "");
+    else seen.push(owner);
+  }
+  if (repeated.size === 0) return undefined;
+  metadata["ownerReferences"] = seen;
+  return (
+    `.metadata.ownerReferences contains duplicate entries${isPatch ? " after mutating admission happens" : ""}; ` +
+    "API server dedups owner references in 1.20+, and may reject such " +
+    `requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${[...repeated].join(", ")}`
+  );
+}
+
+/** Returns the warnings about finalizers that were added without a path. */
+export function finalizerWarnings(object: JsonObject, live?: JsonObject): string[] {
+  const before = live === undefined ? [] : finalizersOf(live);
+  return finalizersOf(object)
+    .filter((name) => !before.includes(name) && !name.includes("/") && !STANDARD_FINALIZERS.has(name))
+    .map((name) => {
+      const advice = name.includes(".") ? "finalizer name including a path (/)" : "finalizer name";
+      return `metadata.finalizers: ${quote(name)}: prefer a domain-qualified ${advice} to avoid accidental conflicts with other finalizer writers`;
+    });
+}
+
+/** Checks a set of labels found at `path`. */
+export function checkLabels(labels: JsonObject, path: string): FieldError[] {
+  return Object.entries(labels).flatMap(([key, value]) => [
+    ...qualifiedNameProblems(key).map((detail) => invalidError(path, key, detail)),
+    ...labelValueProblems(String(value)).map((detail) => invalidError(path, value, detail)),
+  ]);
+}
+
+function checkNames(type: ServedType, metadata: JsonObject): FieldError[] {
+  const rule = type.strategy.nameRule;
+  const name = stringAt(metadata, "name") ?? "";
+  const base = stringAt(metadata, "generateName") ?? "";
+  const baseErrors =
+    base === ""
+      ? []
+      : checkName(rule, base, { isPrefix: true }).map((detail) => invalidError("metadata.generateName", base, detail));
+  if (name === "") return [...baseErrors, requiredError("metadata.name", "name or generateName is required")];
+  return [...baseErrors, ...checkName(rule, name).map((detail) => invalidError("metadata.name", name, detail))];
+}
+
+function checkAnnotations(annotations: JsonObject): FieldError[] {
+  const keys = Object.keys(annotations);
+  const bytes = keys.reduce(
+    (sum, key) => sum + Buffer.byteLength(key) + Buffer.byteLength(String(annotations[key])),
+    0,
+  );
+  return [
+    // Keys of annotations may have capitals in their prefix.
+    ...keys.flatMap((key) =>
+      qualifiedNameProblems(key.toLowerCase()).map((detail) => invalidError("metadata.annotations", key, detail)),
+    ),
+    ...(bytes > MAX_ANNOTATION_BYTES ? [tooLongError("metadata.annotations", MAX_ANNOTATION_BYTES)] : []),
+  ];
+}
+
+function checkOwnerReferences(owners: JsonValue[]): FieldError[] {
+  const references = owners.filter(isObject);
+  const controllers = references.filter((owner) => owner["controller"] === true);
+  const errors = references.flatMap(checkOwnerReference);
+  if (controllers.length < 2) return errors;
+  const [first, second] = controllers.map((owner) => `${String(owner["kind"])}/${String(owner["name"])}`);
+  const detail = `Only one reference can have Controller set to true. Found "true" in references for ${first} and ${second}`;
+  return [...errors, invalidError("metadata.ownerReferences", owners, detail)];
+}
+
+function checkOwnerReference(owner: JsonObject): FieldError[] {
+  const path = "metadata.ownerReferences";
+  const apiVersion = stringAt(owner, "apiVersion") ?? "";
+  const [group, version] = apiVersion.includes("/") ? apiVersion.split("/") : ["", apiVersion];
+  const empty = ["kind", "name", "uid"]
+    .filter((field) => (memberOf(owner, field) ?? "") === "")
+    .map((field) => invalidError(`${path}.${field}`, "", "must not be empty"));
+  const isEvent = owner["kind"] === "Event" && (group === "" || group === "events.k8s.io");
+  return [
+    ...(version === "" ? [invalidError(`${path}.apiVersion`, apiVersion, "version must not be empty")] : []),
+    ...empty,
+    ...(isEvent
+      ? [invalidError(path, owner, `${group}/${version}, Kind=Event is disallowed from being an owner`)]
+      : []),
+  ];
+}
+
+// The stricter rule of the older types: custom resources and their definitions are served by another part of Kubernetes.
+function checkFinalizers(type: ServedType, finalizers: string[]): FieldError[] {
+  const isLenient = type.custom !== undefined || type.group === "apiextensions.k8s.io";
+  return finalizers.flatMap((name, index) => {
+    const path = isLenient ? "metadata.finalizers" : `metadata.finalizers[${index}]`;
+    const errors = qualifiedNameProblems(name).map((detail) => invalidError(path, name, detail));
+    if (isLenient || name.includes("/") || STANDARD_FINALIZERS.has(name)) return errors;
+    return [...errors, invalidError(path, name, "name is neither a standard finalizer name nor is it fully qualified")];
+  });
+}
+
+/** Returns the present time as Kubernetes stores it: UTC in whole seconds. */
+export function now(): string {
+  return `${new Date().toISOString().slice(0, 19)}Z`;
+}

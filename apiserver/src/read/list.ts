@@ -1,0 +1,92 @@
+import type { ListOptions } from "../decode/options/list-options.js";
+import { expired, badRequest, tooLargeResourceVersion, statusError } from "../errors/status-error.js";
+import type { ServedResource } from "../registry/served-resource.js";
+import type { StoredObject } from "../storage/stored-object.js";
+import { readContinueToken, writeContinueToken, type ContinueToken } from "./continue-token.js";
+import { parseSelection, type Selection } from "./selection.js";
+
+/** One page of a list. */
+export interface ListResult {
+  revision: number;
+  items: StoredObject[];
+  continueToken: string;
+  remainingItemCount: number | undefined;
+}
+
+const TOO_OLD_TOKEN =
+  "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue " +
+  "parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided " +
+  "token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was " +
+  "returned and now may show up in the list.";
+
+/** Lists objects, as they are or as they were at the revision that the options name. */
+export function listObjects(
+  resource: ServedResource,
+  options: ListOptions & { namespace: string | undefined },
+): ListResult {
+  const selection = parseSelection(resource, options);
+  const token = options.continueToken === "" ? undefined : readContinueToken(options.continueToken);
+  if (token !== undefined && options.resourceVersion !== "" && options.resourceVersion !== "0") {
+    throw badRequest("specifying resource version is not allowed when using continue");
+  }
+  const revision = revisionOf(resource, options, token);
+  const all = objectsAt(resource, { revision, selection, token });
+  const rest = token === undefined ? all : all.slice(firstFrom(all, selection.prefix + token.startKey));
+  const matching = selection.isFiltered
+    ? rest.filter((stored) => selection.matches(resource.read(stored).object))
+    : rest;
+  // A list "from any revision" is answered from a cache that knows no pages.
+  const limit = options.resourceVersion === "0" && token === undefined ? 0 : options.limit;
+  return pageOf(matching, { limit, revision, selection });
+}
+
+function revisionOf(resource: ServedResource, options: ListOptions, token: ContinueToken | undefined): number {
+  const current = resource.store.revision;
+  if (token !== undefined) return token.revision < 0 ? current : token.revision;
+  const requested = Number(options.resourceVersion || "0");
+  if (requested > current) throw tooLargeResourceVersion(String(requested), String(current));
+  return options.resourceVersionMatch === "Exact" ? requested : current;
+}
+
+function objectsAt(
+  resource: ServedResource,
+  at: { revision: number; selection: Selection; token: ContinueToken | undefined },
+): StoredObject[] {
+  const { revision, selection, token } = at;
+  if (revision === resource.store.revision) return presentObjects(resource, selection);
+  const objects = resource.store.listAt(revision, selection.prefix);
+  if (objects !== undefined) return objects;
+  if (token === undefined) throw expired(`The resourceVersion for the provided list is too old.`);
+  const fresh = writeContinueToken({ revision: -1, lastKey: token.startKey.replace(/\0$/, "") });
+  const failure = statusError({ code: 410, reason: "Expired", message: TOO_OLD_TOKEN });
+  failure.status.metadata = { continue: fresh };
+  throw failure;
+}
+
+/** Returns the objects that may be selected, in order, without looking at their labels and fields. */
+export function presentObjects(resource: ServedResource, selection: Selection): StoredObject[] {
+  if (selection.key === undefined) return resource.store.list(selection.prefix);
+  const only = resource.store.get(selection.key);
+  return only === undefined ? [] : [only];
+}
+
+function pageOf(matching: StoredObject[], page: { limit: number; revision: number; selection: Selection }): ListResult {
+  const { limit, revision, selection } = page;
+  if (limit <= 0 || matching.length <= limit) {
+    return { revision, items: matching, continueToken: "", remainingItemCount: undefined };
+  }
+  const items = matching.slice(0, limit);
+  const lastKey = (items.at(-1) as StoredObject).key.slice(selection.prefix.length);
+  return {
+    revision,
+    items,
+    continueToken: writeContinueToken({ revision, lastKey }),
+    // With selectors the server would have to look at everything to know.
+    remainingItemCount: selection.isFiltered ? undefined : matching.length - limit,
+  };
+}
+
+function firstFrom(objects: StoredObject[], key: string): number {
+  const index = objects.findIndex((object) => object.key >= key);
+  return index < 0 ? objects.length : index;
+}

@@ -1,0 +1,178 @@
+/**
+ * Watches.
+ *
+ * A watch sees the writes after its start, in order, without a gap: the state or the history is read and the subscription is made
+ * in the same turn of the event loop. Selectors are judged before and after each write, so an object that stops matching is
+ * deleted for this watch. A line is encoded once for all watches that show it in the same form.
+ */
+import type { ListOptions } from "../decode/options/list-options.js";
+import { tooLargeResourceVersion, type Status } from "../errors/status-error.js";
+import type { ServedResource } from "../registry/served-resource.js";
+import type { StoreEvent } from "../storage/history.js";
+import type { StoredObject } from "../storage/stored-object.js";
+import { presentObjects } from "./list.js";
+import { parseSelection, type Selection } from "./selection.js";
+import type { StreamSink } from "./stream-sink.js";
+
+/** How the events of a watch are written. */
+export interface EventWriter {
+  write(type: "ADDED" | "MODIFIED" | "DELETED", object: StoredObject): Buffer;
+  writeBookmark(revision: number, options: { endsInitialEvents: boolean }): Buffer;
+}
+
+/** What a watch looks at. */
+export interface WatchRequest {
+  resource: ServedResource;
+  namespace: string | undefined;
+  options: ListOptions;
+  writer: EventWriter;
+}
+
+const BOOKMARK_INTERVAL_MS = 60_000;
+const BEFORE_END_MS = 2_000;
+const MIN_TIMEOUT_SECONDS = 1_800;
+const FUTURE_WAIT_MS = 3_000;
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** Prepares a watch; the returned function starts it on a connection and returns what stops it. */
+export function prepareWatch(request: WatchRequest): (sink: StreamSink) => () => void {
+  const { resource, namespace, options } = request;
+  const selection = parseSelection(resource, { ...options, namespace });
+  return (sink) => new Watch({ ...request, selection, sink }).start();
+}
+
+class Watch {
+  readonly #resource: ServedResource;
+  readonly #options: ListOptions;
+  readonly #writer: EventWriter;
+  readonly #selection: Selection;
+  readonly #sink: StreamSink;
+  readonly #timers: NodeJS.Timeout[] = [];
+  #unsubscribe: (() => void) | undefined;
+  /** The newest revision that the client knows. */
+  #sent = 0;
+  #startsAfter = 0;
+
+  constructor(parts: WatchRequest & { selection: Selection; sink: StreamSink }) {
+    this.#resource = parts.resource;
+    this.#options = parts.options;
+    this.#writer = parts.writer;
+    this.#selection = parts.selection;
+    this.#sink = parts.sink;
+  }
+
+  start(): () => void {
+    const { resourceVersion, sendInitialEvents } = this.#options;
+    const revision = Number(resourceVersion || "0");
+    if (sendInitialEvents === true && revision > this.#resource.store.revision) this.#waitForFuture(revision);
+    else if (sendInitialEvents ?? revision === 0) this.#sendState();
+    else if (revision === 0) this.#follow(this.#resource.store.revision);
+    else this.#resume(revision);
+    this.#armTimers();
+    return () => this.#stop();
+  }
+
+  #sendState(): void {
+    const { store } = this.#resource;
+    const { revision } = store;
+    const objects = presentObjects(this.#resource, this.#selection);
+    this.#sink.sendLazily(this.#initialLines(objects, revision));
+    this.#follow(revision);
+  }
+
+  *#initialLines(objects: StoredObject[], revision: number): Generator<Buffer> {
+    for (const stored of objects) {
+      if (this.#selection.matches(this.#resource.read(stored).object)) yield this.#writer.write("ADDED", stored);
+    }
+    if (this.#options.allowsBookmarks) yield this.#writer.writeBookmark(revision, { endsInitialEvents: true });
+  }
+
+  #resume(revision: number): void {
+    const { store } = this.#resource;
+    const missed = store.eventsAfter(revision);
+    if (missed === undefined) {
+      this.#fail({
+        kind: "Status",
+        apiVersion: "v1",
+        metadata: {},
+        status: "Failure",
+        message: `too old resource version: ${revision} (${store.compacted})`,
+        reason: "Expired",
+        code: 410,
+      });
+      return;
+    }
+    for (const event of missed) this.#next(event);
+    this.#follow(revision);
+  }
+
+  #follow(revision: number): void {
+    this.#startsAfter = revision;
+    this.#sent = Math.max(this.#sent, revision);
+    this.#unsubscribe = this.#resource.store.subscribe({
+      next: (event) => this.#next(event),
+      end: () => this.#sink.end(),
+    });
+  }
+
+  #next(event: StoreEvent): void {
+    if (event.revision <= this.#startsAfter || !event.key.startsWith(this.#selection.prefix)) return;
+    const { current } = event;
+    const wasSelected = this.#selects(event.previous);
+    const isSelected = this.#selects(current);
+    if (isSelected && current !== undefined)
+      this.#send(this.#writer.write(wasSelected ? "MODIFIED" : "ADDED", current), event);
+    else if (wasSelected && event.departed !== undefined)
+      this.#send(this.#writer.write("DELETED", event.departed), event);
+  }
+
+  #send(line: Buffer, { revision }: StoreEvent): void {
+    this.#sent = revision;
+    this.#sink.send(line);
+  }
+
+  #selects(stored: StoredObject | undefined): boolean {
+    if (stored === undefined) return false;
+    return !this.#selection.isFiltered || this.#selection.matches(this.#resource.read(stored).object);
+  }
+
+  #waitForFuture(revision: number): void {
+    this.#after(FUTURE_WAIT_MS, () => {
+      const current = this.#resource.store.revision;
+      if (revision <= current) this.#sendState();
+      else this.#fail(tooLargeResourceVersion(String(revision), String(current)).status);
+    });
+  }
+
+  #fail(status: Status): void {
+    this.#sink.send(Buffer.from(`{"type":"ERROR","object":${JSON.stringify(status)}}\n`));
+    this.#sink.end();
+  }
+
+  #armTimers(): void {
+    // Real servers spread the end of their watches, so that clients do not come back all at once.
+    const seconds = this.#options.timeoutSeconds ?? MIN_TIMEOUT_SECONDS * (1 + Math.random());
+    this.#after(seconds * 1000, () => this.#sink.end());
+    if (!this.#options.allowsBookmarks) return;
+    const interval = setInterval(() => this.#sendBookmark(), BOOKMARK_INTERVAL_MS);
+    this.#timers.push(interval);
+    if (seconds * 1000 > BEFORE_END_MS) this.#after(seconds * 1000 - BEFORE_END_MS, () => this.#sendBookmark());
+  }
+
+  // Only news are worth a bookmark: a quiet server sends none.
+  #sendBookmark(): void {
+    const { revision } = this.#resource.store;
+    if (revision <= this.#sent || this.#unsubscribe === undefined) return;
+    this.#sent = revision;
+    this.#sink.send(this.#writer.writeBookmark(revision, { endsInitialEvents: false }));
+  }
+
+  #after(delayMs: number, run: () => void): void {
+    this.#timers.push(setTimeout(run, Math.min(delayMs, MAX_TIMER_MS)));
+  }
+
+  #stop(): void {
+    this.#unsubscribe?.();
+    for (const timer of this.#timers) clearTimeout(timer);
+  }
+}

@@ -1,0 +1,96 @@
+import { BodySyntaxError } from "../decode/body-syntax-error.js";
+import { NumberRangeError } from "../decode/check-limits.js";
+import { parseYaml } from "../decode/parse-body.js";
+import { badRequest, notFound, uidOfMissingObject } from "../errors/status-error.js";
+import { clone, isObject, objectAt, stringAt, type JsonObject } from "../json.js";
+import { apiVersionOf, resourceRefOf } from "../object/object-key.js";
+import { trackApply } from "./managed-fields.js";
+import { mismatchedName } from "./patch.js";
+import { updateObject } from "./update.js";
+import type { WriteContext, WriteResult } from "./write-context.js";
+
+/** A server-side apply. */
+export interface ApplyRequest {
+  name: string;
+  subresource: string;
+  body: Buffer;
+  force: boolean;
+}
+
+/** Applies a configuration to an object, which is created when there is none. */
+export async function applyObject(context: WriteContext, request: ApplyRequest): Promise<WriteResult> {
+  const { name, subresource, force } = request;
+  const config = parseConfig(context, request.body);
+  checkConfig(context, { config, name });
+  const track = (live: JsonObject | undefined): { object: JsonObject; isTracked: boolean } => {
+    const object = trackApply(context, { live, config, subresource, force });
+    // Conflicts come first.
+    const given = stringAt(objectAt(config, "metadata"), "name") ?? "";
+    if (given !== name) throw mismatchedName(given, name);
+    return { object, isTracked: true };
+  };
+  return updateObject(context, {
+    name,
+    subresource,
+    isPut: false,
+    change: track,
+    create() {
+      const ref = resourceRefOf(context.resource.type, name);
+      if (subresource !== "") throw notFound(ref);
+      const uid = stringAt(objectAt(config, "metadata"), "uid") ?? "";
+      if (uid !== "") throw uidOfMissingObject(ref, uid);
+      const created = track(undefined);
+      return { ...created, object: clone(created.object) };
+    },
+  });
+}
+
+/** Parses the body of an apply. */
+export function parseConfig(context: WriteContext, body: Buffer): JsonObject {
+  const { value, duplicates } = parsedOrThrow(body);
+  const config = value ?? {};
+  if (!isObject(config)) {
+    const goType = Array.isArray(config) ? "array" : typeof config;
+    throw badRequest(
+      "error decoding YAML: error unmarshaling JSON: while decoding JSON: " +
+        `json: cannot unmarshal ${goType} into Go value of type map[string]interface {}`,
+    );
+  }
+  const repeated = context.fieldValidation === "Ignore" ? [] : duplicates();
+  if (repeated.length > 0 && context.fieldValidation === "Strict") {
+    const lines = repeated.map((text) => `\n  ${text}`).join("");
+    throw badRequest(`error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:${lines}`);
+  }
+  context.warnings.push(...repeated);
+  return config;
+}
+
+function parsedOrThrow(body: Buffer): ReturnType<typeof parseYaml> {
+  try {
+    return parseYaml(body);
+  } catch (error) {
+    if (!(error instanceof BodySyntaxError || error instanceof NumberRangeError)) throw error;
+    throw badRequest(`error decoding YAML: error converting YAML to JSON: ${error.message}`);
+  }
+}
+
+function checkConfig(
+  { resource, namespace }: WriteContext,
+  { config, name }: { config: JsonObject; name: string },
+): void {
+  const apiVersion = stringAt(config, "apiVersion") ?? "";
+  const kind = stringAt(config, "kind") ?? "";
+  if (apiVersion !== apiVersionOf(resource.type) || kind !== resource.type.kind) {
+    const version = apiVersion.includes("/") ? apiVersion : `/${apiVersion}`;
+    throw badRequest(`invalid object type: ${version}, Kind=${kind}`);
+  }
+  const metadata = objectAt(config, "metadata");
+  const given = stringAt(metadata, "name") ?? "";
+  if (given === "") {
+    throw badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`);
+  }
+  const givenNamespace = stringAt(metadata, "namespace") ?? "";
+  if (namespace !== undefined && givenNamespace !== "" && givenNamespace !== namespace) {
+    throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
+  }
+}

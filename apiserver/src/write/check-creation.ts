@@ -1,0 +1,44 @@
+import { badRequest, forbidden, namespaceTerminating, notFound } from "../errors/status-error.js";
+import { arrayAt, isObject, objectAt, stringAt, type JsonObject } from "../json.js";
+import { resourceRefOf } from "../object/object-key.js";
+import { isTerminating } from "../object/object-meta.js";
+import type { Registry } from "../registry/registry.js";
+import type { ServedResource } from "../registry/served-resource.js";
+
+/** Fails when nothing may be created here: the namespace or the type itself is missing or on its way out. */
+export function checkCreationAllowed(
+  registry: Registry,
+  resource: ServedResource,
+  object: { name: string; namespace: string | undefined },
+): void {
+  const { type } = resource;
+  if (object.namespace !== undefined) {
+    const namespace = registry.namespaces.get(object.namespace);
+    if (namespace === undefined) throw notFound({ resource: "namespaces", group: "", name: object.namespace });
+    if (isTerminating(namespace.object)) {
+      throw namespaceTerminating(resourceRefOf(type, object.name), object.namespace);
+    }
+  }
+  if (type.custom !== undefined && isCrdTerminating(type.custom.crd)) {
+    const detail = "create not allowed while custom resource definition is terminating";
+    throw forbidden(resourceRefOf(type, object.name), detail);
+  }
+}
+
+function isCrdTerminating(crd: JsonObject): boolean {
+  const conditions = arrayAt(objectAt(crd, "status"), "conditions") ?? [];
+  return conditions.filter(isObject).some(({ type, status }) => type === "Terminating" && status === "True");
+}
+
+/** Makes the namespace of an object agree with the path; cluster-scoped objects lose theirs. */
+export function settleNamespace(metadata: JsonObject, namespace: string | undefined): void {
+  if (namespace === undefined) {
+    delete metadata["namespace"];
+    return;
+  }
+  const given = stringAt(metadata, "namespace") ?? "";
+  if (given !== "" && given !== namespace) {
+    throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
+  }
+  metadata["namespace"] = namespace;
+}

@@ -1,0 +1,108 @@
+import { BodySyntaxError } from "../decode/body-syntax-error.js";
+import { NumberRangeError } from "../decode/check-limits.js";
+import { bodyStart, type ParsedBody } from "../decode/parse-body.js";
+import { invalidError } from "../errors/field-error.js";
+import { quote } from "../errors/quote.js";
+import { badRequest, invalid } from "../errors/status-error.js";
+import { isObject, objectAt, stringAt, type JsonObject } from "../json.js";
+import { apiVersionOf } from "../object/object-key.js";
+import type { ServedResource } from "../registry/served-resource.js";
+import type { WriteContext } from "./write-context.js";
+
+/** Turns the body of a request into an object of the type that it was sent to. */
+export function decodeObject(context: WriteContext, raw: Buffer, parse: () => ParsedBody): JsonObject {
+  const { resource } = context;
+  const { value, duplicates } = parsedOrThrow(resource, raw, parse);
+  const object = checkedObject(resource, raw, value);
+  const unknown = resource.rules.decode(object).map((path) => `unknown field ${quote(path)}`);
+  if (context.fieldValidation === "Ignore") return object;
+  const problems = [...duplicates(), ...unknown];
+  if (context.fieldValidation === "Warn") context.warnings.push(...problems);
+  else if (problems.length > 0) throw strictFailure(resource, problems);
+  return object;
+}
+
+function parsedOrThrow({ type }: ServedResource, raw: Buffer, parse: () => ParsedBody): ParsedBody {
+  try {
+    return parse();
+  } catch (error) {
+    if (error instanceof NumberRangeError)
+      throw badRequest(
+        `${type.kind} in version ${quote(type.version)} cannot be handled as a ${type.kind}: ${error.message}`,
+      );
+    if (!(error instanceof BodySyntaxError)) throw error;
+    const step = error.format === "json" ? "couldn't get version/kind; json parse error: " : "";
+    throw badRequest(
+      `the object provided is unrecognized (must be of type ${type.kind}): ${step}${error.message} (${bodyStart(raw)})`,
+    );
+  }
+}
+
+function checkedObject(resource: ServedResource, raw: Buffer, value: unknown): JsonObject {
+  const { type } = resource;
+  if (!isObject(value)) {
+    const goType = Array.isArray(value) ? "array" : typeof value;
+    const target =
+      'Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
+    const error = `json: cannot unmarshal ${goType} into ${target}`;
+    throw badRequest(
+      `the object provided is unrecognized (must be of type ${type.kind}): couldn't get version/kind; json parse error: ${error} (${bodyStart(raw)})`,
+    );
+  }
+  checkTypeMeta(resource, raw, value);
+  if (objectAt(value, "metadata") === undefined) value["metadata"] = {};
+  return value;
+}
+
+function checkTypeMeta({ type }: ServedResource, raw: Buffer, object: JsonObject): void {
+  const kind = stringAt(object, "kind") ?? "";
+  const apiVersion = stringAt(object, "apiVersion") ?? "";
+  if (type.custom !== undefined) checkPresence(type.kind, raw, { kind, apiVersion });
+  const expected = apiVersionOf(type);
+  if (kind !== "" && kind !== type.kind) {
+    if (type.custom === undefined) throw unknownConversion(type, { kind, apiVersion });
+    const name = stringAt(objectAt(object, "metadata"), "name") ?? "";
+    throw invalid({ kind, group: type.group, name }, [invalidError("kind", kind, `must be ${type.kind}`)]);
+  }
+  if (type.custom === undefined && apiVersion !== "" && apiVersion !== expected) {
+    const detail = `no kind ${quote(type.kind)} is registered for version ${quote(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`;
+    throw badRequest(`${type.kind} in version ${quote(apiVersion)} cannot be handled as a ${type.kind}: ${detail}`);
+  }
+  if (type.custom !== undefined && apiVersion !== expected) {
+    throw badRequest(
+      `the API version in the data (${apiVersion}) does not match the expected API version (${expected})`,
+    );
+  }
+}
+
+function checkPresence(kind: string, raw: Buffer, given: { kind: string; apiVersion: string }): void {
+  if (given.kind !== "") return;
+  throw badRequest(
+    `the object provided is unrecognized (must be of type ${kind}): Object 'Kind' is missing in ` +
+      `'${raw.toString()}' (${bodyStart(raw)})`,
+  );
+}
+
+function unknownConversion(
+  type: { group: string; version: string; kind: string },
+  given: { kind: string; apiVersion: string },
+): Error {
+  const version = given.apiVersion === "" ? type.version : given.apiVersion;
+  const text = unknownConversionText(type, { ...given, apiVersion: version });
+  return badRequest(`${given.kind} in version ${quote(version)} cannot be handled as a ${type.kind}: ${text}`);
+}
+
+/** Returns what Kubernetes says about an object of another kind than the one asked for. */
+export function unknownConversionText(
+  type: { group: string; kind: string },
+  given: { kind: string; apiVersion: string },
+): string {
+  const short = given.apiVersion.split("/").at(-1) as string;
+  const internal = type.group === "" ? "core" : (type.group.split(".")[0] as string);
+  return `converting (${short}.${given.kind}) to (${internal}.${type.kind}): unknown conversion`;
+}
+
+function strictFailure({ type }: ServedResource, problems: string[]): Error {
+  const text = `strict decoding error: ${problems.join(", ")}`;
+  return badRequest(`${type.kind} in version ${quote(type.version)} cannot be handled as a ${type.kind}: ${text}`);
+}

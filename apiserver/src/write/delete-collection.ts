@@ -1,0 +1,31 @@
+import type { DeleteOptions } from "../decode/options/delete-options.js";
+import type { ListOptions } from "../decode/options/list-options.js";
+import { StatusError } from "../errors/status-error.js";
+import { stringAt } from "../json.js";
+import { metadataOf } from "../object/object-meta.js";
+import { listObjects, type ListResult } from "../read/list.js";
+import { deleteObject } from "./delete.js";
+import type { WriteContext } from "./write-context.js";
+
+/** Deletes what a list returns, and returns that list: the objects as they were before. */
+export async function deleteCollection(
+  context: WriteContext,
+  options: { deletion: DeleteOptions; list: ListOptions },
+): Promise<ListResult> {
+  const { resource, namespace } = context;
+  const list = listObjects(resource, { ...options.list, namespace });
+  for (const { object } of list.items) {
+    const metadata = metadataOf(object);
+    const of = { ...context, namespace: stringAt(metadata, "namespace") };
+    await deleteUnlessGone(of, stringAt(metadata, "name") ?? "", options.deletion);
+  }
+  return list;
+}
+
+async function deleteUnlessGone(context: WriteContext, name: string, options: DeleteOptions): Promise<void> {
+  try {
+    await deleteObject(context, name, { ...options, isOfCollection: true });
+  } catch (error) {
+    if (!(error instanceof StatusError) || error.status.code !== 404) throw error;
+  }
+}

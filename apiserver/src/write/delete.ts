@@ -1,0 +1,170 @@
+import type { AdmittedWrite } from "../admission/admission.js";
+import type { DeleteOptions } from "../decode/options/delete-options.js";
+import { forbidden, notFound, preconditionFailed } from "../errors/status-error.js";
+import { clone, deepEqual, objectAt, stringAt, type JsonObject } from "../json.js";
+import { holdDefinition, isDefinition } from "../object/definition-cleanup.js";
+import { finalizersForDeletion, holdersOf, isNamespace } from "../object/finalizers.js";
+import { keyOf, kindRefOf, resourceRefOf } from "../object/object-key.js";
+import { isTerminating, metadataOf, now } from "../object/object-meta.js";
+import { normalForm } from "../registry/served-resource.js";
+import type { StoredObject } from "../storage/stored-object.js";
+import { attemptWrite, OutdatedWrite } from "./attempts.js";
+import type { WriteContext } from "./write-context.js";
+
+const IMMORTAL_NAMESPACES = new Set(["default", "kube-system", "kube-public"]);
+const DEFAULT_GRACE_SECONDS = 30;
+
+/** How a DELETE ended: the object is gone, or it stays for now, marked. */
+export interface DeleteResult {
+  isGone: boolean;
+  object: StoredObject;
+}
+
+/** Deletes an object, or marks it as deleted when something holds it. */
+export function deleteObject(
+  context: WriteContext,
+  name: string,
+  options: DeleteOptions & { isOfCollection?: boolean },
+): Promise<DeleteResult> {
+  return attemptWrite(context, name, () => attemptDelete(context, name, options));
+}
+
+async function attemptDelete(
+  context: WriteContext,
+  name: string,
+  options: DeleteOptions & { isOfCollection?: boolean },
+): Promise<DeleteResult> {
+  const { resource, namespace } = context;
+  const { type } = resource;
+  const stored = resource.store.get(keyOf({ namespace, name }));
+  if (stored === undefined) throw notFound(resourceRefOf(type, name));
+  if (isNamespace(type) && IMMORTAL_NAMESPACES.has(name)) {
+    throw forbidden(resourceRefOf(type, name), "this namespace may not be deleted");
+  }
+  const live = resource.read(stored).object;
+  checkPreconditions(context, live, options);
+  // Who deletes a collection names none of its objects.
+  const named = options.isOfCollection === true ? "" : name;
+  const admitted: AdmittedWrite = { context, operation: "DELETE", name: named, subresource: "", oldObject: live };
+  const mutation = context.admission?.mutate(admitted);
+  if (mutation !== undefined) await mutation;
+  const validation = context.admission?.validate(admitted);
+  if (validation !== undefined) await validation;
+  if (resource.store.get(stored.key) !== stored) throw new OutdatedWrite();
+  warnOfOrphans(context, live, options);
+  const marked = markDeleted(context, live, options);
+  if (marked === "gone") return { isGone: true, object: removeAtOnce(context, stored) };
+  if (deepEqual(marked, live)) return { isGone: false, object: resource.read(stored) };
+  const next = normalForm(type, marked);
+  if (context.isDryRun) return { isGone: false, object: stored.as(next) };
+  return { isGone: false, object: resource.read(resource.store.put(stored.key, resource.storedForm(next))) };
+}
+
+function removeAtOnce(context: WriteContext, stored: StoredObject): StoredObject {
+  const { resource, isDryRun } = context;
+  const live = resource.read(stored).object;
+  if (!resource.type.strategy.graceful) return removeObject(context, { stored, last: live });
+  const last = normalForm(resource.type, withoutGrace(live));
+  // That its time is over is written before the object goes.
+  const shown = isDryRun ? stored : resource.store.put(stored.key, resource.storedForm(last));
+  return removeObject(context, { stored: shown, last });
+}
+
+/** Takes an object out of the store and returns the state that the client is shown. */
+export function removeObject(context: WriteContext, removal: { stored: StoredObject; last: JsonObject }): StoredObject {
+  const { resource, isDryRun } = context;
+  const { stored, last } = removal;
+  if (!isDryRun) resource.store.remove(stored.key);
+  // The revision of the removal is for watches; the answer shows that of the last write.
+  return stored.as({ ...last, metadata: { ...metadataOf(last), resourceVersion: String(stored.revision) } });
+}
+
+function checkPreconditions({ resource }: WriteContext, live: JsonObject, options: DeleteOptions): void {
+  const metadata = metadataOf(live);
+  const ref = kindRefOf(resource.type, stringAt(metadata, "name") ?? "");
+  const uid = stringAt(metadata, "uid") ?? "";
+  const resourceVersion = stringAt(metadata, "resourceVersion") ?? "";
+  if (options.uid !== undefined && options.uid !== uid) {
+    throw preconditionFailed(ref, { field: "UID", given: options.uid, live: uid });
+  }
+  if (options.resourceVersion !== undefined && options.resourceVersion !== resourceVersion) {
+    throw preconditionFailed(ref, { field: "ResourceVersion", given: options.resourceVersion, live: resourceVersion });
+  }
+}
+
+function warnOfOrphans({ resource, warnings }: WriteContext, live: JsonObject, options: DeleteOptions): void {
+  const isUndecided = options.propagation === undefined && !isTerminating(live);
+  if (isUndecided && resource.type.group === "batch" && resource.type.plural === "jobs") {
+    warnings.push(
+      "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set " +
+        "propagationPolicy=Orphan to suppress this warning",
+    );
+  }
+}
+
+/** Returns the object as a deletion leaves it, or "gone" when nothing holds it. */
+function markDeleted(context: WriteContext, live: JsonObject, options: DeleteOptions): JsonObject | "gone" {
+  const { type } = context.resource;
+  const object = clone(live);
+  const metadata = metadataOf(object);
+  setFinalizers(metadata, finalizersForDeletion(type, live, options.propagation));
+  if (isDefinition(type) && !isTerminating(live)) holdDefinition(object);
+  const grace = type.strategy.graceful ? graceOf(live, options) : 0;
+  const isHeld = holdersOf(type, object).length > 0;
+  if (grace === 0 && !isHeld) return "gone";
+  if (isNamespace(type)) return markNamespace(object, live);
+  if (isTerminating(live)) {
+    shortenGrace(metadata, grace);
+    return object;
+  }
+  metadata["deletionTimestamp"] = secondsFromNow(grace);
+  if (isDefinition(type)) return object;
+  metadata["deletionGracePeriodSeconds"] = grace;
+  raise(metadata);
+  return object;
+}
+
+function markNamespace(object: JsonObject, live: JsonObject): JsonObject {
+  if (isTerminating(live)) return object;
+  metadataOf(object)["deletionTimestamp"] = now();
+  object["status"] = { ...objectAt(object, "status"), phase: "Terminating" };
+  return object;
+}
+
+function setFinalizers(metadata: JsonObject, finalizers: string[]): void {
+  if (finalizers.length > 0) metadata["finalizers"] = finalizers;
+  else delete metadata["finalizers"];
+}
+
+// Generations count from 1; types without one are left without.
+function raise(metadata: JsonObject): void {
+  const generation = metadata["generation"];
+  if (typeof generation === "number" && generation > 0) metadata["generation"] = generation + 1;
+}
+
+function graceOf(live: JsonObject, options: DeleteOptions): number {
+  const spec = objectAt(live, "spec");
+  const phase = stringAt(objectAt(live, "status"), "phase") ?? "";
+  const isScheduled = (stringAt(spec, "nodeName") ?? "") !== "";
+  if (!isScheduled || phase === "Succeeded" || phase === "Failed") return 0;
+  const own = spec?.["terminationGracePeriodSeconds"];
+  return options.gracePeriodSeconds ?? (typeof own === "number" ? own : DEFAULT_GRACE_SECONDS);
+}
+
+// What a Pod answers that is gone at once.
+function withoutGrace(live: JsonObject): JsonObject {
+  const metadata = { ...metadataOf(live), deletionTimestamp: now(), deletionGracePeriodSeconds: 0 };
+  if (!isTerminating(live)) raise(metadata);
+  return { ...live, metadata };
+}
+
+function shortenGrace(metadata: JsonObject, grace: number): void {
+  const present = metadata["deletionGracePeriodSeconds"];
+  if (typeof present !== "number" || grace >= present) return;
+  metadata["deletionGracePeriodSeconds"] = grace;
+  metadata["deletionTimestamp"] = secondsFromNow(grace);
+}
+
+function secondsFromNow(seconds: number): string {
+  return `${new Date(Date.now() + seconds * 1000).toISOString().slice(0, 19)}Z`;
+}

@@ -1,0 +1,96 @@
+import type { ServedType, Strategy } from "../builtin/served-type.js";
+import { arrayAt, isObject, type JsonObject } from "../json.js";
+import { apiVersionOf } from "../object/object-key.js";
+import { metadataOf, now } from "../object/object-meta.js";
+import { zeroObjectOf } from "../object/zero-object.js";
+import { applyManaged, restoreUnchangedTimes, updateManaged, type ManagedWrite } from "../ssa/field-manager.js";
+import { FieldSet } from "../ssa/fields/field-set.js";
+import type { WriteContext } from "./write-context.js";
+
+const NOTHING: readonly string[] = [];
+const resetSets = new WeakMap<readonly string[], FieldSet>();
+
+/** Returns `object` with the managedFields that a write other than an apply leaves. */
+export function trackUpdate(
+  context: WriteContext,
+  write: { live: JsonObject | undefined; object: JsonObject; subresource: string },
+): JsonObject {
+  const { schemaName } = context.resource.type;
+  const zero = schemaName === undefined ? {} : { zero: zeroObjectOf(schemaName) };
+  const tracked = updateManaged({ ...managedWrite(context, write), ...zero, object: write.object });
+  return write.subresource === "scale" ? withoutTimesOf("scale", tracked) : tracked;
+}
+
+/** Merges an applied configuration into `live` and returns the result with its managedFields. */
+export function trackApply(
+  context: WriteContext,
+  write: { live: JsonObject | undefined; config: JsonObject; subresource: string; force: boolean },
+): JsonObject {
+  const { config, force } = write;
+  return applyManaged({
+    ...managedWrite(context, write),
+    config,
+    force,
+    finish: (merged) => finished(context, merged),
+  });
+}
+
+/** Returns `object` with the times of `live` in managedFields when a write would change nothing else. */
+export function restoreTimes(live: JsonObject, object: JsonObject): JsonObject {
+  return restoreUnchangedTimes(live, object);
+}
+
+/** Returns `object` without the times of the entries of one subresource, which has none. */
+export function withoutTimesOf(subresource: string, object: JsonObject): JsonObject {
+  const metadata = metadataOf(object);
+  const entries = arrayAt(metadata, "managedFields");
+  if (entries === undefined) return object;
+  const managedFields = entries.map((entry) => {
+    if (!isObject(entry) || entry["subresource"] !== subresource) return entry;
+    const { time: _, ...rest } = entry;
+    return rest;
+  });
+  return { ...object, metadata: { ...metadata, managedFields } };
+}
+
+function finished({ resource }: WriteContext, merged: JsonObject): JsonObject {
+  resource.rules.decode(merged, { keepsNulls: true });
+  resource.rules.fillDefaults(merged);
+  return merged;
+}
+
+function managedWrite(
+  { registry, resource, manager }: WriteContext,
+  write: { live: JsonObject | undefined; subresource: string },
+): ManagedWrite {
+  const { type, rules } = resource;
+  return {
+    live: write.live,
+    manager,
+    apiVersion: apiVersionOf(type),
+    subresource: write.subresource,
+    mergeType: rules.mergeType,
+    resetFields: resetFieldsOf(type, write.subresource),
+    now: now(),
+    mergeTypeOf: (apiVersion) =>
+      registry.find({ ...parseApiVersion(apiVersion), plural: type.plural })?.rules.mergeType,
+  };
+}
+
+function resetFieldsOf({ strategy }: ServedType, subresource: string): FieldSet {
+  const paths = resetPathsOf(strategy, subresource);
+  let set = resetSets.get(paths);
+  if (set === undefined) resetSets.set(paths, (set = FieldSet.of(...paths)));
+  return set;
+}
+
+function resetPathsOf(strategy: Strategy, subresource: string): readonly string[] {
+  if (subresource === "status") return strategy.resetOnStatus;
+  // The number of replicas is in the spec, the finalizers of a namespace too.
+  return subresource === "scale" ? NOTHING : strategy.resetOnMain;
+}
+
+function parseApiVersion(apiVersion: string): { group: string; version: string } {
+  const slash = apiVersion.indexOf("/");
+  return { group: apiVersion.slice(0, Math.max(slash, 0)), version: apiVersion.slice(slash + 1) };
+}

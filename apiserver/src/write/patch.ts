@@ -1,0 +1,170 @@
+import { BodySyntaxError } from "../decode/body-syntax-error.js";
+import { isTooDeep, NumberRangeError } from "../decode/check-limits.js";
+import { mediaTypeOf, parseJson } from "../decode/parse-body.js";
+import { invalidError } from "../errors/field-error.js";
+import { goFormat } from "../errors/go-format.js";
+import { quote } from "../errors/quote.js";
+import {
+  badRequest,
+  invalid,
+  notFound,
+  StatusError,
+  unappliablePatch,
+  unsupportedMediaType,
+  unsupportedMediaTypeBuiltin,
+} from "../errors/status-error.js";
+import { clone, isObject, memberOf, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
+import { keyOf, apiVersionOf, resourceRefOf, kindRefOf } from "../object/object-key.js";
+import { applyJsonPatch, unknownPatchMembers } from "../patch/json-patch.js";
+import { applyMergePatch } from "../patch/merge-patch.js";
+import { applyStrategicMergePatch } from "../patch/strategic-merge-patch.js";
+import { canonicalJson } from "../ssa/fields/path-element.js";
+import { renewable } from "./attempts.js";
+import { unknownConversionText } from "./decode-object.js";
+import { updateObject } from "./update.js";
+import type { WriteContext, WriteResult } from "./write-context.js";
+
+/** The content types of patches other than applies. */
+export type PatchType = "json" | "merge" | "strategic";
+
+const PATCH_TYPES: ReadonlyMap<string, PatchType | "apply"> = new Map([
+  ["application/json-patch+json", "json"],
+  ["application/merge-patch+json", "merge"],
+  ["application/strategic-merge-patch+json", "strategic"],
+  ["application/apply-patch+yaml", "apply"],
+]);
+const CUSTOM_MEDIA_TYPES = [
+  "application/json-patch+json",
+  "application/merge-patch+json",
+  "application/apply-patch+yaml",
+];
+
+/** Returns what kind of patch a content type announces; fails for those that the type does not take. */
+export function patchTypeOf(type: { custom?: unknown }, contentType: string | undefined): PatchType | "apply" {
+  const patchType = PATCH_TYPES.get(mediaTypeOf(contentType));
+  if (type.custom !== undefined && (patchType === undefined || patchType === "strategic")) {
+    throw unsupportedMediaType(CUSTOM_MEDIA_TYPES);
+  }
+  if (patchType === undefined) throw unsupportedMediaTypeBuiltin();
+  return patchType;
+}
+
+/** A patch that is no apply. */
+export interface PatchRequest {
+  name: string;
+  subresource: string;
+  patchType: PatchType;
+  body: Buffer;
+}
+
+/** Patches an object. */
+export async function patchObject(context: WriteContext, request: PatchRequest): Promise<WriteResult> {
+  const { resource, namespace } = context;
+  const { name, subresource } = request;
+  if (resource.store.get(keyOf({ namespace, name })) === undefined) throw notFound(resourceRefOf(resource.type, name));
+  const parsed = renewable(parsePatch(request), () => parsePatch(request));
+  return updateObject(context, {
+    name,
+    subresource,
+    isPut: false,
+    change(live) {
+      const { value, problems } = parsed();
+      const patched = applyPatch(live, { ...request, value, schemaName: resource.type.schemaName ?? "" });
+      return { object: decodePatched(context, { ...request, patched, problems }), isTracked: false };
+    },
+  });
+}
+
+/** Parses the body of a patch; `problems` are what strict decoding objects to. */
+export function parsePatch({ patchType, body }: { patchType: PatchType; body: Buffer }): {
+  value: JsonValue;
+  problems: string[];
+} {
+  try {
+    const { value, duplicates } = parseJson(body);
+    const unknown = patchType === "json" ? unknownPatchMembers(value) : [];
+    return { value, problems: [...duplicates(), ...unknown.map((path) => `json patch unknown field ${quote(path)}`)] };
+  } catch (error) {
+    if (!(error instanceof BodySyntaxError || error instanceof NumberRangeError)) throw error;
+    throw badRequest(patchType === "strategic" ? error.message : `error decoding patch: ${error.message}`);
+  }
+}
+
+/** Applies a parsed patch to a copy of an object. */
+export function applyPatch(
+  live: JsonObject,
+  patch: { patchType: PatchType; value: JsonValue; schemaName: string },
+): JsonValue {
+  // The functions share what a patch does not touch, but decoding and defaulting write in place.
+  const object = clone(live);
+  if (patch.patchType === "json") return applyJsonPatch(object, patch.value);
+  if (patch.patchType === "merge") return applyMergePatch(object, patch.value);
+  return applyStrategicMergePatch(patch.schemaName, object, patch.value as JsonObject);
+}
+
+function decodePatched(
+  context: WriteContext,
+  result: { name: string; patchType: PatchType; patched: JsonValue; problems: string[] },
+): JsonObject {
+  const { name, patchType, patched, problems } = result;
+  if (!isObject(patched)) throw unfitPatch(patched, "json: cannot unmarshal into Go value");
+  if (isTooDeep(patched)) throw unappliablePatch();
+  checkTypeMeta(context, name, patched);
+  checkName(patched, name);
+  const isStrict = context.fieldValidation === "Strict";
+  // Decoding drops what is unknown, but the failure shows it.
+  const given = isStrict ? (patchType === "strategic" ? goFormat(patched) : canonicalJson(patched)) : "";
+  const unknown = decodeOrUnfit(context, patched).map((path) => `unknown field ${quote(path)}`);
+  const all = [...problems, ...unknown];
+  if (context.fieldValidation === "Warn") context.warnings.push(...all);
+  if (isStrict && all.length > 0) {
+    throw unfitPatch(given, `strict decoding error: ${all.join(", ")}`);
+  }
+  return patched;
+}
+
+function decodeOrUnfit({ resource }: WriteContext, patched: JsonObject): string[] {
+  try {
+    return resource.rules.decode(patched);
+  } catch (error) {
+    if (!(error instanceof StatusError) || error.status.code !== 400) throw error;
+    const detail = /cannot be handled as a [^:]*: (.*)$/s.exec(error.message)?.[1] ?? error.message;
+    throw unfitPatch(canonicalJson(patched), detail);
+  }
+}
+
+function checkTypeMeta({ registry, resource }: WriteContext, name: string, patched: JsonObject): void {
+  const { type } = resource;
+  const expected = apiVersionOf(type);
+  const kind = memberOf(patched, "kind") ?? null;
+  const apiVersion = memberOf(patched, "apiVersion") ?? null;
+  if (kind === type.kind && apiVersion === expected) return;
+  if (type.custom === undefined) {
+    const given = { kind: textOf(kind), apiVersion: textOf(apiVersion) };
+    const isKnown = registry.types.some((one) => one.kind === given.kind && apiVersionOf(one) === given.apiVersion);
+    const unregistered = `no kind ${quote(given.kind)} is registered for version ${quote(given.apiVersion)} in scheme "pkg/runtime/scheme.go:111"`;
+    throw unfitPatch(canonicalJson(patched), isKnown ? unknownConversionText(type, given) : unregistered);
+  }
+  throw invalid({ ...kindRefOf(type, name), kind: textOf(kind) }, [
+    ...(apiVersion === expected ? [] : [invalidError("apiVersion", apiVersion, `must be ${expected}`)]),
+    ...(kind === type.kind ? [] : [invalidError("kind", kind, `must be ${type.kind}`)]),
+  ]);
+}
+
+function textOf(value: JsonValue): string {
+  return typeof value === "string" ? value : "";
+}
+
+function checkName(patched: JsonObject, name: string): void {
+  const given = stringAt(objectAt(patched, "metadata"), "name") ?? "";
+  if (given !== name) throw mismatchedName(given, name);
+}
+
+/** Builds the failure of a body whose name is not the one in the path. */
+export function mismatchedName(given: string, name: string): Error {
+  return badRequest(`the name of the object (${given}) does not match the name on the URL (${name})`);
+}
+
+function unfitPatch(given: JsonValue, detail: string): Error {
+  return invalid({ kind: "", group: "", name: "" }, [invalidError("patch", given, detail)]);
+}

@@ -1,0 +1,106 @@
+import type { ServedType } from "../builtin/served-type.js";
+import { invalidError } from "../errors/field-error.js";
+import { applyConflict, badRequest, invalid, plainError, StatusError } from "../errors/status-error.js";
+import { objectAt, stringAt, type JsonObject } from "../json.js";
+import { valueAtPath } from "../object/field-path.js";
+import { apiVersionOf, kindRefOf } from "../object/object-key.js";
+import { metadataOf } from "../object/object-meta.js";
+import { scalePathsOf } from "../object/scale-paths.js";
+import { scaleOf, withScale } from "../object/scale.js";
+import type { StoredObject } from "../storage/stored-object.js";
+import { trackApply, withoutTimesOf } from "./managed-fields.js";
+import { updateObject } from "./update.js";
+import type { WriteContext, WriteResult } from "./write-context.js";
+
+const SUBRESOURCE = "scale";
+
+/** Writes the number of replicas that a Scale asks for. */
+export function writeScale(
+  context: WriteContext,
+  write: { name: string; isPut: boolean; change: (scale: JsonObject) => JsonObject },
+): Promise<WriteResult> {
+  const { resource } = context;
+  const { type } = resource;
+  return updateObject(context, {
+    name: write.name,
+    subresource: SUBRESOURCE,
+    isPut: write.isPut,
+    change(live) {
+      const present = resource.store.get(keyOfLive(live)) as StoredObject;
+      const scale = write.change(scaleOf(type, resource.read(present), { needsReplicas: false }));
+      checkScale(type, write.name, scale);
+      const object = withScale(type, live, scale);
+      const given = objectAt(scale, "metadata");
+      for (const field of ["resourceVersion", "uid"]) {
+        const value = stringAt(given, field) ?? "";
+        if (value !== "") metadataOf(object)[field] = value;
+      }
+      // Where a custom resource had no number of replicas, Kubernetes fails to attribute the new one and goes on.
+      const hadReplicas = valueAtPath(live, scalePathsOf(type).specReplicas) !== undefined;
+      return { object, isTracked: type.custom !== undefined && !hadReplicas };
+    },
+  });
+}
+
+/** Applies a Scale to a built-in object. */
+export async function applyScale(
+  context: WriteContext,
+  write: { name: string; config: JsonObject; force: boolean },
+): Promise<WriteResult> {
+  const { type } = context.resource;
+  if (type.custom !== undefined) {
+    throw plainError(
+      "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) to proper " +
+        "version: request to convert CR to an invalid group/version: autoscaling/v1",
+    );
+  }
+  const config: JsonObject = { apiVersion: apiVersionOf(type), kind: type.kind, metadata: { name: write.name } };
+  const replicas = objectAt(write.config, "spec")?.["replicas"];
+  if (replicas !== undefined) config["spec"] = { replicas };
+  return updateObject(context, {
+    name: write.name,
+    subresource: SUBRESOURCE,
+    isPut: false,
+    change(live) {
+      const apply = { live, config, subresource: SUBRESOURCE, force: write.force };
+      const object = asScaleConflict(type, () => trackApply(context, apply));
+      return { object: withoutTimesOf(SUBRESOURCE, object), isTracked: true };
+    },
+  });
+}
+
+// To a Scale the managers of its object are managers of a Scale.
+function asScaleConflict(type: ServedType, apply: () => JsonObject): JsonObject {
+  try {
+    return apply();
+  } catch (error) {
+    const causes = error instanceof StatusError && error.status.code === 409 ? error.status.details?.causes : undefined;
+    if (causes === undefined) throw error;
+    const translated = (text = ""): string => text.replaceAll(`using ${apiVersionOf(type)}`, "using autoscaling/v1");
+    throw applyConflict(
+      translated((error as StatusError).message),
+      causes.map((cause) => ({ ...cause, message: translated(cause.message) })),
+    );
+  }
+}
+
+function keyOfLive(live: JsonObject): string {
+  const { name, namespace } = metadataOf(live);
+  return typeof namespace === "string" ? `${namespace}/${String(name)}` : String(name);
+}
+
+function checkScale(type: ServedType, name: string, scale: JsonObject): void {
+  const kind = stringAt(scale, "kind") ?? "Scale";
+  if (kind !== "Scale") {
+    throw badRequest(`no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"`);
+  }
+  const replicas = objectAt(scale, "spec")?.["replicas"] ?? 0;
+  if (typeof replicas !== "number" || replicas < 0) {
+    const path = scalePathsOf(type).specReplicas;
+    if (type.custom !== undefined) {
+      throw invalid(kindRefOf(type, name), [invalidError(path, replicas, "should be a non-negative integer")]);
+    }
+    const error = invalidError("spec.replicas", replicas, "must be greater than or equal to 0");
+    throw invalid({ kind: "Scale", group: "autoscaling", name }, [error]);
+  }
+}

@@ -1,0 +1,165 @@
+import type { AdmittedWrite } from "../admission/admission.js";
+import { invalidError, type FieldError } from "../errors/field-error.js";
+import { quote } from "../errors/quote.js";
+import { invalid, notFound, plainError, staleResourceVersion, uidMismatchOnUpdate } from "../errors/status-error.js";
+import { deepEqual, stringAt, type JsonObject } from "../json.js";
+import { holdersOf } from "../object/finalizers.js";
+import { raiseGeneration } from "../object/generation.js";
+import { keyOf, kindRefOf, resourceRefOf } from "../object/object-key.js";
+import {
+  checkObjectMeta,
+  checkObjectMetaUpdate,
+  dropDuplicateOwners,
+  isTerminating,
+  metadataOf,
+} from "../object/object-meta.js";
+import { restoreReset } from "../object/reset-paths.js";
+import { normalForm, type ServedResource } from "../registry/served-resource.js";
+import type { StoredObject } from "../storage/stored-object.js";
+import { attemptWrite, OutdatedWrite } from "./attempts.js";
+import { settleNamespace } from "./check-creation.js";
+import { createObject } from "./create.js";
+import { removeObject } from "./delete.js";
+import { restoreTimes, trackUpdate } from "./managed-fields.js";
+import type { WriteContext, WriteResult } from "./write-context.js";
+
+/** What a write to an existing object consists of. */
+export interface Update {
+  name: string;
+  /** "" is the main endpoint. */
+  subresource: string;
+  /**
+   * Makes the new state from the present one, which it must not change; both in the version of the request. `isTracked` says
+   * that the managedFields are final already.
+   */
+  change(live: JsonObject): { object: JsonObject; isTracked: boolean };
+  /** The new state when there is no object; absent where that is a failure. */
+  create?(): { object: JsonObject; isTracked: boolean };
+  /** A PUT answers another uid with a conflict, a PATCH with an immutable field. */
+  isPut: boolean;
+}
+
+/** Changes an object, or creates it where that is possible. */
+export function updateObject(context: WriteContext, update: Update): Promise<WriteResult> {
+  return attemptWrite(context, update.name, () => attemptUpdate(context, update));
+}
+
+async function attemptUpdate(context: WriteContext, update: Update): Promise<WriteResult> {
+  const { resource, namespace } = context;
+  const key = keyOf({ namespace, name: update.name });
+  const stored = resource.store.get(key);
+  if (stored === undefined) {
+    if (update.create === undefined) throw notFound(resourceRefOf(resource.type, update.name));
+    const { object, isTracked } = update.create();
+    delete metadataOf(object)["resourceVersion"];
+    return createObject(context, object, { isTracked });
+  }
+  const live = resource.read(stored);
+  const { object, isTracked } = update.change(live.object);
+  const result = await replaceObject(context, { ...update, object, isTracked, stored, live: live.object });
+  return { status: 200, object: result };
+}
+
+interface Replacement extends Update {
+  object: JsonObject;
+  isTracked: boolean;
+  stored: StoredObject;
+  live: JsonObject;
+}
+
+async function replaceObject(context: WriteContext, replacement: Replacement): Promise<StoredObject> {
+  const { resource, namespace } = context;
+  const { type, rules } = resource;
+  const { live, subresource, stored, name } = replacement;
+  settleNamespace(metadataOf(replacement.object), namespace);
+  checkUid(context, replacement);
+  checkResourceVersion(context, replacement);
+  rules.fillDefaults(replacement.object, live);
+  const tracked = replacement.isTracked
+    ? replacement.object
+    : trackUpdate(context, { live, object: replacement.object, subresource });
+  const admitted: Omit<AdmittedWrite, "object"> = { context, operation: "UPDATE", name, subresource, oldObject: live };
+  const mutation = context.admission?.mutate({ ...admitted, object: tracked });
+  const mutated = mutation === undefined ? tracked : await mutation;
+  carryOver(mutated, live, replacement);
+  const object = restoreReset(type, mutated, { live, subresource });
+  if (subresource !== "status") raiseGeneration(type, object, live);
+  rules.finish(object, live);
+  const warning = dropDuplicateOwners(metadataOf(object), { isPatch: !replacement.isPut });
+  if (warning !== undefined) context.warnings.push(warning);
+  const errors = checkReplacement(context, { object, live, subresource });
+  if (errors.length > 0) throw invalid(kindRefOf(type, name), errors);
+  context.warnings.push(...rules.warnings(object, live));
+  const next = normalForm(type, object);
+  const validation = context.admission?.validate({ ...admitted, object: next });
+  if (validation !== undefined) await validation;
+  if (resource.store.get(stored.key) !== stored) throw new OutdatedWrite();
+  if (isReadyToGo(resource, next, live)) return removeObject(context, { stored, last: next });
+  return store(context, { next, live, stored });
+}
+
+function checkReplacement(
+  context: WriteContext,
+  write: { object: JsonObject; live: JsonObject; subresource: string },
+): FieldError[] {
+  const { type, rules } = context.resource;
+  const { object, live, subresource } = write;
+  // Kubernetes checks what is immutable twice and lists it twice.
+  const immutable = checkObjectMetaUpdate(object, live);
+  const ofKind = subresource === "status" ? rules.validateStatus(object, live) : rules.validate(object, live);
+  return [...immutable, ...checkObjectMeta(type, object), ...immutable, ...ofKind];
+}
+
+function store(
+  context: WriteContext,
+  write: { next: JsonObject; live: JsonObject; stored: StoredObject },
+): StoredObject {
+  const { resource, isDryRun } = context;
+  const next = restoreTimes(write.live, write.next);
+  metadataOf(next)["resourceVersion"] = metadataOf(write.live)["resourceVersion"] as string;
+  const storedForm = resource.storedForm(next);
+  if (deepEqual(storedForm, write.stored.object)) return resource.read(write.stored);
+  if (isDryRun) return write.stored.as(next);
+  return resource.read(resource.store.put(write.stored.key, storedForm));
+}
+
+function checkUid(context: WriteContext, { object, live, name, isPut }: Replacement): void {
+  const given = stringAt(metadataOf(object), "uid") ?? "";
+  const uid = stringAt(metadataOf(live), "uid") ?? "";
+  if (!isPut || given === "" || given === uid) return;
+  const { type } = context.resource;
+  const resourceName = type.custom === undefined ? type.plural : `${type.group}/${type.plural}`;
+  const key = `/registry/${resourceName}/${keyOf({ namespace: context.namespace, name })}`;
+  throw uidMismatchOnUpdate(resourceRefOf(type, name), { key, given, live: uid });
+}
+
+function checkResourceVersion(context: WriteContext, { object, live, name }: Replacement): void {
+  const { type } = context.resource;
+  const given = stringAt(metadataOf(object), "resourceVersion") ?? "";
+  if (given === "" || given === "0") {
+    if (type.strategy.allowsUnconditionalUpdate) return;
+    const error = invalidError("metadata.resourceVersion", 0, "must be specified for an update");
+    // The failure names the resource where the kind would stand.
+    throw invalid({ kind: type.plural, group: type.group, name }, [error]);
+  }
+  if (!/^\d+$/.test(given)) throw plainError(`strconv.ParseUint: parsing ${quote(given)}: invalid syntax`);
+  if (given !== metadataOf(live)["resourceVersion"]) throw staleResourceVersion(resourceRefOf(type, name));
+}
+
+// What the server decides stays, whatever the request says, except that contradicting a deletion is a failure.
+function carryOver(object: JsonObject, live: JsonObject, { isPut }: { isPut: boolean }): void {
+  const metadata = metadataOf(object);
+  const before = metadataOf(live);
+  const ifMissing = ["deletionTimestamp", "deletionGracePeriodSeconds", ...(isPut ? [] : ["uid"])];
+  const always = ["creationTimestamp", "selfLink", "generation", ...(isPut ? ["uid"] : [])];
+  const missing = ifMissing.filter((field) => (metadata[field] ?? "") === "");
+  for (const field of [...always, ...missing]) {
+    if (before[field] === undefined) delete metadata[field];
+    else metadata[field] = before[field];
+  }
+}
+
+function isReadyToGo({ type }: ServedResource, object: JsonObject, live: JsonObject): boolean {
+  if (!isTerminating(live) || holdersOf(type, object).length > 0 || holdersOf(type, live).length === 0) return false;
+  return (metadataOf(object)["deletionGracePeriodSeconds"] ?? 0) === 0;
+}

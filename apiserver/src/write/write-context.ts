@@ -1,0 +1,45 @@
+import type { Admission } from "../admission/admission.js";
+import type { JsonObject } from "../json.js";
+import type { Registry } from "../registry/registry.js";
+import type { ServedResource } from "../registry/served-resource.js";
+import type { StoredObject } from "../storage/stored-object.js";
+
+// The field manager of what the server writes itself.
+const MANAGER = "kube-apiserver";
+
+/** One write: where it goes, who does it and how. */
+export interface WriteContext {
+  readonly registry: Registry;
+  readonly resource: ServedResource;
+  readonly namespace: string | undefined;
+  /** The field manager; never empty. */
+  readonly manager: string;
+  /** The options of the request as they were given, for who is asked about the write. */
+  readonly options: JsonObject;
+  readonly isDryRun: boolean;
+  readonly fieldValidation: "Ignore" | "Warn" | "Strict";
+  /** What is asked before the write is stored; absent in writes of the server itself. */
+  readonly admission?: Admission | undefined;
+  /** Collects what becomes `Warning` headers. */
+  readonly warnings: string[];
+}
+
+/** What a write leads to. */
+export interface WriteResult {
+  status: 200 | 201;
+  object: StoredObject;
+}
+
+/** Returns the context of a write that the server itself makes. */
+export function ownContext(registry: Registry, resource: ServedResource, namespace?: string): WriteContext {
+  return {
+    registry,
+    resource,
+    namespace,
+    manager: MANAGER,
+    options: {},
+    isDryRun: false,
+    fieldValidation: "Ignore",
+    warnings: [],
+  };
+}

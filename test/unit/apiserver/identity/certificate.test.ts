@@ -1,0 +1,21 @@
+import { createServingCertificate } from "#apiserver/identity/certificate.js";
+import { X509Certificate } from "node:crypto";
+import { assert, suite } from "../../../support/suite.js";
+
+suite("certificate", (test) => {
+  test("the serving certificate is signed by the authority and valid for the loopback addresses", () => {
+    const { ca, certificate } = createServingCertificate();
+    const authority = new X509Certificate(ca);
+    const serving = new X509Certificate(certificate);
+    assert.ok(authority.ca);
+    assert.ok(serving.verify(authority.publicKey));
+    assert.ok(serving.checkIssued(authority));
+    assert.is(serving.checkIP("127.0.0.1"), "127.0.0.1");
+    assert.is(serving.checkHost("localhost"), "localhost");
+    assert.not.ok(serving.ca);
+  });
+
+  test("two servers have different authorities", () => {
+    assert.is.not(createServingCertificate().ca, createServingCertificate().ca);
+  });
+});

@@ -1,0 +1,35 @@
+import { checkName, generateName, type NameRule } from "#apiserver/object/names.js";
+import fc from "fast-check";
+import { assert, suite } from "../../../support/suite.js";
+
+const cases: [rule: NameRule, name: string, problem: string | undefined][] = [
+  ["subdomain", "a.b-c", undefined],
+  ["subdomain", "A", "a lowercase RFC 1123 subdomain must consist of"],
+  ["label", "1a", undefined],
+  ["label", "a_b", "a lowercase RFC 1123 label must consist of"],
+  ["namespace", "a.b", "must not contain dots"],
+  ["namespace", "a".repeat(64), "must be no more than 63 characters"],
+  ["path-segment", "system:node", undefined],
+  ["path-segment", "a/b", "may not contain '/'"],
+  ["path-segment", "..", "may not be '..'"],
+];
+
+suite("names", (test) => {
+  for (const [rule, name, problem] of cases) {
+    test(`${name.slice(0, 20)} ${problem === undefined ? "is" : "is not"} a ${rule}`, () => {
+      const [first] = checkName(rule, name);
+      if (problem === undefined) assert.is(first, undefined);
+      else assert.ok(first?.startsWith(problem), first);
+    });
+  }
+
+  test("a generated name is a name of its rule, whatever the length of its base", () => {
+    fc.assert(
+      fc.property(fc.stringMatching(/^[a-z][a-z0-9-]{0,100}$/), (base) => {
+        const name = generateName(base);
+        assert.equal(checkName("label", name), []);
+        assert.ok(name.startsWith(base.slice(0, 58)));
+      }),
+    );
+  });
+});
