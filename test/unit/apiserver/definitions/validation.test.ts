@@ -13,7 +13,7 @@ interface Recorded {
   causes?: string[];
 }
 
-const folder = new URL("../../../../../fixtures/custom-resources", import.meta.url);
+const folder = new URL("../../../../../fixtures/custom-resources/", import.meta.url);
 const schema = JSON.parse(readFileSync(new URL("schema.json", folder), "utf8")) as JsonObject;
 const recorded = readFileSync(new URL("validation.jsonl", folder), "utf8")
   .trim()
