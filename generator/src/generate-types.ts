@@ -2,7 +2,7 @@ import { mkdir } from "node:fs/promises";
 import { resolve } from "node:path";
 import { counted, hasErrors, quote, type Diagnostic } from "./diagnostic.js";
 import type { GenerateResult } from "./generate.js";
-import { readBuiltinKinds } from "./input/crd/builtin-kinds.js";
+import { readBuiltinKinds, withKinds } from "./input/crd/builtin-kinds.js";
 import type { Crd } from "./input/crd/crd.js";
 import { readCrdFiles } from "./input/crd/read-crd-files.js";
 import { readInputs, type Inputs } from "./input/source/read-inputs.js";
@@ -39,7 +39,7 @@ export async function generateTypes(options: GenerateTypesOptions): Promise<Gene
   const found: Diagnostic[] = [...read.diagnostics, ...diagnostics];
   if (hasErrors(found)) return { diagnostics: found };
 
-  const built = await buildModel({ crds, workflows: [], builtin: await readBuiltinKinds() });
+  const built = await buildModel({ crds, workflows: [], builtin: withKinds(await readBuiltinKinds(), read.kinds) });
   found.push(...built.diagnostics);
   if (built.model === undefined) return { diagnostics: found };
 

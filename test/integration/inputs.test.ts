@@ -171,10 +171,7 @@ suite("the CRDs of a cluster", (test) => {
         "out",
       );
       assert.is(wrong.status, 1);
-      assert.match(
-        wrong.stderr,
-        /error unknown-kind: the cluster has no CustomResourceDefinition "WebPag"\n  did you mean "WebPage"\?/,
-      );
+      assert.match(wrong.stderr, /error unknown-kind: the cluster serves no kind "WebPag"\n  did you mean "WebPage"\?/);
       const nowhere = await runCommand(
         folder.path,
         "types",

@@ -34,6 +34,8 @@ export interface ControlPlaneOptions {
   audited?: boolean;
   /** Admission plugins besides those that are on by default. */
   admissionPlugins?: string[];
+  /** Versions to serve beside those that are on by default: `api/all=true`. */
+  runtimeConfig?: string;
 }
 
 const START_TIMEOUT_MS = 60_000;
@@ -87,6 +89,7 @@ async function startIn(group: ProcessGroup, options: ControlPlaneOptions): Promi
     "--max-mutating-requests-inflight=1000",
     "--enable-priority-and-fairness=false",
     ...(admissionPlugins.length === 0 ? [] : [`--enable-admission-plugins=${admissionPlugins.join(",")}`]),
+    ...(options.runtimeConfig === undefined ? [] : [`--runtime-config=${options.runtimeConfig}`]),
     ...(auditLog === undefined ? [] : [`--audit-policy-file=${files.auditPolicy}`, `--audit-log-path=${auditLog}`]),
   ]);
   const connection = { url: `https://127.0.0.1:${port}`, token: TOKEN, ca: files.caText };

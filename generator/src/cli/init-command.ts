@@ -83,11 +83,11 @@ async function initProject({ directory, inputs, name, example: exampleName }: In
   ]);
   const read = await readCommandInputs(inputs);
   const example = exampleName === undefined ? undefined : await readExample(exampleName);
-  const { diagnostics } = example === undefined ? readCrdFiles(read) : read;
+  const { diagnostics, kinds } = example === undefined ? readCrdFiles(read) : { ...read, kinds: [] };
   if (hasErrors(diagnostics)) return printDiagnostics(diagnostics);
   const init = await project.initProject({
     directory,
-    crdFiles: read.files,
+    crdFiles: read.files.map((each) => ({ ...each, kinds: kinds.filter(({ file }) => file === each.file) })),
     ...(name === undefined ? {} : { name }),
     ...(example === undefined ? {} : { example }),
   });

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { didYouMean, quote, type Diagnostic } from "../diagnostic.js";
 import { buildKindSchema } from "./kind-schema.js";
-import { readBuiltinKinds } from "../input/crd/builtin-kinds.js";
+import { readBuiltinKinds, withKinds } from "../input/crd/builtin-kinds.js";
 import { readCrds } from "../input/crd/read-crds.js";
 import { listCrdFiles, readProjectFile } from "../input/project-files.js";
 import { buildCatalog, parseKind, type ResourceCatalog } from "../model/build/resource-catalog.js";
@@ -20,11 +20,14 @@ export async function readKindSchema(
 ): Promise<{ readonly schema?: object; readonly diagnostics: readonly Diagnostic[] }> {
   const root = resolve(project);
   const read = await Promise.all((await listCrdFiles(root)).map((file) => readProjectFile(root, file)));
-  const parsed = read.map((file) => ("rule" in file ? { crds: [], diagnostics: [file] } : readCrds(file)));
+  const parsed = read.map((file) => ("rule" in file ? { crds: [], kinds: [], diagnostics: [file] } : readCrds(file)));
   const diagnostics = parsed.flatMap((each) => [...each.diagnostics]);
   const catalog = buildCatalog(
     parsed.flatMap(({ crds }) => crds),
-    await readBuiltinKinds(),
+    withKinds(
+      await readBuiltinKinds(),
+      parsed.flatMap(({ kinds }) => kinds),
+    ),
   );
   const resource = findKind(catalog, name);
   if (resource !== undefined) return { schema: buildKindSchema(resource), diagnostics };

@@ -150,7 +150,8 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       example: "item-dependency",
     },
     "known-kind": {
-      meaning: "A kind is described by its name alone, and a schema of it is at hand.",
+      meaning:
+        "A kind is described by its name alone, and a schema of it is at hand; or a kind of Kubernetes is asked for from a cluster.",
       remedy: "Write `resource: group/version/Kind`; then it has types.",
       example: "known-kind",
     },

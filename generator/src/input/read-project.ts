@@ -1,6 +1,6 @@
 import type { Diagnostic } from "../diagnostic.js";
 import { quote } from "../diagnostic.js";
-import { readBuiltinKinds, type BuiltinKinds } from "./crd/builtin-kinds.js";
+import { readBuiltinKinds, withKinds, type BuiltinKinds } from "./crd/builtin-kinds.js";
 import type { Crd } from "./crd/crd.js";
 import {
   isDirectory,
@@ -60,8 +60,16 @@ export async function readProject(project: string, specTexts: SpecTexts = new Ma
     ]),
   ];
   const crds = read.flatMap(({ content }) => content?.crds ?? []);
+  const described = read.flatMap(({ content }) => content?.kinds ?? []);
   const externalFiles = await readExternalFiles(project, specs.workflows);
-  return { packageName, crds, workflows: specs.workflows, builtin, externalFiles, diagnostics };
+  return {
+    packageName,
+    crds,
+    workflows: specs.workflows,
+    builtin: withKinds(builtin, described),
+    externalFiles,
+    diagnostics,
+  };
 }
 
 async function readSpecs(

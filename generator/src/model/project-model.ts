@@ -32,6 +32,8 @@ export interface ResourceModel {
   readonly scope: "Namespaced" | "Cluster";
   readonly hasStatusSubresource: boolean;
   readonly isCustom: boolean;
+  /** Whether the project describes it without a CRD: its class is generated, as no package has it. */
+  readonly isDescribed?: boolean;
   readonly isStorage: boolean;
   readonly isServed: boolean;
   /** Whether a spec describes it by its name alone: there is no class then. */

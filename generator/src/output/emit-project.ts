@@ -8,12 +8,12 @@ import { emitStubs } from "./stubs/emit-stubs.js";
 import { emitWorkflow } from "./controller/emit-workflow.js";
 import { emitWorkflowTypes } from "./controller/emit-workflow-types.js";
 import type { OutputFile } from "./files/output-file.js";
-import { nameResources } from "./resource/resource-name.js";
+import { hasOwnClass, nameResources } from "./resource/resource-name.js";
 
 /** Emits all files of a project: those of the generator, and a stub for each file of the user's that may be missing. */
 export async function emitProject(model: ProjectModel): Promise<OutputFile[]> {
   const names = nameResources(model.resources);
-  const files = model.resources.filter(({ isCustom }) => isCustom).flatMap(emitResource);
+  const files = model.resources.filter(hasOwnClass).flatMap(emitResource);
   const controllers = model.controllers.map((controller) => ({
     controller,
     names: controllerNamesOf(controller, names, model.controllers),

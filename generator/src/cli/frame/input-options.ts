@@ -23,7 +23,7 @@ export function addClusterOptions<Options>(command: Argv<Options>) {
       array: true,
       requiresArg: true,
       default: [] as string[],
-      describe: "Take the CRDs of these kinds from a cluster: WebPage, or webpages.example.com",
+      describe: "Take these kinds from a cluster, with or without a CRD: WebPage, or webpages.example.com",
     })
     .option("kubeconfig", {
       type: "string",
@@ -47,15 +47,15 @@ export async function readCommandInputs({ files, fromCluster, kubeconfig, contex
     ),
   ];
   if (fromCluster.length > 0) {
-    const { readClusterCrds } = await import("../../input/source/read-cluster-crds.js");
+    const { readClusterKinds } = await import("../../input/source/read-cluster-kinds.js");
     const stated = {
       ...(kubeconfig === undefined ? {} : { kubeconfig }),
       ...(context === undefined ? {} : { context }),
     };
     read.push(
       await withProgress((onStep) => {
-        onStep("reading the CRDs of the cluster");
-        return readClusterCrds(fromCluster, stated);
+        onStep("reading the kinds of the cluster");
+        return readClusterKinds(fromCluster, stated);
       }),
     );
   }

@@ -13,6 +13,8 @@ export interface BuiltinKind {
   readonly verbs: readonly string[];
   /** What its objects can be selected by besides their name and namespace. */
   readonly selectableFields: readonly string[];
+  /** The file of the project that describes it. Absent for a kind that was recorded, whose class a package has. */
+  readonly file?: string;
   readonly schema: { readonly [keyword: string]: unknown };
 }
 
@@ -20,6 +22,13 @@ export interface BuiltinKind {
 export interface BuiltinKinds {
   readonly kinds: readonly BuiltinKind[];
   readonly definitions: ReadonlyMap<string, { readonly [keyword: string]: unknown }>;
+}
+
+/** Returns kinds with further ones; a kind that is there already stays as it is. */
+export function withKinds({ kinds, definitions }: BuiltinKinds, further: readonly BuiltinKind[]): BuiltinKinds {
+  if (further.length === 0) return { kinds, definitions };
+  const known = new Set(kinds.map(keyOf));
+  return { kinds: [...kinds, ...further.filter((kind) => !known.has(keyOf(kind)))], definitions };
 }
 
 interface DiscoveryGroup {

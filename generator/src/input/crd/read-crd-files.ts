@@ -1,4 +1,5 @@
 import { hasErrors, type Diagnostic } from "../../diagnostic.js";
+import type { BuiltinKind } from "./builtin-kinds.js";
 import type { Crd } from "./crd.js";
 import type { Inputs } from "../source/read-inputs.js";
 import { readCrds, type CrdFile } from "./read-crds.js";
@@ -6,6 +7,8 @@ import { readCrds, type CrdFile } from "./read-crds.js";
 /** The CRDs of some files, and what is wrong with them. */
 export interface CrdFiles {
   readonly crds: readonly Crd[];
+  /** The kinds of OpenAPI documents. */
+  readonly kinds: readonly BuiltinKind[];
   readonly diagnostics: readonly Diagnostic[];
 }
 
@@ -17,9 +20,10 @@ export function readCrdFiles({ files, diagnostics: problems }: Inputs): CrdFiles
     ...parsed.flatMap((each) => [...each.diagnostics, ...(each.hasDefinitions ? [] : [passedOver(each)])]),
   ];
   const crds = parsed.flatMap((each) => each.crds);
-  if (crds.length === 0 && !hasErrors(diagnostics))
+  const kinds = parsed.flatMap((each) => each.kinds);
+  if (crds.length + kinds.length === 0 && !hasErrors(diagnostics))
     diagnostics.push({ severity: "error", rule: "no-crds", message: "the files hold no CustomResourceDefinition" });
-  return { crds, diagnostics };
+  return { crds, kinds, diagnostics };
 }
 
 /** Says that a file was read for nothing. */

@@ -1,6 +1,8 @@
 import { hasErrors, type Diagnostic } from "../../diagnostic.js";
 import { CrdReader } from "./crd-reader.js";
+import type { BuiltinKind } from "./builtin-kinds.js";
 import type { Crd, Located } from "./crd.js";
+import { readOpenApiKinds } from "./open-api-kinds.js";
 import { isRecord } from "../yaml/json.js";
 import { parseManifests } from "../yaml/parse-manifests.js";
 import type { ProjectFile } from "../project-files.js";
@@ -10,13 +12,17 @@ import type { YamlDocument } from "../yaml/yaml-document.js";
 export interface CrdFile {
   readonly file: string;
   readonly crds: readonly Crd[];
-  /** Whether a document says that it is a CRD, right or wrong. */
+  /** The kinds of an OpenAPI document. */
+  readonly kinds: readonly BuiltinKind[];
+  /** Whether a document says that it is a CRD, right or wrong, or the file describes kinds without a CRD. */
   readonly hasDefinitions: boolean;
   readonly diagnostics: readonly Diagnostic[];
 }
 
 /** Reads the CRDs of a file: in every document, and in lists. Other kinds are passed over. */
 export function readCrds({ file, text }: ProjectFile): CrdFile {
+  const kinds = readOpenApiKinds(file, text);
+  if (kinds !== undefined) return { file, crds: [], kinds, hasDefinitions: kinds.length > 0, diagnostics: [] };
   const { documents, diagnostics: problems } = parseManifests(file, text);
   const diagnostics = [...problems];
   const crds: Crd[] = [];
@@ -30,7 +36,7 @@ export function readCrds({ file, text }: ProjectFile): CrdFile {
       diagnostics.push(...reader.diagnostics);
       if (crd !== undefined) crds.push(crd);
     }
-  return { file, crds, hasDefinitions, diagnostics };
+  return { file, crds, kinds: [], hasDefinitions, diagnostics };
 }
 
 /** Returns the objects of a document: itself, or the items if it is a list. */

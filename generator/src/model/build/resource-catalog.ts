@@ -13,7 +13,7 @@ export interface KindName {
 
 /** All kinds that a project can use. */
 export interface ResourceCatalog {
-  /** Every version of every CRD of the project. */
+  /** Every version of every CRD of the project, and the kinds that it describes without a CRD. */
   readonly custom: readonly ResourceModel[];
   /** The files in which the CRDs are. */
   readonly crdFiles: readonly string[];
@@ -28,10 +28,12 @@ export interface ResourceCatalog {
 
 /** Builds the catalog of a project; a kind that is found twice is the same object. */
 export function buildCatalog(crds: readonly Crd[], builtin: BuiltinKinds): ResourceCatalog {
-  const custom = crds.flatMap(resourcesOfCrd);
+  const described = builtin.kinds.filter(({ file }) => file !== undefined);
+  const describedResources = described.map((kind) => resourceOfBuiltin(kind, builtin.definitions));
+  const custom = [...crds.flatMap(resourcesOfCrd), ...describedResources];
   const known = new Map(custom.map((resource) => [formatKind(resource), resource]));
   const builtinByName = new Map(builtin.kinds.map((kind) => [formatKind(kind), kind]));
-  const verbs = new Map<ResourceModel, readonly string[]>();
+  const verbs = new Map(describedResources.map((resource, index) => [resource, described[index]?.verbs ?? []]));
   const untyped = new Map<string, ResourceModel>();
   return {
     custom,
@@ -91,6 +93,7 @@ function resourceOfBuiltin(builtin: BuiltinKind, definitions: ResourceModel["def
   return Object.freeze({
     ...{ group, version, kind, plural, singular, listKind: `${kind}List`, scope, hasStatusSubresource },
     ...{ isCustom: false, isStorage: true, isServed: true, schema, definitions },
+    ...(builtin.file === undefined ? {} : { isDescribed: true }),
     selectableFields: selectorFieldsOf(selectableFields, hasNamespace),
   });
 }

@@ -16,6 +16,16 @@ import { writeFiles } from "../files/write-files.js";
 export interface TextFile {
   readonly file: string;
   readonly text: string;
+  /** The kinds that it describes without a CRD. Default: none; it has CRDs. */
+  readonly kinds?: readonly DescribedKind[];
+}
+
+/** A kind without a CRD. */
+export interface DescribedKind {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly scope: "Namespaced" | "Cluster";
 }
 
 /** What a new project is made from. */
@@ -124,6 +134,7 @@ interface PrimaryKind {
   readonly kind: string;
   readonly version: string;
   readonly isNamespaced: boolean;
+  readonly hasCrd: boolean;
 }
 
 interface CrdFile {
@@ -133,9 +144,15 @@ interface CrdFile {
 }
 
 async function readCrdFile(given: string | TextFile): Promise<CrdFile> {
-  const { file, text } = typeof given === "string" ? { file: given, text: await readFile(given, "utf8") } : given;
+  const read: TextFile = typeof given === "string" ? { file: given, text: await readFile(given, "utf8") } : given;
+  const { file, text, kinds: described = [] } = read;
   // Standard input has no name.
   const path = `crds/${/^<.*>$/.test(file) ? "crds.yaml" : basename(file)}`;
+  if (described.length > 0) {
+    const isNamespaced = (scope: DescribedKind["scope"]) => scope === "Namespaced";
+    const own = described.map(({ scope, ...kind }) => ({ ...kind, isNamespaced: isNamespaced(scope), hasCrd: false }));
+    return { path, text, kinds: own.map((kind) => ({ ...kind, crdFile: path })) };
+  }
   const kinds = parseAllDocuments(text, { merge: true }).flatMap((document) => {
     const problem = document.errors[0];
     if (problem !== undefined) throw new Error(`${file}: ${problem.message}`);
@@ -173,12 +190,12 @@ function kindsOf(document: unknown, crdFile: string): PrimaryKind[] {
   const version = (served.find(({ storage }) => storage === true) ?? served[0])?.["name"];
   const group = spec["group"];
   if (typeof kind !== "string" || typeof version !== "string" || typeof group !== "string") return [];
-  return [{ crdFile, group, kind, version, isNamespaced: spec["scope"] !== "Cluster" }];
+  return [{ crdFile, group, kind, version, isNamespaced: spec["scope"] !== "Cluster", hasCrd: true }];
 }
 
 async function renderWorkflows(kinds: readonly PrimaryKind[]): Promise<string> {
   const names = new Set<string>();
-  const documents = kinds.map(async ({ crdFile, group, kind, version, isNamespaced }, index) => {
+  const documents = kinds.map(async ({ crdFile, group, kind, version, isNamespaced, hasCrd }, index) => {
     const lower = kind.toLowerCase();
     const controller = names.has(lower) ? `${lower}-${index + 1}` : lower;
     names.add(controller);
@@ -189,10 +206,13 @@ async function renderWorkflows(kinds: readonly PrimaryKind[]): Promise<string> {
       namespace: "namespace",
     });
     // A file says which kind is meant only if it defines a single one.
-    const isAlone = kinds.filter((other) => other.crdFile === crdFile).length === 1;
+    const isAlone = hasCrd && kinds.filter((other) => other.crdFile === crdFile).length === 1;
     const named = isAlone
       ? text
-      : text.replace(/^ +crd: .*\n +version: .*\n/m, () => `    resource: ${group}/${version}/${kind}\n`);
+      : text.replace(
+          /^ +crd: .*\n +version: .*\n/m,
+          () => `    resource: ${group === "" ? "" : `${group}/`}${version}/${kind}\n`,
+        );
     // Only the dependents of a cluster-scoped kind have to say where they live.
     return isNamespaced ? named.replace(/^.* namespace: default\n/gm, "") : named;
   });

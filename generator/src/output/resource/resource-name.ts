@@ -36,8 +36,13 @@ export function groupPathOf({ group, version }: Pick<ResourceModel, "group" | "v
   return `${group === "" ? "core" : group}/${version}`;
 }
 
+/** Tells whether the class of a kind is generated; a package has the others. */
+export function hasOwnClass({ isCustom, isDescribed = false }: ResourceModel): boolean {
+  return isCustom || isDescribed;
+}
+
 function moduleOf(resource: ResourceModel): string {
-  return resource.isCustom ? modulePathOf(resource) : `${KINDS_PACKAGE}/${groupPathOf(resource)}`;
+  return hasOwnClass(resource) ? modulePathOf(resource) : `${KINDS_PACKAGE}/${groupPathOf(resource)}`;
 }
 
 /**
