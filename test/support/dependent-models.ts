@@ -17,7 +17,7 @@ export function dependentOf(
     waitsFor: dependsOn,
     follows: dependsOn,
     filters: {},
-    garbageCollected: true,
+    deletion: "garbageCollected",
     conditions: {},
   };
 }

@@ -175,7 +175,7 @@ spec:
   primary: { crd: crds/crd.json }
   dependents:
     settings: { resource: v1/ConfigMap, readyPostcondition: { function: isReady } }
-    child: { resource: example.com/v1/${kind}, dependsOn: [settings], garbageCollected: false }
+    child: { resource: example.com/v1/${kind}, dependsOn: [settings], deletion: ordered }
     account: { external: { poll: { every: 1m } } }
     seats: { external: { perPrimaryPoll: { every: 1m } }, bulk: true }
     tickets: { external: { inbound: { fetch: true } } }

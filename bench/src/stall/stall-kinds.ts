@@ -69,7 +69,7 @@ const dependents: {
 
 /** Returns the controller of a case. */
 export function controllerOf(name: StallCase): ControllerDefinition {
-  const dependent = { name: "made", dependsOn: [], garbageCollected: true, ...dependents[name] };
+  const dependent = { name: "made", dependsOn: [], ...dependents[name] };
   return {
     name: "holder",
     workflow: { primary: holder, dependents: [dependent as unknown as KubernetesDependent] },

@@ -3,7 +3,6 @@ import {
   isReadOnly,
   type ControllerModel,
   type DependentModel,
-  type KubernetesDependentModel,
   type ResourceModel,
 } from "../model/project-model.js";
 import { collectInto, type AddChange, type Change } from "./change.js";
@@ -112,8 +111,7 @@ function compareDependent(before: DependentModel, after: DependentModel, add: Ad
       name,
       `fieldManager ${before.fieldManager ?? "of the controller"} → ${after.fieldManager ?? "of the controller"}; fields that the old one has applied stay`,
     );
-  if (deletionOf(before) !== deletionOf(after))
-    add("breaking", name, `when the primary goes: ${deletionOf(before)} → ${deletionOf(after)}`);
+  if (before.deletion !== after.deletion) add("breaking", name, `deletion ${before.deletion} → ${after.deletion}`);
   if (before.mode !== after.mode) {
     const stops = after.mode !== undefined && before.mode !== "readOnly";
     add(stops ? "breaking" : "compatible", name, `mode ${before.mode ?? "managed"} → ${after.mode ?? "managed"}`);
@@ -140,11 +138,6 @@ function conditionText({ conditions }: DependentModel, name: keyof DependentMode
   const condition = conditions[name];
   if (condition === undefined) return "none";
   return condition.kind === "when" ? condition.expression.trim() : condition.name;
-}
-
-function deletionOf({ garbageCollected, onDelete }: KubernetesDependentModel): string {
-  if (onDelete === "orphan") return "kept";
-  return garbageCollected ? "garbage-collected" : "deleted by the operator";
 }
 
 function successorOf(dependent: DependentModel, added: readonly DependentModel[]): string | undefined {

@@ -31,14 +31,14 @@ export function renderText(graph: WorkflowGraph): string {
 }
 
 /** Says in which order the objects of a primary go. */
-export function deletionLines({ deletionSteps, garbageCollected, kept }: WorkflowGraph): string[] {
+export function deletionLines({ deletionSteps, garbageCollected, orphaned }: WorkflowGraph): string[] {
   const steps = deletionSteps.map((names) => names.join(", "));
   return [
     ...(steps.length === 0 ? [] : [`deleted by the operator: ${steps.join(", then ")}`]),
     ...(garbageCollected.length === 0
       ? []
       : [`garbage-collected${steps.length === 0 ? "" : " after that"}: ${garbageCollected.join(", ")}`]),
-    ...(kept.length === 0 ? [] : [`kept: ${kept.join(", ")}`]),
+    ...(orphaned.length === 0 ? [] : [`orphaned: ${orphaned.join(", ")}`]),
   ];
 }
 

@@ -41,16 +41,15 @@ export interface WorkflowGraph {
   readonly deletionSteps: readonly (readonly string[])[];
   /** The dependents that Kubernetes' garbage collector deletes after that. */
   readonly garbageCollected: readonly string[];
-  /** The dependents that stay. */
-  readonly kept: readonly string[];
+  /** The dependents that stay, without a link to the primary. */
+  readonly orphaned: readonly string[];
 }
 
 /** Builds the graph of a controller. */
 export function buildGraph(controller: ControllerModel): WorkflowGraph {
   const { name, primary, dependents, eventSources } = controller;
   const primaryName = primary.kind;
-  const isDeleted = (each: DependentModel) =>
-    !isReadOnly(each) && (!isKubernetes(each) || (!each.garbageCollected && each.onDelete !== "orphan"));
+  const isDeleted = (each: DependentModel) => !isReadOnly(each) && (!isKubernetes(each) || each.deletion === "ordered");
   const namesOf = (chosen: (each: DependentModel) => boolean) => dependents.filter(chosen).map((each) => each.name);
   return {
     name,
@@ -64,8 +63,10 @@ export function buildGraph(controller: ControllerModel): WorkflowGraph {
       ...eventSources.map((each): GraphEdge => ({ from: each.name, to: primaryName, kind: "events" })),
     ],
     deletionSteps: stepsOf(dependents.filter(isDeleted)),
-    garbageCollected: namesOf((each) => isKubernetes(each) && !isReadOnly(each) && each.garbageCollected),
-    kept: namesOf((each) => isKubernetes(each) && each.onDelete === "orphan"),
+    garbageCollected: namesOf(
+      (each) => isKubernetes(each) && !isReadOnly(each) && each.deletion === "garbageCollected",
+    ),
+    orphaned: namesOf((each) => isKubernetes(each) && each.deletion === "orphan"),
   };
 }
 
@@ -95,15 +96,14 @@ function dependentNode(dependent: DependentModel): GraphNode {
       facts: [...bulk, `can: ${can}`, ...conditions],
     };
   }
-  const { mode, namespace, cluster, eventSource, onDelete, garbageCollected } = dependent;
-  const deletion = onDelete === "orphan" ? "kept" : garbageCollected ? undefined : "deleted by the operator";
+  const { mode, namespace, cluster, eventSource, deletion } = dependent;
   const facts = [
     ...(mode === undefined ? [] : [`mode: ${mode}`]),
     ...bulk,
     ...(namespace === undefined ? [] : [`namespace: ${namespace}`]),
     ...(cluster === undefined ? [] : [`cluster: ${cluster}`]),
     ...(eventSource === undefined ? [] : [`eventSource: ${eventSource}`]),
-    ...(deletion === undefined || mode === "readOnly" ? [] : [`on deletion: ${deletion}`]),
+    ...(deletion === "garbageCollected" || mode === "readOnly" ? [] : [`deletion: ${deletion}`]),
     ...conditions,
   ];
   return {

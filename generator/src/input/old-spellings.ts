@@ -10,8 +10,8 @@ type Spelling = { readonly [field: string]: unknown };
 interface OldSpelling {
   /** The path of the field; `*` stands for any name. */
   readonly at: string;
-  /** Returns what takes the place of the field; undefined if its value is not of an earlier version. */
-  readonly now: (value: unknown) => Spelling | undefined;
+  /** Returns what takes the place of the field, which is one of `fields`; undefined if its value is not of an earlier version. */
+  readonly now: (value: unknown, fields: Spelling) => Spelling | undefined;
 }
 
 const REMOVED_DELETIONS: ReadonlyMap<unknown, string> = new Map([
@@ -21,6 +21,12 @@ const REMOVED_DELETIONS: ReadonlyMap<unknown, string> = new Map([
 ]);
 
 const maxRetries = (value: unknown) => ({ maxRetries: value });
+
+// Two fields have become one.
+function deletion(_: unknown, { onDelete, garbageCollected }: Spelling): Spelling {
+  if (onDelete === "orphan") return { deletion: "orphan" };
+  return { deletion: garbageCollected === false ? "ordered" : "garbageCollected" };
+}
 
 function fieldOf(name: string, value: unknown): Spelling | undefined {
   return value === undefined ? undefined : { [name]: value };
@@ -36,6 +42,8 @@ function conditionOf(value: unknown): unknown {
 const OLD_SPELLINGS: readonly OldSpelling[] = [
   { at: "spec.controller.retry.maxAttempts", now: maxRetries },
   { at: "spec.dependents.*.retry.maxAttempts", now: maxRetries },
+  { at: "spec.dependents.*.onDelete", now: deletion },
+  { at: "spec.dependents.*.garbageCollected", now: deletion },
   { at: "spec.removed.*.policy", now: (value) => fieldOf("deletion", REMOVED_DELETIONS.get(value)) },
   ...CONDITION_NAMES.map((name) => ({
     at: `spec.dependents.*.${name}`,
@@ -61,7 +69,7 @@ export function replaceOldSpellings(document: YamlDocument): CurrentSpelling {
     for (const path of pathsOf(at.split("."), value)) {
       const field = path.at(-1)!;
       const parent = path.slice(0, -1);
-      const spelling = now(find(value, path));
+      const spelling = now(find(value, path), find(document.value, parent) as Spelling);
       if (spelling === undefined) continue;
       // The value of the document is the user's, and stays as it is.
       if (value === document.value) value = structuredClone(value);

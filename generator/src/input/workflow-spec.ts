@@ -155,8 +155,7 @@ export interface DependentSpec extends Partial<Record<(typeof CONDITION_NAMES)[n
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
   readonly filters?: FiltersSpec;
-  readonly garbageCollected?: boolean;
-  readonly onDelete?: "delete" | "orphan";
+  readonly deletion?: DeletionSpec;
   readonly existing?: "refuse" | "adopt";
   readonly serverSideApply?: boolean;
   readonly fieldManager?: string;

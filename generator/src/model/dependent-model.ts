@@ -29,6 +29,9 @@ export interface NodeModel {
   readonly conditions: { readonly [K in ConditionName]?: ConditionModel };
 }
 
+/** What becomes of objects with their primary: the garbage collector deletes them, the operator does before, or it unties them before. */
+export type Deletion = "garbageCollected" | "ordered" | "orphan";
+
 /** A dependent that is an object of Kubernetes, or several. */
 export interface KubernetesDependentModel extends NodeModel {
   readonly resource: ResourceModel;
@@ -39,8 +42,7 @@ export interface KubernetesDependentModel extends NodeModel {
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
   readonly filters: FiltersModel;
-  readonly garbageCollected: boolean;
-  readonly onDelete?: "orphan";
+  readonly deletion: Deletion;
   readonly existing?: "adopt";
   readonly serverSideApply?: false;
   readonly fieldManager?: string;
@@ -134,7 +136,7 @@ export function isReadOnly(dependent: DependentModel): boolean {
 export interface RemovedModel {
   readonly name: string;
   readonly resource: ResourceModel;
-  readonly deletion: "garbageCollected" | "ordered" | "orphan";
+  readonly deletion: Deletion;
   readonly namespace?: string;
   readonly cluster?: string;
 }

@@ -62,14 +62,13 @@ function factsOf(dependent: DependentModel): Omit<RememberedDependent, "controll
       ...(place === undefined ? {} : { state: place }),
     };
   }
-  const { resource, mode, namespace, cluster, garbageCollected, onDelete } = dependent;
-  const deletion = onDelete ?? (garbageCollected ? undefined : "ordered");
+  const { resource, mode, namespace, cluster, deletion } = dependent;
   return {
     resource: statedKindOf(resource),
     ...(mode === "readOnly" ? { isReadOnly: true as const } : {}),
     ...(namespace === undefined ? {} : { namespace }),
     ...(cluster === undefined ? {} : { cluster }),
-    ...(deletion === undefined ? {} : { deletion }),
+    ...(deletion === "garbageCollected" ? {} : { deletion }),
   };
 }
 

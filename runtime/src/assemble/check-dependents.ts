@@ -1,6 +1,7 @@
 import { kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
 import { isSameKind } from "../workflow/prune/leftovers.js";
 import {
+  deletionOf,
   isKubernetes,
   type ExternalDependent,
   type KubernetesDependent,
@@ -121,10 +122,10 @@ function problemOfState(state: ObjectState, primary: ResourceDefinition, isBulk:
   return `keeps ids in ${kinds}, and ${kindNameOf(primary)} ${place}; keep them in its status`;
 }
 
-function problemOfOperations({ mode, onDelete, operations = {} }: KubernetesDependent): string | undefined {
+function problemOfOperations({ mode, deletion, operations = {} }: KubernetesDependent): string | undefined {
   if (mode === "createOnly" && operations.update !== undefined)
     return "is createOnly and has an own update; what exists is left as it is";
-  if (onDelete === "orphan" && operations.delete === false)
+  if (deletion === "orphan" && operations.delete === false)
     return "is orphaned and never deleted; leave out one of them";
   const isIdle = operations.create === false && (operations.update === false || mode === "createOnly");
   return isIdle ? "is neither created nor updated; make it readOnly" : undefined;
@@ -136,16 +137,16 @@ function problemOfMode({ mode = "managed", desired, ...rest }: KubernetesDepende
       ? "has no desired(); state what it should be, or make it readOnly if somebody else makes it"
       : undefined;
   if (desired !== undefined) return "is readOnly and has a desired(); leave one of them out";
-  const settings = ["onDelete", "existing", "serverSideApply", "fieldManager", "matcher", "operations"] as const;
+  const settings = ["deletion", "existing", "serverSideApply", "fieldManager", "matcher", "operations"] as const;
   const needless = settings.find((name) => rest[name] !== undefined);
   return needless === undefined ? undefined : `is readOnly and states ${needless}; what is only read is never written`;
 }
 
 // An owner has to be in the namespace of what it owns, or in none (1.36, garbage collection).
 function problemOfLink(dependent: KubernetesDependent, primary: ResourceDefinition): string | undefined {
-  const { mode, garbageCollected, resource, cluster } = dependent;
-  if (mode === "readOnly" || !garbageCollected) return undefined;
-  const advice = "state garbageCollected: false, so that the runtime deletes it";
+  const { mode, resource, cluster } = dependent;
+  if (mode === "readOnly" || deletionOf(dependent) !== "garbageCollected") return undefined;
+  const advice = "state deletion: ordered, so that the runtime deletes it";
   if (cluster !== undefined)
     return `lives in cluster "${cluster}", where the garbage collector knows nothing of its primary; ${advice}`;
   if (resource.scope === "Cluster" && primary.scope === "Namespaced")

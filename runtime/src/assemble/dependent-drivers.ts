@@ -10,7 +10,7 @@ import type { DependentDriver } from "../workflow/dependents/driver.js";
 import { KubernetesDriver } from "../workflow/dependents/kubernetes-driver.js";
 import type { LoopListener } from "../write/send/postponed-write.js";
 import type { PlanNode } from "../workflow/plan.js";
-import { isKubernetes, type KubernetesDependent } from "../workflow/definition/workflow-definition.js";
+import { deletionOf, isKubernetes, type KubernetesDependent } from "../workflow/definition/workflow-definition.js";
 import { Sender } from "../write/send/send.js";
 import { Writer } from "../write/writer.js";
 import type { EventFilters } from "../cache/resource-change.js";
@@ -54,11 +54,11 @@ export function driverFactory(
   return ({ definition }) => {
     if (!isKubernetes(definition)) return externals.createDriver(definition, sources.externals.get(definition.name)!);
     const source = sources.dependents.get(definition.name)!;
-    const { name, mode, garbageCollected, cluster } = definition;
-    if (mode !== "readOnly" && garbageCollected && isElsewhere(source.source))
+    const { name, mode, cluster } = definition;
+    if (mode !== "readOnly" && deletionOf(definition) === "garbageCollected" && isElsewhere(source.source))
       throw new Error(
         `dependent "${name}" shares event source "${source.source.name}", which watches another cluster, where the garbage collector ` +
-          "knows nothing of its primary; state garbageCollected: false, so that the runtime deletes it",
+          "knows nothing of its primary; state deletion: ordered, so that the runtime deletes it",
       );
     const client = () => (cluster === undefined ? source.source.client : clusters.get(cluster)) ?? own;
     return new KubernetesDriver({

@@ -95,12 +95,12 @@ export class RemovedDependents implements RemovedKinds {
     const { fieldManagers } = this.#parts;
     const client = () => this.#clientOf(cluster);
     const writer = new Writer(new Sender({ client, fieldManager, fieldManagers }));
-    const driverOf = (onDelete: "delete" | "orphan") => {
+    const driverOf = (deletion: "ordered" | "orphan") => {
       const { definition: kept } = source.cache;
-      const definition = { name: "removed", resource: kept, dependsOn: [], garbageCollected: false, onDelete };
+      const definition = { name: "removed", resource: kept, dependsOn: [], deletion };
       return new KubernetesDriver({ definition, source, writer, client, controller });
     };
-    const drivers = { ordered: driverOf("delete"), orphan: driverOf("orphan") };
+    const drivers = { ordered: driverOf("ordered"), orphan: driverOf("orphan") };
     const kind: WatchedKind = { resource, cluster, driverFor: (deletion) => drivers[deletion] };
     this.#kinds.set(source.cache, kind);
     return kind;

@@ -227,8 +227,6 @@ function builderOf(definition: WorkflowDefinition): WorkflowDefinition {
   const dependent = (name: string, { resource, ...options }: UntypedOptions) =>
     withDependent({
       dependsOn: [],
-      // No owner reference leads to another cluster.
-      garbageCollected: options.cluster === undefined,
       ...options,
       ...{ name, resource: resource.definition },
     });

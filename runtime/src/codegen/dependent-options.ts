@@ -71,14 +71,12 @@ export type DesiredOption<Primary, Secondary, Wanted, Mode> = [Mode] extends ["r
 /** What a chain states about a dependent that is an object of Kubernetes, or several; the words are those of the workflow spec. */
 export interface ObjectOptions<Resource extends KubernetesObject, Input, Mode> extends Omit<
   KubernetesDependent,
-  keyof NodeDefinition | "resource" | "mode" | "desired" | "filters" | "matcher" | "garbageCollected" | "operations"
+  keyof NodeDefinition | "resource" | "mode" | "desired" | "filters" | "matcher" | "operations"
 > {
   readonly resource: ResourceClass<Resource, Input>;
   readonly mode?: Mode;
   readonly filters?: EventFilters<NoInfer<Resource>>;
   readonly matcher?: DependentMatcher<NoInfer<Resource>>;
-  /** Default: true; in another cluster, where no owner reference leads, false */
-  readonly garbageCollected?: boolean;
 }
 
 /** What the `fetch` of one primary is given besides the primary. */

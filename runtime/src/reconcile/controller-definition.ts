@@ -1,7 +1,7 @@
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { EventSource } from "../sources/event-source.js";
 import type { IndexFunction } from "../cache/object-index.js";
-import { isKubernetes, type DependentDefinition } from "../workflow/definition/workflow-definition.js";
+import { deletionOf, isKubernetes, type DependentDefinition } from "../workflow/definition/workflow-definition.js";
 import type { WorkflowDefinition } from "../workflow/definition/workflow-definition.js";
 import type { Reconciler } from "./reconciler.js";
 import type { ScheduleSettings } from "../schedule/schedule-settings.js";
@@ -79,8 +79,8 @@ export function finalizerOf(definition: ControllerDefinition): string | undefine
 // What the garbage collector deletes needs none, nor what is only read; what is to be orphaned has to be untied before.
 function needsCleanup(dependent: DependentDefinition): boolean {
   if (!isKubernetes(dependent)) return dependent.delete !== undefined;
-  const { mode, garbageCollected, onDelete, operations } = dependent;
-  return mode !== "readOnly" && operations?.delete !== false && (!garbageCollected || onDelete === "orphan");
+  const { mode, operations } = dependent;
+  return mode !== "readOnly" && operations?.delete !== false && deletionOf(dependent) !== "garbageCollected";
 }
 
 /** Returns the name of the finalizer of a controller, whether or not it needs one. */

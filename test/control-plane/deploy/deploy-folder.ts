@@ -39,7 +39,7 @@ export async function createDeployFolder(): Promise<TemporaryFolder> {
   const crd = join(repositoryRoot, "fixtures/samples/webpage", CRD);
   await initProject({ directory: folder.path, crdFiles: [crd], name: "@acme/pages" });
   const workflow = join(folder.path, "workflow.yaml");
-  const dependent = `    notes: { resource: v1/Secret, namespace: ${TEAM}, garbageCollected: false }\n`;
+  const dependent = `    notes: { resource: v1/Secret, namespace: ${TEAM}, deletion: ordered }\n`;
   await writeFile(workflow, (await readFile(workflow, "utf8")).replace("  dependents:\n", `$&${dependent}`));
   const { diagnostics } = await generate({ project: folder.path });
   if (diagnostics.length > 0) throw new Error(JSON.stringify(diagnostics));

@@ -35,7 +35,7 @@ suite("a dependent", (test) => {
       if (primary.metadata.deletionTimestamp !== undefined) throw new Error("nothing is desired now");
       return { metadata: { name: "one-a" }, data: { value: "first" } };
     };
-    await using _ = await space.start([dependentController([configOf("a", { garbageCollected: false, desired })])]);
+    await using _ = await space.start([dependentController([configOf("a", { deletion: "ordered", desired })])]);
     await space.create(Sample, sample());
     await untilValue(space, "one-a", "first");
     await space.delete(Sample, "one");
@@ -68,7 +68,7 @@ suite("a dependent", (test) => {
     await using space = await openSpace();
     const dependent = configOf("a", {
       resource: ServiceAccount.definition,
-      garbageCollected: false,
+      deletion: "ordered",
       desired: ({ primary }) => ({ metadata: { name: "web", annotations: { value: primary.spec.value } } }),
     });
     await using _ = await space.start([dependentController([dependent])]);

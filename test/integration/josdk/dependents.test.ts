@@ -58,7 +58,7 @@ async function writesOfAnotherPass(space: Space, running: TestOperator): Promise
 suite("a dependent", (test) => {
   test("without garbage collection is tied by annotations, and its changes are seen", async () => {
     await using space = await openSpace();
-    await using _ = await space.start([dependentController([configOf("a", { garbageCollected: false })])]);
+    await using _ = await space.start([dependentController([configOf("a", { deletion: "ordered" })])]);
     await space.create(Sample, sample());
     const { metadata } = await untilValue(space, "one-a", "first");
     assert.is(metadata.ownerReferences, undefined);
@@ -76,7 +76,7 @@ suite("a dependent", (test) => {
     await using space = await openSpace();
     const keys = { name: "example.com/name", namespace: "example.com/namespace" };
     const dependent = configOf("a", {
-      garbageCollected: false,
+      deletion: "ordered",
       eventSource: "configs",
       desired: ({ primary: { metadata, spec } }) => ({
         metadata: {
@@ -175,7 +175,7 @@ suite("a dependent", (test) => {
   test("of a kind without a class is created, changed and deleted", async () => {
     await using space = await openSpace();
     const Untyped = untypedResource({ apiVersion: "v1", kind: "ConfigMap", plural: "configmaps", scope: "Namespaced" });
-    const dependent = configOf("a", { resource: Untyped.definition, garbageCollected: false });
+    const dependent = configOf("a", { resource: Untyped.definition, deletion: "ordered" });
     await using running = await space.start([dependentController([dependent])]);
     await space.create(Sample, sample());
     await untilValue(space, "one-a", "first");
@@ -219,7 +219,7 @@ suite("a dependent", (test) => {
   ] as const)
     test(`and another of its kind are told apart, with ${title}`, async () => {
       await using space = await openSpace();
-      const dependents = ["a", "b"].map((name) => configOf(name, { ...settingsOf(name), garbageCollected: false }));
+      const dependents = ["a", "b"].map((name) => configOf(name, { ...settingsOf(name), deletion: "ordered" }));
       await using running = await space.start([dependentController(dependents)]);
       await space.create(Sample, sample());
       await Promise.all([untilValue(space, "one-a", "first"), untilValue(space, "one-b", "first")]);

@@ -39,7 +39,13 @@ export function configOf(name: string, rest: Stated = {}): KubernetesDependent {
     metadata: { name: `${primary.metadata.name}-${name}` },
     data: { value: primary.spec.value ?? "none" },
   });
-  const dependent = { name, resource: ConfigMap.definition, dependsOn: [], garbageCollected: true, desired, ...rest };
+  const dependent = {
+    name,
+    resource: ConfigMap.definition,
+    dependsOn: [],
+    desired,
+    ...rest,
+  };
   if (rest.mode === "readOnly" && rest.desired === undefined) delete (dependent as { desired?: unknown }).desired;
   return dependent as unknown as KubernetesDependent;
 }

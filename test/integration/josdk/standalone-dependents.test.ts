@@ -88,7 +88,7 @@ suite("a dependent that the reconciler runs by itself", (test) => {
   test("may be of a kind without a class", async () => {
     await using space = await openSpace();
     const Untyped = untypedResource({ apiVersion: "v1", kind: "ConfigMap", plural: "configmaps", scope: "Namespaced" });
-    const dependents = [configOf("a", { resource: Untyped.definition, garbageCollected: false })];
+    const dependents = [configOf("a", { resource: Untyped.definition, deletion: "ordered" })];
     const controller = dependentController([], {
       workflows: { config: { primary: Sample.definition, dependents } },
       reconciler: {

@@ -97,8 +97,8 @@ suite("the result of a workflow", (test) => {
       cleanup: ({ workflow }: Args) => void results.push(workflow!),
     };
     const dependents = [
-      configOf("first", { garbageCollected: false }),
-      configOf("last", { garbageCollected: false, dependsOn: ["first"], deletePostcondition: deleted }),
+      configOf("first", { deletion: "ordered" }),
+      configOf("last", { deletion: "ordered", dependsOn: ["first"], deletePostcondition: deleted }),
     ];
     await using running = await space.start([dependentController(dependents, { reconciler })]);
     await space.create(Sample, sample("x"));
@@ -142,7 +142,7 @@ suite("the result of a workflow", (test) => {
 suite("a dependent that may not or cannot do everything", (test) => {
   test("makes the items that are missing, leaves those that are there, and deletes those that are too many", async () => {
     await using space = await openSpace();
-    const dependents = [bulkOf("many", { mode: "createOnly", garbageCollected: false })];
+    const dependents = [bulkOf("many", { mode: "createOnly", deletion: "ordered" })];
     await using running = await space.start([dependentController(dependents)]);
     await space.create(Sample, sample("first", 2));
     await untilValues(space, wantedOf("many", 2));

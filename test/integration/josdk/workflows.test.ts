@@ -44,7 +44,8 @@ function configsOf(rest: Stated = {}): KubernetesDependent {
         return [key, { metadata: { name: `${primary.metadata.name}-${key}` }, data: { value } }];
       }),
     );
-  return configOf("items", { bulk: {}, garbageCollected: false, desired, ...rest });
+  const deletion = rest.mode === "readOnly" ? {} : { deletion: "ordered" as const };
+  return configOf("items", { bulk: {}, ...deletion, desired, ...rest });
 }
 
 const untilConfigs = (space: Space, ...names: string[]) =>
@@ -189,13 +190,13 @@ suite("the order of a workflow", (test) => {
     const dependents = [
       configOf("web", {
         resource: Deployment.definition,
-        garbageCollected: false,
+        deletion: "ordered",
         desired: () => workload("web"),
         readyPostcondition: ready,
       }),
       configOf("config", {
         dependsOn: ["web"],
-        garbageCollected: false,
+        deletion: "ordered",
         reconcilePrecondition: says("configured"),
         deletePostcondition: deleted,
       }),
@@ -285,7 +286,7 @@ suite("activation", (test) => {
   test("a primary that is marked for deletion before the start is cleaned up, with what is watched only while it is active", async () => {
     await using space = await openSpace();
     const controller = () =>
-      dependentController([configOf("a", { garbageCollected: false, activationCondition: says("active") })]);
+      dependentController([configOf("a", { deletion: "ordered", activationCondition: says("active") })]);
     const before = await space.start([controller()]);
     await space.create(Sample, sample("active"));
     await untilConfigs(space, "one-a");
@@ -315,7 +316,7 @@ suite("explicit invocation and errors", (test) => {
   test("a cleanup that the reconciler invokes deletes the dependents, and then the primary goes", async () => {
     await using space = await openSpace();
     const calls: string[] = [];
-    const controller = dependentController([configOf("a", { garbageCollected: false })], {
+    const controller = dependentController([configOf("a", { deletion: "ordered" })], {
       workflow: { invocation: "explicit" },
       reconciler: {
         reconcile: async ({ context }: Args) => void (await context.workflow!.reconcile()),
@@ -336,7 +337,7 @@ suite("explicit invocation and errors", (test) => {
 
   test("a reconciler invokes the workflow when it wants to, and the runtime cleans up for it", async () => {
     await using space = await openSpace();
-    const controller = dependentController([configOf("a", { garbageCollected: false })], {
+    const controller = dependentController([configOf("a", { deletion: "ordered" })], {
       workflow: { invocation: "explicit" },
       reconciler: {
         async reconcile({ primary, context }: Args) {
@@ -368,8 +369,8 @@ suite("explicit invocation and errors", (test) => {
     };
     const controller = dependentController(
       [
-        configOf("good", { garbageCollected: false }),
-        configOf("bad", { garbageCollected: false, readyPostcondition: fail, deletePostcondition: fail }),
+        configOf("good", { deletion: "ordered" }),
+        configOf("bad", { deletion: "ordered", readyPostcondition: fail, deletePostcondition: fail }),
       ],
       {
         workflow: { exceptions: "result" },

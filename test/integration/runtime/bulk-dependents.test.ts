@@ -146,8 +146,8 @@ suite("a version of an operator after another", (test) => {
 
 suite("items that need the items of another bulk dependent", (test) => {
   const chain = [
-    bulkOf("a", { garbageCollected: false }),
-    secretsOf("b", { itemsDependOn: ["a"], garbageCollected: false, deletePostcondition: deleted }),
+    bulkOf("a", { deletion: "ordered" }),
+    secretsOf("b", { itemsDependOn: ["a"], deletion: "ordered", deletePostcondition: deleted }),
   ];
   const secretsIn = async (space: Space) => (await space.list(Secret)).map(({ metadata }) => metadata.name);
 
@@ -186,9 +186,7 @@ suite("a bulk dependent outside of the namespace of its primary", (test) => {
     await using space = await openSpace();
     const namespace = `${space.namespace}-other`;
     await space.client.create(Namespace, { metadata: { name: namespace } });
-    await using running = await space.start([
-      dependentController([bulkOf("a", { garbageCollected: false, namespace })]),
-    ]);
+    await using running = await space.start([dependentController([bulkOf("a", { deletion: "ordered", namespace })])]);
     const names = async () =>
       (await space.client.list(ConfigMap, { namespace })).map(({ metadata }) => metadata.name).join();
     await space.create(Sample, sample(2));

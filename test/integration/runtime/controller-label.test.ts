@@ -44,7 +44,7 @@ const keysIn = ({ operator }: PageOperator, source: string): string[] => {
   const { view } = operator.controller("page").sources.get(source) as unknown as { view: { keys(): Iterable<string> } };
   return [...view.keys()].sort();
 };
-const ordered = { garbageCollected: false } as const;
+const ordered = { deletion: "ordered" } as const;
 const bulk = (rest: Parameters<typeof configMapOf>[1] = {}) =>
   configMapOf("many", {
     bulk: {},

@@ -15,7 +15,7 @@ const HOLD = "example.com/hold";
 suite("a dependent that is only created", (test) => {
   test("is left as it is once it exists, made again when it is gone, and deleted in a cleanup", async () => {
     await using space = await openSpace();
-    const dependent = configOf("a", { mode: "createOnly", garbageCollected: false });
+    const dependent = configOf("a", { mode: "createOnly", deletion: "ordered" });
     await using running = await space.start([dependentController([dependent])]);
     await space.create(Sample, sample());
     await space.until(ConfigMap, "one-a", ({ data }) => data?.["value"] === "first");
@@ -162,7 +162,7 @@ suite("an object that exists already", (test) => {
       dependentController([
         configOf("a", {
           existing: "adopt",
-          garbageCollected: false,
+          deletion: "ordered",
           desired: ({ primary }) => ({ metadata: { name: "shared" }, data: { value: primary.metadata.name } }),
         }),
       ]),
@@ -182,13 +182,26 @@ suite("an object that exists already", (test) => {
 });
 
 suite("a dependent that is orphaned", (test) => {
-  for (const garbageCollected of [true, false])
-    test(`outlives its primary, untied, where ${garbageCollected ? "an owner reference" : "annotations"} tied it`, async () => {
+  test("has annotations that tie it, and no owner reference: a foreground deletion of its primary leaves it", async () => {
+    await using space = await openSpace();
+    await using _ = await space.start([dependentController([configOf("a", { deletion: "orphan" })])]);
+    await space.create(Sample, sample());
+    const { metadata } = await space.until(ConfigMap, "one-a", () => true);
+    assert.is(metadata.ownerReferences, undefined);
+    assert.is(metadata.annotations?.["gen-operator.dev/primary-name"], "one");
+  });
+
+  for (const earlier of ["garbageCollected", "ordered", "orphan"] as const)
+    test(`outlives its primary, untied, where an earlier version made it with deletion: ${earlier}`, async () => {
       await using space = await openSpace();
-      const dependent = configOf("a", { onDelete: "orphan", garbageCollected });
-      await using running = await space.start([dependentController([dependent])]);
-      await space.create(Sample, sample());
-      await space.until(ConfigMap, "one-a", ({ data }) => data?.["value"] === "first");
+      {
+        await using _ = await space.start([dependentController([configOf("a", { deletion: earlier })])]);
+        await space.create(Sample, sample());
+        await space.until(ConfigMap, "one-a", ({ data }) => data?.["value"] === "first");
+      }
+      await using running = await space.start([dependentController([configOf("a", { deletion: "orphan" })])]);
+      await space.until(ConfigMap, "one-a", (object) => object.metadata.ownerReferences === undefined);
+      await running.quiet();
       await space.patch(ConfigMap, "one-a", {
         metadata: { labels: { theirs: "x" }, annotations: { theirs: "y" } },
       });
@@ -209,12 +222,12 @@ suite("a dependent that is orphaned", (test) => {
   test("is left alone when its precondition stops to hold, and refused when it holds again", async () => {
     await using space = await openSpace();
     const reconcilePrecondition = ({ primary }: { primary: Sample }) => primary.spec.other !== "off";
-    const dependent = configOf("a", { onDelete: "orphan", reconcilePrecondition });
+    const dependent = configOf("a", { deletion: "orphan", reconcilePrecondition });
     await using running = await space.start([dependentController([dependent])]);
     await space.create(Sample, sample());
     await space.until(ConfigMap, "one-a", () => true);
     await space.patch(Sample, "one", { spec: { other: "off" } });
-    await space.until(ConfigMap, "one-a", ({ metadata }) => metadata.ownerReferences === undefined);
+    await space.until(ConfigMap, "one-a", ({ metadata }) => metadata.labels === undefined);
     await space.patch(Sample, "one", { spec: { other: null } });
     await untilOutcome(running, "a", "failed");
   });
@@ -248,7 +261,7 @@ suite("an object that is being deleted", (test) => {
 
   test("is deleted once, however often its primary is reconciled meanwhile", async () => {
     await using space = await openSpace();
-    const dependent = configOf("a", { garbageCollected: false });
+    const dependent = configOf("a", { deletion: "ordered" });
     await using running = await space.start([dependentController([dependent])]);
     await space.create(Sample, sample());
     await space.until(ConfigMap, "one-a", () => true);
@@ -270,7 +283,7 @@ suite("an object that is being deleted", (test) => {
       reconcile: ({ primary }: { primary: Sample }) => updateStatus({ value: primary.spec.value ?? "" }),
     };
     await using running = await space.start([
-      dependentController([configOf("a", { garbageCollected: false })], { reconciler }),
+      dependentController([configOf("a", { deletion: "ordered" })], { reconciler }),
     ]);
     await space.create(Sample, sample());
     await space.until(ConfigMap, "one-a", () => true);

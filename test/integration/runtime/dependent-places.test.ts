@@ -32,7 +32,7 @@ suite("a dependent outside of the namespace of its primary", (test) => {
     const { client } = space;
     const namespace = `${space.namespace}-other`;
     await client.create(Namespace, { metadata: { name: namespace } });
-    const dependent = configOf("a", { garbageCollected: false, namespace });
+    const dependent = configOf("a", { deletion: "ordered", namespace });
     await using _ = await space.start([dependentController([dependent])]);
     await space.create(Sample, sample());
     const ref = { name: "one-a", namespace };
@@ -53,7 +53,7 @@ suite("a dependent outside of the namespace of its primary", (test) => {
     const name = `${namespace}-role`;
     const role = configOf("role", {
       resource: ClusterRole.definition,
-      garbageCollected: false,
+      deletion: "ordered",
       desired: ({ primary }) => ({
         metadata: { name },
         rules: [{ apiGroups: [""], resources: [primary.spec.value], verbs: ["get"] }],
@@ -124,7 +124,7 @@ async function startCluster() {
 }
 
 suite("a dependent in another cluster", (test) => {
-  const far = { cluster: "other", namespace: "default", garbageCollected: false } as const;
+  const far = { cluster: "other", namespace: "default", deletion: "ordered" } as const;
   const ref = { name: "one-a", namespace: "default" };
 
   for (const serverSideApply of [true, false])
@@ -193,7 +193,7 @@ suite("a dependent in another cluster", (test) => {
     await using space = await openSpace();
     await using other = await startCluster();
     const controller = dependentController(
-      [configOf("a", { namespace: "default", garbageCollected: false, eventSource: "far" })],
+      [configOf("a", { namespace: "default", deletion: "ordered", eventSource: "far" })],
       {
         eventSources: () => [
           informerSource({

@@ -99,7 +99,7 @@ suite("a dependent that the workflow no longer has", (test) => {
 
   test("is deleted with the last of the workflow's dependents, too", async () => {
     await using space = await openSpace();
-    await runFirst(space, [secretOf("a", { garbageCollected: false })]);
+    await runFirst(space, [secretOf("a", { deletion: "ordered" })]);
     await using _ = await startSecond(space, [], removedSecrets("a"));
     await space.untilGone(Secret, "one-a");
   });
@@ -137,7 +137,7 @@ suite("a dependent that the workflow no longer has", (test) => {
     "that was tied by annotations goes before its primary does, one with an owner is left to the collector",
     async () => {
       await using space = await openSpace();
-      await runFirst(space, [secretOf("ordered", { garbageCollected: false }), configOf("owned"), configOf("stays")]);
+      await runFirst(space, [secretOf("ordered", { deletion: "ordered" }), configOf("owned"), configOf("stays")]);
       await space.patch(Secret, "one-ordered", { metadata: { finalizers: [HOLD] } });
       // Both are left when the primary is deleted, because the operator was away.
       await space.delete(Sample, "one");
@@ -265,7 +265,7 @@ suite("an object under a former name", (test) => {
 
   test("is deleted with its successor in a cleanup, and found after a restart", async () => {
     await using space = await openSpace();
-    const ordered = { ...byValue, garbageCollected: false };
+    const ordered = { ...byValue, deletion: "ordered" as const };
     {
       await using running = await space.start([dependentController([ordered])]);
       await space.create(Sample, sample("first"));
@@ -328,7 +328,7 @@ suite("what is not a dependent of this controller", (test) => {
   for (const inventory of [true, false])
     test(`is not deleted in place of what is, ${inventory ? "with" : "without"} pruning`, async () => {
       await using space = await openSpace();
-      const ordered = { garbageCollected: false, deletePostcondition: deleted };
+      const ordered = { deletion: "ordered", deletePostcondition: deleted } as const;
       const dependents = [configOf("a", ordered), bulkOf("many", ordered)];
       await using running = await space.start([dependentController(dependents, { workflow: { inventory } })]);
       await space.create(Sample, { metadata: { name: "one" }, spec: { number: 1 } });

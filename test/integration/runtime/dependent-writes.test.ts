@@ -251,7 +251,7 @@ suite("dependents of one kind that share an event source of the user", (test) =>
 
   test("leave alone what the source says belongs to the primary, and nobody made as a dependent", async () => {
     await using space = await openSpace();
-    const dependent = shared("a", { garbageCollected: false });
+    const dependent = shared("a", { deletion: "ordered" });
     const annotations = { "example.com/sample": "one" };
     await space.create(ConfigMap, { metadata: { name: "one-a", annotations }, data: { value: "theirs" } });
     await using running = await space.start([dependentController([dependent], sources)]);
@@ -321,7 +321,7 @@ suite("a dependent of which only the name of the kind is known", (test) => {
       const dependent = configOf("web", {
         serverSideApply,
         resource: untyped,
-        garbageCollected: false,
+        deletion: "ordered",
         desired: ({ primary }) => ({
           metadata: { name: "web" },
           spec: {

@@ -116,7 +116,7 @@ suite("a creation whose answer is lost", (test) => {
   for (const serverSideApply of [true, false])
     test(`goes with its primary, although no watch has shown it: ${serverSideApply ? "apply" : "POST"}`, async () => {
       await using server = await startPageServer();
-      const dependents = [configMapOf("text", { garbageCollected: false, serverSideApply })];
+      const dependents = [configMapOf("text", { deletion: "ordered", serverSideApply })];
       await using page = createPageOperator(server, { dependents, retry: { ...RETRY, initialIntervalMs: 5_000 } });
       await page.operator.start();
       using _held = server.faults.holdWatches({ path: "/configmaps" });

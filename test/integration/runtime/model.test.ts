@@ -215,7 +215,10 @@ async function openReal(hasFinalizer: boolean): Promise<Real & AsyncDisposable> 
     operator: undefined as never,
     createOperator({ dependents = [], ...options }) {
       const created = createPageOperator(server, {
-        dependents: dependents.map((each) => ({ ...each, garbageCollected: !hasFinalizer })),
+        dependents: dependents.map((each) => ({
+          ...each,
+          deletion: hasFinalizer ? ("ordered" as const) : ("garbageCollected" as const),
+        })),
         retry: { initialIntervalMs: 10, maxIntervalMs: 50, maxRetries: -1 },
         ...options,
       });

@@ -76,7 +76,7 @@ suite("a dependent that has another name", (test) => {
 
   test("is deleted with its primary, although the names changed in between", async () => {
     await using space = await openSpace();
-    const ordered = { garbageCollected: false } as const;
+    const ordered = { deletion: "ordered" } as const;
     const [web, after] = [configOf("web", ordered), configOf("after", { ...ordered, dependsOn: ["web"] })];
     await runFirst(space, [web, after]);
     await space.delete(Sample, "one");

@@ -150,8 +150,8 @@ suite("operator", (test) => {
   test("the finalizer is added before anything is made and removed after everything is gone", async () => {
     await using server = await startPageServer();
     const dependents = [
-      configMapOf("a", { garbageCollected: false }),
-      configMapOf("b", { garbageCollected: false, dependsOn: ["a"], deletePostcondition: deleted }),
+      configMapOf("a", { deletion: "ordered" }),
+      configMapOf("b", { deletion: "ordered", dependsOn: ["a"], deletePostcondition: deleted }),
     ];
     await using page = createPageOperator(server, { dependents });
     await page.operator.start();

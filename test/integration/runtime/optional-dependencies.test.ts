@@ -7,12 +7,12 @@ import { spacesOf } from "../josdk/space.js";
 const openSpace = spacesOf();
 
 const settings = configOf("settings", {
-  garbageCollected: false,
+  deletion: "ordered",
   reconcilePrecondition: ({ primary }: { readonly primary: unknown }) => (primary as Sample).spec.value !== "without",
 });
 
 const web = configOf("web", {
-  garbageCollected: false,
+  deletion: "ordered",
   dependsOn: [{ name: "settings", optional: true }],
   desired: ({ primary, secondary }) => ({
     metadata: { name: `${primary.metadata.name}-web` },

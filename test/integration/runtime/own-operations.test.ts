@@ -23,7 +23,7 @@ suite("an own delete of a dependent", (test) => {
   test("states what becomes of what the object owns", async () => {
     await using space = await openSpace();
     const dependent = configOf("a", {
-      garbageCollected: false,
+      deletion: "ordered",
       ...own({ delete: ({ next }) => next({ propagationPolicy: "Orphan" }) }),
     });
     await using _running = await space.start([dependentController([dependent])]);
@@ -46,7 +46,7 @@ suite("an own delete of a dependent", (test) => {
     await using space = await openSpace();
     const seen: string[] = [];
     const dependent = bulkOf("many", {
-      garbageCollected: false,
+      deletion: "ordered",
       ...own({
         delete: async ({ primary, live, next }) => {
           seen.push(`${primary.metadata.name} ${live.metadata.name}`);
@@ -69,7 +69,7 @@ suite("an own delete of a dependent", (test) => {
 
   test("that is false gives the primaries no finalizer, and leaves the object", async () => {
     await using space = await openSpace();
-    const dependent = configOf("a", { garbageCollected: false, ...own({ delete: false }) });
+    const dependent = configOf("a", { deletion: "ordered", ...own({ delete: false }) });
     await using running = await space.start([dependentController([dependent])]);
     await space.create(Sample, sample());
     await space.until(ConfigMap, "one-a", () => true);

@@ -99,7 +99,6 @@ export function configMapOf(
     name,
     resource: ConfigMap.definition,
     dependsOn: [],
-    garbageCollected: true,
     desired: (({ primary }: Args) => ({
       metadata: { name: `${primary.metadata.name}-${name}` },
       data: { text: primary.spec.text },

@@ -59,7 +59,7 @@ suite("a primary that somebody has paused", (test) => {
 
   test("keeps its finalizer, and what it has, while it is deleted", async () => {
     await using server = await startPageServer();
-    await using page = createPageOperator(server, { dependents: [configMapOf("text", { garbageCollected: false })] });
+    await using page = createPageOperator(server, { dependents: [configMapOf("text", { deletion: "ordered" })] });
     await page.operator.start();
     await createPage(page);
     await untilText(page, "first");

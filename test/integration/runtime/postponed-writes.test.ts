@@ -125,7 +125,7 @@ suite("a write that is postponed", (test) => {
         ? client.mergePatch(Page, asOpponent(name), { metadata: { finalizers: null } })
         : undefined,
     );
-    await using page = await startWatched({ dependents: [configMapOf("text", { garbageCollected: false })] });
+    await using page = await startWatched({ dependents: [configMapOf("text", { deletion: "ordered" })] });
     await createPage(page, "stripped");
     await waitFor("it is put back ten times", () => opponent.answers() >= 10);
     assert.equal(page.loops, []);

@@ -65,7 +65,7 @@ suite("pruning without the rights for it", (test) => {
 
   test("keeps the primary until it is known that nothing is left, or the workflow says to keep it", async () => {
     await using server = await startPageServer();
-    await runFirst(server, { garbageCollected: false });
+    await runFirst(server, { deletion: "ordered" });
     server.faults.add(closed);
     {
       await using page = startVersion(server, [configMapOf("text")], { removed });

@@ -39,7 +39,7 @@ suite("faults of the user", (test) => {
       return { metadata: { name: "one-text" } };
     };
     await using page = createPageOperator(server, {
-      dependents: [configMapOf("text", { garbageCollected: false, desired })],
+      dependents: [configMapOf("text", { deletion: "ordered", desired })],
     });
     await page.operator.start();
     await createPage(page);

@@ -14,7 +14,7 @@ import type {
   NodeModel,
   ResourceModel,
 } from "../project-model.js";
-import { isGarbageCollected, type ResolvedDependent } from "./resolved-project.js";
+import { deletionOf, type ResolvedDependent } from "./resolved-project.js";
 import { conditionsOf, type LocatedCondition, type StatedBuiltin } from "./stated-condition.js";
 import { stateFieldOf } from "../schema/schema-path.js";
 
@@ -87,8 +87,7 @@ function objectOf(
     ...(labelSelector === undefined ? {} : { labelSelector }),
     ...(fieldSelector === undefined ? {} : { fieldSelector }),
     filters: buildFilters(spec.filters, path),
-    garbageCollected: isGarbageCollected(spec),
-    ...(spec.onDelete === "orphan" ? { onDelete: spec.onDelete } : {}),
+    deletion: deletionOf(spec),
     ...(spec.existing === "adopt" ? { existing: spec.existing } : {}),
     ...(spec.serverSideApply === false ? { serverSideApply: false as const } : {}),
     ...(fieldManager === undefined ? {} : { fieldManager }),

@@ -1,6 +1,7 @@
 import type { Diagnostic } from "../../diagnostic.js";
 import type { ExternalFile } from "../../input/read-external-files.js";
 import type {
+  DeletionSpec,
   DependencySpec,
   DependentSpec,
   EventSourceSpec,
@@ -104,21 +105,20 @@ export function dependenciesOf({ spec, path }: Pick<ResolvedDependent, "spec" | 
   );
 }
 
-/** Tells whether Kubernetes deletes a dependent; no owner reference leads to another cluster. */
-export function isGarbageCollected({ garbageCollected, cluster, external }: DependentSpec): boolean {
-  return external === undefined && (garbageCollected ?? cluster === undefined);
+/** Returns what becomes of the object of a dependent. No owner reference leads to another cluster. */
+export function deletionOf({ deletion, cluster }: DependentSpec): DeletionSpec {
+  return deletion ?? (cluster === undefined ? "garbageCollected" : "ordered");
 }
 
-/** Tells whether the garbage collector deletes a dependent with its primary. The operator removes owner references of orphans before. */
+/** Tells whether the garbage collector deletes a dependent with its primary. */
 export function isCollected(spec: DependentSpec): boolean {
-  return spec.mode !== "readOnly" && spec.onDelete !== "orphan" && isGarbageCollected(spec);
+  return spec.external === undefined && spec.mode !== "readOnly" && deletionOf(spec) === "garbageCollected";
 }
 
 /** Tells whether the operator deletes a dependent in a cleanup. */
 export function isDeletedByOperator(spec: DependentSpec): boolean {
   if (spec.external !== undefined) return spec.external.capabilities?.includes("delete") ?? true;
-  const isLeft = spec.mode === "readOnly" || spec.onDelete === "orphan" || spec.operations?.delete === false;
-  return !isLeft && !isGarbageCollected(spec);
+  return spec.mode !== "readOnly" && spec.operations?.delete !== false && deletionOf(spec) === "ordered";
 }
 
 /** An event source of a workflow spec, with its kind if it watches one. */

@@ -39,7 +39,7 @@ function checkEdges(dependent: ResolvedDependent, controller: ResolvedController
         rule: "deletion-order",
         message: `${quote(name)} would be deleted after ${quote(deleted)}, which it depends on${through}: only ${quote(name)} is garbage-collected`,
         ...controller.spec.document.valueAt(path),
-        hint: `state garbageCollected: false for ${quote(name)}, too; the operator then deletes it first`,
+        hint: `state deletion: ordered for ${quote(name)}, too; the operator then deletes it first`,
       },
     ];
   });
@@ -78,7 +78,7 @@ function checkNeverDeleted(
     rule: "deletion-order",
     message: `${what}: ${quote(name)} is garbage-collected, and no condition makes the operator delete it`,
     ...document.keyAt([...path, ...at]),
-    hint: `state garbageCollected: false, or remove the ${thing}`,
+    hint: `state deletion: ordered, or remove the ${thing}`,
   });
   const { deletePostcondition, operations, bulk } = spec;
   // Items that desired() does not return any more are deleted by the operator.

@@ -15,7 +15,7 @@ const EXCLUSIONS: readonly Exclusion[] = [
     what: ({ external }) => (external === undefined ? undefined : "is no object of Kubernetes"),
     options: [
       ...(["mode", "namespace", "cluster", "eventSource", "labelSelector", "fieldSelector", "filters"] as const),
-      ...(["garbageCollected", "onDelete", "existing", "serverSideApply", "fieldManager", "operations"] as const),
+      ...(["deletion", "existing", "serverSideApply", "fieldManager", "operations"] as const),
     ],
   },
   {
@@ -27,7 +27,7 @@ const EXCLUSIONS: readonly Exclusion[] = [
   },
   {
     what: ({ mode }) => (mode === "readOnly" ? "is never written: its mode is readOnly" : undefined),
-    options: ["garbageCollected", "onDelete", "existing", "serverSideApply", "fieldManager", "matcher", "operations"],
+    options: ["deletion", "existing", "serverSideApply", "fieldManager", "matcher", "operations"],
   },
   {
     what: ({ mode }) => (mode === "createOnly" ? "is never updated: its mode is createOnly" : undefined),
@@ -41,7 +41,7 @@ const EXCLUSIONS: readonly Exclusion[] = [
   {
     what: ({ operations }) =>
       operations?.delete === false ? "is never deleted: operations.delete is false" : undefined,
-    options: ["onDelete", "deletePostcondition"],
+    options: ["deletePostcondition"],
   },
   {
     what: ({ eventSource }) =>
@@ -70,7 +70,7 @@ export const checkDependentOption = ruleOfController(({ spec: { document }, depe
 
 /** Finds options of operations that never happen, and dependents of which nothing is left to do. */
 function checkOperations(
-  { name, spec: { mode, operations = {}, external }, path }: ResolvedDependent,
+  { name, spec: { mode, deletion, operations = {}, external }, path }: ResolvedDependent,
   document: YamlDocument,
 ): Diagnostic[] {
   const fail = (message: string, at: YamlPath, hint: string): Diagnostic => ({
@@ -86,6 +86,14 @@ function checkOperations(
       ),
     ];
   if (mode === "readOnly") return [];
+  if (deletion === "orphan" && operations.delete === false)
+    return [
+      fail(
+        `"deletion: orphan" has no effect: ${quote(name)} is never deleted: operations.delete is false`,
+        ["deletion"],
+        "remove one of them",
+      ),
+    ];
   if (operations.create === false && (operations.update === false || mode === "createOnly"))
     return [
       fail(

@@ -1,6 +1,6 @@
 import { quote, type Diagnostic } from "../../diagnostic.js";
 import {
-  isGarbageCollected,
+  isCollected,
   ruleOfController,
   type ResolvedController,
   type ResolvedDependent,
@@ -15,7 +15,7 @@ export const checkOwnerNamespace = ruleOfController((controller) => {
   const { spec, primary, dependents } = controller;
   if (primary?.scope !== "Namespaced") return [];
   return dependents.flatMap((dependent): Diagnostic[] => {
-    if (!isGarbageCollected(dependent.spec) || dependent.spec.mode === "readOnly") return [];
+    if (!isCollected(dependent.spec)) return [];
     const problem = problemOf(dependent, controller);
     if (problem === undefined) return [];
     return [
@@ -27,7 +27,7 @@ export const checkOwnerNamespace = ruleOfController((controller) => {
           ...dependent.path,
           dependent.spec.namespace === undefined ? "resource" : "namespace",
         ]),
-        hint: "state garbageCollected: false; the operator then deletes it when the primary is deleted",
+        hint: "state deletion: ordered, and the operator deletes it before the primary; or deletion: orphan, and it stays",
       },
     ];
   });

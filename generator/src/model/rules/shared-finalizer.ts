@@ -37,7 +37,7 @@ export const checkSharedFinalizer: Rule = ({ controllers }) => {
 /** Tells whether a spec says that a controller has something to do before its primaries go. */
 function cleansUp({ spec: { dependents, removed } }: ResolvedController): boolean {
   const isOrphaned = [...dependents.values()].some(
-    ({ mode, onDelete }) => mode !== "readOnly" && onDelete === "orphan",
+    ({ mode, deletion }) => mode !== "readOnly" && deletion === "orphan",
   );
   const isUntied = [...removed.values()].some(({ deletion }) => deletion === "orphan");
   return isOrphaned || isUntied || [...dependents.values()].some(isDeletedByOperator);

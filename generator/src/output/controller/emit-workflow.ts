@@ -58,14 +58,14 @@ function linkDoc(dependent: DependentModel, names: ControllerNames): Doc {
 
 function objectOptions(dependent: KubernetesDependentModel, names: ControllerNames): Doc[] {
   const { mode, namespace, cluster, eventSource, labelSelector, fieldSelector, resource } = dependent;
-  const { onDelete, existing, serverSideApply, fieldManager } = dependent;
+  const { existing, serverSideApply, fieldManager } = dependent;
   const filters = filtersDoc(dependent.filters, dependentTypesOf(dependent, names).live);
-  // Where no owner reference leads, false is what the builder takes for granted.
-  const garbageCollected = dependent.garbageCollected || cluster !== undefined ? undefined : false;
-  const placed = { namespace, cluster, eventSource, labelSelector, fieldSelector, garbageCollected };
+  const usual = cluster === undefined ? "garbageCollected" : "ordered";
+  const deletion = dependent.deletion === usual ? undefined : dependent.deletion;
+  const placed = { namespace, cluster, eventSource, labelSelector, fieldSelector, deletion };
   const stated = {
     ...statedOf(dependent),
-    ...{ mode, ...placed, onDelete, existing, serverSideApply, fieldManager },
+    ...{ mode, ...placed, existing, serverSideApply, fieldManager },
   };
   return [
     field("resource", resourceDoc(resource, names)),

@@ -93,7 +93,9 @@ function primaryGrants(controller: ControllerModel, places: readonly string[]): 
   const { name, primary, dependents } = controller;
   // An operator without a finalizer takes off what an earlier version put on.
   const because = `primary of ${name}`;
-  const isOwner = dependents.some((each) => isKubernetes(each) && isWritten(each) && each.garbageCollected);
+  const isOwner = dependents.some(
+    (each) => isKubernetes(each) && isWritten(each) && each.deletion === "garbageCollected",
+  );
   return [
     ...grant(primary, places, { verbs: ["get", ...WATCHED, "patch"], because }),
     ...(primary.hasStatusSubresource ? grant(primary, places, { verbs: ["patch"], part: "status", because }) : []),
@@ -129,16 +131,16 @@ function dependentGrants(dependent: DependentModel, controller: ControllerModel)
 
 // An apply that creates an object needs both verbs.
 function verbsOfWrites(dependent: KubernetesDependentModel): readonly Verb[] {
-  const { mode, operations = {}, onDelete, existing, serverSideApply = true } = dependent;
+  const { mode, operations = {}, deletion, existing, serverSideApply = true } = dependent;
   const isCreated = operations.create !== false;
   const isUpdated = operations.update !== false && mode !== "createOnly";
-  const isOrphaned = onDelete === "orphan" && operations.delete !== false;
+  const isOrphaned = deletion === "orphan" && operations.delete !== false;
   const verbs = new Set<Verb>(["get"]);
   if (isCreated) verbs.add("create");
   if (!serverSideApply && (isUpdated || existing === "adopt")) verbs.add("update");
   // Also where nothing is applied: a label that somebody took off is put back, and what ties an object to its primary is taken off.
   if (isCreated || isOrphaned || (serverSideApply && isUpdated)) verbs.add("patch");
-  if (onDelete !== "orphan" && operations.delete !== false) verbs.add("delete");
+  if (deletion !== "orphan" && operations.delete !== false) verbs.add("delete");
   return [...verbs];
 }
 

@@ -91,7 +91,7 @@ function isConditional({ conditions }: KubernetesDependentModel): boolean {
 
 /** Checks a namespace that is stated as a text against the owner of the object and the watched namespaces. */
 function checkNamespace({ code, dependent, namespace }: NamedDependent): Diagnostic[] {
-  const { name, resource, garbageCollected } = dependent;
+  const { name, resource, deletion } = dependent;
   const { primary, settings } = code.controller;
   const text = namespace?.text;
   if (namespace === undefined || text === undefined || text.includes("${") || resource.scope === "Cluster") return [];
@@ -99,14 +99,14 @@ function checkNamespace({ code, dependent, namespace }: NamedDependent): Diagnos
   const { namespaces } = settings;
   const watched = Array.isArray(namespaces) ? (namespaces as readonly string[]) : undefined;
   const isOnlyOne = watched?.length === 1 && watched[0] === text;
-  if (garbageCollected && primary.scope === "Namespaced" && !isOnlyOne)
+  if (deletion === "garbageCollected" && primary.scope === "Namespaced" && !isOnlyOne)
     return [
       {
         severity: "error",
         rule: "owner-namespace",
         message: `${quote(name)} cannot be owned by a ${primary.kind}: it is in the namespace ${quote(text)}, and the primary may be in another`,
         position,
-        hint: "state garbageCollected: false in the spec; the operator then deletes it when the primary is deleted",
+        hint: "state deletion: ordered in the spec, and the operator deletes it before the primary; or deletion: orphan, and it stays",
       },
     ];
   const isSeen = watched === undefined || watched.includes(text);

@@ -171,10 +171,12 @@ export interface KubernetesDependent extends NodeDefinition {
   readonly fieldSelector?: string;
   /** Which events of the object cause a reconcile. Default: all */
   readonly filters?: EventFilters<never>;
-  /** Whether the garbage collector deletes the object, by its owner reference. False: the runtime does, in the order of the graph. */
-  readonly garbageCollected: boolean;
-  /** What becomes of an object that must not exist: `orphan` unties it from the primary. Default: `delete` */
-  readonly onDelete?: "delete" | "orphan";
+  /**
+   * What becomes of the object with its primary. `garbageCollected`: the garbage collector deletes it, by its owner reference. `ordered`: the
+   * runtime deletes it before, in the order of the graph. `orphan`: the runtime unties it before, and also when it must not exist while the
+   * primary lives. Default: `garbageCollected`; in another cluster, where no owner reference leads, `ordered`
+   */
+  readonly deletion?: Deletion;
   /** What is done about an object of the name that is not of this primary: `adopt` takes it over. Default: `refuse`, an error */
   readonly existing?: "refuse" | "adopt";
   /** False: it is written by POST and PUT. Default: true */
@@ -242,6 +244,11 @@ export function isKubernetes(dependent: DependentDefinition): dependent is Kuber
 
 /** What becomes of objects: the garbage collector deletes them, the runtime does in the order of the graph, or they are untied from the primary. */
 export type Deletion = "garbageCollected" | "ordered" | "orphan";
+
+/** Returns what becomes of the object of a dependent that may leave it to the default. */
+export function deletionOf({ deletion, cluster }: Pick<KubernetesDependent, "deletion" | "cluster">): Deletion {
+  return deletion ?? (cluster === undefined ? "garbageCollected" : "ordered");
+}
 
 /** What becomes of the objects of a dependent that the workflow had in an earlier version. */
 export interface RemovedDependent {

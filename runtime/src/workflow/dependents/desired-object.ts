@@ -13,7 +13,7 @@ import {
   typeOfPrimary,
 } from "../../base/primary-link.js";
 import type { Stated } from "../../write/send/plan.js";
-import type { KubernetesDependent } from "../definition/workflow-definition.js";
+import { deletionOf, type KubernetesDependent } from "../definition/workflow-definition.js";
 import type { DriverRun } from "./driver.js";
 
 interface DesiredOwner extends Pick<DriverRun, "primary" | "definition" | "namespaces"> {
@@ -28,7 +28,8 @@ export function completeDesired(
   desired: unknown,
   { dependent, primary, definition, namespaces, item, label }: DesiredOwner,
 ): Stated {
-  const { resource, name, namespace: stated, garbageCollected, labelSelector } = dependent;
+  const { resource, name, namespace: stated, labelSelector } = dependent;
+  const isOwned = deletionOf(dependent) === "garbageCollected";
   const { name: ownerName, namespace: home, uid = "" } = primary.metadata;
   const which = item === undefined ? "" : ` for its item "${item}"`;
   const fail = (problem: string) => new TerminalError(`desired() of dependent "${name}"${which} ${problem}`);
@@ -48,10 +49,10 @@ export function completeDesired(
     throw fail(
       `puts the object into namespace "${namespace}", and the controller watches ${namespaces.join(", ")} only`,
     );
-  if (garbageCollected && definition.scope === "Namespaced" && namespace !== home)
+  if (isOwned && definition.scope === "Namespaced" && namespace !== home)
     throw fail(
       `puts the object into ${namespace === undefined ? "no namespace" : `namespace "${namespace}"`}, where no owner reference to its ` +
-        "primary is allowed; state garbageCollected: false in the workflow spec",
+        "primary is allowed; state deletion: ordered in the workflow spec",
     );
   if (labelSelector !== undefined && !isSelected(metadata.labels ?? {}, labelSelector))
     throw fail(`lacks the labels that its labelSelector "${labelSelector}" asks for`);
@@ -70,12 +71,12 @@ export function completeDesired(
     labels: { ...metadata.labels, [CONTROLLER_LABEL]: label },
     annotations: {
       ...metadata.annotations,
-      ...(garbageCollected ? {} : annotationsOfPrimary),
+      ...(isOwned ? {} : annotationsOfPrimary),
       [DEPENDENT_NAME]: name,
       [OBJECT_KEY]: keyOf({ name: metadata.name, namespace }),
       ...(item === undefined ? {} : { [DEPENDENT_ITEM]: item }),
     },
-    ...(garbageCollected && { ownerReferences: [...others, { ...owner, controller: true, blockOwnerDeletion: true }] }),
+    ...(isOwned && { ownerReferences: [...others, { ...owner, controller: true, blockOwnerDeletion: true }] }),
   };
   return { ...rest, metadata: { ...metadata, ...link } };
 }

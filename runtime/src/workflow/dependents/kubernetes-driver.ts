@@ -7,6 +7,7 @@ import type { DecodedResource } from "../../decode/decode-resource.js";
 import type { Stated } from "../../write/send/plan.js";
 import type { WriteCause } from "../../write/send/postponed-write.js";
 import type { Writer } from "../../write/writer.js";
+import { deletionOf } from "../definition/workflow-definition.js";
 import { completeDesired, hasLink, linkOf } from "./desired-object.js";
 import { hasName } from "../definition/workflow-definition.js";
 import { argumentsOf, type DependentDriver, type DriverRun, type FindRun } from "./driver.js";
@@ -28,10 +29,9 @@ export class KubernetesDriver implements DependentDriver {
   readonly #label: string;
 
   constructor(options: KubernetesDriverOptions) {
-    const { mode, operations, garbageCollected, onDelete } = options.definition;
+    const { mode, operations } = options.definition;
     const isWritten = mode !== "readOnly";
-    // An object that is to be orphaned has to be untied before its primary goes.
-    this.isGarbageCollected = garbageCollected && onDelete !== "orphan";
+    this.isGarbageCollected = deletionOf(options.definition) === "garbageCollected";
     this.capabilities = { write: isWritten, remove: isWritten && operations?.delete !== false };
     this.source = options.source;
     this.#options = options;
@@ -115,7 +115,7 @@ export class KubernetesDriver implements DependentDriver {
     const { primary, notes } = run;
     const cause = this.#causeOf(run);
     const remove = async (options?: DeleteOptions) => {
-      if (definition.onDelete === "orphan") await writer.untie(this.#target, live, { primary, cause });
+      if (definition.deletion === "orphan") await writer.untie(this.#target, live, { primary, cause });
       else await writer.delete(this.#target, live.object, { ...options, cause });
     };
     const call = definition.operations?.delete;

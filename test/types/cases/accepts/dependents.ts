@@ -99,7 +99,7 @@ export const workflow = defineWorkflow(WebPage, {
   .dependent("widget", {
     resource: Widget,
     cluster: "other",
-    onDelete: "orphan",
+    deletion: "orphan",
     existing: "adopt",
     serverSideApply: false,
     fieldManager: "me",

@@ -6,7 +6,7 @@ const desired = (): ConfigMapInput => ({ metadata: { name: "x" } });
 
 export const workflow = defineWorkflow(WebPage)
   .dependent("a", { resource: ConfigMap, desired, mode: "createonly" })
-  .dependent("b", { resource: ConfigMap, desired, onDelete: "leave" })
+  .dependent("b", { resource: ConfigMap, desired, deletion: "leave" })
   .dependent("c", { resource: ConfigMap, desired, matcher: (one, other) => one.data === other.spec })
   .dependent("d", { resource: ConfigMap, desired, timeout: 5 })
   .dependent("e", {

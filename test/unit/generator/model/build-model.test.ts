@@ -175,12 +175,12 @@ suite("buildModel", (test) => {
   test("conditions are tagged by what decides them, with the place of an expression", async () => {
     const { dependents } = await controllerOf({
       dependents:
-        "{ a: { resource: net.example.com/v1/Gateway, garbageCollected: false, activationCondition: crdPresent, " +
+        "{ a: { resource: net.example.com/v1/Gateway, deletion: ordered, activationCondition: crdPresent, " +
         'reconcilePrecondition: { when: "primary.spec !== undefined" }, readyPostcondition: { function: isReady } } }',
     });
     const [dependent] = dependents;
     const conditions = dependent!.conditions;
-    assert.is(dependent !== undefined && isKubernetes(dependent) && dependent.garbageCollected, false);
+    assert.is(dependent !== undefined && isKubernetes(dependent) && dependent.deletion, "ordered");
     assert.equal(conditions.activationCondition, { kind: "builtin", name: "crdPresent" });
     assert.equal(conditions.readyPostcondition, { kind: "function", name: "isReady" });
     const when = conditions.reconcilePrecondition;
@@ -220,18 +220,18 @@ suite("buildModel", (test) => {
   test("options that are the default anyway are not stated, and durations are in milliseconds", async () => {
     const { dependents } = await controllerOf({
       dependents:
-        "{ a: { resource: v1/Secret, mode: managed, onDelete: delete, existing: refuse, serverSideApply: true, garbageCollected: true }, " +
-        "b: { resource: v1/Secret, mode: createOnly, onDelete: orphan, existing: adopt, serverSideApply: false, cluster: other, timeout: 1m, " +
+        "{ a: { resource: v1/Secret, mode: managed, existing: refuse, serverSideApply: true, deletion: garbageCollected }, " +
+        "b: { resource: v1/Secret, mode: createOnly, deletion: orphan, existing: adopt, serverSideApply: false, cluster: other, timeout: 1m, " +
         "retry: { maxRetries: 2, maxInterval: 5s } } }",
     });
     const [usual, stated] = dependents.map(({ name: _name, conditions: _conditions, ...rest }) => {
       const { resource: _resource, ...own } = rest as typeof rest & { resource: unknown };
       return own;
     });
-    assert.equal(usual, { dependsOn: [], waitsFor: [], follows: [], filters: {}, garbageCollected: true });
+    assert.equal(usual, { dependsOn: [], waitsFor: [], follows: [], filters: {}, deletion: "garbageCollected" });
     assert.equal(stated, {
-      ...{ dependsOn: [], waitsFor: [], follows: [], filters: {}, garbageCollected: false, cluster: "other" },
-      ...{ mode: "createOnly", onDelete: "orphan", existing: "adopt", serverSideApply: false },
+      ...{ dependsOn: [], waitsFor: [], follows: [], filters: {}, cluster: "other" },
+      ...{ mode: "createOnly", deletion: "orphan", existing: "adopt", serverSideApply: false },
       ...{ timeoutMs: 60_000, retry: { maxRetries: 2, maxIntervalMs: 5000 } },
     });
   });

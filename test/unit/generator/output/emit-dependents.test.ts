@@ -69,12 +69,12 @@ spec:
       matcher: { function: isSameData }
       readyPostcondition: { function: isFilled }
       deletePostcondition: { when: 'live?.data?.["keep"] === undefined || item?.startsWith("a") === true' }
-      garbageCollected: false
+      deletion: ordered
     servers:
       resource: apps/v1/Deployment
       bulk: true
       itemsDependOn: [shards]
-      garbageCollected: false
+      deletion: ordered
       operations: { create: own, update: own, delete: own }
       readyPostcondition: { condition: { type: Available } }
     given:
@@ -94,7 +94,7 @@ spec:
     far:
       resource: { apiVersion: x.example.com/v1, kind: Widget, plural: widgets, scope: Namespaced }
       cluster: other
-      onDelete: orphan
+      deletion: orphan
       serverSideApply: false
       fieldManager: me
       dependsOn: [shards]
@@ -179,7 +179,7 @@ suite("emitted dependents", (declareTest) => {
     for (const part of [
       'invocation: "explicit", exceptions: "result", maxConcurrency: 7, inventory: false, removed: { old: { resource: ConfigMap, deletion: "ordered", namespace: "elsewhere", cluster: "other" }',
       'dependsOn: ["once", { name: "given", optional: true }]',
-      "bulk: { maxConcurrency: 3 }, garbageCollected: false, matcher: matchers.isSameData, readyPostcondition: conditions.isFilled",
+      'bulk: { maxConcurrency: 3 }, deletion: "ordered", matcher: matchers.isSameData, readyPostcondition: conditions.isFilled',
       'itemsDependOn: ["shards"], bulk: {}',
       "operations: { create: serversDependent.create, update: serversDependent.update, delete: serversDependent.remove }",
       "operations: { create: onceDependent.create }",
@@ -188,7 +188,7 @@ suite("emitted dependents", (declareTest) => {
       'readyPostcondition: fieldEquals("spec.type", "ClusterIP")',
       'timeoutMs: 30000, retry: { maxRetries: 3, initialIntervalMs: 1000, multiplier: 2, maxIntervalMs: 60000 }, mode: "createOnly", labelSelector: "app.example.com/part-of=shop,tier==back", existing: "adopt"',
       'resource: untypedResource({ apiVersion: "x.example.com/v1", kind: "Widget", plural: "widgets", scope: "Namespaced"',
-      'cluster: "other", onDelete: "orphan", serverSideApply: false, fieldManager: "me"',
+      'cluster: "other", deletion: "orphan", serverSideApply: false, fieldManager: "me"',
       'source: { kind: "perPrimaryPoll", intervalMs: 5000, fetch: databaseDependent.fetch }',
       'delete: databaseDependent.remove, state: { kind: "status", path: ["databaseId"] }',
       "matches: matchers.isSameDatabase",

@@ -87,7 +87,7 @@ suite("emitted project", (declareTest) => {
     const model = controllerOf(
       thing,
       [
-        { ...dependentOf("first", configMap), namespace: "x", labelSelector: "a=b", garbageCollected: false },
+        { ...dependentOf("first", configMap), namespace: "x", labelSelector: "a=b", deletion: "ordered" },
         {
           ...dependentOf("second", configMap, ["first"]),
           conditions: {
@@ -130,7 +130,7 @@ suite("emitted project", (declareTest) => {
     for (const part of [
       'namespace: "x"',
       'labelSelector: "a=b"',
-      "garbageCollected: false",
+      'deletion: "ordered"',
       'dependsOn: ["first"]',
       "activationCondition: crdPresent",
       "deletePostcondition: deleted",

@@ -36,11 +36,14 @@ suite("check of a controller", (test) => {
         [{ desired: undefined as never }, "has no desired(); state what it should be, or make it readOnly"],
         [{ mode: "readOnly" }, "is readOnly and has a desired()"],
         [{ ...readOnly, existing: "adopt" }, "is readOnly and states existing; what is only read is never written"],
-        [{ ...readOnly, onDelete: "delete" }, "is readOnly and states onDelete"],
-        [{ cluster: "west" }, 'lives in cluster "west", where the garbage collector knows nothing of its primary'],
+        [{ ...readOnly, deletion: "ordered" }, "is readOnly and states deletion"],
+        [
+          { cluster: "west", deletion: "garbageCollected" },
+          'lives in cluster "west", where the garbage collector knows nothing of its primary',
+        ],
         [{ resource: role }, "is cluster-scoped, so that no Page.v1.example.com in a namespace can own it"],
         [
-          { resource: role, garbageCollected: false, namespace: "x" },
+          { resource: role, deletion: "ordered", namespace: "x" },
           'states the namespace "x", and ClusterRole.v1.rbac.authorization.k8s.io is cluster-scoped',
         ],
         [
@@ -116,7 +119,7 @@ suite("check of a controller", (test) => {
 });
 
 suite("finalizer of a controller", (test) => {
-  const withOrdered = workflowOf([dependentOf("a", { garbageCollected: false })]);
+  const withOrdered = workflowOf([dependentOf("a", { deletion: "ordered" })]);
 
   test("it is there for a cleanup, and for dependents that are deleted in order (R18)", () => {
     assert.is(finalizerOf(definitionOf()), undefined);
@@ -129,8 +132,8 @@ suite("finalizer of a controller", (test) => {
   test("it is there for what is to be orphaned, and not for what is only read", () => {
     const finalizerWith = (rest: Partial<KubernetesDependent>, workflow: Partial<WorkflowDefinition> = {}) =>
       finalizerOf(definitionOf({ workflow: { ...workflowOf([dependentOf("a", rest)]), ...workflow } }));
-    assert.is(finalizerWith({ onDelete: "orphan" }), "pages.example.com/finalizer");
-    assert.is(finalizerWith({ ...readOnly, garbageCollected: false }), undefined);
+    assert.is(finalizerWith({ deletion: "orphan" }), "pages.example.com/finalizer");
+    assert.is(finalizerWith({ ...readOnly, deletion: "ordered" }), undefined);
     assert.is(
       finalizerWith({}, { removed: { b: { resource: role, deletion: "orphan" } } }),
       "pages.example.com/finalizer",

@@ -1,6 +1,7 @@
 // Who runs the workflows of a controller, and what becomes of their errors; the dependents are in memory, the primaries on a server.
 import { checkController } from "#runtime/assemble/check-controller.js";
 import { keepFinalizer, updateStatus } from "#runtime/reconcile/reconciler.js";
+import type { Deletion } from "#runtime/workflow/definition/workflow-definition.js";
 import type { WorkflowResult } from "#runtime/workflow/workflow-result.js";
 import { assert, suite } from "../../../support/suite.js";
 import { fails, holds } from "../workflow/fake-cluster.js";
@@ -193,18 +194,19 @@ suite("who runs the cleanup of a workflow", (test) => {
 
 suite("the finalizer of a controller", (test) => {
   test("is there if the reconciler cleans up, or a dependent has to be deleted by the runtime [ManagedWorkflowTest, WorkflowBuilderTest]", () => {
-    const finalizerFor = (hasCleanup: boolean, ...garbageCollected: boolean[]) =>
+    const finalizerFor = (hasCleanup: boolean, ...deletions: Deletion[]) =>
       finalizerOf({
         name: "page",
-        workflow: workflowOf(
-          garbageCollected.map((each, index) => dependentOf(`n${index}`, { garbageCollected: each })),
-        ),
+        workflow: workflowOf(deletions.map((deletion, index) => dependentOf(`n${index}`, { deletion }))),
         reconciler: { reconcile: () => {}, ...(hasCleanup ? { cleanup: () => {} } : {}) },
       });
     assert.is(finalizerFor(false), undefined);
-    assert.is(finalizerFor(false, true, true), undefined);
-    for (const wanted of [finalizerFor(true), finalizerFor(false, false), finalizerFor(false, true, false)])
-      assert.is(wanted, FINALIZER);
+    assert.is(finalizerFor(false, "garbageCollected", "garbageCollected"), undefined);
+    assert.is(finalizerFor(true), FINALIZER);
+    for (const deletion of ["ordered", "orphan"] as const) {
+      assert.is(finalizerFor(false, deletion), FINALIZER);
+      assert.is(finalizerFor(false, "garbageCollected", deletion), FINALIZER);
+    }
   });
 });
 

@@ -13,7 +13,6 @@ const dependentOf = (rest: Partial<KubernetesDependent> = {}): KubernetesDepende
   resource,
   dependsOn: [],
   desired: () => ({}),
-  garbageCollected: true,
   ...rest,
 });
 
@@ -60,7 +59,7 @@ suite("completeDesired", (test) => {
   test("annotations tie what no owner reference can", () => {
     const { metadata } = complete(
       { metadata: { name: "x" } },
-      { dependent: { garbageCollected: false, namespace: "away" } },
+      { dependent: { deletion: "ordered", namespace: "away" } },
     );
     assert.equal(metadata, {
       name: "x",
@@ -77,7 +76,7 @@ suite("completeDesired", (test) => {
   });
 
   test("a namespace that is not watched is refused, because nothing there would be seen again", () => {
-    const free = { garbageCollected: false };
+    const free = { deletion: "ordered" } as const;
     const desired = { metadata: { name: "x", namespace: "away" } };
     assert.is(complete(desired, { dependent: free }).metadata.namespace, "away");
     assert.is(complete(desired, { dependent: free, namespaces: ["home", "away"] }).metadata.namespace, "away");
@@ -136,7 +135,7 @@ suite("completeDesired", (test) => {
   test("what no owner reference reaches is refused, and a wrong return value with the item that it is for", () => {
     assert.throws(
       () => complete({ metadata: { name: "x", namespace: "away" } }),
-      'puts the object into namespace "away", where no owner reference to its primary is allowed; state garbageCollected: false',
+      'puts the object into namespace "away", where no owner reference to its primary is allowed; state deletion: ordered',
     );
     assert.throws(
       () => completeDesired(undefined, { dependent: dependentOf(), primary, definition, label: "page", item: "k" }),

@@ -31,7 +31,6 @@ export function dependentOf(name: string, rest: Partial<KubernetesDependent> = {
     resource: configMap,
     dependsOn: [],
     desired: () => ({ metadata: { name }, data: { of: name } }),
-    garbageCollected: true,
     ...rest,
   };
 }

@@ -149,7 +149,7 @@ suite("driver of objects of Kubernetes", (test) => {
   });
 
   test("what has to be orphaned is not left to the garbage collector", () => {
-    const drivers = createDrivers([dependentOf("a", { onDelete: "orphan" }), dependentOf("b")]).drivers;
+    const drivers = createDrivers([dependentOf("a", { deletion: "orphan" }), dependentOf("b")]).drivers;
     assert.equal(
       drivers.map(({ isGarbageCollected }) => isGarbageCollected),
       [false, true],

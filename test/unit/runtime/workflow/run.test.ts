@@ -102,7 +102,7 @@ async function reconcile(dependents: readonly KubernetesDependent[]) {
 
 suite("workflow run", (test) => {
   test("a dependent is written with its namespace and its link to the primary", async () => {
-    const { cache } = await reconcile([dependentOf("a"), dependentOf("b", { garbageCollected: false })]);
+    const { cache } = await reconcile([dependentOf("a"), dependentOf("b", { deletion: "ordered" })]);
     const owned = cache.get("home/a")!.object.metadata;
     assert.equal(owned.ownerReferences, [
       {
@@ -208,9 +208,9 @@ suite("workflow run", (test) => {
 
   test("a cleanup leaves garbage-collected dependents and deletes the others in reverse order", async () => {
     const run = createRun([
-      dependentOf("a", { garbageCollected: false }),
+      dependentOf("a", { deletion: "ordered" }),
       dependentOf("b", { dependsOn: ["a"] }),
-      dependentOf("c", { dependsOn: ["b"], garbageCollected: false }),
+      dependentOf("c", { dependsOn: ["b"], deletion: "ordered" }),
     ]);
     await reconcileWorkflow(run.options);
     run.history.length = 0;
@@ -224,8 +224,8 @@ suite("workflow run", (test) => {
   test("a delete postcondition keeps what the dependent depends on", async () => {
     let isGone = false;
     const run = createRun([
-      dependentOf("a", { garbageCollected: false }),
-      dependentOf("b", { dependsOn: ["a"], garbageCollected: false, deletePostcondition: () => isGone }),
+      dependentOf("a", { deletion: "ordered" }),
+      dependentOf("b", { dependsOn: ["a"], deletion: "ordered", deletePostcondition: () => isGone }),
     ]);
     await reconcileWorkflow(run.options);
     run.history.length = 0;
@@ -247,7 +247,7 @@ suite("workflow run", (test) => {
     };
     const run = createRun([
       dependentOf("a", { deletePostcondition: postconditionOf("a") }),
-      dependentOf("b", { garbageCollected: false, deletePostcondition: postconditionOf("b") }),
+      dependentOf("b", { deletion: "ordered", deletePostcondition: postconditionOf("b") }),
     ]);
     await reconcileWorkflow(run.options);
     const metadata = { ...primary.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" };
@@ -329,7 +329,7 @@ suite("workflow run", (test) => {
     const property = fc.asyncProperty(graphs, fates, fates, pauses, async (graph, before, after, turns) => {
       const definitions = (fateOf: readonly string[]) =>
         dependentsOf(graph, (index) => ({
-          garbageCollected: false,
+          deletion: "ordered",
           reconcilePrecondition: () => fateOf[index] !== "unwanted",
           readyPostcondition: () => fateOf[index] !== "notReady",
           ...(fateOf[index] === "throws" ? { desired: throws as never } : {}),

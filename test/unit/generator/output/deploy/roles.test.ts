@@ -42,7 +42,7 @@ suite("the rights of an operator", (test) => {
     ["is managed", {}, "get list watch create patch delete"],
     ["is only read", { mode: "readOnly" }, "list watch"],
     ["is only created", { mode: "createOnly" }, "get list watch create patch delete"],
-    ["is orphaned", { onDelete: "orphan" }, "get list watch create patch"],
+    ["is orphaned", { deletion: "orphan" }, "get list watch create patch"],
     ["is never deleted", { operations: { delete: false } }, "get list watch create patch"],
     ["is never created", { operations: { create: false } }, "get list watch patch delete"],
     ["is neither created nor updated", { operations: { create: false, update: false } }, "get list watch delete"],
@@ -73,7 +73,7 @@ suite("the rights of an operator", (test) => {
     const parts = (controller: ControllerModel) =>
       controllerGrants(controller).flatMap(({ resource }) => (resource.startsWith("things/") ? resource : []));
     assert.equal(parts(controllerOf([dependent({})])), ["things/status", "things/finalizers"]);
-    assert.equal(parts(controllerOf([dependent({ garbageCollected: false })])), ["things/status"]);
+    assert.equal(parts(controllerOf([dependent({ deletion: "ordered" })])), ["things/status"]);
     assert.equal(parts(controllerOf([], {}, { ...thing, hasStatusSubresource: false })), []);
   });
 
@@ -104,7 +104,7 @@ suite("the rights of an operator", (test) => {
   });
 
   test("in another cluster are in a file of their own", () => {
-    const controller = controllerOf([dependent({ cluster: "other", garbageCollected: false })]);
+    const controller = controllerOf([dependent({ cluster: "other", deletion: "ordered" })]);
     const files = emitDeploy({ packageName: "operator", resources: [], controllers: [controller] });
     const textOf = (path: string) => files.find((file) => file.path === path)?.content ?? "";
     assert.not.match(textOf("deploy/generated/rbac.yaml"), "configmaps");

@@ -238,7 +238,7 @@ suite("objects of one name", (test) => {
   const stated = (more: string) => named('"x"', `, namespace: ${more}`);
   const owned = ["error owner-namespace src/thing/dependents/b.ts:1"];
   const unseen = ["error dependent-namespace src/thing/dependents/b.ts:1"];
-  const apart = { ...b, garbageCollected: false };
+  const apart = { ...b, deletion: "ordered" } as const;
   const namespaces: readonly (readonly [
     text: string,
     dependent: DependentModel,
