@@ -134,6 +134,9 @@ export async function checkUserCode(
   );
   // The compiler takes a while to load.
   if (code.length === 0 && !hasExpressions) return [];
+  const { checkStubs } = await import("./output/stubs/check-stubs.js");
+  const misshapen = checkStubs(model, code);
+  if (misshapen.length > 0) return misshapen;
   const [{ checkCode }, { unlessTooDeep }] = await Promise.all([
     import("./output/reads/check-code.js"),
     import("./output/reads/source-program.js"),

@@ -254,6 +254,11 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       remedy: "Give the CRD a list of `metav1.Condition`, with `type` as its map key.",
       example: "status-conditions",
     },
+    "stub-constant": {
+      meaning: "A file of yours lacks the constant that the generated code takes your functions from.",
+      remedy: "Put the functions into one constant, as the message shows it.",
+      example: "stub-constant",
+    },
     "unconverted-version": {
       meaning:
         "A CRD serves a version whose fields differ from those of the stored version, and no webhook converts them.",

@@ -90,21 +90,18 @@ export interface DependentNames {
   readonly condition: string;
   readonly conditionArguments: string;
   readonly matcher: string;
-  /** What an external dependent consists of, and the types of the functions that find and change it. */
+  /** `DeploymentOperations`: the own functions that write an object. */
+  readonly operations: string;
+  /** `AccountExternal`: the functions that find and change an external resource. */
+  readonly external: string;
+  /** What an external dependent consists of. */
   readonly resource: string;
   /** What is desired, where that has a type of its own. */
   readonly draft: string;
   /** `pricesSource`: where the user's code hands over resources that something else brings. */
   readonly source: string;
-  readonly fetch: string;
-  readonly idOf: string;
-  readonly isOwn: string;
-  readonly stateOf: string;
   /** What is kept of a resource, where that is more than an id. */
   readonly kept: string;
-  readonly create: string;
-  readonly update: string;
-  readonly delete: string;
 }
 
 /** Names the types of a dependent. */
@@ -121,17 +118,12 @@ export function dependentNamesOf({ name }: { readonly name: string }): Dependent
     condition: `${type}Condition`,
     conditionArguments: `${type}ConditionArguments`,
     matcher: `${type}Matcher`,
+    operations: `${type}Operations`,
+    external: `${type}External`,
     resource: `${type}Resource`,
     draft: `${type}Draft`,
     source: `${name}Source`,
-    fetch: `${type}Fetch`,
-    idOf: `${type}IdOf`,
-    isOwn: `${type}IsOwn`,
-    stateOf: `${type}StateOf`,
     kept: `${type}Kept`,
-    create: `${type}Create`,
-    update: `${type}Update`,
-    delete: `${type}Delete`,
   };
 }
 
@@ -141,15 +133,15 @@ export interface SourceNames {
   readonly name: string;
   /** `pods`: the name of the user's file. */
   readonly file: string;
-  /** `podsFunctions`: the functions of the user's file. */
+  /** `podsFunctions`: the functions of the user's file, or its constant `source`. */
   readonly module: string;
   /** `podsSource`: the source itself, where the user's code has to reach it. */
   readonly source: string;
   readonly resource: string;
   readonly mapper: string;
   readonly primaryMapper: string;
-  readonly fetch: string;
-  readonly idOf: string;
+  /** `ServersSource`: the functions that find the resources of a source outside Kubernetes. */
+  readonly functions: string;
 }
 
 /** Names the types of an event source. */
@@ -163,8 +155,7 @@ export function sourceNamesOf({ name }: { readonly name: string }): SourceNames 
     resource: `${type}Resource`,
     mapper: `${type}Mapper`,
     primaryMapper: `${type}PrimaryMapper`,
-    fetch: `${type}Fetch`,
-    idOf: `${type}IdOf`,
+    functions: `${type}Source`,
   };
 }
 

@@ -1,12 +1,14 @@
-import type { __Fetch__, __IdOf__ } from "../../generated/__controller__/types.js";
+import type { __Source__ } from "../../generated/__controller__/types.js";
 
 /** A resource of "__name__", as its service has it. */
 export interface Resource {
   readonly id: string;
 }
 
-/** Returns all resources of a __Primary__. A resource that is missing counts as deleted. */
-export const fetch: __Fetch__ = () => [];
+export const source: __Source__ = {
+  /** Returns all resources of a __Primary__. A resource that is missing counts as deleted. */
+  fetch: () => [],
 
-/** Returns the id of a resource, unique among those of its __Primary__. */
-export const idOf: __IdOf__ = ({ id }) => id;
+  /** Returns the id of a resource, unique among those of its __Primary__. */
+  idOf: ({ id }) => id,
+};

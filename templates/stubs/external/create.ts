@@ -1,2 +1,4 @@
-/** Creates the resource and returns it as the service has it. Called again if it fails. */
-export const create: __Create__ = (desired) => desired;
+export const external: __External__ = {
+  /** Creates the resource and returns it as the service has it. Called again if it fails. */
+  create: (desired) => desired,
+};

@@ -1,2 +1,4 @@
-/** Deletes the resource. Has to succeed if the resource no longer exists. */
-export const __remove__: __Delete__ = () => {};
+export const external: __External__ = {
+  /** Deletes the resource. Has to succeed if the resource no longer exists. */
+  delete: () => {},
+};

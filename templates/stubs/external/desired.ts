@@ -1,2 +1,4 @@
-/** Returns the resource that a __Primary__ needs. */
-export const desired: __Desired__ = ({ primary }) => ({ id: primary.metadata.name });
+export const external: __External__ = {
+  /** Returns the resource that a __Primary__ needs. */
+  desired: ({ primary }) => ({ id: primary.metadata.name }),
+};

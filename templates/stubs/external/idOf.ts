@@ -1,2 +1,4 @@
-/** Returns the id of a resource, unique among those of its __Primary__. */
-export const idOf: __IdOf__ = ({ id }) => id;
+export const external: __External__ = {
+  /** Returns the id of a resource, unique among those of its __Primary__. */
+  idOf: ({ id }) => id,
+};

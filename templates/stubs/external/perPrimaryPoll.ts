@@ -1,2 +1,4 @@
-/** Returns all resources of a __Primary__. A resource that is missing counts as deleted. */
-export const fetch: __Fetch__ = () => [];
+export const external: __External__ = {
+  /** Returns all resources of a __Primary__. A resource that is missing counts as deleted. */
+  fetch: () => [],
+};

@@ -1,2 +1,4 @@
-/** Returns all resources by the keys (namespace/name) of their __Primary__ objects. A resource that is missing counts as deleted. */
-export const fetch: __Fetch__ = () => new Map();
+export const external: __External__ = {
+  /** Returns all resources by the keys (namespace/name) of their __Primary__ objects. A resource that is missing counts as deleted. */
+  fetch: () => new Map(),
+};

@@ -1,4 +1,6 @@
-/** Returns the resource that a __Primary__ needs. */
-export const desired: __Desired__ = () => {
-  throw new Error("fill in the desired state of __name__");
+export const external: __External__ = {
+  /** Returns the resource that a __Primary__ needs. */
+  desired: () => {
+    throw new Error("fill in the desired state of __name__");
+  },
 };

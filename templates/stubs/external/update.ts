@@ -1,2 +1,4 @@
-/** Changes the live resource into the desired one and returns it as the service has it. */
-export const update: __Update__ = (desired) => desired;
+export const external: __External__ = {
+  /** Changes the live resource into the desired one and returns it as the service has it. */
+  update: (desired) => desired,
+};

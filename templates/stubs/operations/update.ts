@@ -1,2 +1,4 @@
-/** Called whenever the object exists. next() updates it if it differs, as the operator would. Without next(), it stays as it is. */
-export const update: __Update__ = ({ next }) => next();
+export const operations: __Operations__ = {
+  /** Called whenever the object exists. next() updates it if it differs, as the operator would. Without next(), it stays as it is. */
+  update: ({ next }) => next(),
+};

@@ -12,13 +12,13 @@ import {
 const SUFFIXES = ["Secondary", "Arguments", "Desired", "Condition", "ConditionArguments"];
 
 /** What the names of the types of an external dependent end in besides. */
-const EXTERNAL_SUFFIXES = ["Resource", "Draft", "Fetch", "IdOf", "IsOwn", "Create", "Update", "Delete"];
+const EXTERNAL_SUFFIXES = ["Resource", "Draft", "Kept", "External"];
 
 /** What the names of the types of filters end in, where there are filters. */
 const FILTER_SUFFIXES = ["Filter", "UpdateFilter", "DeleteFilter"];
 
 /** What the names of the types of an event source end in. */
-const SOURCE_SUFFIXES = ["Resource", "Mapper", "PrimaryMapper", "Fetch", "IdOf"];
+const SOURCE_SUFFIXES = ["Resource", "Mapper", "PrimaryMapper", "Source"];
 
 /** What the generated types of a controller import. */
 const IMPORTED = [
@@ -112,7 +112,8 @@ function suffixesOf(dependent: ResolvedDependent): string[] {
     ...SUFFIXES,
     ...(bulk === undefined ? [] : ["Items"]),
     ...(matcher === undefined ? [] : ["Matcher"]),
-    ...(external === undefined ? ownOperationsOf(dependent) : EXTERNAL_SUFFIXES),
+    ...(ownOperationsOf(dependent).length === 0 ? [] : ["Operations"]),
+    ...(external === undefined ? [] : EXTERNAL_SUFFIXES),
   ];
 }
 

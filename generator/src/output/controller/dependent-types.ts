@@ -6,6 +6,7 @@ import type {
 } from "../../model/project-model.js";
 import { isKubernetes, ownOperationsOf, type KubernetesDependentModel } from "../../model/project-model.js";
 import { dependentNamesOf, nameOrThrow, sourceNamesOf, type ControllerNames } from "../controller-names.js";
+import { printInterface } from "../print/declarations.js";
 import { functionOf, maybePromise, reference, type TypeNode } from "../print/type-node.js";
 import { inputNameOf } from "../resource/resource-name.js";
 
@@ -58,19 +59,22 @@ export function hasFile(dependent: DependentModel): boolean {
   return !isKubernetes(dependent) || dependent.mode !== "readOnly";
 }
 
-/** Returns the types of the own operations of a dependent, each by its name: `context` and `secondary` are those of its arguments. */
+/** Returns the type of the user's constant with the own operations of a dependent: `context` and `secondary` are those of its arguments. */
 export function operationTypesOf(
   dependent: KubernetesDependentModel,
   names: ControllerNames,
   narrowed: (type: TypeNode) => TypeNode,
-): [name: string, type: TypeNode][] {
+): string[] {
   const types = dependentNamesOf(dependent);
   const { live, input } = dependentTypesOf(dependent, names);
   const arguments_ = { create: [input], update: [input, live], delete: [live] };
-  return ownOperationsOf(dependent).map((operation) => {
+  const members = ownOperationsOf(dependent).map((operation) => {
     const args = reference(ARGUMENTS_OF[operation], names.primary, types.secondary, ...arguments_[operation]);
-    return [types[operation], functionOf({ args: narrowed(args) }, maybePromise("void"))];
+    return { head: `readonly ${operation}`, type: functionOf({ args: narrowed(args) }, maybePromise("void")) };
   });
+  if (members.length === 0) return [];
+  const doc = `/** What the operator calls in place of its own writes of "${dependent.name}". */`;
+  return [printInterface({ name: types.operations, doc, extends: [], members })];
 }
 
 /** The types of the runtime that the own operations are called with. */
@@ -79,9 +83,6 @@ export const ARGUMENTS_OF = {
   update: "UpdateArguments",
   delete: "DeleteArguments",
 } as const;
-
-/** Returns what the user's functions are called, for each capability; `delete` is a word of the language. */
-export const CAPABILITY_FUNCTIONS = { create: "create", update: "update", delete: "remove" } as const;
 
 /** A condition of a controller that is a function of the user's, which may find more than whether it holds. */
 interface DetailedConditions {

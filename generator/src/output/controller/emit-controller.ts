@@ -64,11 +64,17 @@ function indexesOf({ indexes }: ControllerModel): Doc[] {
 }
 
 function userImports({ eventSources, filters, indexes }: ControllerModel, { folder }: ControllerNames): string[] {
-  const named = eventSources.filter(needsFunctions).map(sourceNamesOf);
+  const named = eventSources.filter(needsFunctions);
   const usesFilters =
     hasFunctions(filters) || eventSources.some((source) => source.kind === "informer" && hasFunctions(source.filters));
   return [
-    ...named.map(({ module, file }) => printNamespaceImport(module, `../../${folder}/event-sources/${file}.js`)),
+    ...named.map((source) => {
+      const { module, file } = sourceNamesOf(source);
+      const path = `../../${folder}/event-sources/${file}.js`;
+      return source.kind === "informer"
+        ? printNamespaceImport(module, path)
+        : printImport([{ name: "source", alias: module }], path);
+    }),
     ...(usesFilters ? [printNamespaceImport("filters", `../../${folder}/filters.js`)] : []),
     ...(indexes === undefined ? [] : [printNamespaceImport("indexes", `../../${folder}/indexes.js`)]),
   ];

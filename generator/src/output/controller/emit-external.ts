@@ -1,11 +1,16 @@
 import type { ImportedTypeModel, KeptTypeModel } from "../../model/dependent-model.js";
-import { isKubernetes, type ControllerModel, type ExternalDependentModel } from "../../model/project-model.js";
+import {
+  isKubernetes,
+  isReadOnly,
+  type ControllerModel,
+  type ExternalDependentModel,
+} from "../../model/project-model.js";
 import { dependentNamesOf, nameOrThrow, type ControllerNames } from "../controller-names.js";
 import { dependentTypesOf, isFetched } from "./dependent-types.js";
 import { printShapes } from "../resource/emit-resource.js";
 import { normaliseObject } from "../resource/normalise.js";
 import { generatedFile, type OutputFile } from "../files/output-file.js";
-import { printExport, printImport } from "../print/declarations.js";
+import { printAlias, printExport, printImport, printInterface, type DocumentedMember } from "../print/declarations.js";
 import {
   functionOf,
   intersection,
@@ -16,6 +21,9 @@ import {
   union,
   type TypeNode,
 } from "../print/type-node.js";
+
+/** The functions of the user's constant of an external dependent, in the order in which they are called. */
+type ExternalFunction = "fetch" | "idOf" | "isOwn" | "stateOf" | "desired" | "create" | "update" | "delete";
 
 /** Emits the types of the external resources of which there is a schema. */
 export function emitExternalTypes(controller: ControllerModel, { folder }: ControllerNames): OutputFile[] {
@@ -86,11 +94,12 @@ export function externalDependentExports(controller: ControllerModel): string[] 
   return names.length === 0 ? [] : [printExport(names, true)];
 }
 
-/** Returns the types of the functions that find and change an external resource, by their names. */
-export function externalFunctionTypesOf(
+/** Returns the type of the user's constant with the functions that find and change an external resource, and what it needs. */
+export function externalTypesOf(
   dependent: ExternalDependentModel,
   names: ControllerNames,
-): [name: string, type: TypeNode][] {
+  desired: TypeNode,
+): { readonly aliases: string[]; readonly declaration: string } {
   const types = dependentNamesOf(dependent);
   const { live, input } = dependentTypesOf(dependent, names);
   const { source, capabilities, state, keptType, isSelected } = dependent.external;
@@ -100,30 +109,63 @@ export function externalFunctionTypesOf(
     ...(state === undefined ? [] : [objectOf({ "readonly state?": stateType })]),
   );
   const context = reference("FetchContext", names.dependents, ...(keptType === undefined ? [] : [types.kept]));
-  const all: { readonly [name: string]: TypeNode | undefined } = {
-    [types.kept]: keptType?.kind === "field" ? keptFieldOf(keptType, names) : undefined,
-    [types.fetch]:
+  const functions: { readonly [name in ExternalFunction]: TypeNode | undefined } = {
+    fetch:
       source.kind === "poll"
         ? fetchAllOf(live)
         : isFetched(dependent)
           ? functionOf({ primary: names.primary, context }, maybePromise(readonlyArrayOf(live)))
           : undefined,
     // Without a state, the id of the desired resource tells which resource is meant.
-    [types.idOf]: functionOf({ resource: state === undefined && input !== live ? union(live, input) : live }, "string"),
-    [types.isOwn]: isSelected === true ? functionOf({ resource: live, primary: names.primary }, "boolean") : undefined,
-    [types.stateOf]: keptType === undefined ? undefined : functionOf({ resource: live }, types.kept),
-    [types.create]: capabilities.includes("create")
-      ? functionOf({ desired: input, args }, maybePromise(live))
-      : undefined,
-    [types.update]: capabilities.includes("update")
+    idOf: functionOf({ resource: state === undefined && input !== live ? union(live, input) : live }, "string"),
+    isOwn: isSelected === true ? functionOf({ resource: live, primary: names.primary }, "boolean") : undefined,
+    stateOf: keptType === undefined ? undefined : functionOf({ resource: live }, types.kept),
+    desired: isReadOnly(dependent) ? undefined : desired,
+    create: capabilities.includes("create") ? functionOf({ desired: input, args }, maybePromise(live)) : undefined,
+    update: capabilities.includes("update")
       ? functionOf({ desired: input, live, args }, maybePromise(live))
       : undefined,
-    [types.delete]: capabilities.includes("delete") ? functionOf({ live, args }, maybePromise("void")) : undefined,
-    [types.matcher]: dependent.matcher === undefined ? undefined : functionOf({ desired: input, live }, "boolean"),
+    delete: capabilities.includes("delete") ? functionOf({ live, args }, maybePromise("void")) : undefined,
   };
-  return Object.entries(all).flatMap(([name, type]) =>
-    type === undefined ? [] : [[name, type] as [string, TypeNode]],
+  const docs = docsOf(dependent, names);
+  const members = Object.entries(functions).flatMap(([name, type]): DocumentedMember[] =>
+    type === undefined ? [] : [{ head: `readonly ${name}`, type, doc: `/** ${docs[name as ExternalFunction]} */` }],
   );
+  const matcher = functionOf({ desired: input, live }, "boolean");
+  return {
+    aliases: [
+      ...(keptType?.kind === "field" ? [printAlias(types.kept, keptFieldOf(keptType, names))] : []),
+      ...(dependent.matcher === undefined ? [] : [printAlias(types.matcher, matcher)]),
+    ],
+    declaration: printInterface({
+      name: types.external,
+      doc: `/** What the operator calls for "${dependent.name}". */`,
+      extends: [],
+      members,
+    }),
+  };
+}
+
+function docsOf(
+  { name, bulk, external: { source } }: ExternalDependentModel,
+  { primary }: ControllerNames,
+): { readonly [each in ExternalFunction]: string } {
+  return {
+    fetch:
+      source.kind === "poll"
+        ? `Returns all resources by the keys (namespace/name) of their ${primary} objects. A missing resource counts as deleted.`
+        : `Returns all resources of a ${primary}. A missing resource counts as deleted.`,
+    idOf: `Returns the id of a resource, unique among those of its ${primary}.`,
+    isOwn: `Tells whether a resource of a ${primary} belongs to "${name}". Its event source has resources of other dependents, too.`,
+    stateOf: "Returns what is kept of a resource that was created, with its id as `id`.",
+    desired:
+      bulk === undefined
+        ? `Returns the resource that a ${primary} needs.`
+        : `Returns the resources that a ${primary} needs, by keys. Resources that it no longer returns are deleted.`,
+    create: "Creates the resource and returns it as the service has it. Called again if it fails.",
+    update: "Changes the live resource into the desired one and returns it as the service has it.",
+    delete: "Deletes the resource. Has to succeed if the resource no longer exists.",
+  };
 }
 
 /** Returns the type of a function that fetches the resources of all primaries, by their keys. */

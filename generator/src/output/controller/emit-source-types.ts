@@ -120,11 +120,6 @@ function typesOf(
 ): string[] {
   const types = sourceNamesOf(source);
   const documented = (doc: string, name: string, type: TypeNode) => `/** ${doc} */\n${printAlias(name, type)}`;
-  const idOf = documented(
-    `Returns the id of a resource of "${source.name}", unique among those of its ${primary}.`,
-    types.idOf,
-    functionOf({ resource: types.resource }, "string"),
-  );
   const resource = printExport([types.resource], true);
   switch (source.kind) {
     case "informer": {
@@ -155,26 +150,42 @@ function typesOf(
     case "poll":
       return [
         resource,
-        documented(
-          `Returns all resources of "${source.name}" by the keys of their ${primary} objects. A missing resource counts as deleted.`,
-          types.fetch,
-          fetchAllOf(types.resource),
-        ),
-        idOf,
+        functionsOf(source, primary, {
+          doc: `Returns all resources by the keys (namespace/name) of their ${primary} objects. A missing resource counts as deleted.`,
+          type: fetchAllOf(types.resource),
+        }),
       ];
     case "perPrimaryPoll":
       return [
         resource,
-        documented(
-          `Returns all resources of "${source.name}" of a ${primary}. A missing resource counts as deleted.`,
-          types.fetch,
-          functionOf({ primary, context: SIGNAL }, maybePromise(readonlyArrayOf(types.resource))),
-        ),
-        idOf,
+        functionsOf(source, primary, {
+          doc: `Returns all resources of a ${primary}. A missing resource counts as deleted.`,
+          type: functionOf({ primary, context: SIGNAL }, maybePromise(readonlyArrayOf(types.resource))),
+        }),
       ];
     case "inbound":
-      return [resource, idOf];
+      return [resource, functionsOf(source, primary)];
   }
+}
+
+/** Prints the type of the user's constant with the functions of a source outside Kubernetes. */
+function functionsOf(
+  source: EventSourceModel,
+  primary: string,
+  fetch?: { readonly doc: string; readonly type: TypeNode },
+): string {
+  const { functions, resource } = sourceNamesOf(source);
+  const idOf = functionOf({ resource }, "string");
+  const members = [
+    ...(fetch === undefined ? [] : [{ head: "readonly fetch", type: fetch.type, doc: `/** ${fetch.doc} */` }]),
+    {
+      head: "readonly idOf",
+      type: idOf,
+      doc: `/** Returns the id of a resource, unique among those of its ${primary}. */`,
+    },
+  ];
+  const doc = `/** What the operator calls for the event source "${source.name}". */`;
+  return printInterface({ name: functions, doc, extends: [], members });
 }
 
 function docOf({ name, resource: { kind }, form }: InformerModel, { specFile }: ControllerModel): string {

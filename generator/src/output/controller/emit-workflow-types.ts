@@ -8,7 +8,7 @@ import {
 } from "../../model/project-model.js";
 import { dependentNamesOf, nameOrThrow, type ControllerNames } from "../controller-names.js";
 import { dependentTypesOf, detailedConditionsOf, isFetched, operationTypesOf } from "./dependent-types.js";
-import { externalDependentExports, externalDependentImports, externalFunctionTypesOf } from "./emit-external.js";
+import { externalDependentExports, externalDependentImports, externalTypesOf } from "./emit-external.js";
 import { importsFrom } from "./class-imports.js";
 import { statusInputOf } from "../resource/input-view.js";
 import { inputNameOf, specifierOf, type ResourceName } from "../resource/resource-name.js";
@@ -55,15 +55,16 @@ function importTypes(controller: ControllerModel): string {
   const objects = dependents.filter(isKubernetes);
   const operations = new Set(objects.flatMap(ownOperationsOf));
   const reduced = isReduced(controller);
+  const conditions = dependents.map(conditionTypesOf);
   const isExplicit = workflow.invocation === "explicit";
   const isUntyped = objects.some(({ resource }) => resource.isUntyped === true);
   const isFetchedForOne = dependents.some(
     (each) => !isKubernetes(each) && isFetched(each) && each.external.source.kind !== "poll",
   );
   const types: { readonly [K in RuntimeType]?: boolean } = {
-    Condition: dependents.length > 0 && !reduced,
-    ConditionArguments: dependents.length > 0,
-    ConditionResult: dependents.length > 0 && reduced,
+    Condition: conditions.some(({ type }) => type) && !reduced,
+    ConditionArguments: conditions.some((each) => each.arguments),
+    ConditionResult: conditions.some(({ type }) => type) && reduced,
     CreateArguments: operations.has("create"),
     DeleteArguments: operations.has("delete"),
     DependentArguments: dependents.length > 0,
@@ -115,6 +116,14 @@ function resourceExports(controller: ControllerModel, { resources }: ControllerN
   return printExport(names, true);
 }
 
+/** Tells which types of conditions anything refers to: functions have both, expressions the arguments. */
+function conditionTypesOf({ conditions }: DependentModel) {
+  const all = Object.values(conditions);
+  const type = all.some(({ kind }) => kind === "function");
+  const expression = all.some((each) => each.kind === "when" && each.names.length > 0);
+  return { type, arguments: type || expression };
+}
+
 function typesOf(dependent: DependentModel, controller: ControllerModel, names: ControllerNames): string[] {
   const { primary, lookups } = names;
   const reduced = isReduced(controller);
@@ -124,36 +133,39 @@ function typesOf(dependent: DependentModel, controller: ControllerModel, names: 
   const result = union("boolean", reference("ConditionResult", "Detail"));
   const args = narrowed(reference("DependentArguments", primary, types.secondary));
   const conditionArguments = narrowed(reference("ConditionArguments", primary, types.secondary, live));
+  const desired = reduced
+    ? functionOf({ args: types.arguments }, maybePromise(wanted))
+    : reference("Desired", primary, types.secondary, wanted);
+  const used = conditionTypesOf(dependent);
+  const external = isKubernetes(dependent) ? undefined : externalTypesOf(dependent, names, desired);
   const aliases = [
     printAlias(types.arguments, args),
     ...(dependent.bulk === undefined ? [] : [printAlias(types.items, wanted)]),
-    ...(isReadOnly(dependent)
-      ? []
-      : [
-          printAlias(
-            types.desired,
-            reduced
-              ? functionOf({ args: types.arguments }, maybePromise(wanted))
-              : reference("Desired", primary, types.secondary, wanted),
-          ),
-        ]),
-    printAlias(types.conditionArguments, conditionArguments),
-    printAlias(
-      types.condition,
-      reduced
-        ? functionOf({ args: types.conditionArguments }, maybePromise(result))
-        : reference("Condition", primary, types.secondary, "Detail", live),
-      "<Detail = never>",
-    ),
-    ...(isKubernetes(dependent)
+    ...(isReadOnly(dependent) || external !== undefined ? [] : [printAlias(types.desired, desired)]),
+    ...(used.arguments ? [printAlias(types.conditionArguments, conditionArguments)] : []),
+    ...(used.type
       ? [
-          ...(dependent.matcher === undefined ? [] : [printAlias(types.matcher, reference("DependentMatcher", live))]),
-          ...operationTypesOf(dependent, names, narrowed).map(([name, type]) => printAlias(name, type)),
+          printAlias(
+            types.condition,
+            reduced
+              ? functionOf({ args: types.conditionArguments }, maybePromise(result))
+              : reference("Condition", primary, types.secondary, "Detail", live),
+            "<Detail = never>",
+          ),
         ]
-      : externalFunctionTypesOf(dependent, names).map(([name, type]) => printAlias(name, type))),
+      : []),
+    ...(!isKubernetes(dependent) || dependent.matcher === undefined
+      ? []
+      : [printAlias(types.matcher, reference("DependentMatcher", live))]),
+    ...(external?.aliases ?? []),
   ];
   const { declarations, alias } = secondaryTypesOf(dependent, controller, names);
-  return [...declarations, [alias, ...aliases].join("\n")];
+  return [
+    ...declarations,
+    [alias, ...aliases].join("\n"),
+    ...(isKubernetes(dependent) ? operationTypesOf(dependent, names, narrowed) : []),
+    ...(external === undefined ? [] : [external.declaration]),
+  ];
 }
 
 function reconcilerTypesOf(controller: ControllerModel, names: ControllerNames): string[] {

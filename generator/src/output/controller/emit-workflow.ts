@@ -13,7 +13,7 @@ import {
 import { CAPABILITIES } from "../../model/dependent-model.js";
 import { conditionsOf } from "../conditions/conditions-of.js";
 import { dependentNamesOf, nameOrThrow, type ControllerNames, type DependentNames } from "../controller-names.js";
-import { alwaysThere, CAPABILITY_FUNCTIONS, dependentTypesOf, hasFile, isFetched } from "./dependent-types.js";
+import { alwaysThere, dependentTypesOf, hasFile, isFetched } from "./dependent-types.js";
 import { importClasses } from "./class-imports.js";
 import { filtersDoc, hasFunctions } from "./filtered.js";
 import { generatedFile, type OutputFile } from "../files/output-file.js";
@@ -81,7 +81,7 @@ function objectOptions(dependent: KubernetesDependentModel, names: ControllerNam
 function operationsOf(dependent: KubernetesDependentModel): Doc[] {
   const { operations = {} } = dependent;
   const parts = CAPABILITIES.filter((each) => operations[each] !== undefined).map((each) => {
-    const own = `${moduleNameOf(dependent)}.${CAPABILITY_FUNCTIONS[each]}`;
+    const own = `${moduleNameOf(dependent)}.operations.${each}`;
     return textField(each, operations[each] === "own" ? own : "false");
   });
   return parts.length === 0 ? [] : [field("operations", objectDoc(parts))];
@@ -99,7 +99,7 @@ function externalOptions(dependent: ExternalDependentModel, names: ControllerNam
     ...(isSelected === true ? [textField("isOwn", `${module}.isOwn`)] : []),
     ...(keptType === undefined ? [] : [textField("stateOf", `${module}.stateOf`)]),
     ...(isReadOnly(dependent) ? [] : [textField("desired", `${module}.desired`)]),
-    ...capabilities.map((capability) => textField(capability, `${module}.${CAPABILITY_FUNCTIONS[capability]}`)),
+    ...capabilities.map((capability) => textField(capability, `${module}.${capability}`)),
     ...stateOf(state, names),
     ...fieldsOf({ onDeleteFailure, ...statedOf(dependent) }),
     ...(dependent.matcher === undefined ? [] : [textField("matches", `matchers.${dependent.matcher}`)]),
@@ -198,11 +198,13 @@ function importsOf(controller: ControllerModel, names: ControllerNames): string[
     ...Object.entries(functions).flatMap(([file, isUsed]) =>
       isUsed ? [printNamespaceImport(file, `${user}/${file}.js`)] : [],
     ),
-    ...dependents
-      .filter(hasFile)
-      .map((dependent) =>
-        printNamespaceImport(moduleNameOf(dependent), `${user}/dependents/${dependentNamesOf(dependent).file}.js`),
-      ),
+    ...dependents.filter(hasFile).map((dependent) => {
+      const module = `${user}/dependents/${dependentNamesOf(dependent).file}.js`;
+      const alias = moduleNameOf(dependent);
+      return isKubernetes(dependent)
+        ? printNamespaceImport(alias, module)
+        : printImport([{ name: "external", alias }], module);
+    }),
     ...importClasses(
       resources.filter((resource) => resource.isUntyped !== true),
       names,

@@ -46,7 +46,13 @@ export interface InterfaceNode {
   /** A comment, ready to print. */
   readonly doc: string;
   readonly extends: readonly string[];
-  readonly members: readonly (MemberNode | MethodNode)[];
+  readonly members: readonly (DocumentedMember | MethodNode)[];
+}
+
+/** A member of an interface. */
+export interface DocumentedMember extends MemberNode {
+  /** A comment, ready to print. */
+  readonly doc?: string;
 }
 
 /** A method of an interface. */
@@ -62,9 +68,13 @@ export function printInterface({ name, doc, extends: parents, members }: Interfa
       ? []
       : [line, "extends ", parents.length === 1 ? first : indent(join([",", line], [...parents]))];
   const head = group(indent([`export interface ${name}`, ...clause]));
-  const body = members.map((member) => [hardline, "kind" in member ? methodDoc(member) : memberDoc(member), ";"]);
+  const body = members.map((member) => [hardline, "kind" in member ? methodDoc(member) : documented(member), ";"]);
   const block = members.length === 0 ? "{}" : ["{", indent(body), hardline, "}"];
   return layOut([doc === "" ? "" : [doc, hardline], group([head, " ", block])]);
+}
+
+function documented({ doc, ...member }: DocumentedMember): Doc {
+  return doc === undefined ? memberDoc(member) : [doc, hardline, memberDoc(member)];
 }
 
 function methodDoc({ head, returns, ...node }: MethodNode): Doc {

@@ -10,7 +10,6 @@ import {
   type LocateExpression,
 } from "../../model/project-model.js";
 import { dependentNamesOf, sourceNamesOf } from "../controller-names.js";
-import { CAPABILITY_FUNCTIONS } from "../controller/dependent-types.js";
 import {
   constantOf,
   functionOf,
@@ -32,8 +31,9 @@ const CONTEXT: Value = { kind: "context" };
 /** A function that the runtime calls, and what with. */
 interface EntryPoint {
   readonly path: string;
-  /** The name under which it is exported. */
+  /** The name under which it is exported, or that of the member of an exported constant. */
   readonly name: string;
+  readonly constant?: "external" | "operations";
   readonly values: readonly (Value | undefined)[];
 }
 
@@ -49,13 +49,13 @@ export function followController(
   { folder, sources }: { readonly folder: string; readonly sources: readonly TrackedSource[] },
   { program, follower }: Followers,
 ): void {
-  for (const { path, name, values } of entryPointsOf(controller, folder, sources)) {
-    const file = program.fileAt(path);
+  for (const entry of entryPointsOf(controller, folder, sources)) {
+    const file = program.fileAt(entry.path);
     // A file that is not there is written as a stub, which reads nothing.
     if (file === undefined) continue;
-    const found = functionOf(program.exportOf(file, name), program);
+    const found = functionAt(entry, file, program);
     if (found === undefined) follower.giveUp(file);
-    else bindParameters(found, values, follower);
+    else bindParameters(found, entry.values, follower);
   }
   followReconciler(folder, { program, follower });
 }
@@ -105,6 +105,11 @@ function entryPointsOf(controller: ControllerModel, folder: string, sources: rea
   ];
 }
 
+function functionAt({ name, constant }: EntryPoint, file: ts.SourceFile, program: SourceProgram) {
+  if (constant === undefined) return functionOf(program.exportOf(file, name), program);
+  return membersOf(program.exportOf(file, constant), program).find((member) => member.name === name)?.function;
+}
+
 function entryOf({ path, values }: { readonly path: string; readonly values: readonly Value[] }): EntryPoint {
   return { path, name: "entry", values };
 }
@@ -112,20 +117,23 @@ function entryOf({ path, values }: { readonly path: string; readonly values: rea
 /** Returns the functions of the user's that belong to one dependent. */
 function functionsOfDependent(dependent: DependentModel, folder: string): EntryPoint[] {
   const path = `src/${folder}/dependents/${dependentNamesOf(dependent).file}.ts`;
+  const constant = isKubernetes(dependent) ? {} : { constant: "external" as const };
   const conditions = Object.values(dependent.conditions).flatMap((condition) =>
     condition.kind === "function" ? [condition.name] : [],
   );
   return [
-    ...(isReadOnly(dependent) ? [] : [{ path, name: "desired", values: [ARGUMENTS] }]),
+    ...(isReadOnly(dependent) ? [] : [{ path, name: "desired", ...constant, values: [ARGUMENTS] }]),
     ...(isKubernetes(dependent) ? [] : dependent.external.capabilities).map((capability) => ({
       path,
-      name: CAPABILITY_FUNCTIONS[capability],
+      name: capability,
+      ...constant,
       // What is desired and live comes first.
       values: capability === "update" ? [undefined, undefined, ARGUMENTS] : [undefined, ARGUMENTS],
     })),
     ...(isKubernetes(dependent) ? ownOperationsOf(dependent) : []).map((operation) => ({
       path,
-      name: CAPABILITY_FUNCTIONS[operation],
+      name: operation,
+      constant: "operations" as const,
       values: [ARGUMENTS],
     })),
     ...(dependent.matcher === undefined || !isKubernetes(dependent)
@@ -142,7 +150,7 @@ function fetchOf(dependent: DependentModel, folder: string): EntryPoint[] {
   const fetches = source.kind === "perPrimaryPoll" || (source.kind === "inbound" && source.isFetched === true);
   if (!fetches) return [];
   const path = `src/${folder}/dependents/${dependentNamesOf(dependent).file}.ts`;
-  return [{ path, name: "fetch", values: [undefined, ARGUMENTS] }];
+  return [{ path, name: "fetch", constant: "external", values: [undefined, ARGUMENTS] }];
 }
 
 /** Follows what the functions and expressions of one dependent are called with; what cannot be looked into is passed over. */
@@ -154,10 +162,10 @@ export function followDependent(
   const expressions = expressionsOf({ ...controller, dependents: [dependent], eventSources: [] }, folder, []).map(
     entryOf,
   );
-  for (const { path, name, values } of [...expressions, ...functionsOfDependent(dependent, folder)]) {
-    const file = program.fileAt(path);
-    const found = file === undefined ? undefined : functionOf(program.exportOf(file, name), program);
-    if (found !== undefined) bindParameters(found, values, follower);
+  for (const entry of [...expressions, ...functionsOfDependent(dependent, folder)]) {
+    const file = program.fileAt(entry.path);
+    const found = file === undefined ? undefined : functionAt(entry, file, program);
+    if (found !== undefined) bindParameters(found, entry.values, follower);
   }
 }
 
@@ -165,7 +173,7 @@ export function followDependent(
 export function followReconciler(folder: string, { program, follower }: Followers): void {
   const file = program.fileAt(`src/${folder}/reconciler.ts`);
   if (file === undefined) return;
-  for (const found of methodsOf(program.exportOf(file, "reconciler"), program)) {
+  for (const { function: found } of membersOf(program.exportOf(file, "reconciler"), program)) {
     if (found === undefined) follower.giveUp(file);
     else bindParameters(found, [ARGUMENTS], follower);
   }
@@ -201,17 +209,30 @@ function expressionsOf(controller: ControllerModel, folder: string, sources: rea
   return [...conditions, ...filters];
 }
 
-/** Returns the functions of the object that is a reconciler; undefined for what cannot be looked into. */
-function methodsOf(declaration: ts.Declaration | undefined, program: SourceProgram): (FunctionNode | undefined)[] {
+/** A member of a constant of the user's; without a function it cannot be looked into. */
+interface Member {
+  readonly name?: string;
+  readonly function: FunctionNode | undefined;
+}
+
+/** Returns the functions of a constant that is an object: a reconciler, or what finds and changes an external resource. */
+function membersOf(declaration: ts.Declaration | undefined, program: SourceProgram): Member[] {
   const object = declaration === undefined ? undefined : constantOf(declaration);
-  if (object === undefined || !compiler.isObjectLiteralExpression(object)) return [undefined];
+  if (object === undefined || !compiler.isObjectLiteralExpression(object)) return [{ function: undefined }];
   return object.properties.map((property) => {
-    if (isFunctionNode(property)) return property;
-    if (compiler.isPropertyAssignment(property)) return resolveFunction(property.initializer, program);
-    if (compiler.isShorthandPropertyAssignment(property))
-      return functionOf(program.declarationOf(property.name), program);
-    return undefined;
+    const found = memberFunctionOf(property, program);
+    const { name } = property;
+    const isPlain = name !== undefined && (compiler.isIdentifier(name) || compiler.isStringLiteral(name));
+    return isPlain ? { name: name.text, function: found } : { function: found };
   });
+}
+
+function memberFunctionOf(property: ts.ObjectLiteralElementLike, program: SourceProgram): FunctionNode | undefined {
+  if (isFunctionNode(property)) return property;
+  if (compiler.isPropertyAssignment(property)) return resolveFunction(property.initializer, program);
+  if (compiler.isShorthandPropertyAssignment(property))
+    return functionOf(program.declarationOf(property.name), program);
+  return undefined;
 }
 
 function bindParameters(found: FunctionNode, values: readonly (Value | undefined)[], follower: ReadFollower): void {

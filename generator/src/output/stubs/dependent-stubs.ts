@@ -9,13 +9,13 @@ import {
   type ResourceModel,
 } from "../../model/project-model.js";
 import { dependentNamesOf, type ControllerNames } from "../controller-names.js";
-import { CAPABILITY_FUNCTIONS, dependentTypesOf, hasFile, isFetched } from "../controller/dependent-types.js";
+import { dependentTypesOf, hasFile, isFetched } from "../controller/dependent-types.js";
 import { minimalFieldsOf } from "./minimal-value.js";
 import { printLine } from "../print/print-value.js";
 import { inputNameOf } from "../resource/resource-name.js";
 import { buildRuntimeSchema } from "../resource/runtime-schema.js";
 import type { NamedController, Stub } from "./stub.js";
-import { listTemplates, renderTemplate } from "../project/template.js";
+import { listTemplates, renderTemplate, type Replacements } from "../project/template.js";
 
 /** Returns a file for each dependent that needs functions of the user's. */
 export async function dependentStubs(named: NamedController): Promise<Stub[]> {
@@ -62,15 +62,17 @@ async function withOperations(text: string, dependent: KubernetesDependentModel)
   const own = ownOperationsOf(dependent);
   if (own.length === 0) return text;
   const types = dependentNamesOf(dependent);
-  const replacements = {
-    Create: types.create,
-    Update: types.update,
-    Delete: types.delete,
-    remove: CAPABILITY_FUNCTIONS.delete,
-  };
-  const texts = await Promise.all(own.map((each) => renderTemplate(`stubs/operations/${each}.ts`, replacements)));
-  const withTypes = text.replace("import type { ", `import type { ${own.map((each) => types[each]).join(", ")}, `);
-  return [withTypes.trimEnd(), ...texts].join("\n\n");
+  const constant = await renderConstant("operations", own, { Operations: types.operations });
+  const withTypes = text.replace("import type { ", `import type { ${types.operations}, `);
+  return [withTypes.trimEnd(), constant].join("\n\n");
+}
+
+/** Renders a constant: the members of several templates, each of which has a part of them. */
+async function renderConstant(folder: string, parts: readonly string[], replacements: Replacements): Promise<string> {
+  const texts = await Promise.all(parts.map((part) => renderTemplate(`stubs/${folder}/${part}.ts`, replacements)));
+  const [first = ""] = texts;
+  const members = texts.map((text) => text.slice(text.indexOf("{\n") + 2, text.lastIndexOf("};")));
+  return `${first.slice(0, first.indexOf("{\n"))}{\n${members.join("\n")}};`;
 }
 
 function withMode(text: string, { mode }: KubernetesDependentModel): string {
@@ -136,7 +138,6 @@ async function renderExternal(dependent: ExternalDependentModel, names: Controll
   const bulk = dependent.bulk === undefined ? "" : "bulk-";
   const fetches = isFetched(dependent);
   const parts = [
-    ...(isDeclared ? ["resource"] : []),
     ...(fetches ? [source.kind === "poll" ? "poll" : "perPrimaryPoll"] : []),
     `${idForm}idOf`,
     ...(isSelected === true ? ["isOwn"] : []),
@@ -144,22 +145,10 @@ async function renderExternal(dependent: ExternalDependentModel, names: Controll
     ...(isReadOnly(dependent) ? [] : [`${wantedForm}${bulk}desired`]),
     ...capabilities.map((each) => (desiredType === undefined || each === "delete" ? each : `unknown-${each}`)),
   ];
-  const used = [
-    ...(fetches ? [types.fetch] : []),
-    types.idOf,
-    ...(isSelected === true ? [types.isOwn] : []),
-    ...(keptType === undefined ? [] : [types.stateOf]),
-    ...(isReadOnly(dependent) ? [] : [types.desired]),
-    ...capabilities.map((capability) => types[capability]),
-  ];
-  const replacements = {
-    ...{ name: dependent.name, Primary: names.primary, Fetch: types.fetch, IdOf: types.idOf, Desired: types.desired },
-    ...{ IsOwn: types.isOwn, StateOf: types.stateOf },
-    ...{ Create: types.create, Update: types.update, Delete: types.delete, remove: CAPABILITY_FUNCTIONS.delete },
-  };
-  const texts = await Promise.all(parts.map((part) => renderTemplate(`stubs/external/${part}.ts`, replacements)));
-  const head = `import type { ${used.sort().join(", ")} } from "../../generated/${names.folder}/types.js";`;
-  return [head, ...texts].join("\n\n");
+  const head = `import type { ${types.external} } from "../../generated/${names.folder}/types.js";`;
+  const replacements = { name: dependent.name, Primary: names.primary, External: types.external };
+  const resource = isDeclared ? [await renderTemplate("stubs/external/resource.ts", replacements)] : [];
+  return [head, ...resource, await renderConstant("external", parts, replacements)].join("\n\n");
 }
 
 /** Returns the file with the functions that compare, if the spec names any. */

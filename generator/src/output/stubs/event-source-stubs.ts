@@ -56,8 +56,7 @@ async function renderSource(source: EventSourceModel, { names }: NamedController
   return renderTemplate(`stubs/event-sources/${source.kind}.ts`, {
     name,
     Primary: names.primary,
-    Fetch: types.fetch,
-    IdOf: types.idOf,
+    Source: types.functions,
     controller: names.folder,
     source: types.source,
   });

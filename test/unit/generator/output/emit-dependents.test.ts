@@ -181,8 +181,8 @@ suite("emitted dependents", (declareTest) => {
       'dependsOn: ["once", { name: "given", optional: true }]',
       'bulk: { maxConcurrency: 3 }, deletion: "ordered", matcher: matchers.isSameData, readyPostcondition: conditions.isFilled',
       'itemsDependOn: ["shards"], bulk: {}',
-      "operations: { create: serversDependent.create, update: serversDependent.update, delete: serversDependent.remove }",
-      "operations: { create: onceDependent.create }",
+      "operations: { create: serversDependent.operations.create, update: serversDependent.operations.update, delete: serversDependent.operations.delete, }",
+      "operations: { create: onceDependent.operations.create }",
       'readyPostcondition: conditionIs({ type: "Available", status: "True" })',
       '.dependent("given", { resource: Service, mode: "readOnly", eventSource: "services"',
       'readyPostcondition: fieldEquals("spec.type", "ClusterIP")',
@@ -190,14 +190,14 @@ suite("emitted dependents", (declareTest) => {
       'resource: untypedResource({ apiVersion: "x.example.com/v1", kind: "Widget", plural: "widgets", scope: "Namespaced"',
       'cluster: "other", deletion: "orphan", serverSideApply: false, fieldManager: "me"',
       'source: { kind: "perPrimaryPoll", intervalMs: 5000, fetch: databaseDependent.fetch }',
-      'delete: databaseDependent.remove, state: { kind: "status", path: ["databaseId"] }',
+      'delete: databaseDependent.delete, state: { kind: "status", path: ["databaseId"] }',
       "matches: matchers.isSameDatabase",
       'state: { kind: "secret", perItem: true }',
       'state: { kind: "resource", path: ["status", "databaseId"], resource: Shop }, onDeleteFailure: "release"',
       'source: { kind: "eventSource", name: "billing" }, idOf: invoicesDependent.idOf, }',
       "export const alertsSource = createInbound<AlertsResource>();",
       'source: { kind: "inbound", fetch: alertsDependent.fetch, channel: alertsSource }',
-      "idOf: leftoversDependent.idOf, delete: leftoversDependent.remove, }",
+      "idOf: leftoversDependent.idOf, delete: leftoversDependent.delete, }",
       "idOf: billsDependent.idOf, isOwn: billsDependent.isOwn, desired: billsDependent.desired",
       "idOf: creditsDependent.idOf, isOwn: creditsDependent.isOwn,",
       "idOf: debtsDependent.idOf, desired: debtsDependent.desired,",
@@ -211,12 +211,12 @@ suite("emitted dependents", (declareTest) => {
     assert.match(textOf("src/generated/shop/external/tickets.ts"), /kind: "bug" \| "wish";/);
     assert.match(
       textOf("src/generated/shop/types.ts"),
-      /UsersDelete = [^;]*readonly state\?: string/,
+      /interface UsersExternal [^]*?delete: [^;]*readonly state\?: string/,
       "the id that is kept",
     );
     assert.match(
       textOf("src/generated/shop/types.ts"),
-      /DatabaseFetch = [^;]*context: FetchContext<ShopDependents>/,
+      /interface DatabaseExternal [^]*?context: FetchContext<ShopDependents>/,
       "what is known of the primary",
     );
     assert.match(
@@ -227,14 +227,17 @@ suite("emitted dependents", (declareTest) => {
     const types = textOf("src/generated/shop/types.ts").replace(/\s+/g, " ");
     for (const part of [
       'export type LeaseKept = NonNullable<NonNullable<Shop["status"]>["lease"]> & { readonly id: string };',
-      "export type LeaseStateOf = (resource: LeaseResource) => LeaseKept;",
+      "readonly stateOf: (resource: LeaseResource) => LeaseKept;",
       "context: FetchContext<ShopDependents, LeaseKept>",
       "readonly state?: LeaseKept | undefined",
       'export type SeatsKept = NonNullable<NonNullable<NonNullable<Shop["status"]>["seats"]>[string]> & { readonly id: string; };',
       'import type { KeptToken as TokensKept } from "../../user.js";',
     ])
       assert.ok(types.includes(part), part);
-    assert.match(textOf("src/shop/dependents/tokens.ts"), "export const stateOf: TokensStateOf = () => {");
+    assert.match(
+      textOf("src/shop/dependents/tokens.ts"),
+      /export const external: TokensExternal = \{[^]*stateOf: \(\) => \{/,
+    );
     assert.match(
       textOf("src/generated/shop/controller.ts"),
       /indexes: { size: indexes.sizesOf, shelf: indexes.sizesOf }/,
@@ -294,10 +297,13 @@ suite("emitted dependents", (declareTest) => {
     const wrong: { readonly [path: string]: (text: string) => string } = {
       "src/shop/dependents/database.ts": (text) => text.replace("() => []", '() => [{ name: "a" }]'),
       "src/shop/dependents/tickets.ts": (text) =>
-        text.replace("update: TicketsUpdate = (desired) => desired", "update: TicketsUpdate = () => undefined"),
-      "src/shop/dependents/bills.ts": (text) => text.replace("export const isOwn", "const isOwn"),
-      "src/shop/dependents/credits.ts": (text) =>
-        text.replace("CreditsDelete = () => {}", "CreditsDelete = ({ ident }) => ident"),
+        text.replace("update: (desired) => desired", "update: () => undefined"),
+      "src/shop/dependents/bills.ts": (text) => text.replace("isOwn: () =>", "isOwns: () =>"),
+      "src/shop/dependents/credits.ts": (text) => text.replace("delete: () => {}", "delete: ({ ident }) => ident"),
+      "src/shop/dependents/users.ts": (text) => text.replace("delete: () => {},", ""),
+      "src/shop/dependents/leftovers.ts": (text) => text.replace("idOf:", "create: () => ({ id: 'a' }), idOf:"),
+      "src/shop/dependents/servers.ts": (text) => text.replace("delete: ({ next }) => next(),", ""),
+      "src/shop/event-sources/billing.ts": (text) => text.replace("fetch: () => new Map(),", ""),
     };
     await writeProject(
       folder.path,
@@ -307,9 +313,14 @@ suite("emitted dependents", (declareTest) => {
     for (const expected of [
       /src\/shop\/dependents\/database\.ts\(\d+,\d+\): error TS\d+: .*'name' does not exist in type 'Resource'/m,
       /src\/shop\/dependents\/tickets\.ts\(\d+,\d+\): error TS2322: Type 'undefined' is not assignable to type '.*Tickets?Resource/m,
-      /src\/generated\/shop\/workflow\.ts\(\d+,\d+\): error TS2\d+: .*'isOwn'/m,
+      /src\/shop\/dependents\/bills\.ts\(\d+,\d+\): error TS2561: .*'isOwns' does not exist in type 'BillsExternal'. Did you mean to write 'isOwn'/m,
+      /src\/shop\/dependents\/users\.ts\(\d+,\d+\): error TS2741: Property 'delete' is missing .* required in type 'UsersExternal'/m,
+      /src\/shop\/dependents\/leftovers\.ts\(\d+,\d+\): error TS2353: .*'create' does not exist in type 'LeftoversExternal'/m,
+      /src\/shop\/dependents\/servers\.ts\(\d+,\d+\): error TS2741: Property 'delete' is missing .* required in type 'ServersOperations'/m,
+      /src\/shop\/event-sources\/billing\.ts\(\d+,\d+\): error TS2741: Property 'fetch' is missing .* required in type 'BillingSource'/m,
       /src\/shop\/dependents\/credits\.ts\(\d+,\d+\): error TS2339: Property 'ident' does not exist on type 'Resource'/m,
     ])
       assert.match(printed, expected);
+    assert.not.match(printed, /src\/generated\/.*error/, "no error is in a file that is not the user's");
   });
 });

@@ -97,7 +97,7 @@ suite("reads of other dependents", (test) => {
     };
     const files = {
       "conditions.ts": "export function isFilled({ secondary }) { return secondary.b !== undefined; }",
-      "dependents/c.ts": "export const update = (desired, live, { secondary }) => secondary.b;",
+      "dependents/c.ts": "export const external = { update: (desired, live, { secondary }) => secondary.b };",
     };
     const first = { ...a, conditions: { readyPostcondition: isFilled } };
     assert.equal(check(files, [first, { ...b, conditions: { reconcilePrecondition: when } }, external]), [

@@ -208,10 +208,15 @@ suite("suggested caches", (test) => {
   test("the functions of an external dependent count, also the one that fetches before anything else", () => {
     const keptOf = (kind: "poll" | "perPrimaryPoll" | "inbound", functions: { readonly [name: string]: string }) => {
       const all = { desired: "() => ({})", create: "(desired) => desired", fetch: "() => []", ...functions };
-      const text = Object.entries(all).map(([name, body]) => `export const ${name} = ${body};`);
+      const members = Object.entries(all).map(([name, body]) => `${name}: ${body}`);
       const source = kind === "inbound" ? ({ kind, isFetched: true } as const) : { kind, intervalMs: 1000 };
       const dependents = [externalOf("account", source)];
-      return describe(suggest({ "thing/dependents/account.ts": text.join("\n") }, { dependents }));
+      return describe(
+        suggest(
+          { "thing/dependents/account.ts": `export const external = { ${members.join(", ")} };` },
+          { dependents },
+        ),
+      );
     };
     const phase = "use(secondary.pods[0]?.status?.phase)";
     assert.is(keptOf("perPrimaryPoll", { fetch: `(primary, { secondary }) => ${phase}` }), PHASE);
