@@ -79,6 +79,7 @@ function isAmbiguous({ isOwn, state, create, update, delete: remove }: ExternalD
 
 function problemOfObject(dependent: KubernetesDependent, primary: ResourceDefinition): string | undefined {
   return (
+    problemOfReference(dependent, primary) ??
     problemOfMode(dependent) ??
     problemOfOperations(dependent) ??
     problemOfLink(dependent, primary) ??
@@ -129,6 +130,21 @@ function problemOfOperations({ mode, deletion, operations = {} }: KubernetesDepe
     return "is orphaned and never deleted; leave out one of them";
   const isIdle = operations.create === false && (operations.update === false || mode === "createOnly");
   return isIdle ? "is neither created nor updated; make it readOnly" : undefined;
+}
+
+function problemOfReference(dependent: KubernetesDependent, primary: ResourceDefinition): string | undefined {
+  const { ref, resource, mode, ...rest } = dependent;
+  if (ref === undefined) return undefined;
+  if (mode !== "readOnly") return "names its object (ref), and is not readOnly; such an object is only read";
+  const settings = ["bulk", "itemsDependOn", "eventSource", "namespace"] as const;
+  const needless = settings.find((name) => rest[name] !== undefined);
+  if (needless !== undefined)
+    return `names its object (ref) and states ${needless}; leave it out${needless === "namespace" ? ", or state ref.namespace" : ""}`;
+  if (resource.scope === "Cluster" && ref.namespace !== undefined)
+    return `names its object in a namespace (ref.namespace), and ${kindNameOf(resource)} is cluster-scoped; leave the namespace out`;
+  if (resource.scope === "Namespaced" && primary.scope === "Cluster" && ref.namespace === undefined)
+    return `names its object without a namespace, and ${kindNameOf(primary)} is in none; state ref.namespace`;
+  return undefined;
 }
 
 function problemOfMode({ mode = "managed", desired, ...rest }: KubernetesDependent): string | undefined {

@@ -1,4 +1,5 @@
 // Which event source and which writer each dependent of a controller has.
+import type { KubernetesObject } from "../base/kubernetes-object.js";
 import { selectorOf } from "../base/primary-link.js";
 import type { ApiClient } from "../client/api-client.js";
 import type { EventSource } from "../sources/event-source.js";
@@ -10,7 +11,13 @@ import type { DependentDriver } from "../workflow/dependents/driver.js";
 import { KubernetesDriver } from "../workflow/dependents/kubernetes-driver.js";
 import type { LoopListener } from "../write/send/postponed-write.js";
 import type { PlanNode } from "../workflow/plan.js";
-import { deletionOf, isKubernetes, type KubernetesDependent } from "../workflow/definition/workflow-definition.js";
+import {
+  deletionOf,
+  isKubernetes,
+  type KubernetesDependent,
+  type ObjectReference,
+} from "../workflow/definition/workflow-definition.js";
+import { referencedKeyOf, type ReferringDependent } from "../workflow/dependents/referenced-object.js";
 import { Sender } from "../write/send/send.js";
 import { Writer } from "../write/writer.js";
 import type { EventFilters } from "../cache/resource-change.js";
@@ -115,13 +122,31 @@ export function watchOf(
   clusters: DriverParts["clusters"],
   labelSelector: string | undefined,
 ): DependentWatch {
+  const { ref, fieldSelector } = dependent;
+  const named = typeof ref?.name === "string" ? `metadata.name=${ref.name}` : undefined;
+  const selected = [fieldSelector, named].filter((each) => each !== undefined).join(",");
   return {
     ...dependent,
     labelSelector,
+    ...(selected === "" ? {} : { fieldSelector: selected }),
+    ...(ref === undefined ? {} : referenceOf(dependent, ref)),
     connection: cluster === undefined ? undefined : clusters.get(cluster)!.connection,
     isActivatedLater: dependent.activationCondition !== undefined,
     isReadOnly: mode === "readOnly",
     // The filters of a dependent take objects of its kind.
     filters: filters as EventFilters | undefined,
   };
+}
+
+// Who mentions an object is known of all primaries; the objects that nobody mentions cost memory, and no event.
+function referenceOf(
+  dependent: ReferringDependent,
+  { namespace }: ObjectReference,
+): Pick<DependentWatch, "namespaces" | "primaryToSecondary"> {
+  const primaryToSecondary = (primary: KubernetesObject) => {
+    const key = referencedKeyOf(dependent, primary);
+    return key === undefined ? [] : [key];
+  };
+  if (namespace === undefined) return { primaryToSecondary };
+  return { primaryToSecondary, namespaces: typeof namespace === "string" ? [namespace] : "all" };
 }

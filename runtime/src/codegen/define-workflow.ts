@@ -19,6 +19,7 @@ import type {
   NodeDetails,
   NodeOptions,
   ObjectOptions,
+  ReferenceOptions,
   WantedOf,
 } from "./dependent-options.js";
 
@@ -122,6 +123,36 @@ export interface WorkflowBuilder<
     Details & { readonly [N in Name]: NodeDetails<Activation, Precondition, Ready, Delete> }
   >;
 
+  /** Adds an object that somebody else makes, by the name that the primary says: it is waited for, and never written. */
+  reference<
+    const Name extends string,
+    Resource extends KubernetesObject,
+    const Needed extends DependencyOf<Nodes> = never,
+    Activation = never,
+    Precondition = never,
+    Ready = never,
+    Delete = never,
+  >(
+    name: Name extends keyof Nodes ? DuplicateDependent<Name> : Name,
+    options: ReferenceOptions<Primary, Resource> &
+      NodeOptions<
+        Primary,
+        SecondaryOf<Nodes, NeededBy<Needed, Waits>, Sources & Bulks>,
+        NoInfer<Resource>,
+        undefined,
+        Needed,
+        never,
+        NodeDetails<Activation, Precondition, Ready, Delete>
+      >,
+  ): WorkflowBuilder<
+    Primary,
+    Nodes & { readonly [N in Name]: Resource },
+    Waits & { readonly [N in Name]: NeededBy<Needed, Waits> },
+    Sources,
+    Bulks,
+    Details & { readonly [N in Name]: NodeDetails<Activation, Precondition, Ready, Delete> }
+  >;
+
   /** Adds a dependent outside Kubernetes, with functions that find and change its resources. */
   external<
     const Name extends string,
@@ -217,6 +248,7 @@ export function defineWorkflow<Primary extends KubernetesObject, Sources extends
 }
 
 interface UntypedOptions {
+  readonly [option: string]: unknown;
   readonly resource: Pick<ResourceClass, "definition">;
   readonly cluster?: string;
 }
@@ -230,9 +262,10 @@ function builderOf(definition: WorkflowDefinition): WorkflowDefinition {
       ...options,
       ...{ name, resource: resource.definition },
     });
+  const reference = (name: string, options: UntypedOptions) => dependent(name, { ...options, mode: "readOnly" });
   const external = (name: string, { state, ...options }: { readonly state?: ExternalStateOption }) => {
     const kept = state?.kind === "resource" ? { ...state, resource: state.resource.definition } : state;
     return withDependent({ dependsOn: [], ...options, ...(kept && { state: kept }), name });
   };
-  return Object.freeze({ ...definition, dependent, external });
+  return Object.freeze({ ...definition, dependent, reference, external });
 }

@@ -12,6 +12,7 @@ import type {
   KeptState,
   KubernetesDependent,
   NodeDefinition,
+  ObjectReference,
   ObjectState,
 } from "../workflow/definition/workflow-definition.js";
 import type { MaybePromise } from "../sources/external/external-source.js";
@@ -77,6 +78,16 @@ export interface ObjectOptions<Resource extends KubernetesObject, Input, Mode> e
   readonly mode?: Mode;
   readonly filters?: EventFilters<NoInfer<Resource>>;
   readonly matcher?: DependentMatcher<NoInfer<Resource>>;
+}
+
+/** What a chain states about an object that somebody else makes. */
+export interface ReferenceOptions<Primary, Resource extends KubernetesObject> extends Pick<
+  KubernetesDependent,
+  "cluster" | "fieldSelector" | "labelSelector"
+> {
+  readonly resource: Pick<ResourceClass<Resource>, "definition">;
+  readonly ref: ObjectReference<Primary>;
+  readonly filters?: EventFilters<NoInfer<Resource>>;
 }
 
 /** What the `fetch` of one primary is given besides the primary. */

@@ -59,6 +59,7 @@ export type {
   DependentMatcher,
   Desired,
   ExternalArguments as ExternalFunctionArguments,
+  ObjectReference,
   Operations,
   OptionalDependency,
   UpdateArguments,

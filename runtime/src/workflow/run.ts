@@ -15,9 +15,10 @@ const INACTIVE = "its activation condition does not hold";
 const DELETED = "the primary is being deleted";
 const CLEANED_UP = "the reconciler cleaned up";
 const UNWANTED = "its reconcile precondition does not hold";
+const UNNAMED = "its primary names no object";
 
 /** Why a dependent must not exist. */
-type Refusal = typeof INACTIVE | typeof UNWANTED;
+type Refusal = typeof INACTIVE | typeof UNWANTED | typeof UNNAMED;
 
 /** How many steps are done at once. Default of `maxConcurrency` of a workflow. */
 export const MOST_STEPS_AT_ONCE = 50;
@@ -144,6 +145,7 @@ class WorkflowRun {
     this.#hideMissing(index);
     const outcome = await takeStep(target.definition, target.run, async (run) => {
       if (!(await target.activate(run))) return INACTIVE;
+      if (target.driver.isNamed?.(run) === false) return UNNAMED;
       if (!(await target.ask("reconcilePrecondition", run))) return UNWANTED;
       await target.desire(run);
       return bulk === undefined ? target.reconcile(run) : undefined;

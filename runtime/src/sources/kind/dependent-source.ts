@@ -11,7 +11,9 @@ import { KindSource, type KindSourceOptions } from "./kind-source.js";
 
 /** What a controller wants to know of one of its dependents. */
 export interface DependentWatch
-  extends Pick<KindSourceOptions, "filters" | "mapper">, Pick<InformerRequest, "fieldSelector" | "labelSelector"> {
+  extends
+    Pick<KindSourceOptions, "filters" | "mapper" | "namespaces" | "primaryToSecondary">,
+    Pick<InformerRequest, "fieldSelector" | "labelSelector"> {
   readonly name: string;
   /** The names that it had in earlier versions. */
   readonly movedFrom?: readonly string[] | undefined;
@@ -53,7 +55,8 @@ export function groupDependents(
     const { name, resource, namespace, labelSelector, fieldSelector, isActivatedLater, connection } = dependent;
     if (dependent.eventSource !== undefined) continue;
     if (!clusters.includes(connection)) clusters.push(connection);
-    const isShared = dependent.mapper === undefined && dependent.filters === undefined;
+    const { mapper, filters, primaryToSecondary } = dependent;
+    const isShared = mapper === undefined && filters === undefined && primaryToSecondary === undefined;
     const selectors = [namespace, labelSelector, fieldSelector];
     const scope = [resource.apiVersion, resource.kind, clusters.indexOf(connection), ...selectors, isActivatedLater];
     const key = JSON.stringify(isShared ? scope : [...scope, name]);
@@ -64,14 +67,15 @@ export function groupDependents(
 
 function createSourceOf(members: readonly DependentWatch[], primary: ResourceDefinition): KindSource {
   const { name, resource, namespace, labelSelector, fieldSelector, connection, filters } = members[0]!;
-  const { mapper = connection && byDefaultAnnotations({ definition: primary }) } = members[0]!;
+  const { primaryToSecondary, namespaces = namespace === undefined ? undefined : [namespace] } = members[0]!;
+  const byLink = primaryToSecondary === undefined && connection !== undefined;
+  const { mapper = byLink ? byDefaultAnnotations({ definition: primary }) : undefined } = members[0]!;
   const request = { definition: resource, labelSelector, fieldSelector, connection };
   const dependentOf = ({ metadata }: KubernetesObject) => {
     const stated = metadata.annotations?.[DEPENDENT_NAME] ?? "";
     return members.find((member) => member.name === stated || member.movedFrom?.includes(stated) === true)?.name;
   };
-  const namespaces = namespace === undefined ? undefined : [namespace];
-  return new KindSource({ name, request, namespaces, mapper, filters, dependentOf });
+  return new KindSource({ name, request, namespaces, mapper, primaryToSecondary, filters, dependentOf });
 }
 
 /** Returns how a dependent knows its objects; throws if it cannot have the event source that it wants to share. */

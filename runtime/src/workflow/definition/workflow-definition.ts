@@ -149,6 +149,17 @@ export interface Operations<Primary = never, Secondary = never, Input = never, L
   readonly delete?: false | ((args: DeleteArguments<Primary, Secondary, Live>) => void | Promise<void>);
 }
 
+/**
+ * The name of an object that somebody else makes. The functions look at nothing but the primary: an index finds the primaries of an object
+ * by what they return.
+ */
+export interface ObjectReference<Primary = never> {
+  /** Returns the name; without one the dependent is not wanted. A text is the name for all primaries: then no other object is watched. */
+  readonly name: string | ((args: { readonly primary: Primary }) => string | undefined);
+  /** Returns the namespace, of any of the cluster. A text is the only namespace that is watched. Default: the namespace of the primary */
+  readonly namespace?: string | ((args: { readonly primary: Primary }) => string | undefined);
+}
+
 /** A dependent that is an object of Kubernetes, or a set of them. */
 export interface KubernetesDependent extends NodeDefinition {
   readonly resource: ResourceDefinition;
@@ -159,6 +170,8 @@ export interface KubernetesDependent extends NodeDefinition {
   readonly mode?: "managed" | "createOnly" | "readOnly";
   /** Absent if it is read-only. */
   readonly desired?: Desired<never, never, object>;
+  /** Finds a read-only object by its name, in place of an event source. */
+  readonly ref?: ObjectReference;
   /** Default: the namespace of the primary */
   readonly namespace?: string;
   /** The name of another cluster, of those that the operator is given. */

@@ -54,6 +54,8 @@ export interface DependentDriver {
   readonly capabilities: { readonly write: boolean; readonly remove: boolean };
   /** The client of the cluster of its objects; absent for external resources. */
   readonly client?: ApiClient | undefined;
+  /** Tells whether there is an object that a primary may want. Default: there is. */
+  isNamed?(run: FindRun): boolean;
   /** Completes what `desired` returned, for one item of a bulk dependent if its key is given. Throws a TerminalError if it cannot be written. */
   complete(run: DriverRun, desired: unknown, item?: string): Wanted;
   /** Returns the live object: the wanted one, or before that is known, the one that belongs to the primary. */

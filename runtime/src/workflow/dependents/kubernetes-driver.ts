@@ -12,6 +12,7 @@ import { completeDesired, hasLink, linkOf } from "./desired-object.js";
 import { hasName } from "../definition/workflow-definition.js";
 import { argumentsOf, type DependentDriver, type DriverRun, type FindRun } from "./driver.js";
 import type { Live, Wanted, WriteOutcome } from "./driver.js";
+import { referencedKeyOf } from "./referenced-object.js";
 import { LiveObjects, type KnownObjects, type LiveObjectsOptions } from "./live-objects.js";
 
 interface KubernetesDriverOptions extends LiveObjectsOptions {
@@ -41,6 +42,11 @@ export class KubernetesDriver implements DependentDriver {
 
   get client(): ApiClient {
     return this.#options.client();
+  }
+
+  isNamed({ primary }: FindRun): boolean {
+    const { definition } = this.#options;
+    return definition.ref === undefined || referencedKeyOf(definition, primary) !== undefined;
   }
 
   complete(run: DriverRun, desired: unknown, item?: string): Wanted {

@@ -14,6 +14,7 @@ import type { DependentSource } from "../../sources/kind/dependent-source.js";
 import { hasName, type KubernetesDependent } from "../definition/workflow-definition.js";
 import { placeOf } from "../reconcile-notes.js";
 import type { FindRun } from "./driver.js";
+import { referencedKeyOf } from "./referenced-object.js";
 
 /** Where the objects of a dependent are known. */
 export type KnownObjects = Omit<DependentSource, "source">;
@@ -50,6 +51,10 @@ export class LiveObjects {
 
   /** Returns the latest object that was written as this dependent and is no item. Throws if there are several that others wrote. */
   single(run: FindRun): DecodedResource | undefined {
+    if (this.#options.definition.ref !== undefined) {
+      const key = referencedKeyOf(this.#options.definition, run.primary);
+      return key === undefined ? undefined : this.#options.source.cache.get(key);
+    }
     const all = this.#ownOf(run);
     if (!this.#isReadOnly) return all.filter(({ object }) => itemOf(object) === undefined).sort(byAge)[0];
     if (all.length <= 1) return all[0];

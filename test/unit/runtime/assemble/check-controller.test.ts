@@ -35,6 +35,12 @@ suite("check of a controller", (test) => {
       [
         [{ desired: undefined as never }, "has no desired(); state what it should be, or make it readOnly"],
         [{ mode: "readOnly" }, "is readOnly and has a desired()"],
+        [{ ref: { name: "x" } }, "names its object (ref), and is not readOnly"],
+        [{ ...readOnly, ref: { name: "x" }, bulk: {} }, "names its object (ref) and states bulk; leave it out"],
+        [
+          { ...readOnly, ref: { name: "x" }, namespace: "y" },
+          "names its object (ref) and states namespace; leave it out, or state ref.namespace",
+        ],
         [{ ...readOnly, existing: "adopt" }, "is readOnly and states existing; what is only read is never written"],
         [{ ...readOnly, deletion: "ordered" }, "is readOnly and states deletion"],
         [
