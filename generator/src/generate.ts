@@ -1,12 +1,18 @@
-import { resolve } from "node:path";
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { counted, hasErrors, sortDiagnostics, type Diagnostic } from "./diagnostic.js";
+import type { ProjectFile } from "./input/project-files.js";
 import type { ProjectInput, SpecTexts } from "./input/read-project.js";
 import { RunMemory, type UnchangedRun } from "./memory/run-memory.js";
-import type { LocateExpression, ProjectModel } from "./model/project-model.js";
+import { StoredParts } from "./memory/stored-parts.js";
+import type { LocateExpression, ProjectModel, ResourceModel } from "./model/project-model.js";
 import { isForgotten, rememberDependents } from "./model/project-memory.js";
 import type { FileChange } from "./output/files/file-changes.js";
 import { MANIFEST_PATH } from "./output/files/manifest.js";
+import type { OutputFile } from "./output/files/output-file.js";
 import type { WriteReport } from "./output/files/write-files.js";
+import { digestOf } from "./parts/digest.js";
+import { RunParts, type PartMemory } from "./parts/part-memory.js";
 
 /** What `generate` works on. */
 export interface GenerateOptions {
@@ -41,46 +47,76 @@ export interface GenerateResult {
  * A project of which nothing has changed since the last run is only read, and none of the stages is loaded.
  */
 export async function generate(options: GenerateOptions = {}): Promise<GenerateResult> {
-  const { project = ".", check = false, dryRun = false, strict = false, forget = [], onStep = () => {} } = options;
-  const root = resolve(project);
-  const memory = options.specTexts === undefined ? await RunMemory.open(root) : undefined;
-  const unchanged = memory?.unchangedRun(MANIFEST_PATH);
+  const root = resolve(options.project ?? ".");
+  const { specTexts, check = false, dryRun = false } = options;
+  // What would be if a spec were another one is nothing to remember.
+  const memory = specTexts === undefined ? await RunMemory.open(root, MANIFEST_PATH) : undefined;
+  const unchanged = memory?.unchangedRun();
   if (unchanged !== undefined) return resultOf(unchanged, options);
 
+  const stored = await StoredParts.open(root);
+  const { input, files, all, ...result } = await runStages(root, stored.parts, options);
+  if (memory === undefined) return result;
+  // Without a memory, a check writes nothing at all.
+  const creates = !check && !dryRun;
+  const { report } = result;
+  await stored.store({ creates, isWhole: report !== undefined });
+  if (report !== undefined && !dryRun && report.stale.length === 0)
+    await memory.remember({ named: namedFilesOf(input), diagnostics: all, files }, { creates });
+  return result;
+}
+
+/** What came of the stages, and what it came from. */
+interface StagesResult extends GenerateResult {
+  readonly input: ProjectInput;
+  readonly files: readonly OutputFile[];
+  /** The diagnostics as they are when warnings are no errors. */
+  readonly all: readonly Diagnostic[];
+}
+
+async function runStages(root: string, parts: PartMemory, options: GenerateOptions): Promise<StagesResult> {
+  const { check = false, dryRun = false, strict = false, forget = [], onStep = () => {} } = options;
   onStep("reading the CRDs and the spec");
   const stages = await loadStages();
-  const { readProject, readProjectMemory, buildModel, acceptWarnings, checkConditions } = stages;
+  const { readProject, readSources, readProjectMemory, buildModel, acceptWarnings, checkConditions } = stages;
   const { emitProject, writeFiles, readChanges } = stages;
+  const stopped = (input: ProjectInput, found: readonly Diagnostic[]) => {
+    const all = sortDiagnostics(found);
+    return { input, files: [], all, diagnostics: all };
+  };
   const input = await readProject(root, options.specTexts);
-  if (hasErrors(input.diagnostics)) return { diagnostics: sortDiagnostics(input.diagnostics) };
+  if (hasErrors(input.diagnostics)) return stopped(input, input.diagnostics);
 
-  const before = await readProjectMemory(root, async () => (await import("./input/read-sources.js")).readSources(root));
+  const code = await readSources(root);
+  const before = await readProjectMemory(root, () => Promise.resolve(code));
   const known = { ...before, dependents: before.dependents.filter((each) => !isForgotten(each, forget)) };
   onStep("checking the spec");
-  const { model, diagnostics, locate } = await buildModel({ ...input, memory: known });
-  if (model === undefined) return { diagnostics: sortDiagnostics([...input.diagnostics, ...diagnostics]) };
+  const { model, diagnostics, locate } = await buildModel({ ...input, memory: known, parts });
+  if (model === undefined) return stopped(input, [...input.diagnostics, ...diagnostics]);
 
   onStep(`generating the code of ${counted(model.controllers.length, "controller")}`);
-  const files = await emitProject(model);
+  const files = await emitProject(model, { isMissing: (path) => !existsSync(join(root, path)) });
   onStep("checking your code and the conditions");
-  const problems = [...(await checkUserCode(model, root, locate)), ...(await checkConditions(model, files, locate))];
+  const problems = [
+    ...(await checkUserCode(model, { code, specFiles: input.specFiles, locate, parts })),
+    ...(await checkConditions(model, files, { code, locate, parts })),
+  ];
   const reported = [...input.diagnostics, ...diagnostics, ...problems];
   const all = sortDiagnostics(acceptWarnings(reported, input.workflows));
   const found = judge(all, strict);
-  if (hasErrors(found)) return { diagnostics: found };
+  if (hasErrors(found)) return { input, files, all, diagnostics: found };
 
   onStep(check || dryRun ? "comparing the files" : "writing the files");
   const report = await writeFiles(root, files, { check, dryRun, dependents: rememberDependents(model) });
-  const isWritten = !dryRun && report.stale.length === 0;
-  const run = { named: namedFilesOf(input), diagnostics: all, files, manifestPath: MANIFEST_PATH };
-  if (isWritten) await memory?.remember(run, { creates: !check });
-  return { diagnostics: found, report, ...(dryRun ? { changes: await readChanges(root, files, report) } : {}) };
+  const changes = dryRun ? { changes: await readChanges(root, files, report) } : {};
+  return { input, files, all, diagnostics: found, report, ...changes };
 }
 
 /** Loads what a project that has changed needs. */
 async function loadStages() {
   const stages = await Promise.all([
     import("./input/read-project.js"),
+    import("./input/read-sources.js"),
     import("./output/files/read-memory.js"),
     import("./model/build/build-model.js"),
     import("./model/build/accept-warnings.js"),
@@ -89,12 +125,11 @@ async function loadStages() {
     import("./output/files/write-files.js"),
     import("./output/files/file-changes.js"),
   ]);
-  const [{ readProject }, { readProjectMemory }, { buildModel }, { acceptWarnings }, { checkConditions }, ...writing] =
+  const [{ readProject }, { readSources }, { readProjectMemory }, { buildModel }, { acceptWarnings }, ...output] =
     stages;
-  const [{ emitProject }, { writeFiles }, { readChanges }] = writing;
+  const [{ checkConditions }, { emitProject }, { writeFiles }, { readChanges }] = output;
   return {
-    readProject,
-    readProjectMemory,
+    ...{ readProject, readSources, readProjectMemory },
     buildModel,
     acceptWarnings,
     checkConditions,
@@ -121,26 +156,42 @@ function namedFilesOf({ crds, externalFiles }: ProjectInput): string[] {
   return [...new Set([...crds.map(({ file }) => file), ...[...externalFiles.values()].map(({ path }) => path)])].sort();
 }
 
+/** What the user's code is checked with. */
+export interface UserCodeOptions {
+  readonly code: readonly ProjectFile[];
+  /** The texts of the specs, in which expressions are. */
+  readonly specFiles: readonly ProjectFile[];
+  readonly locate: LocateExpression;
+  /** What earlier runs came to. Default: nothing. */
+  readonly parts?: PartMemory;
+}
+
 /** Checks what only the user's code tells. */
 export async function checkUserCode(
   model: ProjectModel,
-  root: string,
-  locate: LocateExpression,
+  { code, specFiles, locate, parts = new RunParts() }: UserCodeOptions,
 ): Promise<readonly Diagnostic[]> {
-  const { readSources } = await import("./input/read-sources.js");
-  const code = (await readSources(root)).map(({ file, text }) => ({ path: file, text }));
   const hasExpressions = model.controllers.some(({ dependents }) =>
     dependents.some(({ conditions }) => Object.values(conditions).some(({ kind }) => kind === "when")),
   );
-  // The compiler takes a while to load.
   if (code.length === 0 && !hasExpressions) return [];
-  const { checkStubs } = await import("./output/stubs/check-stubs.js");
-  const misshapen = checkStubs(model, code);
-  if (misshapen.length > 0) return misshapen;
-  const [{ checkCode }, { unlessTooDeep }] = await Promise.all([
-    import("./output/reads/check-code.js"),
-    import("./output/reads/source-program.js"),
-  ]);
-  const found = unlessTooDeep(() => checkCode(model, code, locate), "warning");
-  return Array.isArray(found) ? found : [found];
+  const texts = [...specFiles, ...code].flatMap(({ file, text }) => [file, text]);
+  const files = code.map(({ file, text }) => ({ path: file, text }));
+  // The compiler takes a while to load.
+  return parts.recallLater("code", digestOf(JSON.stringify(model.resources.map(namesOf)), ...texts), async () => {
+    const { checkStubs } = await import("./output/stubs/check-stubs.js");
+    const misshapen = checkStubs(model, files);
+    if (misshapen.length > 0) return misshapen;
+    const [{ checkCode }, { unlessTooDeep }] = await Promise.all([
+      import("./output/reads/check-code.js"),
+      import("./output/reads/source-program.js"),
+    ]);
+    const found = unlessTooDeep(() => checkCode(model, files, locate), "warning");
+    return Array.isArray(found) ? found : [found];
+  });
+}
+
+/** What the checks of code see of a kind: everything but its fields. */
+function namesOf({ schema: _schema, definitions: _definitions, crd: _crd, ...names }: ResourceModel): object {
+  return names;
 }

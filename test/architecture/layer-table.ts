@@ -10,9 +10,10 @@ export interface Layer {
 export const layers: Record<(typeof packages)[number], Record<string, Layer>> = {
   generator: {
     diagnostic: { values: [] },
-    input: { values: ["diagnostic", "@gen-operator/runtime"] },
-    model: { values: ["diagnostic"], types: ["input"] },
-    memory: { values: ["input", "diagnostic"] },
+    parts: { values: [] },
+    input: { values: ["diagnostic", "parts", "@gen-operator/runtime"] },
+    model: { values: ["diagnostic", "parts"], types: ["input"] },
+    memory: { values: ["input", "diagnostic", "parts"] },
     // The rooms of commands.
     add: { values: ["generate", "input", "output", "diagnostic"] },
     diff: { values: ["input", "model", "output", "diagnostic"] },
@@ -25,7 +26,10 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     init: { values: ["input", "model", "output", "diagnostic"] },
     suggest: { values: ["input", "model", "output", "diagnostic"] },
     dev: { values: ["generate", "input", "diagnostic"], types: ["@gen-operator/runtime"] },
-    output: { values: ["model", "diagnostic"], types: ["@gen-operator/runtime", "@gen-operator/runtime/codegen"] },
+    output: {
+      values: ["model", "diagnostic", "parts"],
+      types: ["@gen-operator/runtime", "@gen-operator/runtime/codegen"],
+    },
   },
   runtime: {
     base: { values: [] },

@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { formatDiagnostic } from "#generator/diagnostic.js";
 import { checkUserCode } from "#generator/generate.js";
+import { readSources } from "#generator/input/read-sources.js";
 import { readProject } from "#generator/input/read-project.js";
 import { buildModel } from "#generator/model/build/build-model.js";
 import { isKubernetes, type ProjectModel } from "#generator/model/project-model.js";
@@ -57,7 +58,10 @@ async function readTypes(folder: string): Promise<{ readonly path: string; reado
 export async function readModelOrThrow(folder: string): Promise<ProjectModel> {
   const input = await readProject(folder);
   const { model, diagnostics, locate } = await buildModel(input);
-  const found = model === undefined ? [] : await checkUserCode(model, folder, locate);
+  const found =
+    model === undefined
+      ? []
+      : await checkUserCode(model, { code: await readSources(folder), specFiles: input.specFiles, locate });
   const problems = [...input.diagnostics, ...diagnostics, ...found];
   if (model === undefined || problems.length > 0) throw new Error(problems.map(formatDiagnostic).join("\n"));
   return model;

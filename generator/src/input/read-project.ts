@@ -9,6 +9,7 @@ import {
   pathInProject,
   readPackageName,
   readProjectFile,
+  type ProjectFile,
 } from "./project-files.js";
 import { passedOver } from "./crd/read-crd-files.js";
 import { readCrds, type CrdFile } from "./crd/read-crds.js";
@@ -23,6 +24,8 @@ export interface ProjectInput {
   readonly packageName: string;
   readonly crds: readonly Crd[];
   readonly workflows: readonly WorkflowSpec[];
+  /** The texts that the workflows were read from. */
+  readonly specFiles: readonly ProjectFile[];
   readonly builtin: BuiltinKinds;
   /** The files that external dependents name. */
   readonly externalFiles: ReadonlyMap<string, ExternalFile>;
@@ -66,6 +69,7 @@ export async function readProject(project: string, specTexts: SpecTexts = new Ma
     packageName,
     crds,
     workflows: specs.workflows,
+    specFiles: specs.files,
     builtin: withKinds(builtin, described),
     externalFiles,
     diagnostics,
@@ -75,9 +79,9 @@ export async function readProject(project: string, specTexts: SpecTexts = new Ma
 async function readSpecs(
   project: string,
   texts: SpecTexts,
-): Promise<{ workflows: WorkflowSpec[]; diagnostics: Diagnostic[] }> {
+): Promise<{ workflows: WorkflowSpec[]; files: ProjectFile[]; diagnostics: Diagnostic[] }> {
   const fail = (message: string, hint: string) => ({
-    workflows: [],
+    ...{ workflows: [], files: [] },
     diagnostics: [{ severity: "error" as const, rule: "no-workflow", message, hint }],
   });
   if (!(await isDirectory(project))) return fail("there is no such project folder", "name it with --project");
@@ -99,6 +103,7 @@ async function readSpecs(
   );
   return {
     workflows: parsed.flatMap(({ workflows }) => workflows),
+    files: read.flatMap((file) => ("rule" in file ? [] : [file])),
     diagnostics: parsed.flatMap(({ diagnostics }) => diagnostics),
   };
 }

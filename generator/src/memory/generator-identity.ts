@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "n
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { digestOf } from "./digest.js";
+import { digestOf } from "../parts/digest.js";
 
 const require = createRequire(import.meta.url);
 

@@ -2,7 +2,7 @@ import { lstatSync, readFileSync, statSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { isDirectory, listCrdFiles, listSpecFiles } from "../input/project-files.js";
 import { listSourceFiles } from "../input/read-sources.js";
-import { digestOf } from "./digest.js";
+import { digestOf } from "../parts/digest.js";
 
 /** The state of a file that `generate` reads. */
 interface FileState {

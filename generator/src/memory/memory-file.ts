@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { digestOf } from "./digest.js";
+import { digestOf } from "../parts/digest.js";
 import { generatorIdentity } from "./generator-identity.js";
 
 const FOLDER = "node_modules/.cache/gen-operator";

@@ -1,7 +1,7 @@
 import { lstatSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Diagnostic } from "../diagnostic.js";
-import { digestOf } from "./digest.js";
+import { digestOf } from "../parts/digest.js";
 import { digestOfSnapshot, takeSnapshot, type InputSnapshot } from "./input-snapshot.js";
 import { readMemoryFile, writeMemoryFile, type MemoryFileOptions } from "./memory-file.js";
 
@@ -31,8 +31,6 @@ export interface FinishedRun {
   readonly named: readonly string[];
   readonly diagnostics: readonly Diagnostic[];
   readonly files: readonly { readonly path: string; readonly owner: "generator" | "user"; readonly content: string }[];
-  /** The file that lists the others. */
-  readonly manifestPath: string;
 }
 
 const FILE = "run.json";
@@ -43,54 +41,63 @@ export class RunMemory {
   readonly #record: RunRecord | undefined;
   readonly #inputs: InputSnapshot | undefined;
   readonly #openedAt = Date.now();
+  readonly #manifestPath: string;
+  readonly #manifest: string | undefined;
 
-  private constructor(root: string, record: RunRecord | undefined, inputs: InputSnapshot | undefined) {
+  private constructor(
+    [root, manifestPath]: readonly [root: string, manifestPath: string],
+    record: RunRecord | undefined,
+    inputs: InputSnapshot | undefined,
+  ) {
     this.#root = root;
+    this.#manifestPath = manifestPath;
+    this.#manifest = new PlainFolders(root).read(manifestPath);
     this.#record = record;
     this.#inputs = inputs;
   }
 
-  /** Opens the memory of a project, before a run reads its first input. */
-  static async open(root: string): Promise<RunMemory> {
+  /** Opens the memory of a project, before a run reads its first input; the manifest lists the files of the last one. */
+  static async open(root: string, manifestPath: string): Promise<RunMemory> {
     const record = (await readMemoryFile(root, FILE)) as RunRecord | undefined;
     // A file that the spec named before may be gone with the spec that named it.
     const inputs = (await takeSnapshot(root, record?.named ?? [])) ?? (await takeSnapshot(root, []));
-    return new RunMemory(root, record, inputs);
+    return new RunMemory([root, manifestPath], record, inputs);
   }
 
   /** Returns the last run if it had the same inputs, and all its files are still as it left them. */
-  unchangedRun(manifestPath: string): UnchangedRun | undefined {
+  unchangedRun(): UnchangedRun | undefined {
     const record = this.#record;
     if (record === undefined || this.#inputs === undefined) return undefined;
     if (digestOfSnapshot(this.#root, this.#inputs) !== record.inputs) return undefined;
     try {
-      return this.#isIntact(record, manifestPath) ? unchangedRunOf(record, manifestPath) : undefined;
+      return this.#isIntact(record) ? unchangedRunOf(record, this.#manifestPath) : undefined;
     } catch {
       // A whole run says what is wrong.
       return undefined;
     }
   }
 
-  #isIntact({ generated, stubs }: RunRecord, manifestPath: string): boolean {
+  #isIntact({ generated, stubs }: RunRecord): boolean {
     const folders = new PlainFolders(this.#root);
     // What a killed process has left is deleted by the next run.
-    if ([".", dirname(manifestPath)].some((folder) => hasTemporaryFiles(join(this.#root, folder)))) return false;
+    if ([".", dirname(this.#manifestPath)].some((folder) => hasTemporaryFiles(join(this.#root, folder)))) return false;
     const isAsWritten = ([path, digest]: [string, string]) => folders.read(path) === digest;
     return Object.entries(generated).every(isAsWritten) && stubs.every((path) => folders.hasFile(path));
   }
 
   /** Remembers a run, unless an input was changed while it ran. */
-  async remember({ named, diagnostics, files, manifestPath }: FinishedRun, options: MemoryFileOptions): Promise<void> {
+  async remember({ named, diagnostics, files }: FinishedRun, options: MemoryFileOptions): Promise<void> {
     const inputs = await takeSnapshot(this.#root, named, this.#inputs);
     if (inputs === undefined || this.#inputs === undefined || !this.#isSame(inputs, this.#inputs)) return;
     const own = files.filter(({ owner }) => owner === "generator");
-    const manifest = new PlainFolders(this.#root).read(manifestPath);
-    if (manifest === undefined) return;
+    const manifest = this.#manifest;
+    // What a run says may depend on what the one before has listed.
+    if (manifest === undefined || new PlainFolders(this.#root).read(this.#manifestPath) !== manifest) return;
     const record: RunRecord = {
       ...{ inputs: digestOfSnapshot(this.#root, inputs), named, diagnostics },
       generated: Object.fromEntries([
         ...own.map(({ path, content }) => [path, digestOf(content)]),
-        [manifestPath, manifest],
+        [this.#manifestPath, manifest],
       ]),
       stubs: files.flatMap(({ path, owner }) => (owner === "user" ? [path] : [])),
     };

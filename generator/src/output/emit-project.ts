@@ -10,8 +10,17 @@ import { emitWorkflowTypes } from "./controller/emit-workflow-types.js";
 import type { OutputFile } from "./files/output-file.js";
 import { hasOwnClass, nameResources } from "./resource/resource-name.js";
 
+/** What is known of a project besides its model. */
+export interface EmitOptions {
+  /** Tells whether a file of the user's is not there yet. Default: none is. */
+  isMissing?(path: string): boolean;
+}
+
 /** Emits all files of a project: those of the generator, and a stub for each file of the user's that may be missing. */
-export async function emitProject(model: ProjectModel): Promise<OutputFile[]> {
+export async function emitProject(
+  model: ProjectModel,
+  { isMissing = () => true }: EmitOptions = {},
+): Promise<OutputFile[]> {
   const names = nameResources(model.resources);
   const files = model.resources.filter(hasOwnClass).flatMap(emitResource);
   const controllers = model.controllers.map((controller) => ({
@@ -31,7 +40,7 @@ export async function emitProject(model: ProjectModel): Promise<OutputFile[]> {
       names,
     ),
   );
-  files.push(...emitDeploy(model), ...(await emitStubs(controllers)));
+  files.push(...emitDeploy(model), ...(await emitStubs(controllers, isMissing)));
   return sorted(files);
 }
 

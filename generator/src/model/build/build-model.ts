@@ -1,10 +1,11 @@
 import { hasErrors, type Diagnostic, type SourcePosition } from "../../diagnostic.js";
 import type { BuiltinKinds } from "../../input/crd/builtin-kinds.js";
 import type { Crd } from "../../input/crd/crd.js";
+import { RunParts, type PartMemory } from "../../parts/part-memory.js";
 import type { ExternalFile } from "../../input/read-external-files.js";
 import type { DependentSpec, ExternalSpec, UntypedKindSpec, WorkflowSpec } from "../../input/workflow-spec.js";
 import { buildController } from "./build-controller.js";
-import { loadExpressionParser, type ParseExpression } from "../expression/expression.js";
+import { createExpressionParser } from "../expression/expression.js";
 import {
   kindsOf,
   type ControllerModel,
@@ -20,7 +21,7 @@ import { checkAllEvents } from "../rules/all-events.js";
 import { checkBuiltinCondition } from "../rules/builtin-condition.js";
 import { checkCachePath } from "../rules/cache-path.js";
 import { checkCollidingName } from "../rules/colliding-name.js";
-import { checkConditionExpression, hasExpressions } from "../rules/condition-expression.js";
+import { checkConditionExpression } from "../rules/condition-expression.js";
 import { checkConditionField } from "../rules/condition-field.js";
 import { checkConditionalDependency } from "../rules/conditional-dependency.js";
 import { checkConstantCondition } from "../rules/constant-condition.js";
@@ -62,6 +63,8 @@ export interface ModelInput {
   readonly externalFiles?: ReadonlyMap<string, ExternalFile>;
   /** What the last generation had. Default: nothing is known of one */
   readonly memory?: ProjectMemory;
+  /** What earlier runs came to. Default: nothing. */
+  readonly parts?: PartMemory;
 }
 
 /** A model, or the problems of the input. */
@@ -93,7 +96,6 @@ const RULES: readonly Rule[] = [
   checkUnstatedRemoval,
   checkBuiltinCondition,
   checkConditionField,
-  checkConstantCondition,
   checkConditionalDependency,
   checkStatusConditions,
   checkSharedFinalizer,
@@ -114,13 +116,13 @@ export async function buildModel({
   builtin,
   externalFiles = new Map<string, ExternalFile>(),
   memory = NO_MEMORY,
+  parts = new RunParts(),
 }: ModelInput): Promise<BuiltModel> {
   const catalog = buildCatalog(crds, builtin);
   const controllers = workflows.map((spec) => resolveController(spec, { catalog, externalFiles }));
   const project: ResolvedProject = { catalog, controllers, memory };
-  // The compiler takes a while to load, and most specs have no expression.
-  const parse = hasExpressions(project) ? loadExpressionParser() : unexpected;
-  const rules = [...RULES, checkConditionExpression(parse)];
+  const parse = createExpressionParser(parts);
+  const rules = [...RULES, checkConstantCondition(parts), checkConditionExpression(parse)];
   const diagnostics = [
     ...checkDuplicateKind(crds),
     ...checkUnconvertedVersions(crds, project),
@@ -133,10 +135,6 @@ export async function buildModel({
   const model = Object.freeze({ packageName, resources: resourcesOf(catalog, built), controllers: built });
   return { model, diagnostics, locate };
 }
-
-const unexpected: ParseExpression = () => {
-  throw new Error("a project without expressions has an expression");
-};
 
 interface Lookups {
   readonly catalog: ResourceCatalog;

@@ -1,4 +1,6 @@
 import type ts from "typescript";
+import { digestOf } from "../../parts/digest.js";
+import type { PartMemory } from "../../parts/part-memory.js";
 import { loadLibrary } from "./library.js";
 import type { ExpressionName } from "../project-model.js";
 
@@ -8,7 +10,7 @@ export type ParsedExpression =
       readonly kind: "expression";
       readonly names: readonly ExpressionName[];
       /** Where each of the names is used first. */
-      readonly offsets: ReadonlyMap<ExpressionName, number>;
+      readonly offsets: readonly (readonly [ExpressionName, number])[];
     }
   | { readonly kind: "problem"; readonly message: string; readonly offset: number };
 
@@ -30,10 +32,10 @@ export function excessOf(text: string): number | undefined {
   return undefined;
 }
 
-/** Loads the compiler and returns what parses with it. */
-export function loadExpressionParser(): ParseExpression {
-  const compiler = loadLibrary("typescript");
-  return (text, names = CONDITION_NAMES) => parseExpression(text, names, compiler);
+/** Returns what parses expressions, each once; the compiler takes a while to load, and is loaded for the first that nobody remembers. */
+export function createExpressionParser(parts: PartMemory): ParseExpression {
+  return (text, names = CONDITION_NAMES) =>
+    parts.recall("expression", digestOf(text, ...names), () => parseExpression(text, names, loadLibrary("typescript")));
 }
 
 /**
@@ -80,7 +82,7 @@ function parseExpression(text: string, names: readonly ExpressionName[], compile
     return problem(forbidden.node.getStart(source), `an expression cannot ${forbidden.what}`);
   const free = freeNames(root, compiler);
   const used = names.filter((name) => free.has(name));
-  const offsets = new Map(used.map((name) => [name, free.get(name)!.getStart(source) - head.length]));
+  const offsets = used.map((name) => [name, free.get(name)!.getStart(source) - head.length] as const);
   return { kind: "expression", names: used, offsets };
 }
 

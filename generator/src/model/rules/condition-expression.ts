@@ -2,13 +2,7 @@ import { quote, type Diagnostic } from "../../diagnostic.js";
 import type { ParseExpression } from "../expression/expression.js";
 import type { YamlDocument, YamlPath } from "../../input/yaml/yaml-document.js";
 import type { ConditionName, ExpressionName } from "../project-model.js";
-import {
-  filtersOf,
-  ruleOfController,
-  type ResolvedDependent,
-  type ResolvedProject,
-  type Rule,
-} from "../build/resolved-project.js";
+import { filtersOf, ruleOfController, type ResolvedDependent, type Rule } from "../build/resolved-project.js";
 import { conditionsOf } from "../build/stated-condition.js";
 
 /** Finds texts of `when:` that are not one harmless expression, or use a name that has no meaning in their place. */
@@ -26,7 +20,7 @@ export function checkConditionExpression(parse: ParseExpression): Rule {
         const place = { path, document: controller.spec.document };
         const parsed = parse(condition.expression);
         if (parsed.kind === "problem") return [syntaxError(parsed, place)];
-        return [...parsed.offsets].flatMap(([used, offset]) => {
+        return parsed.offsets.flatMap(([used, offset]) => {
           const said = misuseOf(used, name, dependent);
           return said === undefined ? [] : [diagnosticOf({ rule: "when-name", ...said }, offset, place)];
         });
@@ -73,13 +67,4 @@ function misuseOf(used: ExpressionName, condition: ConditionName, { name, spec }
       hint: "use a reconcilePrecondition, which sees live",
     };
   return undefined;
-}
-
-/** Tells whether any condition or filter of a project is an expression. */
-export function hasExpressions({ controllers }: ResolvedProject): boolean {
-  return controllers.some(
-    (controller) =>
-      controller.dependents.flatMap(conditionsOf).some(({ condition }) => condition.kind === "when") ||
-      filtersOf(controller).some(({ filter: { when } }) => when !== undefined),
-  );
 }

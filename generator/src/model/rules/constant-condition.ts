@@ -1,5 +1,7 @@
 import { quote, type Diagnostic } from "../../diagnostic.js";
-import { constantValueOf, type Constant } from "../expression/constant-value.js";
+import { constantValueOf } from "../expression/constant-value.js";
+import { digestOf } from "../../parts/digest.js";
+import type { PartMemory } from "../../parts/part-memory.js";
 import { reachableFrom } from "../build/dependency-graph.js";
 import type { ConditionName } from "../project-model.js";
 import { formatKind } from "../build/resource-catalog.js";
@@ -10,6 +12,7 @@ import {
   subjectOf,
   type ResolvedController,
   type ResolvedDependent,
+  type Rule,
 } from "../build/resolved-project.js";
 import { conditionsOf, placeOfCondition, type LocatedCondition } from "../build/stated-condition.js";
 
@@ -22,38 +25,56 @@ export const NEVER: { readonly [K in ConditionName]: (name: string) => string } 
 };
 
 /** Warns of conditions that are the same whatever happens: nodes that can never activate, and conditions without effect. */
-export const checkConstantCondition = ruleOfController((controller) =>
-  controller.dependents.flatMap((dependent) =>
-    conditionsOf(dependent).flatMap((located): Diagnostic[] => {
-      const { document } = controller.spec;
-      const problem = problemOf(located, { dependent, controller });
-      if (problem === undefined) return [];
-      return [
-        {
-          severity: "warning",
-          rule: "constant-condition",
-          message: problem,
-          about: subjectOf(controller, dependent),
-          ...(located.condition.kind === "when" ? document.valueAt(located.path) : placeOfCondition(located, document)),
-        },
-      ];
-    }),
-  ),
-);
+export function checkConstantCondition(parts: PartMemory): Rule {
+  const decide: Decide = (when, absent = new Set()) =>
+    parts.recall("constant", digestOf(when, ...[...absent].sort()), () => {
+      const constant = constantValueOf(when, absent);
+      return constant === undefined ? "depends" : constant.value ? "holds" : "fails";
+    });
+  return ruleOfController((controller) =>
+    controller.dependents.flatMap((dependent) =>
+      conditionsOf(dependent).flatMap((located): Diagnostic[] => {
+        const { document } = controller.spec;
+        const problem = problemOf(located, { dependent, controller, decide });
+        if (problem === undefined) return [];
+        return [
+          {
+            severity: "warning",
+            rule: "constant-condition",
+            message: problem,
+            about: subjectOf(controller, dependent),
+            ...(located.condition.kind === "when"
+              ? document.valueAt(located.path)
+              : placeOfCondition(located, document)),
+          },
+        ];
+      }),
+    ),
+  );
+}
+
+/** Tells what an expression comes to whenever what the texts in `absent` stand for is not there. Default: nothing */
+type Decide = (when: string, absent?: ReadonlySet<string>) => "holds" | "fails" | "depends";
+
+interface Around {
+  readonly dependent: ResolvedDependent;
+  readonly controller: ResolvedController;
+  readonly decide: Decide;
+}
 
 function problemOf(
   { name: kind, condition }: LocatedCondition,
-  { dependent, controller }: { readonly dependent: ResolvedDependent; readonly controller: ResolvedController },
+  { dependent, controller, decide }: Around,
 ): string | undefined {
   const { name, resource } = dependent;
   if (condition.kind === "when") {
     const { expression: when } = condition;
-    const constant = constantValueOf(when);
-    if (constant?.value) return `this always holds, as it would if there were no ${kind}`;
-    if (constant !== undefined) return `this never holds, so ${NEVER[kind](quote(name))}`;
+    const always = decide(when);
+    if (always === "holds") return `this always holds, as it would if there were no ${kind}`;
+    if (always === "fails") return `this never holds, so ${NEVER[kind](quote(name))}`;
     const later = laterThan(dependent, controller, kind);
-    const isStuck = later.size > 0 && isFalse(valueWithout(later, when, name));
-    return isStuck ? `${describeLater(when, later, name)}, so ${NEVER[kind](quote(name))}` : undefined;
+    const isStuck = later.size > 0 && decide(when, withoutTexts(later, name)) === "fails";
+    return isStuck ? `${describeLater(when, name, { later, decide })}, so ${NEVER[kind](quote(name))}` : undefined;
   }
   if (condition.name !== "crdPresent" || condition.kind !== "builtin" || resource === undefined || resource.isCustom)
     return undefined;
@@ -79,19 +100,18 @@ function isMadeHere({ spec: { external, mode, existing, bulk } }: ResolvedDepend
   return external === undefined && mode !== "readOnly" && existing !== "adopt" && bulk === undefined;
 }
 
-function describeLater(when: string, later: ReadonlySet<string>, name: string): string {
-  const needed = [...later].find((each) => isFalse(valueWithout(new Set([each]), when, name)));
+function describeLater(
+  when: string,
+  name: string,
+  { later, decide }: Pick<Around, "decide"> & { readonly later: ReadonlySet<string> },
+): string {
+  const needed = [...later].find((each) => decide(when, withoutTexts(new Set([each]), name)) === "fails");
   if (needed === name) return `this never holds before ${quote(name)} is there`;
   const waiting = needed === undefined ? "what" : `${quote(needed)}, which`;
   return `this never holds before ${waiting} waits for ${quote(name)}${needed === undefined ? "" : ","} is there`;
 }
 
-/** Returns what a condition of the dependent `name` always comes to while others, or it, are not there. */
-function valueWithout(absent: ReadonlySet<string>, when: string, name: string): Constant | undefined {
-  const texts = [...absent].flatMap((each) => [`secondary.${each}`, ...(each === name ? ["live"] : [])]);
-  return constantValueOf(when, new Set(texts));
-}
-
-function isFalse(constant: Constant | undefined): boolean {
-  return constant !== undefined && !constant.value;
+/** Returns the texts that stand for dependents that are not there, in a condition of one of them. */
+function withoutTexts(absent: ReadonlySet<string>, name: string): ReadonlySet<string> {
+  return new Set([...absent].flatMap((each) => [`secondary.${each}`, ...(each === name ? ["live"] : [])]));
 }

@@ -7,10 +7,21 @@ import type {
   ProjectModel,
   SourcePosition,
 } from "../../model/project-model.js";
+import { posix } from "node:path";
+import { digestOf } from "../../parts/digest.js";
+import { RunParts, type PartMemory } from "../../parts/part-memory.js";
 import { controllerNamesOf, dependentNamesOf, type ControllerNames } from "../controller-names.js";
 import { filteredOf, parametersOfFilter } from "../controller/filtered.js";
 import type { OutputFile } from "../files/output-file.js";
+import type { MemoryFile } from "./condition-program.js";
 import { nameResources } from "../resource/resource-name.js";
+
+/** What a problem of a probe is, without the place, which may change. */
+interface ProbeProblem {
+  readonly probe: number;
+  readonly message: string;
+  readonly start: number;
+}
 
 /** An expression of a spec inside the file that is compiled to check it. */
 interface Probe {
@@ -21,38 +32,84 @@ interface Probe {
 
 interface ProbeFile {
   readonly path: string;
+  /** Where the types are that its expressions see. */
+  readonly typesPath: string;
   readonly content: string;
   readonly probes: readonly Probe[];
+}
+
+/** What conditions are checked with. */
+export interface ConditionOptions {
+  /** Returns where a character of an expression is in its spec. */
+  locate(expression: ExpressionModel, offset: number): SourcePosition | undefined;
+  /** What earlier runs came to. Default: nothing. */
+  readonly parts?: PartMemory;
+  /** The code of the user's, which may declare types of external resources. */
+  readonly code: readonly { readonly file: string; readonly text: string }[];
 }
 
 /**
  * Type-checks the expressions of all conditions and filters with the emitted types, in memory.
  *
- * `locate` tells where a character of an expression is in its spec.
+ * The compiler is loaded only if the expressions of a controller, or a type that they can see, are other than in an earlier run.
  */
 export async function checkConditions(
   model: ProjectModel,
   files: readonly OutputFile[],
-  locate: (expression: ExpressionModel, offset: number) => SourcePosition | undefined,
+  { locate, code, parts = new RunParts() }: ConditionOptions,
 ): Promise<Diagnostic[]> {
   const names = nameResources(model.resources);
   const probeFiles = model.controllers
     .map((controller) => probeFileOf(controller, controllerNamesOf(controller, names, model.controllers)))
     .filter(({ probes }) => probes.length > 0);
-  if (probeFiles.length === 0) return [];
+  const emitted = files.filter(({ isPresent }) => isPresent !== true);
+  const written = code.map(({ file, text }) => ({ path: file, content: text }));
+  const byPath = new Map<string, MemoryFile>([...emitted, ...written].map((file) => [file.path, file]));
+  const found = probeFiles.map(async (file): Promise<Diagnostic[]> => {
+    const seen = filesSeenFrom(file.typesPath, byPath);
+    const key = digestOf(file.path, file.content, ...seen.flatMap(({ path, content }) => [path, content]));
+    const problems = await parts.recallLater("conditions", key, () => check(file, seen));
+    return problems.map(({ probe, message, start }) => diagnosticOf(file.probes[probe]!, { message, start, locate }));
+  });
+  return (await Promise.all(found)).flat();
+}
+
+/** Returns the files whose types a file can see, and the file itself. */
+function filesSeenFrom(path: string, files: ReadonlyMap<string, MemoryFile>): MemoryFile[] {
+  const seen = new Map<string, MemoryFile>();
+  const visit = (each: string): void => {
+    const file = files.get(each);
+    if (file === undefined || seen.has(each)) return;
+    // Schemas are long, and no type comes from them.
+    const isSchema = each.startsWith("src/generated/") && each.endsWith(".schema.ts");
+    seen.set(each, isSchema ? { path: each, content: "export {};" } : file);
+    if (isSchema) return;
+    for (const [, specifier = ""] of file.content.matchAll(IMPORT))
+      visit(posix.join(posix.dirname(each), specifier).replace(/\.(m?)js$/, ".$1ts"));
+  };
+  visit(path);
+  return [...seen.values()];
+}
+
+const IMPORT = /\b(?:from|import)\s*\(?\s*["'](\.[^"'\n]*)["']/g;
+
+async function check(file: ProbeFile, seen: readonly MemoryFile[]): Promise<ProbeProblem[]> {
   const { createConditionProgram } = await import("./condition-program.js");
-  const program = createConditionProgram([...files, ...probeFiles]);
-  return probeFiles.flatMap((file) =>
-    file.probes.flatMap((probe) => {
-      const length = probe.expression.expression.length;
-      const problems = program.problemsIn(file.path, { start: probe.start, end: probe.start + length });
-      return problems.map(({ message, start }): Diagnostic => {
-        const offset = Math.min(Math.max(start - probe.start, 0), length);
-        const position = locate(probe.expression, offset) ?? probe.expression.position;
-        return { severity: "error", rule: "when-type", message, position, path: probe.path };
-      });
-    }),
+  const program = createConditionProgram([...seen, file]);
+  return file.probes.flatMap(({ start, expression: { expression } }, probe) =>
+    program
+      .problemsIn(file.path, { start, end: start + expression.length })
+      .map((problem) => ({ probe, message: problem.message, start: problem.start - start })),
   );
+}
+
+function diagnosticOf(
+  { expression, path }: Probe,
+  { message, start, locate }: Omit<ProbeProblem, "probe"> & Pick<ConditionOptions, "locate">,
+): Diagnostic {
+  const offset = Math.min(Math.max(start, 0), expression.expression.length);
+  const position = locate(expression, offset) ?? expression.position;
+  return { severity: "error", rule: "when-type", message, position, path };
 }
 
 // The names that the expression may use are parameters, typed as the runtime hands them over.
@@ -78,7 +135,8 @@ function probeFileOf(controller: ControllerModel, names: ControllerNames): Probe
           parameters: parametersOfFilter(name as FilterName, filter.names, `types.${objectType}`),
           path: `spec.${path}.filters.${name}.when`,
         });
-  return { path: `src/generated/${names.folder}/conditions.probe.ts`, content, probes };
+  const folder = `src/generated/${names.folder}`;
+  return { path: `${folder}/conditions.probe.ts`, typesPath: `${folder}/types.ts`, content, probes };
 }
 
 function parametersOf(dependent: DependentModel, { names }: ExpressionModel): string {

@@ -50,9 +50,7 @@ const OPTIONS: ts.CompilerOptions = {
 
 /** Compiles files in memory against the types of the runtime and of the built-in kinds that the generator came with. */
 export function createConditionProgram(files: readonly MemoryFile[]): ConditionProgram {
-  // Schemas are long, and no type comes from them.
-  const textOf = ({ path, content }: MemoryFile) => (path.endsWith(".schema.ts") ? "export {};" : content);
-  const texts = new Map(files.map((file) => [`${ROOT}/${file.path}`, textOf(file)]));
+  const texts = new Map(files.map(({ path, content }) => [`${ROOT}/${path}`, content]));
   const host = createHost(texts);
   const roots = [...texts.keys()].filter((path) => path.endsWith(".probe.ts"));
   const program = compiler.createProgram(roots, OPTIONS, host);

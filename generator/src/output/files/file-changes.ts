@@ -15,13 +15,13 @@ export async function readChanges(
   files: readonly OutputFile[],
   report: WriteReport,
 ): Promise<FileChange[]> {
-  const after = new Map(files.map(({ path, content }) => [path, content]));
+  const after = new Map(files.map((file) => [file.path, file]));
   const changes = await Promise.all([
-    ...report.created.map((path) => ({ path, after: after.get(path) ?? "" })),
+    ...report.created.map((path) => ({ path, after: after.get(path)?.content ?? "" })),
     ...report.updated.map(async (path) => ({
       path,
       before: (await readPresentFile(root, path)) ?? "",
-      after: after.get(path) ?? "",
+      after: after.get(path)?.content ?? "",
     })),
     ...report.deleted.map(async (path) => ({ path, before: (await readPlainFile(root, path)) ?? "" })),
   ]);

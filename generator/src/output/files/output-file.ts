@@ -7,6 +7,18 @@ export interface OutputFile {
   readonly path: string;
   readonly owner: FileOwner;
   readonly content: string;
+  /** Whether the user has it already, so that it has no content here. */
+  readonly isPresent?: true;
+}
+
+/** Returns a file of the user's that is there, and is not to be written. */
+export function presentFile(path: string): OutputFile {
+  return {
+    ...{ path, owner: "user", isPresent: true },
+    get content(): string {
+      throw new Error(`refused to write ${path}: it was there a moment ago; run the command again`);
+    },
+  };
 }
 
 /** The first line of every generated file; files that lack it are never deleted. */

@@ -21,14 +21,10 @@ import { listTemplates, renderTemplate, type Replacements } from "../project/tem
 export async function dependentStubs(named: NamedController): Promise<Stub[]> {
   const kinds = await listTemplates("stubs/kinds");
   const { controller, names } = named;
-  return Promise.all(
-    controller.dependents.filter(hasFile).map(async (dependent) => ({
-      path: `src/${names.folder}/dependents/${dependentNamesOf(dependent).file}.ts`,
-      text: isKubernetes(dependent)
-        ? await renderObject(dependent, named, kinds)
-        : await renderExternal(dependent, names),
-    })),
-  );
+  return controller.dependents.filter(hasFile).map((dependent) => ({
+    path: `src/${names.folder}/dependents/${dependentNamesOf(dependent).file}.ts`,
+    render: () => (isKubernetes(dependent) ? renderObject(dependent, named, kinds) : renderExternal(dependent, names)),
+  }));
 }
 
 async function renderObject(
@@ -172,5 +168,5 @@ export async function matchersStub({ controller, names }: NamedController): Prom
   );
   const imports = [...used.values()].flatMap(typesOf).sort().join(", ");
   const head = `import type { ${imports} } from "../generated/${names.folder}/types.js";`;
-  return [{ path: `src/${names.folder}/matchers.ts`, text: [head, ...texts].join("\n\n") }];
+  return [{ path: `src/${names.folder}/matchers.ts`, render: async () => [head, ...texts].join("\n\n") }];
 }

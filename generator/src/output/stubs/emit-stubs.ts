@@ -5,24 +5,26 @@ import { dependentNamesOf, nameOrThrow, type DependentNames } from "../controlle
 import { dependentStubs, matchersStub, objectNameOf, requiredFieldsOf } from "./dependent-stubs.js";
 import { eventSourceStubs, filtersStub, indexesStub } from "./event-source-stubs.js";
 import { kebabCase } from "../naming.js";
-import type { OutputFile } from "../files/output-file.js";
+import { presentFile, type OutputFile } from "../files/output-file.js";
 import { printLine } from "../print/print-value.js";
 import { runtimeModule } from "../runtime-symbols.js";
 import type { NamedController, Stub } from "./stub.js";
 import { renderTemplate } from "../project/template.js";
 
-/** Emits the files that the user fills in; they are written only where there is none yet. */
-export async function emitStubs(controllers: readonly NamedController[]): Promise<OutputFile[]> {
-  const { format } = await import("prettier");
+/** Emits the files that the user fills in; only those that are missing have a text, for no other is ever written. */
+export async function emitStubs(
+  controllers: readonly NamedController[],
+  isMissing: (path: string) => boolean,
+): Promise<OutputFile[]> {
   const files = await Promise.all(controllers.map(emitControllerStubs));
-  const main = { path: "src/main.ts", text: await renderMain(controllers) };
-  return Promise.all(
-    [...files.flat(), ...(controllers.length > 0 ? [main] : [])].map(async ({ path, text }) => ({
-      path,
-      owner: "user" as const,
-      content: await format(text, { parser: "babel-ts", printWidth: 120 }),
-    })),
-  );
+  const main = { path: "src/main.ts", render: () => renderMain(controllers) };
+  const stubs = [...files.flat(), ...(controllers.length > 0 ? [main] : [])];
+  return Promise.all(stubs.map(async (stub) => (isMissing(stub.path) ? formatStub(stub) : presentFile(stub.path))));
+}
+
+async function formatStub({ path, render }: Stub): Promise<OutputFile> {
+  const [{ format }, text] = await Promise.all([import("prettier"), render()]);
+  return { path, owner: "user", content: await format(text, { parser: "babel-ts", printWidth: 120 }) };
 }
 
 async function renderMain(controllers: readonly NamedController[]): Promise<string> {
@@ -49,15 +51,16 @@ async function emitControllerStubs(named: NamedController): Promise<Stub[]> {
     ...(await matchersStub(named)),
     ...(await filtersStub(named)),
     ...(await indexesStub(named)),
-    ...(await eventSourceStubs(named)),
+    ...eventSourceStubs(named),
     {
       path: `${folder}/reconciler.ts`,
-      text: await renderTemplate(`stubs/${isExplicit ? "explicit-reconciler" : "reconciler"}.ts`, {
-        Primary: names.primary,
-        controller: names.folder,
-      }),
+      render: () =>
+        renderTemplate(`stubs/${isExplicit ? "explicit-reconciler" : "reconciler"}.ts`, {
+          Primary: names.primary,
+          controller: names.folder,
+        }),
     },
-    ...(await testStub(named)),
+    ...testStub(named),
   ];
 }
 
@@ -87,7 +90,7 @@ async function conditionsStub({ controller, names }: NamedController): Promise<S
     ...(declarations.some(({ isShared }) => isShared) ? [`import type { Condition } from "${runtimeModule}";`] : []),
     `import type { ${[...imports].sort().join(", ")} } from "../generated/${names.folder}/types.js";`,
   ];
-  return [{ path: `src/${names.folder}/conditions.ts`, text: [head.join("\n"), ...texts].join("\n\n") }];
+  return [{ path: `src/${names.folder}/conditions.ts`, render: async () => [head.join("\n"), ...texts].join("\n\n") }];
 }
 
 function isFunction(condition: ConditionModel): condition is ConditionModel & { kind: "function" } {
@@ -95,7 +98,7 @@ function isFunction(condition: ConditionModel): condition is ConditionModel & { 
 }
 
 // The first dependent that needs nothing but the primary, and is in the cluster of the operator, shows that the operator works.
-async function testStub({ controller, names }: NamedController): Promise<Stub[]> {
+function testStub({ controller, names }: NamedController): Stub[] {
   const { primary, dependents } = controller;
   const objects = dependents.filter(isKubernetes);
   const dependent = objects.find(({ dependsOn, conditions, ...rest }) => {
@@ -112,19 +115,20 @@ async function testStub({ controller, names }: NamedController): Promise<Stub[]>
   const namespace = dependent.resource.scope === "Cluster" ? undefined : (dependent.namespace ?? "default");
   const metadata = { name: sample, ...(primary.scope === "Cluster" ? {} : { namespace: "default" }) };
   const crds = [primary, ...objects.map((each) => each.resource)].flatMap(({ crdFile }) => crdFile ?? []);
-  const text = await renderTemplate("stubs/controller.test.ts", {
-    Primary: primaryClass,
-    Resource: resource,
-    Resources: [...new Set([primaryClass, resource])].sort().join(", "),
-    controllerName: names.controller,
-    crds: JSON.stringify([...new Set(crds)]),
-    dependent: dependent.name,
-    live: variableFor(dependent.name, [names.controller]),
-    name: JSON.stringify(name),
-    primary: `${primaryClass}.create(${printLine({ metadata, ...(requiredFieldsOf(primary) ?? {}) })})`,
-    ref: printLine({ name, ...(namespace === undefined ? {} : { namespace }) }),
-  });
-  return [{ path: `test/${names.folder}.test.ts`, text }];
+  const render = () =>
+    renderTemplate("stubs/controller.test.ts", {
+      Primary: primaryClass,
+      Resource: resource,
+      Resources: [...new Set([primaryClass, resource])].sort().join(", "),
+      controllerName: names.controller,
+      crds: JSON.stringify([...new Set(crds)]),
+      dependent: dependent.name,
+      live: variableFor(dependent.name, [names.controller]),
+      name: JSON.stringify(name),
+      primary: `${primaryClass}.create(${printLine({ metadata, ...(requiredFieldsOf(primary) ?? {}) })})`,
+      ref: printLine({ name, ...(namespace === undefined ? {} : { namespace }) }),
+    });
+  return [{ path: `test/${names.folder}.test.ts`, render }];
 }
 
 /** What the test of a controller calls things besides the object that it looks at. */

@@ -25,7 +25,7 @@ export async function filtersStub({ controller, names }: NamedController): Promi
     ),
   );
   const head = `import type { ${[...imports].sort().join(", ")} } from "../generated/${names.folder}/types.js";`;
-  return [{ path: `src/${names.folder}/filters.ts`, text: [head, ...texts].join("\n\n") }];
+  return [{ path: `src/${names.folder}/filters.ts`, render: async () => [head, ...texts].join("\n\n") }];
 }
 
 /** Returns the file with the functions that index primaries, if the spec names any. */
@@ -37,17 +37,15 @@ export async function indexesStub({ controller, names }: NamedController): Promi
     [...used].map((own) => renderTemplate("stubs/event-sources/mapper.ts", { function: own, Type: names.index, doc })),
   );
   const head = `import type { ${names.index} } from "../generated/${names.folder}/types.js";`;
-  return [{ path: `src/${names.folder}/indexes.ts`, text: [head, ...texts].join("\n\n") }];
+  return [{ path: `src/${names.folder}/indexes.ts`, render: async () => [head, ...texts].join("\n\n") }];
 }
 
 /** Returns a file for each event source that needs functions of the user's. */
-export function eventSourceStubs({ controller, names }: NamedController): Promise<Stub[]> {
-  return Promise.all(
-    controller.eventSources.filter(needsFunctions).map(async (source) => ({
-      path: `src/${names.folder}/event-sources/${sourceNamesOf(source).file}.ts`,
-      text: await renderSource(source, { controller, names }),
-    })),
-  );
+export function eventSourceStubs({ controller, names }: NamedController): Stub[] {
+  return controller.eventSources.filter(needsFunctions).map((source) => ({
+    path: `src/${names.folder}/event-sources/${sourceNamesOf(source).file}.ts`,
+    render: () => renderSource(source, { controller, names }),
+  }));
 }
 
 async function renderSource(source: EventSourceModel, { names }: NamedController): Promise<string> {

@@ -7,8 +7,9 @@ export interface NamedController {
   readonly names: ControllerNames;
 }
 
-/** A file that the user fills in, before it is formatted. */
+/** A file that the user fills in. */
 export interface Stub {
   readonly path: string;
-  readonly text: string;
+  /** Returns its text, before that is formatted. */
+  render(): Promise<string>;
 }

@@ -1,3 +1,5 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
 import { cp, readFile, readlink, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { existsSync, lstatSync } from "node:fs";
 import { join } from "node:path";
@@ -36,6 +38,19 @@ async function createSample(name: string, folder: string): Promise<string> {
   if (!existsSync(join(project, "package.json")))
     await writeFile(join(project, "package.json"), '{ "name": "sample" }');
   return project;
+}
+
+/** Generates the code of a project in a process of its own, and tells whether that loads TypeScript. */
+async function loadsCompiler(project: string): Promise<boolean> {
+  const script = `
+    const { generate } = await import(${JSON.stringify(import.meta.resolve("#generator/generate.js"))});
+    const { diagnostics } = await generate({ project: ${JSON.stringify(project)} });
+    if (diagnostics.some(({ severity }) => severity === "error")) throw new Error(JSON.stringify(diagnostics));
+    const { default: module } = await import("node:module");
+    console.log(Object.keys(module._cache).some((path) => path.endsWith("/typescript.js")));
+  `;
+  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", script]);
+  return stdout.trim() === "true";
 }
 
 /** What the last run of a project is remembered by. */
@@ -82,7 +97,7 @@ suite("run memory", (declareTest) => {
     await writeFile(join(project, "package.json"), "{}");
 
     await generate({ project });
-    // The first run has created code of the user's, which only a second run has seen.
+    // The first run has created code of the user's and a manifest, which only a second run has seen.
     const first = await generate({ project });
     assert.ok(existsSync(join(memoryOf(project), "run.json")));
     const second = await generate({ project });
@@ -111,6 +126,60 @@ suite("run memory", (declareTest) => {
       assert.is.not(report?.stale.length, 0);
       await generate({ project });
     }
+  });
+
+  test("the compiler is loaded only if a condition, a type that it sees, or code of the user's has changed", async () => {
+    await using folder = await createTemporaryFolder();
+    const project = await createSample("webpage", folder.path);
+    const edit = async (path: string, from: string, to: string) => {
+      const text = await readFile(join(project, path), "utf8");
+      assert.ok(text.includes(from));
+      await writeFile(join(project, path), text.replace(from, to));
+    };
+    assert.ok(await loadsCompiler(project));
+    await edit("workflow.yaml", "spec:", "# nothing\nspec:");
+    // The places of warnings have moved.
+    assert.ok(await loadsCompiler(project));
+    const crd = "crds/webpages.example.com.yaml";
+    await writeFile(
+      join(project, "crds/other.yaml"),
+      (await readFile(join(project, crd), "utf8")).replaceAll(/(w)eb(p)age/gi, "$1ide$2age"),
+    );
+    await loadsCompiler(project);
+    await edit("crds/other.yaml", "type: string", "type: boolean");
+    assert.not.ok(await loadsCompiler(project));
+    await edit(
+      crd,
+      "The document to serve.\n                  type: string",
+      "What to serve.\n                  type: boolean",
+    );
+    assert.ok(await loadsCompiler(project));
+    await edit("src/webpage/reconciler.ts", "import", "// new\nimport");
+    assert.ok(await loadsCompiler(project));
+    assert.not.ok(await loadsCompiler(project));
+  });
+
+  test("a condition sees the type that the user's code declares now", async () => {
+    await using folder = await createTemporaryFolder();
+    const project = await createSample("external", folder.path);
+    const spec = join(project, "workflow.yaml");
+    const text = await readFile(spec, "utf8");
+    const when = "reconcilePrecondition: { when: secondary.zone?.isLive === true }";
+    await writeFile(
+      spec,
+      text.replace(/(\n {4}main:\n)/, (start) => `${start}      ${when}\n`),
+    );
+    const code = join(project, "src/zone/dependents/zone.ts");
+    const messages = async () => (await generate({ project, check: true })).diagnostics.map(({ message }) => message);
+    assert.match((await messages()).join("\n"), /Property 'isLive' does not exist/);
+    await writeFile(
+      code,
+      (await readFile(code, "utf8")).replace(
+        "readonly id: string;",
+        "readonly id: string;\n  readonly isLive?: boolean;",
+      ),
+    );
+    assert.not.match((await messages()).join("\n"), /isLive/);
   });
 
   test("a project without package.json and node_modules gets no folder for a memory", async () => {

@@ -1,7 +1,8 @@
-import { loadExpressionParser, type ParsedExpression } from "#generator/model/expression/expression.js";
+import { createExpressionParser, type ParsedExpression } from "#generator/model/expression/expression.js";
+import { RunParts } from "#generator/parts/part-memory.js";
 import { assert, suite } from "../../../support/suite.js";
 
-const parse = loadExpressionParser();
+const parse = createExpressionParser(new RunParts());
 
 function namesIn(text: string): readonly string[] {
   const parsed = parse(text);
