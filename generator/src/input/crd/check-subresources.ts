@@ -39,7 +39,7 @@ export function checkSubresources(subresources: unknown, schema: Schema): Subres
     if (!isBelow)
       return [fail(["scale", name], `${name} must be a simple path below ${where}, found ${describeValue(path)}`)];
     if (!leadsNowhere(schema, fields)) return [];
-    const message = `${name} leads to ${quote(`.${fields.join(".")}`)}, which the schema lacks: whoever scales the object finds nothing there`;
+    const message = `${name} leads to ${quote(`.${fields.join(".")}`)}, which the schema lacks, so the subresource scale is without that value`;
     return [{ severity: "warning", path: ["scale", name], message }];
   });
 }

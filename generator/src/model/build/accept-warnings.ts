@@ -16,9 +16,9 @@ export function acceptWarnings(diagnostics: readonly Diagnostic[], workflows: re
         unused.push({
           severity: "warning",
           rule: "unused-acceptance",
-          message: `${quote(dependent)} accepts ${quote(rule)}, and there is no such warning about it`,
+          message: `dependent ${quote(dependent)} accepts the warning ${quote(rule)}, but no such warning is about it`,
           ...document.valueAt(["spec", "dependents", dependent, "accept", index, "rule"]),
-          hint: "remove the acceptance",
+          hint: "remove the entry of accept",
         });
       }
   return [...diagnostics.filter((each) => !accepted.has(each)), ...unused];

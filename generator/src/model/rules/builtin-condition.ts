@@ -45,14 +45,14 @@ function checkUse(located: LocatedCondition, { dependent, controller }: Owner): 
   ];
   if (isExternal && OF_KUBERNETES.has(builtin))
     return fail(
-      `the built-in condition ${quote(builtin)} is about objects of Kubernetes, and ${quote(dependent.name)} is external`,
-      "state when: or function: instead",
+      `condition ${quote(builtin)} reads an object of Kubernetes, but dependent ${quote(dependent.name)} is external`,
+      "use when: or function:",
     );
   if (uses.includes(name)) return [];
   const suited = (Object.keys(USES) as BuiltinConditionName[]).filter((other) => USES[other].includes(name));
   return fail(
-    `the built-in condition ${quote(builtin)} is ${withArticle(uses.join(" or "))}, not ${withArticle(name)}`,
-    `for ${withArticle(name)} there is ${suited.map(quote).join(", ")}`,
+    `condition ${quote(builtin)} is ${withArticle(uses.join(" or "))}, not ${withArticle(name)}`,
+    `${withArticle(name)} may be ${[...suited, "when", "function"].join(", ")}`,
   );
 }
 

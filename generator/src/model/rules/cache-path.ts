@@ -14,8 +14,8 @@ export const checkCachePath = ruleOfController(({ spec: { document }, eventSourc
       const listed = candidates.length > 0 ? { hint: `there: ${candidates.join(", ")}` } : {};
       const what =
         found.reason === "whole"
-          ? `${quote(before.join("."))} is kept as a whole`
-          : `${resource.kind} has no ${quote(text)}`;
+          ? `the cache keeps ${quote(before.join("."))} as a whole or not at all`
+          : `${resource.kind} has no field ${quote(text)}`;
       return [
         {
           severity: "error",

@@ -47,8 +47,8 @@ function checkField(field: FieldEqualsSpec, path: YamlPath, { resource, controll
     const candidates = found.known.map((name) => [...before, name].join("."));
     const message =
       found.reason === "whole"
-        ? `${quote(before.join("."))} has no fields of its own to compare`
-        : `${resource.kind} has no ${quote(text)}`;
+        ? `field ${quote(before.join("."))} of ${resource.kind} has no fields that the schema names`
+        : `${resource.kind} has no field ${quote(text)}`;
     const listed = candidates.length > 0 ? `there: ${candidates.join(", ")}` : "state when: or function: instead";
     const hint = didYouMean(text, candidates)?.hint ?? listed;
     return [fail({ message, hint }, "path")];
@@ -56,8 +56,8 @@ function checkField(field: FieldEqualsSpec, path: YamlPath, { resource, controll
   if (found.kind === "object" || found.kind === "list" || found.kind === "map") {
     const isMetadata = text.startsWith("metadata.");
     if (isMetadata) return [];
-    const message = `${quote(text)} is ${found.kind === "object" ? "an object" : `a ${found.kind}`}, which is no single value`;
-    const hint = "state a field inside of it, or when: or function: instead";
+    const message = `field ${quote(text)} is ${found.kind === "object" ? "an object" : `a ${found.kind}`}, and fieldEquals compares a single value`;
+    const hint = "state a field inside of it, or use when: or function:";
     return [fail({ message, hint }, "path")];
   }
   return checkValue(field, found.schema ?? {}).map((said) => fail(said, "value"));
@@ -69,12 +69,12 @@ function checkValue({ path, value }: FieldEqualsSpec, schema: RawSchema): Said[]
     const texts = allowed.map(String);
     const hint =
       didYouMean(String(value), texts)?.hint ?? `one of ${allowed.map((each) => JSON.stringify(each)).join(", ")}`;
-    return [{ message: `${quote(path)} is never ${describe(value)}`, hint }];
+    return [{ message: `field ${quote(path)} is never ${describe(value)}`, hint }];
   }
   const type = schema["type"];
   const expected = isIntOrString(schema) ? undefined : type === "integer" ? "number" : type;
   if (typeof expected !== "string" || typeof value === expected) return [];
-  return [{ message: `${quote(path)} is of type ${String(type)}, and never ${describe(value)}` }];
+  return [{ message: `field ${quote(path)} is of type ${String(type)}, so it is never ${describe(value)}` }];
 }
 
 function describe(value: unknown): string {

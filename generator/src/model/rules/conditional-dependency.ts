@@ -24,7 +24,7 @@ export const checkConditionalDependency = ruleOfController((controller) =>
         {
           severity: "warning",
           rule: "conditional-dependency",
-          message: `${listOf(deleted)} ${deleted.length === 1 ? "is" : "are"} deleted when the ${conditions.join(" or the ")} of ${quote(name)} does not hold`,
+          message: `${deleted.length === 1 ? "dependent" : "dependents"} ${listOf(deleted)} ${deleted.length === 1 ? "is" : "are"} deleted when the ${conditions.join(" or the ")} of ${quote(name)} does not hold`,
           about: subjectOf(controller, dependent),
           ...controller.spec.document.valueAt(path),
           hint: `${advice}accept this warning with a reason`,

@@ -8,11 +8,15 @@ export const checkDependentNamespace = ruleOfController(({ spec: { document }, p
       { severity: "error", rule: "dependent-namespace", message, ...document.valueAt([...path, field]), hint },
     ];
     if (resource?.scope === "Cluster" && spec.namespace !== undefined)
-      return fail("namespace", `${quote(name)} has a namespace, but ${resource.kind} is cluster-scoped`, "remove it");
+      return fail(
+        "namespace",
+        `dependent ${quote(name)} has a namespace, but ${resource.kind} is cluster-scoped`,
+        "remove namespace",
+      );
     if (resource?.scope !== "Namespaced" || primary?.scope !== "Cluster" || spec.namespace !== undefined) return [];
     return fail(
       "resource",
-      `${quote(name)} needs a namespace: ${resource.kind} is namespaced, and its primary ${primary.kind} is not`,
+      `dependent ${quote(name)} needs a namespace: ${resource.kind} is namespaced, and the primary ${primary.kind} is cluster-scoped`,
       "state namespace: with the name of the namespace",
     );
   }),

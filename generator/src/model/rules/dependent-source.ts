@@ -22,7 +22,7 @@ function checkSource(dependent: ResolvedDependent, controller: ResolvedControlle
     if (spec.mode !== "readOnly") return [];
     return [
       fail(
-        `${quote(name)} is read-only, and nothing maps its objects to a primary`,
+        `dependent ${quote(name)} is read-only, and no event source maps its objects to a primary`,
         document.valueAt([...path, "mode"]),
         "name an event source that maps them to their primary: eventSource:",
       ),
@@ -34,7 +34,13 @@ function checkSource(dependent: ResolvedDependent, controller: ResolvedControlle
     const names = controller.eventSources.map((other) => other.name);
     const listed = names.length === 0 ? "declare it under eventSources" : `there: ${names.map(quote).join(", ")}`;
     const hint = didYouMean(named, names)?.hint ?? listed;
-    return [fail(`${quote(named)} is no event source of ${quote(controller.spec.name)}`, document.valueAt(at), hint)];
+    return [
+      fail(
+        `${quote(named)} is no event source of controller ${quote(controller.spec.name)}`,
+        document.valueAt(at),
+        hint,
+      ),
+    ];
   }
   const problem = problemOf(dependent, source);
   return problem === undefined ? [] : [fail(problem.message, document.valueAt(at), problem.hint)];
@@ -48,23 +54,23 @@ function problemOf(
   if (spec.external !== undefined) {
     if (source.spec.resource === undefined) return undefined;
     return {
-      message: `${quote(source.name)} watches a kind of Kubernetes, and ${quote(name)} is external`,
+      message: `event source ${quote(source.name)} watches a kind of Kubernetes, but dependent ${quote(name)} is external`,
       hint: "state resource: instead of external:, or name an event source with poll, perPrimaryPoll or inbound",
     };
   }
   if (source.resource !== resource)
     return {
-      message: `${quote(source.name)} ${source.resource === undefined ? "watches no kind" : `watches ${formatKind(source.resource)}`}, and ${quote(name)} is ${resource === undefined ? "of another" : `a ${formatKind(resource)}`}`,
+      message: `event source ${quote(source.name)} ${source.resource === undefined ? "watches no kind" : `watches ${formatKind(source.resource)}`}, but dependent ${quote(name)} is ${resource === undefined ? "of another" : `a ${formatKind(resource)}`}`,
       hint: "name an event source of the same kind",
     };
   if (spec.cluster !== undefined)
     return {
-      message: `${quote(source.name)} watches the cluster of the operator, and ${quote(name)} is in ${quote(spec.cluster)}`,
-      hint: "remove one of the two",
+      message: `event source ${quote(source.name)} watches the cluster of the operator, but dependent ${quote(name)} is in cluster ${quote(spec.cluster)}`,
+      hint: "remove eventSource or cluster",
     };
   if ((cache !== undefined && cache !== "full") || maxCachedObjects !== undefined)
     return {
-      message: `event source ${quote(source.name)} does not keep every object whole, which ${quote(name)} needs to compare them`,
+      message: `event source ${quote(source.name)} does not cache every object whole, but dependent ${quote(name)} compares whole objects`,
       hint: `remove ${cache === undefined || cache === "full" ? "maxCachedObjects" : "cache"} of the event source`,
     };
   return undefined;
@@ -83,7 +89,7 @@ function checkShared({ spec: { document }, dependents }: ResolvedController): Di
     const at: YamlPath = [...path, "eventSource"];
     return [
       fail(
-        `${quote(name)} and ${quote(other)} share the event source ${quote(eventSource)}, and each has an activationCondition of its own`,
+        `dependents ${quote(name)} and ${quote(other)} share event source ${quote(eventSource)}, and each has an activationCondition of its own`,
         document.valueAt(at),
         "leave one of them its own watch: remove its eventSource",
       ),

@@ -21,25 +21,28 @@ export const checkExternalState = ruleOfController((controller) =>
     if (external.capabilities?.includes("create") === false)
       return fail(
         {
-          message: `the ids of what is created are kept, and ${quote(dependent.name)} never is: its capabilities lack create`,
+          message: `state has no effect: the operator never creates dependent ${quote(dependent.name)}, as its capabilities lack create`,
           hint: "remove state, or add create to capabilities",
         },
         document.keyAt(at),
       );
     const { status, secret, resource, path, perItem, type } = external.state;
     const place = perItem === undefined ? undefined : document.keyAt([...at, "perItem"]);
-    const pointless = { message: `${quote(dependent.name)} has no items, each with an id`, hint: "remove perItem" };
+    const pointless = {
+      message: `perItem has no effect: ${quote(dependent.name)} is no bulk dependent`,
+      hint: "remove perItem",
+    };
     if (place !== undefined && (dependent.spec.bulk === undefined || status !== undefined))
       return fail(
         status === undefined
           ? pointless
-          : { ...pointless, message: "perItem has no effect: the status keeps all ids together" },
+          : { ...pointless, message: "perItem has no effect: the status keeps the ids of all items together" },
         place,
       );
     if (type !== undefined) {
       const owner = status === undefined ? resource : controller.primary?.kind;
       const needless = {
-        message: `the schema of ${owner} has the type of what is kept in it`,
+        message: `type has no effect: the schema of ${owner} has the type of the field that keeps the id`,
         hint: `remove type; give the field ${MORE}`,
       };
       if (status !== undefined || resource !== undefined) return fail(needless, document.keyAt([...at, "type"]));
@@ -58,8 +61,8 @@ export const checkExternalState = ruleOfController((controller) =>
     if (path === undefined)
       return fail(
         {
-          message: `state has no path: where in an object of ${resource} is the id kept?`,
-          hint: "state path: with the path of a field, such as spec.id",
+          message: `state lacks path, the field of ${resource} that keeps the id`,
+          hint: "state path: with a field, such as spec.id",
         },
         document.keyAt(at),
       );
@@ -75,7 +78,7 @@ function problemOfPlace(
   if (primary === undefined || primary.scope === scope) return undefined;
   const isNamespaced = scope === "Namespaced";
   return {
-    message: `a ${kind} is in ${isNamespaced ? "a" : "no"} namespace, and ${primary.kind} is in ${isNamespaced ? "none" : "one"}`,
+    message: `a ${kind} cannot be beside a ${primary.kind}: ${kind} is ${isNamespaced ? "namespaced, and the primary is cluster-scoped" : "cluster-scoped, and the primary is namespaced"}`,
     hint: "keep the ids in the status: state: { status: ... }",
   };
 }
@@ -94,11 +97,11 @@ function problemOfResource(
   if (elsewhere !== undefined) return elsewhere;
   if (found.kind === "unknown") {
     const hint = didYouMean(text.split(".").at(-1) ?? "", found.known)?.hint ?? `there: ${found.known.join(", ")}`;
-    return { message: `${kind} has no ${quote(text)}: the API server would drop what is kept there`, hint };
+    return { message: `the schema of ${kind} has no ${quote(text)}, so the API server would drop the id`, hint };
   }
   if (keeps !== undefined) return undefined;
   return {
-    message: `${quote(text)} of ${kind} cannot keep what ${quote(dependent.name)} keeps: ${isMap ? "an object of texts, the ids by the keys of the items" : "a text"}`,
+    message: `field ${quote(text)} of ${kind} cannot keep ${isMap ? `the ids of dependent ${quote(dependent.name)}, which are an object of strings by the keys of the items` : `the id of dependent ${quote(dependent.name)}, which is a string`}`,
     hint: isMap ? MAP_HINT : TEXT_HINT,
   };
 }
@@ -112,8 +115,8 @@ function problemOfStatus(
   if (primary === undefined) return undefined;
   if (!primary.hasStatusSubresource)
     return {
-      message: `${primary.kind} has no status subresource`,
-      hint: "add it to the definition, or keep the ids in a ConfigMap: state: { configMap: true }",
+      message: `the status of ${primary.kind} cannot keep ids: its CRD has no status subresource`,
+      hint: "add subresources: { status: {} } to the CRD, or keep the ids in a ConfigMap: state: { configMap: true }",
     };
   const kept = stateFieldOf(dependent, primary);
   if (kept === undefined || kept.keeps !== undefined) return undefined;
@@ -121,10 +124,10 @@ function problemOfStatus(
   const { isMap } = kept;
   const name = quote(dependent.name);
   const what = isMap
-    ? `the ids of ${name}, which are an object of texts, the ids by the keys of the items`
-    : `the id of ${name}, which is a text`;
+    ? `the ids of dependent ${name}, which are an object of strings by the keys of the items`
+    : `the id of dependent ${name}, which is a string`;
   return {
-    message: `"status.${text}" of ${primary.kind} cannot keep ${what}`,
+    message: `field "status.${text}" of ${primary.kind} cannot keep ${what}`,
     hint: isMap ? MAP_HINT : TEXT_HINT,
   };
 }
@@ -137,8 +140,8 @@ function problemOfOthers(
   const other = dependents.find(({ spec: { external } }) => external?.state?.status === text);
   if (other === undefined || other.name === name) return undefined;
   return {
-    message: `${quote(name)} and ${quote(other.name)} would keep their ids in one place: status.${text}`,
-    hint: "give each a field of its own",
+    message: `dependents ${quote(name)} and ${quote(other.name)} would keep their ids in the same field: status.${text}`,
+    hint: "give each dependent a field of its own",
   };
 }
 
@@ -148,8 +151,11 @@ function unknownField(text: string, found: Extract<FieldAt, { kind: "unknown" }>
   const before = names.slice(0, Math.max(0, found.depth - 1));
   const candidates = found.known.map((name) => [...before, name].join("."));
   if (found.depth === 0)
-    return { message: `${kind} has no status`, hint: "add it to the schema, or keep the ids in a ConfigMap" };
+    return {
+      message: `the schema of ${kind} has no status`,
+      hint: "add it to the schema, or keep the ids in a ConfigMap",
+    };
   const listed = candidates.length > 0 ? `there: ${candidates.join(", ")}` : "add it to the schema";
   const hint = didYouMean(text, candidates)?.hint ?? listed;
-  return { message: `${kind} has no "status.${text}": the API server would drop what is kept there`, hint };
+  return { message: `the schema of ${kind} has no "status.${text}", so the API server would drop the id`, hint };
 }

@@ -20,10 +20,10 @@ function checkType(
     { severity: "error", rule: "external-type", message, ...place, hint },
   ];
   if (type !== undefined && schema !== undefined)
-    return fail(`${quote(name)} has both type and schema`, "remove type or schema");
+    return fail(`dependent ${quote(name)} states both type and schema`, "remove type or schema");
   if (eventSource !== undefined)
     return fail(
-      `${quote(name)} takes its type from its event source ${quote(eventSource)}`,
+      `dependent ${quote(name)} has the type of its event source ${quote(eventSource)}, so a type of its own has no effect`,
       `remove ${type === undefined ? "schema" : "type"}`,
     );
   return (file?.problems ?? []).map((problem) => (problem.position === undefined ? { ...problem, ...place } : problem));
@@ -41,13 +41,13 @@ function checkDesiredType(
   ];
   if (!capabilities.includes("create") && !capabilities.includes("update"))
     return fail(
-      `"desiredType" has no effect: the capabilities of ${quote(name)} lack create and update`,
+      `"desiredType" has no effect: the capabilities of dependent ${quote(name)} lack create and update`,
       "remove desiredType",
     );
   if (capabilities.includes("update") && matcher === undefined)
     return fail(
-      `the desired and the live ${quote(name)} have different types, so the runtime cannot compare them`,
-      "say when a resource is as desired: matcher: { function: ... }",
+      `dependent ${quote(name)} has desiredType, and the runtime cannot compare a desired resource with a live one of another type`,
+      "state matcher: { function: NAME }, a function that tells whether a live resource is as desired",
     );
   const place = document.valueAt(at);
   return (desiredFile?.problems ?? []).map((problem) => ({ ...problem, ...place }));

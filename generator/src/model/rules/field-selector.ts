@@ -43,10 +43,16 @@ function checkSelector(
     ];
     const term = TERM.exec(text);
     if (term === null)
-      return fail(`${quote(text)} is no term of a field selector`, "such as metadata.name=main, status.phase!=Running");
+      return fail(
+        `${quote(text)} is no term of a field selector`,
+        "write terms such as metadata.name=main, status.phase!=Running",
+      );
     const field = term[1] ?? "";
     if (resource === undefined || resource.selectableFields.includes(field)) return [];
-    return fail(`${resource.kind} cannot be selected by ${quote(field)}`, hintFor(field, resource));
+    return fail(
+      `the API server cannot select objects of kind ${resource.kind} by ${quote(field)}`,
+      hintFor(field, resource),
+    );
   });
 }
 
@@ -54,7 +60,7 @@ function checkSelector(
 const TERM = /^([^=!,\\]+?)(?:==?|!=)((?:[^=,\\]|\\[=,\\])*)$/;
 
 function hintFor(field: string, { selectableFields, isCustom }: ResourceModel): string {
-  const listed = `it can be by ${selectableFields.join(", ")}`;
+  const listed = `it can select them by ${selectableFields.join(", ")}`;
   const advice = isCustom ? "; list others under selectableFields of the version in its CRD" : "";
   return didYouMean(field, selectableFields)?.hint ?? listed + advice;
 }

@@ -9,8 +9,8 @@ export const checkItemDependency = ruleOfController(({ spec: { document, depende
     const twice = names.findIndex((each, index) => names.indexOf(each) < index);
     if (twice !== -1) {
       const place = document.valueAt(["spec", "dependents", name, "dependsOn", twice]);
-      const message = `${quote(names[twice]!)} is listed twice in the dependsOn of ${quote(name)}`;
-      return [{ severity: "error", rule: "item-dependency", message, ...place, hint: "remove one of them" }];
+      const message = `dependsOn of dependent ${quote(name)} lists ${quote(names[twice]!)} twice`;
+      return [{ severity: "error", rule: "item-dependency", message, ...place, hint: "remove one of the two entries" }];
     }
     const fail = (message: string, index: number | undefined, hint: string): Diagnostic => ({
       severity: "error",
@@ -22,7 +22,7 @@ export const checkItemDependency = ruleOfController(({ spec: { document, depende
     if (itemsDependOn.length > 0 && bulk === undefined)
       return [
         fail(
-          `${quote(name)} has no items that could wait: it is no bulk dependent`,
+          `dependent ${quote(name)} is no bulk dependent, so it has no items that could wait`,
           undefined,
           "state bulk: true, or dependsOn instead of itemsDependOn",
         ),
@@ -32,15 +32,15 @@ export const checkItemDependency = ruleOfController(({ spec: { document, depende
       if (needed !== undefined && needed.bulk === undefined)
         return [
           fail(
-            `${quote(other)} has no items to wait for: it is no bulk dependent`,
+            `dependent ${quote(other)} is no bulk dependent, so it has no items to wait for`,
             index,
-            `state it in dependsOn, or bulk: true for ${quote(other)}`,
+            `list ${quote(other)} in dependsOn instead, or state bulk: true for it`,
           ),
         ];
       if (!names.includes(other)) return [];
       return [
         fail(
-          `${quote(name)} waits for all of ${quote(other)} already, as dependsOn says`,
+          `dependent ${quote(name)} waits for all items of ${quote(other)} already, as dependsOn lists it`,
           index,
           "remove it from one of the two",
         ),

@@ -39,7 +39,7 @@ function checkSelector(selector = "", path: YamlPath, { spec: { document } }: Re
         message: `${quote(text.trim())} is no requirement of a label selector`,
         ...document.valueAt(path),
         position: document.characterAt(path, offset + (text.length - text.trimStart().length)),
-        hint: "such as app=web, tier!=cache, zone in (a, b), zone notin (c), app or !app",
+        hint: "write requirements such as app=web, tier!=cache, zone in (a, b), zone notin (c), app or !app",
       },
     ];
   });

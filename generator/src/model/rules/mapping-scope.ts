@@ -11,20 +11,20 @@ export const checkMappingScope = ruleOfController(({ spec: { document }, primary
     if (primary?.scope !== "Namespaced" || resource?.scope !== "Cluster") return [];
     const { mapping = "ownerReference", primaryToSecondary } = spec;
     if (spec.mapping === undefined && primaryToSecondary !== undefined) return [];
-    const scopes = `${resource.kind} is cluster-scoped, and the primary ${primary.kind} is in a namespace`;
+    const scopes = `${resource.kind} is cluster-scoped, and the primary ${primary.kind} is namespaced`;
     const fail = (message: string, field: string, hint: string): Diagnostic[] => [
       { severity: "error", rule: "mapping-scope", message, ...document.valueAt([...path, field]), hint },
     ];
     if (mapping === "ownerReference")
       return fail(
-        `${quote(name)} cannot be mapped by owner references: ${scopes}`,
+        `owner references cannot lead from event source ${quote(name)} to a primary: ${scopes}`,
         spec.mapping === undefined ? "resource" : "mapping",
         "state mapping: with label, annotation or function, or primaryToSecondary: with a function",
       );
     const keys = mapping.label ?? mapping.annotation;
     if (keys === undefined || keys.namespace !== undefined) return [];
     return fail(
-      `${quote(name)} cannot be mapped by its name alone: ${scopes}`,
+      `a name alone cannot lead from event source ${quote(name)} to a primary: ${scopes}`,
       "mapping",
       "state namespace: with the key that holds the namespace of the primary",
     );

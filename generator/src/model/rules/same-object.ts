@@ -24,7 +24,7 @@ export const checkSameObject = ruleOfController(({ spec: { document }, dependent
       {
         severity: "error",
         rule: "same-object",
-        message: `${quote(name)} and ${quote(other.name)} would write one object: the ${kind} ${quote(objectName)}, first at ${place}`,
+        message: `dependents ${quote(name)} and ${quote(other.name)} would write the same object: the ${kind} ${quote(objectName)}, first at ${place}`,
         ...document.valueAt([...path, "fieldSelector"]),
         hint: "select another name, or make one dependent of the two",
       },

@@ -36,5 +36,5 @@ function problemOf({ schema, definitions, hasStatusSubresource }: ResourceModel)
   const isShared = list["x-kubernetes-list-type"] === "map" && Array.isArray(keys) && keys.join() === "type";
   return isShared
     ? undefined
-    : "has status.conditions that only one can write: they are no x-kubernetes-list-type: map";
+    : "has status.conditions that only one field manager can write, as the list has no x-kubernetes-list-type: map";
 }

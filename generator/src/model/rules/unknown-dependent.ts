@@ -12,7 +12,7 @@ export const checkUnknownDependent = ruleOfController(({ spec, dependents }) =>
         {
           severity: "error",
           rule: "unknown-dependent",
-          message: `${quote(dependent.name)} depends on ${quote(name)}, which spec.dependents does not have`,
+          message: `dependent ${quote(dependent.name)} depends on ${quote(name)}, which spec.dependents does not have`,
           ...document.valueAt(path),
           ...(eventSources.has(name)
             ? { hint: `remove it: ${quote(name)} is an event source, which is read before any dependent is reconciled` }

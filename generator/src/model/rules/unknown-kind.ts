@@ -44,7 +44,7 @@ function checkOwnKind(kind: DependentSpec["resource"], path: YamlPath, check: Ki
     {
       severity: "error",
       rule: "known-kind",
-      message: `${quote(text)} has a schema, so it must not be described by apiVersion, kind, plural and scope`,
+      message: `${quote(text)} has a schema, so the spec must not describe it by apiVersion, kind, plural and scope`,
       ...check.spec.document.valueAt(path),
       hint: `state resource: ${text}, so that its objects have types`,
     },
@@ -80,7 +80,10 @@ function checkKind(
   const verbs = catalog.verbsOf(resource);
   const missing = neededVerbs.filter((verb) => verbs !== undefined && !verbs.includes(verb));
   if (missing.length === 0) return [];
-  return fail("unusable-kind", `${quote(text)} has no ${missing.join(", ")}, which an operator needs`);
+  return fail(
+    "unusable-kind",
+    `the API server offers no ${missing.join(", ")} for ${quote(text)}, and an operator needs that`,
+  );
 }
 
 // A right kind in a wrong group or version is meant more likely than a name that looks alike.

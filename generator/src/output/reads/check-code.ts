@@ -78,7 +78,7 @@ function checkUnorderedReads({ controller, folder, program, classNamesOf }: Code
         {
           severity: "warning",
           rule: "unordered-read",
-          message: `${quote(dependent.name)} reads ${quote(other.name)} without depending on it, so ${quote(other.name)} may be missing or outdated`,
+          message: `dependent ${quote(dependent.name)} reads ${quote(other.name)} without depending on it, so ${quote(other.name)} may be missing or outdated`,
           position,
           about: `${controller.name}/${dependent.name}`,
           hint: `in ${controller.specFile} give ${quote(dependent.name)}: ${dependsOnWith(other, dependent, dependents)}`,
@@ -143,7 +143,7 @@ function checkUnreadDetails({ controller, folder, program }: Code): Diagnostic[]
       {
         severity: "warning",
         rule: "unread-detail",
-        message: `the detail that ${quote(name)} returns is never read`,
+        message: `no code reads the detail that condition ${quote(name)} returns`,
         about: `${controller.name}/${use!.dependent}`,
         position: program.positionOf(detail),
         hint: `return true or false, or read workflow.${use!.path.join(".")} in the reconciler`,
