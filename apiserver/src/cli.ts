@@ -26,6 +26,16 @@ async function start(args: readonly string[]): Promise<void> {
       default: [],
       describe: "Install the CustomResourceDefinitions of these YAML or JSON files",
     })
+    .option("objects", {
+      type: "string",
+      array: true,
+      default: [],
+      describe: "Create the objects of these YAML or JSON files, such as roles and bindings",
+    })
+    .option("as", {
+      type: "string",
+      describe: "The user of the kubeconfig, e.g. system:serviceaccount:web:operator [default: the administrator]",
+    })
     .option("simulate", {
       type: "boolean",
       default: false,
@@ -36,15 +46,19 @@ async function start(args: readonly string[]): Promise<void> {
       default: true,
       describe: "Serve HTTPS with a certificate made for this run; --no-tls: HTTP, which kubectl cannot log in to",
     })
-    .option("token", { type: "string", describe: "The bearer token of the only user [default: random]" })
+    .option("token", { type: "string", describe: "The bearer token of the administrator [default: random]" })
     .example("$0 --simulate --crds crds/*.yaml --kubeconfig kubeconfig", "then: KUBECONFIG=kubeconfig kubectl get all")
     .strict()
     .fail((message: string, error: Error | undefined) => {
       throw error ?? new Error(`${message}; see apiserver --help`);
     })
     .parseAsync();
-  const { port, crds, simulate, tls, token, kubeconfig } = options;
-  const server = await startApiServer({ port, crds, simulate, tls, ...(token === undefined ? {} : { token }) });
+  const { port, crds, objects, as, simulate, tls, token, kubeconfig } = options;
+  const server = await startApiServer({
+    ...{ port, crds, objects, simulate, tls },
+    ...(token === undefined ? {} : { token }),
+    ...(as === undefined ? {} : { as }),
+  });
   try {
     if (kubeconfig !== undefined) await server.writeKubeconfig(kubeconfig);
   } catch (error) {

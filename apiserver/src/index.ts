@@ -1,3 +1,9 @@
-export { startApiServer, type ApiServer, type ApiServerOptions, type RequestRecord } from "./server.js";
+export {
+  startApiServer,
+  type ApiServer,
+  type ApiServerOptions,
+  type RequestRecord,
+  type UserAccess,
+} from "./server.js";
 export type { ActiveFault, FaultAnswer, FaultControl, FaultRule } from "./faults/faults.js";
 export { waitFor, type WaitOptions } from "./wait-for.js";

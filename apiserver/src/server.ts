@@ -1,9 +1,10 @@
 /** The server as a whole: objects behind an endpoint behind a listener, and what tests may do to them. */
 import { randomBytes } from "node:crypto";
+import { AdmissionChain } from "./admission/admission-chain.js";
 import { WebhookAdmission } from "./admission/webhook-admission.js";
 import { followDefinitions } from "./bootstrap/custom-resource-definitions.js";
 import { createFirstObjects } from "./bootstrap/first-objects.js";
-import { installDefinitions } from "./bootstrap/install-definitions.js";
+import { installDefinitions, installObjects } from "./bootstrap/install-objects.js";
 import { expired, tooLarge } from "./errors/status-error.js";
 import { answerWithFaults } from "./faults/fault-endpoint.js";
 import { FaultRules, matchesPath, type FaultControl, type FaultRule } from "./faults/faults.js";
@@ -11,9 +12,12 @@ import { WatchHolds } from "./faults/watch-holds.js";
 import { renderFailure } from "./http/answer/render.js";
 import { Listener } from "./http/listener.js";
 import type { Answer, ApiRequest, StreamAnswer } from "./http/message.js";
-import { answerRequest, verbOf } from "./http/requests/endpoint.js";
+import { answerRequest } from "./http/requests/endpoint.js";
+import { verbOf } from "./http/requests/request-verb.js";
 import { createServingCertificate } from "./identity/certificate.js";
+import { createIdentity } from "./identity/identity.js";
 import { kubeconfigOf, writePrivateFile } from "./identity/kubeconfig.js";
+import { authenticatedUser } from "./identity/user.js";
 import type { JsonObject } from "./json.js";
 import { Registry } from "./registry/registry.js";
 
@@ -23,10 +27,14 @@ export interface ApiServerOptions {
   port?: number;
   /** HTTPS with a throw-away authority, unless false. */
   tls?: boolean;
-  /** The bearer token of the only user; random without. */
+  /** The bearer token of the administrator; random without. */
   token?: string;
+  /** The user whose token and kubeconfig the server has, for example `system:serviceaccount:web:operator`; the administrator without. */
+  as?: string;
   /** CustomResourceDefinitions to install first: objects, or files of YAML or JSON. */
   crds?: readonly (string | object)[];
+  /** Objects to create then, such as roles and bindings: objects, or files of YAML or JSON. */
+  objects?: readonly (string | object)[];
   /** Runs the controllers of `@gen-operator/apiserver/simulate` against the server. */
   simulate?: boolean;
   /** Rules in force from the start. */
@@ -49,14 +57,22 @@ export interface RequestRecord {
   changedNothing: boolean;
 }
 
-/** A running server. */
-export interface ApiServer extends AsyncDisposable {
+/** How one user reaches a server. */
+export interface UserAccess {
   readonly url: string;
   readonly token: string;
   /** The authority of the serving certificate in PEM; absent without TLS. */
   readonly ca?: string;
   /** A kubeconfig as YAML text. */
   readonly kubeconfig: string;
+}
+
+/** A running server; its token and kubeconfig are those of the option `as`. */
+export interface ApiServer extends UserAccess, AsyncDisposable {
+  /** How the administrator reaches it, who may do everything. */
+  readonly admin: UserAccess;
+  /** Returns how another user reaches it, who may do what roles allow. A service account need not exist for it. */
+  as(username: string, options?: { groups?: readonly string[] }): UserAccess;
   readonly faults: FaultControl;
   /** The latest requests, oldest first. */
   readonly requests: readonly RequestRecord[];
@@ -73,8 +89,10 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
   followDefinitions(registry);
   await createFirstObjects(registry);
   await installDefinitions(registry, options.crds ?? []);
+  await installObjects(registry, options.objects ?? []);
 
-  const admission = new WebhookAdmission(registry);
+  const identity = createIdentity(registry, token);
+  const admission = new AdmissionChain(identity.authorizer, new WebhookAdmission(registry));
   const rules = new FaultRules();
   for (const rule of options.faults ?? []) rules.add(rule);
   const requests: RequestRecord[] = [];
@@ -86,30 +104,37 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
     onStream: (stream, path) => holds.admit(stream, path),
     answerTooLarge: (limit) => renderFailure(tooLarge(limit), { isPretty: false }),
     async answer(request) {
-      const trusted = rules.token ?? token;
       const { revision } = registry.store;
-      const answer = await answerWithFaults(rules, request, () =>
-        answerRequest({ registry, admission, token: trusted }, request),
-      );
+      const endpoint = { registry, admission, identity, replacedToken: rules.token };
+      const answer = await answerWithFaults(rules, request, () => answerRequest(endpoint, request));
       record(requests, request, { answer, revision });
       return answer;
     },
   });
   await listener.open();
   const { url } = listener;
-  const connection = { url, token, ...(certificate === undefined ? {} : { ca: certificate.ca }) };
-  const simulation = options.simulate === true ? await startSimulationOf(connection) : undefined;
-  const kubeconfig = kubeconfigOf({ url, token, ca: certificate?.ca });
+  const accessOf = (ofUser: string): UserAccess => ({
+    url,
+    token: ofUser,
+    ...(certificate === undefined ? {} : { ca: certificate.ca }),
+    kubeconfig: kubeconfigOf({ url, token: ofUser, ca: certificate?.ca }),
+  });
+  const as: ApiServer["as"] = (username, { groups = [] } = {}) =>
+    accessOf(identity.authenticator.tokenOf(authenticatedUser(username, groups)));
+  const admin = accessOf(token);
+  const own = options.as === undefined ? admin : as(options.as);
+  const simulation = options.simulate === true ? await startSimulationOf(admin) : undefined;
   const close = async (): Promise<void> => {
     await simulation?.close();
     await listener.close();
   };
   return {
-    ...connection,
-    kubeconfig,
+    ...own,
+    admin,
+    as,
     requests,
     faults: faultControlOf({ rules, holds, listener, registry }),
-    writeKubeconfig: (file) => writePrivateFile(file, kubeconfig),
+    writeKubeconfig: (file) => writePrivateFile(file, own.kubeconfig),
     close,
     [Symbol.asyncDispose]: close,
   };

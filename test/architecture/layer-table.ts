@@ -64,9 +64,9 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     read: { values: ["object", "builtin", "errors", "json"], types: ["registry", "decode", "storage"] },
     write: {
       values: ["read", "registry", "patch", "ssa", "decode", "object", "storage", "errors", "json"],
-      types: ["admission", "builtin"],
+      types: ["admission", "identity", "builtin"],
     },
-    identity: { values: ["json"], types: ["builtin"] },
+    identity: { values: ["object", "builtin", "errors", "json"], types: ["registry", "storage"] },
     admission: {
       values: ["identity", "patch", "decode", "object", "builtin", "errors", "json"],
       types: ["write", "registry", "storage"],

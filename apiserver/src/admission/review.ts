@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { ServedType } from "../builtin/served-type.js";
-import { ADMIN_USER } from "../identity/reviews.js";
+import { userObject } from "../identity/user.js";
 import type { JsonObject } from "../json.js";
 import type { AdmittedWrite } from "./admission.js";
 
@@ -32,7 +32,7 @@ export function reviewOf({ write, type, object, oldObject }: SeenWrite): { uid: 
     ...(name === "" ? {} : { name }),
     ...(namespace === undefined ? {} : { namespace }),
     operation,
-    userInfo: ADMIN_USER,
+    userInfo: userObject(context.user),
     object,
     oldObject,
     dryRun: isDryRun,

@@ -1,6 +1,7 @@
 import type { JsonObject } from "../json.js";
 import type { Registry } from "../registry/registry.js";
 import type { ServedResource } from "../registry/served-resource.js";
+import { createFirstRoles } from "./first-roles.js";
 import { createObject } from "../write/create.js";
 import { ownContext } from "../write/write-context.js";
 
@@ -12,6 +13,7 @@ export async function createFirstObjects(registry: Registry): Promise<void> {
   for (const name of NAMESPACES) {
     await createObject(ownContext(registry, namespaces), { kind: "Namespace", apiVersion: "v1", metadata: { name } });
   }
+  createFirstRoles(registry);
   const services = registry.find({ group: "", version: "v1", plural: "services" }) as ServedResource;
   await createObject(ownContext(registry, services, "default"), kubernetesService());
 }

@@ -1,7 +1,7 @@
 import { forbiddenByRbac, statusError, unauthorized } from "../errors/status-error.js";
 import { renderFailure } from "../http/answer/render.js";
 import type { Answer, ApiRequest, StreamAnswer } from "../http/message.js";
-import { verbOf } from "../http/requests/endpoint.js";
+import { verbOf } from "../http/requests/request-verb.js";
 import type { FaultAnswer, FaultRules } from "./faults.js";
 
 /** Says that a request gets no answer; the listener breaks its connection. */

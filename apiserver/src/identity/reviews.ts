@@ -1,37 +1,133 @@
-/** The kinds that are questions: they are answered and not stored. Everything is allowed to the only user there is. */
+/** The kinds that are questions: they are answered and not stored. */
 import type { ServedType } from "../builtin/served-type.js";
-import { objectAt, stringAt, type JsonObject } from "../json.js";
+import { invalidError, type FieldError } from "../errors/field-error.js";
+import { badRequest, invalid } from "../errors/status-error.js";
+import { arrayAt, objectAt, stringAt, type JsonObject } from "../json.js";
+import { now } from "../object/object-meta.js";
+import type { Identity } from "./identity.js";
+import type { AccessAttributes, PolicyRule } from "./rbac/policy-rule.js";
+import { ISSUER } from "./service-account-tokens.js";
+import { userObject, type UserInfo } from "./user.js";
 
-/** The user that the one token belongs to. */
-export const ADMIN_USER = { username: "gen-operator-admin", groups: ["system:masters", "system:authenticated"] };
+const KINDS = new Set([
+  "LocalSubjectAccessReview",
+  "SelfSubjectAccessReview",
+  "SelfSubjectReview",
+  "SelfSubjectRulesReview",
+  "SubjectAccessReview",
+  "TokenReview",
+]);
 
-const ALL = ["*"];
-
-const ANSWERS: Record<string, (review: JsonObject) => JsonObject> = {
-  SelfSubjectAccessReview: () => ({ allowed: true }),
-  SubjectAccessReview: () => ({ allowed: true }),
-  LocalSubjectAccessReview: () => ({ allowed: true }),
-  SelfSubjectReview: () => ({ userInfo: ADMIN_USER }),
-  SelfSubjectRulesReview: () => ({
-    resourceRules: [{ verbs: ALL, apiGroups: ALL, resources: ALL }],
-    nonResourceRules: [{ verbs: ALL, nonResourceURLs: ALL }],
-    incomplete: false,
-  }),
-};
+/** Who answers a review, and for whom. */
+export interface ReviewContext {
+  readonly user: UserInfo;
+  readonly identity: Identity;
+  /** The namespace of the path. */
+  readonly namespace: string | undefined;
+}
 
 /** True for types of which nothing is stored. */
 export function isReview({ kind, verbs }: ServedType): boolean {
-  return !verbs.includes("get") && (kind === "TokenReview" || kind in ANSWERS);
+  return !verbs.includes("get") && KINDS.has(kind);
 }
 
-/** Returns a review with its answer. */
-export function answerReview(review: JsonObject, options: { token: string }): JsonObject {
-  const kind = stringAt(review, "kind") ?? "";
-  const status = kind === "TokenReview" ? reviewToken(review, options) : ANSWERS[kind]?.(review);
-  return { ...review, metadata: {}, ...(status === undefined ? {} : { status }) };
+/** Returns a review with its answer; throws what kube-apiserver answers to one that asks nothing, or too much. */
+export function answerReview(type: ServedType, review: JsonObject, context: ReviewContext): JsonObject {
+  const { kind, group, version } = type;
+  const spec = objectAt(review, "spec") ?? {};
+  const head = { ...review, kind, apiVersion: `${group}/${version}`, metadata: objectAt(review, "metadata") ?? {} };
+  switch (kind) {
+    case "SelfSubjectReview":
+      return { ...head, metadata: { creationTimestamp: now() }, status: { userInfo: userObject(context.user) } };
+    case "SelfSubjectRulesReview":
+      return { ...head, spec: {}, status: rulesReview(stringAt(spec, "namespace") ?? "", context) };
+    case "TokenReview":
+      return { ...head, status: tokenReview(stringAt(spec, "token") ?? "", context) };
+    default:
+      return { ...head, status: accessReview(kind, spec, context) };
+  }
 }
 
-function reviewToken(review: JsonObject, { token }: { token: string }): JsonObject {
-  const isKnown = stringAt(objectAt(review, "spec"), "token") === token;
-  return isKnown ? { authenticated: true, user: ADMIN_USER } : { user: {} };
+function accessReview(kind: string, spec: JsonObject, context: ReviewContext): JsonObject {
+  const isSelf = kind === "SelfSubjectAccessReview";
+  const groups = (arrayAt(spec, "groups") ?? []).map(String);
+  const username = stringAt(spec, "user") ?? "";
+  const errors = [
+    ...(isSelf || username !== "" || groups.length > 0
+      ? []
+      : [invalidError("spec.user", "", "at least one of user or group must be specified")]),
+    ...checkAttributes(spec),
+    ...(kind === "LocalSubjectAccessReview" ? checkNamespace(spec, context.namespace ?? "") : []),
+  ];
+  if (errors.length > 0) throw invalid({ kind: "", group: "authorization.k8s.io", name: "" }, errors);
+  const user = isSelf ? context.user : { username, groups };
+  const { allowed, reason } = context.identity.authorizer.decide(user, attributesOf(spec));
+  return { allowed, ...(reason === undefined ? {} : { reason }) };
+}
+
+function checkAttributes(spec: JsonObject): FieldError[] {
+  const ofResource = objectAt(spec, "resourceAttributes");
+  const ofPath = objectAt(spec, "nonResourceAttributes");
+  if (ofResource !== undefined && ofPath !== undefined) {
+    const shown = { Path: stringAt(ofPath, "path") ?? "", Verb: stringAt(ofPath, "verb") ?? "" };
+    return [
+      invalidError("spec.nonResourceAttributes", shown, "cannot be specified in combination with resourceAttributes"),
+    ];
+  }
+  if (ofResource !== undefined || ofPath !== undefined) return [];
+  const detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+  return [invalidError("spec.resourceAttributes", null, detail)];
+}
+
+function checkNamespace(spec: JsonObject, namespace: string): FieldError[] {
+  const given = stringAt(objectAt(spec, "resourceAttributes"), "namespace") ?? "";
+  if (given === namespace) return [];
+  return [invalidError("spec.resourceAttributes.namespace", given, "must match metadata.namespace")];
+}
+
+function attributesOf(spec: JsonObject): AccessAttributes {
+  const ofPath = objectAt(spec, "nonResourceAttributes");
+  if (ofPath !== undefined) return { verb: stringAt(ofPath, "verb") ?? "", path: stringAt(ofPath, "path") ?? "" };
+  const given = objectAt(spec, "resourceAttributes");
+  const text = (member: string): string => stringAt(given, member) ?? "";
+  return {
+    verb: text("verb"),
+    group: text("group"),
+    resource: text("resource"),
+    subresource: text("subresource"),
+    namespace: text("namespace"),
+    name: text("name"),
+  };
+}
+
+function rulesReview(namespace: string, { user, identity }: ReviewContext): JsonObject {
+  if (namespace === "") throw badRequest("no namespace on request");
+  // The administrator's group is bound to the role cluster-admin like any other.
+  const rules = identity.authorizer.rulesFor(user, namespace);
+  const resourceRules = rules.filter(({ nonResourceURLs }) => nonResourceURLs.length === 0);
+  const nonResourceRules = rules.filter(({ nonResourceURLs }) => nonResourceURLs.length > 0);
+  return {
+    resourceRules: resourceRules.map(resourceRuleOf),
+    nonResourceRules: nonResourceRules.map(({ verbs, nonResourceURLs }) => ({
+      verbs: [...verbs],
+      nonResourceURLs: [...nonResourceURLs],
+    })),
+    incomplete: false,
+  };
+}
+
+function resourceRuleOf({ verbs, apiGroups, resources, resourceNames }: PolicyRule): JsonObject {
+  return {
+    verbs: [...verbs],
+    apiGroups: [...apiGroups],
+    resources: [...resources],
+    ...(resourceNames.length === 0 ? {} : { resourceNames: [...resourceNames] }),
+  };
+}
+
+function tokenReview(token: string, { identity }: ReviewContext): JsonObject {
+  if (token === "") throw badRequest("token is required for TokenReview in authentication");
+  const user = identity.authenticator.userOf(token);
+  if (user === undefined) return { user: {}, error: "invalid bearer token" };
+  return { authenticated: true, user: userObject(user), audiences: [ISSUER] };
 }

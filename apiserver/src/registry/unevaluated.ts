@@ -7,10 +7,6 @@ const POLICY = "the embedded API server stores it and does not evaluate it";
 const KINDS: Readonly<Record<string, string>> = {
   "resourcequotas.": "the embedded API server stores it and limits nothing by it",
   "limitranges.": "the embedded API server stores it; it neither limits nor completes anything by it",
-  "roles.rbac.authorization.k8s.io": "the embedded API server stores it; its only user may do everything",
-  "clusterroles.rbac.authorization.k8s.io": "the embedded API server stores it; its only user may do everything",
-  "rolebindings.rbac.authorization.k8s.io": "the embedded API server stores it; its only user may do everything",
-  "clusterrolebindings.rbac.authorization.k8s.io": "the embedded API server stores it; its only user may do everything",
   "validatingadmissionpolicies.admissionregistration.k8s.io": POLICY,
   "validatingadmissionpolicybindings.admissionregistration.k8s.io": POLICY,
   "mutatingadmissionpolicies.admissionregistration.k8s.io": POLICY,

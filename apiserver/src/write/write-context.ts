@@ -1,10 +1,12 @@
 import type { Admission } from "../admission/admission.js";
+import type { UserInfo } from "../identity/user.js";
 import type { JsonObject } from "../json.js";
 import type { Registry } from "../registry/registry.js";
 import type { ServedResource } from "../registry/served-resource.js";
 import type { StoredObject } from "../storage/stored-object.js";
 
-// The field manager of what the server writes itself.
+// Who writes what the server writes itself, and its field manager.
+const SERVER_USER: UserInfo = { username: "system:apiserver", groups: ["system:masters"] };
 const MANAGER = "kube-apiserver";
 
 /** One write: where it goes, who does it and how. */
@@ -14,6 +16,8 @@ export interface WriteContext {
   readonly namespace: string | undefined;
   /** The field manager; never empty. */
   readonly manager: string;
+  /** Who writes. */
+  readonly user: UserInfo;
   /** The options of the request as they were given, for who is asked about the write. */
   readonly options: JsonObject;
   readonly isDryRun: boolean;
@@ -37,6 +41,7 @@ export function ownContext(registry: Registry, resource: ServedResource, namespa
     resource,
     namespace,
     manager: MANAGER,
+    user: SERVER_USER,
     options: {},
     isDryRun: false,
     fieldValidation: "Ignore",

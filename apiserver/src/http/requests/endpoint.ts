@@ -9,17 +9,21 @@ import {
   methodNotAllowed,
   notFound,
   StatusError,
-  unauthorized,
   unknownResource,
 } from "../../errors/status-error.js";
 import { answerReview, isReview } from "../../identity/reviews.js";
-import { isObject } from "../../json.js";
+import type { Identity } from "../../identity/identity.js";
+import { answerTokenRequest } from "../../identity/token-requests.js";
+import type { UserInfo } from "../../identity/user.js";
+import { isObject, type JsonObject } from "../../json.js";
 import { resourceRefOf } from "../../object/object-key.js";
 import type { Registry } from "../../registry/registry.js";
 import type { ServedResource } from "../../registry/served-resource.js";
 import { renderFailure, renderValue } from "../answer/render.js";
 import type { Answer, ApiRequest, StreamAnswer } from "../message.js";
+import { authorizeRequest } from "./authorize-request.js";
 import { readList, readObject, readWatch } from "./read-requests.js";
+import { isWatch, verbOf } from "./request-verb.js";
 import type { ResourcePath } from "./resource-path.js";
 import { deprecationWarningOf, renderContextOf, type ResourceRequest } from "./resource-request.js";
 import { writeScaleRequest } from "./scale-requests.js";
@@ -29,10 +33,11 @@ import { writeCreate, writeDelete, writeDeleteCollection, writePatch, writeUpdat
 export interface EndpointOptions {
   registry: Registry;
   admission: Admission;
-  token: string;
+  identity: Identity;
+  /** The token that is trusted in place of the administrator's. */
+  replacedToken?: string | undefined;
 }
 
-const OPEN_PATHS = new Set(["/healthz", "/livez", "/readyz", "/version"]);
 const HEALTH_PATHS = /^\/(healthz|livez|readyz)(\/|$)/;
 const PLAIN = "text/plain; charset=utf-8";
 
@@ -40,8 +45,8 @@ const PLAIN = "text/plain; charset=utf-8";
 export async function answerRequest(options: EndpointOptions, request: ApiRequest): Promise<Answer | StreamAnswer> {
   const warnings: string[] = [];
   try {
-    checkToken(request, options.token);
-    return openAnswer(options, request) ?? (await answerResource(options, { request, warnings }));
+    const user = authorizeRequest(options.identity, request, { replaced: options.replacedToken, warnings });
+    return openAnswer(options, request, warnings) ?? (await answerResource(options, { request, user, warnings }));
   } catch (error) {
     const failure = error instanceof StatusError ? error : internalError(textOf(error));
     const isPretty = isTrue(request.query.get("pretty"));
@@ -49,44 +54,33 @@ export async function answerRequest(options: EndpointOptions, request: ApiReques
   }
 }
 
-/** Returns the verb of a request in the words of Kubernetes, for records and fault rules. */
-export function verbOf({ method, target, query }: ApiRequest): string {
-  const isCollection = target !== undefined && target.name === undefined;
-  if (method === "GET" && isCollection) return isWatch(query, target) ? "watch" : "list";
-  if (method === "DELETE") return isCollection ? "deletecollection" : "delete";
-  return { POST: "create", PUT: "update" }[method] ?? method.toLowerCase();
-}
-
-function checkToken({ path, headers }: ApiRequest, token: string): void {
-  if (OPEN_PATHS.has(path) || HEALTH_PATHS.test(path)) return;
-  if (headers.authorization !== `Bearer ${token}`) throw unauthorized();
-}
-
-function openAnswer({ registry }: EndpointOptions, request: ApiRequest): Answer | undefined {
+function openAnswer({ registry }: EndpointOptions, request: ApiRequest, warnings: string[]): Answer | undefined {
   const { path, query, headers, method, target } = request;
-  if (HEALTH_PATHS.test(path)) return plainAnswer(200, "ok");
+  if (HEALTH_PATHS.test(path)) return { ...plainAnswer(200, "ok"), warnings };
   if (method !== "GET" || target !== undefined) return undefined;
   const asked = { path: `${path}?${query.toString()}`, accept: headers.accept ?? "" };
   const answer = discoveryAnswer(asked, registry.types);
-  return answer === undefined ? undefined : { kind: "answer", ...answer };
+  return answer === undefined ? undefined : { kind: "answer", ...answer, warnings };
 }
 
 function answerResource(
   options: EndpointOptions,
-  { request, warnings }: { request: ApiRequest; warnings: string[] },
+  asked: { request: ApiRequest; user: UserInfo; warnings: string[] },
 ): Promise<Answer> | Answer | StreamAnswer {
+  const { request, user, warnings } = asked;
   const path = request.target;
   const { registry, admission } = options;
   if (path === undefined) return unknownPath(registry, groupOf(request.path));
   const resource = registry.find(path);
   if (resource === undefined || !isInScope(resource, path)) return unknownPath(registry, path.group);
   if (request.method === "HEAD") throw methodNotAllowed();
-  if (isReview(resource.type)) return answerReviewRequest(options, request, resource);
+  if (isReview(resource.type)) return answerReviewRequest(options, asked, resource);
   const { namespace, name = "", subresource = "" } = path;
   const deprecation = deprecationWarningOf(resource, registry);
   if (deprecation !== undefined) warnings.push(deprecation);
-  const on: ResourceRequest = { registry, admission, request, resource, namespace, name, subresource, warnings };
+  const on: ResourceRequest = { registry, admission, request, user, resource, namespace, name, subresource, warnings };
   checkVerb(on);
+  if (subresource === "token") return answerToken(options.identity, on);
   if (subresource !== "") return answerSubresource(on);
   return name === "" ? answerCollection(on, path) : answerObject(on);
 }
@@ -124,11 +118,15 @@ function answerSubresource(on: ResourceRequest): Promise<Answer> | Answer {
   return request.method === "PATCH" ? writePatch(on) : writeUpdate(on);
 }
 
-function isWatch(query: URLSearchParams, path: ResourcePath): boolean {
-  return path.isWatchPath || isTrue(query.get("watch"));
-}
-
-const IMPLEMENTED_SUBRESOURCES = new Set(["status", "scale", "finalize", "approval", "resize", "ephemeralcontainers"]);
+const IMPLEMENTED_SUBRESOURCES = new Set([
+  "status",
+  "scale",
+  "finalize",
+  "approval",
+  "resize",
+  "ephemeralcontainers",
+  "token",
+]);
 
 function checkVerb(on: ResourceRequest): void {
   const { resource, subresource, name, request, namespace } = on;
@@ -167,15 +165,27 @@ function unknownPath(registry: Registry, group: string | undefined): Answer {
   return plainAnswer(404, "404 page not found\n");
 }
 
-function answerReviewRequest(options: EndpointOptions, request: ApiRequest, resource: ServedResource): Answer {
+function answerReviewRequest(
+  { registry, admission, identity }: EndpointOptions,
+  { request, user, warnings }: { request: ApiRequest; user: UserInfo; warnings: string[] },
+  resource: ServedResource,
+): Answer {
   if (request.method !== "POST") throw methodNotAllowed();
-  const { registry, admission, token } = options;
-  const on = { registry, admission, request, resource, namespace: undefined, name: "", subresource: "", warnings: [] };
+  const namespace = request.target?.namespace;
+  const on = { registry, admission, request, user, resource, namespace, name: "", subresource: "", warnings };
   const render = renderContextOf(on);
-  const { value } = parseObjectBody(request.body, request.headers["content-type"]);
-  const review = isObject(value) ? value : {};
-  const { kind, version, group } = resource.type;
-  return renderValue(render, 201, answerReview({ ...review, kind, apiVersion: `${group}/${version}` }, { token }));
+  const review = objectBodyOf(request);
+  return renderValue(render, 201, answerReview(resource.type, review, { user, identity, namespace }));
+}
+
+function answerToken({ tokens }: Identity, on: ResourceRequest): Answer {
+  const render = renderContextOf(on);
+  return renderValue(render, 201, answerTokenRequest(tokens, on, objectBodyOf(on.request)));
+}
+
+function objectBodyOf({ body, headers }: ApiRequest): JsonObject {
+  const { value } = parseObjectBody(body, headers["content-type"]);
+  return isObject(value) ? value : {};
 }
 
 // Of a path that names a version, not a resource.

@@ -1,6 +1,7 @@
 import type { Admission } from "../../admission/admission.js";
 import { compareVersions } from "../../builtin/version-order.js";
 import { fieldManagerOf, type WriteOptions } from "../../decode/options/write-options.js";
+import type { UserInfo } from "../../identity/user.js";
 import { stringAt } from "../../json.js";
 import type { Registry } from "../../registry/registry.js";
 import type { ServedResource } from "../../registry/served-resource.js";
@@ -15,6 +16,8 @@ export interface ResourceRequest {
   /** What is asked about writes before they are stored. */
   admission: Admission;
   request: ApiRequest;
+  /** Who it is made for. */
+  user: UserInfo;
   resource: ServedResource;
   namespace: string | undefined;
   /** "" on a collection. */
@@ -27,12 +30,13 @@ export interface ResourceRequest {
 
 /** Returns what the pipelines need to know about a write. */
 export function writeContextOf(on: ResourceRequest, options: WriteOptions): WriteContext {
-  const { registry, admission, resource, namespace, warnings, request } = on;
+  const { registry, admission, resource, namespace, warnings, request, user } = on;
   return {
     registry,
     resource,
     namespace,
     manager: fieldManagerOf(options, request.headers["user-agent"]),
+    user,
     options: options.given,
     isDryRun: options.isDryRun,
     admission,

@@ -1,0 +1,32 @@
+import { checkEscalation } from "../identity/rbac/escalation.js";
+import type { Authorizer } from "../identity/rbac/authorizer.js";
+import type { JsonObject } from "../json.js";
+import type { Admission, AdmittedWrite } from "./admission.js";
+
+const RBAC = "rbac.authorization.k8s.io";
+
+/** What is asked about a write: whether it gives more rights than its user has, then the webhooks. */
+export class AdmissionChain implements Admission {
+  readonly #authorizer: Authorizer;
+  readonly #webhooks: Admission;
+
+  constructor(authorizer: Authorizer, webhooks: Admission) {
+    this.#authorizer = authorizer;
+    this.#webhooks = webhooks;
+  }
+
+  mutate(write: AdmittedWrite): Promise<JsonObject> | undefined {
+    return this.#webhooks.mutate(write);
+  }
+
+  validate(write: AdmittedWrite): Promise<void> | undefined {
+    const { context, name, object, oldObject } = write;
+    const { type } = context.resource;
+    if (type.group === RBAC && object !== undefined) {
+      const { user, namespace = "" } = context;
+      const previous = oldObject === undefined ? {} : { oldObject };
+      checkEscalation(this.#authorizer, { user, plural: type.plural, namespace, name, object, ...previous });
+    }
+    return this.#webhooks.validate(write);
+  }
+}

@@ -1,0 +1,45 @@
+import { accessDenied } from "../../identity/rbac/access.js";
+import type { AccessAttributes } from "../../identity/rbac/policy-rule.js";
+import type { Identity } from "../../identity/identity.js";
+import { impersonate } from "../../identity/impersonate.js";
+import type { UserInfo } from "../../identity/user.js";
+import type { ApiRequest } from "../message.js";
+import { verbOf } from "./request-verb.js";
+
+/**
+ * Returns who a request is made for.
+ *
+ * @throws 401 for a token of nobody, 403 for what no role allows.
+ */
+export function authorizeRequest(
+  { authenticator, authorizer }: Identity,
+  request: ApiRequest,
+  options: { replaced?: string | undefined; warnings: string[] },
+): UserInfo {
+  const sender = authenticator.authenticate(request.headers, options);
+  const attributes = attributesOf(request);
+  const user = impersonate(sender, { headers: request.headers, attributes }, authorizer);
+  if (!authorizer.decide(user, attributes).allowed) throw accessDenied(user, attributes);
+  return user;
+}
+
+function attributesOf(request: ApiRequest): AccessAttributes {
+  const { target, method, path } = request;
+  if (target === undefined) return { verb: method.toLowerCase(), path };
+  const { group, plural, subresource = "", namespace, name } = target;
+  // A Namespace is in itself.
+  const isNamespace = group === "" && plural === "namespaces";
+  return {
+    verb: verbOf(request),
+    group,
+    resource: plural,
+    subresource,
+    namespace: namespace ?? (isNamespace ? (name ?? "") : ""),
+    name: name ?? nameOfSelector(request.query),
+  };
+}
+
+// Who lists or watches one object by its name needs the right to that object alone.
+function nameOfSelector(query: URLSearchParams): string {
+  return /^metadata\.name={1,2}([^,!=]+)$/.exec(query.get("fieldSelector") ?? "")?.[1] ?? "";
+}

@@ -1,0 +1,52 @@
+import { randomBytes } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
+import { unauthorized } from "../errors/status-error.js";
+import type { ServiceAccountTokens } from "./service-account-tokens.js";
+import { ADMIN_USER, ANONYMOUS, type UserInfo } from "./user.js";
+
+const EXTRA_SPACE = "the provided Authorization header contains extra space before the bearer token, and is ignored";
+
+/** Knows users by their tokens: those that it handed out, and those of service accounts. */
+export class Authenticator {
+  readonly #users = new Map<string, UserInfo>();
+  readonly #tokens: ServiceAccountTokens;
+  readonly #adminToken: string;
+
+  constructor(options: { adminToken: string; tokens: ServiceAccountTokens }) {
+    this.#adminToken = options.adminToken;
+    this.#tokens = options.tokens;
+    this.#users.set(options.adminToken, ADMIN_USER);
+  }
+
+  /** Returns a new token of a user. */
+  tokenOf(user: UserInfo): string {
+    const token = randomBytes(16).toString("hex");
+    this.#users.set(token, user);
+    return token;
+  }
+
+  /** Returns the user that a token belongs to, if there is one; `replaced` is trusted in place of the administrator's token. */
+  userOf(token: string, replaced?: string): UserInfo | undefined {
+    if (replaced !== undefined && token === replaced) return ADMIN_USER;
+    if (replaced !== undefined && token === this.#adminToken) return undefined;
+    return this.#users.get(token) ?? this.#tokens.userOf(token);
+  }
+
+  /**
+   * Returns who sends a request: who shows no bearer token is anonymous.
+   *
+   * @throws 401 for a token of nobody.
+   */
+  authenticate(headers: IncomingHttpHeaders, options: { replaced?: string | undefined; warnings: string[] }): UserInfo {
+    const given = /^bearer( +)(\S+) *$/i.exec(headers.authorization ?? "");
+    if (given === null) return ANONYMOUS;
+    const [, space = "", token = ""] = given;
+    if (space.length > 1) {
+      options.warnings.push(EXTRA_SPACE);
+      return ANONYMOUS;
+    }
+    const user = this.userOf(token, options.replaced);
+    if (user === undefined) throw unauthorized();
+    return user;
+  }
+}

@@ -1,0 +1,17 @@
+import type { Registry } from "../registry/registry.js";
+import { Authenticator } from "./authenticator.js";
+import { Authorizer } from "./rbac/authorizer.js";
+import { ServiceAccountTokens } from "./service-account-tokens.js";
+
+/** Who the users of a server are, and what they may do. */
+export interface Identity {
+  readonly tokens: ServiceAccountTokens;
+  readonly authenticator: Authenticator;
+  readonly authorizer: Authorizer;
+}
+
+/** Makes what knows the users of a server whose objects the registry has. */
+export function createIdentity(registry: Registry, adminToken: string): Identity {
+  const tokens = new ServiceAccountTokens(registry);
+  return { tokens, authenticator: new Authenticator({ adminToken, tokens }), authorizer: new Authorizer(registry) };
+}

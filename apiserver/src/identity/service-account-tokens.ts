@@ -1,0 +1,102 @@
+import {
+  createHash,
+  createPublicKey,
+  generateKeyPairSync,
+  randomUUID,
+  sign,
+  verify,
+  type KeyObject,
+} from "node:crypto";
+import { isObject, objectAt, stringAt, type JsonObject } from "../json.js";
+import { keyOf } from "../object/object-key.js";
+import type { Registry } from "../registry/registry.js";
+import { authenticatedUser, serviceAccountUsername, type UserInfo } from "./user.js";
+
+const ACCOUNTS = { group: "", version: "v1", plural: "serviceaccounts" };
+
+/** Who issues the tokens, and the audience of those that name none. */
+export const ISSUER = "https://kubernetes.default.svc.cluster.local";
+
+/** What a token is for. */
+export interface TokenRequest {
+  namespace: string;
+  name: string;
+  uid: string;
+  audiences: readonly string[];
+  seconds: number;
+}
+
+/** Issues the tokens of service accounts, JSON web tokens as kube-apiserver's, and knows its own again. */
+export class ServiceAccountTokens {
+  readonly #registry: Registry;
+  #keys: { privateKey: KeyObject; publicKey: KeyObject; id: string } | undefined;
+
+  constructor(registry: Registry) {
+    this.#registry = registry;
+  }
+
+  /** Signs a token, and says when it ends. */
+  issue({ namespace, name, uid, audiences, seconds }: TokenRequest): { token: string; expires: Date } {
+    const now = Math.floor(Date.now() / 1000);
+    const claims: JsonObject = {
+      aud: [...audiences],
+      exp: now + seconds,
+      iat: now,
+      iss: ISSUER,
+      jti: randomUUID(),
+      "kubernetes.io": { namespace, serviceaccount: { name, uid } },
+      nbf: now,
+      sub: serviceAccountUsername({ namespace, name }),
+    };
+    const { privateKey, id } = this.#keyPair();
+    const content = `${encoded({ alg: "ES256", kid: id })}.${encoded(claims)}`;
+    const signature = sign("sha256", Buffer.from(content), { key: privateKey, dsaEncoding: "ieee-p1363" });
+    return { token: `${content}.${signature.toString("base64url")}`, expires: new Date((now + seconds) * 1000) };
+  }
+
+  /** Returns the service account that a token belongs to; undefined if it is not valid, or not any more. */
+  userOf(token: string): UserInfo | undefined {
+    const claims = this.#claimsOf(token);
+    if (claims === undefined) return undefined;
+    const now = Date.now() / 1000;
+    const [expires, audiences] = [claims["exp"], claims["aud"]];
+    if (typeof expires !== "number" || expires <= now) return undefined;
+    if (!Array.isArray(audiences) || !audiences.includes(ISSUER)) return undefined;
+    const bound = objectAt(claims, "kubernetes.io");
+    const account = objectAt(bound, "serviceaccount");
+    const [namespace = "", name = ""] = [stringAt(bound, "namespace"), stringAt(account, "name")];
+    const stored = this.#registry.find(ACCOUNTS)?.store.get(keyOf({ namespace, name }));
+    const uid = stringAt(objectAt(stored?.object, "metadata"), "uid");
+    // The token of an account that was deleted is not one of the account that was created in its place.
+    if (uid === undefined || uid !== stringAt(account, "uid")) return undefined;
+    const extra = { "authentication.kubernetes.io/credential-id": [`JTI=${stringAt(claims, "jti") ?? ""}`] };
+    return { ...authenticatedUser(serviceAccountUsername({ namespace, name })), uid, extra };
+  }
+
+  #claimsOf(token: string): JsonObject | undefined {
+    const [head, body, signature, ...more] = token.split(".");
+    if (this.#keys === undefined || head === undefined || body === undefined || signature === undefined)
+      return undefined;
+    const given = { key: this.#keys.publicKey, dsaEncoding: "ieee-p1363" as const };
+    const isSigned =
+      more.length === 0 && verify("sha256", Buffer.from(`${head}.${body}`), given, Buffer.from(signature, "base64url"));
+    if (!isSigned) return undefined;
+    const claims: unknown = JSON.parse(Buffer.from(body, "base64url").toString());
+    return isObject(claims) ? claims : undefined;
+  }
+
+  // Made when the first token is asked for: most servers issue none.
+  #keyPair(): { privateKey: KeyObject; publicKey: KeyObject; id: string } {
+    if (this.#keys !== undefined) return this.#keys;
+    const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    const publicKey = createPublicKey(privateKey);
+    const id = createHash("sha256")
+      .update(publicKey.export({ type: "spki", format: "der" }))
+      .digest("base64url");
+    return (this.#keys = { privateKey, publicKey, id });
+  }
+}
+
+function encoded(value: JsonObject): string {
+  return Buffer.from(JSON.stringify(value)).toString("base64url");
+}
