@@ -86,6 +86,7 @@ const MAX_RECORDS = 10_000;
 export async function startApiServer(options: ApiServerOptions = {}): Promise<ApiServer> {
   const registry = new Registry({ historyLimit: options.historyLimit });
   const token = options.token ?? randomBytes(16).toString("hex");
+  if (!/^\S+$/.test(token)) throw new Error("the option token has to be text without spaces");
   followDefinitions(registry);
   await createFirstObjects(registry);
   await installDefinitions(registry, options.crds ?? []);

@@ -139,7 +139,7 @@ suite("CRD check", (test) => {
 
 suite("restored API server", (test) => {
   test("what it has now is followed, health says so, and nothing is written from what was before", async () => {
-    const settings = { tls: false, crds: [pageCrd], token: "the same before and after" };
+    const settings = { tls: false, crds: [pageCrd], token: "the-same-before-and-after" };
     const before = await startApiServer(settings);
     await using page = createPageOperator(before, {
       // Every page is reconciled again and again, so that something is tried at any time.
