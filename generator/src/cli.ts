@@ -5,6 +5,7 @@ import { COMPLETION_FLAG } from "./cli/frame/completion-scripts.js";
 import { STDIN } from "./cli/frame/input-options.js";
 import { printFailure } from "./cli/frame/print.js";
 import { didYouMean, quote } from "./diagnostic.js";
+import { packageFile } from "./package-file.js";
 
 /** Wrong arguments. Problems in the files of a project are diagnostics instead. */
 class UsageError extends Error {
@@ -92,6 +93,6 @@ function ignoreClosedPipe(error: NodeJS.ErrnoException): void {
 }
 
 async function readVersion(): Promise<string> {
-  const text = await readFile(new URL("../package.json", import.meta.url), "utf8");
+  const text = await readFile(packageFile("package.json"), "utf8");
   return (JSON.parse(text) as { version: string }).version;
 }

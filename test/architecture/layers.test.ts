@@ -79,6 +79,16 @@ suite("layers", (test) => {
       );
     assert.equal(violations, []);
   });
+
+  test("in the generator only package-file.ts looks for a file beside itself, as what is bundled lies elsewhere", () => {
+    const places = sources
+      .filter(({ path }) => path.startsWith("generator/"))
+      .filter(({ text }) =>
+        /import\.meta\.(url|dirname|filename)/.test(text.replaceAll("createRequire(import.meta.url)", "")),
+      )
+      .map(({ path }) => path);
+    assert.equal(places, ["generator/src/package-file.ts"]);
+  });
 });
 
 suite("import cycles", (test) => {
@@ -131,8 +141,12 @@ function isNodeModule(specifier: string): boolean {
 
 function dependenciesOf(name: string): string[] {
   const text = readFileSync(join(repositoryRoot, name, "package.json"), "utf8");
-  const { dependencies, peerDependencies } = JSON.parse(text) as { dependencies?: object; peerDependencies?: object };
-  return Object.keys({ ...dependencies, ...peerDependencies });
+  const manifest = JSON.parse(text) as {
+    [Section in "dependencies" | "devDependencies" | "peerDependencies"]?: object;
+  };
+  // What the generator only develops with is bundled.
+  const bundled = name === "generator" ? manifest.devDependencies : {};
+  return Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies, ...bundled });
 }
 
 function dependencyOf(specifier: string): string {

@@ -1,13 +1,15 @@
 // A new user's steps with the packages as they would be published: nothing here comes from the checkout but the archives.
 import { existsSync } from "node:fs";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { isBuiltin } from "node:module";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { waitFor } from "#apiserver/wait-for.js";
 import { repositoryRoot } from "../support/repository.js";
 import { startCommand } from "../support/started-program.js";
 import { assert, shared, suite } from "../support/suite.js";
-import { userEnvironment } from "./command.js";
+import { runCommand, userEnvironment } from "./command.js";
+import { findPackageProblems } from "./package-problems.js";
 import { packageNames, packPackages, unpack } from "./packages.js";
 import { convergeOnePage } from "./running-operator.js";
 import { createUserProject, installTools } from "./user-project.js";
@@ -28,6 +30,7 @@ const contents: Record<keyof typeof packageNames, string[]> = {
   apiserver: ["bin/apiserver.js", "data/kubernetes-1.36-schemas.json", "dist/index.js", "dist/simulate/index.d.ts"],
   generator: [
     "bin/gen-operator.js",
+    "dist/LICENSES.txt",
     "data/kubernetes-1.36-schemas.json",
     "data/kubernetes-1.36-discovery.json",
     "data/workflow.schema.json",
@@ -101,6 +104,43 @@ suite("published packages", (test) => {
     LONG,
   );
 
+  test(
+    "have no fault that publint or attw finds",
+    async () => {
+      const { archiveOf } = await packages();
+      for (const name of Object.values(packageNames))
+        assert.equal(await findPackageProblems(archiveOf(name)), [], `${name} has`);
+    },
+    LONG,
+  );
+
+  test(
+    "the program needs no package but those that it declares",
+    async () => {
+      const { archiveOf, folder } = await packages();
+      const unpacked = join(folder, "unpacked-program");
+      const files = await unpack(archiveOf("gen-operator"), unpacked);
+      const text = await readFile(join(unpacked, "package.json"), "utf8");
+      const declared = Object.keys((JSON.parse(text) as { dependencies: object }).dependencies);
+      for (const file of files.filter((each) => /^(bin|dist)\/.*\.(js|d\.ts)$/.test(each))) {
+        const code = await readFile(join(unpacked, file), "utf8");
+        const imported = code.matchAll(
+          /^(?:import|export|\} from)\b[^"\n]*"([^."][^"]*)"|\bimport\("([^."][^"]*)"\)/gm,
+        );
+        const needed = [...imported]
+          .map(([, first, second]) => first ?? second ?? "")
+          .filter((each) => !isBuiltin(each));
+        const isDeclared = (name: string) => declared.some((each) => name === each || name.startsWith(`${each}/`));
+        assert.equal(
+          needed.filter((name) => !isDeclared(name)),
+          [],
+          `${file} imports`,
+        );
+      }
+    },
+    LONG,
+  );
+
   for (const [kind, project] of Object.entries(projects))
     test(
       `make a project for a ${kind} that builds, passes its test and is up to date`,
@@ -137,6 +177,25 @@ suite("published packages", (test) => {
       assert.equal(await Promise.all(paths.map(read)), before);
       await run("npx", "gen-operator", "generate");
       assert.equal(await Promise.all(paths.map(read)), before);
+    },
+    LONG,
+  );
+
+  test(
+    "the bundled program prints what the one of the repository prints",
+    async () => {
+      const { folder } = await projects.webpage();
+      const program = { cwd: folder, node: process.execPath };
+      const commands = await commandsOf(join(repositoryRoot, "generator/src/cli"));
+      assert.ok(commands.length > 8);
+      for (const args of [...commands.map((command) => [command, "--help"]), ...PRINTING]) {
+        const [bundled, own] = await Promise.all([
+          runCommand(["npx", "gen-operator", ...args], program),
+          runCommand(["node", join(repositoryRoot, "generator/bin/gen-operator.js"), ...args], program),
+        ]);
+        assert.equal(bundled, own, args.join(" "));
+        assert.not.match(bundled.stderr, /^ +at .*:\d+:\d+/m);
+      }
     },
     LONG,
   );
@@ -235,6 +294,39 @@ suite("published packages", (test) => {
     LONG,
   );
 });
+
+/** What loads each part of the program that is loaded when it is needed, and what fails. */
+const PRINTING = [
+  ["--version"],
+  ["--help"],
+  ["completion", "fish"],
+  ["--get-yargs-completions", "gen-operator", "graph", "--output", ""],
+  ["schema"],
+  ["schema", "WebPage"],
+  ["schema", "apps/v1/Deployment"],
+  ["explain"],
+  ["explain", "unknown-field"],
+  ["graph"],
+  ["graph", "--output", "mermaid"],
+  ["graph", "--output", "svg"],
+  ["types", "crds", "--out", "nowhere", "--check"],
+  ["types", "crds/*.yaml", "--out", "nowhere", "--check", "--format", "json"],
+  ["types", "missing.yaml", "--out", "nowhere"],
+  ["generate", "--check"],
+  ["generate", "--dry-run"],
+  ["generate", "--check", "--format", "github"],
+  ["suggest", "caches", "--dry-run"],
+  ["diff", "--against", "."],
+  ["add", "dependent", "web", "--resource", "apps/v1/Deploiment"],
+  ["init", "other", "--crd", "missing.yaml"],
+  ["generate", "--project", "missing"],
+  ["generat"],
+  ["types", "crds", "--ot", "there"],
+];
+
+async function commandsOf(folder: string): Promise<string[]> {
+  return (await readdir(folder)).flatMap((file) => /^(\w+)-command\.ts$/.exec(file)?.[1] ?? []);
+}
 
 /** Runs `npm run dev`, breaks a stub and mends it. */
 async function followEdits(

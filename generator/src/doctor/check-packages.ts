@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join, relative } from "node:path";
 import { isRecord } from "../input/yaml/json.js";
+import { packageFile } from "../package-file.js";
 import { ok, type Check } from "./check.js";
 
 /** The packages of ours that a project has. */
@@ -14,7 +15,7 @@ const LOCK_FILES = ["package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml"
 
 /** Checks Node.js, TypeScript, the packages of a project and its lock file. */
 export async function checkPackages(project: string): Promise<Check[]> {
-  const generator = await readManifest(new URL("../../package.json", import.meta.url));
+  const generator = await readManifest(packageFile("package.json"));
   const versions = new Map<string, string | undefined>();
   for (const name of [...OURS, "typescript"]) versions.set(name, await installedVersion(project, name));
   return [

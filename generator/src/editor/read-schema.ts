@@ -6,11 +6,12 @@ import { readBuiltinKinds, withKinds } from "../input/crd/builtin-kinds.js";
 import { readCrds } from "../input/crd/read-crds.js";
 import { listCrdFiles, readProjectFile } from "../input/project-files.js";
 import { buildCatalog, parseKind, type ResourceCatalog } from "../model/build/resource-catalog.js";
+import { packageFile } from "../package-file.js";
 import type { ResourceModel } from "../model/project-model.js";
 
 /** The JSON Schema of workflow specs, as it is published. */
 export async function readWorkflowSchema(): Promise<string> {
-  return readFile(new URL("../../data/workflow.schema.json", import.meta.url), "utf8");
+  return readFile(packageFile("data/workflow.schema.json"), "utf8");
 }
 
 /** Returns the JSON Schema of a kind of a project or of Kubernetes: `WebPage`, `Deployment`, `example.com/v1/WebPage`. */

@@ -3,13 +3,14 @@ import type { ErrorObject } from "ajv";
 import { didYouMean, quote, type Diagnostic } from "../diagnostic.js";
 import { hintForKey, hintForWord } from "./condition-hints.js";
 import { replaceOldSpellings } from "./old-spellings.js";
+import { packageFile } from "../package-file.js";
 import { describeValue } from "./yaml/describe-value.js";
 import type { YamlDocument, YamlPath } from "./yaml/yaml-document.js";
 
 /** Checks a document against the published JSON Schema of workflow specs. */
 export type CheckSpec = (document: YamlDocument) => Diagnostic[];
 
-const SCHEMA = new URL("../../data/workflow.schema.json", import.meta.url);
+const SCHEMA = packageFile("data/workflow.schema.json");
 
 /** The rules that exclude a value as a whole, so that one of them says all. */
 const VALUE_RULES: ReadonlySet<string> = new Set(["maxLength", "maximum", "minLength", "minimum", "pattern"]);

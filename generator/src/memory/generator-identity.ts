@@ -1,7 +1,8 @@
 import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { packageFile } from "../package-file.js";
 import { digestOf } from "../parts/digest.js";
 
 const require = createRequire(import.meta.url);
@@ -18,12 +19,13 @@ export function generatorIdentity(): string {
 }
 
 function partsOfGenerator(): string[] {
-  const own = folderOf(dirname(fileURLToPath(import.meta.url)));
-  const { dependencies = {} } = packageAt(own);
+  const own = fileURLToPath(packageFile(""));
+  // What it is developed with is a part of the published program, and missing beside it.
+  const { dependencies = {}, devDependencies = {} } = packageAt(own);
   return [
     process.version,
     ...stampsBelow(own),
-    ...Object.keys(dependencies).flatMap((name) => {
+    ...Object.keys({ ...dependencies, ...devDependencies }).flatMap((name) => {
       const folder = locate(name);
       if (folder === undefined) return [`${name} is missing`];
       // Templates are read as they are; what is compiled has a file that tells when.
@@ -34,14 +36,14 @@ function partsOfGenerator(): string[] {
   ];
 }
 
-function packageAt(folder: string): { readonly version?: string; readonly dependencies?: object } {
-  return JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as { version?: string; dependencies?: object };
+interface Manifest {
+  readonly version?: string;
+  readonly dependencies?: object;
+  readonly devDependencies?: object;
 }
 
-/** Returns the folder of the package that a folder belongs to. */
-function folderOf(folder: string): string {
-  if (existsSync(join(folder, "package.json")) || dirname(folder) === folder) return folder;
-  return folderOf(dirname(folder));
+function packageAt(folder: string): Manifest {
+  return JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
 }
 
 function locate(name: string): string | undefined {

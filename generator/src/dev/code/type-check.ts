@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Worker } from "node:worker_threads";
+import { packageFile } from "../../package-file.js";
 import type { CodeProblem } from "./code-problem.js";
 
 /** Checks the types of a project over and over. */
@@ -28,7 +29,7 @@ class ApiChecker implements TypeChecker {
 
   constructor(project: string, typescript: string) {
     this.#start = () => {
-      const worker = new Worker(new URL("type-check-worker.js", import.meta.url), {
+      const worker = new Worker(packageFile("dist/dev/code/type-check-worker.js"), {
         workerData: { project, typescript },
       });
       worker.on("exit", () => {

@@ -1,6 +1,7 @@
 import { fork, type ChildProcess } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { packageFile } from "../../package-file.js";
 import type { HostMessage, RunOrder } from "./operator-host.js";
 
 /** What an operator in a process of its own is told and tells. */
@@ -22,7 +23,7 @@ export interface OperatorProcessOptions {
 
 /** How long the operator may finish its reconciles before a restart. */
 const STOP_TIMEOUT_MS = 5_000;
-const HOST = fileURLToPath(new URL("operator-host.js", import.meta.url));
+const HOST = fileURLToPath(packageFile("dist/dev/operator/operator-host.js"));
 
 /** Runs one operator at a time, and keeps a process ready for the next one. */
 export class OperatorProcess implements AsyncDisposable {

@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { packageFile } from "../../package-file.js";
 
 /** A kind of a Kubernetes API server. */
 export interface BuiltinKind {
@@ -90,6 +91,5 @@ function keyOf({ group, version, kind }: Gvk): string {
 }
 
 async function readData(name: string): Promise<unknown> {
-  const url = new URL(`../../../data/kubernetes-1.36-${name}.json`, import.meta.url);
-  return JSON.parse(await readFile(url, "utf8"));
+  return JSON.parse(await readFile(packageFile(`data/kubernetes-1.36-${name}.json`), "utf8"));
 }

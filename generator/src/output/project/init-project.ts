@@ -6,6 +6,7 @@ import { mergePackage } from "./merge-package.js";
 import { kebabCase, operatorNameOf } from "../naming.js";
 import type { OutputFile } from "../files/output-file.js";
 import { isRecord } from "../../model/schema/raw-schema.js";
+import { packageFile } from "../../package-file.js";
 import { addDependencies, type Example } from "./examples.js";
 import { renderTemplate, type Replacements } from "./template.js";
 import { diskOperations, writeFileAtOnce } from "../files/file-operations.js";
@@ -124,7 +125,7 @@ function nameIn(packageText: string | undefined): string | undefined {
 }
 
 async function versionOfGenerator(): Promise<string> {
-  const text = await readFile(new URL("../../../package.json", import.meta.url), "utf8");
+  const text = await readFile(packageFile("package.json"), "utf8");
   return (JSON.parse(text) as { version: string }).version;
 }
 

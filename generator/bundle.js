@@ -1,0 +1,99 @@
+// npm pack: what tsc compiled becomes a few files, so that a start of the program reads a dozen of them instead of hundreds.
+//
+// Every dynamic import starts files of its own: a command loads only what it needs. The dependencies of package.json stay packages, since they
+// are large and rarely needed, or have to be the project's own; all others become a part of the files, with their licences beside them.
+import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { isBuiltin } from "node:module";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { generateDtsBundle } from "dts-bundle-generator";
+import { build } from "esbuild";
+
+const root = fileURLToPath(new URL("./", import.meta.url));
+const dist = join(root, "dist");
+
+/** What others load by its path: the program, the API, and what runs in a process or a thread of its own. */
+const ENTRIES = ["cli.js", "index.js", "dev/operator/operator-host.js", "dev/code/type-check-worker.js"];
+
+/** CommonJS modules that are bundled load Node's own modules by it. */
+const REQUIRE =
+  'import { createRequire as __createRequire } from "node:module";\nconst require = __createRequire(import.meta.url);\n';
+
+const { dependencies, engines } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
+const external = Object.keys(dependencies);
+
+/** An `import()` of a CommonJS module has the names in Node that Node finds in its text, and in a bundle `default` alone. */
+const namedImports = {
+  name: "named imports",
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^[^.]/ }, ({ kind, path, resolveDir }) => {
+      if (kind !== "dynamic-import" || isBuiltin(path) || external.includes(path)) return undefined;
+      return { path, namespace: "named", pluginData: { resolveDir } };
+    });
+    onLoad({ filter: /^/, namespace: "named" }, async ({ path, pluginData: { resolveDir } }) => {
+      const names = Object.keys(await import(path)).filter((name) => /^\w+$/.test(name) && name !== "default");
+      return { contents: `export { ${names.join(", ")} } from ${JSON.stringify(path)};`, resolveDir };
+    });
+  },
+};
+
+const { outputFiles, metafile } = await build({
+  absWorkingDir: root,
+  entryPoints: ENTRIES.map((entry) => `dist/${entry}`),
+  outbase: "dist",
+  outdir: "dist",
+  bundle: true,
+  splitting: true,
+  format: "esm",
+  platform: "node",
+  target: `node${/\d+\.\d+/.exec(engines.node)[0]}`,
+  external,
+  plugins: [namedImports],
+  // The licences are in a file of their own.
+  legalComments: "none",
+  metafile: true,
+  write: false,
+});
+checkPlaces(metafile);
+
+const types = typesOf("index.d.ts");
+await rm(dist, { recursive: true });
+for (const { path, text } of outputFiles) {
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, text.includes("var __require = ") ? REQUIRE + text : text);
+}
+await writeFile(join(dist, "index.d.ts"), types);
+await writeFile(join(dist, "LICENSES.txt"), await licencesOf(metafile));
+
+/** Files of the package are found from src/package-file.ts, wherever that is. */
+function checkPlaces({ outputs }) {
+  const [place] = Object.entries(outputs).find(([, { inputs }]) => "dist/package-file.js" in inputs) ?? [];
+  if (place === undefined || dirname(place) !== "dist") throw new Error(`package-file.js became a part of ${place}`);
+}
+
+/** Returns all declarations of the API, without those that only the program has. */
+function typesOf(entry) {
+  const options = { preferredConfigPath: join(root, "tsconfig.json") };
+  const [text] = generateDtsBundle([{ filePath: join(dist, entry), output: { noBanner: true } }], options);
+  const [, bundled] = /from ["']([^"']+)["']/.exec(text) ?? [];
+  if (bundled !== undefined)
+    throw new Error(`the types of the API need ${bundled}, which nobody has who installs the package`);
+  return text;
+}
+
+/** Returns the licences of all packages that are bundled. */
+async function licencesOf({ outputs }) {
+  const inputs = Object.values(outputs).flatMap((output) => Object.keys(output.inputs));
+  const folders = new Set(inputs.filter((input) => input.includes("node_modules/")).map(folderOf));
+  const texts = [...folders].sort().map(async (folder) => {
+    const { name, version, license } = JSON.parse(await readFile(join(folder, "package.json"), "utf8"));
+    const file = (await readdir(folder)).find((each) => /^licen[cs]e\b/i.test(each));
+    if (file === undefined) throw new Error(`${name} has no licence file; it cannot be a part of the package`);
+    return `${name} ${version} (${license})\n\n${(await readFile(join(folder, file), "utf8")).trim()}\n`;
+  });
+  return `The program contains these packages.\n\n${(await Promise.all(texts)).join(`\n${"-".repeat(80)}\n\n`)}`;
+}
+
+function folderOf(input) {
+  return resolve(root, /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input)[0]);
+}
