@@ -6,6 +6,8 @@ const MAX_NAME_LENGTH = 100;
 
 /** Returns the words of a name in PascalCase; what is inside a word keeps its case. */
 export function pascalCase(text: string): string {
+  // Most names are one word.
+  if (/^[A-Za-z0-9]*$/.test(text)) return text.charAt(0).toUpperCase() + text.slice(1);
   return text
     .split(/[^A-Za-z0-9]+/)
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
@@ -78,11 +80,13 @@ export class NameAllocator {
 
   /** Returns `preferred`, or a name with a hash of `path` if that is too long or belongs to another path. */
   allocate(preferred: string, path: readonly string[]): string {
-    const hash = createHash("sha256").update(JSON.stringify(path)).digest("hex").slice(0, 8);
-    let name = preferred;
-    if (name.length > MAX_NAME_LENGTH) name = `${name.slice(0, MAX_NAME_LENGTH - 9)}_${hash}`;
-    if (this.#taken.has(name)) name = `${preferred.slice(0, MAX_NAME_LENGTH - 9)}_${hash}`;
+    const isFree = preferred.length <= MAX_NAME_LENGTH && !this.#taken.has(preferred);
+    const name = isFree ? preferred : `${preferred.slice(0, MAX_NAME_LENGTH - 9)}_${hashOf(path)}`;
     this.#taken.add(name);
     return name;
   }
+}
+
+function hashOf(path: readonly string[]): string {
+  return createHash("sha256").update(JSON.stringify(path)).digest("hex").slice(0, 8);
 }

@@ -12,6 +12,12 @@ export function schemasOf(schema: RawSchema, keyword: "properties"): ReadonlyMap
   return new Map(Object.entries(value).map(([name, child]) => [name, isRecord(child) ? child : {}]));
 }
 
+/** Tells whether a schema names any fields. */
+export function hasFields(schema: RawSchema): boolean {
+  const value = Object.hasOwn(schema, "properties") ? schema["properties"] : undefined;
+  return isRecord(value) && Object.keys(value).length > 0;
+}
+
 /** Returns the schema below a keyword; undefined if there is none, or if it is a boolean or a list. */
 export function ownSchema(schema: RawSchema, keyword: "items" | "additionalProperties"): RawSchema | undefined {
   const value = Object.hasOwn(schema, keyword) ? schema[keyword] : undefined;
@@ -32,6 +38,8 @@ const STATUSES = ["False", "True", "Unknown"];
 const CONDITION_REQUIRED = ["lastTransitionTime", "message", "reason", "status", "type"];
 /** Recognises `metav1.Condition`: exactly its fields, of which all but `observedGeneration` are required. */
 export function isStatusCondition(schema: RawSchema): boolean {
+  // What hardly any other type has.
+  if (!isRecord(schema["properties"]) || !Object.hasOwn(schema["properties"], "lastTransitionTime")) return false;
   const properties = schemasOf(schema, "properties");
   if (!isSame([...properties.keys()], CONDITION_FIELDS)) return false;
   if (!Array.isArray(schema["required"]) || !isSame(schema["required"] as string[], CONDITION_REQUIRED)) return false;

@@ -13,8 +13,43 @@ export const WIDTH = 120;
 
 /** Lays a document out; `depth` columns are in front of all lines but the first, which the caller writes. */
 export function layOut(doc: Doc, depth = 0): string {
+  // Most of what is printed fits on a line, and needs no algorithm.
+  const text = flatText(doc, false);
+  if (text !== undefined && text.length <= WIDTH - depth) return text;
   const { formatted } = printer.printDocToString(doc, { printWidth: WIDTH - depth, tabWidth: 2, useTabs: false });
   return depth === 0 ? formatted : formatted.replaceAll("\n", `\n${" ".repeat(depth)}`).replaceAll(/\n +(?=\n)/g, "\n");
+}
+
+/** Returns a document on one line; undefined if it has to break, or has parts that are laid out in other ways. */
+function flatText(doc: Doc, isInGroup: boolean): string | undefined {
+  // Other letters may be wider than one column.
+  if (typeof doc === "string") return /^[ -~]*$/.test(doc) ? doc : undefined;
+  if (Array.isArray(doc)) {
+    let text = "";
+    for (const part of doc) {
+      const flat = flatText(part, isInGroup);
+      if (flat === undefined) return undefined;
+      text += flat;
+    }
+    return text;
+  }
+  switch (doc.type) {
+    case "group":
+      return doc.break ? undefined : flatText(doc.contents, true);
+    case "indent":
+    case "align":
+      return flatText(doc.contents, isInGroup);
+    case "if-break":
+      // Another group may decide.
+      return isInGroup && !("groupId" in doc && doc.groupId !== undefined)
+        ? flatText(doc.flatContents, true)
+        : undefined;
+    case "line":
+      // Outside of a group, lines end here.
+      return doc.hard || !isInGroup ? undefined : doc.soft ? "" : " ";
+    default:
+      return undefined;
+  }
 }
 
 /** How the items of a list are put between brackets. */

@@ -46,6 +46,8 @@ interface SharedSchema {
   readonly schema: Schema;
   /** The field in which it was found first. */
   readonly field: string;
+  /** How many were found before. */
+  readonly number: number;
   /** How many others have it as a part. */
   count: number;
   /** How long its text is, with constants in it. */
@@ -70,23 +72,22 @@ interface SharedSchemas {
 function findShared(root: Schema, rootName: string): SharedSchemas {
   const bySchema = new Map<Schema, SharedSchema>();
   const byContent = new Map<string, SharedSchema>();
-  const numbers = new Map<SharedSchema, number>();
+  const distinct: SharedSchema[] = [];
   const visit = (schema: Schema, field: string): SharedSchema => {
-    const parts = new Map(partsOf(schema).map(([name, part]) => [part, visit(part, name ?? field)]));
-    // Parts count as the numbers of what they are equal to.
-    const content = JSON.stringify(withParts(schema, (part) => numbers.get(parts.get(part)!)));
+    const parts = partsOf(schema).map(([name, part]) => visit(part, name ?? field));
+    const content =
+      parts.length === 0 ? JSON.stringify(schema) : contentOf(schema, (part) => bySchema.get(part)?.number);
     const known = byContent.get(content);
-    const shared = known ?? { schema, field, count: 0, length: content.length };
+    const shared = known ?? { schema, field, number: distinct.length, count: 0, length: content.length };
     if (known === undefined) {
-      numbers.set(shared, numbers.size);
+      distinct.push(shared);
       byContent.set(content, shared);
-      for (const part of parts.values()) part.count++;
+      for (const part of parts) part.count++;
     }
     bySchema.set(schema, shared);
     return shared;
   };
   visit(root, "");
-  const distinct = [...numbers.keys()];
   const taken = new Set([rootName, "Schema"]);
   for (const shared of distinct) {
     for (const [, part] of partsOf(shared.schema)) {
@@ -102,12 +103,25 @@ function findShared(root: Schema, rootName: string): SharedSchemas {
   return { bySchema, distinct };
 }
 
+/** Returns a schema as JSON in which its parts count as the numbers of what they are equal to. */
+function contentOf(schema: Schema, numberOf: (part: Schema) => number | undefined): string {
+  const texts = Object.entries(schema).map(([keyword, value]: [string, unknown]) => {
+    if (!PARTS.has(keyword) || typeof value !== "object") return `"${keyword}":${JSON.stringify(value)}`;
+    if (keyword !== "properties") return `"${keyword}":${numberOf(value as Schema)}`;
+    const fields = Object.entries(value as { readonly [name: string]: Schema });
+    return `"properties":{${fields.map(([name, part]) => `${JSON.stringify(name)}:${numberOf(part)}`).join()}}`;
+  });
+  return `{${texts.join()}}`;
+}
+
+const PARTS: ReadonlySet<string> = new Set(["properties", "items", "additionalProperties"]);
+
 /** Returns the schemas that are parts of one, with the names of the fields that have them. */
-function partsOf({ properties = {}, items, additionalProperties }: Schema): (readonly [string | undefined, Schema])[] {
-  return [
-    ...Object.entries(properties),
-    ...[items, additionalProperties].flatMap((part) => (typeof part === "object" ? [[undefined, part] as const] : [])),
-  ];
+function partsOf({ properties, items, additionalProperties }: Schema): (readonly [string | undefined, Schema])[] {
+  const parts: (readonly [string | undefined, Schema])[] = properties === undefined ? [] : Object.entries(properties);
+  if (items !== undefined) parts.push([undefined, items]);
+  if (typeof additionalProperties === "object") parts.push([undefined, additionalProperties]);
+  return parts;
 }
 
 // The name of a field says more than a number, and stays when other fields come.

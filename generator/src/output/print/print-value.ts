@@ -18,20 +18,33 @@ export function constantName(name: string): ConstantName {
  * Schemas are too large for prettier, which takes seconds for the largest.
  */
 export function printValue(value: unknown, indent = 0, before = 0): string {
+  return printWithin(value, { indent, before, lines: new Lines(WIDTH) });
+}
+
+/** Where a value is printed. */
+interface Margins {
+  readonly indent: number;
+  readonly before: number;
+  readonly lines: Lines;
+}
+
+function printWithin(value: unknown, { indent, before, lines }: Margins): string {
   if (typeof value !== "object" || value === null || CONSTANT in value) return printScalar(value);
   // One column for the comma or semicolon that follows.
-  const line = printLineWithin(value, WIDTH - before - 1);
-  if (line !== undefined) return line;
+  const line = lines.of(value);
+  if (line !== undefined && line.length <= WIDTH - before - 1) return line;
   const pad = " ".repeat(indent + 2);
   const end = " ".repeat(indent);
   if (Array.isArray(value)) {
-    const items = value.map((item) => `${pad}${printValue(item, indent + 2, indent + 2)},\n`);
+    const items = value.map(
+      (item) => `${pad}${printWithin(item, { indent: indent + 2, before: indent + 2, lines })},\n`,
+    );
     return `[\n${items.join("")}${end}]`;
   }
   const fields = Object.entries(value).map(([name, child]) => {
     if (isShorthand(name, child)) return `${pad}${name},\n`;
     const start = `${pad}${keyOf(name)}: `;
-    const text = printValue(child, indent + 2, start.length) + assertionOf(name, child);
+    const text = printWithin(child, { indent: indent + 2, before: start.length, lines }) + assertionOf(name, child);
     // Long text starts on a line of its own, unless the name is so short that little would be gained.
     const isLong = typeof child === "string" && start.length + text.length + 1 > WIDTH && keyOf(name).length > 4;
     return isLong ? `${pad}${keyOf(name)}:\n${pad}  ${text},\n` : `${start}${text},\n`;
@@ -41,26 +54,41 @@ export function printValue(value: unknown, indent = 0, before = 0): string {
 
 /** Prints JSON as a TypeScript literal on one line. */
 export function printLine(value: unknown): string {
-  return printLineWithin(value, Infinity) ?? "";
+  return new Lines(Infinity).of(value) ?? "";
 }
 
-// Gives up as soon as it is too long: whoever prints a schema asks this at every level of it.
-function printLineWithin(value: unknown, room: number): string | undefined {
-  const isList = Array.isArray(value);
-  let line: string;
-  if (typeof value !== "object" || value === null || CONSTANT in value) line = printScalar(value);
-  else {
-    line = isList ? "[" : "{";
-    for (const [name, child] of Object.entries(value)) {
-      const separator = line.length > 1 ? ", " : isList ? "" : " ";
-      const start = isList || isShorthand(name, child) ? separator : `${separator}${keyOf(name)}: `;
-      const text = printLineWithin(child, room - line.length - start.length);
-      if (text === undefined) return undefined;
-      line += start + text + (isList ? "" : assertionOf(name, child));
-    }
-    line += isList ? "]" : line.length > 1 ? " }" : "}";
+/** The values that fit on a line. Whoever prints a schema asks this at every level of it, so each answer is kept. */
+class Lines {
+  readonly #width: number;
+  readonly #known = new Map<object, string | undefined>();
+
+  constructor(width: number) {
+    this.#width = width;
   }
-  return line.length <= room ? line : undefined;
+
+  /** Returns a value on one line; undefined if that is too long. */
+  of(value: unknown): string | undefined {
+    if (typeof value !== "object" || value === null || CONSTANT in value) return this.#unlessLong(printScalar(value));
+    if (!this.#known.has(value)) this.#known.set(value, this.#unlessLong(this.#join(value)));
+    return this.#known.get(value);
+  }
+
+  #unlessLong(line: string | undefined): string | undefined {
+    return line === undefined || line.length > this.#width ? undefined : line;
+  }
+
+  // Gives up as soon as it is too long.
+  #join(value: object): string | undefined {
+    const isList = Array.isArray(value);
+    let line = isList ? "[" : "{";
+    for (const [name, child] of Object.entries(value)) {
+      const text = this.of(child);
+      if (text === undefined || line.length > this.#width) return undefined;
+      line += line.length > 1 ? ", " : isList ? "" : " ";
+      line += isList || isShorthand(name, child) ? text : `${keyOf(name)}: ${text}${assertionOf(name, child)}`;
+    }
+    return line + (isList ? "]" : line.length > 1 ? " }" : "}");
+  }
 }
 
 // TypeScript expects under a name that every object has, such as "constructor", what objects have there, whatever the type of the
@@ -82,11 +110,15 @@ function printScalar(value: unknown): string {
 
 /** Prints a text as a literal. Fewer escapes win, double quotes on a tie, as in prettier. */
 export function printText(text: string): string {
+  if (PLAIN.test(text)) return `"${text}"`;
   const json = escapeDirections(JSON.stringify(text).replace(/[\u007f-\u009f\u2028\u2029]/g, escapeOf));
   const doubles = text.split('"').length;
   if (doubles <= text.split("'").length) return json;
   return `'${json.slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`;
 }
+
+// Printable ASCII but for quotes and backslashes.
+const PLAIN = /^[ !#-&(-[\]-~]*$/;
 
 /** Escapes the invisible marks that change the direction of text: with them, code reads otherwise than it runs. */
 export function escapeDirections(text: string): string {

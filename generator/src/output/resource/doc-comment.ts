@@ -4,33 +4,42 @@ import { escapeDirections } from "../print/print-value.js";
 const WIDTH = 110;
 
 /**
- * Returns the lines of the documentation of a field: the description, then what the schema demands as tags.
+ * Returns the lines of the documentation of a field: the description, then its default and what the schema demands as tags.
  *
  * Descriptions come from anywhere, so nothing in them may end the comment or become a tag of its own.
  */
-export function docLinesOf(schema: RawSchema): string[] {
+export function docLinesOf(schema: RawSchema, value: unknown): string[] {
   const description = descriptionLinesOf(schema["description"]);
-  const tags = tagsOf(schema, description);
+  const tags = tagsOf(schema, { value, description });
   return description.length > 0 && tags.length > 0 ? [...description, "", ...tags] : [...description, ...tags];
 }
 
 /** Returns the lines of a description, safe inside a comment. */
 export function descriptionLinesOf(description: unknown): string[] {
   if (typeof description !== "string") return [];
-  const lines = description
+  const text = HARMLESS.test(description) && !description.includes("*/") ? description : withoutHarm(description);
+  const lines = text.split("\n").map((line) => line.trimEnd());
+  const shown =
+    lines.length === 1
+      ? lines.map((line) => line.trimStart())
+      : lines
+          .join("\n")
+          .replace(/\n{3,}/g, "\n\n")
+          .trim()
+          .split("\n");
+  return wrap(shown).filter((line, index, all) => line !== "" || (index > 0 && all.length > 1));
+}
+
+// Nearly all descriptions are plain English: spaces, letters and signs of ASCII but for "@".
+const HARMLESS = /^[\n -?A-~]*$/;
+
+function withoutHarm(description: string): string {
+  const text = description
     .replace(/\r\n?|[\u2028\u2029\u0085]/g, "\n")
     // Control characters would make the file unreadable.
     .replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, " ")
-    .replace(/\t/g, "  ")
-    .split("\n")
-    .map((line) => escapeComment(line.trimEnd()));
-  return wrap(
-    lines
-      .join("\n")
-      .replace(/\n{3,}/g, "\n\n")
-      .trim()
-      .split("\n"),
-  ).filter((line, index, all) => line !== "" || (index > 0 && all.length > 1));
+    .replace(/\t/g, "  ");
+  return escapeComment(text);
 }
 
 /** Makes text safe inside a comment: it neither ends the comment nor starts a tag; `name@host` stays as it is. */
@@ -81,11 +90,25 @@ const SIMPLE_TAGS = [
   ["pattern", "pattern"],
 ] as const;
 
-function tagsOf(schema: RawSchema, description: readonly string[]): string[] {
+const TAGGED: ReadonlySet<string> = new Set([
+  ...SIMPLE_TAGS.map(([keyword]) => keyword),
+  "deprecated",
+  "x-kubernetes-list-type",
+  "x-kubernetes-validations",
+]);
+
+interface Documented {
+  /** The default. */
+  readonly value: unknown;
+  readonly description: readonly string[];
+}
+
+function tagsOf(schema: RawSchema, { value: byDefault, description }: Documented): string[] {
   const tags: string[] = [];
   const add = (tag: string, text = "") => tags.push(text === "" ? `@${tag}` : `@${tag} ${oneLine(text)}`.trimEnd());
   if (description.some((line) => /^Deprecated\b/i.test(line)) || schema["deprecated"] === true) add("deprecated");
-  if (schema["default"] !== undefined) add("default", JSON.stringify(schema["default"]));
+  if (byDefault !== undefined) add("default", JSON.stringify(byDefault));
+  if (!Object.keys(schema).some((keyword) => TAGGED.has(keyword))) return tags;
   for (const [keyword, tag] of SIMPLE_TAGS) {
     const value = schema[keyword];
     if (typeof value !== "string" && typeof value !== "number") continue;

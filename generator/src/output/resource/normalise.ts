@@ -4,7 +4,14 @@ import { descriptionLinesOf, docLinesOf } from "./doc-comment.js";
 import { classNameOf, NameAllocator, pascalCase } from "../naming.js";
 import { isObjectMetaRef, realDefaultOf, resolveRef, shortNameOf } from "../../model/definitions.js";
 import { runtimeTypes } from "../runtime-symbols.js";
-import { isIntOrString, isRecord, isStatusCondition, ownSchema, schemasOf } from "../../model/schema/raw-schema.js";
+import {
+  hasFields,
+  isIntOrString,
+  isRecord,
+  isStatusCondition,
+  ownSchema,
+  schemasOf,
+} from "../../model/schema/raw-schema.js";
 import { enumTypeOf } from "./enum-type.js";
 import type { FieldModel, NormalisedSchema, ShapeModel, TypeModel } from "./shape-model.js";
 
@@ -53,6 +60,9 @@ interface Place {
   readonly path: readonly string[];
 }
 
+/** Finds a place out; only types with fields of their own have to know theirs. */
+type FindPlace = () => Place;
+
 class Normaliser {
   readonly #resource: NormalisedKind;
   /** The fields of the root that are not the schema's to say. */
@@ -79,13 +89,13 @@ class Normaliser {
     return { className, root, shapes: this.#shapes, names };
   }
 
-  #typeOf(raw: RawSchema, place: Place): TypeModel {
+  #typeOf(raw: RawSchema, place: FindPlace): TypeModel {
     const { schema, definition } = resolveRef(raw, this.#resource.definitions);
     const type = this.#plainTypeOf(schema, place, definition);
     return schema["nullable"] === true && type.kind !== "any" ? { ...type, isNullable: true } : type;
   }
 
-  #plainTypeOf(schema: RawSchema, place: Place, definition: string | undefined): TypeModel {
+  #plainTypeOf(schema: RawSchema, place: FindPlace, definition: string | undefined): TypeModel {
     if (isIntOrString(schema)) return { kind: "runtime", name: "IntOrString" };
     if (definition !== undefined && isObjectMetaRef(definition)) return OPTIONAL_METADATA;
     const enumType = enumTypeOf(schema);
@@ -105,24 +115,25 @@ class Normaliser {
     }
   }
 
-  #itemsTypeOf(schema: RawSchema, place: Place): TypeModel {
+  #itemsTypeOf(schema: RawSchema, place: FindPlace): TypeModel {
     const items = ownSchema(schema, "items");
     if (items === undefined) return { kind: "any" };
-    return this.#typeOf(items, { name: `${place.name}Item`, path: [...place.path, "[]"] });
+    return this.#typeOf(items, () => inner(place(), "Item", "[]"));
   }
 
-  #objectTypeOf(schema: RawSchema, place: Place, definition: string | undefined): TypeModel {
+  #objectTypeOf(schema: RawSchema, place: FindPlace, definition: string | undefined): TypeModel {
     if (isStatusCondition(schema)) return { kind: "runtime", name: "StatusCondition" };
     const isEmbedded = schema["x-kubernetes-embedded-resource"] === true;
-    if (isEmbedded || schemasOf(schema, "properties").size > 0) return this.#shapeOf(schema, place, definition);
+    if (isEmbedded || hasFields(schema)) return this.#shapeOf(schema, place, definition);
     const values = ownSchema(schema, "additionalProperties");
     // An object of which nothing is said is free-form: the server keeps or prunes it, either way any field is accepted.
     if (values === undefined) return { kind: "map", values: { kind: "any" } };
-    return { kind: "map", values: this.#typeOf(values, { name: `${place.name}Value`, path: [...place.path, "{}"] }) };
+    return { kind: "map", values: this.#typeOf(values, () => inner(place(), "Value", "{}")) };
   }
 
-  #shapeOf(schema: RawSchema, place: Place, definition: string | undefined): TypeModel {
+  #shapeOf(schema: RawSchema, find: FindPlace, definition: string | undefined): TypeModel {
     if (definition !== undefined) return { kind: "shape", name: definition };
+    const place = find();
     const { path } = place;
     const name = this.#names.allocate(place.name, path);
     // The place in the list is taken before the fields are visited, so that a shape precedes those that it contains.
@@ -140,7 +151,9 @@ class Normaliser {
     const properties = schemasOf(schema, "properties");
     const fields = [...properties].map(([name, raw]): FieldModel => {
       const isImplied = isEmbedded && IDENTITY.has(name);
-      const type = isImplied ? IMPLIED[name as keyof typeof IMPLIED] : this.#typeOf(raw, placeOf(place, name));
+      const type = isImplied
+        ? IMPLIED[name as keyof typeof IMPLIED]
+        : this.#typeOf(raw, () => inner(place, pascalCase(name) || "Field", `.${name}`));
       const value = this.#defaultOf(raw);
       const isRequired = required.has(name) || (isEmbedded && DEMANDED.has(name));
       return {
@@ -150,9 +163,7 @@ class Normaliser {
         // state a few of the many: types that differed for readers and writers would gain nothing.
         isRequired: isRequired || (this.#resource.isCustom && value !== undefined),
         ...(value === undefined ? {} : { default: value }),
-        doc: docLinesOf(
-          realDefaultOf(raw, this.#resource.isCustom) === undefined ? { ...raw, default: undefined } : raw,
-        ),
+        doc: docLinesOf(raw, realDefaultOf(raw, this.#resource.isCustom)),
       };
     });
     const implied = isEmbedded ? [...IDENTITY].filter((name) => !properties.has(name)) : [];
@@ -181,14 +192,13 @@ function impliedField(name: string): FieldModel {
   return { name, type: IMPLIED[name as keyof typeof IMPLIED], isRequired: DEMANDED.has(name), doc: [] };
 }
 
-function placeOf(place: Place, name: string): Place {
-  return { name: place.name + (pascalCase(name) || "Field"), path: [...place.path, `.${name}`] };
+function inner({ name, path }: Place, word: string, step: string): Place {
+  return { name: name + word, path: [...path, step] };
 }
 
 function isOpen(schema: RawSchema): boolean {
   return (
     schema["x-kubernetes-preserve-unknown-fields"] === true ||
-    (schemasOf(schema, "properties").size > 0 &&
-      (schema["additionalProperties"] === true || isRecord(schema["additionalProperties"])))
+    ((schema["additionalProperties"] === true || isRecord(schema["additionalProperties"])) && hasFields(schema))
   );
 }

@@ -2,7 +2,7 @@ import type { Schema } from "@gen-operator/runtime/codegen";
 import type { RawSchema, ResourceModel } from "../../model/project-model.js";
 import { realDefaultOf, resolveRef, shortNameOf } from "../../model/definitions.js";
 import { NameAllocator } from "../naming.js";
-import { isIntOrString, isRecord, ownSchema, schemasOf } from "../../model/schema/raw-schema.js";
+import { hasFields, isIntOrString, isRecord, ownSchema, schemasOf } from "../../model/schema/raw-schema.js";
 
 const COPIED = [
   "type",
@@ -28,6 +28,15 @@ const COPIED = [
   "x-kubernetes-list-map-keys",
   "x-kubernetes-map-type",
 ] as const satisfies readonly (keyof Schema)[];
+
+const PLACES: ReadonlyMap<string, number> = new Map(COPIED.map((keyword, index) => [keyword, index]));
+
+/** Returns the keywords that are copied from a schema, in the order of the list. */
+function copiedOf(schema: RawSchema): string[] {
+  return Object.keys(schema)
+    .filter((keyword) => PLACES.has(keyword) && schema[keyword] !== undefined)
+    .sort((left, right) => (PLACES.get(left) ?? 0) - (PLACES.get(right) ?? 0));
+}
 
 const JUNCTORS = ["allOf", "anyOf", "oneOf"] as const;
 
@@ -96,7 +105,7 @@ class SchemaBuilder {
 
   schemaOf(raw: RawSchema, depth = 0): Schema {
     const { schema, definition } = resolveRef(raw, this.#resource.definitions);
-    const isShape = definition !== undefined && schemasOf(schema, "properties").size > 0;
+    const isShape = definition !== undefined && hasFields(schema);
     const plain = isShape
       ? { $ref: this.#define(definition), ...mapTypeBeside(raw) }
       : depth < MAX_DEPTH
@@ -146,7 +155,7 @@ class SchemaBuilder {
           copied[keyword] = schema[keyword];
       return copied as Schema;
     }
-    for (const keyword of COPIED) if (schema[keyword] !== undefined) copied[keyword] = schema[keyword];
+    for (const keyword of copiedOf(schema)) copied[keyword] = schema[keyword];
     const properties = [...schemasOf(schema, "properties")].filter(
       ([name]) => this.#resource.isCustom || !UNSENT.has(name),
     );

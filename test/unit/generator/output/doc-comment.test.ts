@@ -19,7 +19,7 @@ suite("doc comment", (test) => {
           maxLength: 300,
         }),
         (text) => {
-          const source = `${renderDoc(docLinesOf({ description: text, pattern: text, default: text }))}\nexport const x = 1;`;
+          const source = `${renderDoc(docLinesOf({ description: text, pattern: text }, text))}\nexport const x = 1;`;
           const file = compiler.createSourceFile("x.ts", source, compiler.ScriptTarget.ESNext, true);
           assert.is(file.statements.length, 1);
           assert.ok(file.statements[0] !== undefined && compiler.isVariableStatement(file.statements[0]));
@@ -34,18 +34,20 @@ suite("doc comment", (test) => {
   });
 
   test("what the schema demands is told in tags", () => {
-    const lines = docLinesOf({
-      description: "Deprecated: use other.",
-      type: "integer",
-      default: 3,
-      minimum: 0,
-      exclusiveMinimum: true,
-      maximum: 9,
-      pattern: "a*/b",
-      "x-kubernetes-list-type": "map",
-      "x-kubernetes-list-map-keys": ["a", "b"],
-      "x-kubernetes-validations": [{ rule: "self > 1", message: "must\nbe more */" }],
-    });
+    const lines = docLinesOf(
+      {
+        description: "Deprecated: use other.",
+        type: "integer",
+        minimum: 0,
+        exclusiveMinimum: true,
+        maximum: 9,
+        pattern: "a*/b",
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["a", "b"],
+        "x-kubernetes-validations": [{ rule: "self > 1", message: "must\nbe more */" }],
+      },
+      3,
+    );
     assert.equal(lines, [
       "Deprecated: use other.",
       "",
@@ -57,6 +59,10 @@ suite("doc comment", (test) => {
       "@listType map by a, b",
       "@validation must be more *\\/",
     ]);
+  });
+
+  test("a default that the API server does not fill in is not told", () => {
+    assert.equal(docLinesOf({ type: "integer", default: 0 }, undefined), []);
   });
 
   test("no line ends with a space, also where prose is wrapped at two of them", () => {
@@ -73,7 +79,7 @@ suite("doc comment", (test) => {
   });
 
   test("a schema without a description gets no comment", () => {
-    assert.is(renderDoc(docLinesOf({ type: "string" })), "");
-    assert.is(renderDoc(docLinesOf({ description: " \n " })), "");
+    assert.is(renderDoc(docLinesOf({ type: "string" }, undefined)), "");
+    assert.is(renderDoc(docLinesOf({ description: " \n " }, undefined)), "");
   });
 });
