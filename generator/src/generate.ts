@@ -84,7 +84,7 @@ async function runStages(root: string, parts: PartMemory, options: GenerateOptio
     const all = sortDiagnostics(found);
     return { input, files: [], all, diagnostics: all };
   };
-  const input = await readProject(root, options.specTexts);
+  const input = await readProject(root, { specTexts: options.specTexts, parts });
   if (hasErrors(input.diagnostics)) return stopped(input, input.diagnostics);
 
   const code = await readSources(root);
@@ -95,7 +95,7 @@ async function runStages(root: string, parts: PartMemory, options: GenerateOptio
   if (model === undefined) return stopped(input, [...input.diagnostics, ...diagnostics]);
 
   onStep(`generating the code of ${counted(model.controllers.length, "controller")}`);
-  const files = await emitProject(model, { isMissing: (path) => !existsSync(join(root, path)) });
+  const files = await emitProject(model, { parts, isMissing: (path) => !existsSync(join(root, path)) });
   onStep("checking your code and the conditions");
   const problems = [
     ...(await checkUserCode(model, { code, specFiles: input.specFiles, locate, parts })),
@@ -192,6 +192,7 @@ export async function checkUserCode(
 }
 
 /** What the checks of code see of a kind: everything but its fields. */
-function namesOf({ schema: _schema, definitions: _definitions, crd: _crd, ...names }: ResourceModel): object {
-  return names;
+function namesOf(resource: ResourceModel): object {
+  const names = Object.keys(resource).filter((key) => !["schema", "definitions", "crd", "digest"].includes(key));
+  return Object.fromEntries(names.map((key) => [key, resource[key as keyof ResourceModel]]));
 }

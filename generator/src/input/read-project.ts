@@ -12,11 +12,12 @@ import {
   type ProjectFile,
 } from "./project-files.js";
 import { passedOver } from "./crd/read-crd-files.js";
-import { readCrds, type CrdFile } from "./crd/read-crds.js";
+import type { CrdFile } from "./crd/read-crds.js";
+import { recallCrds } from "./crd/recall-crds.js";
 import { readExternalFiles, type ExternalFile } from "./read-external-files.js";
-import { readWorkflows } from "./read-workflows.js";
-import { loadSpecSchema } from "./spec-schema.js";
+import { recallWorkflows } from "./recall-workflows.js";
 import type { WorkflowSpec } from "./workflow-spec.js";
+import { RunParts, type PartMemory } from "../parts/part-memory.js";
 
 /** What the files of a project say, and what is wrong with them. */
 export interface ProjectInput {
@@ -35,17 +36,27 @@ export interface ProjectInput {
 /** Texts of specs that take the place of what is on disk, by the names of their files. */
 export type SpecTexts = ReadonlyMap<string, string>;
 
+/** How a project is read. */
+export interface ReadOptions {
+  readonly specTexts?: SpecTexts | undefined;
+  /** What earlier runs came to. Default: nothing. */
+  readonly parts?: PartMemory;
+}
+
 /** Reads the workflow specs of a project, the CRDs that they name, and all others below `crds`. */
-export async function readProject(project: string, specTexts: SpecTexts = new Map()): Promise<ProjectInput> {
+export async function readProject(
+  project: string,
+  { specTexts = new Map(), parts = new RunParts() }: ReadOptions = {},
+): Promise<ProjectInput> {
   const [packageName, builtin, specs, crdFiles] = await Promise.all([
     readPackageName(project),
     readBuiltinKinds(),
-    readSpecs(project, specTexts),
+    readSpecs(project, specTexts, parts),
     isDirectory(project).then((exists) => (exists ? listCrdFiles(project) : [])),
   ]);
   const named = specs.workflows.map((spec) => locateCrdFile(project, spec));
   const files = [...new Set([...crdFiles, ...named.flatMap(({ file }) => file ?? [])])].sort();
-  const read = await Promise.all(files.map((file) => readCrdFile(project, file)));
+  const read = await Promise.all(files.map((file) => readCrdFile(project, file, parts)));
   // A file that a spec names but that is not there is the spec's mistake.
   const missing = named.flatMap(({ file, spec }) => {
     const problem = read.find((each) => each.file === file)?.problem;
@@ -79,6 +90,7 @@ export async function readProject(project: string, specTexts: SpecTexts = new Ma
 async function readSpecs(
   project: string,
   texts: SpecTexts,
+  parts: PartMemory,
 ): Promise<{ workflows: WorkflowSpec[]; files: ProjectFile[]; diagnostics: Diagnostic[] }> {
   const fail = (message: string, hint: string) => ({
     ...{ workflows: [], files: [] },
@@ -91,15 +103,14 @@ async function readSpecs(
       "the project has no workflow.yaml",
       'write one, or let "gen-operator init DIR --crd FILE" write it; "gen-operator types" needs none',
     );
-  const checkSpec = await loadSpecSchema();
   const read = await Promise.all(
     files.map((file) => {
       const text = texts.get(file);
       return text === undefined ? readProjectFile(project, file) : { file, text };
     }),
   );
-  const parsed = read.map((file) =>
-    "rule" in file ? { workflows: [], diagnostics: [file] } : readWorkflows(file, checkSpec),
+  const parsed = await Promise.all(
+    read.map((file) => ("rule" in file ? { workflows: [], diagnostics: [file] } : recallWorkflows(file, parts))),
   );
   return {
     workflows: parsed.flatMap(({ workflows }) => workflows),
@@ -131,7 +142,7 @@ interface ReadCrdFile {
   readonly problem?: Diagnostic;
 }
 
-async function readCrdFile(project: string, file: string): Promise<ReadCrdFile> {
+async function readCrdFile(project: string, file: string, parts: PartMemory): Promise<ReadCrdFile> {
   const read = await readProjectFile(project, file);
-  return "rule" in read ? { file, problem: read } : { file, content: readCrds(read) };
+  return "rule" in read ? { file, problem: read } : { file, content: recallCrds(read, parts) };
 }

@@ -20,6 +20,8 @@ import type { YamlDocument } from "./yaml/yaml-document.js";
 /** The workflows of a file, and what is wrong with it. */
 export interface WorkflowFile {
   readonly workflows: readonly WorkflowSpec[];
+  /** Which document of the file each of them is, from 0; empty ones do not count. */
+  readonly numbers: readonly number[];
   readonly diagnostics: readonly Diagnostic[];
 }
 
@@ -34,12 +36,13 @@ export function readWorkflows({ file, text }: ProjectFile, checkSpec: CheckSpec)
       message: "expected a workflow, found an empty file",
       position: { file, line: 1, column: 1 },
     });
-  const workflows = documents.flatMap((document) => {
+  const right = [...documents.entries()].filter(([, document]) => {
     const wrong = isRecord(document.value) ? checkSpec(document) : [notAnObject(document)];
     diagnostics.push(...wrong);
-    return wrong.length > 0 ? [] : [workflowOf(document)];
+    return wrong.length === 0;
   });
-  return { workflows, diagnostics };
+  const workflows = right.map(([, document]) => workflowOf(document));
+  return { workflows, numbers: right.map(([number]) => number), diagnostics };
 }
 
 function notAnObject(document: YamlDocument): Diagnostic {
@@ -63,7 +66,8 @@ interface CheckedSpec {
   };
 }
 
-function workflowOf(document: YamlDocument): WorkflowSpec {
+/** Returns the workflow of a document that the schema accepts. */
+export function workflowOf(document: YamlDocument): WorkflowSpec {
   const { metadata, spec } = document.value as CheckedSpec;
   const { primary, controller = {}, workflow = {}, status, dependents = {}, removed = {}, eventSources = {} } = spec;
   return {

@@ -30,7 +30,12 @@ export interface FinishedRun {
   /** Inputs that a spec names. */
   readonly named: readonly string[];
   readonly diagnostics: readonly Diagnostic[];
-  readonly files: readonly { readonly path: string; readonly owner: "generator" | "user"; readonly content: string }[];
+  readonly files: readonly {
+    readonly path: string;
+    readonly owner: "generator" | "user";
+    readonly content: string;
+    readonly digest?: string;
+  }[];
 }
 
 const FILE = "run.json";
@@ -96,7 +101,7 @@ export class RunMemory {
     const record: RunRecord = {
       ...{ inputs: digestOfSnapshot(this.#root, inputs), named, diagnostics },
       generated: Object.fromEntries([
-        ...own.map(({ path, content }) => [path, digestOf(content)]),
+        ...own.map((file) => [file.path, file.digest ?? digestOf(file.content)]),
         [this.#manifestPath, manifest],
       ]),
       stubs: files.flatMap(({ path, owner }) => (owner === "user" ? [path] : [])),

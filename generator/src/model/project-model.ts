@@ -45,6 +45,8 @@ export interface ResourceModel {
   readonly schema: RawSchema;
   readonly definitions: ReadonlyMap<string, RawSchema>;
   readonly crdFile?: string;
+  /** Stands for the whole CRD; absent if nobody remembers what it comes to. */
+  readonly digest?: string;
   readonly crd?: object;
 }
 

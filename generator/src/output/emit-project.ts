@@ -7,29 +7,32 @@ import { emitResource } from "./resource/emit-resource.js";
 import { emitStubs } from "./stubs/emit-stubs.js";
 import { emitWorkflow } from "./controller/emit-workflow.js";
 import { emitWorkflowTypes } from "./controller/emit-workflow-types.js";
-import type { OutputFile } from "./files/output-file.js";
+import { recallFiles, type OutputFile } from "./files/output-file.js";
+import { RunParts, type PartMemory } from "../parts/part-memory.js";
 import { hasOwnClass, nameResources } from "./resource/resource-name.js";
 
 /** What is known of a project besides its model. */
 export interface EmitOptions {
   /** Tells whether a file of the user's is not there yet. Default: none is. */
   isMissing?(path: string): boolean;
+  /** What earlier runs came to. Default: nothing. */
+  readonly parts?: PartMemory;
 }
 
 /** Emits all files of a project: those of the generator, and a stub for each file of the user's that may be missing. */
 export async function emitProject(
   model: ProjectModel,
-  { isMissing = () => true }: EmitOptions = {},
+  { isMissing = () => true, parts = new RunParts() }: EmitOptions = {},
 ): Promise<OutputFile[]> {
   const names = nameResources(model.resources);
-  const files = model.resources.filter(hasOwnClass).flatMap(emitResource);
+  const files = model.resources.filter(hasOwnClass).flatMap((resource) => recallResource(resource, parts));
   const controllers = model.controllers.map((controller) => ({
     controller,
     names: controllerNamesOf(controller, names, model.controllers),
   }));
   for (const { controller, names: own } of controllers)
     files.push(
-      emitWorkflowTypes(controller, own),
+      emitWorkflowTypes(controller, own, parts),
       ...emitExternalTypes(controller, own),
       emitWorkflow(controller, own),
       emitController(controller, own),
@@ -40,8 +43,14 @@ export async function emitProject(
       names,
     ),
   );
-  files.push(...emitDeploy(model), ...(await emitStubs(controllers, isMissing)));
+  files.push(...emitDeploy(model, parts), ...(await emitStubs(controllers, isMissing)));
   return sorted(files);
+}
+
+function recallResource(resource: ResourceModel, parts: PartMemory): OutputFile[] {
+  const { digest, version } = resource;
+  const emit = () => emitResource(resource);
+  return digest === undefined ? emit() : recallFiles(["resource", `${digest} ${version}`], parts, emit);
 }
 
 /** Emits the classes of resources and an index of them: typed resources without a workflow. */

@@ -10,6 +10,8 @@ export interface Crd {
   readonly listKind: string;
   readonly scope: "Namespaced" | "Cluster";
   readonly versions: readonly CrdVersion[];
+  /** Stands for the whole definition; absent if nobody remembers what it comes to. */
+  readonly digest?: string;
   /** The whole definition as written. */
   readonly document: object;
   /** Returns where the name of the definition is. */

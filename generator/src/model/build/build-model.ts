@@ -125,7 +125,7 @@ export async function buildModel({
   const rules = [...RULES, checkConstantCondition(parts), checkConditionExpression(parse)];
   const diagnostics = [
     ...checkDuplicateKind(crds),
-    ...checkUnconvertedVersions(crds, project),
+    ...checkUnconvertedVersions(crds, project, parts),
     ...rules.flatMap((rule) => rule(project)),
   ];
   const positions = new Map<ExpressionModel, (offset: number) => SourcePosition>();

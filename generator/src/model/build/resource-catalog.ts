@@ -72,18 +72,26 @@ export function parseKind(text: string): KindName {
 }
 
 function resourcesOfCrd(crd: Crd): ResourceModel[] {
-  const { group, kind, plural, singular, listKind, scope, file, document } = crd;
+  const { group, kind, plural, singular, listKind, scope, file, digest } = crd;
   const definitions: ResourceModel["definitions"] = new Map();
-  return crd.versions.map(
-    ({ name, schema, isServed, isStorage, hasStatusSubresource, selectableFields, deprecationWarning }) =>
-      Object.freeze({
-        ...{ group, version: name, kind, plural, singular, listKind, scope },
-        ...{ hasStatusSubresource, isCustom: true, isStorage, isServed },
-        selectableFields: selectorFieldsOf(selectableFields, scope === "Namespaced"),
-        ...(deprecationWarning === undefined ? {} : { deprecationWarning }),
-        ...{ schema, definitions, crdFile: file, crd: document },
-      }),
-  );
+  return crd.versions.map((crdVersion) => {
+    const { name, isServed, isStorage, hasStatusSubresource, selectableFields, deprecationWarning } = crdVersion;
+    return Object.freeze({
+      ...{ group, version: name, kind, plural, singular, listKind, scope },
+      ...{ hasStatusSubresource, isCustom: true, isStorage, isServed },
+      selectableFields: selectorFieldsOf(selectableFields, scope === "Namespaced"),
+      ...(deprecationWarning === undefined ? {} : { deprecationWarning }),
+      ...{ definitions, crdFile: file },
+      ...(digest === undefined ? {} : { digest }),
+      // Nobody looks into the schema of a definition that is as it was.
+      get schema() {
+        return crdVersion.schema;
+      },
+      get crd() {
+        return crd.document;
+      },
+    });
+  });
 }
 
 function resourceOfBuiltin(builtin: BuiltinKind, definitions: ResourceModel["definitions"]): ResourceModel {

@@ -1,5 +1,6 @@
 import { quote, type Diagnostic } from "../../diagnostic.js";
 import type { Crd, CrdVersion } from "../../input/crd/crd.js";
+import type { PartMemory } from "../../parts/part-memory.js";
 import type { ResolvedProject } from "../build/resolved-project.js";
 import { isRecord } from "../schema/raw-schema.js";
 
@@ -8,23 +9,42 @@ import { isRecord } from "../schema/raw-schema.js";
  *
  * Without conversion the API server changes nothing but `apiVersion`, and prunes the fields that a version lacks.
  */
-export function checkUnconvertedVersions(crds: readonly Crd[], { controllers }: ResolvedProject): Diagnostic[] {
+export function checkUnconvertedVersions(
+  crds: readonly Crd[],
+  { controllers }: ResolvedProject,
+  parts: PartMemory,
+): Diagnostic[] {
   const primaries = new Set(controllers.flatMap(({ primary }) => (primary === undefined ? [] : [keyOf(primary)])));
-  return crds.filter((crd) => primaries.has(keyOf(crd)) && !isConverted(crd)).flatMap(problemsOf);
+  return crds
+    .filter((crd) => primaries.has(keyOf(crd)))
+    .flatMap((crd) => {
+      const { digest } = crd;
+      const problems =
+        digest === undefined ? problemsOf(crd) : parts.recall("unconverted", digest, () => problemsOf(crd));
+      return problems.map(({ message, hint }): Diagnostic => {
+        return { severity: "warning", rule: "unconverted-version", message, ...crd.placeOf(), hint };
+      });
+    });
 }
 
-function problemsOf(crd: Crd): Diagnostic[] {
+interface Problem {
+  readonly message: string;
+  readonly hint: string;
+}
+
+function problemsOf(crd: Crd): Problem[] {
+  if (isConverted(crd)) return [];
   const stored = crd.versions.find(({ isStorage }) => isStorage);
   if (stored === undefined) return [];
   const others = crd.versions.filter((version) => version.isServed && version !== stored);
-  return others.flatMap((other): Diagnostic[] => {
+  return others.flatMap((other): Problem[] => {
     const difference = differenceOf(stored, other);
     if (difference === undefined) return [];
     const message =
       `${crd.kind} is stored as ${quote(stored.name)} and served as ${quote(other.name)} without conversion, ` +
       `and ${difference}`;
     const hint = `state spec.conversion with a webhook, or stop serving ${quote(other.name)}`;
-    return [{ severity: "warning", rule: "unconverted-version", message, ...crd.placeOf(), hint }];
+    return [{ message, hint }];
   });
 }
 

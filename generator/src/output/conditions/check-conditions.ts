@@ -67,7 +67,7 @@ export async function checkConditions(
   const byPath = new Map<string, MemoryFile>([...emitted, ...written].map((file) => [file.path, file]));
   const found = probeFiles.map(async (file): Promise<Diagnostic[]> => {
     const seen = filesSeenFrom(file.typesPath, byPath);
-    const key = digestOf(file.path, file.content, ...seen.flatMap(({ path, content }) => [path, content]));
+    const key = digestOf(file.path, file.content, ...seen.flatMap((each) => [each.path, each.digest ?? each.content]));
     const problems = await parts.recallLater("conditions", key, () => check(file, seen));
     return problems.map(({ probe, message, start }) => diagnosticOf(file.probes[probe]!, { message, start, locate }));
   });
@@ -83,7 +83,8 @@ function filesSeenFrom(path: string, files: ReadonlyMap<string, MemoryFile>): Me
     // Schemas are long, and no type comes from them.
     const isSchema = each.startsWith("src/generated/") && each.endsWith(".schema.ts");
     seen.set(each, isSchema ? { path: each, content: "export {};" } : file);
-    if (isSchema) return;
+    // What is remembered is a class, which sees nothing but its schema.
+    if (isSchema || file.digest !== undefined) return;
     for (const [, specifier = ""] of file.content.matchAll(IMPORT))
       visit(posix.join(posix.dirname(each), specifier).replace(/\.(m?)js$/, ".$1ts"));
   };

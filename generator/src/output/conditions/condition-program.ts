@@ -27,6 +27,8 @@ export interface MemoryFile {
   /** Relative to a root of its own. */
   readonly path: string;
   readonly content: string;
+  /** Stands for the content, if that is not made yet. */
+  readonly digest?: string | undefined;
 }
 
 const compiler = loadLibrary("typescript");

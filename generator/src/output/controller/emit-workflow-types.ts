@@ -22,13 +22,14 @@ import {
   sourceTypesOf,
 } from "./emit-source-types.js";
 import { dependentsTypesOf, secondaryTypesOf } from "./secondary-types.js";
+import type { PartMemory } from "../../parts/part-memory.js";
 import { generatedFile, type OutputFile } from "../files/output-file.js";
 import { printAlias, printExport, printImport, printInterface, printNamespaceImport } from "../print/declarations.js";
 import { functionOf, maybePromise, objectOf, reference, union, type TypeNode } from "../print/type-node.js";
 import { codegenModule, type RuntimeType } from "../runtime-symbols.js";
 
 /** Emits the types that the user's functions have: one set for each dependent, and the reconciler's. */
-export function emitWorkflowTypes(controller: ControllerModel, names: ControllerNames): OutputFile {
+export function emitWorkflowTypes(controller: ControllerModel, names: ControllerNames, parts: PartMemory): OutputFile {
   const imports = [
     importTypes(controller),
     ...resourceImports(names),
@@ -46,7 +47,7 @@ export function emitWorkflowTypes(controller: ControllerModel, names: Controller
     ...externalDependentExports(controller),
     ...dependentsTypesOf(controller, names),
     ...controller.dependents.flatMap((dependent) => typesOf(dependent, controller, names)),
-    ...reconcilerTypesOf(controller, names),
+    ...reconcilerTypesOf(controller, names, parts),
   ]);
 }
 
@@ -168,10 +169,10 @@ function typesOf(dependent: DependentModel, controller: ControllerModel, names: 
   ];
 }
 
-function reconcilerTypesOf(controller: ControllerModel, names: ControllerNames): string[] {
+function reconcilerTypesOf(controller: ControllerModel, names: ControllerNames, parts: PartMemory): string[] {
   const { eventSources, settings, workflow = {} } = controller;
   const { primary } = names;
-  const status = statusTypeOf(controller, names);
+  const status = statusTypeOf(recallStatus(controller.primary, parts), controller, names);
   const details = detailedConditionsOf(controller).length > 0 ? [names.details] : [];
   const args = reference("ReconcileArguments", primary, names.dependents, ...details);
   const input = details.length === 0 ? [] : [reference("PrimaryPatch", primary), ...details];
@@ -191,10 +192,29 @@ function reconcilerTypesOf(controller: ControllerModel, names: ControllerNames):
   return [...(details.length === 0 ? [] : [detailsOf(controller, names)]), aliases.join("\n")];
 }
 
+/** What the types of a controller say of the status of its primary. */
+interface StatusFacts {
+  readonly isThere: boolean;
+  /** What a writer fills in, where that is not what a reader finds. */
+  readonly input?: string;
+}
+
+function recallStatus(primary: ResourceModel, parts: PartMemory): StatusFacts {
+  const look = (): StatusFacts => {
+    const input = hasStatus(primary) ? statusInputOf(primary) : undefined;
+    return { isThere: hasStatus(primary), ...(input === undefined ? {} : { input }) };
+  };
+  const { digest, version } = primary;
+  return digest === undefined ? look() : parts.recall("status", `${digest} ${version}`, look);
+}
+
 // What a reconciler writes of a status lacks what the API server fills in.
-function statusTypeOf({ primary }: ControllerModel, { resources, primary: localName }: ControllerNames): TypeNode {
-  if (!hasStatus(primary)) return "never";
-  const input = statusInputOf(primary);
+function statusTypeOf(
+  { isThere, input }: StatusFacts,
+  { primary }: ControllerModel,
+  { resources, primary: localName }: ControllerNames,
+): TypeNode {
+  if (!isThere) return "never";
   if (input === undefined) return reference("NonNullable", `${localName}["status"]`);
   const module = specifierOf(nameOrThrow(resources, primary), "../");
   return `import(${JSON.stringify(module)}).${input}`;

@@ -2,13 +2,14 @@
 import { Document } from "yaml";
 import { isKubernetes, kindsOf } from "../../model/dependent-model.js";
 import type { ControllerModel, ProjectModel, ResourceModel } from "../../model/project-model.js";
-import type { OutputFile } from "../files/output-file.js";
+import { RunParts, type PartMemory } from "../../parts/part-memory.js";
+import { recallFiles, type OutputFile } from "../files/output-file.js";
 import { emitRbac, fileOf } from "./emit-rbac.js";
 
 /** Emits the CRDs that the operator brings, what it may do, and the kustomization that has both. */
-export function emitDeploy(model: ProjectModel): OutputFile[] {
+export function emitDeploy(model: ProjectModel, parts: PartMemory = new RunParts()): OutputFile[] {
   const kinds = new Map(model.controllers.flatMap(broughtKinds).map((kind) => [crdFileOf(kind), kind]));
-  const crds = [...kinds].flatMap(([path, { crd }]) => (crd === undefined ? [] : [crdFile(path, crd)]));
+  const crds = [...kinds].flatMap(([path, kind]) => crdFiles(path, kind, parts));
   const kustomization = new Document({
     apiVersion: "kustomize.config.k8s.io/v1beta1",
     kind: "Kustomization",
@@ -28,6 +29,12 @@ function crdFileOf({ plural, group }: ResourceModel): string {
   return `${FOLDER}crds/${plural}.${group}.yaml`;
 }
 
-function crdFile(path: string, crd: object): OutputFile {
-  return fileOf(path, { documents: [new Document(crd, { aliasDuplicateObjects: false })] });
+function crdFiles(path: string, kind: ResourceModel, parts: PartMemory): OutputFile[] {
+  const print = () => {
+    const { crd } = kind;
+    return crd === undefined
+      ? []
+      : [fileOf(path, { documents: [new Document(crd, { aliasDuplicateObjects: false })] })];
+  };
+  return kind.digest === undefined ? print() : recallFiles(["manifest", kind.digest], parts, print);
 }

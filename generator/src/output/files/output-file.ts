@@ -1,3 +1,6 @@
+import { digestOf } from "../../parts/digest.js";
+import type { PartMemory } from "../../parts/part-memory.js";
+
 /** Who may change a file after it was written: `generate` overwrites its own files and never touches the user's. */
 export type FileOwner = "generator" | "user";
 
@@ -7,8 +10,29 @@ export interface OutputFile {
   readonly path: string;
   readonly owner: FileOwner;
   readonly content: string;
+  /** Stands for the content; there if the content is known to be what an earlier run has made, and is made when somebody looks at it. */
+  readonly digest?: string;
   /** Whether the user has it already, so that it has no content here. */
   readonly isPresent?: true;
+}
+
+/** Returns files of the generator that are made from what `key` stands for; they are made only if no earlier run has, or somebody looks at one. */
+export function recallFiles(
+  [kind, key]: readonly [kind: string, key: string],
+  parts: PartMemory,
+  make: () => readonly OutputFile[],
+): OutputFile[] {
+  let made: readonly OutputFile[] | undefined;
+  const contentOf = (index: number) => (made ??= make())[index]!.content;
+  const outlines = parts.recall(kind, key, () =>
+    (made ??= make()).map(({ path, content }) => ({ path, digest: digestOf(content) })),
+  );
+  return outlines.map(({ path, digest }, index) => ({
+    ...{ path, owner: "generator", digest },
+    get content(): string {
+      return contentOf(index);
+    },
+  }));
 }
 
 /** Returns a file of the user's that is there, and is not to be written. */

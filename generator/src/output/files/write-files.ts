@@ -12,6 +12,7 @@ import {
 } from "./manifest.js";
 import type { RememberedDependent } from "../../model/project-memory.js";
 import type { OutputFile } from "./output-file.js";
+import { digestOf } from "../../parts/digest.js";
 import { containedPath, readPlainFile, readPresentFile } from "./present-file.js";
 
 /** What became of the files, by path. */
@@ -109,7 +110,8 @@ async function planFile(root: string, file: OutputFile): Promise<"created" | "up
   const current = await readPresentFile(root, file.path);
   if (current === undefined) return "created";
   if (file.owner === "user") return "kept";
-  if (current === file.content) return "unchanged";
+  const isSame = file.digest === undefined ? current === file.content : digestOf(current) === file.digest;
+  if (isSame) return "unchanged";
   if (!isGenerated(current))
     throw new Error(`refused to overwrite ${file.path}: it does not say that it is generated; move it away`);
   return "updated";
