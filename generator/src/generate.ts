@@ -79,7 +79,7 @@ async function runStages(root: string, parts: PartMemory, options: GenerateOptio
   onStep("reading the CRDs and the spec");
   const stages = await loadStages();
   const { readProject, readSources, readProjectMemory, buildModel, acceptWarnings, checkConditions } = stages;
-  const { emitProject, writeFiles, readChanges } = stages;
+  const { emitProject, writeFiles, readChanges, moveCode } = stages;
   const stopped = (input: ProjectInput, found: readonly Diagnostic[]) => {
     const all = sortDiagnostics(found);
     return { input, files: [], all, diagnostics: all };
@@ -97,9 +97,13 @@ async function runStages(root: string, parts: PartMemory, options: GenerateOptio
   onStep(`generating the code of ${counted(model.controllers.length, "controller")}`);
   const files = await emitProject(model, { parts, isMissing: (path) => !existsSync(join(root, path)) });
   onStep("checking your code and the conditions");
+  const readCode = async () => [...code, ...(await readSources(root, "test"))];
+  const moved = await moveCode({ root, model, memory: known, workflows: input.workflows, files, readCode });
+  if (moved.diagnostics.length > 0) return stopped(input, moved.diagnostics);
+  const present = withChanges(code, moved.changes);
   const problems = [
-    ...(await checkUserCode(model, { code, specFiles: input.specFiles, locate, parts })),
-    ...(await checkConditions(model, files, { code, locate, parts })),
+    ...(await checkUserCode(model, { code: present, specFiles: input.specFiles, locate, parts })),
+    ...(await checkConditions(model, files, { code: present, locate, parts })),
   ];
   const reported = [...input.diagnostics, ...diagnostics, ...problems];
   const all = sortDiagnostics(acceptWarnings(reported, input.workflows));
@@ -107,9 +111,27 @@ async function runStages(root: string, parts: PartMemory, options: GenerateOptio
   if (hasErrors(found)) return { input, files, all, diagnostics: found };
 
   onStep(check || dryRun ? "comparing the files" : "writing the files");
-  const report = await writeFiles(root, files, { check, dryRun, dependents: rememberDependents(model) });
-  const changes = dryRun ? { changes: await readChanges(root, files, report) } : {};
+  const report = await writeFiles(root, files, {
+    ...{ check, dryRun, userChanges: moved.changes },
+    dependents: rememberDependents(model),
+  });
+  const changes = dryRun ? { changes: await readChanges(root, textsOf(files, moved.changes), report) } : {};
   return { input, files, all, diagnostics: found, report, ...changes };
+}
+
+/** Returns the texts that files have after a run. */
+function textsOf(files: readonly OutputFile[], changes: readonly FileChange[]) {
+  const written = changes.flatMap(({ path, after }) => (after === undefined ? [] : [{ path, content: after }]));
+  return [...files, ...written];
+}
+
+/** Returns the user's code as it is after changes. */
+function withChanges(code: readonly ProjectFile[], changes: readonly FileChange[]): readonly ProjectFile[] {
+  const changed = new Map(changes.map(({ path, after }) => [path, after]));
+  return [
+    ...code.filter(({ file }) => !changed.has(file)),
+    ...[...changed].flatMap(([file, text]) => (text === undefined || !file.startsWith("src/") ? [] : [{ file, text }])),
+  ];
 }
 
 /** Loads what a project that has changed needs. */
@@ -124,10 +146,11 @@ async function loadStages() {
     import("./output/emit-project.js"),
     import("./output/files/write-files.js"),
     import("./output/files/file-changes.js"),
+    import("./move/move-code.js"),
   ]);
   const [{ readProject }, { readSources }, { readProjectMemory }, { buildModel }, { acceptWarnings }, ...output] =
     stages;
-  const [{ checkConditions }, { emitProject }, { writeFiles }, { readChanges }] = output;
+  const [{ checkConditions }, { emitProject }, { writeFiles }, { readChanges }, { moveCode }] = output;
   return {
     ...{ readProject, readSources, readProjectMemory },
     buildModel,
@@ -136,6 +159,7 @@ async function loadStages() {
     emitProject,
     writeFiles,
     readChanges,
+    moveCode,
   };
 }
 

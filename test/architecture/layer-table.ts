@@ -25,6 +25,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     explain: { values: ["diagnostic"] },
     graph: { values: ["input", "model", "diagnostic"] },
     init: { values: ["input", "model", "output", "diagnostic"] },
+    move: { values: ["input", "model", "output", "diagnostic"] },
     suggest: { values: ["input", "model", "output", "diagnostic"] },
     dev: { values: ["generate", "input", "diagnostic", "package-file"], types: ["@gen-operator/runtime"] },
     output: {

@@ -2,9 +2,9 @@ import { readdir } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import { isDirectory, readProjectFile, type ProjectFile } from "./project-files.js";
 
-/** Lists the code that the user has written: everything below `src` that is not generated. */
-export async function listSourceFiles(project: string): Promise<string[]> {
-  const root = join(project, "src");
+/** Lists the code that the user has written: everything below `src`, or another folder, that is not generated. */
+export async function listSourceFiles(project: string, folder = "src"): Promise<string[]> {
+  const root = join(project, folder);
   if (!(await isDirectory(root))) return [];
   const entries = await readdir(root, { recursive: true, withFileTypes: true });
   return entries
@@ -15,8 +15,8 @@ export async function listSourceFiles(project: string): Promise<string[]> {
 }
 
 /** Reads the code that the user has written. */
-export async function readSources(project: string): Promise<ProjectFile[]> {
-  const files = await listSourceFiles(project);
+export async function readSources(project: string, folder = "src"): Promise<ProjectFile[]> {
+  const files = await listSourceFiles(project, folder);
   const read = await Promise.all(files.map((file) => readProjectFile(project, file)));
   // What cannot be read as text has no say; the compiler will not like it either.
   return read.flatMap((file) => ("rule" in file ? [] : [file]));

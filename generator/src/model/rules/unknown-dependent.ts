@@ -1,10 +1,12 @@
 import { didYouMean, quote, type Diagnostic } from "../../diagnostic.js";
+import { presentNames } from "../moved-names.js";
 import { dependenciesOf, ruleOfController } from "../build/resolved-project.js";
 
 /** Finds names in `dependsOn` and `itemsDependOn` that are no dependents. */
 export const checkUnknownDependent = ruleOfController(({ spec, dependents }) =>
   dependents.flatMap((dependent) => {
     const { document, eventSources } = spec;
+    const present = presentNames(spec.moved);
     const others = dependents.map(({ name }) => name).filter((other) => other !== dependent.name);
     return dependenciesOf(dependent).flatMap(({ name, path }): Diagnostic[] => {
       if (name === dependent.name || others.includes(name)) return [];
@@ -16,7 +18,9 @@ export const checkUnknownDependent = ruleOfController(({ spec, dependents }) =>
           ...document.valueAt(path),
           ...(eventSources.has(name)
             ? { hint: `remove it: ${quote(name)} is an event source, which is read before any dependent is reconciled` }
-            : (didYouMean(name, others) ?? { hint: adviceFor(name, others) })),
+            : present.has(name)
+              ? { hint: `write ${quote(present.get(name) ?? "")}, which it is called now` }
+              : (didYouMean(name, others) ?? { hint: adviceFor(name, others) })),
         },
       ];
     });

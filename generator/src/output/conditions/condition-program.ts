@@ -1,8 +1,6 @@
-import { existsSync } from "node:fs";
-import { dirname } from "node:path";
-import { fileURLToPath } from "node:url";
 import type ts from "typescript";
 import { loadLibrary } from "../../model/expression/library.js";
+import { isOwnPackage, typesOf } from "./own-types.js";
 
 /** What the compiler says about a part of a file. */
 export interface ProgramProblem {
@@ -95,24 +93,12 @@ function createHost(texts: ReadonlyMap<string, string>): ts.CompilerHost {
       ...rest: [unknown, ts.CompilerOptions, ts.SourceFile]
     ): ts.ResolvedModuleWithFailedLookupLocations[] =>
       literals.map((literal) => {
-        if (containingFile.startsWith(ROOT) && literal.text.startsWith(OWN_PACKAGES))
+        if (containingFile.startsWith(ROOT) && isOwnPackage(literal.text))
           return { resolvedModule: { resolvedFileName: typesOf(literal.text), extension: compiler.Extension.Dts } };
         const mode = compiler.getModeForUsageLocation(rest[2], literal, OPTIONS);
         return compiler.resolveModuleName(literal.text, containingFile, OPTIONS, host, undefined, undefined, mode);
       }),
   });
-}
-
-// The runtime and the built-in kinds, as opposed to files of the project.
-const OWN_PACKAGES = "@gen-operator/";
-
-/** Returns the file with the types of a module: it is where Node finds it for the generator, and its own imports are resolved from there. */
-function typesOf(module: string): string {
-  const file = fileURLToPath(import.meta.resolve(module))
-    .replaceAll("\\", "/")
-    .replace(/\.js$/, ".d.ts");
-  if (!existsSync(file)) throw new Error(`${module} has no types in ${dirname(file)}`);
-  return file;
 }
 
 // What TypeScript says about names that other environments have would mislead: nothing that can be installed helps.

@@ -12,7 +12,7 @@ export interface FileChange {
 /** Reads what would become of the files that a report names as created, updated or deleted. */
 export async function readChanges(
   root: string,
-  files: readonly OutputFile[],
+  files: readonly Pick<OutputFile, "path" | "content">[],
   report: WriteReport,
 ): Promise<FileChange[]> {
   const after = new Map(files.map((file) => [file.path, file]));

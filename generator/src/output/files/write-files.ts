@@ -1,5 +1,6 @@
 import { realpath } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
+import type { FileChange } from "./file-changes.js";
 import { deleteTemporaryFiles, diskOperations, writeFileAtOnce, type FileOperations } from "./file-operations.js";
 import {
   isGenerated,
@@ -40,6 +41,8 @@ export interface WriteOptions {
   readonly manifestPath?: string;
   /** The dependents that the manifest has to remember. Default: those that it remembers */
   readonly dependents?: readonly RememberedDependent[];
+  /** What changes in files of the user's, each of which has to be as it was when the change was found. Default: nothing */
+  readonly userChanges?: readonly FileChange[];
   /** Default: those on disk. */
   readonly operations?: FileOperations;
 }
@@ -58,16 +61,23 @@ type Outcome = keyof WriteReport;
 export async function writeFiles(
   project: string,
   files: readonly OutputFile[],
-  { check, dryRun = false, manifestPath = MANIFEST_PATH, dependents, operations = diskOperations }: WriteOptions,
+  options: WriteOptions,
 ): Promise<WriteReport> {
+  const { check, dryRun = false, manifestPath = MANIFEST_PATH, dependents, operations = diskOperations } = options;
+  const { userChanges = [] } = options;
   const root = await realpath(project);
   // A list of user's files alone says nothing about generated files.
   const isComplete = files.some(({ owner }) => owner === "generator");
   const manifestText = isComplete ? await readPresentFile(root, manifestPath) : undefined;
   const before = readManifest(manifestText);
-  const { leftOver, unused } = await findLeftOver(root, files, before);
+  const theirs = new Set(userChanges.map(({ path }) => path));
+  const found = await findLeftOver(root, files, before);
+  const { leftOver } = found;
+  const unused = found.unused.filter((path) => !theirs.has(path));
   // Everything that could refuse comes before the first write.
-  const planned = await Promise.all(files.map(async (file) => ({ file, outcome: await planFile(root, file) })));
+  const own = files.filter(({ path }) => !theirs.has(path));
+  const planned = await Promise.all(own.map(async (file) => ({ file, outcome: await planFile(root, file) })));
+  const edits = await planChanges(root, userChanges);
   const changed = planned.flatMap(({ file, outcome }) =>
     outcome === "created" || outcome === "updated" ? [file] : [],
   );
@@ -76,13 +86,18 @@ export async function writeFiles(
   const change = new Change(root, operations);
   const writes = !check && !dryRun;
   // What a killed process has left of the manifest, or of a file of the user's that was edited.
-  if (writes) await change.deleteTemporaryFiles([manifestPath, "workflow.yaml"]);
-  if (writes && !(isListed && changed.length === 0 && leftOver.length === 0)) {
+  if (writes) await change.deleteTemporaryFiles([manifestPath, "workflow.yaml", ...theirs]);
+  if (writes && !(isListed && changed.length + edits.length + leftOver.length === 0)) {
     const unfinished = unfinishedManifest(before, after);
     const paths = [...unfinished.generatedFiles, ...unfinished.stubs];
     if (isComplete) await change.write({ ...generatorFile(manifestPath), content: renderManifest(unfinished) });
     if (before.isUnfinished || !isComplete) await change.deleteTemporaryFiles(paths);
     for (const file of changed) await change.write(file);
+    // What is deleted is somewhere else by then.
+    for (const { path, before: former, after: content } of edits)
+      if (content !== undefined)
+        await change.write({ path, content, owner: former === undefined ? "user" : "generator" });
+    for (const { path, after: content } of edits) if (content === undefined) await change.delete(path);
     for (const path of leftOver) await change.delete(path);
     // An interrupted run may have left folders without the files that it made them for.
     if (before.isUnfinished) for (const path of paths) await change.deleteEmptyFolders(path);
@@ -96,6 +111,7 @@ export async function writeFiles(
       // A missing stub is not stale: only generated files have to be up to date.
       return file.owner === "user" ? [] : [[file.path, "stale"]];
     }),
+    ...edits.map(({ path, outcome }): [string, Outcome] => [path, check ? "stale" : outcome]),
     // The manifest is not the user's business, unless a check fails for it.
     ...(check && !isListed ? [[manifestPath, "stale"] satisfies [string, Outcome]] : []),
   ];
@@ -104,6 +120,28 @@ export async function writeFiles(
 
 function generatorFile(path: string): Omit<OutputFile, "content"> {
   return { path, owner: "generator" };
+}
+
+interface PlannedChange extends FileChange {
+  readonly outcome: "created" | "updated" | "deleted";
+}
+
+/** Returns the changes of files of the user's that are not made yet. */
+async function planChanges(root: string, changes: readonly FileChange[]): Promise<PlannedChange[]> {
+  const planned = await Promise.all(
+    changes.map(async ({ path, before, after }): Promise<PlannedChange[]> => {
+      const present = await readPresentFile(root, path);
+      // Whoever found the change has read the text without its mark of the byte order.
+      const mark = present?.startsWith("\ufeff") === true ? "\ufeff" : "";
+      const current = present?.slice(mark.length);
+      if (current === after) return [];
+      if (current !== before) throw new Error(`refused to change ${path}: somebody else has changed it; try again`);
+      if (after === undefined) return [{ path, outcome: "deleted", ...(before === undefined ? {} : { before }) }];
+      if (before === undefined) return [{ path, outcome: "created", after }];
+      return [{ path, outcome: "updated", before, after: mark + after }];
+    }),
+  );
+  return planned.flat();
 }
 
 async function planFile(root: string, file: OutputFile): Promise<"created" | "updated" | "unchanged" | "kept"> {

@@ -1,0 +1,77 @@
+import { quote, type Diagnostic } from "../diagnostic.js";
+import type { ProjectFile } from "../input/project-files.js";
+import type { WorkflowSpec } from "../input/workflow-spec.js";
+import type { ProjectMemory } from "../model/project-memory.js";
+import type { ProjectModel } from "../model/project-model.js";
+import type { FileChange } from "../output/files/file-changes.js";
+import type { OutputFile } from "../output/files/output-file.js";
+import { pendingMoves, type PendingMove } from "./pending-moves.js";
+
+/** What the user's code is moved by. */
+export interface MoveOptions {
+  readonly root: string;
+  readonly model: ProjectModel;
+  readonly memory: ProjectMemory;
+  readonly workflows: readonly WorkflowSpec[];
+  /** All that is generated now. */
+  readonly files: readonly OutputFile[];
+  readCode(): Promise<readonly ProjectFile[]>;
+}
+
+/** How the user's code follows moved dependents. */
+export interface MovedCode {
+  readonly changes: readonly FileChange[];
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+const NOTHING: MovedCode = { changes: [], diagnostics: [] };
+
+/** Returns what changes in the user's code, so that it follows dependents that have another name since the last generation. */
+export async function moveCode(options: MoveOptions): Promise<MovedCode> {
+  const { root, files } = options;
+  const moves = pendingMoves(options.model, options.memory);
+  if (moves.length === 0) return NOTHING;
+  const code = (await options.readCode()).map(({ file, text }) => ({ path: file, text }));
+  if (code.length === 0) return NOTHING;
+  // Two compilers are loaded by it.
+  const { renameInCode } = await import("./rename-in-code.js");
+  // The text of a stub that is there is none that anybody asks for.
+  const generated = files
+    .filter(({ path, owner }) => owner === "generator" && path.endsWith(".ts"))
+    .map((file) => ({ path: file.path, text: file.content }));
+  const before = new Map(code.map(({ path, text }) => [path, text]));
+  const present = new Map(moves.map(({ stub }) => [stub.from, stub.to]));
+  const isLeftOver = (path: string) =>
+    [...present].some(([from, to]) => to === path && from !== to && before.has(from));
+  const renamed = renameInCode({ root, moves, code: code.filter(({ path }) => !isLeftOver(path)), generated });
+  const after = new Map(renamed.map(({ path, text }) => [path, text]));
+  const changes = code.flatMap(({ path, text }): FileChange[] => {
+    const to = present.get(path);
+    if (to !== undefined && to !== path)
+      return [
+        { path: to, after: after.get(to) ?? text },
+        { path, before: text },
+      ];
+    const now = after.get(path);
+    return isLeftOver(path) || now === undefined || now === text ? [] : [{ path, before: text, after: now }];
+  });
+  // A run that was cut off may have written the moved file, and not have deleted the former one.
+  const diagnostics = moves.flatMap((move) => {
+    const there = before.get(move.stub.to);
+    const isTaken = there !== undefined && before.has(move.stub.from) && move.stub.from !== move.stub.to;
+    return isTaken && there !== after.get(move.stub.to) ? [taken(move, options.workflows)] : [];
+  });
+  return { changes, diagnostics };
+}
+
+function taken({ controller, from, stub }: PendingMove, workflows: readonly WorkflowSpec[]): Diagnostic {
+  const spec = workflows.find(({ name }) => name === controller);
+  const index = spec?.moved.findIndex((each) => each.from === from) ?? -1;
+  return {
+    severity: "error",
+    rule: "moved-dependent",
+    message: `${stub.from} cannot become ${stub.to}: that file is there already, and is yours`,
+    ...(spec === undefined ? {} : spec.document.valueAt(["spec", "moved", index])),
+    hint: `move what is needed into one of the two, and delete or rename ${quote(stub.to)}`,
+  };
+}

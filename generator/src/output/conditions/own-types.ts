@@ -1,0 +1,17 @@
+import { existsSync } from "node:fs";
+import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** Tells whether a module is of the runtime or of the built-in kinds, as opposed to a file of the project. */
+export function isOwnPackage(module: string): boolean {
+  return module.startsWith("@gen-operator/");
+}
+
+/** Returns the file with the types of such a module: it is where Node finds it for the generator, and its own imports are resolved from there. */
+export function typesOf(module: string): string {
+  const file = fileURLToPath(import.meta.resolve(module))
+    .replaceAll("\\", "/")
+    .replace(/\.js$/, ".d.ts");
+  if (!existsSync(file)) throw new Error(`${module} has no types in ${dirname(file)}`);
+  return file;
+}
