@@ -5,9 +5,11 @@ import { WebhookAdmission } from "./admission/webhook-admission.js";
 import { followDefinitions } from "./bootstrap/custom-resource-definitions.js";
 import { createFirstObjects } from "./bootstrap/first-objects.js";
 import { installDefinitions, installObjects } from "./bootstrap/install-objects.js";
-import { expired, tooLarge } from "./errors/status-error.js";
+import { tooLarge } from "./errors/status-error.js";
 import { answerWithFaults } from "./faults/fault-endpoint.js";
-import { FaultRules, matchesPath, type FaultControl, type FaultRule } from "./faults/faults.js";
+import { faultControlOf } from "./faults/fault-control.js";
+import { FaultRequests } from "./faults/fault-requests.js";
+import { FaultRules, type FaultControl, type FaultRule } from "./faults/faults.js";
 import { WatchHolds } from "./faults/watch-holds.js";
 import { renderFailure } from "./http/answer/render.js";
 import { Listener } from "./http/listener.js";
@@ -106,12 +108,18 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
     answerTooLarge: (limit) => renderFailure(tooLarge(limit), { isPretty: false }),
     async answer(request) {
       const { revision } = registry.store;
+      const user = identity.authenticator.userOfRequest(request.headers, rules.token);
+      const ofFaults = faultRequests.answer(request, user);
+      if (ofFaults !== undefined) return ofFaults;
       const endpoint = { registry, admission, identity, replacedToken: rules.token };
-      const answer = await answerWithFaults(rules, request, () => answerRequest(endpoint, request));
+      const answered = () => answerRequest(endpoint, request);
+      const answer = await answerWithFaults(rules, request, { user: user?.username, answer: answered });
       record(requests, request, { answer, revision });
       return answer;
     },
   });
+  const faults = faultControlOf({ rules, holds, listener, registry });
+  const faultRequests = new FaultRequests(faults);
   await listener.open();
   const { url } = listener;
   const accessOf = (ofUser: string): UserAccess => ({
@@ -134,7 +142,7 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
     admin,
     as,
     requests,
-    faults: faultControlOf({ rules, holds, listener, registry }),
+    faults,
     writeKubeconfig: (file) => writePrivateFile(file, own.kubeconfig),
     close,
     [Symbol.asyncDispose]: close,
@@ -185,47 +193,4 @@ async function startSimulationOf(connection: {
 }): Promise<{ close(): Promise<void> }> {
   const { startSimulation } = await import("./simulate/index.js");
   return startSimulation(connection);
-}
-
-function faultControlOf(parts: {
-  rules: FaultRules;
-  holds: WatchHolds;
-  listener: Listener;
-  registry: Registry;
-}): FaultControl {
-  const { rules, holds, listener, registry } = parts;
-  const streamsAt = (path: string | RegExp | undefined) =>
-    [...listener.streams].filter(([, stream]) => matchesPath(stream.path, path)).map(([connection]) => connection);
-  return {
-    add: (rule) => rules.add(rule),
-    clear() {
-      rules.clear();
-      holds.clear();
-    },
-    refuseTokens: (refuse) => rules.refuseTokens(refuse),
-    replaceToken: (token) => rules.replaceToken(token),
-    holdWatches: ({ path } = {}) => holds.add(path, streamsAt(path)),
-    expireWatches({ path } = {}) {
-      const streams = streamsAt(path);
-      const message = `too old resource version: ${registry.store.revision}`;
-      for (const stream of streams) stream.fail(expired(message).status);
-      return streams.length;
-    },
-    cutWatches({ path, at = "now" } = {}) {
-      const streams = streamsAt(path);
-      for (const stream of streams) stream.cut({ at });
-      return streams.length;
-    },
-    endWatches({ path } = {}) {
-      const streams = streamsAt(path);
-      for (const stream of streams) stream.end();
-      return streams.length;
-    },
-    compact: () => registry.store.compact(),
-    async restart({ downMs = 0 } = {}) {
-      await listener.close();
-      if (downMs > 0) await new Promise((resolve) => setTimeout(resolve, downMs));
-      await listener.open();
-    },
-  };
 }

@@ -84,7 +84,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
       values: ["write", "read", "identity", "discovery", "table", "decode", "object", "builtin", "errors", "json"],
       types: ["registry", "admission", "storage"],
     },
-    faults: { values: ["http", "errors"] },
+    faults: { values: ["http", "identity", "decode", "errors", "json"], types: ["registry"] },
     // Controllers that speak to any API server over HTTP.
     simulate: { values: [] },
   },

@@ -13,9 +13,9 @@ export class ConnectionLost extends Error {
 export async function answerWithFaults(
   rules: FaultRules,
   request: ApiRequest,
-  answer: () => Promise<Answer | StreamAnswer>,
+  { user, answer }: { user: string | undefined; answer: () => Promise<Answer | StreamAnswer> },
 ): Promise<Answer | StreamAnswer> {
-  const rule = rules.take(request, verbOf(request));
+  const rule = rules.take(request, { verb: verbOf(request), user });
   if (rule === undefined) return rules.refusesTokens ? renderFailure(unauthorized(), { isPretty: false }) : answer();
   if (rule.delayMs !== undefined) await new Promise((resolve) => setTimeout(resolve, rule.delayMs));
   if (rule.hang === true) return new Promise<never>(() => undefined);

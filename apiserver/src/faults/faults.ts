@@ -1,7 +1,7 @@
 /** What real servers do only when something is wrong with them, on request: for tests of clients. */
 import type { ApiRequest } from "../http/message.js";
 
-/** What happens to requests that match; every member but `times` that is given must match. */
+/** What happens to requests that match; every member that says which requests must match. */
 export interface FaultRule {
   /** Verbs in the words of Kubernetes: get, list, watch, create, update, patch, delete, deletecollection. */
   verb?: string | readonly string[];
@@ -9,6 +9,10 @@ export interface FaultRule {
   path?: string | RegExp;
   /** The namespace that the path names; requests across namespaces are not affected. */
   namespace?: string;
+  /** The user who asks, for example `system:serviceaccount:web:operator`. */
+  user?: string;
+  /** How many requests that match are answered as if there were no rule, before the first one that is affected. Default: 0. */
+  after?: number;
   /** How many requests are affected; without it every one until the rule is removed. */
   times?: number;
   /** Waits before the request is answered. */
@@ -74,7 +78,16 @@ export interface FaultControl {
 
 interface Rule {
   rule: FaultRule;
+  /** How many requests matched and were left alone, since the rule acts only after them. */
+  passed: number;
   hits: number;
+}
+
+/** Who sends a request, and what for. */
+export interface AskedOf {
+  readonly verb: string;
+  /** Undefined for a token of nobody. */
+  readonly user: string | undefined;
 }
 
 /** The rules in force. */
@@ -93,7 +106,7 @@ export class FaultRules {
   }
 
   add(rule: FaultRule): ActiveFault {
-    const active: Rule = { rule, hits: 0 };
+    const active: Rule = { rule, passed: 0, hits: 0 };
     this.#rules.push(active);
     return {
       get hits() {
@@ -118,11 +131,18 @@ export class FaultRules {
   }
 
   /** Returns the rule that a request meets, and counts it. */
-  take(request: ApiRequest, verb: string): FaultRule | undefined {
-    const met = this.#rules.find(({ rule, hits }) => hits < (rule.times ?? Infinity) && matches(rule, request, verb));
-    if (met === undefined) return undefined;
-    met.hits++;
-    return met.rule;
+  take(request: ApiRequest, asked: AskedOf): FaultRule | undefined {
+    for (const active of this.#rules) {
+      const { rule, hits } = active;
+      if (hits >= (rule.times ?? Infinity) || !matches(rule, request, asked)) continue;
+      if (active.passed < (rule.after ?? 0)) {
+        active.passed++;
+        continue;
+      }
+      active.hits++;
+      return rule;
+    }
+    return undefined;
   }
 }
 
@@ -132,8 +152,9 @@ export function matchesPath(path: string, wanted: string | RegExp | undefined): 
   return typeof wanted === "string" ? path.includes(wanted) : wanted.test(path);
 }
 
-function matches(rule: FaultRule, request: ApiRequest, verb: string): boolean {
+function matches(rule: FaultRule, request: ApiRequest, { verb, user }: AskedOf): boolean {
   const { verb: wanted, path, namespace } = rule;
+  if (rule.user !== undefined && rule.user !== user) return false;
   const isVerb = wanted === undefined || (typeof wanted === "string" ? wanted === verb : wanted.includes(verb));
   const isInNamespace = namespace === undefined || request.target?.namespace === namespace;
   return isVerb && isInNamespace && matchesPath(request.path, path);

@@ -32,6 +32,15 @@ export class Authenticator {
     return this.#users.get(token) ?? this.#tokens.userOf(token);
   }
 
+  /** Returns who sends a request; undefined for a token of nobody. */
+  userOfRequest(headers: IncomingHttpHeaders, replaced?: string): UserInfo | undefined {
+    try {
+      return this.authenticate(headers, { replaced, warnings: [] });
+    } catch {
+      return undefined;
+    }
+  }
+
   /**
    * Returns who sends a request: who shows no bearer token is anonymous.
    *

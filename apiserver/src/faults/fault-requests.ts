@@ -1,0 +1,182 @@
+// The control of faults over HTTP, for tests that run in another process or another language.
+import { parseObjectBody } from "../decode/parse-body.js";
+import { badRequest, statusError, StatusError } from "../errors/status-error.js";
+import { renderFailure } from "../http/answer/render.js";
+import type { Answer, ApiRequest } from "../http/message.js";
+import { MASTERS, type UserInfo } from "../identity/user.js";
+import { isObject, type JsonObject, type JsonValue } from "../json.js";
+import type { ActiveFault, FaultControl, FaultRule, HeldWatches } from "./faults.js";
+
+const ROOT = "/faults";
+const RULE_MEMBERS: Readonly<Record<string, string>> = {
+  verb: "text or a list of texts",
+  path: 'text, or { "pattern": … } for a regular expression',
+  namespace: "text",
+  user: "text",
+  after: "number",
+  times: "number",
+  delayMs: "number",
+  answer: "object",
+  forbid: "boolean",
+  hang: "boolean",
+  disconnect: "boolean",
+  loseAnswer: "boolean",
+};
+
+type Held = { rule: JsonObject; active: ActiveFault } | { holds: JsonValue; watches: HeldWatches };
+
+/** Answers what lies below `/faults`, to the administrator alone; no rule affects it. */
+export class FaultRequests {
+  readonly #faults: FaultControl;
+  readonly #held = new Map<string, Held>();
+  #last = 0;
+
+  constructor(faults: FaultControl) {
+    this.#faults = faults;
+  }
+
+  /** Returns the answer; undefined for every other path. */
+  answer(request: ApiRequest, user: UserInfo | undefined): Answer | undefined {
+    const { path } = request;
+    if (path !== ROOT && !path.startsWith(`${ROOT}/`)) return undefined;
+    try {
+      if (user?.groups.includes(MASTERS) !== true) {
+        throw statusError({ code: 403, reason: "Forbidden", message: "faults: only the administrator may make them" });
+      }
+      return this.#answer(request, path.slice(ROOT.length + 1));
+    } catch (error) {
+      return renderFailure(error instanceof StatusError ? error : badRequest((error as Error).message), {
+        isPretty: false,
+      });
+    }
+  }
+
+  #answer(request: ApiRequest, name: string): Answer {
+    const { method } = request;
+    if (method === "GET" && name === "") return json(200, { faults: this.#list() });
+    if (method === "DELETE") return name === "" ? this.#clear() : this.#remove(name);
+    if (method !== "POST")
+      throw statusError({ code: 405, reason: "MethodNotAllowed", message: `faults: no ${method} here` });
+    const body = bodyOf(request);
+    switch (name) {
+      case "":
+        return this.#add(body);
+      case "watches":
+        return this.#watches(body);
+      case "tokens":
+        return this.#tokens(body);
+      case "compact":
+        this.#faults.compact();
+        return json(200, {});
+      case "restart":
+        // After the answer, which the restart would break.
+        setImmediate(() => void this.#faults.restart({ downMs: Number(body["downMs"] ?? 0) }));
+        return json(202, {});
+      default:
+        throw statusError({
+          code: 404,
+          reason: "NotFound",
+          message: `faults: ${name} is not known; there are watches, tokens, compact, restart`,
+        });
+    }
+  }
+
+  #add(rule: JsonObject): Answer {
+    const active = this.#faults.add(ruleOf(rule));
+    return this.#keep({ rule, active });
+  }
+
+  #keep(held: Held): Answer {
+    const id = String(++this.#last);
+    this.#held.set(id, held);
+    return json(201, { id });
+  }
+
+  #list(): JsonObject[] {
+    return [...this.#held].map(([id, held]) =>
+      "rule" in held ? { id, rule: held.rule, hits: held.active.hits } : { id, holds: held.holds },
+    );
+  }
+
+  #clear(): Answer {
+    this.#held.clear();
+    this.#faults.clear();
+    return json(200, {});
+  }
+
+  #remove(id: string): Answer {
+    const held = this.#held.get(id);
+    if (held === undefined) throw statusError({ code: 404, reason: "NotFound", message: `faults: there is no ${id}` });
+    this.#held.delete(id);
+    if ("rule" in held) held.active.remove();
+    else held.watches.release();
+    return json(200, {});
+  }
+
+  #watches(body: JsonObject): Answer {
+    checkMembers(body, { do: "cut, end, expire or hold", path: RULE_MEMBERS["path"] ?? "", at: "now or next-event" });
+    const at = body["at"] === "next-event" ? "next-event" : "now";
+    const path = pathOf(body["path"]);
+    const of = path === undefined ? {} : { path };
+    switch (body["do"]) {
+      case "cut":
+        return json(200, { watches: this.#faults.cutWatches({ ...of, at }) });
+      case "end":
+        return json(200, { watches: this.#faults.endWatches(of) });
+      case "expire":
+        return json(200, { watches: this.#faults.expireWatches(of) });
+      case "hold":
+        return this.#keep({ holds: body["path"] ?? "every watch", watches: this.#faults.holdWatches(of) });
+      default:
+        throw badRequest("faults: do has to be cut, end, expire or hold");
+    }
+  }
+
+  #tokens(body: JsonObject): Answer {
+    checkMembers(body, { refuse: "boolean", replace: "text" });
+    const { refuse, replace } = body;
+    if (typeof refuse === "boolean") this.#faults.refuseTokens(refuse);
+    if (typeof replace === "string") this.#faults.replaceToken(replace);
+    return json(200, {});
+  }
+}
+
+function ruleOf(given: JsonObject): FaultRule {
+  checkMembers(given, RULE_MEMBERS);
+  const { path, ...rest } = given;
+  const pattern = pathOf(path);
+  return { ...(rest as FaultRule), ...(pattern === undefined ? {} : { path: pattern }) };
+}
+
+function pathOf(path: JsonValue | undefined): string | RegExp | undefined {
+  if (path === undefined || typeof path === "string") return path;
+  const pattern = isObject(path) ? path["pattern"] : undefined;
+  if (typeof pattern !== "string") throw badRequest(`faults: path has to be ${RULE_MEMBERS["path"] ?? ""}`);
+  return new RegExp(pattern);
+}
+
+function checkMembers(given: JsonObject, known: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(given)) {
+    const wanted = Object.hasOwn(known, name) ? known[name] : undefined;
+    if (wanted === undefined) {
+      throw badRequest(`faults: ${JSON.stringify(name)} is not known; there are ${Object.keys(known).join(", ")}`);
+    }
+    const type = typeof value === "string" ? "text" : typeof value;
+    if (["text", "number", "boolean", "object"].includes(wanted) && (type !== wanted || value === null)) {
+      throw badRequest(
+        `faults: ${name} has to be ${wanted === "text" ? "a text" : `a ${wanted}`}, not ${JSON.stringify(value)}`,
+      );
+    }
+  }
+}
+
+function bodyOf({ body, headers }: ApiRequest): JsonObject {
+  if (body.length === 0) return {};
+  const { value } = parseObjectBody(body, headers["content-type"]);
+  if (!isObject(value)) throw badRequest("faults: the body has to be an object");
+  return value;
+}
+
+function json(status: number, value: JsonObject): Answer {
+  return { kind: "answer", status, contentType: "application/json", body: `${JSON.stringify(value)}\n` };
+}
