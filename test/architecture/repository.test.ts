@@ -46,6 +46,29 @@ suite("repository", (test) => {
     );
   });
 
+  test("what npm test leaves to a thorough run is in a step of .ci/run", () => {
+    const text = readFileSync(join(repositoryRoot, ".ci/run"), "utf8").replaceAll("\\\n", " ");
+    // Random input has a step and a variable of its own.
+    const steps = text.split("\n").filter((line) => /TEST_(THOROUGH|FUZZ_SECONDS)=/.test(line));
+    const words = steps
+      .join(" ")
+      .split(/\s+/)
+      .flatMap((word) => {
+        const [, before = "", names = word, after = ""] = /^(.*)\{(.*)\}(.*)$/.exec(word) ?? [];
+        return names.split(",").map((name) => `test/${before}${name}${after}`.replace(/\.js$/, ".ts"));
+      });
+    const thorough = readSources("test").filter(({ path, text }) => {
+      return path.endsWith(".test.ts") && /\.thorough\b|ONLY_THOROUGH|isThorough|\bruns\(|chosenCompilers/.test(text);
+    });
+    assert.ok(thorough.length > 20);
+    assert.equal(
+      thorough
+        .map(({ path }) => path)
+        .filter((path) => !words.some((word) => path === word || path.startsWith(`${word}/`))),
+      ["test/architecture/repository.test.ts"],
+    );
+  });
+
   test("every variable of the environment that is documented is read from the environment", () => {
     const documented = [
       ...readFileSync(join(repositoryRoot, "runtime/README.md"), "utf8").matchAll(/^\| `([A-Z_]+)`/gm),

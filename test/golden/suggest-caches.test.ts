@@ -2,7 +2,7 @@ import { cp, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { generate } from "#generator/generate.js";
 import { suggestCaches } from "#generator/suggest/suggest-caches.js";
-import { compileProject, compilers } from "../support/compile.js";
+import { chosenCompilers, compileProject, compilers } from "../support/compile.js";
 import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
@@ -49,7 +49,7 @@ suite("the caches of a project", (test) => {
       const kept = "secondary.pods[0]?.status?.phase, context.secondaries(Pod).map(({ metadata }) => metadata.name)";
       const whole = "export const resource = (pod: Pod): PodsResource => pod;";
       const used = "export const used = [nodeOf, hostOf];";
-      for (const { command } of compilers) {
+      for (const { command } of chosenCompilers) {
         await writeFile(file, `${helpers}${kept}];\n${whole}\n${used}\n`);
         assert.is(compileProject(folder.path, command), "");
         await writeFile(file, `${helpers}${READS.join(",\n")}];\n${whole}\n${used}\n`);

@@ -6,10 +6,9 @@ import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { waitFor } from "#apiserver/wait-for.js";
 import { runCommand } from "../support/command-line.js";
-import { compilers } from "../support/compile.js";
+import { chosenCompilers } from "../support/compile.js";
 import { fencesOf } from "../support/fences.js";
 import { repositoryRoot } from "../support/repository.js";
-import { isThorough, ONLY_THOROUGH } from "../support/runs.js";
 import { createProcessGroup } from "../support/process-group.js";
 import { assert, shared, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
@@ -55,7 +54,7 @@ function projectIn(path: string, dispose: () => Promise<void>): Project {
       const { stdout, stderr } = await runCommand(path, "generate");
       return stdout + stderr;
     },
-    build: () => run(path, [compilers[0]!.command, "--pretty"]),
+    build: () => run(path, [chosenCompilers[0]!.command, "--pretty"]),
     [Symbol.asyncDispose]: dispose,
   };
 }
@@ -151,9 +150,7 @@ suite("the tutorial", (test) => {
     { timeoutMs: 120_000 },
   );
 
-  const title = "quotes what its script and the log of the operator print";
-  if (isThorough) test(title, comparePlay, { timeoutMs: 120_000 });
-  else test.skip(title, ONLY_THOROUGH);
+  test.thorough("quotes what its script and the log of the operator print", comparePlay, { timeoutMs: 120_000 });
 
   const edits: Record<string, [file: string, from: string, to: string]> = {
     isPublik: ["workflow.yaml", "primary.spec.isPublic", "primary.spec.isPublik"],

@@ -2,6 +2,7 @@
 // it has no timeout. So this wrapper offers no hooks (set-up is a disposable: `await using`), runs the suite itself, limits
 // every test in time, and reports to run.ts what was declared and what became of it.
 import { suite as uvuSuite } from "uvu";
+import { isThorough, ONLY_THOROUGH } from "./runs.js";
 
 export * as assert from "./assert.js";
 
@@ -22,11 +23,16 @@ export interface SuiteReport {
   finished?: true;
 }
 
-/** Declares one test; its title states a law in the present tense. */
-export interface DeclareTest {
+interface DeclareTestFunction {
   (title: string, body: () => unknown, options?: { timeoutMs?: number }): void;
+}
+
+/** Declares one test; its title states a law in the present tense. */
+export interface DeclareTest extends DeclareTestFunction {
   /** Declares a test that does not run here; the run counts it and names it with the reason. */
   skip(title: string, reason: string): void;
+  /** Declares a test that runs only where there is time; `.ci/run` names the file among those that it runs so. */
+  thorough: DeclareTestFunction;
 }
 
 const DEFAULT_TIMEOUT_MS = 20_000;
@@ -35,13 +41,16 @@ const report: SuiteReport = { declared: 0, passed: 0, failed: 0, skipped: [], pa
 /** Declares and runs a suite. There are no hooks; use `await using` for set-up. */
 export function suite(name: string, declare: (test: DeclareTest) => void): void {
   const uvuTest = uvuSuite(name);
-  const declareTest: DeclareTest = (title, body, { timeoutMs = DEFAULT_TIMEOUT_MS } = {}) => {
+  const declareOne: DeclareTestFunction = (title, body, { timeoutMs = DEFAULT_TIMEOUT_MS } = {}) => {
     report.declared++;
     uvuTest(title, () => counted(title, () => failAfter(timeoutMs, title, body)));
   };
-  declareTest.skip = (title, reason) => {
+  const skip: DeclareTest["skip"] = (title, reason) => {
     report.skipped.push(`${name} › ${title}: ${reason}`);
   };
+  const thorough: DeclareTest["thorough"] = (title, ...rest) =>
+    isThorough ? declareOne(title, ...rest) : skip(title, ONLY_THOROUGH);
+  const declareTest: DeclareTest = Object.assign(declareOne, { skip, thorough });
   declare(declareTest);
   uvuTest.run();
 }

@@ -30,7 +30,7 @@ async function emitOrThrow(text: string): Promise<readonly OutputFile[]> {
 
 suite("random structural schemas", (test) => {
   const seed = Date.now() % 2 ** 31;
-  const count = isThorough ? 500 : 60;
+  const count = isThorough ? 500 : 30;
 
   test(
     `the API server accepts ${count}, the generator too, and the code of all compiles (seed ${seed})`,

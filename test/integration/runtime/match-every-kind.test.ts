@@ -21,7 +21,7 @@ import { assert, shared, suite } from "../../support/suite.js";
 const FIELD_MANAGER = "laws";
 const SEED = Number(process.env["MATCH_SEED"] ?? 1);
 const STEPS = Number(process.env["MATCH_STEPS"] ?? (isRealApiServer ? 25 : Math.max(6, runs(12))));
-const MUTATIONS = isRealApiServer || isThorough ? 15 : 5;
+const MUTATIONS = isRealApiServer || isThorough ? 15 : 2;
 /** How many changes the server has to take, so that the laws are known to have been tried. */
 const MIN_ACCEPTED = 3;
 

@@ -62,7 +62,7 @@ suite("memory", (test) => {
     "a bounded cache": () => new ResourceCache({ bound: { maxObjects: 10, fetch: async () => undefined } }),
   };
   for (const [name, createCache] of Object.entries(caches))
-    test(
+    test.thorough(
       `of 100,000 objects that came and went nothing is left in ${name}, its indexes and windows`,
       () => {
         const { cycle, counts, told } = createCycles(createCache());
@@ -80,7 +80,7 @@ suite("memory", (test) => {
       { timeoutMs: 60_000 },
     );
 
-  test(
+  test.thorough(
     "of 100,000 primaries that were reconciled and deleted nothing is left in a controller",
     async () => {
       const bed = createBed({ rateLimit: { maxReconciliations: 10, withinMs: 1000 } });
