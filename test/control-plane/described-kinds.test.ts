@@ -1,5 +1,5 @@
 // A kind that a real API server serves and no CRD defines: in a version that the package of built-in kinds lacks.
-import { readFile, symlink, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { apiRequestOrThrow } from "../support/api-request.js";
 import { runCommand } from "../support/command-line.js";
@@ -8,6 +8,7 @@ import { startControlPlane } from "../support/control-plane.js";
 import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
+import { linkPackages } from "../support/link-packages.js";
 
 suite("a kind of a real API server without a CRD", (test) => {
   test(
@@ -34,7 +35,7 @@ suite("a kind of a real API server without a CRD", (test) => {
         "// @ts-expect-error the schema has no such field\n" +
         'DeviceClass.create({ metadata: { name: "gpu" }, spec: { selector: [] } });\n';
       await writeFile(join(folder.path, "use.ts"), code);
-      await symlink(join(repositoryRoot, "node_modules"), join(folder.path, "node_modules"));
+      await linkPackages(folder.path);
       await writeFile(join(folder.path, "package.json"), '{ "type": "module" }');
       const options = JSON.parse(await readFile(join(repositoryRoot, "templates/project/tsconfig.json"), "utf8")) as {
         compilerOptions: object;

@@ -1,11 +1,12 @@
 import { spawnSync } from "node:child_process";
-import { cp, mkdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { runCommand } from "../support/command-line.js";
 import { checkGolden } from "../support/golden-file.js";
 import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
+import { linkPackages } from "../support/link-packages.js";
 
 const sample = join(repositoryRoot, "fixtures/samples/webpage");
 const crd = "crds/webpages.example.com.yaml";
@@ -28,7 +29,7 @@ async function createRepository() {
   await mkdir(join(folder.path, "test"));
   await writeFile(join(folder.path, "test/webpage.test.ts"), "export {};\n");
   await writeFile(join(folder.path, ".gitignore"), "node_modules\n");
-  await symlink(join(repositoryRoot, "node_modules"), join(folder.path, "node_modules"));
+  await linkPackages(folder.path);
   git(folder.path, "init", "--quiet");
   git(folder.path, "add", "--all");
   git(folder.path, "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "--quiet", "--message", "Start");

@@ -1,4 +1,4 @@
-import { cp, readFile, symlink, writeFile } from "node:fs/promises";
+import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { generate } from "#generator/generate.js";
 import { suggestCaches } from "#generator/suggest/suggest-caches.js";
@@ -6,6 +6,7 @@ import { chosenCompilers, compileProject, compilers } from "../support/compile.j
 import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
+import { linkPackages } from "../support/link-packages.js";
 
 const sample = join(repositoryRoot, "fixtures/samples/podwatch");
 
@@ -14,7 +15,7 @@ async function createProject() {
   const folder = await createTemporaryFolder();
   for (const part of ["src", "deploy", "crds", "workflow.yaml"])
     await cp(join(sample, part), join(folder.path, part), { recursive: true });
-  await symlink(join(repositoryRoot, "node_modules"), join(folder.path, "node_modules"));
+  await linkPackages(folder.path);
   await writeFile(join(folder.path, "package.json"), JSON.stringify({ name: "podwatch", type: "module" }));
   const compilerOptions = { composite: false, rootDir: ".", noEmit: true, tsBuildInfoFile: null };
   const config = { extends: join(repositoryRoot, "tsconfig.json"), compilerOptions, include: ["src"] };

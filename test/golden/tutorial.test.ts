@@ -1,7 +1,7 @@
 // Whoever follows the tutorial in the README of the generator gets what it shows: its files are a project that compiles and passes its
 // test, and its mistakes give the messages that it quotes.
 import { spawnSync } from "node:child_process";
-import { cp, readFile, symlink, writeFile } from "node:fs/promises";
+import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { waitFor } from "#apiserver/wait-for.js";
@@ -12,6 +12,7 @@ import { repositoryRoot } from "../support/repository.js";
 import { createProcessGroup } from "../support/process-group.js";
 import { assert, shared, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
+import { linkPackages } from "../support/link-packages.js";
 
 const README = "generator/README.md";
 
@@ -82,7 +83,7 @@ const finished = shared(async () => {
   const { status, stderr } = await runCommand(folder.path, "init", "guestbook", "--crd", "guestbook.yaml");
   assert.is(status, 0, stderr);
   const project = projectIn(join(folder.path, "guestbook"), async () => folder[Symbol.asyncDispose]());
-  await symlink(join(repositoryRoot, "node_modules"), join(project.path, "node_modules"));
+  await linkPackages(project.path);
   assert.match(await readFile(join(project.path, "test/guestbook.test.ts"), "utf8"), quotedTest("npm install"));
   await writeFile(
     join(project.path, "workflow.yaml"),

@@ -1,11 +1,12 @@
 import { spawnSync } from "node:child_process";
-import { cp, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { compilers } from "../support/compile.js";
 import { runCommand, runProgram, type CommandOutcome } from "../support/command-line.js";
 import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
+import { linkPackages } from "../support/link-packages.js";
 
 const crds = join(repositoryRoot, "fixtures/crds");
 const sample = join(repositoryRoot, "fixtures/samples/webpage");
@@ -275,7 +276,7 @@ ${kinds.map((kind, index) => `    d${index}: { resource: kinds.example.com/v1/${
       await writeFile(join(folder.path, "workflow.yaml"), workflow);
       const outcome = await runCommand(folder.path, "generate");
       assertSucceeds(outcome);
-      await symlink(join(repositoryRoot, "node_modules"), join(folder.path, "node_modules"));
+      await linkPackages(folder.path);
       await writeFile(join(folder.path, "package.json"), '{ "type": "module" }\n');
       const flags =
         "--module nodenext --target es2022 --lib es2023,esnext.disposable --types node --strict --skipLibCheck";

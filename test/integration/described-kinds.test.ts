@@ -1,13 +1,14 @@
 // Kinds without a CRD, as aggregated APIs serve them: taken from a cluster, or written into crds/ as an API server prints them.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { mkdir, readFile, readdir, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { runCommand } from "../support/command-line.js";
 import { compileProject, compilers } from "../support/compile.js";
 import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
+import { linkPackages } from "../support/link-packages.js";
 
 const LONG = { timeoutMs: 90_000 };
 const GVK = { group: "fleet.example.io", version: "v1beta1", kind: "Ship" };
@@ -153,7 +154,7 @@ suite("a kind without a CRD", (test) => {
       assert.match(rbac, "resources: [ships/status]");
       assert.not.match(rbac, "customresourcedefinitions");
       assert.is((await runCommand(project, "generate", "--check")).status, 0);
-      await symlink(join(repositoryRoot, "node_modules"), join(project, "node_modules"));
+      await linkPackages(project);
       assert.is(compileProject(project, compilers.at(-1)?.command ?? ""), "");
     },
     LONG,

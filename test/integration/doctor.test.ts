@@ -1,5 +1,5 @@
 // What `doctor` finds wrong with an installation, a project and a cluster, and what it says to do.
-import { cp, mkdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "yaml";
 import { isRealApiServer, startTestApiServer } from "../support/api-server.js";
@@ -7,6 +7,7 @@ import { runCommand, type CommandOutcome } from "../support/command-line.js";
 import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
+import { linkPackages } from "../support/link-packages.js";
 
 const sample = join(repositoryRoot, "fixtures/samples/webpage");
 const crdFile = join(sample, "crds/webpages.example.com.yaml");
@@ -31,7 +32,7 @@ async function createProject() {
   await cp(join(repositoryRoot, "templates/project/tsconfig.json"), join(folder.path, "tsconfig.json"));
   await writeFile(join(folder.path, "package.json"), '{ "name": "webpage", "type": "module" }\n');
   await writeFile(join(folder.path, "package-lock.json"), "{}\n");
-  await symlink(join(repositoryRoot, "node_modules"), join(folder.path, "node_modules"));
+  await linkPackages(folder.path);
   const before = { HOME: process.env["HOME"], KUBECONFIG: process.env["KUBECONFIG"] };
   process.env["HOME"] = folder.path;
   delete process.env["KUBECONFIG"];

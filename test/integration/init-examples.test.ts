@@ -1,6 +1,6 @@
 // `init --example`: every example is a project that compiles, with objects that an API server takes.
 import { spawnSync } from "node:child_process";
-import { mkdtemp, readFile, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { EXAMPLES } from "#generator/output/project/examples.js";
 import { DevCluster } from "#generator/dev/dev-cluster.js";
@@ -12,6 +12,7 @@ import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
 import { isThorough, ONLY_THOROUGH } from "../support/runs.js";
+import { linkPackages } from "../support/link-packages.js";
 
 const LONG = { timeoutMs: 60_000 };
 const names = Object.keys(EXAMPLES);
@@ -38,7 +39,7 @@ suite("init --example", (test) => {
         assert.is(status, 0, stdout + stderr);
         assert.not.match(stdout, /^kept/m);
         const project = join(folder.path, "project");
-        await symlink(join(repositoryRoot, "node_modules"), join(project, "node_modules"));
+        await linkPackages(project);
         const compiled = spawnSync(process.execPath, [compilers.at(-1)?.command ?? "", "--project", project], {
           encoding: "utf8",
         });

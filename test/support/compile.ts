@@ -1,11 +1,12 @@
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdir, symlink, writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import type ts from "typescript";
 import { loadLibrary } from "#generator/model/expression/library.js";
 import { repositoryRoot } from "./repository.js";
 import { isThorough } from "./runs.js";
+import { linkPackages } from "./link-packages.js";
 
 const compiler = loadLibrary("typescript");
 
@@ -64,7 +65,7 @@ export async function writeProject(
     await mkdir(dirname(join(folder, path)), { recursive: true });
     await writeFile(join(folder, path), content);
   }
-  await symlink(join(repositoryRoot, "node_modules"), join(folder, "node_modules"));
+  await linkPackages(folder);
   await writeFile(join(folder, "package.json"), JSON.stringify({ type: "module" }));
   const compilerOptions = {
     composite: false,

@@ -1,18 +1,19 @@
-import { symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { generate } from "#generator/generate.js";
 import { initProject } from "#generator/output/project/init-project.js";
 import * as assert from "./assert.js";
 import { repositoryRoot } from "./repository.js";
 import { createTemporaryFolder, type TemporaryFolder } from "./temporary-folder.js";
+import { linkPackages } from "./link-packages.js";
 
 /** Creates the project `pages` of WebPages as `init` makes it, with the packages of the repository. */
 export async function createPagesProject(): Promise<TemporaryFolder> {
   const folder = await createTemporaryFolder();
   const crdFiles = [join(repositoryRoot, "fixtures/samples/webpage/crds/webpages.example.com.yaml")];
   await initProject({ directory: folder.path, crdFiles, name: "pages" });
+  // First, as the generator keeps its memory there.
+  await linkPackages(folder.path);
   const { diagnostics } = await generate({ project: folder.path });
   assert.equal(diagnostics, []);
-  await symlink(join(repositoryRoot, "node_modules"), join(folder.path, "node_modules"));
   return folder;
 }

@@ -1,11 +1,12 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { symlink, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { checkFiles, compileProject, compilers } from "../support/compile.js";
 import { checkGolden } from "../support/golden-file.js";
 import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
+import { linkPackages } from "../support/link-packages.js";
 
 const cases = join(repositoryRoot, "test/types/cases");
 
@@ -36,7 +37,7 @@ suite("generated types", (declareTest) => {
       const files = [...filesIn("accepts"), ...filesIn("rejects")];
       const compilerOptions = { composite: false, noEmit: true, rootDir: repositoryRoot, outDir: "dist" };
       const config = { extends: join(repositoryRoot, "tsconfig.json"), compilerOptions, files };
-      await symlink(join(repositoryRoot, "node_modules"), join(folder.path, "node_modules"));
+      await linkPackages(folder.path);
       await writeFile(join(folder.path, "tsconfig.json"), JSON.stringify(config));
       const printed = compileProject(folder.path, native.command);
       const actual = [...printed.matchAll(/([\w-]+\.ts)\((\d+),\d+\): error (TS\d+)/g)].map(
