@@ -20,7 +20,7 @@ suite("rejected projects", (test) => {
     const printed = names.map((name) => readFileSync(join(fixtures, name, "expected.txt"), "utf8")).join("");
     const reported = new Set([...printed.matchAll(/ error ([a-z-]+): /g)].map(([, rule]) => rule));
     // Some rules are reported under more precise names.
-    const aliases: Record<string, string> = { "condition-expression": "when-syntax", "primary-crd": "not-a-crd" };
+    const aliases: Record<string, string> = { "condition-expression": "when-syntax" };
     // What the rules about the last generation share.
     const shared = ["dependent-place"];
     assert.equal(

@@ -76,7 +76,7 @@ suite("the caches of a project", (test) => {
       assert.equal((await generate({ project: folder.path, check: true })).report?.stale, []);
 
       const report = [
-        "pods: cache: { paths: [spec.nodeName, status.phase] } (read in src/podwatch/reconciler.ts:8, workflow.yaml:21)",
+        "pods: cache: { paths: [spec.nodeName, status.phase] } (read in src/podwatch/reconciler.ts:8, workflow.yaml:20)",
         "node: cache: metadata (nothing else is read), as stated",
       ];
       const specFile = join(folder.path, "workflow.yaml");
@@ -107,7 +107,7 @@ suite("the caches of a project", (test) => {
       assert.is(report, undefined);
       assert.equal(
         diagnostics.map(({ rule, position }) => `${rule} ${position?.line}`),
-        ["when-type 21", "when-type 21"],
+        ["when-type 20", "when-type 20"],
       );
       assert.match(diagnostics[0]?.message ?? "", "add it to eventSources.pods.cache.paths of workflow.yaml");
     },

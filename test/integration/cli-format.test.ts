@@ -32,7 +32,7 @@ suite("--format", (test) => {
     await writeFile(
       join(folder.path, "workflow.yaml"),
       "apiVersion: gen-operator.dev/v1alpha1\nkind: Workflow\nmetadata: { name: webpage }\n" +
-        "spec: { primary: { crd: crds/webpages.example.com.yaml } }\n",
+        "spec: { primary: example.com/v1/WebPage }\n",
     );
     const stale = await runCommand(folder.path, "generate", "--check", "--format", "json");
     assert.is(stale.status, 1);

@@ -134,7 +134,7 @@ suite("gen-operator generate", (test) => {
       apiVersion: "gen-operator.dev/v1alpha1",
       kind: "Workflow",
       metadata: { name: "deployment" },
-      spec: { primary: { resource: "apps/v1/Deployment" } },
+      spec: { primary: "apps/v1/Deployment" },
     };
     // JSON is a spec, too, and a controller needs neither a CRD nor dependents.
     await rm(join(project.path, "workflow.yaml"));
@@ -219,8 +219,8 @@ suite("gen-operator init", (test) => {
       await using folder = await createTemporaryFolder();
       assertSucceeds(await runCommand(folder.path, "init", "net", "--crd", join(crds, "ordinary/gateways.yaml")));
       const workflow = await readFile(join(folder.path, "net/workflow.yaml"), "utf8");
-      assert.match(workflow, "resource: net.example.com/v1/Gateway\n");
-      assert.match(workflow, "resource: net.example.com/v1alpha1/GatewayClass\n");
+      assert.match(workflow, "primary: net.example.com/v1/Gateway\n");
+      assert.match(workflow, "primary: net.example.com/v1alpha1/GatewayClass\n");
     },
     { timeoutMs: 60_000 },
   );
@@ -252,7 +252,7 @@ suite("hostile texts and names", (test) => {
 kind: Workflow
 metadata: { name: resource }
 spec:
-  primary: { crd: crds/texts.json }
+  primary: example.com/v1/Hostile
   controller:
     fieldManager: "*/ \`\${process.exit(1)}\` '\\""
     labelSelector: "a notin (b), c"

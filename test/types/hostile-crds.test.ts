@@ -172,7 +172,7 @@ function workflowText(kind: string): string {
 kind: Workflow
 metadata: { name: thing }
 spec:
-  primary: { crd: crds/crd.json }
+  primary: example.com/v1/${kind}
   dependents:
     settings: { resource: v1/ConfigMap, readyPostcondition: { function: isReady } }
     child: { resource: example.com/v1/${kind}, dependsOn: [settings], deletion: ordered }

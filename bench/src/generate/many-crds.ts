@@ -10,7 +10,12 @@ interface Crd {
     group: string;
     readonly names: { readonly kind: string; readonly plural: string };
     readonly scope: string;
-    readonly versions: readonly { readonly name: string; readonly served: boolean; readonly schema?: unknown }[];
+    readonly versions: readonly {
+      readonly name: string;
+      readonly served: boolean;
+      readonly storage?: boolean;
+      readonly schema?: unknown;
+    }[];
   };
 }
 
@@ -43,6 +48,13 @@ export async function writeManyCrds(crds: readonly Crd[], times: number, file: s
   return documents.length;
 }
 
+/** Returns the kind of a CRD in its stored version, or the first one that is served. */
+function kindOf({ spec: { group, names, versions } }: Crd): string {
+  const served = versions.filter((version) => version.served);
+  const { name } = served.find(({ storage }) => storage) ?? served[0]!;
+  return `${group}/${name}/${names.kind}`;
+}
+
 function inGroup(crd: Crd, group: string): Crd {
   const metadata = { ...crd.metadata, name: `${crd.spec.names.plural}.${group}` };
   return { ...crd, metadata, spec: { ...crd.spec, group } };
@@ -68,7 +80,7 @@ export async function writeProject(crds: readonly Crd[], folder: string): Promis
         "apiVersion: gen-operator.dev/v1alpha1",
         "kind: Workflow",
         `metadata: { name: controller-${index} }`,
-        `spec: { primary: { crd: ${file} }, dependents: { configMap: { resource: v1/ConfigMap${when} } } }`,
+        `spec: { primary: ${kindOf(crd)}, dependents: { configMap: { resource: v1/ConfigMap${when} } } }`,
       ].join("\n");
     }),
   );

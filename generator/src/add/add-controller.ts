@@ -36,7 +36,7 @@ kind: Workflow
 metadata:
   name: ${JSON.stringify(name).slice(1, -1)}
 spec:
-  primary: { resource: ${primary} }
+  primary: ${primary}
   dependents: {}
 `;
 }

@@ -55,11 +55,6 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       remedy: "Correct the name.",
       example: "crd-name",
     },
-    "crd-outside-project": {
-      meaning: "A spec names a CRD outside the project.",
-      remedy: "Put a copy of the file into `crds/`.",
-      example: "crd-outside-project",
-    },
     "crd-schema": {
       meaning: "The schema of a CRD is not structural, so the API server refuses it.",
       remedy: "Correct the keyword that the message names. A schema has no `$ref`, and a type for every field.",
@@ -219,11 +214,6 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       remedy: "Give the objects different names, or make one dependent `bulk`.",
       example: "same-object",
     },
-    "several-crds": {
-      meaning: "A file has several CRDs, and the spec does not say which is meant.",
-      remedy: "Write `resource: group/version/Kind` in place of `crd`.",
-      example: "several-crds",
-    },
     "shared-finalizer": {
       meaning: "Two controllers of one kind have the same finalizer. The first to finish would remove it for both.",
       remedy: "Give each controller a `finalizer` of its own.",
@@ -302,7 +292,7 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
     "unreadable-file": {
       meaning: "A file is missing, is no file, or is not UTF-8 text.",
       remedy: "Correct the path or the file.",
-      example: "missing-crd-file",
+      example: "crd-binary",
     },
     "unusable-kind": {
       meaning: "The API server can neither list nor watch the kind.",

@@ -12,6 +12,8 @@ interface OldSpelling {
   readonly at: string;
   /** Returns what takes the place of the field, which is one of `fields`; undefined if its value is not of an earlier version. */
   readonly now: (value: unknown, fields: Spelling) => Spelling | undefined;
+  /** What to write, where the spec alone does not tell. */
+  readonly hint?: (value: unknown) => string | undefined;
 }
 
 const REMOVED_DELETIONS: ReadonlyMap<unknown, string> = new Map([
@@ -39,7 +41,21 @@ function conditionOf(value: unknown): unknown {
   return Object.keys(args).length === 0 ? builtin : { [builtin]: args };
 }
 
+/** Returns the kind of a primary that was a CRD file or a kind. */
+function primary(value: unknown): Spelling | undefined {
+  if (!isRecord(value)) return undefined;
+  const { crd, version = "v1", resource } = value;
+  return crd === undefined ? fieldOf("primary", resource) : { primary: `example.com/${String(version)}/Kind` };
+}
+
+function primaryHint(value: unknown): string | undefined {
+  const crd = isRecord(value) ? value["crd"] : undefined;
+  if (typeof crd !== "string") return undefined;
+  return `write primary: group/version/Kind, as ${quote(crd)} defines it: example.com/v1/WebPage`;
+}
+
 const OLD_SPELLINGS: readonly OldSpelling[] = [
+  { at: "spec.primary", now: primary, hint: primaryHint },
   { at: "spec.controller.retry.maxAttempts", now: maxRetries },
   { at: "spec.dependents.*.retry.maxAttempts", now: maxRetries },
   { at: "spec.dependents.*.onDelete", now: deletion },
@@ -65,11 +81,12 @@ export function replaceOldSpellings(document: YamlDocument): CurrentSpelling {
   const diagnostics: Diagnostic[] = [];
   const origins = new Map<string, YamlPath>();
   let value = document.value;
-  for (const { at, now } of OLD_SPELLINGS)
+  for (const { at, now, hint } of OLD_SPELLINGS)
     for (const path of pathsOf(at.split("."), value)) {
       const field = path.at(-1)!;
       const parent = path.slice(0, -1);
-      const spelling = now(find(value, path), find(document.value, parent) as Spelling);
+      const old = find(value, path);
+      const spelling = now(old, find(document.value, parent) as Spelling);
       if (spelling === undefined) continue;
       // The value of the document is the user's, and stays as it is.
       if (value === document.value) value = structuredClone(value);
@@ -83,7 +100,7 @@ export function replaceOldSpellings(document: YamlDocument): CurrentSpelling {
         rule: "old-spelling",
         message: `${quote(field)} is spelled as in an earlier version`,
         ...document.keyAt(path),
-        hint: `write ${textOf(spelling)}`,
+        hint: hint?.(old) ?? `write ${textOf(spelling)}`,
       });
     }
   return { value, diagnostics, pathInText: (path) => originOf(path, origins) };

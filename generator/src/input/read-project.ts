@@ -1,12 +1,10 @@
 import type { Diagnostic } from "../diagnostic.js";
-import { quote } from "../diagnostic.js";
 import { readBuiltinKinds, withKinds, type BuiltinKinds } from "./crd/builtin-kinds.js";
 import type { Crd } from "./crd/crd.js";
 import {
   isDirectory,
   listCrdFiles,
   listSpecFiles,
-  pathInProject,
   readPackageName,
   readProjectFile,
   type ProjectFile,
@@ -43,7 +41,7 @@ export interface ReadOptions {
   readonly parts?: PartMemory;
 }
 
-/** Reads the workflow specs of a project, the CRDs that they name, and all others below `crds`. */
+/** Reads the workflow specs of a project, and all CRDs below `crds`. */
 export async function readProject(
   project: string,
   { specTexts = new Map(), parts = new RunParts() }: ReadOptions = {},
@@ -54,23 +52,13 @@ export async function readProject(
     readSpecs(project, specTexts, parts),
     isDirectory(project).then((exists) => (exists ? listCrdFiles(project) : [])),
   ]);
-  const named = specs.workflows.map((spec) => locateCrdFile(project, spec));
-  const files = [...new Set([...crdFiles, ...named.flatMap(({ file }) => file ?? [])])].sort();
-  const read = await Promise.all(files.map((file) => readCrdFile(project, file, parts)));
-  // A file that a spec names but that is not there is the spec's mistake.
-  const missing = named.flatMap(({ file, spec }) => {
-    const problem = read.find((each) => each.file === file)?.problem;
-    return problem === undefined ? [] : [{ ...problem, ...spec.document.valueAt(["spec", "primary", "crd"]) }];
-  });
-  const namedFiles = new Set(named.map(({ file }) => file));
+  const read = await Promise.all(crdFiles.map((file) => readCrdFile(project, file, parts)));
   const diagnostics = [
     ...specs.diagnostics,
-    ...named.flatMap(({ diagnostics: problems }) => problems),
-    ...missing,
-    ...read.flatMap(({ file, problem, content }) => [
-      ...(problem === undefined || namedFiles.has(file) ? [] : [problem]),
+    ...read.flatMap(({ problem, content }) => [
+      ...(problem === undefined ? [] : [problem]),
       ...(content?.diagnostics ?? []),
-      ...(content === undefined || content.hasDefinitions || namedFiles.has(file) ? [] : [passedOver(content)]),
+      ...(content === undefined || content.hasDefinitions ? [] : [passedOver(content)]),
     ]),
   ];
   const crds = read.flatMap(({ content }) => content?.crds ?? []);
@@ -119,30 +107,12 @@ async function readSpecs(
   };
 }
 
-interface LocatedCrdFile {
-  readonly spec: WorkflowSpec;
-  readonly file?: string;
-  readonly diagnostics: readonly Diagnostic[];
-}
-
-function locateCrdFile(project: string, spec: WorkflowSpec): LocatedCrdFile {
-  const { crd } = spec.primary;
-  if (crd === undefined) return { spec, diagnostics: [] };
-  const file = pathInProject(project, crd);
-  if (file !== undefined) return { spec, file, diagnostics: [] };
-  const message = `${quote(crd)} is outside the project`;
-  const hint = "put a copy of it into crds/";
-  const place = spec.document.valueAt(["spec", "primary", "crd"]);
-  return { spec, diagnostics: [{ severity: "error", rule: "crd-outside-project", message, ...place, hint }] };
-}
-
 interface ReadCrdFile {
-  readonly file: string;
   readonly content?: CrdFile;
   readonly problem?: Diagnostic;
 }
 
 async function readCrdFile(project: string, file: string, parts: PartMemory): Promise<ReadCrdFile> {
   const read = await readProjectFile(project, file);
-  return "rule" in read ? { file, problem: read } : { file, content: recallCrds(read, parts) };
+  return "rule" in read ? { problem: read } : { content: recallCrds(read, parts) };
 }

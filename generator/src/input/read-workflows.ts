@@ -10,7 +10,6 @@ import type {
   EventSourceSpec,
   ExtraRuleSpec,
   MovedSpec,
-  PrimarySpec,
   RemovedSpec,
   WorkflowSettingsSpec,
   WorkflowSpec,
@@ -54,7 +53,7 @@ function notAnObject(document: YamlDocument): Diagnostic {
 interface CheckedSpec {
   readonly metadata: { readonly name: string };
   readonly spec: {
-    readonly primary: PrimarySpec;
+    readonly primary: string;
     readonly controller?: ControllerSpec;
     readonly workflow?: WorkflowSettingsSpec;
     readonly status?: "conditions";

@@ -228,17 +228,11 @@ export interface ExtraRuleSpec {
   readonly namespaces?: "sameAsController" | "all" | readonly string[];
 }
 
-/** The primary of a controller: a CRD file, or a kind. */
-export interface PrimarySpec {
-  readonly crd?: string;
-  readonly version?: string;
-  readonly resource?: string;
-}
-
 /** A workflow spec that its schema accepts, with the document that tells where everything is. */
 export interface WorkflowSpec {
   readonly name: string;
-  readonly primary: PrimarySpec;
+  /** The kind of the primary: `example.com/v1/WebPage`. */
+  readonly primary: string;
   readonly controller: ControllerSpec;
   readonly workflow: WorkflowSettingsSpec;
   readonly status?: "conditions";

@@ -5,7 +5,7 @@ import { assert, suite } from "../../support/suite.js";
 import { createTemporaryFolder } from "../../support/temporary-folder.js";
 
 const head = (name: string) =>
-  `apiVersion: gen-operator.dev/v1alpha1\nkind: Workflow\nmetadata: { name: ${name} }\nspec:\n  primary: { resource: v1/Service }\n`;
+  `apiVersion: gen-operator.dev/v1alpha1\nkind: Workflow\nmetadata: { name: ${name} }\nspec:\n  primary: v1/Service\n`;
 const WEB = "    web: { resource: apps/v1/Deployment }\n";
 const CONFIG = "    config: { resource: v1/ConfigMap }\n";
 const REMOVED = "  removed:\n    web: { resource: apps/v1/Deployment, deletion: ordered }\n";

@@ -40,7 +40,6 @@ import { checkLabelSelector } from "../rules/label-selector.js";
 import { checkMappingScope } from "../rules/mapping-scope.js";
 import { checkOwnerCluster } from "../rules/owner-cluster.js";
 import { checkOwnerNamespace } from "../rules/owner-namespace.js";
-import { checkPrimaryCrd, selectPrimary } from "../rules/primary-crd.js";
 import { checkMovedDependent } from "../rules/history/moved-dependent.js";
 import { checkUnstatedRemoval } from "../rules/history/unstated-removal.js";
 import { checkRemovedDependent } from "../rules/history/removed-dependent.js";
@@ -77,7 +76,6 @@ export interface BuiltModel {
 
 const RULES: readonly Rule[] = [
   checkDuplicateController,
-  checkPrimaryCrd,
   checkUnknownKind,
   checkUnknownDependent,
   checkItemDependency,
@@ -142,8 +140,7 @@ interface Lookups {
 }
 
 function resolveController(spec: WorkflowSpec, { catalog, externalFiles }: Lookups): ResolvedController {
-  const { resource } = spec.primary;
-  const primary = resource === undefined ? selectPrimary(spec.primary, catalog) : find(resource, catalog);
+  const primary = find(spec.primary, catalog);
   const member = <Spec extends { readonly resource?: string | UntypedKindSpec }>(
     list: string,
     name: string,

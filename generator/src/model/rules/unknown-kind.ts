@@ -13,11 +13,10 @@ const WRITING_VERBS = ["get", "list", "patch", "watch"];
 
 /** Finds kinds that neither Kubernetes nor a CRD of the project has, and kinds that cannot be watched or written. */
 export const checkUnknownKind = ruleOfController(({ spec, dependents, eventSources, removed }, { catalog }) => {
-  const { resource } = spec.primary;
   const writing = { spec, catalog, neededVerbs: WRITING_VERBS };
   const reading = { spec, catalog, neededVerbs: READING_VERBS };
   return [
-    ...(resource === undefined ? [] : checkKind(resource, ["spec", "primary", "resource"], writing)),
+    ...checkKind(spec.primary, ["spec", "primary"], writing),
     ...dependents.flatMap(({ spec: { resource: kind, mode }, path }) =>
       checkOwnKind(kind, [...path, "resource"], mode === "readOnly" ? reading : writing),
     ),
@@ -65,11 +64,18 @@ function checkKind(
     { severity: "error", rule, message, ...document.valueAt(path), ...hint },
   ];
   const resource = catalog.find(parseKind(text));
+  const others = versionsOf(text, catalog);
+  if (resource === undefined && others.length > 0)
+    return fail(
+      "unknown-version",
+      `${quote(text)} does not exist: ${parseKind(text).kind} has no version ${quote(parseKind(text).version)}`,
+      others.length === 1 ? { hint: `did you mean ${quote(others[0]!)}?` } : { hint: `one of ${listed(others)}` },
+    );
   if (resource === undefined)
     return fail(
       "unknown-kind",
       `${quote(text)} is neither a built-in kind of Kubernetes 1.36 nor defined in ${searched(catalog)}`,
-      nearestKind(text, catalog) ?? { hint: "put the CustomResourceDefinition of a kind that you use into crds/" },
+      nearestKind(text, catalog) ?? definedKinds(catalog),
     );
   if (!resource.isServed)
     return fail(
@@ -94,6 +100,27 @@ function nearestKind(text: string, { names }: ResourceCatalog): { hint: string }
   return didYouMean(text, same.length > 0 ? same : names);
 }
 
+/** Returns the kind in its served versions, if the version is all that is wrong. */
+function versionsOf(text: string, { custom, names }: ResourceCatalog): string[] {
+  const { group, kind } = parseKind(text);
+  const isSame = (other: { readonly group: string; readonly kind: string }) =>
+    other.group === group && other.kind === kind;
+  const unserved = new Set(custom.filter(({ isServed }) => !isServed).map((resource) => formatKind(resource)));
+  return names.filter((name) => isSame(parseKind(name)) && !unserved.has(name));
+}
+
+function definedKinds({ custom }: ResourceCatalog): { hint: string } {
+  const defined = custom.filter(({ crdFile, isServed }) => crdFile !== undefined && isServed);
+  const names = defined.map((resource) => formatKind(resource));
+  const has = names.length === 0 ? "" : `crds/ has ${listed(names)}; `;
+  return { hint: `${has}put the CustomResourceDefinition of a kind that you use into crds/` };
+}
+
+function listed(names: readonly string[]): string {
+  const shown = names.slice(0, 10).map(quote).join(", ");
+  return names.length > 10 ? `${shown} and ${names.length - 10} more` : shown;
+}
+
 function servedKind(text: string, { custom }: ResourceCatalog): { hint: string } {
   const { group, kind } = parseKind(text);
   const served = custom.filter((other) => other.group === group && other.kind === kind && other.isServed);
@@ -102,6 +129,6 @@ function servedKind(text: string, { custom }: ResourceCatalog): { hint: string }
 
 function searched({ crdFiles }: ResourceCatalog): string {
   if (crdFiles.length === 0) return "a CRD: the project has none in crds/";
-  const listed = crdFiles.slice(0, 5).join(", ");
-  return crdFiles.length > 5 ? `${listed} and ${crdFiles.length - 5} more files` : listed;
+  const first = crdFiles.slice(0, 5).join(", ");
+  return crdFiles.length > 5 ? `${first} and ${crdFiles.length - 5} more files` : first;
 }

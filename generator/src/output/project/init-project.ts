@@ -130,12 +130,10 @@ async function versionOfGenerator(): Promise<string> {
 }
 
 interface PrimaryKind {
-  readonly crdFile: string;
   readonly group: string;
   readonly kind: string;
   readonly version: string;
   readonly isNamespaced: boolean;
-  readonly hasCrd: boolean;
 }
 
 interface CrdFile {
@@ -151,14 +149,14 @@ async function readCrdFile(given: string | TextFile): Promise<CrdFile> {
   const path = `crds/${/^<.*>$/.test(file) ? "crds.yaml" : basename(file)}`;
   if (described.length > 0) {
     const isNamespaced = (scope: DescribedKind["scope"]) => scope === "Namespaced";
-    const own = described.map(({ scope, ...kind }) => ({ ...kind, isNamespaced: isNamespaced(scope), hasCrd: false }));
-    return { path, text, kinds: own.map((kind) => ({ ...kind, crdFile: path })) };
+    const own = described.map(({ scope, ...kind }) => ({ ...kind, isNamespaced: isNamespaced(scope) }));
+    return { path, text, kinds: own };
   }
   const kinds = parseAllDocuments(text, { merge: true }).flatMap((document) => {
     const problem = document.errors[0];
     if (problem !== undefined) throw new Error(`${file}: ${problem.message}`);
     // Whoever asks for the project has read the file as CRDs before, which limits what aliases stand for.
-    return objectsIn(document.toJS({ maxAliasCount: -1 })).flatMap((object) => kindsOf(object, path));
+    return objectsIn(document.toJS({ maxAliasCount: -1 })).flatMap((object) => kindsOf(object));
   });
   if (kinds.length === 0) throw new Error(`refused to create a project: ${file} has no CustomResourceDefinition`);
   return { path, text, kinds };
@@ -178,11 +176,11 @@ function withOwnPaths(files: readonly CrdFile[]): CrdFile[] {
     let path = file.path;
     for (let number = 2; taken.has(path.toLowerCase()); number += 1) path = `crds/${name}-${number}${ext}`;
     taken.add(path.toLowerCase());
-    return { ...file, path, kinds: file.kinds.map((kind) => ({ ...kind, crdFile: path })) };
+    return { ...file, path };
   });
 }
 
-function kindsOf(document: unknown, crdFile: string): PrimaryKind[] {
+function kindsOf(document: unknown): PrimaryKind[] {
   if (!isRecord(document) || document["kind"] !== "CustomResourceDefinition") return [];
   const spec = isRecord(document["spec"]) ? document["spec"] : {};
   const kind = isRecord(spec["names"]) ? spec["names"]["kind"] : undefined;
@@ -191,31 +189,22 @@ function kindsOf(document: unknown, crdFile: string): PrimaryKind[] {
   const version = (served.find(({ storage }) => storage === true) ?? served[0])?.["name"];
   const group = spec["group"];
   if (typeof kind !== "string" || typeof version !== "string" || typeof group !== "string") return [];
-  return [{ crdFile, group, kind, version, isNamespaced: spec["scope"] !== "Cluster", hasCrd: true }];
+  return [{ group, kind, version, isNamespaced: spec["scope"] !== "Cluster" }];
 }
 
 async function renderWorkflows(kinds: readonly PrimaryKind[]): Promise<string> {
   const names = new Set<string>();
-  const documents = kinds.map(async ({ crdFile, group, kind, version, isNamespaced, hasCrd }, index) => {
+  const documents = kinds.map(async ({ group, kind, version, isNamespaced }, index) => {
     const lower = kind.toLowerCase();
     const controller = names.has(lower) ? `${lower}-${index + 1}` : lower;
     names.add(controller);
     const text = await renderTemplate("project/workflow.yaml", {
       controller,
-      crdFile,
-      version,
+      primary: `${group === "" ? "" : `${group}/`}${version}/${kind}`,
       namespace: "namespace",
     });
-    // A file says which kind is meant only if it defines a single one.
-    const isAlone = hasCrd && kinds.filter((other) => other.crdFile === crdFile).length === 1;
-    const named = isAlone
-      ? text
-      : text.replace(
-          /^ +crd: .*\n +version: .*\n/m,
-          () => `    resource: ${group === "" ? "" : `${group}/`}${version}/${kind}\n`,
-        );
     // Only the dependents of a cluster-scoped kind have to say where they live.
-    return isNamespaced ? named.replace(/^.* namespace: default\n/gm, "") : named;
+    return isNamespaced ? text.replace(/^.* namespace: default\n/gm, "") : text;
   });
   return (await Promise.all(documents)).join("---\n");
 }

@@ -28,7 +28,7 @@ export function workflowText(when: string): string {
 kind: Workflow
 metadata: { name: thing }
 spec:
-  primary: { crd: crds/a.yaml }
+  primary: example.com/v1/Thing
   dependents:
     settings:
       resource: v1/ConfigMap

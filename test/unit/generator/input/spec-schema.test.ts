@@ -57,7 +57,7 @@ suite("schema of workflow specs", (test) => {
     const given = { controller: defaultsIn("controller"), workflow: defaultsIn("workflow") };
     const text =
       "apiVersion: gen-operator.dev/v1alpha1\nkind: Workflow\nmetadata: { name: a }\n" +
-      `spec: ${JSON.stringify({ primary: { resource: "v1/Pod" }, ...given })}\n`;
+      `spec: ${JSON.stringify({ primary: "v1/Pod", ...given })}\n`;
     assert.ok(Object.keys(given.controller).length > 5);
     assert.equal(readWorkflows({ file: "workflow.yaml", text }, checkSpec).diagnostics, []);
   });
@@ -97,15 +97,15 @@ suite("schema of workflow specs", (test) => {
   test("several documents are several workflows, and numbers are no durations", () => {
     const head = "apiVersion: gen-operator.dev/v1alpha1\nkind: Workflow\n";
     const text =
-      `${head}metadata: { name: a }\nspec: { primary: { resource: v1/Pod } }\n---\n` +
-      `${head}metadata: { name: b }\nspec: { primary: { resource: v1/Pod }, controller: { maxReconciliationInterval: 10 } }\n`;
+      `${head}metadata: { name: a }\nspec: { primary: v1/Pod }\n---\n` +
+      `${head}metadata: { name: b }\nspec: { primary: v1/Pod, controller: { maxReconciliationInterval: 10 } }\n`;
     const { workflows, diagnostics } = readWorkflows({ file: "workflow.yaml", text }, checkSpec);
     assert.equal(
       workflows.map(({ name }) => name),
       ["a"],
     );
     assert.equal(diagnostics.map(formatDiagnostic), [
-      "workflow.yaml:9:81: error spec-type: expected a duration such as 2s, 500ms or 1h30m, found the number 10\n" +
+      "workflow.yaml:9:67: error spec-type: expected a duration such as 2s, 500ms or 1h30m, found the number 10\n" +
         "  at document 2, spec.controller.maxReconciliationInterval",
     ]);
   });

@@ -23,7 +23,7 @@ function build(spec: {
   eventSources?: string;
   rest?: string;
 }): Promise<BuiltModel> {
-  const { primary = "{ resource: apps/v1/Deployment }", controller = "{}", dependents = "{}" } = spec;
+  const { primary = "apps/v1/Deployment", controller = "{}", dependents = "{}" } = spec;
   const { eventSources = "{}" } = spec;
   const text =
     "apiVersion: gen-operator.dev/v1alpha1\nkind: Workflow\nmetadata: { name: web }\nspec:\n" +
@@ -40,21 +40,12 @@ async function controllerOf(spec: Parameters<typeof build>[0]): Promise<Controll
 }
 
 suite("buildModel", (test) => {
-  test("a primary is the stored version of its CRD, the one that is asked for, or a kind", async () => {
-    assert.is((await controllerOf({ primary: "{ resource: net.example.com/v1/Gateway }" })).primary.version, "v1");
-    const old = await controllerOf({ primary: "{ resource: net.example.com/v1beta2/Gateway }" });
+  test("a primary is a version of a CRD, stored or not, or a built-in kind", async () => {
+    assert.is((await controllerOf({ primary: "net.example.com/v1/Gateway" })).primary.version, "v1");
+    const old = await controllerOf({ primary: "net.example.com/v1beta2/Gateway" });
     assert.is(old.primary.deprecationWarning, "net.example.com/v1beta2 Gateway is deprecated");
     assert.is(old.primary.hasStatusSubresource, false);
     assert.is((await controllerOf({})).primary.plural, "deployments");
-  });
-
-  test("a stored version that is not served gives way to what Kubernetes prefers", async () => {
-    const classes = crds.filter(({ kind }) => kind === "GatewayClass").map((crd) => ({ ...crd, file: "a.yaml" }));
-    const text =
-      "apiVersion: gen-operator.dev/v1alpha1\nkind: Workflow\nmetadata: { name: web }\nspec: { primary: { crd: ./a.yaml } }\n";
-    const { workflows } = readWorkflows({ file: "workflow.yaml", text }, checkSpec);
-    const { model } = await buildModel({ crds: classes, workflows, builtin });
-    assert.is(model?.controllers[0]?.primary.version, "v1alpha1");
   });
 
   test("every version of every CRD is a resource, and of the built-in kinds those that are used", async () => {
@@ -238,7 +229,7 @@ suite("buildModel", (test) => {
 
   test("external dependents know where their resources are found and what can be done with them", async () => {
     const { dependents } = await controllerOf({
-      primary: "{ resource: v1/PersistentVolumeClaim }",
+      primary: "v1/PersistentVolumeClaim",
       dependents:
         "{ a: { external: { poll: { every: 5s, fetchTimeout: 3s } } }, b: { external: { inbound: { fetch: true, fetchTimeout: 1m }, capabilities: [] } }, " +
         "c: { external: { eventSource: prices, capabilities: [delete, create], state: { status: modifyVolumeStatus.status } } } }",

@@ -58,7 +58,7 @@ apiVersion: gen-operator.dev/v1alpha1
 kind: Workflow
 metadata: { name: shop }
 spec:
-  primary: { crd: crds/shops.yaml }
+  primary: example.com/v1/Shop
   controller: { indexes: { size: { function: sizesOf }, shelf: { function: sizesOf } } }
   workflow: { invocation: explicit, exceptions: result, maxConcurrency: 7, inventory: false }
   status: conditions

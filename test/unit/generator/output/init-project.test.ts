@@ -52,7 +52,7 @@ suite("init", (test) => {
       kind: "Workflow",
       metadata: { name: "webpage" },
       spec: {
-        primary: { crd: "crds/webpages.example.com.yaml", version: "v1" },
+        primary: "example.com/v1/WebPage",
         dependents: { configMap: { resource: "v1/ConfigMap" } },
       },
     });
