@@ -55,9 +55,11 @@ async function createParser(args: readonly string[], name: string | undefined, e
     .demandCommand(1, "name a command, such as init, generate or dev")
     .epilogue("Exit codes: 0 all is well, 1 the input is wrong or generated code is stale, 2 the command is wrong.")
     .exitProcess(false)
-    .fail((message: string, error: unknown, usage: unknown) => {
-      if (error instanceof Error) throw error;
-      throw new UsageError(describeUsage(message, Object.keys((usage as UsageTexts).getDescriptions())));
+    .fail((message: string | null, error: unknown, usage: unknown) => {
+      // What yargs itself throws is about the arguments, too.
+      if (error instanceof Error && error.name !== "YError") throw error;
+      const said = message ?? (error as Error).message;
+      throw new UsageError(describeUsage(said, Object.keys((usage as UsageTexts).getDescriptions())));
     });
   parser.wrap(Math.min(100, parser.terminalWidth()));
   for (const [each, { summary, load }] of COMMANDS)
@@ -73,6 +75,18 @@ function unknownCommand(name: string): string {
 
 /** Says in one line what is wrong with the arguments. yargs speaks of arguments without their dashes. */
 function describeUsage(message: string, options: readonly string[]): string {
+  const missing = /^Missing required arguments?: (.*)$/m.exec(message)?.[1]?.split(", ");
+  if (missing !== undefined)
+    return `${missing.map((name) => `--${name}`).join(" and ")} ${missing.length === 1 ? "is" : "are"} missing`;
+  const [, found, least] = /^Not enough non-option arguments: got (\d+), need at least (\d+)/m.exec(message) ?? [];
+  if (found !== undefined) return `too few arguments: expected at least ${least}, found ${found}`;
+  const [, option] = /^Not enough arguments following: (\S+)/m.exec(message) ?? [];
+  if (option !== undefined) return `--${option} needs a value`;
+  const [, name, given, choices] = /Argument: (.*), Given: (.*), Choices: (.*)$/m.exec(message) ?? [];
+  if (name !== undefined && given !== undefined && choices !== undefined) {
+    const meant = didYouMean(given.replaceAll('"', ""), choices.replaceAll('"', "").split(", "));
+    return `${given} is no value of ${name}: expected one of ${choices}${meant === undefined ? "" : `; ${meant.hint}`}`;
+  }
   const unknown = /^Unknown arguments?: (.*)$/m.exec(message)?.[1]?.split(", ")[0];
   if (unknown === undefined)
     return message

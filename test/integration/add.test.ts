@@ -59,7 +59,7 @@ suite("gen-operator add", (test) => {
       const args = ["add", "controller", "page-audit", "--primary", "example.com/v1/WebPage"];
       const controller = await runCommand(project.path, ...args);
       assert.is(controller.status, 0, controller.stderr);
-      assert.match(controller.stdout, /^updated page-audit\.workflow\.yaml$/m);
+      assert.match(controller.stdout, /^created page-audit\.workflow\.yaml$/m);
       assert.ok((await readdir(join(project.path, "src"))).includes("page-audit"));
       assert.is((await runCommand(project.path, ...args)).status, 1);
       const ambiguous = await runCommand(project.path, "add", "dependent", "service", "--resource", "v1/Service");

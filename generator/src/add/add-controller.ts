@@ -26,7 +26,8 @@ export async function addController({ project, name, primary }: AddControllerOpt
   });
   if (existing !== undefined) return fail(`the project has a controller ${quote(name)} already`);
   if (await exists(join(root, file))) return fail(`refused to overwrite ${file}`);
-  return writeSpec(root, file, textOf(name, primary));
+  const { updated, ...result } = await writeSpec(root, file, textOf(name, primary));
+  return updated === undefined ? result : { ...result, created: updated };
 }
 
 function textOf(name: string, primary: string): string {

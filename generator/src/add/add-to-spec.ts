@@ -24,6 +24,8 @@ export interface AddOptions {
 export interface AddResult extends GenerateResult {
   /** The spec that was changed; absent if it says so already, or if something is wrong. */
   readonly updated?: string;
+  /** The spec that was created. */
+  readonly created?: string;
   /** Whether the spec said so before. */
   readonly wasPresent?: boolean;
 }

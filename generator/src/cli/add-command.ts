@@ -222,6 +222,7 @@ async function addEntry(
 
 function printAdded(result: AddResult, name: string): number {
   if (result.wasPresent === true) console.log(`${name} is there already`);
+  if (result.created !== undefined) console.log(`created ${result.created}`);
   if (result.updated !== undefined) console.log(`updated ${result.updated}`);
   return printResult(result, { update: "npx gen-operator generate" });
 }

@@ -1,3 +1,4 @@
+import { counted } from "../diagnostic.js";
 import type { Check } from "../doctor/check.js";
 import type { AddCommand } from "./frame/command.js";
 import { FORMAT_OPTION } from "./frame/format.js";
@@ -83,6 +84,6 @@ function summaryOf(checks: readonly Check[]): string {
   return (["ok", "warning", "failed", "skipped"] as const)
     .map((outcome) => ({ outcome, count: checks.filter((check) => check.outcome === outcome).length }))
     .filter(({ count }) => count > 0)
-    .map(({ outcome, count }) => `${count} ${outcome}`)
+    .map(({ outcome, count }) => (outcome === "warning" ? counted(count, outcome) : `${count} ${outcome}`))
     .join(", ");
 }

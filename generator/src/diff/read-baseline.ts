@@ -32,7 +32,13 @@ export async function openBaseline(project: string, against: string): Promise<Ba
   } catch (error) {
     await dispose();
     const { stderr = "", code } = error as { stderr?: string; code?: unknown };
-    const reason = code === "ENOENT" ? "git is not installed" : stderr.trim().split("\n")[0];
+    const said = stderr.trim().split("\n")[0];
+    const reason =
+      code === "ENOENT"
+        ? "git is not installed"
+        : said?.startsWith("fatal: not a git repository") === true
+          ? "the project is in no git repository, and there is no such folder"
+          : said;
     return { problem: reason === undefined || reason === "" ? "there is no such folder or commit" : reason };
   }
 }

@@ -49,7 +49,8 @@ export function printResult({ diagnostics, report }: GenerateResult, options: Pr
   }
   for (const change of ["created", "updated", "deleted"] as const)
     for (const path of report[change]) console.log(`${change} ${path}`);
-  for (const path of report.unused) console.error(`unused ${path}: nothing needs it any more; it is yours to delete`);
+  for (const path of report.unused)
+    console.error(`unused ${path}: nothing imports it any more; delete it if you do not need it`);
   // Kept files matter after init; after every generate they would be noise.
   // What an example brought was not there before.
   const kept = init === undefined ? report.kept : report.kept.filter((path) => !init.created.includes(path));
