@@ -144,15 +144,22 @@ function actionInProperty(property: ts.ObjectLiteralElementLike): ts.Node | unde
   const { name, initializer } = property;
   if (compiler.isComputedPropertyName(name) && !compiler.isStringLiteral(name.expression)) return property;
   if (!compiler.isArrowFunction(initializer)) return actionOf(initializer);
-  if (EXPRESSIONS.test(name.getText())) return undefined;
+  if (EXPRESSIONS.test(name.getText()) || isPartOfReference(property)) return undefined;
   const { body } = initializer;
   return name.getText() === "eventSources" && compiler.isArrayLiteralExpression(body) ? actionOf(body) : property;
+}
+
+// ref: { name: ({ primary }) => …, namespace: ({ primary }) => … }
+function isPartOfReference({ name, parent: { parent: around } }: ts.PropertyAssignment): boolean {
+  const isOfReference = compiler.isPropertyAssignment(around) && around.name.getText() === "ref";
+  return isOfReference && /^name(space)?$/.test(name.getText());
 }
 
 function actionInCall({ expression, arguments: args }: ts.CallExpression): ts.Node | undefined {
   if (compiler.isIdentifier(expression)) return DEFINING.test(expression.text) ? first(args, actionOf) : expression;
   // A link of the chain that declares a workflow.
-  const isLink = compiler.isPropertyAccessExpression(expression) && /^(dependent|external)$/.test(expression.name.text);
+  const isLink =
+    compiler.isPropertyAccessExpression(expression) && /^(dependent|reference|external)$/.test(expression.name.text);
   return isLink ? (actionOf(expression.expression) ?? first(args, actionOf)) : expression;
 }
 

@@ -1,6 +1,7 @@
 import {
   isKubernetes,
   isReadOnly,
+  referenceText,
   type ControllerModel,
   type DependentModel,
   type ResourceModel,
@@ -112,6 +113,8 @@ function compareDependent(before: DependentModel, after: DependentModel, add: Ad
       `fieldManager ${before.fieldManager ?? "of the controller"} → ${after.fieldManager ?? "of the controller"}; fields that the old one has applied stay`,
     );
   if (before.deletion !== after.deletion) add("breaking", name, `deletion ${before.deletion} → ${after.deletion}`);
+  const [ref, refAfter] = [before.ref, after.ref].map((each) => (each === undefined ? "none" : referenceText(each)));
+  if (ref !== refAfter) add("compatible", name, `ref ${ref} → ${refAfter}`);
   if (before.mode !== after.mode) {
     const stops = after.mode !== undefined && before.mode !== "readOnly";
     add(stops ? "breaking" : "compatible", name, `mode ${before.mode ?? "managed"} → ${after.mode ?? "managed"}`);

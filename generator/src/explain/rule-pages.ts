@@ -198,6 +198,12 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       remedy: "Correct the names. A name alone can move: list a dependent that has another kind now under `removed`.",
       example: "moved-dependent",
     },
+    reference: {
+      meaning: "The name or the namespace in `ref` is one that no object of the kind has.",
+      remedy:
+        "Write an expression over `primary`, such as `primary.spec.settings`. A constant needs quotes of its own: `\"'settings'\"`.",
+      example: "reference",
+    },
     "removed-dependent": {
       meaning:
         "A dependent is listed as removed and is in use, or its resources are none that an operator could remove.",

@@ -1,6 +1,7 @@
 import {
   isKubernetes,
   isReadOnly,
+  referenceText,
   type ConditionModel,
   type ControllerModel,
   type DependentModel,
@@ -96,9 +97,10 @@ function dependentNode(dependent: DependentModel): GraphNode {
       facts: [...bulk, `can: ${can}`, ...conditions],
     };
   }
-  const { mode, namespace, cluster, eventSource, deletion } = dependent;
+  const { mode, ref, namespace, cluster, eventSource, deletion } = dependent;
   const facts = [
-    ...(mode === undefined ? [] : [`mode: ${mode}`]),
+    ...(ref === undefined ? [] : [`ref: ${referenceText(ref)}`]),
+    ...(mode === undefined || ref !== undefined ? [] : [`mode: ${mode}`]),
     ...bulk,
     ...(namespace === undefined ? [] : [`namespace: ${namespace}`]),
     ...(cluster === undefined ? [] : [`cluster: ${cluster}`]),

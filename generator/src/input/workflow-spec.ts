@@ -141,10 +141,17 @@ export interface AcceptanceSpec {
   readonly reason: string;
 }
 
+/** The name of an object of somebody else as a spec states it: expressions over `primary`. */
+export interface ReferenceSpec {
+  readonly name: string;
+  readonly namespace?: string;
+}
+
 /** A dependent as a spec states it: `resource` or `external` is there. */
 export interface DependentSpec extends Partial<Record<(typeof CONDITION_NAMES)[number], ConditionSpec>> {
   readonly resource?: string | UntypedKindSpec;
   readonly external?: ExternalSpec;
+  readonly ref?: ReferenceSpec;
   readonly dependsOn?: readonly DependencySpec[];
   readonly itemsDependOn?: readonly string[];
   readonly bulk?: true | { readonly maxConcurrency?: number };

@@ -1,5 +1,12 @@
 import type { DependencySpec, OperationSpec, UntypedKindSpec } from "../input/workflow-spec.js";
-import type { ConditionModel, ConditionName, FiltersModel, RawSchema, ResourceModel } from "./project-model.js";
+import type {
+  ConditionModel,
+  ConditionName,
+  ExpressionModel,
+  FiltersModel,
+  RawSchema,
+  ResourceModel,
+} from "./project-model.js";
 
 /** Retries of a dependent within one reconcile. */
 export interface StepRetryModel {
@@ -32,10 +39,21 @@ export interface NodeModel {
 /** What becomes of objects with their primary: the garbage collector deletes them, the operator does before, or it unties them before. */
 export type Deletion = "garbageCollected" | "ordered" | "orphan";
 
+/** A part of a name: an expression over the primary, or what that always comes to. */
+export type NamePartModel = ExpressionModel | { readonly kind: "constant"; readonly text: string };
+
+/** The name of an object that somebody else makes. */
+export interface ReferenceModel {
+  readonly name: NamePartModel;
+  readonly namespace?: NamePartModel;
+}
+
 /** A dependent that is an object of Kubernetes, or several. */
 export interface KubernetesDependentModel extends NodeModel {
   readonly resource: ResourceModel;
   readonly mode?: "createOnly" | "readOnly";
+  /** There if it is one object, which the primary names; it is read-only then. */
+  readonly ref?: ReferenceModel;
   readonly namespace?: string;
   readonly cluster?: string;
   readonly eventSource?: string;
@@ -130,6 +148,13 @@ export function isReadOnly(dependent: DependentModel): boolean {
   if (isKubernetes(dependent)) return dependent.mode === "readOnly";
   const { capabilities } = dependent.external;
   return !capabilities.includes("create") && !capabilities.includes("update");
+}
+
+/** Formats the name of an object that somebody else makes, as the spec states it. */
+export function referenceText({ name, namespace }: ReferenceModel): string {
+  const textOf = (part: NamePartModel) =>
+    part.kind === "constant" ? JSON.stringify(part.text) : part.expression.replaceAll(/\s+/g, " ").trim();
+  return namespace === undefined ? textOf(name) : `${textOf(name)} in ${textOf(namespace)}`;
 }
 
 /** A dependent of an earlier version. */

@@ -4,7 +4,7 @@ import type { DependentModel, RemovedModel, WorkflowSettings } from "./dependent
 
 export type { Diagnostic, SourcePosition } from "../diagnostic.js";
 export type { ExtraRuleSpec } from "../input/workflow-spec.js";
-export { isKubernetes, isReadOnly, kindsOf, ownOperationsOf } from "./dependent-model.js";
+export { isKubernetes, isReadOnly, kindsOf, ownOperationsOf, referenceText } from "./dependent-model.js";
 export type {
   Capability,
   DependentModel,
@@ -12,7 +12,9 @@ export type {
   ExternalTypeModel,
   KeptTypeModel,
   KubernetesDependentModel,
+  NamePartModel,
   NodeModel,
+  ReferenceModel,
   RemovedModel,
   WorkflowSettings,
 } from "./dependent-model.js";

@@ -6,6 +6,7 @@ import { buildBuiltin, buildDependent } from "./build-dependent.js";
 import { buildSettings, buildWorkflowSettings } from "./build-settings.js";
 import { reachableFrom, sortGraph, type DependencyGraph } from "./dependency-graph.js";
 import { EXTERNAL } from "../project-memory.js";
+import { constantValueOf } from "../expression/constant-value.js";
 import type { ParseExpression } from "../expression/expression.js";
 import type {
   ConditionModel,
@@ -14,9 +15,13 @@ import type {
   ExpressionModel,
   ExpressionName,
   FiltersModel,
+  NamePartModel,
 } from "../project-model.js";
 import { edgesOf, FILTER_ARGUMENTS, filtersIn, type ResolvedController } from "./resolved-project.js";
 import type { LocatedCondition } from "./stated-condition.js";
+
+/** What an index may look at that leads from an object to the primaries that name it. */
+const REFERENCE_NAMES: readonly ExpressionName[] = ["primary"];
 
 interface Tools {
   readonly parse: ParseExpression;
@@ -51,6 +56,7 @@ export function buildController(controller: ResolvedController, tools: Tools): C
         follows: reachedFrom(dependent.name, edges),
         buildFilters: filtersAt,
         buildCondition: (located) => buildCondition(located, controller, tools),
+        buildNamePart: (when, path) => buildNamePart({ when, path }, controller, tools),
       });
       return [dependent.name, model];
     }),
@@ -92,6 +98,12 @@ function buildCondition(
   if (condition.kind === "builtin") return buildBuiltin(condition);
   if (condition.kind === "function") return Object.freeze(condition);
   return buildExpression({ when: condition.expression, path }, controller, tools);
+}
+
+function buildNamePart(located: LocatedExpression, controller: ResolvedController, tools: Tools): NamePartModel {
+  const constant = constantValueOf(located.when)?.value;
+  if (typeof constant === "string") return Object.freeze({ kind: "constant", text: constant });
+  return buildExpression({ ...located, names: REFERENCE_NAMES }, controller, tools);
 }
 
 function buildFilters(

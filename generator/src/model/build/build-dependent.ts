@@ -1,4 +1,11 @@
-import type { DependentSpec, ExternalSpec, ExternalStateSpec, MovedSpec } from "../../input/workflow-spec.js";
+import type {
+  DependentSpec,
+  ExternalSpec,
+  ExternalStateSpec,
+  MovedSpec,
+  ReferenceSpec,
+} from "../../input/workflow-spec.js";
+import type { YamlPath } from "../../input/yaml/yaml-document.js";
 import { fetchTimeoutOf, scheduleOf, type BuildFilters } from "./build-event-source.js";
 import { CAPABILITIES } from "../dependent-model.js";
 import { formerNamesOf } from "../moved-names.js";
@@ -11,7 +18,9 @@ import type {
   ExternalTypeModel,
   KeptTypeModel,
   KubernetesDependentModel,
+  NamePartModel,
   NodeModel,
+  ReferenceModel,
   ResourceModel,
 } from "../project-model.js";
 import { deletionOf, type ResolvedDependent } from "./resolved-project.js";
@@ -28,6 +37,7 @@ export interface DependentTools {
   readonly moved: readonly MovedSpec[];
   readonly buildFilters: BuildFilters;
   buildCondition(condition: LocatedCondition): ConditionModel;
+  buildNamePart(expression: string, path: YamlPath): NamePartModel;
 }
 
 /** Builds the model of a dependent that broke no rule, without options that state the default. */
@@ -74,13 +84,14 @@ function retryOf({ maxRetries, initialInterval, multiplier, maxInterval }: NonNu
 
 function objectOf(
   { name, spec, path, resource }: ResolvedDependent,
-  { buildFilters }: DependentTools,
+  { buildFilters, buildNamePart }: DependentTools,
 ): Omit<KubernetesDependentModel, keyof NodeModel> {
   if (resource === undefined) throw new Error(`dependent ${name} has no kind`);
-  const { mode, namespace, cluster, eventSource, labelSelector, fieldSelector, fieldManager, operations } = spec;
+  const { mode, ref, namespace, cluster, eventSource, labelSelector, fieldSelector, fieldManager, operations } = spec;
   return {
     resource,
     ...(mode === undefined || mode === "managed" ? {} : { mode }),
+    ...(ref === undefined ? {} : { ref: referenceOf(ref, [...path, "ref"], buildNamePart) }),
     ...(namespace === undefined ? {} : { namespace }),
     ...(cluster === undefined ? {} : { cluster }),
     ...(eventSource === undefined ? {} : { eventSource }),
@@ -93,6 +104,17 @@ function objectOf(
     ...(fieldManager === undefined ? {} : { fieldManager }),
     ...(operations === undefined ? {} : { operations }),
   };
+}
+
+function referenceOf(
+  { name, namespace }: ReferenceSpec,
+  path: YamlPath,
+  build: DependentTools["buildNamePart"],
+): ReferenceModel {
+  return Object.freeze({
+    name: build(name, [...path, "name"]),
+    ...(namespace === undefined ? {} : { namespace: build(namespace, [...path, "namespace"]) }),
+  });
 }
 
 function externalOf(

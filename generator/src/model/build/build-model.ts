@@ -42,6 +42,7 @@ import { checkOwnerCluster } from "../rules/owner-cluster.js";
 import { checkOwnerNamespace } from "../rules/owner-namespace.js";
 import { checkMovedDependent } from "../rules/history/moved-dependent.js";
 import { checkUnstatedRemoval } from "../rules/history/unstated-removal.js";
+import { checkReference } from "../rules/reference.js";
 import { checkRemovedDependent } from "../rules/history/removed-dependent.js";
 import { checkReservedName } from "../rules/reserved-name.js";
 import { checkSameObject } from "../rules/same-object.js";
@@ -82,6 +83,7 @@ const RULES: readonly Rule[] = [
   checkDependencyCycle,
   checkDependentOption,
   checkDependentSource,
+  checkReference,
   checkExternalType,
   checkExternalState,
   checkDependentNamespace,
@@ -160,7 +162,7 @@ function resolveController(spec: WorkflowSpec, { catalog, externalFiles }: Looku
       const desiredFile = externalFiles.get(desiredType ?? "");
       const stateFile = externalFiles.get(state?.type ?? "");
       return {
-        ...member("dependents", name, dependent),
+        ...member("dependents", name, dependent.ref === undefined ? dependent : { ...dependent, mode: "readOnly" }),
         ...(stateResource === undefined ? {} : { stateResource }),
         ...(file === undefined ? {} : { file }),
         ...(desiredFile === undefined ? {} : { desiredFile }),

@@ -2,7 +2,13 @@ import { quote, type Diagnostic } from "../../diagnostic.js";
 import type { ParseExpression } from "../expression/expression.js";
 import type { YamlDocument, YamlPath } from "../../input/yaml/yaml-document.js";
 import type { ConditionName, ExpressionName } from "../project-model.js";
-import { filtersOf, ruleOfController, type ResolvedDependent, type Rule } from "../build/resolved-project.js";
+import {
+  filtersOf,
+  ruleOfController,
+  type ResolvedController,
+  type ResolvedDependent,
+  type Rule,
+} from "../build/resolved-project.js";
 import { conditionsOf } from "../build/stated-condition.js";
 
 /** Finds texts of `when:` that are not one harmless expression, or use a name that has no meaning in their place. */
@@ -14,6 +20,7 @@ export function checkConditionExpression(parse: ParseExpression): Rule {
       const parsed = parse(when);
       return parsed.kind === "problem" ? [syntaxError(parsed, place)] : [];
     }),
+    ...controller.dependents.flatMap((dependent) => checkReference(dependent, controller, parse)),
     ...controller.dependents.flatMap((dependent) =>
       conditionsOf(dependent).flatMap(({ name, condition, path }): Diagnostic[] => {
         if (condition.kind !== "when") return [];
@@ -27,6 +34,26 @@ export function checkConditionExpression(parse: ParseExpression): Rule {
       }),
     ),
   ]);
+}
+
+function checkReference(
+  { name, spec: { ref }, path }: ResolvedDependent,
+  { spec: { document } }: ResolvedController,
+  parse: ParseExpression,
+): Diagnostic[] {
+  return (["name", "namespace"] as const).flatMap((part) => {
+    const text = ref?.[part];
+    if (text === undefined) return [];
+    const place = { path: [...path, "ref", part], document };
+    const parsed = parse(text);
+    if (parsed.kind === "problem") return [syntaxError(parsed, place)];
+    return [...parsed.offsets].flatMap(([used, offset]) => {
+      if (used === "primary") return [];
+      const message = `the ref of ${quote(name)} sees primary alone, and not ${used}`;
+      const hint = "an index leads from an object to the primaries that name it, and that looks at nothing else";
+      return [diagnosticOf({ rule: "when-name", message, hint }, offset, place)];
+    });
+  });
 }
 
 interface ExpressionPlace {

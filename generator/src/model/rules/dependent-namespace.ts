@@ -7,6 +7,8 @@ export const checkDependentNamespace = ruleOfController(({ spec: { document }, p
     const fail = (field: string, message: string, hint: string): Diagnostic[] => [
       { severity: "error", rule: "dependent-namespace", message, ...document.valueAt([...path, field]), hint },
     ];
+    // Its ref says where it is.
+    if (spec.ref !== undefined) return [];
     if (resource?.scope === "Cluster" && spec.namespace !== undefined)
       return fail(
         "namespace",

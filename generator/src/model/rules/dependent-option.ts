@@ -8,13 +8,26 @@ interface Exclusion {
   /** Returns what the dependent is, for people; undefined if it is not of the kind. */
   readonly what: (spec: DependentSpec) => string | undefined;
   readonly options: readonly (keyof DependentSpec)[];
+  /** What to do about an option. Default: remove it */
+  readonly hints?: { readonly [option in keyof DependentSpec]?: string };
 }
 
 const EXCLUSIONS: readonly Exclusion[] = [
   {
+    what: ({ ref }) => (ref === undefined ? undefined : "is one object that somebody else makes, which ref names"),
+    options: [
+      ...(["mode", "bulk", "itemsDependOn", "namespace", "eventSource", "deletion", "deletePostcondition"] as const),
+      ...(["existing", "serverSideApply", "fieldManager", "matcher", "operations"] as const),
+    ],
+    hints: {
+      namespace: "state it as an expression: ref: { name: …, namespace: … }",
+      bulk: "remove it; of any number of objects an event source knows which are whose",
+    },
+  },
+  {
     what: ({ external }) => (external === undefined ? undefined : "is no object of Kubernetes"),
     options: [
-      ...(["mode", "namespace", "cluster", "eventSource", "labelSelector", "fieldSelector", "filters"] as const),
+      ...(["ref", "mode", "namespace", "cluster", "eventSource", "labelSelector", "fieldSelector", "filters"] as const),
       ...(["deletion", "existing", "serverSideApply", "fieldManager", "operations"] as const),
     ],
   },
@@ -51,10 +64,12 @@ const EXCLUSIONS: readonly Exclusion[] = [
 ];
 
 /** Finds options that have no effect together. */
-export const checkDependentOption = ruleOfController(({ spec: { document }, dependents }) =>
-  dependents.flatMap(({ name, spec, path }) => {
+export const checkDependentOption = ruleOfController(({ spec: { document, dependents: stated }, dependents }) =>
+  dependents.flatMap((dependent) => {
+    const { name, path } = dependent;
+    const spec = stated.get(name) ?? dependent.spec;
     const seen = new Set<string>();
-    return EXCLUSIONS.flatMap(({ what, options }) => {
+    return EXCLUSIONS.flatMap(({ what, options, hints }) => {
       const kind = what(spec);
       if (kind === undefined) return [];
       return options.flatMap((option): Diagnostic[] => {
@@ -62,9 +77,11 @@ export const checkDependentOption = ruleOfController(({ spec: { document }, depe
         seen.add(option);
         const message = `${quote(option)} has no effect: ${quote(name)} ${kind}`;
         const place = document.keyAt([...path, option]);
-        return [{ severity: "error", rule: "dependent-option", message, ...place, hint: "remove it" }];
+        return [
+          { severity: "error", rule: "dependent-option", message, ...place, hint: hints?.[option] ?? "remove it" },
+        ];
       });
-    }).concat(checkOperations({ name, spec, path }, document));
+    }).concat(checkOperations(dependent, document));
   }),
 );
 

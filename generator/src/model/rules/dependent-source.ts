@@ -19,7 +19,7 @@ function checkSource(dependent: ResolvedDependent, controller: ResolvedControlle
   const { document } = controller.spec;
   const named = spec.external === undefined ? spec.eventSource : spec.external.eventSource;
   if (named === undefined) {
-    if (spec.mode !== "readOnly") return [];
+    if (spec.mode !== "readOnly" || spec.ref !== undefined) return [];
     return [
       fail(
         `dependent ${quote(name)} is read-only, and no event source maps its objects to a primary`,

@@ -1,11 +1,12 @@
-import type {
-  ControllerModel,
-  DependentModel,
-  Diagnostic,
-  ExpressionModel,
-  FilterName,
-  ProjectModel,
-  SourcePosition,
+import {
+  isKubernetes,
+  type ControllerModel,
+  type DependentModel,
+  type Diagnostic,
+  type ExpressionModel,
+  type FilterName,
+  type ProjectModel,
+  type SourcePosition,
 } from "../../model/project-model.js";
 import { posix } from "node:path";
 import { digestOf } from "../../parts/digest.js";
@@ -13,7 +14,7 @@ import { RunParts, type PartMemory } from "../../parts/part-memory.js";
 import { controllerNamesOf, dependentNamesOf, type ControllerNames } from "../controller-names.js";
 import { filteredOf, parametersOfFilter } from "../controller/filtered.js";
 import type { OutputFile } from "../files/output-file.js";
-import type { MemoryFile } from "./condition-program.js";
+import type { ExpressionResult, MemoryFile } from "./condition-program.js";
 import { nameResources } from "../resource/resource-name.js";
 
 /** What a problem of a probe is, without the place, which may change. */
@@ -28,6 +29,7 @@ interface Probe {
   readonly expression: ExpressionModel;
   readonly path: string;
   readonly start: number;
+  readonly result: ExpressionResult;
 }
 
 interface ProbeFile {
@@ -97,9 +99,9 @@ const IMPORT = /\b(?:from|import)\s*\(?\s*["'](\.[^"'\n]*)["']/g;
 async function check(file: ProbeFile, seen: readonly MemoryFile[]): Promise<ProbeProblem[]> {
   const { createConditionProgram } = await import("./condition-program.js");
   const program = createConditionProgram([...seen, file]);
-  return file.probes.flatMap(({ start, expression: { expression } }, probe) =>
+  return file.probes.flatMap(({ start, result, expression: { expression } }, probe) =>
     program
-      .problemsIn(file.path, { start, end: start + expression.length })
+      .problemsIn(file.path, { start, end: start + expression.length }, result)
       .map((problem) => ({ probe, message: problem.message, start: problem.start - start })),
   );
 }
@@ -117,9 +119,13 @@ function diagnosticOf(
 function probeFileOf(controller: ControllerModel, names: ControllerNames): ProbeFile {
   const probes: Probe[] = [];
   let content = 'import type * as types from "./types.js";\n';
-  const add = (expression: ExpressionModel, { parameters, path }: { parameters: string; path: string }) => {
-    content += `export const probe${probes.length} = ${parameters} => (\n`;
-    probes.push({ expression, path, start: content.length });
+  const add = (
+    expression: ExpressionModel,
+    { parameters, path, result = "decision" }: { parameters: string; path: string; result?: ExpressionResult },
+  ) => {
+    // What an expression has to come to is a part of what is remembered.
+    content += `export const ${result}${probes.length} = ${parameters} => (\n`;
+    probes.push({ expression, path, result, start: content.length });
     content += `${expression.expression}\n);\n`;
   };
   for (const dependent of controller.dependents)
@@ -128,6 +134,15 @@ function probeFileOf(controller: ControllerModel, names: ControllerNames): Probe
         add(condition, {
           parameters: parametersOf(dependent, condition),
           path: `spec.dependents.${dependent.name}.${name}.when`,
+        });
+  for (const dependent of controller.dependents.filter(isKubernetes))
+    for (const [part, expression] of Object.entries(dependent.ref ?? {}))
+      if (expression.kind === "when")
+        add(expression, {
+          parameters:
+            expression.names.length === 0 ? "()" : `({ primary }: { readonly primary: types.${names.primary} })`,
+          path: `spec.dependents.${dependent.name}.ref.${part}`,
+          result: "name",
         });
   for (const { path, filters, objectType } of filteredOf(controller, names))
     for (const [name, filter] of Object.entries(filters))

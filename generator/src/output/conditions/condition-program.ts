@@ -14,10 +14,13 @@ export interface TextRange {
   readonly end: number;
 }
 
+/** What an expression comes to: true or false, or the name of an object. */
+export type ExpressionResult = "decision" | "name";
+
 /** A program that can be asked about its expressions. */
 export interface ConditionProgram {
-  /** Returns what is wrong with the expression in a range. */
-  problemsIn(path: string, range: TextRange): ProgramProblem[];
+  /** Returns what is wrong with the expression in a range: `result` is what it has to come to. */
+  problemsIn(path: string, range: TextRange, result: ExpressionResult): ProgramProblem[];
 }
 
 /** A file that exists in memory alone. */
@@ -56,14 +59,15 @@ export function createConditionProgram(files: readonly MemoryFile[]): ConditionP
   const program = compiler.createProgram(roots, OPTIONS, host);
   const checker = program.getTypeChecker();
   return {
-    problemsIn(path, range) {
+    problemsIn(path, range, result) {
       const source = program.getSourceFile(`${ROOT}/${path}`);
       if (source === undefined) throw new Error(`${path} is not part of the program`);
       const problems = [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)]
         .filter(({ start = 0 }) => start >= range.start && start <= range.end)
         .map((diagnostic) => ({ message: messageOf(diagnostic), start: diagnostic.start ?? range.start }));
       if (problems.length > 0) return problems;
-      return checkResult(expressionIn(source, range), checker);
+      const expression = expressionIn(source, range);
+      return result === "name" ? checkName(expression, checker) : checkResult(expression, checker);
     },
   };
 }
@@ -132,6 +136,19 @@ function checkResult(expression: ts.Expression, checker: ts.TypeChecker): Progra
   const isMissing = (result.flags & compiler.TypeFlags.Any) !== 0;
   const advice = isMissing ? "give it a type, for example with a comparison" : adviceFor(result, checker);
   return [{ message: `a condition must be true or false, and this is of type '${text}'; ${advice}`, start }];
+}
+
+/** Checks that an expression is a text, or undefined. */
+function checkName(expression: ts.Expression, checker: ts.TypeChecker): ProgramProblem[] {
+  const type = checker.getTypeAtLocation(expression);
+  const isAny = (type.flags & compiler.TypeFlags.Any) !== 0;
+  const isText = (part: ts.Type) =>
+    (part.flags & compiler.TypeFlags.Undefined) !== 0 || checker.isTypeAssignableTo(part, checker.getStringType());
+  if (!isAny && (type.isUnion() ? type.types : [type]).every(isText)) return [];
+  const found = checker.typeToString(type);
+  const advice = isAny ? "give it a type, for example with `${…}`" : "write another expression";
+  const message = `a name must be a text, or undefined for none, and this is of type '${found}'; ${advice}`;
+  return [{ message, start: expression.getStart() }];
 }
 
 function adviceFor(type: ts.Type, checker: ts.TypeChecker): string {

@@ -8,6 +8,8 @@ import {
   type DependentModel,
   type ExternalDependentModel,
   type KubernetesDependentModel,
+  type NamePartModel,
+  type ReferenceModel,
   type ResourceModel,
 } from "../../model/project-model.js";
 import { CAPABILITIES } from "../../model/dependent-model.js";
@@ -51,24 +53,26 @@ function startDoc(controller: ControllerModel, names: ControllerNames): Doc {
 }
 
 function linkDoc(dependent: DependentModel, names: ControllerNames): Doc {
-  const method = isKubernetes(dependent) ? ".dependent" : ".external";
+  const method = !isKubernetes(dependent) ? ".external" : dependent.ref === undefined ? ".dependent" : ".reference";
   const options = isKubernetes(dependent) ? objectOptions(dependent, names) : externalOptions(dependent, names);
   return [`${method}(${printText(dependent.name)}, `, objectDoc(options, true), ")"];
 }
 
 function objectOptions(dependent: KubernetesDependentModel, names: ControllerNames): Doc[] {
-  const { mode, namespace, cluster, eventSource, labelSelector, fieldSelector, resource } = dependent;
+  const { ref, namespace, cluster, eventSource, labelSelector, fieldSelector, resource } = dependent;
   const { existing, serverSideApply, fieldManager } = dependent;
   const filters = filtersDoc(dependent.filters, dependentTypesOf(dependent, names).live);
   const usual = cluster === undefined ? "garbageCollected" : "ordered";
   const deletion = dependent.deletion === usual ? undefined : dependent.deletion;
   const placed = { namespace, cluster, eventSource, labelSelector, fieldSelector, deletion };
+  const mode = ref === undefined ? dependent.mode : undefined;
   const stated = {
     ...statedOf(dependent),
     ...{ mode, ...placed, existing, serverSideApply, fieldManager },
   };
   return [
     field("resource", resourceDoc(resource, names)),
+    ...(ref === undefined ? [] : [referenceField(ref)]),
     ...(hasFile(dependent) ? [textField("desired", `${moduleNameOf(dependent)}.desired`)] : []),
     ...fieldsOf(stated),
     ...(filters === undefined ? [] : [field("filters", filters)]),
@@ -76,6 +80,21 @@ function objectOptions(dependent: KubernetesDependentModel, names: ControllerNam
     ...operationsOf(dependent),
     ...conditionFields(dependent),
   ];
+}
+
+function referenceField({ name, namespace }: ReferenceModel): Doc {
+  const partField = (part: string, stated: NamePartModel) => {
+    if (stated.kind === "constant") return textField(part, printText(stated.text));
+    return expressionField(part, stated.names.length === 0 ? "()" : "({ primary })", stated.expression);
+  };
+  const parts = [partField("name", name), ...(namespace === undefined ? [] : [partField("namespace", namespace)])];
+  return field(
+    "ref",
+    objectDoc(
+      parts,
+      [name, namespace].some((part) => part?.kind === "when"),
+    ),
+  );
 }
 
 function operationsOf(dependent: KubernetesDependentModel): Doc[] {

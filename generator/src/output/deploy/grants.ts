@@ -116,17 +116,25 @@ function dependentGrants(dependent: DependentModel, controller: ControllerModel)
     const kind = state.kind === "resource" ? state.resource : STATES[state.kind];
     return grant(kind, places, { verbs: [...WATCHED, "create", "patch", "delete"], because: `state of ${because}` });
   }
-  const { resource, namespace, cluster, eventSource, fieldSelector } = dependent;
-  const there = namespace === undefined ? places : [namespace];
+  const { resource, cluster, eventSource, ref, fieldSelector } = dependent;
+  const there = placesOfDependent(dependent, places);
   const elsewhere = cluster === undefined ? {} : { cluster };
   const grants: Grant[] = [];
   if (eventSource === undefined) {
-    const names = isWritten(dependent) ? {} : namesIn(fieldSelector);
+    const named = ref?.name.kind === "constant" ? { names: [ref.name.text] } : namesIn(fieldSelector);
+    const names = isWritten(dependent) ? {} : named;
     grants.push(...grant(resource, there, { verbs: WATCHED, because, ...names, ...elsewhere }));
   }
   if (isWritten(dependent))
     grants.push(...grant(resource, there, { verbs: verbsOfWrites(dependent), because, ...elsewhere }));
   return grants;
+}
+
+// What a primary names may be in any namespace, unless the namespace is always the same.
+function placesOfDependent({ namespace, ref }: KubernetesDependentModel, places: readonly string[]): readonly string[] {
+  if (namespace !== undefined) return [namespace];
+  if (ref?.namespace === undefined) return places;
+  return [ref.namespace.kind === "constant" ? ref.namespace.text : EVERYWHERE];
 }
 
 // An apply that creates an object needs both verbs.

@@ -91,6 +91,14 @@ spec:
       existing: adopt
       timeout: 30s
       retry: { maxRetries: 3, initialInterval: 1s, multiplier: 2, maxInterval: 1m }
+    named:
+      resource: v1/Secret
+      ref: { name: "primary.metadata.annotations?.secret", namespace: "'shared'" }
+      dependsOn: [shards]
+      readyPostcondition: { when: 'live?.data?.["user"] !== undefined' }
+    class:
+      resource: networking.k8s.io/v1/IngressClass
+      ref: { name: "'main'" }
     far:
       resource: { apiVersion: x.example.com/v1, kind: Widget, plural: widgets, scope: Namespaced }
       cluster: other
@@ -184,6 +192,8 @@ suite("emitted dependents", (declareTest) => {
       "operations: { create: serversDependent.operations.create, update: serversDependent.operations.update, delete: serversDependent.operations.delete, }",
       "operations: { create: onceDependent.operations.create }",
       'readyPostcondition: conditionIs({ type: "Available", status: "True" })',
+      '.reference("named", { resource: Secret, ref: { // prettier-ignore name: ({ primary }) => primary.metadata.annotations?.secret, namespace: "shared", }, dependsOn: ["shards"], // prettier-ignore readyPostcondition: ({ live }) => live?.data?.["user"] !== undefined, })',
+      '.reference("class", { resource: IngressClass, ref: { name: "main" }, })',
       '.dependent("given", { resource: Service, mode: "readOnly", eventSource: "services"',
       'readyPostcondition: fieldEquals("spec.type", "ClusterIP")',
       'timeoutMs: 30000, retry: { maxRetries: 3, initialIntervalMs: 1000, multiplier: 2, maxIntervalMs: 60000 }, mode: "createOnly", labelSelector: "app.example.com/part-of=shop,tier==back", existing: "adopt"',

@@ -69,6 +69,20 @@ suite("the rights of an operator", (test) => {
     ]);
   });
 
+  test("to read what a primary names hold where that may be, and for the one object whose name is constant", () => {
+    const position = { file: "workflow.yaml", line: 1, column: 1 };
+    const stated = { kind: "when", expression: "primary.spec.name", names: ["primary"], position } as const;
+    const constant = { kind: "constant", text: "shared" } as const;
+    const rightsOf = (ref: NonNullable<KubernetesDependentModel["ref"]>) =>
+      controllerGrants(controllerOf([dependent({ mode: "readOnly", ref })], { settings: { namespaces: ["a"] } }))
+        .filter(({ resource }) => resource === "configmaps")
+        .map(({ verbs, place, names }) => [verbs.join(" "), place, ...(names ?? [])].join(", "));
+    assert.equal(rightsOf({ name: stated }), ["list watch, a"]);
+    assert.equal(rightsOf({ name: stated, namespace: stated }), ["list watch, *"]);
+    assert.equal(rightsOf({ name: stated, namespace: constant }), ["list watch, shared"]);
+    assert.equal(rightsOf({ name: constant, namespace: constant }), ["list watch, shared, shared"]);
+  });
+
   test("to write a status, and to be named as an owner, are there only where that happens", () => {
     const parts = (controller: ControllerModel) =>
       controllerGrants(controller).flatMap(({ resource }) => (resource.startsWith("things/") ? resource : []));
