@@ -1,4 +1,4 @@
-import { stringify } from "yaml";
+import { yamlOf } from "./yaml.js";
 import type { Status, StatusError } from "../../errors/status-error.js";
 import type { JsonObject } from "../../json.js";
 import { apiVersionOf } from "../../object/object-key.js";
@@ -70,18 +70,19 @@ export function renderList(context: RenderContext, list: ListResult): Answer {
   return valueAnswer(context, 200, { ...head, items });
 }
 
-/** Renders a failure, which is always JSON unless the client asks for YAML alone. */
+/** Renders a failure: as JSON, unless the client asks for YAML alone. */
 export function renderFailure(
   error: StatusError,
-  options: { isPretty: boolean; warnings?: readonly string[] },
+  options: { isPretty: boolean; warnings?: readonly string[]; accept?: string | undefined },
 ): Answer {
   const { status } = error;
   const retryAfter = status.details?.retryAfterSeconds;
   return {
     kind: "answer",
     status: status.code,
-    contentType: CONTENT_TYPES.json,
-    body: statusText(status, options.isPretty),
+    ...(options.accept === "application/yaml"
+      ? { contentType: CONTENT_TYPES.yaml, body: yamlOf(JSON.parse(JSON.stringify(status)) as JsonObject) }
+      : { contentType: CONTENT_TYPES.json, body: statusText(status, options.isPretty) }),
     ...(retryAfter === undefined ? {} : { headers: { "Retry-After": String(retryAfter) } }),
     ...(options.warnings === undefined ? {} : { warnings: options.warnings }),
   };
@@ -102,7 +103,7 @@ function jsonAnswer({ warnings }: RenderContext, status: number, json: string): 
 function valueAnswer({ representation, warnings }: RenderContext, status: number, value: JsonObject): Answer {
   const { format, isPretty } = representation;
   const body =
-    format === "yaml" ? stringify(value) : isPretty ? JSON.stringify(value, null, 2) : `${JSON.stringify(value)}\n`;
+    format === "yaml" ? yamlOf(value) : isPretty ? JSON.stringify(value, null, 2) : `${JSON.stringify(value)}\n`;
   return { kind: "answer", status, contentType: CONTENT_TYPES[format], body, warnings };
 }
 

@@ -50,7 +50,7 @@ export async function answerRequest(options: EndpointOptions, request: ApiReques
   } catch (error) {
     const failure = error instanceof StatusError ? error : internalError(textOf(error));
     const isPretty = isTrue(request.query.get("pretty"));
-    return renderFailure(failure, { isPretty, warnings });
+    return renderFailure(failure, { isPretty, warnings, accept: request.headers.accept });
   }
 }
 
