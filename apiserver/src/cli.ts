@@ -36,6 +36,7 @@ async function start(args: readonly string[]): Promise<void> {
       type: "string",
       describe: "The user of the kubeconfig, e.g. system:serviceaccount:web:operator [default: the administrator]",
     })
+    .option("audit-log", { type: "string", describe: "Write a line of JSON for each request to this file" })
     .option("simulate", {
       type: "boolean",
       default: false,
@@ -53,11 +54,12 @@ async function start(args: readonly string[]): Promise<void> {
       throw error ?? new Error(`${message}; see apiserver --help`);
     })
     .parseAsync();
-  const { port, crds, objects, as, simulate, tls, token, kubeconfig } = options;
+  const { port, crds, objects, as, auditLog, simulate, tls, token, kubeconfig } = options;
   const server = await startApiServer({
     ...{ port, crds, objects, simulate, tls },
     ...(token === undefined ? {} : { token }),
     ...(as === undefined ? {} : { as }),
+    ...(auditLog === undefined ? {} : { auditLog }),
   });
   try {
     if (kubeconfig !== undefined) await server.writeKubeconfig(kubeconfig);

@@ -12,8 +12,10 @@ import { FaultRequests } from "./faults/fault-requests.js";
 import { FaultRules, type FaultControl, type FaultRule } from "./faults/faults.js";
 import { WatchHolds } from "./faults/watch-holds.js";
 import { renderFailure } from "./http/answer/render.js";
+import { AuditLog } from "./http/audit-log.js";
 import { Listener } from "./http/listener.js";
 import type { Answer, ApiRequest, StreamAnswer } from "./http/message.js";
+import type { Authorized } from "./http/requests/authorize-request.js";
 import { answerRequest } from "./http/requests/endpoint.js";
 import { verbOf } from "./http/requests/request-verb.js";
 import { createServingCertificate } from "./identity/certificate.js";
@@ -41,6 +43,8 @@ export interface ApiServerOptions {
   simulate?: boolean;
   /** Rules in force from the start. */
   faults?: readonly FaultRule[];
+  /** A file that gets a line of JSON for each request: who asked what, what allowed it, and how it was answered. */
+  auditLog?: string;
   /** How many writes per resource a watch may be behind; 10,000 without. */
   historyLimit?: number;
 }
@@ -111,13 +115,18 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
       const user = identity.authenticator.userOfRequest(request.headers, rules.token);
       const ofFaults = faultRequests.answer(request, user);
       if (ofFaults !== undefined) return ofFaults;
-      const endpoint = { registry, admission, identity, replacedToken: rules.token };
+      const received = new Date();
+      let authorized: Authorized | undefined;
+      const onDecision = (decided: Authorized): void => void (authorized = decided);
+      const endpoint = { registry, admission, identity, replacedToken: rules.token, onDecision };
       const answered = () => answerRequest(endpoint, request);
       const answer = await answerWithFaults(rules, request, { user: user?.username, answer: answered });
       record(requests, request, { answer, revision });
+      auditLog?.write(request, { received, authorized, answer });
       return answer;
     },
   });
+  const auditLog = options.auditLog === undefined ? undefined : await AuditLog.open(options.auditLog);
   const faults = faultControlOf({ rules, holds, listener, registry });
   const faultRequests = new FaultRequests(faults);
   await listener.open();
@@ -136,6 +145,7 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
   const close = async (): Promise<void> => {
     await simulation?.close();
     await listener.close();
+    await auditLog?.close();
   };
   return {
     ...own,

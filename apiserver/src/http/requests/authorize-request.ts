@@ -1,3 +1,4 @@
+import type { Decision } from "../../identity/rbac/authorizer.js";
 import { accessDenied } from "../../identity/rbac/access.js";
 import type { AccessAttributes } from "../../identity/rbac/policy-rule.js";
 import type { Identity } from "../../identity/identity.js";
@@ -6,20 +7,33 @@ import type { UserInfo } from "../../identity/user.js";
 import type { ApiRequest } from "../message.js";
 import { verbOf } from "./request-verb.js";
 
+/** Who sends a request, who it is made for, and what the roles say. */
+export interface Authorized {
+  readonly sender: UserInfo;
+  readonly user: UserInfo;
+  readonly decision: Decision;
+}
+
 /**
- * Returns who a request is made for.
+ * Returns who a request is made for, after `onDecision` was told of it.
  *
  * @throws 401 for a token of nobody, 403 for what no role allows.
  */
 export function authorizeRequest(
   { authenticator, authorizer }: Identity,
   request: ApiRequest,
-  options: { replaced?: string | undefined; warnings: string[] },
+  options: {
+    replaced?: string | undefined;
+    warnings: string[];
+    onDecision?: ((authorized: Authorized) => void) | undefined;
+  },
 ): UserInfo {
   const sender = authenticator.authenticate(request.headers, options);
   const attributes = attributesOf(request);
   const user = impersonate(sender, { headers: request.headers, attributes }, authorizer);
-  if (!authorizer.decide(user, attributes).allowed) throw accessDenied(user, attributes);
+  const decision = authorizer.decide(user, attributes);
+  options.onDecision?.({ sender, user, decision });
+  if (!decision.allowed) throw accessDenied(user, attributes);
   return user;
 }
 

@@ -21,7 +21,7 @@ import type { Registry } from "../../registry/registry.js";
 import type { ServedResource } from "../../registry/served-resource.js";
 import { renderFailure, renderValue } from "../answer/render.js";
 import type { Answer, ApiRequest, StreamAnswer } from "../message.js";
-import { authorizeRequest } from "./authorize-request.js";
+import { authorizeRequest, type Authorized } from "./authorize-request.js";
 import { readList, readObject, readWatch } from "./read-requests.js";
 import { isWatch, verbOf } from "./request-verb.js";
 import type { ResourcePath } from "./resource-path.js";
@@ -36,6 +36,8 @@ export interface EndpointOptions {
   identity: Identity;
   /** The token that is trusted in place of the administrator's. */
   replacedToken?: string | undefined;
+  /** Told who a request is made for, and whether that is allowed. */
+  onDecision?: ((authorized: Authorized) => void) | undefined;
 }
 
 const HEALTH_PATHS = /^\/(healthz|livez|readyz)(\/|$)/;
@@ -45,7 +47,8 @@ const PLAIN = "text/plain; charset=utf-8";
 export async function answerRequest(options: EndpointOptions, request: ApiRequest): Promise<Answer | StreamAnswer> {
   const warnings: string[] = [];
   try {
-    const user = authorizeRequest(options.identity, request, { replaced: options.replacedToken, warnings });
+    const { identity, replacedToken: replaced, onDecision } = options;
+    const user = authorizeRequest(identity, request, { replaced, warnings, onDecision });
     return openAnswer(options, request, warnings) ?? (await answerResource(options, { request, user, warnings }));
   } catch (error) {
     const failure = error instanceof StatusError ? error : internalError(textOf(error));

@@ -1,0 +1,104 @@
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { createWriteStream, type WriteStream } from "node:fs";
+import type { JsonObject } from "../json.js";
+import { userObject, type UserInfo } from "../identity/user.js";
+import type { Answer, ApiRequest, StreamAnswer } from "./message.js";
+import type { Authorized } from "./requests/authorize-request.js";
+import { verbOf } from "./requests/request-verb.js";
+
+/** What became of a request. */
+export interface Audited {
+  readonly received: Date;
+  /** Absent if nobody was allowed anything: a token of nobody, or a fault before the server looked. */
+  readonly authorized: Authorized | undefined;
+  readonly answer: Answer | StreamAnswer;
+}
+
+/**
+ * Writes a line of JSON for each request that was answered: an Event of audit.k8s.io/v1 at the level Metadata.
+ *
+ * https://kubernetes.io/docs/tasks/debug/debug-cluster/audit/
+ */
+export class AuditLog {
+  readonly #stream: WriteStream;
+
+  private constructor(stream: WriteStream) {
+    this.#stream = stream;
+  }
+
+  /** Opens a file, at the end of what it has. Throws the error of the system if that is not possible. */
+  static async open(file: string): Promise<AuditLog> {
+    const stream = createWriteStream(file, { flags: "a", mode: 0o600 });
+    await once(stream, "open");
+    // A full disk must not end the server.
+    stream.on("error", () => undefined);
+    return new AuditLog(stream);
+  }
+
+  write(request: ApiRequest, audited: Audited): void {
+    this.#stream.write(`${JSON.stringify(eventOf(request, audited))}\n`);
+  }
+
+  async close(): Promise<void> {
+    await new Promise<void>((resolve) => this.#stream.end(() => resolve()));
+  }
+}
+
+function eventOf(request: ApiRequest, { received, authorized, answer }: Audited): JsonObject {
+  const { path, query, headers, target, method } = request;
+  const text = query.toString();
+  return {
+    kind: "Event",
+    apiVersion: "audit.k8s.io/v1",
+    level: "Metadata",
+    auditID: randomUUID(),
+    stage: answer.kind === "stream" ? "ResponseStarted" : "ResponseComplete",
+    requestURI: text === "" ? path : `${path}?${text}`,
+    verb: target === undefined ? method.toLowerCase() : verbOf(request),
+    user: authorized === undefined ? {} : userObject(authorized.sender),
+    ...impersonatedUser(authorized),
+    sourceIPs: ["127.0.0.1"],
+    ...(headers["user-agent"] === undefined ? {} : { userAgent: headers["user-agent"] }),
+    ...(target === undefined ? {} : { objectRef: objectRefOf(target) }),
+    responseStatus: { metadata: {}, code: answer.kind === "answer" ? answer.status : 200 },
+    requestReceivedTimestamp: timeText(received),
+    stageTimestamp: timeText(new Date()),
+    ...(authorized === undefined ? {} : { annotations: annotationsOf(authorized) }),
+  };
+}
+
+function impersonatedUser(authorized: Authorized | undefined): JsonObject {
+  const user: UserInfo | undefined = authorized?.user;
+  return user === undefined || user === authorized?.sender ? {} : { impersonatedUser: userObject(user) };
+}
+
+function objectRefOf({
+  group,
+  version,
+  plural,
+  namespace,
+  name,
+  subresource,
+}: NonNullable<ApiRequest["target"]>): JsonObject {
+  return {
+    resource: plural,
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(name === undefined ? {} : { name }),
+    ...(group === "" ? {} : { apiGroup: group }),
+    apiVersion: version,
+    ...(subresource === undefined ? {} : { subresource }),
+  };
+}
+
+function annotationsOf({ decision }: Authorized): JsonObject {
+  return {
+    "authorization.k8s.io/decision": decision.allowed ? "allow" : "forbid",
+    "authorization.k8s.io/reason": decision.reason ?? "",
+  };
+}
+
+// Go's times have microseconds.
+function timeText(time: Date): string {
+  return time.toISOString().replace("Z", "000Z");
+}
