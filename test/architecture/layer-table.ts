@@ -12,7 +12,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     diagnostic: { values: [] },
     parts: { values: [] },
     "package-file": { values: [] },
-    input: { values: ["diagnostic", "package-file", "parts", "@gen-operator/runtime"] },
+    input: { values: ["diagnostic", "package-file", "parts", "@gen-operator/runtime", "@gen-operator/runtime/cel"] },
     model: { values: ["diagnostic", "parts"], types: ["input"] },
     memory: { values: ["input", "diagnostic", "package-file", "parts"] },
     // The rooms of commands.
@@ -30,7 +30,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     dev: { values: ["generate", "input", "diagnostic", "package-file"], types: ["@gen-operator/runtime"] },
     output: {
       values: ["model", "diagnostic", "package-file", "parts"],
-      types: ["@gen-operator/runtime", "@gen-operator/runtime/codegen"],
+      types: ["@gen-operator/runtime", "@gen-operator/runtime/cel", "@gen-operator/runtime/codegen"],
     },
   },
   runtime: {
@@ -49,6 +49,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
       types: ["schedule", "sources", "cache", "client"],
     },
     operate: { values: ["client", "base"], types: ["schedule", "workflow", "write"] },
+    cel: { values: ["codegen", "base"] },
     codegen: { values: [], types: ["workflow", "reconcile", "sources", "cache", "base"] },
   },
   apiserver: {

@@ -11,7 +11,12 @@ import { packages, readPackageSources, type Import, type SourceFile } from "./so
 
 /** Packages that a whole package may import beside its dependencies; everything else of ours is closed to it. */
 const ownPackages: Record<(typeof packages)[number], string[]> = {
-  generator: ["@gen-operator/runtime", "@gen-operator/runtime/codegen", "@gen-operator/templates/package.json"],
+  generator: [
+    "@gen-operator/runtime",
+    "@gen-operator/runtime/cel",
+    "@gen-operator/runtime/codegen",
+    "@gen-operator/templates/package.json",
+  ],
   runtime: [],
   apiserver: [],
 };

@@ -1,29 +1,12 @@
 import fc from "fast-check";
-import { readBuiltinKinds } from "#generator/input/crd/builtin-kinds.js";
-import { readCrds } from "#generator/input/crd/read-crds.js";
-import { buildModel } from "#generator/model/build/build-model.js";
-import { buildRuntimeSchema } from "#generator/output/resource/runtime-schema.js";
 import { parseResource, type ResourceDefinition } from "@gen-operator/runtime/codegen";
 import { apiRequest, type ApiObject } from "../support/api-request.js";
 import { startTestApiServer } from "../support/api-server.js";
+import { definitionOf } from "../support/definition-of.js";
 import { crdJson } from "../support/hostile-crds.js";
 import { isThorough } from "../support/runs.js";
 import { structuralSchema, valueOf, type RandomSchema } from "../support/structural-schemas.js";
 import { assert, suite } from "../support/suite.js";
-
-/** Returns what generated code knows of a kind. */
-async function definitionOf(text: string): Promise<ResourceDefinition> {
-  const { crds } = readCrds({ file: "crd.json", text });
-  const { model } = await buildModel({ crds, workflows: [], builtin: await readBuiltinKinds() });
-  const [resource] = model?.resources ?? [];
-  if (resource === undefined) throw new Error(`the CRD is refused: ${text}`);
-  const { group, version, kind, plural, scope, hasStatusSubresource } = resource;
-  return {
-    ...{ group, version, kind, plural, scope, hasStatusSubresource, isCustom: true },
-    apiVersion: `${group}/${version}`,
-    schema: buildRuntimeSchema(resource),
-  } as ResourceDefinition;
-}
 
 function problemsOf(definition: ResourceDefinition, object: object): string {
   try {

@@ -261,6 +261,12 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       remedy: "State spec.conversion with a webhook, or stop serving the version.",
       example: "warning-unconverted-version",
     },
+    "unchecked-rule": {
+      meaning: "A rule of a CRD (`x-kubernetes-validations`) uses CEL that `parse` of the class cannot evaluate.",
+      remedy:
+        "Nothing, if the API server may be the only one to check it. Otherwise rewrite the rule without what the message names.",
+      example: "warning-unchecked-rule",
+    },
     "unknown-dependent": {
       meaning: "A name is that of no dependent of the controller.",
       remedy: "Correct the name. The message proposes the nearest one.",

@@ -1,5 +1,5 @@
 import { quote, type Diagnostic } from "../diagnostic.js";
-import { checkSchema } from "./crd/check-schema.js";
+import { checkSchema } from "./crd/schema/check-schema.js";
 import { isRecord } from "./yaml/json.js";
 import { parseYaml } from "./yaml/parse-yaml.js";
 import { pathInProject, readProjectFile } from "./project-files.js";

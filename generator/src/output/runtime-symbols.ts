@@ -1,3 +1,4 @@
+import type * as cel from "@gen-operator/runtime/cel";
 import type * as codegen from "@gen-operator/runtime/codegen";
 import type * as runtime from "@gen-operator/runtime";
 import type { BuiltinModel } from "../model/project-model.js";
@@ -6,6 +7,9 @@ type BuiltinConditionName = BuiltinModel["name"];
 
 /** The module that generated code imports: the runtime's door for it. */
 export const codegenModule = "@gen-operator/runtime/codegen";
+
+/** The module that has `parseResource` of a kind with rules; the evaluator of rules is behind it. */
+export const celModule = "@gen-operator/runtime/cel";
 
 /** The module that the user's code imports, and generated code for the built-in conditions. */
 export const runtimeModule = "@gen-operator/runtime";
@@ -20,6 +24,9 @@ export const runtimeValues = [
   "parseResource",
   "untypedResource",
 ] as const satisfies readonly (keyof typeof codegen)[];
+
+/** Values that generated code may import to check rules. */
+export const celValues = ["parseResource"] as const satisfies readonly (keyof typeof cel)[];
 
 // `keyof typeof` sees values only, so types are named in an object type.
 interface RuntimeTypes {

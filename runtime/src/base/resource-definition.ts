@@ -39,6 +39,19 @@ export interface Schema {
   readonly "x-kubernetes-list-type"?: "atomic" | "set" | "map";
   readonly "x-kubernetes-list-map-keys"?: readonly string[];
   readonly "x-kubernetes-map-type"?: "atomic" | "granular";
+  readonly "x-kubernetes-validations"?: readonly ValidationRule[];
+}
+
+/** A rule in CEL that a value of the schema has to meet. */
+export interface ValidationRule {
+  readonly rule: string;
+  readonly message?: string;
+  /** An expression for the message; `message` takes its place where it fails. */
+  readonly messageExpression?: string;
+  /** The field that the problem is reported at, from the value on, such as `.spec.host`. */
+  readonly fieldPath?: string;
+  /** Whether the rule is checked without an old object, too; `oldSelf` is an optional value then. */
+  readonly optionalOldSelf?: boolean;
 }
 
 declare const resourceType: unique symbol;

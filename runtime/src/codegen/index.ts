@@ -35,7 +35,7 @@ export type {
   StatusCondition,
 } from "../base/kubernetes-object.js";
 export type { NewMeta, NewResource } from "../base/resource-definition.js";
-export type { ResourceClass, ResourceDefinition, Schema } from "../base/resource-definition.js";
+export type { ResourceClass, ResourceDefinition, Schema, ValidationRule } from "../base/resource-definition.js";
 
 // Types of what the user writes
 export type { ControllerDefinition, EventSourceFacts } from "../reconcile/controller-definition.js";

@@ -1,6 +1,6 @@
 import { describeValue } from "../yaml/describe-value.js";
 import { isRecord } from "../yaml/json.js";
-import type { SchemaProblem } from "./check-schema.js";
+import type { SchemaProblem } from "./schema/check-schema.js";
 
 type Fields = { readonly [key: string]: unknown };
 

@@ -1,6 +1,7 @@
 import { didYouMean, hasErrors, MOST_FOUND, quote, type Diagnostic } from "../../diagnostic.js";
-import { checkSchema, withoutNulls } from "./check-schema.js";
-import { checkStructure } from "./check-structure.js";
+import { checkExpressions } from "./schema/check-expressions.js";
+import { checkSchema, withoutNulls } from "./schema/check-schema.js";
+import { checkStructure } from "./schema/check-structure.js";
 import { checkSubresources, leadsNowhere } from "./check-subresources.js";
 import { checkSpec, checkVersion } from "./check-version.js";
 import type { Crd, CrdVersion } from "./crd.js";
@@ -20,6 +21,8 @@ const DOMAIN = {
 };
 
 const SIMPLE_PATH = /^(?:\.[A-Za-z_][\w-]*)+$/;
+
+const UNCHECKED = "the API server checks it at every write";
 
 type Fields = { readonly [key: string]: unknown };
 
@@ -186,7 +189,14 @@ export class CrdReader {
     const wrong = checkSchema(root);
     const problems = wrong.length > 0 ? wrong : checkStructure(root);
     for (const { path: rest, message } of problems) this.#fail([...at, ...rest], "crd-schema", message);
+    if (problems.length === 0) this.#checkExpressions(root, at);
     return root;
+  }
+
+  #checkExpressions(schema: Fields, path: YamlPath): void {
+    for (const { kind, path: rest, message } of checkExpressions(schema))
+      if (kind === "pattern") this.#fail([...path, ...rest], "crd-schema", message);
+      else this.#add("warning", [...path, ...rest], ["unchecked-rule", message, UNCHECKED]);
   }
 
   #checkName({ metadata }: Fields, expected: string): void {

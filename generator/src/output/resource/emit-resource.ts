@@ -5,7 +5,7 @@ import { normaliseSchema } from "./normalise.js";
 import { generatedFile, type OutputFile } from "../files/output-file.js";
 import { printAlias, printImport } from "../print/declarations.js";
 import { printSchema } from "../print/print-schema.js";
-import { printClass, printInput, RESOURCE_VALUES, runtimeTypesOf, schemaNameOf } from "./print-class.js";
+import { printClass, printInput, printValueImports, runtimeTypesOf, schemaNameOf } from "./print-class.js";
 import { printShape } from "./print-types.js";
 import { modulePathOf } from "./resource-name.js";
 import { buildRuntimeSchema } from "./runtime-schema.js";
@@ -18,8 +18,9 @@ export function emitResource(resource: ResourceModel): OutputFile[] {
   const schema = normaliseSchema(resource);
   const input = inputViewOf(schema);
   const schemaName = schemaNameOf(schema.className);
+  const runtimeSchema = buildRuntimeSchema(resource);
   const imports = [
-    printImport(RESOURCE_VALUES, codegenModule),
+    printValueImports(runtimeSchema),
     printImport(runtimeTypesOf(resource, [schema.root, ...schema.shapes, ...input.shapes]), codegenModule, true),
     printImport([schemaName], `./${path.slice(path.lastIndexOf("/") + 1)}.schema.js`),
   ];
@@ -33,7 +34,7 @@ export function emitResource(resource: ResourceModel): OutputFile[] {
     generatedFile(`${path}.ts`, [imports.join("\n"), ...declarations]),
     generatedFile(`${path}.schema.ts`, [
       printImport(["Schema"], codegenModule, true),
-      ...printSchema(schemaName, buildRuntimeSchema(resource)),
+      ...printSchema(schemaName, runtimeSchema),
     ]),
   ];
 }

@@ -1,10 +1,13 @@
+import type { Schema } from "@gen-operator/runtime/codegen";
 import type { ResourceModel } from "../../model/project-model.js";
 import { camelCase } from "../naming.js";
+import { printImport } from "../print/declarations.js";
 import { group, ifBreak, indent, join, layOut, line, softline } from "../print/layout.js";
-import type { RuntimeType, RuntimeValue } from "../runtime-symbols.js";
+import { celModule, celValues, codegenModule, type RuntimeType, type RuntimeValue } from "../runtime-symbols.js";
 import { renderDoc } from "./doc-comment.js";
 import { printField } from "./print-types.js";
 import { inputNameOf } from "./resource-name.js";
+import { hasRules } from "./runtime-schema.js";
 import type { ShapeModel, TypeModel } from "./shape-model.js";
 
 /** What the file of a class imports of the runtime as values. */
@@ -14,6 +17,13 @@ export const RESOURCE_VALUES = [
   "isResource",
   "parseResource",
 ] as const satisfies readonly RuntimeValue[];
+
+/** Prints what the file of a class imports of the runtime as values. A kind without rules imports nothing that evaluates them. */
+export function printValueImports(schema: Schema): string {
+  if (!hasRules(schema)) return printImport(RESOURCE_VALUES, codegenModule);
+  const values = RESOURCE_VALUES.filter((name) => name !== "parseResource");
+  return `${printImport(celValues, celModule)}\n${printImport(values, codegenModule)}`;
+}
 
 /** Returns what the file of a class with these shapes imports of the runtime as types. */
 export function runtimeTypesOf(resource: ResourceModel, shapes: readonly ShapeModel[]): RuntimeType[] {

@@ -1,4 +1,4 @@
-import type { Schema } from "@gen-operator/runtime/codegen";
+import type { Schema, ValidationRule } from "@gen-operator/runtime/codegen";
 import type { RawSchema, ResourceModel } from "../../model/project-model.js";
 import { realDefaultOf, resolveRef, shortNameOf } from "../../model/definitions.js";
 import { NameAllocator } from "../naming.js";
@@ -28,6 +28,8 @@ const COPIED = [
   "x-kubernetes-list-map-keys",
   "x-kubernetes-map-type",
 ] as const satisfies readonly (keyof Schema)[];
+
+const VALIDATIONS = "x-kubernetes-validations";
 
 const PLACES: ReadonlyMap<string, number> = new Map(COPIED.map((keyword, index) => [keyword, index]));
 
@@ -94,6 +96,30 @@ const UNSENT = new Set(["managedFields", "selfLink"]);
 /** How deeply a literal nests before the rest becomes a definition; the compiler gives up comparing types at about twice as deep. */
 const MAX_DEPTH = 24;
 
+// What `parse` reads of a rule. The reason chooses an HTTP status, of which an object knows nothing.
+const RULE_FIELDS = ["rule", "message", "messageExpression", "fieldPath", "optionalOldSelf"] as const;
+
+function rulesOf(schema: RawSchema): Pick<Schema, typeof VALIDATIONS> {
+  const rules = Object.hasOwn(schema, VALIDATIONS) ? schema[VALIDATIONS] : undefined;
+  if (!Array.isArray(rules) || rules.length === 0) return {};
+  const read = rules.filter(isRecord).map((rule) => {
+    const fields = RULE_FIELDS.filter((field) => rule[field] !== undefined && rule[field] !== null);
+    return Object.fromEntries(fields.map((field) => [field, rule[field]]));
+  });
+  return { [VALIDATIONS]: read as unknown as readonly ValidationRule[] };
+}
+
+/** Tells whether a schema has rules in CEL anywhere. */
+export function hasRules({ definitions = {}, ...schema }: Schema): boolean {
+  const { properties = {}, items, additionalProperties, allOf = [] } = schema;
+  return (
+    schema[VALIDATIONS] !== undefined ||
+    [...Object.values(definitions), ...Object.values(properties), ...allOf].some(hasRules) ||
+    (items !== undefined && hasRules(items)) ||
+    (typeof additionalProperties === "object" && hasRules(additionalProperties))
+  );
+}
+
 class SchemaBuilder {
   readonly definitions = new Map<string, { readonly name: string; readonly schema: Schema }>();
   readonly #resource: ResourceModel;
@@ -153,6 +179,7 @@ class SchemaBuilder {
       for (const keyword of COPIED)
         if (keyword !== "type" && keyword !== "format" && schema[keyword] !== undefined)
           copied[keyword] = schema[keyword];
+      if (this.#resource.isCustom) Object.assign(copied, rulesOf(schema));
       return copied as Schema;
     }
     for (const keyword of copiedOf(schema)) copied[keyword] = schema[keyword];
@@ -169,7 +196,7 @@ class SchemaBuilder {
       copied["additionalProperties"] = schema["additionalProperties"];
     const items = ownSchema(schema, "items");
     if (items !== undefined) copied["items"] = this.schemaOf(items, depth + 1);
-    if (this.#resource.isCustom) Object.assign(copied, this.#junctorsOf(schema, depth));
+    if (this.#resource.isCustom) Object.assign(copied, this.#junctorsOf(schema, depth), rulesOf(schema));
     return copied as Schema;
   }
 }

@@ -1,7 +1,7 @@
 import type { KubernetesObject } from "../../base/kubernetes-object.js";
-import type { ResourceDefinition } from "../../base/resource-definition.js";
+import type { ResourceDefinition, Schema } from "../../base/resource-definition.js";
 import { checkValue, type SchemaProblem } from "./check-value.js";
-import { fillDefaults, isRecord } from "./fill-defaults.js";
+import { fillDefaults, isRecord, type Definitions } from "./fill-defaults.js";
 
 export type { SchemaProblem } from "./check-value.js";
 
@@ -27,12 +27,32 @@ export class SchemaError extends Error {
  * with the defaults of the schema. The value itself is not changed; what needs no default is shared with it.
  *
  * Checks types, required and unknown fields, enums, ranges, lengths, formats, patterns (as RE2), repeated items, embedded resources and
- * anyOf, oneOf, allOf and not. Does not check `x-kubernetes-validations`. Throws a SchemaError that names every path.
+ * anyOf, oneOf, allOf and not. The rules of a schema (`x-kubernetes-validations`) are checked by the function of the same name of
+ * `@gen-operator/runtime/cel`. Throws a SchemaError that names every path.
  */
 export function parseResource<Resource extends KubernetesObject>(
   definition: ResourceDefinition<Resource>,
   value: unknown,
   options: ParseOptions = {},
+): Resource {
+  return parseChecked(definition, value, options);
+}
+
+/** What is known of a value, and how the rules of its schema are checked. */
+export interface CheckedParseOptions extends ParseOptions {
+  /** Checks the rules of the schema. Default: they are not checked. */
+  readonly checkRules?: (
+    object: Record<string, unknown>,
+    schema: Schema,
+    definitions: Definitions,
+  ) => readonly SchemaProblem[];
+}
+
+/** Does what `parseResource` does, with the rules of the schema. Those of an object that is wrong anyway are not checked. */
+export function parseChecked<Resource extends KubernetesObject>(
+  definition: ResourceDefinition<Resource>,
+  value: unknown,
+  { checkRules, ...options }: CheckedParseOptions,
 ): Resource {
   if (!isRecord(value)) throw new SchemaError(definition.kind, [{ path: "<root>", message: "must be an object" }]);
   const { definitions = {}, ...schema } = definition.schema;
@@ -48,6 +68,8 @@ export function parseResource<Resource extends KubernetesObject>(
   for (const [name, property] of Object.entries(schema.properties?.["metadata"]?.properties ?? {}))
     if (isRecord(metadata)) checkValue(metadata[name], property, { path: `metadata.${name}`, definitions, problems });
   checkValue(rest, { ...schema, properties, required }, { path: "", definitions, problems });
+  if (problems.length === 0 && checkRules !== undefined)
+    problems.push(...checkRules(filled as Record<string, unknown>, schema, definitions));
   if (problems.length > 0) throw new SchemaError(definition.kind, problems);
   const isSame = filled === value && placed === metadata;
   return (isSame ? value : { ...(filled as object), metadata: placed }) as unknown as Resource;

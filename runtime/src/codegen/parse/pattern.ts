@@ -7,10 +7,32 @@ type Library = { readonly RE2JS: typeof RE2JS };
 let library: Library | undefined;
 const compiled = new Map<string, RE2JS | undefined>();
 
+// A schema has few patterns, but a rule may take patterns from the objects that it checks.
+const MOST_KEPT = 1000;
+
 /** Tells whether a text has a match of an RE2 pattern; undefined if RE2 cannot read the pattern. */
 export function hasMatch(text: string, pattern: string): boolean | undefined {
-  if (!compiled.has(pattern)) compiled.set(pattern, compile(pattern));
-  return compiled.get(pattern)?.test(text);
+  return compilePattern(pattern)?.test(text);
+}
+
+/** Returns a pattern ready to match; undefined if RE2 cannot read the pattern. */
+export function compilePattern(pattern: string): RE2JS | undefined {
+  if (!compiled.has(pattern)) {
+    if (compiled.size >= MOST_KEPT) compiled.clear();
+    compiled.set(pattern, compile(pattern));
+  }
+  return compiled.get(pattern);
+}
+
+/** Returns why RE2 cannot read a pattern; undefined if it can. */
+export function findPatternProblem(pattern: string): string | undefined {
+  if (compilePattern(pattern) !== undefined) return undefined;
+  try {
+    library?.RE2JS.compile(pattern);
+    return undefined;
+  } catch (error) {
+    return (error as Error).message.replace("error parsing regexp: ", "");
+  }
 }
 
 function compile(pattern: string): RE2JS | undefined {

@@ -1,5 +1,6 @@
 import type { RawSchema, ResourceModel } from "#generator/model/project-model.js";
 import { findDuplicates } from "#generator/output/resource/deduplicate.js";
+import { emitResource } from "#generator/output/resource/emit-resource.js";
 import { inputViewOf } from "#generator/output/resource/input-view.js";
 import { minimalFieldsOf, minimalValueOf } from "#generator/output/stubs/minimal-value.js";
 import { normaliseSchema } from "#generator/output/resource/normalise.js";
@@ -36,6 +37,19 @@ function nameHash(name: string | undefined): string {
   return name?.split("_")[1] ?? "";
 }
 
+suite("the file of a class", (test) => {
+  const importsOf = (spec: RawSchema) =>
+    /^import \{ parseResource \}.*$/m.exec(emitResource(thingOf(spec))[0]?.content ?? "")?.[0];
+
+  test("imports the evaluator of rules only if the schema has a rule somewhere", () => {
+    const ruled = { ...text, "x-kubernetes-validations": [{ rule: "self != ''" }] };
+    const cel = 'import { parseResource } from "@gen-operator/runtime/cel";';
+    assert.is(importsOf(text), undefined);
+    assert.is(importsOf(ruled), cel);
+    assert.is(importsOf({ type: "array", items: { type: "object", additionalProperties: ruled } }), cel);
+  });
+});
+
 suite("duplicates", (test) => {
   const shapesOf = (spec: RawSchema) => normaliseSchema(thingOf(spec)).shapes;
   const leaf = { type: "object", properties: { a: text } };
@@ -64,7 +78,7 @@ suite("runtime schema", (test) => {
       description: "Words.",
       type: "object",
       properties: {
-        description: { type: "string", description: "More.", "x-kubernetes-validations": [{ rule: "true" }] },
+        description: { type: "string", description: "More." },
       },
       oneOf: [{ required: ["description"] }],
     };
@@ -72,6 +86,21 @@ suite("runtime schema", (test) => {
       type: "object",
       properties: { description: { type: "string" } },
       oneOf: [{ required: ["description"] }],
+    });
+  });
+
+  test("keeps of a rule what parse reads", () => {
+    const rule = { rule: "self != ''", message: "is empty", fieldPath: ".name", optionalOldSelf: true };
+    const spec = {
+      type: "string",
+      "x-kubernetes-validations": [
+        { ...rule, reason: "FieldValueInvalid" },
+        { rule: "true", message: null },
+      ],
+    };
+    assert.equal(buildRuntimeSchema(thingOf(spec)).properties?.["spec"], {
+      type: "string",
+      "x-kubernetes-validations": [rule, { rule: "true" }],
     });
   });
 

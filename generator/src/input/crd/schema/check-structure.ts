@@ -1,9 +1,9 @@
 // What makes a schema structural, as apiextensions.k8s.io/v1 demands it.
 // https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema
-import { quote } from "../../diagnostic.js";
-import { describeValue } from "../yaml/describe-value.js";
-import { isRecord } from "../yaml/json.js";
-import type { YamlPath } from "../yaml/yaml-document.js";
+import { quote } from "../../../diagnostic.js";
+import { describeValue } from "../../yaml/describe-value.js";
+import { isRecord } from "../../yaml/json.js";
+import type { YamlPath } from "../../yaml/yaml-document.js";
 import type { SchemaProblem } from "./check-schema.js";
 
 type Schema = { readonly [keyword: string]: unknown };

@@ -1,7 +1,7 @@
-import { isRecord } from "../yaml/json.js";
-import { describeValue } from "../yaml/describe-value.js";
-import { quote } from "../../diagnostic.js";
-import type { YamlPath } from "../yaml/yaml-document.js";
+import { isRecord } from "../../yaml/json.js";
+import { describeValue } from "../../yaml/describe-value.js";
+import { quote } from "../../../diagnostic.js";
+import type { YamlPath } from "../../yaml/yaml-document.js";
 
 /** Something in a schema that no structural schema may have. */
 export interface SchemaProblem {
@@ -150,7 +150,8 @@ function isTexts(value: unknown): boolean {
   return Array.isArray(value) && value.every((item) => typeof item === "string");
 }
 
-function schemasIn(schema: { readonly [keyword: string]: unknown }): [YamlPath, unknown][] {
+/** Returns the schemas directly inside of a schema, and where they are. */
+export function schemasIn(schema: { readonly [keyword: string]: unknown }): [YamlPath, unknown][] {
   const own = (keyword: string) => (Object.hasOwn(schema, keyword) ? schema[keyword] : undefined);
   const properties = own("properties");
   const items = own("items");

@@ -1,0 +1,101 @@
+// What the API server makes of a value before a rule sees it: `UnstructuredToVal` of k8s.io/apiserver/pkg/cel/common.
+import type { celList } from "@bufbuild/cel";
+import type { Schema } from "../base/resource-definition.js";
+import { followRef, isRecord, type Definitions } from "../codegen/parse/fill-defaults.js";
+import { escapeName } from "./escape-name.js";
+import { loadLibrary } from "./library.js";
+import { decodeBase64, parseDuration, parseTime } from "./text-values.js";
+
+/** A value that a rule can work with. */
+export type CelInput = Exclude<Parameters<typeof celList>[0], { readonly add: unknown }>[number];
+
+const TEXT: Schema = { type: "string" };
+const RESOURCE_FIELDS: NonNullable<Schema["properties"]> = {
+  apiVersion: TEXT,
+  kind: TEXT,
+  metadata: { type: "object", properties: { name: TEXT, generateName: TEXT } },
+};
+
+interface Known {
+  readonly schema: Schema;
+  readonly isResource: boolean;
+  readonly adapted: CelInput | undefined;
+}
+
+/** Makes the values that rules see; each is made once, however many rules see it. */
+export class ValueAdapter {
+  readonly #definitions: Definitions;
+  readonly #known = new WeakMap<object, Known>();
+
+  constructor(definitions: Definitions) {
+    this.#definitions = definitions;
+  }
+
+  /**
+   * Returns what a rule sees of a value; undefined if its schema says too little of it.
+   *
+   * Of a resource, a rule sees the apiVersion, the kind and the names, whatever the schema says.
+   */
+  adapt(
+    value: unknown,
+    given: Schema,
+    isResource = given["x-kubernetes-embedded-resource"] === true,
+  ): CelInput | undefined {
+    const schema = followRef(given, this.#definitions);
+    if (typeof value !== "object" || value === null) return adaptScalar(value, schema);
+    const known = this.#known.get(value);
+    if (known?.schema === schema && known.isResource === isResource) return known.adapted;
+    const adapted = Array.isArray(value) ? this.#list(value, schema) : this.#object(value, schema, isResource);
+    this.#known.set(value, { schema, isResource, adapted });
+    return adapted;
+  }
+
+  #list(items: readonly unknown[], { items: schema }: Schema): CelInput | undefined {
+    if (schema === undefined) return undefined;
+    const adapted = items.map((item) => this.adapt(item ?? null, schema));
+    return adapted.includes(undefined) ? undefined : loadLibrary().celList(adapted as CelInput[]);
+  }
+
+  #object(value: object, schema: Schema, isResource: boolean): CelInput | undefined {
+    const { properties, additionalProperties } = schema;
+    const fields = isResource ? { ...properties, ...RESOURCE_FIELDS } : properties;
+    const values = typeof additionalProperties === "object" ? additionalProperties : undefined;
+    if (!isRecord(value)) return undefined;
+    if (fields === undefined && values === undefined && schema["x-kubernetes-preserve-unknown-fields"] !== true)
+      return undefined;
+    const entries = new Map<string, CelInput>();
+    for (const [name, member] of Object.entries(value)) {
+      const inner = fields === undefined ? values : Object.hasOwn(fields, name) ? fields[name] : undefined;
+      // A field that is null counts as absent; a key of a map does not.
+      if (inner === undefined || member === undefined || (fields !== undefined && member === null)) continue;
+      const key = fields === undefined ? name : escapeName(name);
+      const adapted = this.adapt(member, inner);
+      if (key !== undefined && adapted !== undefined) entries.set(key, adapted);
+    }
+    return loadLibrary().celMap(entries);
+  }
+}
+
+function adaptScalar(value: unknown, schema: Schema): CelInput | undefined {
+  if (value === null) return null;
+  if (typeof value === "boolean") return value;
+  if (typeof value === "number") return adaptNumber(value, schema);
+  if (typeof value !== "string") return undefined;
+  if (schema.type !== "string") return schema["x-kubernetes-int-or-string"] === true ? value : undefined;
+  switch (schema.format) {
+    case "byte":
+      return decodeBase64(value);
+    case "duration":
+      return parseDuration(value);
+    case "date":
+    case "date-time":
+      return parseTime(value);
+    default:
+      return value;
+  }
+}
+
+function adaptNumber(value: number, { type, ...schema }: Schema): CelInput | undefined {
+  if (type === "number") return value;
+  return type === "integer" || schema["x-kubernetes-int-or-string"] === true ? BigInt(value) : undefined;
+}

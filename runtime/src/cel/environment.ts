@@ -1,0 +1,50 @@
+import type { celEnv } from "@bufbuild/cel";
+import { compilePattern } from "../codegen/parse/pattern.js";
+import { spendMatch } from "./budget.js";
+import { coreFunctions } from "./functions/core.js";
+import { formatFunctions } from "./functions/formats.js";
+import { listFunctions } from "./functions/lists.js";
+import { networkFunctions } from "./functions/network.js";
+import { optionalFunctions } from "./functions/optional.js";
+import { paidFunctions } from "./functions/paid.js";
+import { quantityFunctions } from "./functions/quantities.js";
+import { semverFunctions } from "./functions/semver.js";
+import { textFunctions } from "./functions/texts.js";
+import { urlFunctions } from "./functions/urls.js";
+import { loadLibrary } from "./library.js";
+
+let environment: ReturnType<typeof celEnv> | undefined;
+
+/** Returns the functions that rules may call: those of CEL, of its extension for texts, and Kubernetes' own. */
+export function loadEnvironment(): ReturnType<typeof celEnv> {
+  return (environment ??= createEnvironment());
+}
+
+function createEnvironment(): ReturnType<typeof celEnv> {
+  const library = loadLibrary();
+  const own = [
+    paidFunctions,
+    coreFunctions,
+    textFunctions,
+    listFunctions,
+    quantityFunctions,
+    networkFunctions,
+    urlFunctions,
+    semverFunctions,
+    formatFunctions,
+    optionalFunctions,
+  ];
+  const funcs = own.flatMap((functionsOf) => functionsOf(library));
+  return library.celEnv({ funcs, re2: { compile: patternOf } });
+}
+
+function patternOf(pattern: string) {
+  return {
+    test(text: string): boolean {
+      spendMatch(text, pattern);
+      const compiled = compilePattern(pattern);
+      if (compiled === undefined) throw new Error(`${JSON.stringify(pattern)} is no pattern of RE2`);
+      return compiled.test(text);
+    },
+  };
+}

@@ -1,0 +1,22 @@
+// https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#field-names-in-cel
+const ESCAPABLE = /^[a-zA-Z_][a-zA-Z0-9_./-]*$/;
+
+const RESERVED: ReadonlySet<string> = new Set(
+  "true false null in as break const continue else for function if import let loop package namespace return var void while".split(
+    " ",
+  ),
+);
+
+const ESCAPES: { readonly [part: string]: string } = {
+  __: "__underscores__",
+  ".": "__dot__",
+  "-": "__dash__",
+  "/": "__slash__",
+};
+
+/** Returns what a rule calls a field of a schema; undefined if no rule can name it. */
+export function escapeName(name: string): string | undefined {
+  if (RESERVED.has(name)) return `__${name}__`;
+  if (!ESCAPABLE.test(name)) return undefined;
+  return name.replace(/__|[./-]/g, (part) => ESCAPES[part] ?? part);
+}

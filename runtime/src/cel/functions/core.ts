@@ -1,0 +1,94 @@
+// Where the evaluator differs from the API server, and what pays for the rest.
+import type { CelValue } from "@bufbuild/cel";
+import { spend, spendText } from "../budget.js";
+import { parseDuration, timeOf } from "../text-values.js";
+import { equalityOf } from "../equality.js";
+import { kindOf, typesOf, type FunctionsOf } from "./values.js";
+
+const INTEGER = /^[+-]?\d+$/;
+const GO_DURATION = /^[+-]?(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)$/;
+const NUMBER = /^[+-]?((\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)$/i;
+
+/** The functions of the language itself, and those that a prepared expression calls. */
+export const coreFunctions: FunctionsOf = (library) => {
+  const { celFunc, celMethod, celList, isCelList, isCelMap, objectType, DurationSchema, TimestampSchema } = library;
+  const { BOOL, STRING, INT, UINT, DOUBLE, DYN, LIST, MAP } = typesOf(library);
+  const DURATION = objectType(DurationSchema);
+  const TIMESTAMP = objectType(TimestampSchema);
+  const equals = equalityOf(library);
+  const collected = new WeakMap<object, CelValue[]>();
+  return [
+    celFunc("@step", [BOOL], BOOL, (goesOn) => {
+      spend(1);
+      return goesOn;
+    }),
+    celFunc("@range", [DYN], DYN, (range) => {
+      if (isCelList(range) || isCelMap(range)) spend(Math.ceil(range.size / 10));
+      return range;
+    }),
+    celFunc("@collector", [LIST], LIST, () => {
+      const items: CelValue[] = [];
+      const list = celList(items);
+      collected.set(list, items);
+      return list;
+    }),
+    celFunc("@collect", [LIST, LIST], LIST, (list, added) => {
+      collected.get(list)?.push(...added);
+      return list;
+    }),
+    celFunc("@has", [MAP, STRING], BOOL, (map, name) => map.get(name) !== undefined),
+    celFunc("@in", [STRING, MAP], BOOL, (key, map) => map.get(key) !== undefined),
+    celFunc("@in", [DYN, LIST], BOOL, (value, list) => {
+      for (const each of list) {
+        spend(1);
+        if (equals(each, value)) return true;
+      }
+      return false;
+    }),
+    celFunc("_==_", [DYN, DYN], BOOL, equals),
+    celFunc("_!=_", [DYN, DYN], BOOL, (left, right) => !equals(left, right)),
+    celFunc("_+_", [STRING, STRING], STRING, (left, right) => {
+      spendText(left);
+      spendText(right);
+      return left + right;
+    }),
+    celFunc("_+_", [LIST, LIST], LIST, (left, right) => {
+      spend(left.size + right.size);
+      return celList([...left, ...right]);
+    }),
+    celMethod("contains", STRING, [STRING], BOOL, function (part) {
+      spendText(this);
+      return this.includes(part);
+    }),
+    celFunc("int", [STRING], INT, (text) => checkInteger(text, [-(2n ** 63n), 2n ** 63n])),
+    celFunc("uint", [STRING], UINT, (text) => library.celUint(checkInteger(text, [0n, 2n ** 64n]))),
+    celFunc("double", [STRING], DOUBLE, checkNumber),
+    celFunc("duration", [STRING], DURATION, (text) => {
+      const duration = GO_DURATION.test(text) ? parseDuration(text) : undefined;
+      if (duration === undefined) throw new Error(`${JSON.stringify(text)} is no duration`);
+      return duration;
+    }),
+    celFunc("timestamp", [INT], TIMESTAMP, (seconds) => timeOf(seconds)),
+    celMethod("getMilliseconds", DURATION, [], INT, function () {
+      return this.message.seconds * 1000n + BigInt(Math.trunc(this.message.nanos / 1e6));
+    }),
+    celFunc("string", [MAP], STRING, (map) => {
+      if (kindOf(map) !== "ip" && kindOf(map) !== "cidr") throw new Error("no such overload: string(map)");
+      return map.get("text") as string;
+    }),
+  ];
+};
+
+function checkInteger(text: string, [min, end]: readonly [bigint, bigint]): bigint {
+  if (!INTEGER.test(text) || text.length > 25) throw new Error(`${JSON.stringify(text)} is no integer`);
+  const value = BigInt(text.replace("+", ""));
+  if (value < min || value >= end) throw new Error(`${text} is out of range`);
+  return value;
+}
+
+function checkNumber(text: string): number {
+  if (!NUMBER.test(text)) throw new Error(`${JSON.stringify(text)} is no number`);
+  const [, sign, name] = /^([+-]?)(inf|nan)/i.exec(text) ?? [];
+  if (name === undefined) return Number(text);
+  return name.toLowerCase() === "nan" ? NaN : sign === "-" ? -Infinity : Infinity;
+}

@@ -1,0 +1,54 @@
+// Kubernetes' library of formats: the names of what the API server can validate a text as.
+import { hasFormat } from "../../codegen/parse/formats.js";
+import { spendText } from "../budget.js";
+import { optionalOf } from "./optional.js";
+import { fieldOf, typesOf, valueOfKind, type FunctionsOf } from "./values.js";
+
+type Check = (text: string) => boolean;
+
+const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+const LABEL_PREFIX = /^[a-z0-9]([-a-z0-9]*)?$/;
+const LABEL_1035 = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
+const QUALIFIED = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
+
+const isSubdomain: Check = (text) => text.length <= 253 && text.split(".").every((label) => LABEL.test(label));
+
+const CHECKS: { readonly [name: string]: Check } = {
+  dns1123Label: (text) => text.length <= 63 && LABEL.test(text),
+  dns1123Subdomain: isSubdomain,
+  dns1035Label: (text) => text.length <= 63 && LABEL_1035.test(text),
+  dns1123LabelPrefix: (text) => text.length <= 63 && LABEL_PREFIX.test(text),
+  dns1123SubdomainPrefix: (text) => isSubdomain(text.replace(/-+$/, "")),
+  dns1035LabelPrefix: (text) => text.length <= 63 && LABEL_1035.test(text.replace(/-+$/, "")),
+  qualifiedName: isQualifiedName,
+  labelValue: (text) => text === "" || (text.length <= 63 && QUALIFIED.test(text)),
+  uri: (text) => hasFormat(text, "uri"),
+  uuid: (text) => hasFormat(text, "uuid"),
+  byte: (text) => hasFormat(text, "byte"),
+  date: (text) => hasFormat(text, "date"),
+  datetime: (text) => hasFormat(text, "date-time"),
+};
+
+/** `format.dns1123Label()` and the like, and `validate`. */
+export const formatFunctions: FunctionsOf = (library) => {
+  const { celFunc, celMethod } = library;
+  const { STRING, MAP } = typesOf(library);
+  const format = (name: string) => valueOfKind(library, "format", { name });
+  return [
+    ...Object.keys(CHECKS).map((name) => celFunc(`format.${name}`, [], MAP, () => format(name))),
+    celFunc("format.named", [STRING], MAP, (name) =>
+      optionalOf(library, Object.hasOwn(CHECKS, name) ? format(name) : undefined),
+    ),
+    celMethod("validate", MAP, [STRING], MAP, function (text) {
+      spendText(text);
+      const name = fieldOf<string>(this, "format", "name");
+      return optionalOf(library, CHECKS[name]?.(text) === true ? undefined : [`must be of format ${name}`]);
+    }),
+  ];
+};
+
+function isQualifiedName(text: string): boolean {
+  const slash = text.indexOf("/");
+  const name = text.slice(slash + 1);
+  return name.length <= 63 && QUALIFIED.test(name) && (slash === -1 || isSubdomain(text.slice(0, slash)));
+}

@@ -1,0 +1,84 @@
+// Kubernetes' library of lists, CEL's extension for lists without what takes a function, and CEL's extension for sets.
+import type { CelList, CelValue } from "@bufbuild/cel";
+import { spend } from "../budget.js";
+import { equalityOf } from "../equality.js";
+import { typesOf, type FunctionsOf } from "./values.js";
+
+/** What functions do with all items of a list. */
+export const listFunctions: FunctionsOf = (library) => {
+  const { celFunc, celMethod, celEnv, isCelError, isCelList } = library;
+  const { BOOL, INT, DYN, LIST } = typesOf(library);
+  const equals = equalityOf(library);
+  const operator = (name: string, ...args: [CelValue, CelValue]): CelValue => {
+    const result = celEnv().funcs.find(name)?.call(0, undefined, args);
+    if (result === undefined || isCelError(result)) throw new Error(`no such overload: ${name}`);
+    return result;
+  };
+  const isLess = (left: CelValue, right: CelValue) => operator("_<_", left, right) === true;
+  const itemsOf = (list: CelList): CelValue[] => {
+    spend(list.size);
+    return [...list];
+  };
+  const first = (list: CelList, isBetter: (one: CelValue, other: CelValue) => boolean): CelValue => {
+    const items = itemsOf(list);
+    if (items.length === 0) throw new Error("the list is empty");
+    return items.reduce((best, item) => (isBetter(item, best) ? item : best));
+  };
+  const has = (list: CelList, item: CelValue) => itemsOf(list).some((each) => equals(each, item));
+  const hasAll = (list: CelList, items: CelList) => itemsOf(items).every((item) => has(list, item));
+  const flatten = (list: CelList, depth: bigint): CelValue[] =>
+    itemsOf(list).flatMap((item) => (isCelList(item) && depth > 0n ? flatten(item, depth - 1n) : [item]));
+  return [
+    celMethod("isSorted", LIST, [], BOOL, function () {
+      const items = itemsOf(this);
+      return items.every((item, index) => index === 0 || !isLess(item, items[index - 1] ?? null));
+    }),
+    celMethod("sum", LIST, [], DYN, function () {
+      const items = itemsOf(this);
+      if (items.length === 0) return 0n;
+      return items.reduce((sum, item) => operator("_+_", sum, item)) as bigint | number;
+    }),
+    celMethod("min", LIST, [], DYN, function () {
+      return first(this, isLess);
+    }),
+    celMethod("max", LIST, [], DYN, function () {
+      return first(this, (one, other) => isLess(other, one));
+    }),
+    celMethod("indexOf", LIST, [DYN], INT, function (item) {
+      return BigInt(itemsOf(this).findIndex((each) => equals(each, item)));
+    }),
+    celMethod("lastIndexOf", LIST, [DYN], INT, function (item) {
+      return BigInt(itemsOf(this).reduce<number>((last, each, index) => (equals(each, item) ? index : last), -1));
+    }),
+    celMethod("distinct", LIST, [], LIST, function () {
+      return itemsOf(this).reduce<CelValue[]>(
+        (kept, item) => (kept.some((each) => equals(each, item)) ? kept : [...kept, item]),
+        [],
+      );
+    }),
+    celMethod("reverse", LIST, [], LIST, function () {
+      return itemsOf(this).reverse();
+    }),
+    celMethod("sort", LIST, [], LIST, function () {
+      return itemsOf(this).sort((one, other) => (isLess(one, other) ? -1 : isLess(other, one) ? 1 : 0));
+    }),
+    celMethod("slice", LIST, [INT, INT], LIST, function (start, end) {
+      if (start < 0n || end < start || end > BigInt(this.size))
+        throw new Error(`slice(${start}, ${end}) is out of range`);
+      return itemsOf(this).slice(Number(start), Number(end));
+    }),
+    celMethod("flatten", LIST, [], LIST, function () {
+      return flatten(this, 1n);
+    }),
+    celMethod("flatten", LIST, [INT], LIST, function (depth) {
+      return flatten(this, depth);
+    }),
+    celFunc("lists.range", [INT], LIST, (end) => {
+      spend(Number(end));
+      return Array.from({ length: Math.max(0, Number(end)) }, (_, index) => BigInt(index));
+    }),
+    celFunc("sets.contains", [LIST, LIST], BOOL, hasAll),
+    celFunc("sets.equivalent", [LIST, LIST], BOOL, (one, other) => hasAll(one, other) && hasAll(other, one)),
+    celFunc("sets.intersects", [LIST, LIST], BOOL, (one, other) => itemsOf(one).some((item) => has(other, item))),
+  ];
+};

@@ -1,0 +1,85 @@
+// Kubernetes' libraries of IP addresses and CIDRs, which follow Go's net/netip.
+import type { CelMap } from "@bufbuild/cel";
+import { spendText } from "../budget.js";
+import { canonicalTextOf, isInside, parseAddress, parseNetwork, type Address, type Network } from "./addresses.js";
+import { fieldOf, typesOf, valueOfKind, type FunctionsOf } from "./values.js";
+
+const RANGES = {
+  isUnspecified: ["0.0.0.0/32", "::/128"],
+  isLoopback: ["127.0.0.0/8", "::1/128"],
+  isLinkLocalMulticast: ["224.0.0.0/24", "ff02::/16"],
+  isLinkLocalUnicast: ["169.254.0.0/16", "fe80::/10"],
+} as const;
+
+const NOT_GLOBAL = [
+  ...[...RANGES.isUnspecified, ...RANGES.isLoopback, ...RANGES.isLinkLocalUnicast],
+  ...["255.255.255.255/32", "224.0.0.0/4", "ff00::/8"],
+];
+
+/** `ip`, `isIP`, `cidr`, `isCIDR` and what addresses and networks can do. */
+export const networkFunctions: FunctionsOf = (library) => {
+  const { celFunc, celMethod } = library;
+  const { BOOL, STRING, INT, MAP } = typesOf(library);
+  const ip = (address: Address) => valueOfKind(library, "ip", { text: canonicalTextOf(address) });
+  const cidr = ({ address, bits }: Network) =>
+    valueOfKind(library, "cidr", { text: `${canonicalTextOf(address)}/${bits}` });
+  const addressOf = (value: CelMap | string): Address =>
+    readOrThrow(typeof value === "string" ? value : fieldOf<string>(value, "ip", "text"), parseAddress, "IP address");
+  const networkOf = (value: CelMap | string): Network =>
+    readOrThrow(typeof value === "string" ? value : fieldOf<string>(value, "cidr", "text"), parseNetwork, "CIDR");
+  const inAny = (value: CelMap, ranges: readonly string[]) =>
+    ranges.some((range) => isInside(addressOf(value), networkOf(range)));
+  const containsCidr = (outer: Network, inner: Network) => inner.bits >= outer.bits && isInside(inner.address, outer);
+  return [
+    celFunc("ip", [STRING], MAP, (text) => ip(addressOf(text))),
+    celFunc("isIP", [STRING], BOOL, (text) => read(text, parseAddress) !== undefined),
+    celFunc("ip.isCanonical", [STRING], BOOL, (text) => canonicalTextOf(addressOf(text)) === text),
+    celMethod("family", MAP, [], INT, function () {
+      return addressOf(this).size === 32 ? 4n : 6n;
+    }),
+    ...Object.entries(RANGES).map(([name, ranges]) =>
+      celMethod(name, MAP, [], BOOL, function () {
+        return inAny(this, ranges);
+      }),
+    ),
+    celMethod("isGlobalUnicast", MAP, [], BOOL, function () {
+      return !inAny(this, NOT_GLOBAL);
+    }),
+    celFunc("cidr", [STRING], MAP, (text) => cidr(networkOf(text))),
+    celFunc("isCIDR", [STRING], BOOL, (text) => read(text, parseNetwork) !== undefined),
+    celMethod("containsIP", MAP, [STRING], BOOL, function (address) {
+      return isInside(addressOf(address), networkOf(this));
+    }),
+    celMethod("containsIP", MAP, [MAP], BOOL, function (address) {
+      return isInside(addressOf(address), networkOf(this));
+    }),
+    celMethod("containsCIDR", MAP, [STRING], BOOL, function (inner) {
+      return containsCidr(networkOf(this), networkOf(inner));
+    }),
+    celMethod("containsCIDR", MAP, [MAP], BOOL, function (inner) {
+      return containsCidr(networkOf(this), networkOf(inner));
+    }),
+    celMethod("ip", MAP, [], MAP, function () {
+      return ip(networkOf(this).address);
+    }),
+    celMethod("masked", MAP, [], MAP, function () {
+      const { address, bits } = networkOf(this);
+      const rest = BigInt(address.size - bits);
+      return cidr({ address: { ...address, value: (address.value >> rest) << rest }, bits });
+    }),
+    celMethod("prefixLength", MAP, [], INT, function () {
+      return BigInt(networkOf(this).bits);
+    }),
+  ];
+};
+
+function read<Value>(text: string, parse: (text: string) => Value | undefined): Value | undefined {
+  spendText(text);
+  return parse(text);
+}
+
+function readOrThrow<Value>(text: string, parse: (text: string) => Value | undefined, what: string): Value {
+  const value = read(text, parse);
+  if (value === undefined) throw new Error(`${JSON.stringify(text)} is no ${what}`);
+  return value;
+}

@@ -1,0 +1,66 @@
+// Kubernetes' library of quantities.
+import type { CelMap } from "@bufbuild/cel";
+import { parseQuantity } from "../../base/quantity.js";
+import { spendText } from "../budget.js";
+import { compareVersions } from "./semver.js";
+import { fieldOf, kindOf, typesOf, valueOfKind, type FunctionsOf } from "./values.js";
+
+const ONE = 1_000_000_000n;
+const MAX_INT = 2n ** 63n;
+
+/** `quantity`, `isQuantity` and what a quantity can do; versions are compared by functions of the same names. */
+export const quantityFunctions: FunctionsOf = (library) => {
+  const { celFunc, celMethod } = library;
+  const { BOOL, STRING, INT, DOUBLE, MAP } = typesOf(library);
+  const quantity = (nanos: bigint) => valueOfKind(library, "quantity", { nanos });
+  const nanosOf = (value: CelMap): bigint => fieldOf(value, "quantity", "nanos");
+  const compare = (one: CelMap, other: CelMap): number =>
+    kindOf(one) === "semver" ? compareVersions(one, other) : Number(nanosOf(one) - nanosOf(other));
+  const isInteger = (nanos: bigint) => nanos % ONE === 0n && nanos / ONE < MAX_INT && nanos / ONE >= -MAX_INT;
+  return [
+    celFunc("quantity", [STRING], MAP, (text) => {
+      const nanos = read(text);
+      if (nanos === undefined) throw new Error(`${JSON.stringify(text)} is no quantity`);
+      return quantity(nanos);
+    }),
+    celFunc("isQuantity", [STRING], BOOL, (text) => read(text) !== undefined),
+    // The documentation says a method, the API server has a function.
+    celFunc("sign", [MAP], INT, (value) => BigInt(Math.sign(Number(nanosOf(value))))),
+    celMethod("isInteger", MAP, [], BOOL, function () {
+      return isInteger(nanosOf(this));
+    }),
+    celMethod("asInteger", MAP, [], INT, function () {
+      if (!isInteger(nanosOf(this))) throw new Error("cannot convert value to integer");
+      return nanosOf(this) / ONE;
+    }),
+    celMethod("asApproximateFloat", MAP, [], DOUBLE, function () {
+      return Number(nanosOf(this)) / Number(ONE);
+    }),
+    celMethod("isGreaterThan", MAP, [MAP], BOOL, function (other) {
+      return compare(this, other) > 0;
+    }),
+    celMethod("isLessThan", MAP, [MAP], BOOL, function (other) {
+      return compare(this, other) < 0;
+    }),
+    celMethod("compareTo", MAP, [MAP], INT, function (other) {
+      return BigInt(Math.sign(compare(this, other)));
+    }),
+    celMethod("add", MAP, [MAP], MAP, function (other) {
+      return quantity(nanosOf(this) + nanosOf(other));
+    }),
+    celMethod("add", MAP, [INT], MAP, function (other) {
+      return quantity(nanosOf(this) + other * ONE);
+    }),
+    celMethod("sub", MAP, [MAP], MAP, function (other) {
+      return quantity(nanosOf(this) - nanosOf(other));
+    }),
+    celMethod("sub", MAP, [INT], MAP, function (other) {
+      return quantity(nanosOf(this) - other * ONE);
+    }),
+  ];
+};
+
+function read(text: string): bigint | undefined {
+  spendText(text);
+  return text === text.trim() ? parseQuantity(text) : undefined;
+}

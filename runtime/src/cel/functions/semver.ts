@@ -1,0 +1,71 @@
+// Kubernetes' library of versions: https://semver.org
+import type { CelMap } from "@bufbuild/cel";
+import { fieldOf, typesOf, valueOfKind, type FunctionsOf } from "./values.js";
+
+const NUMBER = "(0|[1-9]\\d*)";
+const VERSION = new RegExp(
+  `^${NUMBER}\\.${NUMBER}\\.${NUMBER}(?:-([0-9A-Za-z-]+(?:\\.[0-9A-Za-z-]+)*))?(?:\\+([0-9A-Za-z-]+(?:\\.[0-9A-Za-z-]+)*))?$`,
+);
+
+/** `semver`, `isSemver` and the parts of a version. */
+export const semverFunctions: FunctionsOf = (library) => {
+  const { celFunc, celMethod } = library;
+  const { BOOL, STRING, INT, MAP } = typesOf(library);
+  const partsOf = (text: string, isLoose = false) => read(isLoose ? normalise(text) : text);
+  const version = (text: string, isLoose?: boolean) => {
+    const parts = partsOf(text, isLoose);
+    if (parts === undefined) throw new Error(`${JSON.stringify(text)} is no version`);
+    return valueOfKind(library, "semver", parts);
+  };
+  return [
+    celFunc("semver", [STRING], MAP, (text) => version(text)),
+    celFunc("semver", [STRING, BOOL], MAP, version),
+    celFunc("isSemver", [STRING], BOOL, (text) => partsOf(text) !== undefined),
+    celFunc("isSemver", [STRING, BOOL], BOOL, (text, isLoose) => partsOf(text, isLoose) !== undefined),
+    ...(["major", "minor", "patch"] as const).map((part) =>
+      celMethod(part, MAP, [], INT, function () {
+        return fieldOf<bigint>(this, "semver", part);
+      }),
+    ),
+  ];
+};
+
+/** Compares two versions as numbers are compared; what is built from one does not count. */
+export function compareVersions(one: CelMap, other: CelMap): number {
+  for (const part of ["major", "minor", "patch"] as const) {
+    const difference = fieldOf<bigint>(one, "semver", part) - fieldOf<bigint>(other, "semver", part);
+    if (difference !== 0n) return difference < 0n ? -1 : 1;
+  }
+  return compareReleases(fieldOf(one, "semver", "prerelease"), fieldOf(other, "semver", "prerelease"));
+}
+
+function read(text: string) {
+  const [, major, minor, patch, prerelease = ""] = VERSION.exec(text) ?? [];
+  if (major === undefined || minor === undefined || patch === undefined) return undefined;
+  if (prerelease.split(".").some((part) => /^0\d+$/.test(part))) return undefined;
+  return { major: BigInt(major), minor: BigInt(minor), patch: BigInt(patch), prerelease };
+}
+
+// As the API server: without a leading v and leading zeros, and with the parts that are missing.
+function normalise(text: string): string {
+  const [, core = "", rest = ""] = /^v?([^-+]*)(.*)$/s.exec(text) ?? [];
+  const parts = core.split(".").map((part) => part.replace(/^0+(?=\d)/, ""));
+  if (parts.length < 3 && rest !== "") return text;
+  return [...parts, ...(parts.length < 3 ? ["0", "0"].slice(parts.length - 1) : [])].join(".") + rest;
+}
+
+function compareReleases(one: string, other: string): number {
+  if (one === other) return 0;
+  if (one === "" || other === "") return one === "" ? 1 : -1;
+  const [left, right] = [one.split("."), other.split(".")];
+  for (const [index, part] of left.entries()) {
+    const against = right[index];
+    if (against === undefined) return 1;
+    if (part === against) continue;
+    const areNumbers = [/^\d+$/.test(part), /^\d+$/.test(against)];
+    if (areNumbers[0] && areNumbers[1]) return BigInt(part) < BigInt(against) ? -1 : 1;
+    if (areNumbers[0] !== areNumbers[1]) return areNumbers[0] ? -1 : 1;
+    return part < against ? -1 : 1;
+  }
+  return -1;
+}

@@ -1,0 +1,30 @@
+// Kubernetes' library of regular expressions, and the functions of texts that are paid for.
+import { compilePattern } from "../../codegen/parse/pattern.js";
+import { spendMatch } from "../budget.js";
+import { typesOf, type FunctionsOf } from "./values.js";
+
+/** `find` and `findAll`. */
+export const textFunctions: FunctionsOf = (library) => {
+  const { celMethod } = library;
+  const { STRING, INT, LIST } = typesOf(library);
+  return [
+    celMethod("find", STRING, [STRING], STRING, function (pattern) {
+      return findAll(this, pattern, 1)[0] ?? "";
+    }),
+    celMethod("findAll", STRING, [STRING], LIST, function (pattern) {
+      return findAll(this, pattern, Infinity);
+    }),
+    celMethod("findAll", STRING, [STRING, INT], LIST, function (pattern, most) {
+      return findAll(this, pattern, most < 0n ? Infinity : Number(most));
+    }),
+  ];
+};
+
+function findAll(text: string, pattern: string, most: number): string[] {
+  spendMatch(text, pattern);
+  const matcher = compilePattern(pattern)?.matcher(text);
+  if (matcher === undefined) throw new Error(`${JSON.stringify(pattern)} is no pattern of RE2`);
+  const found: string[] = [];
+  while (found.length < most && matcher.find()) found.push(matcher.group() ?? "");
+  return found;
+}

@@ -1,0 +1,42 @@
+// Kubernetes' library of URLs, which follows Go's url.ParseRequestURI.
+import { hasFormat } from "../../codegen/parse/formats.js";
+import { spendText } from "../budget.js";
+import { fieldOf, typesOf, valueOfKind, type FunctionsOf } from "./values.js";
+
+const PARTS = /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?:\/\/([^/?]*))?([^?]*)(?:\?(.*))?$/s;
+const HOST = /^(?:\[([^\]]*)\]|([^:]*))(?::(.*))?$/s;
+
+/** `url`, `isURL` and the parts of a URL. */
+export const urlFunctions: FunctionsOf = (library) => {
+  const { celFunc, celMethod } = library;
+  const { BOOL, STRING, MAP } = typesOf(library);
+  const parts = ["Scheme", "Host", "Hostname", "Port", "EscapedPath"] as const;
+  return [
+    celFunc("url", [STRING], MAP, (text) => {
+      if (!isUrl(text)) throw new Error(`${JSON.stringify(text)} is no URL`);
+      return valueOfKind(library, "url", partsOf(text));
+    }),
+    celFunc("isURL", [STRING], BOOL, isUrl),
+    ...parts.map((part) =>
+      celMethod(`get${part}`, MAP, [], STRING, function () {
+        return fieldOf<string>(this, "url", part);
+      }),
+    ),
+    celMethod("getQuery", MAP, [], MAP, function () {
+      const query = new URLSearchParams(fieldOf<string>(this, "url", "Query"));
+      return new Map([...new Set(query.keys())].map((name) => [name, query.getAll(name)]));
+    }),
+  ];
+};
+
+function isUrl(text: string): boolean {
+  spendText(text);
+  return hasFormat(text, "uri");
+}
+
+function partsOf(text: string) {
+  const [, Scheme = "", authority = "", EscapedPath = "", Query = ""] = PARTS.exec(text) ?? [];
+  const Host = authority.slice(authority.lastIndexOf("@") + 1);
+  const [, bracketed, plain = "", Port = ""] = HOST.exec(Host) ?? [];
+  return { text, Scheme: Scheme.toLowerCase(), Host, Hostname: bracketed ?? plain, Port, EscapedPath, Query };
+}

@@ -1,0 +1,142 @@
+// Rewrites a parsed expression where the evaluator differs from the API server: loops are paid for and collect their results in one list, and
+// `has` sees a field that is null.
+import type { celEnv, parse } from "@bufbuild/cel";
+
+/** A parsed expression. */
+export type Expression = NonNullable<ReturnType<typeof parse>["expr"]>;
+
+/** The functions that there are. */
+export type Environment = ReturnType<typeof celEnv>;
+
+/** What is known of an expression. */
+export interface ExpressionFacts {
+  /** Why the expression cannot be evaluated. */
+  readonly problem?: string;
+  readonly usesOldSelf: boolean;
+}
+
+// The evaluator has these itself, and no function for them.
+const BUILT_IN: ReadonlySet<string> = new Set(["_[_]", "_?_:_", "_&&_", "_||_", "@not_strictly_false"]);
+
+// Calls of these with one variable became loops.
+const MACROS: ReadonlySet<string> = new Set(["all", "exists", "exists_one", "existsOne", "map", "filter"]);
+
+type Comprehension = Extract<Expression["exprKind"], { case: "comprehensionExpr" }>["value"];
+type Call = Extract<Expression["exprKind"], { case: "callExpr" }>["value"];
+
+/** Prepares an expression for its evaluation, in place. */
+export function prepareExpression(expression: Expression | undefined, env: Environment): ExpressionFacts {
+  const preparation = new Preparation(env);
+  if (expression === undefined) return { problem: "it is empty", usesOldSelf: false };
+  preparation.visit(expression);
+  const { problem, usesOldSelf } = preparation;
+  return { usesOldSelf, ...(problem === undefined ? {} : { problem }) };
+}
+
+class Preparation {
+  problem: string | undefined;
+  usesOldSelf = false;
+  readonly #env: Environment;
+
+  constructor(env: Environment) {
+    this.#env = env;
+  }
+
+  visit(expression: Expression): void {
+    const { exprKind } = expression;
+    switch (exprKind.case) {
+      case "identExpr":
+        if (exprKind.value.name === "oldSelf") this.usesOldSelf = true;
+        break;
+      case "selectExpr":
+        this.#visitEach(exprKind.value.operand);
+        if (exprKind.value.testOnly)
+          replace(expression, "@has", [exprKind.value.operand, textOf(expression, exprKind.value.field)]);
+        break;
+      case "callExpr":
+        this.#visitCall(exprKind.value);
+        break;
+      case "listExpr":
+        this.#visitEach(...exprKind.value.elements);
+        break;
+      case "structExpr":
+        if (exprKind.value.messageName !== "") this.#fail(`the type ${exprKind.value.messageName}`);
+        for (const { keyKind, value } of exprKind.value.entries)
+          this.#visitEach(keyKind.case === "mapKey" ? keyKind.value : undefined, value);
+        break;
+      case "comprehensionExpr":
+        this.#visitLoop(exprKind.value);
+        break;
+      default:
+        break;
+    }
+  }
+
+  #visitEach(...expressions: readonly (Expression | undefined)[]): void {
+    for (const expression of expressions) if (expression !== undefined) this.visit(expression);
+  }
+
+  #visitCall(call: Call): void {
+    const { function: name, target, args } = call;
+    const qualified = target === undefined ? undefined : nameOf(target);
+    const isQualified = qualified !== undefined && this.#env.funcs.find(`${qualified}.${name}`) !== undefined;
+    this.#visitEach(isQualified ? undefined : target, ...args);
+    if (BUILT_IN.has(name)) return;
+    const found = [...(this.#env.funcs.find(isQualified ? `${qualified}.${name}` : name) ?? [])];
+    const isMethod = target !== undefined && !isQualified;
+    const fitting = found.filter((func) => (func.target !== undefined) === isMethod);
+    if (fitting.some((func) => func.arguments.length === args.length)) return;
+    const isUnknown = fitting.length === 0 && !MACROS.has(name);
+    this.#fail(isUnknown ? `the function ${name}` : `${name} with ${args.length} arguments`);
+  }
+
+  #visitLoop(loop: Comprehension): void {
+    const { iterRange, accuInit, loopCondition, loopStep, result } = loop;
+    this.#visitEach(iterRange, accuInit, loopCondition, loopStep, result);
+    if (loop.iterVar2 !== "") this.#fail("a loop with two variables");
+    if (iterRange !== undefined) wrap(iterRange, "@range");
+    if (loopCondition !== undefined) wrap(loopCondition, "@step");
+    if (accuInit?.exprKind.case !== "listExpr" || loopStep === undefined) return;
+    wrap(accuInit, "@collector");
+    const append = isCall(loopStep, "_+_")
+      ? loopStep
+      : isCall(loopStep, "_?_:_")
+        ? callOf(loopStep)?.args[1]
+        : undefined;
+    const call = append === undefined ? undefined : callOf(append);
+    if (call !== undefined) call.function = "@collect";
+  }
+
+  #fail(what: string): void {
+    this.problem ??= `${what} is not supported`;
+  }
+}
+
+function callOf({ exprKind }: Expression): Call | undefined {
+  return exprKind.case === "callExpr" ? exprKind.value : undefined;
+}
+
+function isCall(expression: Expression, name: string): boolean {
+  return callOf(expression)?.function === name;
+}
+
+function nameOf({ exprKind }: Expression): string | undefined {
+  if (exprKind.case === "identExpr") return exprKind.value.name;
+  if (exprKind.case !== "selectExpr" || exprKind.value.operand === undefined) return undefined;
+  const operand = nameOf(exprKind.value.operand);
+  return operand === undefined ? undefined : `${operand}.${exprKind.value.field}`;
+}
+
+function textOf({ id }: Expression, text: string): Expression {
+  const constant = { $typeName: "cel.expr.Constant", constantKind: { case: "stringValue", value: text } } as const;
+  return { $typeName: "cel.expr.Expr", id, exprKind: { case: "constExpr", value: constant } };
+}
+
+function wrap(expression: Expression, name: string): void {
+  replace(expression, name, [{ ...expression }]);
+}
+
+function replace(expression: Expression, name: string, args: readonly (Expression | undefined)[]): void {
+  const call = { function: name, args: args.filter((each) => each !== undefined) };
+  expression.exprKind = { case: "callExpr", value: { $typeName: "cel.expr.Expr.Call", ...call } };
+}

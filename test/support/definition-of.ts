@@ -1,0 +1,19 @@
+import { readBuiltinKinds } from "#generator/input/crd/builtin-kinds.js";
+import { readCrds } from "#generator/input/crd/read-crds.js";
+import { buildModel } from "#generator/model/build/build-model.js";
+import { buildRuntimeSchema } from "#generator/output/resource/runtime-schema.js";
+import type { ResourceDefinition } from "@gen-operator/runtime/codegen";
+
+/** Returns what generated code knows of a kind, from the text of its CRD. */
+export async function definitionOf(text: string): Promise<ResourceDefinition> {
+  const { crds } = readCrds({ file: "crd.json", text });
+  const { model } = await buildModel({ crds, workflows: [], builtin: await readBuiltinKinds() });
+  const [resource] = model?.resources ?? [];
+  if (resource === undefined) throw new Error(`the CRD is refused: ${text}`);
+  const { group, version, kind, plural, scope, hasStatusSubresource } = resource;
+  return {
+    ...{ group, version, kind, plural, scope, hasStatusSubresource, isCustom: true },
+    apiVersion: `${group}/${version}`,
+    schema: buildRuntimeSchema(resource),
+  } as ResourceDefinition;
+}

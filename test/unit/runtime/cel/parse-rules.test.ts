@@ -1,0 +1,204 @@
+import { findExpressionProblem, parseResource } from "@gen-operator/runtime/cel";
+import { SchemaError, type ResourceDefinition, type Schema, type ValidationRule } from "@gen-operator/runtime/codegen";
+import { assert, suite } from "../../../support/suite.js";
+
+const TEXT: Schema = { type: "string" };
+const INT: Schema = { type: "integer" };
+
+function definitionOf(spec: Schema, root: Schema = {}): ResourceDefinition {
+  const names = { group: "example.com", version: "v1", apiVersion: "example.com/v1", kind: "Thing", plural: "things" };
+  const schema: Schema = { type: "object", properties: { spec, metadata: { type: "object" } }, ...root };
+  return { ...names, scope: "Cluster", hasStatusSubresource: true, isCustom: true, schema };
+}
+
+/** Returns what parse finds wrong with a spec, as `path: message`. */
+function problemsOf(definition: ResourceDefinition, spec: unknown): string[] {
+  try {
+    parseResource(definition, { apiVersion: "example.com/v1", kind: "Thing", metadata: { name: "x" }, spec });
+    return [];
+  } catch (error) {
+    if (!(error instanceof SchemaError)) throw error;
+    return error.problems.map(({ path, message }) => `${path}: ${message}`);
+  }
+}
+
+/** Returns the problems of a spec with fields of these schemas and one rule. */
+function check(
+  rule: ValidationRule | string,
+  spec: Record<string, unknown>,
+  properties: NonNullable<Schema["properties"]>,
+) {
+  const rules = [typeof rule === "string" ? { rule } : rule];
+  return problemsOf(definitionOf({ type: "object", properties, "x-kubernetes-validations": rules }), spec);
+}
+
+suite("the rules of a schema", (test) => {
+  const limits = { min: INT, max: { ...INT, default: 3 } };
+
+  test("are checked with the defaults filled in", () => {
+    assert.equal(check("self.min <= self.max", { min: 3 }, limits), []);
+    assert.equal(check("self.min <= self.max", { min: 4 }, limits), ["spec: failed rule: self.min <= self.max"]);
+  });
+
+  test("say their message, where their field path says", () => {
+    const rule = { rule: "self.min <= self.max", message: " min is above max\n", fieldPath: ".min" };
+    assert.equal(check(rule, { min: 4 }, limits), ["spec.min: min is above max"]);
+  });
+
+  test("compute their message; one that fails, is empty or has several lines gives way to the other", () => {
+    const rule = { rule: "false", message: "no" };
+    const say = (messageExpression: string) => check({ ...rule, messageExpression }, { min: 4 }, limits);
+    assert.equal(say("'min is ' + string(self.min)"), ["spec: min is 4"]);
+    for (const wrong of ["''", "'a\\nb'", "self.other", "1 +"]) assert.equal(say(wrong), ["spec: no"]);
+  });
+
+  test("that cannot be evaluated are a problem, too", () => {
+    assert.equal(check("self.min > 1", {}, limits), ["spec: no such key: min evaluating rule: self.min > 1"]);
+    assert.equal(check("10 / self.min > 1", { min: 0 }, limits).length, 1);
+  });
+
+  test("are not checked where the schema is not met", () => {
+    assert.equal(check("self.min > 1", { min: "1" }, limits), ["spec.min: must be integer, is string"]);
+  });
+
+  test("of items, values, branches and embedded resources are checked at each of them", () => {
+    const rules = [{ rule: "self != 'a'", message: "is a" }];
+    const item = { ...TEXT, "x-kubernetes-validations": rules };
+    const pod = {
+      type: "object",
+      "x-kubernetes-embedded-resource": true,
+      "x-kubernetes-preserve-unknown-fields": true,
+    } as const;
+    const definition = definitionOf({
+      type: "object",
+      properties: {
+        list: { type: "array", items: item },
+        map: { type: "object", additionalProperties: item },
+        pod: {
+          ...pod,
+          "x-kubernetes-validations": [
+            { rule: "self.kind == 'Pod' && self.metadata.name != ''", message: "is no Pod" },
+          ],
+        },
+      },
+      allOf: [
+        { properties: { list: { "x-kubernetes-validations": [{ rule: "self.size() < 3", message: "is long" }] } } },
+      ],
+    });
+    assert.equal(
+      problemsOf(definition, {
+        list: ["a", "b", "a"],
+        map: { "x.y": "a", z: "b" },
+        pod: { apiVersion: "v1", kind: "Service", metadata: { name: "web" } },
+      }).sort(),
+      ["spec.list: is long", "spec.list[0]: is a", "spec.list[2]: is a", "spec.map[x.y]: is a", "spec.pod: is no Pod"],
+    );
+  });
+
+  test("see the names of the object, and no other metadata", () => {
+    const rule = (text: string): Schema => ({ "x-kubernetes-validations": [{ rule: text, message: "no" }] });
+    const spec: Schema = { type: "object", properties: {} };
+    assert.equal(problemsOf(definitionOf(spec, rule("self.metadata.name == 'x' && self.kind == 'Thing'")), {}), []);
+    assert.equal(problemsOf(definitionOf(spec, rule("has(self.metadata.labels)")), {}), ["<root>: no"]);
+  });
+
+  test("about the change of an object are not checked, but with an optional old one", () => {
+    assert.equal(check("self.min == oldSelf.min", { min: 1 }, limits), []);
+    const rule = { rule: "oldSelf.hasValue() || self.min == 1", message: "starts at 1", optionalOldSelf: true };
+    assert.equal(check(rule, { min: 1 }, limits), []);
+    assert.equal(check(rule, { min: 2 }, limits), ["spec: starts at 1"]);
+  });
+
+  test("name fields with the escapes of Kubernetes", () => {
+    const names = ["a-b", "a.b", "a/b", "a__b", "namespace", "if"];
+    const rule =
+      "self.a__dash__b + self.a__dot__b + self.a__slash__b + self.a__underscores__b + self.__namespace__ + self.__if__ == 6";
+    assert.equal(
+      check(
+        rule,
+        Object.fromEntries(names.map((name) => [name, 1])),
+        Object.fromEntries(names.map((name) => [name, INT])),
+      ),
+      [],
+    );
+  });
+
+  test("see a field that is null as absent, and a value of a map that is null as there", () => {
+    const nullable = { ...TEXT, nullable: true };
+    assert.equal(check("!has(self.a)", { a: null }, { a: nullable }), []);
+    const map: Schema = { type: "object", additionalProperties: nullable };
+    assert.equal(check("'k' in self.a && has(self.a.k) && self.a.k == null", { a: { k: null } }, { a: map }), []);
+  });
+
+  test("that nothing evaluates are left out", () => {
+    assert.equal(check("self.?min.orValue(1) == 2", {}, limits), []);
+  });
+});
+
+suite("the cost of a rule", (test) => {
+  const numbers: Schema = { type: "array", items: INT };
+  const TOO_COSTLY = /costs more than the API server lets a rule cost/;
+  const digits = Array.from({ length: 400 }, (_, index) => index);
+
+  // A million steps take a second, and more where other tests run beside this one.
+  test(
+    "ends loops in loops, also where their errors are caught",
+    () => {
+      const rule = "self.n.exists(x, self.n.exists(y, self.n.exists(z, 1 / 0 > 0))) || true";
+      assert.match(check(rule, { n: digits }, { n: numbers })[0] ?? "", TOO_COSTLY);
+    },
+    { timeoutMs: 60_000 },
+  );
+
+  test("ends comparisons of large values in loops", () => {
+    const rule = "self.n.all(x, self.list == self.list)";
+    const spec = { n: digits, list: Array.from({ length: 20_000 }, () => "text") };
+    assert.match(check(rule, spec, { n: numbers, list: { type: "array", items: TEXT } })[0] ?? "", TOO_COSTLY);
+  });
+
+  test("ends texts that grow", () => {
+    const grown = ".replace('a', self.text)";
+    const rule = `self.text${grown}${grown}${grown}.size() > 0`;
+    assert.match(check(rule, { text: "a".repeat(1000) }, { text: TEXT })[0] ?? "", TOO_COSTLY);
+    const loop = "self.n.all(x, self.text.split('').size() > 0)";
+    const spec = { n: digits, text: "a".repeat(100_000) };
+    assert.match(check(loop, spec, { n: numbers, text: TEXT })[0] ?? "", TOO_COSTLY);
+  });
+
+  test("lets a pattern take linear time, whatever it is", () => {
+    const spec = { text: `${"a".repeat(100_000)}b` };
+    assert.equal(check("!self.text.matches('^(a+)+$')", spec, { text: TEXT }), []);
+  });
+
+  test("collects a long list in linear time", () => {
+    const spec = { n: Array.from({ length: 100_000 }, (_, index) => index) };
+    assert.equal(check("self.n.map(x, x + 1).filter(x, x > 5)[0] == 6", spec, { n: numbers }), []);
+  });
+});
+
+suite("what is said of an expression", (test) => {
+  const said: readonly (readonly [string, string | RegExp])[] = [
+    ["self.list.sortBy(x, x.name)[0]", "the function sortBy is not supported"],
+    ["size(self.a, 1) == 1", "size with 2 arguments is not supported"],
+    ["self.map.all(k, v, v != k)", "all with 3 arguments is not supported"],
+    ["Foo{a: 1}", "the type Foo is not supported"],
+    ["self.a ==", /^it is no expression that the evaluator reads: 1:\d/],
+    [`${"(".repeat(20_000)}1${")".repeat(20_000)}`, "it is nested too deeply"],
+  ];
+  for (const [expression, problem] of said)
+    test(`names what it cannot evaluate of ${expression.slice(0, 40)}`, () => {
+      const found = findExpressionProblem(expression) ?? "nothing";
+      if (typeof problem === "string") assert.is(found, problem);
+      else assert.match(found, problem);
+    });
+
+  test("is nothing where all is known", () => {
+    for (const expression of [
+      "self.a == 1",
+      "optional.none().hasValue()",
+      "ip.isCanonical(self.ip)",
+      "sets.contains([1], [1])",
+    ])
+      assert.is(findExpressionProblem(expression), undefined);
+  });
+});
