@@ -25,7 +25,7 @@ suite("new project", (test) => {
     "a type error compiles to nothing, so the operator of before keeps running",
     async () => {
       await using folder = await createPagesProject();
-      await writeFile(join(folder.path, "src/webpage/reconciler.ts"), "export const reconciler = 1;\n");
+      await writeFile(join(folder.path, "src/webpage/dependents/config-map.ts"), "export const desired = 1;\n");
       for (const { command } of chosenCompilers) {
         assert.match(run(folder.path, [command, "--pretty", "false"]).output, / error TS\d+: /);
         assert.not.ok((await readdir(folder.path)).includes("dist"));

@@ -96,8 +96,14 @@ const finished = shared(async () => {
     const [, file = ""] = /^\/\/ (\S+\.ts)\n/.exec(code) ?? [];
     await writeFile(join(project.path, file), code);
   }
+  assert.match(await project.generate(), quotedUpdate());
   return project;
 });
+
+/** What `npm run generate` prints once there is a reconciler. */
+function quotedUpdate(): string {
+  return /`(updated src\/[^`]+)`/.exec(tutorial)?.[1] ?? "an update";
+}
 
 /** The title of the test that a command of the tutorial prints. */
 function quotedTest(command: string): string {

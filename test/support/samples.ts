@@ -1,4 +1,4 @@
-import { readdirSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { formatDiagnostic } from "#generator/diagnostic.js";
@@ -32,7 +32,8 @@ export function listSamples(): Sample[] {
   const samples = join(repositoryRoot, "fixtures/samples");
   return readdirSync(samples).map((name) => {
     const folder = join(samples, name);
-    const generate = async () => emitProject(await readModelOrThrow(folder));
+    const hasReconciler = (path: string) => existsSync(join(folder, path));
+    const generate = async () => emitProject(await readModelOrThrow(folder), { hasReconciler });
     const remember = async () => rememberDependents(await readModelOrThrow(folder));
     return {
       name,

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { hasErrors, sortDiagnostics, type Diagnostic } from "../diagnostic.js";
@@ -80,7 +81,11 @@ async function readState(root: string): Promise<State | { readonly diagnostics: 
   if (hasErrors(input.diagnostics)) return { diagnostics: sortDiagnostics(input.diagnostics) };
   const { model, diagnostics } = await buildModel(input);
   if (model === undefined) return { diagnostics: sortDiagnostics([...input.diagnostics, ...diagnostics]) };
-  return { input, controllers: model.controllers, files: await emitProject(model) };
+  return {
+    input,
+    controllers: model.controllers,
+    files: await emitProject(model, { hasReconciler: (path) => existsSync(resolve(root, path)) }),
+  };
 }
 
 async function isThere(root: string, path: string): Promise<boolean> {

@@ -5,6 +5,7 @@ import { emitController, emitIndex } from "./controller/emit-controller.js";
 import { emitExternalTypes } from "./controller/emit-external.js";
 import { emitResource } from "./resource/emit-resource.js";
 import { emitStubs } from "./stubs/emit-stubs.js";
+import { needsReconciler, reconcilerPathOf } from "./stubs/reconciler-stub.js";
 import { emitWorkflow } from "./controller/emit-workflow.js";
 import { emitWorkflowTypes } from "./controller/emit-workflow-types.js";
 import { recallFiles, type OutputFile } from "./files/output-file.js";
@@ -15,6 +16,8 @@ import { hasOwnClass, nameResources } from "./resource/resource-name.js";
 export interface EmitOptions {
   /** Tells whether a file of the user's is not there yet. Default: none is. */
   isMissing?(path: string): boolean;
+  /** Tells whether the user has a reconciler at a path. Default: if the file is not missing. */
+  hasReconciler?(path: string): boolean;
   /** What earlier runs came to. Default: nothing. */
   readonly parts?: PartMemory;
 }
@@ -22,20 +25,21 @@ export interface EmitOptions {
 /** Emits all files of a project: those of the generator, and a stub for each file of the user's that may be missing. */
 export async function emitProject(
   model: ProjectModel,
-  { isMissing = () => true, parts = new RunParts() }: EmitOptions = {},
+  { isMissing = () => true, hasReconciler = (path) => !isMissing(path), parts = new RunParts() }: EmitOptions = {},
 ): Promise<OutputFile[]> {
   const names = nameResources(model.resources);
   const files = model.resources.filter(hasOwnClass).flatMap((resource) => recallResource(resource, parts));
-  const controllers = model.controllers.map((controller) => ({
-    controller,
-    names: controllerNamesOf(controller, names, model.controllers),
-  }));
-  for (const { controller, names: own } of controllers)
+  const controllers = model.controllers.map((controller) => {
+    const own = controllerNamesOf(controller, names, model.controllers);
+    const isNeeded = needsReconciler(controller) || hasReconciler(reconcilerPathOf(own));
+    return { controller, names: own, hasReconciler: isNeeded };
+  });
+  for (const { controller, names: own, hasReconciler: isWired } of controllers)
     files.push(
       emitWorkflowTypes(controller, own, parts),
       ...emitExternalTypes(controller, own),
       emitWorkflow(controller, own),
-      emitController(controller, own),
+      emitController(controller, own, isWired),
     );
   files.push(
     emitIndex(

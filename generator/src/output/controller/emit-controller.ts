@@ -22,15 +22,19 @@ import type { Doc } from "../print/layout.js";
 import { inputNameOf, specifierOf, type ResourceName } from "../resource/resource-name.js";
 import { codegenModule, runtimeModule } from "../runtime-symbols.js";
 
-/** Emits the definition of a controller: its workflow, the user's reconciler, the settings and event sources of the spec. */
-export function emitController(controller: ControllerModel, names: ControllerNames): OutputFile {
+/** Emits the definition of a controller: its workflow, the user's reconciler if there is one, the settings and event sources of the spec. */
+export function emitController(
+  controller: ControllerModel,
+  names: ControllerNames,
+  hasReconciler: boolean,
+): OutputFile {
   const { name, settings } = controller;
   const filters = filtersDoc(controller.filters, names.primary);
   const eventSources = eventSourcesDoc(controller, names);
   const options = [
     ...fieldsOf({ name }),
     textField("workflow", names.workflow),
-    "reconciler",
+    ...(hasReconciler ? ["reconciler"] : []),
     ...fieldsOf({ ...settings }),
     ...(filters === undefined ? [] : [field("filters", filters)]),
     ...(eventSources === undefined ? [] : [field("eventSources", eventSources)]),
@@ -43,7 +47,7 @@ export function emitController(controller: ControllerModel, names: ControllerNam
     printImport(["defineController"], codegenModule),
     printImport(["ControllerDefinition"], codegenModule, true),
     ...userImports(controller, names),
-    printImport(["reconciler"], `../../${names.folder}/reconciler.js`),
+    ...(hasReconciler ? [printImport(["reconciler"], `../../${names.folder}/reconciler.js`)] : []),
     ...importClasses(resources, names),
     ...typeImport(controller, names, resources),
     printImport([names.workflow], "./workflow.js"),

@@ -3,6 +3,7 @@ import { isKubernetes, isReadOnly, ownOperationsOf, type ProjectModel } from "..
 import { controllerNamesOf, dependentNamesOf, sourceNamesOf } from "../controller-names.js";
 import { isFetched } from "../controller/dependent-types.js";
 import { nameResources } from "../resource/resource-name.js";
+import { reconcilerPathOf } from "./reconciler-stub.js";
 import type { NamedController } from "./stub.js";
 
 /** A file of the user's, with its text. */
@@ -14,7 +15,7 @@ interface UserFile {
 /** A constant that a file of the user's has to export. */
 interface StubConstant {
   readonly path: string;
-  readonly name: "external" | "operations" | "source";
+  readonly name: "external" | "operations" | "source" | "reconciler";
   readonly type: string;
   /** Whose functions these are: `dependent "account"`. */
   readonly owner: string;
@@ -35,7 +36,7 @@ export function checkStubs(model: ProjectModel, code: readonly UserFile[]): Diag
     });
 }
 
-function constantsOf({ controller, names }: NamedController): StubConstant[] {
+function constantsOf({ controller, names }: Omit<NamedController, "hasReconciler">): StubConstant[] {
   const { dependents, eventSources } = controller;
   const ofDependents = dependents.flatMap((dependent): StubConstant[] => {
     const types = dependentNamesOf(dependent);
@@ -63,7 +64,9 @@ function constantsOf({ controller, names }: NamedController): StubConstant[] {
     const path = `src/${names.folder}/event-sources/${file}.ts`;
     return [{ path, name: "source", type, owner: `event source ${quote(source.name)}`, members }];
   });
-  return [...ofDependents, ...ofSources];
+  const owner = `controller ${quote(controller.name)}`;
+  const reconciler = { path: reconcilerPathOf(names), name: "reconciler", type: names.reconciler, owner } as const;
+  return [...ofDependents, ...ofSources, { ...reconciler, members: ["reconcile"] }];
 }
 
 // `delete` is no name of a constant.

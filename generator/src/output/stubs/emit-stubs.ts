@@ -8,6 +8,7 @@ import { kebabCase } from "../naming.js";
 import { presentFile, type OutputFile } from "../files/output-file.js";
 import { printLine } from "../print/print-value.js";
 import { runtimeModule } from "../runtime-symbols.js";
+import { reconcilerStub } from "./reconciler-stub.js";
 import type { NamedController, Stub } from "./stub.js";
 import { renderTemplate } from "../project/template.js";
 
@@ -42,9 +43,6 @@ async function renderMain(controllers: readonly NamedController[]): Promise<stri
 }
 
 async function emitControllerStubs(named: NamedController): Promise<Stub[]> {
-  const { controller, names } = named;
-  const folder = `src/${names.folder}`;
-  const isExplicit = controller.workflow?.invocation === "explicit";
   return [
     ...(await dependentStubs(named)),
     ...(await conditionsStub(named)),
@@ -52,14 +50,7 @@ async function emitControllerStubs(named: NamedController): Promise<Stub[]> {
     ...(await filtersStub(named)),
     ...(await indexesStub(named)),
     ...eventSourceStubs(named),
-    {
-      path: `${folder}/reconciler.ts`,
-      render: () =>
-        renderTemplate(`stubs/${isExplicit ? "explicit-reconciler" : "reconciler"}.ts`, {
-          Primary: names.primary,
-          controller: names.folder,
-        }),
-    },
+    ...reconcilerStub(named),
     ...testStub(named),
   ];
 }

@@ -44,11 +44,11 @@ export async function indexesStub({ controller, names }: NamedController): Promi
 export function eventSourceStubs({ controller, names }: NamedController): Stub[] {
   return controller.eventSources.filter(needsFunctions).map((source) => ({
     path: `src/${names.folder}/event-sources/${sourceNamesOf(source).file}.ts`,
-    render: () => renderSource(source, { controller, names }),
+    render: () => renderSource(source, { names }),
   }));
 }
 
-async function renderSource(source: EventSourceModel, { names }: NamedController): Promise<string> {
+async function renderSource(source: EventSourceModel, { names }: Pick<NamedController, "names">): Promise<string> {
   const { name, ...types } = sourceNamesOf(source);
   if (source.kind === "informer") return renderFunctions(source, names.folder);
   return renderTemplate(`stubs/event-sources/${source.kind}.ts`, {

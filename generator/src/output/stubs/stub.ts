@@ -5,6 +5,8 @@ import type { ControllerNames } from "../controller-names.js";
 export interface NamedController {
   readonly controller: ControllerModel;
   readonly names: ControllerNames;
+  /** Whether it calls a reconciler of the user's, which is there or is written. */
+  readonly hasReconciler: boolean;
 }
 
 /** A file that the user fills in. */

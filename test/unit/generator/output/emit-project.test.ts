@@ -341,4 +341,25 @@ suite("emitted project", (declareTest) => {
           .filter((part) => part !== ""))
           assert.ok(allowed.has(name), `${owner} ${path}: ${name}`);
   });
+
+  test("a reconciler is wired if there is one, and written only where nothing would happen without it", async () => {
+    const path = "src/thing/reconciler.ts";
+    const dependents = [dependentOf("configMap", configMap)];
+    const reconcilerIn = async (model: ProjectModel, hasReconciler: boolean) => {
+      const files = await emitProject(model, { hasReconciler: (each) => hasReconciler && each === path });
+      const wiring = files.find((file) => file.path === "src/generated/thing/controller.ts")?.content ?? "";
+      const isWired = /import \{ reconciler \}/.test(wiring);
+      assert.is(/\breconciler,/.test(wiring), isWired);
+      return [isWired, files.some((file) => file.path === path)];
+    };
+    assert.equal(await reconcilerIn(controllerOf(thing, dependents), false), [false, false]);
+    assert.equal(await reconcilerIn(controllerOf(thing, dependents), true), [true, true]);
+    const driven: readonly Partial<ControllerModel>[] = [
+      { dependents: [] },
+      { workflow: { invocation: "explicit" } },
+      { settings: { onAllEvents: true } },
+    ];
+    for (const rest of driven)
+      assert.equal(await reconcilerIn(controllerOf(thing, dependents, rest), false), [true, true]);
+  });
 });
