@@ -25,8 +25,18 @@ export function parseManifests(file: string, text: string): ParsedYaml {
   return { documents, diagnostics };
 }
 
-// An anchor, a merge key, a key that is no text or half of a character, or a text that looks like one.
-const NEEDS_CHECKS = /(?:^|[\s[{,])(?:&[^\s&,[\]{}]|<<\s*:|\?\s)|[}\]]\s*:|\\(?:u|U0000)[dD][89a-fA-F]/m;
+// What a closer look is needed for, or what looks like it: an anchor, a merge key, a list as a key, half of a character.
+const NEEDS_CHECKS = new RegExp(
+  [
+    /(?:^|[\s[{,])(?:&[^\s&,[\]{}]|<<\s*:|\?\s+(?:-\s|\[))/,
+    // Prose may have "[1]:" anywhere but where a key begins.
+    /(?:^|[{,]|[-?][ \t]|!\S{0,100}[ \t])[ \t]*\[[^\]]{0,1000}\]\s{0,100}:/,
+    /\\(?:u|U0000)[dD][89a-fA-F]/,
+  ]
+    .map(({ source }) => source)
+    .join("|"),
+  "m",
+);
 
 const EMPTY = { contents: null, errors: [] } as unknown as Document;
 
@@ -54,11 +64,19 @@ const SCHEMA = FAILSAFE_SCHEMA.extend({
   ),
 });
 
+// js-yaml gives a key that is a mapping this name.
+function listener(event: string, { kind, result }: { kind?: string; result?: unknown }): void {
+  if (event === "close" && kind === "mapping" && Object.hasOwn(result as object, "[object Object]"))
+    throw new SyntaxError("a mapping is a key");
+}
+
 /** Returns the values of the documents that are not empty; undefined if there is any error. */
 function loadValues(text: string): LoadedValues | undefined {
   hasSurprises = false;
   try {
-    const values = loadAll(text, null, { schema: SCHEMA }).filter((value) => value !== null && value !== undefined);
+    const values = loadAll(text, null, { schema: SCHEMA, listener }).filter(
+      (value) => value !== null && value !== undefined,
+    );
     return { values, hasSurprises };
   } catch {
     return undefined;

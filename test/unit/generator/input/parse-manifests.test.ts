@@ -24,7 +24,20 @@ suite("parseManifests", (test) => {
       assert.equal(problemsOf(String(text)), [
         `a.yaml:${place}: error yaml-key: a mapping cannot be a key: kubectl takes texts, numbers and booleans`,
       ]);
-    assert.match(problemsOf("a: 1\n[b]: 2\n").join(), /yaml-key: a list cannot be a key/);
+    for (const text of [
+      "a: 1\n[b]: 2\n",
+      "- [a, b]: 1\n",
+      "a: { b: 1, [c,\n d]: 2 }\n",
+      "? [a]\n: 1\n",
+      "? - a\n: 1\n",
+      "!!seq [a]: 1\n",
+    ])
+      assert.match(problemsOf(text).join(), /yaml-key: a list cannot be a key/, text);
+  });
+
+  test("prose and expressions that look like such keys are texts", () => {
+    for (const text of ["a: |\n  see [1]: there\n", 'a: "see {b}: [c]: there"\n', "a: |\n  b\n  ? has(c) : true\n"])
+      assert.equal(problemsOf(text), []);
   });
 
   test("plain scalars are read as kubectl does", () => {
