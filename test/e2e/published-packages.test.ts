@@ -231,7 +231,7 @@ suite("published packages", (test) => {
   test(
     "a dependent that is added brings exactly its stub, one that is removed leaves it to the user",
     async () => {
-      const { read, run, runOrThrow, replace } = await projects.webpage();
+      const { read, run, runOrThrow, replace, write } = await projects.webpage();
       const stub = "src/webpage/dependents/deployment.ts";
       const configMap = "    configMap:\n      resource: v1/ConfigMap\n";
       const deployment = "    deployment:\n      resource: apps/v1/Deployment\n      dependsOn: [configMap]\n";
@@ -248,6 +248,9 @@ suite("published packages", (test) => {
 
       const written = await read(stub);
       await replace("workflow.yaml", deployment, "");
+      assert.is((await run("npx", "gen-operator", "generate")).code, 1);
+      const removed = "  removed:\n    deployment: { resource: apps/v1/Deployment, deletion: ordered }\n";
+      await write("workflow.yaml", `${await read("workflow.yaml")}${removed}`);
       const { code, stdout, stderr } = await run("npx", "gen-operator", "generate");
       assert.is(code, 0);
       assert.match(stdout, /^updated src\/generated\/webpage\/workflow\.ts$/m);

@@ -1,4 +1,5 @@
-import { chmod, link, mkdir, readdir, rename, rm, rmdir, stat, writeFile } from "node:fs/promises";
+import { chmodSync, linkSync, mkdirSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { readdir, rm, rmdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { FileOwner } from "./output-file.js";
 
@@ -18,15 +19,15 @@ export interface FileOperations {
   deleteFolder(path: string): Promise<void>;
 }
 
-/** Changes files and folders on disk. */
+/** Changes files and folders on disk. What is called for each file is synchronous, which takes a fraction of the time. */
 export const diskOperations: FileOperations = {
-  createFolder: async (path) => void (await mkdir(path, { recursive: true })),
+  createFolder: async (path) => void mkdirSync(path, { recursive: true }),
   write: async (path, content, mode) => {
-    await writeFile(path, content, { flag: "wx" });
-    if (mode !== undefined) await chmod(path, mode);
+    writeFileSync(path, content, { flag: "wx" });
+    if (mode !== undefined) chmodSync(path, mode);
   },
-  replace: rename,
-  link,
+  replace: async (from, to) => renameSync(from, to),
+  link: async (from, to) => linkSync(from, to),
   delete: (path) => rm(path, { force: true }),
   deleteFolder: rmdir,
 };
@@ -51,7 +52,7 @@ export async function writeFileAtOnce(
   inUse.add(temporary);
   try {
     // A file that is replaced keeps its mode.
-    const mode = owner === "generator" ? (await stat(path).catch(() => undefined))?.mode : undefined;
+    const mode = owner === "generator" ? modeOf(path) : undefined;
     await operations.write(temporary, content, mode);
     if (owner === "generator") return await operations.replace(temporary, path);
     await linkUnlessPresent(temporary, path, operations);
@@ -62,6 +63,14 @@ export async function writeFileAtOnce(
     throw error;
   } finally {
     inUse.delete(temporary);
+  }
+}
+
+function modeOf(path: string): number | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.mode;
+  } catch {
+    return undefined;
   }
 }
 

@@ -1,4 +1,5 @@
-import { lstat, readFile, realpath, stat } from "node:fs/promises";
+// The calls are synchronous: handing one to another thread takes several times as long as most of them, and there are some for each file.
+import { existsSync, lstatSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname, isAbsolute, join, relative, sep } from "node:path";
 
 /**
@@ -9,7 +10,7 @@ export async function readPresentFile(root: string, path: string): Promise<strin
   const refuse = (why: string) => new Error(`refused to write ${path}: ${why}`);
   const contained = await containedPath(root, path);
   if (contained === undefined) throw refuse("it is outside the project");
-  const problem = await problemOf(root, path);
+  const problem = problemOf(root, path);
   if (problem !== undefined) throw refuse(problem);
   return readIfPresent(contained);
 }
@@ -17,7 +18,7 @@ export async function readPresentFile(root: string, path: string): Promise<strin
 /** Reads a file of a project that is nothing but a file; undefined if it is something else, or outside. */
 export async function readPlainFile(root: string, path: string): Promise<string | undefined> {
   const contained = await containedPath(root, path);
-  if (contained === undefined || (await problemOf(root, path)) !== undefined) return undefined;
+  if (contained === undefined || problemOf(root, path) !== undefined) return undefined;
   return readIfPresent(contained);
 }
 
@@ -27,7 +28,7 @@ export async function containedPath(root: string, path: string): Promise<string 
   if (path.split("/").some((part) => part === ".." || part === "." || part === "")) return undefined;
   const target = join(root, path);
   for (let existing = target; ; existing = dirname(existing)) {
-    const real = await realpath(existing).catch(() => undefined);
+    const real = attempt(() => (statOf(existing) === undefined ? undefined : realpathSync.native(existing)));
     if (real !== undefined) return isInside(root, real) ? target : undefined;
     if (existing === root) return undefined;
   }
@@ -39,13 +40,14 @@ function isInside(root: string, path: string): boolean {
 }
 
 /** Tells why nothing can be written to a path, as far as its type and those of the folders around it show. */
-async function problemOf(root: string, path: string): Promise<string | undefined> {
+function problemOf(root: string, path: string): string | undefined {
   const parts = path.split("/");
   for (let length = 1; length <= parts.length; length += 1) {
     const part = parts.slice(0, length).join("/");
-    const found = await lstat(join(root, part)).catch(() => undefined);
+    const at = join(root, part);
+    const found = attempt(() => statOf(at));
     if (found === undefined) return undefined;
-    const target = found.isSymbolicLink() ? await stat(join(root, part)).catch(() => undefined) : found;
+    const target = found.isSymbolicLink() ? attempt(() => statSync(at)) : found;
     if (target === undefined) return `${nameOf(part, path)} is a symbolic link that leads nowhere`;
     if (length < parts.length && !target.isDirectory()) return `${part} is not a folder`;
     if (length === parts.length && target.isDirectory()) return "a folder has this name";
@@ -58,9 +60,21 @@ function nameOf(part: string, path: string): string {
   return part === path ? "it" : part;
 }
 
-async function readIfPresent(path: string): Promise<string | undefined> {
+function statOf(path: string) {
+  return lstatSync(path, { throwIfNoEntry: false });
+}
+
+function attempt<Found>(find: () => Found): Found | undefined {
   try {
-    return await readFile(path, "utf8");
+    return find();
+  } catch {
+    return undefined;
+  }
+}
+
+function readIfPresent(path: string): string | undefined {
+  try {
+    return existsSync(path) ? readFileSync(path, "utf8") : undefined;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw error;
