@@ -151,10 +151,7 @@ async function take(step: Step, folder: string): Promise<{ text: string; isExpec
   }
   const { status, stdout, stderr } = await runCommand(join(folder, step.in), ...step.run);
   const lines = normalise(stdout + stderr, folder).split("\n");
-  const shown =
-    lines.length <= MOST_LINES + 1
-      ? lines
-      : [...lines.slice(0, MOST_LINES), `… and ${lines.length - MOST_LINES - 1} lines more`, ""];
+  const shown = lines.length <= MOST_LINES + 1 ? lines : [...lines.slice(0, MOST_LINES), "…", ""];
   const words = step.run.map((word) => (/[^\w./:-]/.test(word) ? `'${word}'` : word));
   const code = status === 0 ? "" : `[exit code ${status}]\n`;
   return {
@@ -163,10 +160,11 @@ async function take(step: Step, folder: string): Promise<{ text: string; isExpec
   };
 }
 
-/** Nothing of this machine, of the day or of a version of somebody else's. */
+/** Nothing of this machine, of the day or of a version of somebody else's; nor how many files stay as they are, which is no news. */
 function normalise(text: string, folder: string): string {
   return text
     .replaceAll(folder, "~")
+    .replaceAll(/\d+ (unchanged|kept)/g, "N $1")
     .replaceAll(process.versions.node, "NODE_VERSION")
     .replace(/(TypeScript: )[\d.]+/, "$1TYPESCRIPT_VERSION");
 }

@@ -18,10 +18,10 @@ import { conditionsOf, placeOfCondition, type LocatedCondition } from "../build/
 
 /** What it means that a condition never holds. */
 export const NEVER: { readonly [K in ConditionName]: (name: string) => string } = {
-  activationCondition: (name) => `${name} never takes part`,
-  reconcilePrecondition: (name) => `${name} is never created`,
-  readyPostcondition: (name) => `what depends on ${name} is never created`,
-  deletePostcondition: (name) => `what ${name} depends on is never deleted, and neither is its primary`,
+  activationCondition: (name) => `dependent ${name} never takes part`,
+  reconcilePrecondition: (name) => `the operator never creates dependent ${name}`,
+  readyPostcondition: (name) => `the operator never creates what depends on ${name}`,
+  deletePostcondition: (name) => `the operator never deletes what ${name} depends on, nor does the primary go`,
 };
 
 /** Warns of conditions that are the same whatever happens: nodes that can never activate, and conditions without effect. */
@@ -70,15 +70,15 @@ function problemOf(
   if (condition.kind === "when") {
     const { expression: when } = condition;
     const always = decide(when);
-    if (always === "holds") return `this always holds, as it would if there were no ${kind}`;
-    if (always === "fails") return `this never holds, so ${NEVER[kind](quote(name))}`;
+    if (always === "holds") return `the ${kind} always holds, so it has no effect`;
+    if (always === "fails") return `the ${kind} never holds, so ${NEVER[kind](quote(name))}`;
     const later = laterThan(dependent, controller, kind);
     const isStuck = later.size > 0 && decide(when, withoutTexts(later, name)) === "fails";
     return isStuck ? `${describeLater(when, name, { later, decide })}, so ${NEVER[kind](quote(name))}` : undefined;
   }
   if (condition.name !== "crdPresent" || condition.kind !== "builtin" || resource === undefined || resource.isCustom)
     return undefined;
-  return `${formatKind(resource)} needs no CustomResourceDefinition: Kubernetes 1.36 always has it, so this always holds`;
+  return `crdPresent always holds: ${formatKind(resource)} is a kind of Kubernetes 1.36 and needs no CustomResourceDefinition`;
 }
 
 /** Returns the dependents that are made only after a condition of one holds: itself, and what waits for it. */
@@ -106,9 +106,9 @@ function describeLater(
   { later, decide }: Pick<Around, "decide"> & { readonly later: ReadonlySet<string> },
 ): string {
   const needed = [...later].find((each) => decide(when, withoutTexts(new Set([each]), name)) === "fails");
-  if (needed === name) return `this never holds before ${quote(name)} is there`;
+  if (needed === name) return `the condition never holds before ${quote(name)} exists`;
   const waiting = needed === undefined ? "what" : `${quote(needed)}, which`;
-  return `this never holds before ${waiting} waits for ${quote(name)}${needed === undefined ? "" : ","} is there`;
+  return `the condition never holds before ${waiting} waits for ${quote(name)}${needed === undefined ? "" : ","} exists`;
 }
 
 /** Returns the texts that stand for dependents that are not there, in a condition of one of them. */

@@ -37,7 +37,7 @@ function checkEdges(dependent: ResolvedDependent, controller: ResolvedController
       {
         severity: "error",
         rule: "deletion-order",
-        message: `${quote(name)} would be deleted after ${quote(deleted)}, which it depends on${through}: only ${quote(name)} is garbage-collected`,
+        message: `dependent ${quote(name)} depends on ${quote(deleted)}${through} and would be deleted after it: only ${quote(name)} is left to the garbage collector`,
         ...controller.spec.document.valueAt(path),
         hint: `state deletion: ordered for ${quote(name)}, too; the operator then deletes it first`,
       },
@@ -76,7 +76,7 @@ function checkNeverDeleted(
   const fail = (what: string, at: YamlPath, thing: string): Diagnostic => ({
     severity: "error",
     rule: "deletion-order",
-    message: `${what}: ${quote(name)} is garbage-collected, and no condition makes the operator delete it`,
+    message: `${what}: the garbage collector deletes it, and no condition makes the operator do so`,
     ...document.keyAt([...path, ...at]),
     hint: `state deletion: ordered, or remove the ${thing}`,
   });
@@ -86,9 +86,15 @@ function checkNeverDeleted(
   return [
     ...(deletePostcondition === undefined
       ? []
-      : [fail(`the deletePostcondition of ${quote(name)} is never asked`, ["deletePostcondition"], "condition")]),
+      : [
+          fail(
+            `the operator never asks the deletePostcondition of dependent ${quote(name)}`,
+            ["deletePostcondition"],
+            "condition",
+          ),
+        ]),
     ...(hasOperation
-      ? [fail(`operations.delete of ${quote(name)} has no effect`, ["operations", "delete"], "operation")]
+      ? [fail(`operations.delete of dependent ${quote(name)} has no effect`, ["operations", "delete"], "operation")]
       : []),
   ];
 }

@@ -34,31 +34,33 @@ const EXCLUSIONS: readonly Exclusion[] = [
   {
     what: ({ external }) => {
       if (external?.capabilities === undefined || external.capabilities.includes("update")) return undefined;
-      return "is never updated: its capabilities lack update";
+      return "is never updated, as its capabilities lack update";
     },
     options: ["matcher"],
   },
   {
-    what: ({ mode }) => (mode === "readOnly" ? "is never written: its mode is readOnly" : undefined),
+    what: ({ mode }) => (mode === "readOnly" ? "is never written, as its mode is readOnly" : undefined),
     options: ["deletion", "existing", "serverSideApply", "fieldManager", "matcher", "operations"],
   },
   {
-    what: ({ mode }) => (mode === "createOnly" ? "is never updated: its mode is createOnly" : undefined),
+    what: ({ mode }) => (mode === "createOnly" ? "is never updated, as its mode is createOnly" : undefined),
     options: ["matcher"],
   },
   {
     what: ({ operations }) =>
-      operations?.update === false ? "is never updated: operations.update is false" : undefined,
+      operations?.update === false ? "is never updated, as operations.update is false" : undefined,
     options: ["matcher"],
   },
   {
     what: ({ operations }) =>
-      operations?.delete === false ? "is never deleted: operations.delete is false" : undefined,
+      operations?.delete === false ? "is never deleted, as operations.delete is false" : undefined,
     options: ["deletePostcondition"],
   },
   {
     what: ({ eventSource }) =>
-      eventSource === undefined ? undefined : `has no watch of its own: ${quote(eventSource)} is its event source`,
+      eventSource === undefined
+        ? undefined
+        : `has no watch of its own, as event source ${quote(eventSource)} watches for it`,
     options: ["labelSelector", "fieldSelector", "filters"],
   },
 ];
@@ -75,7 +77,7 @@ export const checkDependentOption = ruleOfController(({ spec: { document, depend
       return options.flatMap((option): Diagnostic[] => {
         if (spec[option] === undefined || seen.has(option)) return [];
         seen.add(option);
-        const message = `${quote(option)} has no effect: ${quote(name)} ${kind}`;
+        const message = `${quote(option)} has no effect: dependent ${quote(name)} ${kind}`;
         const place = document.keyAt([...path, option]);
         return [
           { severity: "error", rule: "dependent-option", message, ...place, hint: hints?.[option] ?? "remove it" },
@@ -97,7 +99,7 @@ function checkOperations(
   if (external?.onDeleteFailure !== undefined && external.capabilities?.includes("delete") === false)
     return [
       fail(
-        `"onDeleteFailure" has no effect: ${quote(name)} is never deleted: its capabilities lack delete`,
+        `"onDeleteFailure" has no effect: dependent ${quote(name)} is never deleted, as its capabilities lack delete`,
         ["external", "onDeleteFailure"],
         "remove it",
       ),
@@ -106,7 +108,7 @@ function checkOperations(
   if (deletion === "orphan" && operations.delete === false)
     return [
       fail(
-        `"deletion: orphan" has no effect: ${quote(name)} is never deleted: operations.delete is false`,
+        `"deletion: orphan" has no effect: dependent ${quote(name)} is never deleted, as operations.delete is false`,
         ["deletion"],
         "remove one of them",
       ),
@@ -114,12 +116,12 @@ function checkOperations(
   if (operations.create === false && (operations.update === false || mode === "createOnly"))
     return [
       fail(
-        `${quote(name)} is neither created nor updated`,
+        `the operator neither creates nor updates dependent ${quote(name)}`,
         ["operations"],
-        "state mode: readOnly, if somebody else makes it",
+        "state mode: readOnly if somebody else creates its object",
       ),
     ];
   if (mode !== "createOnly" || operations.update === undefined) return [];
-  const message = `"update" has no effect: ${quote(name)} is never updated: its mode is createOnly`;
+  const message = `"update" has no effect: dependent ${quote(name)} is never updated, as its mode is createOnly`;
   return [fail(message, ["operations", "update"], "remove it")];
 }

@@ -9,7 +9,7 @@ export const checkOwnerCluster = ruleOfController(({ spec: { document }, primary
       {
         severity: "error",
         rule: "owner-cluster",
-        message: `${quote(name)} cannot be owned by a ${primary?.kind ?? "primary"}: it is in the cluster ${quote(cluster)}, which does not have the primary`,
+        message: `a ${primary?.kind ?? "primary"} cannot own dependent ${quote(name)}: the dependent is in cluster ${quote(cluster)}, where the primary does not exist`,
         ...document.valueAt([...path, "deletion"]),
         hint: "remove it, and the operator deletes the object before the primary; or state deletion: orphan, and it stays",
       },

@@ -22,7 +22,7 @@ export const checkOwnerNamespace = ruleOfController((controller) => {
       {
         severity: "error",
         rule: "owner-namespace",
-        message: `${quote(dependent.name)} cannot be owned by a ${primary.kind}: ${problem}`,
+        message: `a ${primary.kind} cannot own dependent ${quote(dependent.name)}: ${problem}`,
         ...spec.document.valueAt([
           ...dependent.path,
           dependent.spec.namespace === undefined ? "resource" : "namespace",
@@ -37,10 +37,10 @@ function problemOf(
   { resource, spec }: ResolvedDependent,
   { spec: { controller } }: ResolvedController,
 ): string | undefined {
-  if (resource?.scope === "Cluster") return `${resource.kind} is cluster-scoped, and the primary is in a namespace`;
+  if (resource?.scope === "Cluster") return `${resource.kind} is cluster-scoped, and the primary is namespaced`;
   const { namespace } = spec;
   const { namespaces = [] } = controller;
   const isOnlyOne = Array.isArray(namespaces) && namespaces.length === 1 && namespaces[0] === namespace;
   if (namespace === undefined || isOnlyOne) return undefined;
-  return `it is in the namespace ${quote(namespace)}, and the primary may be in another`;
+  return `the dependent is in namespace ${quote(namespace)}, and the primary may be in another`;
 }

@@ -166,7 +166,7 @@ function checkConstantConditions({ controller, folder, program }: Code): Diagnos
         {
           severity: "warning",
           rule: "constant-condition",
-          message: `this never holds, so ${NEVER[kind as ConditionName](quote(name))}`,
+          message: `the condition never holds, so ${NEVER[kind as ConditionName](quote(name))}`,
           about: `${controller.name}/${name}`,
           position: program.positionOf(result),
         },

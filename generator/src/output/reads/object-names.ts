@@ -62,7 +62,7 @@ function objectsOfOneName(named: readonly NamedDependent[]): Diagnostic[] {
       {
         severity: "error",
         rule: "same-object",
-        message: `${quote(dependent.name)} and ${quote(other.dependent.name)} would write one object: the ${object}, first at ${place}`,
+        message: `dependents ${quote(dependent.name)} and ${quote(other.dependent.name)} would write the same object: the ${object}, first at ${place}`,
         position: code.program.positionOf(name.node),
         hint: "give it another name, or make one dependent of the two",
       },
