@@ -1,6 +1,7 @@
-import { lstatSync, readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Diagnostic } from "../diagnostic.js";
+import { PlainFolders } from "../output/files/plain-folders.js";
 import { digestOf } from "../parts/digest.js";
 import { digestOfSnapshot, takeSnapshot, type InputSnapshot } from "./input-snapshot.js";
 import { readMemoryFile, writeMemoryFile, type MemoryFileOptions } from "./memory-file.js";
@@ -56,7 +57,7 @@ export class RunMemory {
   ) {
     this.#root = root;
     this.#manifestPath = manifestPath;
-    this.#manifest = new PlainFolders(root).read(manifestPath);
+    this.#manifest = new PlainFolders(root).digestOf(manifestPath);
     this.#record = record;
     this.#inputs = inputs;
   }
@@ -86,7 +87,7 @@ export class RunMemory {
     const folders = new PlainFolders(this.#root);
     // What a killed process has left is deleted by the next run.
     if ([".", dirname(this.#manifestPath)].some((folder) => hasTemporaryFiles(join(this.#root, folder)))) return false;
-    const isAsWritten = ([path, digest]: [string, string]) => folders.read(path) === digest;
+    const isAsWritten = ([path, digest]: [string, string]) => folders.digestOf(path) === digest;
     return Object.entries(generated).every(isAsWritten) && stubs.every((path) => folders.hasFile(path));
   }
 
@@ -97,7 +98,7 @@ export class RunMemory {
     const own = files.filter(({ owner }) => owner === "generator");
     const manifest = this.#manifest;
     // What a run says may depend on what the one before has listed.
-    if (manifest === undefined || new PlainFolders(this.#root).read(this.#manifestPath) !== manifest) return;
+    if (manifest === undefined || new PlainFolders(this.#root).digestOf(this.#manifestPath) !== manifest) return;
     const record: RunRecord = {
       ...{ inputs: digestOfSnapshot(this.#root, inputs), named, diagnostics },
       generated: Object.fromEntries([
@@ -126,38 +127,6 @@ function unchangedRunOf({ generated, stubs, diagnostics }: RunRecord, manifestPa
 
 /** The times of files are less exact than the clock. */
 const CLOCK_TICK_MS = 50;
-
-/** Reads files that are nothing but files, in folders that are nothing but folders: what else there may be is the business of a whole run. */
-class PlainFolders {
-  readonly #root: string;
-  readonly #known = new Map<string, boolean>([[".", true]]);
-
-  constructor(root: string) {
-    this.#root = root;
-  }
-
-  /** Returns the digest of a file; undefined if it is none. */
-  read(path: string): string | undefined {
-    return this.hasFile(path) ? digestOf(readFileSync(join(this.#root, path))) : undefined;
-  }
-
-  hasFile(path: string): boolean {
-    return this.#isPlain(dirname(path)) && this.#stateOf(path)?.isFile() === true;
-  }
-
-  #isPlain(folder: string): boolean {
-    let isPlain = this.#known.get(folder);
-    if (isPlain === undefined) {
-      isPlain = this.#isPlain(dirname(folder)) && this.#stateOf(folder)?.isDirectory() === true;
-      this.#known.set(folder, isPlain);
-    }
-    return isPlain;
-  }
-
-  #stateOf(path: string) {
-    return lstatSync(join(this.#root, path), { throwIfNoEntry: false });
-  }
-}
 
 function hasTemporaryFiles(folder: string): boolean {
   return readdirSync(folder).some((name) => name.endsWith(".gen-operator"));

@@ -14,6 +14,7 @@ import {
 import type { RememberedDependent } from "../../model/project-memory.js";
 import type { OutputFile } from "./output-file.js";
 import { digestOf } from "../../parts/digest.js";
+import { PlainFolders } from "./plain-folders.js";
 import { containedPath, readPlainFile, readPresentFile } from "./present-file.js";
 
 /** What became of the files, by path. */
@@ -76,7 +77,8 @@ export async function writeFiles(
   const unused = found.unused.filter((path) => !theirs.has(path));
   // Everything that could refuse comes before the first write.
   const own = files.filter(({ path }) => !theirs.has(path));
-  const planned = await Promise.all(own.map(async (file) => ({ file, outcome: await planFile(root, file) })));
+  const folders = new PlainFolders(root);
+  const planned = await Promise.all(own.map(async (file) => ({ file, outcome: await planFile(root, file, folders) })));
   const edits = await planChanges(root, userChanges);
   const changed = planned.flatMap(({ file, outcome }) =>
     outcome === "created" || outcome === "updated" ? [file] : [],
@@ -144,8 +146,13 @@ async function planChanges(root: string, changes: readonly FileChange[]): Promis
   return planned.flat();
 }
 
-async function planFile(root: string, file: OutputFile): Promise<"created" | "updated" | "unchanged" | "kept"> {
-  const current = await readPresentFile(root, file.path);
+async function planFile(
+  root: string,
+  file: OutputFile,
+  folders: PlainFolders,
+): Promise<"created" | "updated" | "unchanged" | "kept"> {
+  if (file.owner === "user" && folders.hasFile(file.path)) return "kept";
+  const current = folders.read(file.path) ?? (await readPresentFile(root, file.path));
   if (current === undefined) return "created";
   if (file.owner === "user") return "kept";
   const isSame = file.digest === undefined ? current === file.content : digestOf(current) === file.digest;

@@ -1,0 +1,24 @@
+import { mkdir, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { PlainFolders } from "#generator/output/files/plain-folders.js";
+import { assert, suite } from "../../../../support/suite.js";
+import { createTemporaryFolder } from "../../../../support/temporary-folder.js";
+
+suite("plain folders", (test) => {
+  test("have files, and nothing that a link, a folder or a path outside stands for", async () => {
+    await using outside = await createTemporaryFolder();
+    await using folder = await createTemporaryFolder();
+    const root = folder.path;
+    await writeFile(join(outside.path, "a.ts"), "outside");
+    await mkdir(join(root, "src/.hidden..x"), { recursive: true });
+    await writeFile(join(root, "src/.hidden..x/a.ts"), "inside");
+    await symlink(join(root, "src"), join(root, "linked"));
+    await symlink(join(root, "src/.hidden..x/a.ts"), join(root, "src/link.ts"));
+    const folders = new PlainFolders(root);
+    assert.is(folders.read("src/.hidden..x/a.ts"), "inside");
+    const outer = outside.path.slice(outside.path.lastIndexOf("/") + 1);
+    const others = ["src", "src/.hidden..x", "linked/.hidden..x/a.ts", "src/link.ts", "src/none.ts", "none/a.ts"];
+    for (const path of [...others, `../${outer}/a.ts`, join(outside.path, "a.ts"), "src/../src/link.ts", "", ".", "/"])
+      assert.is(folders.read(path), undefined, path);
+  });
+});
