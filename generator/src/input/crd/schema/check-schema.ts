@@ -47,16 +47,31 @@ function cleanBelow(keyword: string, value: unknown): unknown {
 }
 
 /** Checks that a schema has the shape that everything after relies on. */
-export function checkSchema(schema: unknown, path: YamlPath = []): SchemaProblem[] {
-  if (!isRecord(schema)) return [{ path, message: `expected a schema, found ${describeValue(schema)}` }];
-  if (path.length > MAX_DEPTH) return [{ path, message: "the schema is nested too deeply" }];
-  const problems = [
-    ...forbiddenKeywords(schema, path),
-    ...inexactNumbers(schema, path),
-    ...checkKeywords(schema, path),
-  ];
-  for (const [rest, child] of schemasIn(schema)) problems.push(...checkSchema(child, [...path, ...rest]));
+export function checkSchema(schema: unknown): SchemaProblem[] {
+  const problems: SchemaProblem[] = [];
+  checkBelow(schema, [], problems);
   return problems;
+}
+
+/** `path` is the way to the schema: one list for all of them, of which only problems get a copy. */
+function checkBelow(schema: unknown, path: (string | number)[], problems: SchemaProblem[]): void {
+  const fail = (message: string) => void problems.push({ path: [...path], message });
+  if (!isRecord(schema)) return fail(`expected a schema, found ${describeValue(schema)}`);
+  if (path.length > MAX_DEPTH) return fail("the schema is nested too deeply");
+  if (Object.entries(schema).some(isWrong))
+    problems.push(...forbiddenKeywords(schema, path), ...inexactNumbers(schema, path), ...checkKeywords(schema, path));
+  for (const [steps, child] of schemasIn(schema)) {
+    path.push(...steps);
+    checkBelow(child, path, problems);
+    path.length -= steps.length;
+  }
+}
+
+/** Tells whether a keyword may be a problem; most schemas have none, and need no closer look. */
+function isWrong([keyword, value]: readonly [string, unknown]): boolean {
+  if (FORBIDDEN.includes(keyword)) return true;
+  if ((keyword === "default" || keyword === "enum") && hasInexactNumber(value)) return true;
+  return value !== undefined && EXPECTATIONS.get(keyword)?.[1](value) === false;
 }
 
 function forbiddenKeywords(schema: { readonly [keyword: string]: unknown }, path: YamlPath): SchemaProblem[] {
@@ -146,8 +161,6 @@ function isRules(value: unknown): boolean {
 }
 
 function checkKeywords(schema: { readonly [keyword: string]: unknown }, path: YamlPath): SchemaProblem[] {
-  // Nearly all schemas are right, and have few of the keywords.
-  if (Object.entries(schema).every(([keyword, value]) => EXPECTATIONS.get(keyword)?.[1](value) ?? true)) return [];
   return [...EXPECTATIONS].flatMap(([keyword, [words, isRight]]) => {
     const value = Object.hasOwn(schema, keyword) ? schema[keyword] : undefined;
     if (value === undefined || isRight(value)) return [];
