@@ -14,7 +14,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     "package-file": { values: [] },
     input: { values: ["diagnostic", "package-file", "parts", "@gen-operator/runtime", "@gen-operator/runtime/cel"] },
     model: { values: ["diagnostic", "parts"], types: ["input"] },
-    memory: { values: ["input", "diagnostic", "package-file", "parts"] },
+    memory: { values: ["input", "output", "diagnostic", "package-file", "parts"] },
     // The rooms of commands.
     add: { values: ["generate", "input", "output", "diagnostic"] },
     diff: { values: ["input", "model", "output", "diagnostic"] },
