@@ -123,7 +123,7 @@ export function watchOf(
   labelSelector: string | undefined,
 ): DependentWatch {
   const { ref, fieldSelector } = dependent;
-  const named = typeof ref?.name === "string" ? `metadata.name=${ref.name}` : undefined;
+  const named = typeof ref?.name === "string" ? `metadata.name=${escapeValue(ref.name)}` : undefined;
   const selected = [fieldSelector, named].filter((each) => each !== undefined).join(",");
   return {
     ...dependent,
@@ -136,6 +136,11 @@ export function watchOf(
     // The filters of a dependent take objects of its kind.
     filters: filters as EventFilters | undefined,
   };
+}
+
+// As EscapeValue of apimachinery does: a name of the user's must not become several terms of a selector.
+function escapeValue(text: string): string {
+  return text.replace(/[\\,=]/g, "\\$&");
 }
 
 // Who mentions an object is known of all primaries; the objects that nobody mentions cost memory, and no event.

@@ -1,0 +1,49 @@
+import { watchOf } from "#runtime/assemble/dependent-drivers.js";
+import type { KubernetesDependent, ObjectReference } from "#runtime/workflow/definition/workflow-definition.js";
+import { builtinDefinition } from "../../../support/kind-definitions.js";
+import { assert, suite } from "../../../support/suite.js";
+
+const primary = {
+  apiVersion: "example.com/v1",
+  kind: "Page",
+  metadata: { name: "one", namespace: "home" },
+  spec: { name: "settings", empty: "", namespace: "elsewhere" },
+};
+type Page = typeof primary;
+
+function watchFor(ref: ObjectReference<Page>, rest: Partial<KubernetesDependent> = {}) {
+  const resource = rest.resource ?? builtinDefinition("v1", "ConfigMap");
+  const dependent = { name: "a", dependsOn: [], mode: "readOnly", ...rest, resource, ref } as unknown;
+  return watchOf(dependent as KubernetesDependent, new Map(), undefined);
+}
+
+suite("the watch of objects that a primary names", (test) => {
+  test("leads from a primary to the key of the object, in its namespace or the one that it names", () => {
+    const keysOf = (ref: ObjectReference<Page>, rest?: Partial<KubernetesDependent>) =>
+      watchFor(ref, rest).primaryToSecondary?.(primary);
+    const name = ({ primary: { spec } }: { primary: Page }) => spec.name;
+    assert.equal(keysOf({ name }), ["home/settings"]);
+    assert.equal(keysOf({ name, namespace: ({ primary: { spec } }) => spec.namespace }), ["elsewhere/settings"]);
+    assert.equal(keysOf({ name, namespace: () => undefined }), ["home/settings"]);
+    assert.equal(keysOf({ name: () => undefined }), []);
+    assert.equal(keysOf({ name: ({ primary: { spec } }) => spec.empty }), []);
+    assert.equal(keysOf({ name }, { resource: builtinDefinition("v1", "Node") }), ["settings"]);
+  });
+
+  test("is in the namespaces of the controller, in all if a primary names one, and in a constant one alone", () => {
+    assert.is(watchFor({ name: "x" }).namespaces, undefined);
+    assert.is(watchFor({ name: "x", namespace: () => "a" }).namespaces, "all");
+    assert.equal(watchFor({ name: "x", namespace: "a" }).namespaces, ["a"]);
+  });
+
+  test("selects a constant name, as one term whatever is in it, beside what the user selects", () => {
+    assert.is(watchFor({ name: () => "x" }).fieldSelector, undefined);
+    assert.is(watchFor({ name: "x" }, { fieldSelector: "type=Opaque" }).fieldSelector, "type=Opaque,metadata.name=x");
+    assert.is(watchFor({ name: "x,y=z" }).fieldSelector, "metadata.name=x\\,y\\=z");
+  });
+
+  test("names the dependent whose function returns no text", () => {
+    const wrong = watchFor({ name: (() => 3) as never });
+    assert.throws(() => wrong.primaryToSecondary?.(primary), 'ref.name of dependent "a" returned number');
+  });
+});
