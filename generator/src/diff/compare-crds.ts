@@ -42,8 +42,9 @@ function compareCrd(before: Crd, after: Crd, changes: Change[]): void {
       );
     else addToVersion(version.isServed ? "breaking" : "compatible", "", "removed");
   }
-  for (const { name: version } of after.versions)
-    if (!former.has(version)) collectInto(changes, `${name} ${version}`)("compatible", "", "added");
+  for (const { name: version, isServed } of after.versions)
+    if (!former.has(version))
+      collectInto(changes, `${name} ${version}`)("compatible", "", isServed ? "added" : "added, and not served");
 }
 
 function compareVersion(before: CrdVersion, after: CrdVersion, add: AddChange): void {

@@ -6,7 +6,20 @@ import type { AddChange } from "./change.js";
 
 /** Compares two schemas of one version, field by field. */
 export function compareSchemas(before: RawSchema, after: RawSchema, add: AddChange): void {
-  compareAt("", [before, after], add);
+  compareAt("", [withoutOwn(before), withoutOwn(after)], add);
+}
+
+// Every object has these, whatever the schema says of them.
+function withoutOwn(schema: RawSchema): RawSchema {
+  const {
+    apiVersion: _apiVersion,
+    kind: _kind,
+    metadata,
+    ...properties
+  } = Object.fromEntries(schemasOf(schema, "properties"));
+  const isLimited =
+    metadata !== undefined && Object.keys(metadata).some((keyword) => keyword !== "type" && keyword !== "description");
+  return { ...schema, properties: isLimited ? { ...properties, metadata } : properties };
 }
 
 function compareAt(path: string, [before, after]: readonly [RawSchema, RawSchema], add: AddChange): void {
@@ -86,8 +99,17 @@ function compareValues(before: RawSchema, after: RawSchema, add: AddValueChange)
   for (const keyword of ["oneOf", "anyOf", "allOf", "not"] as const)
     compareChecks(keyword, [before[keyword], after[keyword]], add);
   const [rules, rulesAfter] = [rulesOf(before), rulesOf(after)];
-  for (const rule of rulesAfter) if (!rules.has(rule)) add("breaking", `validation rule added: ${rule}`);
+  for (const rule of rulesAfter) if (!rules.has(rule)) add("breaking", addedRuleText(rule));
   for (const rule of rules) if (!rulesAfter.has(rule)) add("compatible", `validation rule removed: ${rule}`);
+}
+
+// A rule about the value before refuses changes, and no object as it is.
+function addedRuleText(rule: string): string {
+  if (/^\s*(self == oldSelf|oldSelf == self)\s*$/.test(rule))
+    return `is immutable now (${rule.trim()}); writes that change it are refused`;
+  return /\boldSelf\b/.test(rule)
+    ? `validation rule for changes added: ${rule}; objects as they are stay valid`
+    : `validation rule added: ${rule}`;
 }
 
 function compareEnums(before: unknown, after: unknown, add: AddValueChange): void {

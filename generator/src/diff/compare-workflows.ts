@@ -1,12 +1,10 @@
-import {
-  isKubernetes,
-  isReadOnly,
-  referenceText,
-  type ControllerModel,
-  type DependentModel,
-  type ResourceModel,
-} from "../model/project-model.js";
+import type { Deletion } from "../model/dependent-model.js";
+import { isKubernetes, isReadOnly, type ControllerModel, type DependentModel } from "../model/project-model.js";
 import { collectInto, type AddChange, type Change } from "./change.js";
+import { compareDependent } from "./compare-dependents.js";
+import { compareEventSources } from "./compare-event-sources.js";
+import { compareFacts, kindOf } from "./compare-facts.js";
+import { successorOf } from "./successor.js";
 
 /** Compares the controllers of two states of a project: what a new version does to running objects, as far as the spec tells. */
 export function compareWorkflows(before: readonly ControllerModel[], after: readonly ControllerModel[]): Change[] {
@@ -47,110 +45,77 @@ function compareController(before: ControllerModel, after: ControllerModel, add:
     );
   if (JSON.stringify(namespaces) !== JSON.stringify(namespacesAfter))
     add("compatible", "namespaces", `${words(namespaces)} → ${words(namespacesAfter)}`);
+  compareFacts(settingsOf(before), settingsOf(after), (field, text) => add("compatible", field, text));
+  compareEventSources(before.eventSources, after.eventSources, add);
+  compareLists(before, after, add);
+}
+
+// What is compared on its own, or says nothing about what runs.
+function settingsOf({ settings, workflow }: ControllerModel): object {
+  const { fieldManager: _manager, finalizer: _finalizer, namespaces: _namespaces, ...others } = settings;
+  return { ...others, ...(workflow === undefined ? {} : { workflow }) };
+}
+
+function compareLists(before: ControllerModel, after: ControllerModel, add: AddChange): void {
   const removed = new Map((after.removed ?? []).map((each) => [each.name, each]));
-  const current = new Map(after.dependents.map((each) => [each.name, each]));
-  const added = after.dependents.filter(({ name }) => !before.dependents.some((each) => each.name === name));
+  const former = new Set(before.dependents.map(({ name }) => name));
+  const added = after.dependents.filter(
+    ({ name, movedFrom = [] }) => ![name, ...movedFrom].some((each) => former.has(each)),
+  );
   for (const dependent of before.dependents) {
     const { name } = dependent;
-    const now = current.get(name);
-    if (now !== undefined) {
-      compareDependent(dependent, now, add);
+    const now = after.dependents.find((each) => each.name === name);
+    const heir = now ?? after.dependents.find(({ movedFrom = [] }) => movedFrom.includes(name));
+    if (heir !== undefined) {
+      if (heir !== now) add("compatible", name, `moved to ${heir.name}; its objects are kept, and your code follows`);
+      compareDependent(withPresentNames(dependent, after), heir, add);
       continue;
     }
-    const deletion = removed.get(name)?.deletion;
-    const successor = deletion === undefined ? successorOf(dependent, added) : undefined;
+    const stated = removed.get(name);
     if (isReadOnly(dependent)) add("compatible", name, "removed; it was read only");
-    else if (successor !== undefined)
+    else if (!isKubernetes(dependent))
+      add("breaking", name, "removed; its resources stay outside of Kubernetes, and nobody has them in hand");
+    else if (stated !== undefined)
+      add(stated.deletion === "ordered" ? "breaking" : "compatible", name, removalText(stated.deletion));
+    else {
+      const successor = successorOf(dependent, { before, after, added });
+      const end =
+        after.workflow?.inventory === false ? "stay, and nobody updates them, as inventory is off" : "are deleted";
       add(
         "breaking",
         name,
-        `removed, and ${successor} of the same kind added: its objects are replaced; to keep them, keep the name ${name}`,
+        successor === undefined
+          ? `removed; its objects ${end}. generate wants to know it: list ${name} under removed, or under moved`
+          : `removed, and ${successor} of the same kind added: its objects are replaced. To keep them and your code: moved: [{ from: ${name}, to: ${successor} }]`,
       );
-    else if (deletion === "garbageCollected" || deletion === "orphan")
-      add("compatible", name, `removed; its objects stay (deletion: ${deletion})`);
-    else
-      add(
-        "breaking",
-        name,
-        deletion === undefined ? prunedText(after) : "removed; its objects are deleted, as removed: says",
-      );
+    }
   }
   for (const { name } of added) add("compatible", name, "added");
 }
 
-function prunedText({ workflow }: ControllerModel): string {
-  if (workflow?.inventory === false) return "removed; its objects stay and nobody updates them, as inventory is off";
-  return "removed; its objects are deleted";
+// Edges to a dependent that has another name now are the same edges.
+function withPresentNames<Dependent extends DependentModel>(
+  dependent: Dependent,
+  { dependents }: ControllerModel,
+): Dependent {
+  const present = new Map(
+    dependents.flatMap(({ name, movedFrom = [] }) => movedFrom.map((each) => [each, name] as const)),
+  );
+  const nameOf = (name: string) => present.get(name) ?? name;
+  const { dependsOn, itemsDependOn } = dependent;
+  return {
+    ...dependent,
+    dependsOn: dependsOn.map((each) =>
+      typeof each === "string" ? nameOf(each) : { ...each, name: nameOf(each.name) },
+    ),
+    ...(itemsDependOn === undefined ? {} : { itemsDependOn: itemsDependOn.map(nameOf) }),
+  };
 }
 
-function compareDependent(before: DependentModel, after: DependentModel, add: AddChange): void {
-  const { name } = after;
-  if (!isKubernetes(before) || !isKubernetes(after)) {
-    if (isKubernetes(before) !== isKubernetes(after))
-      add(
-        "breaking",
-        name,
-        `${isKubernetes(before) ? "an object of Kubernetes" : "external"} → ${isKubernetes(after) ? "an object of Kubernetes" : "external"}`,
-      );
-    return;
-  }
-  const [kind, kindAfter] = [before.resource, after.resource];
-  if (kind.group !== kindAfter.group || kind.kind !== kindAfter.kind)
-    add("breaking", name, `${kindOf(kind)} → ${kindOf(kindAfter)}; the objects of the old kind are replaced`);
-  else if (kind.version !== kindAfter.version)
-    add("compatible", name, `${kind.version} → ${kindAfter.version} of ${kind.kind}; the objects stay`);
-  for (const option of ["namespace", "cluster"] as const)
-    if (before[option] !== after[option])
-      add(
-        "breaking",
-        name,
-        `${option} ${before[option] ?? "of the primary"} → ${after[option] ?? "of the primary"}; new objects are created there, and the old ones are pruned or stay`,
-      );
-  if (before.fieldManager !== after.fieldManager)
-    add(
-      "breaking",
-      name,
-      `fieldManager ${before.fieldManager ?? "of the controller"} → ${after.fieldManager ?? "of the controller"}; fields that the old one has applied stay`,
-    );
-  if (before.deletion !== after.deletion) add("breaking", name, `deletion ${before.deletion} → ${after.deletion}`);
-  const [ref, refAfter] = [before.ref, after.ref].map((each) => (each === undefined ? "none" : referenceText(each)));
-  if (ref !== refAfter) add("compatible", name, `ref ${ref} → ${refAfter}`);
-  if (before.mode !== after.mode) {
-    const stops = after.mode !== undefined && before.mode !== "readOnly";
-    add(stops ? "breaking" : "compatible", name, `mode ${before.mode ?? "managed"} → ${after.mode ?? "managed"}`);
-  }
-  if ((before.bulk === undefined) !== (after.bulk === undefined))
-    add(
-      "breaking",
-      name,
-      after.bulk === undefined
-        ? "no longer bulk; items are pruned"
-        : "bulk now; the single object is pruned unless an item has its name",
-    );
-  for (const condition of [
-    "activationCondition",
-    "reconcilePrecondition",
-    "readyPostcondition",
-    "deletePostcondition",
-  ] as const)
-    if (conditionText(before, condition) !== conditionText(after, condition))
-      add("compatible", name, `${condition} ${conditionText(before, condition)} → ${conditionText(after, condition)}`);
-}
-
-function conditionText({ conditions }: DependentModel, name: keyof DependentModel["conditions"]): string {
-  const condition = conditions[name];
-  if (condition === undefined) return "none";
-  return condition.kind === "when" ? condition.expression.trim() : condition.name;
-}
-
-function successorOf(dependent: DependentModel, added: readonly DependentModel[]): string | undefined {
-  if (!isKubernetes(dependent)) return undefined;
-  const ofItsKind = added.filter((each) => isKubernetes(each) && kindOf(each.resource) === kindOf(dependent.resource));
-  return ofItsKind.length === 1 ? ofItsKind[0]?.name : undefined;
-}
-
-function kindOf({ group, version, kind }: ResourceModel): string {
-  return [...(group === "" ? [] : [group]), version, kind].join("/");
+function removalText(deletion: Deletion): string {
+  if (deletion === "ordered") return "removed; its objects are deleted (deletion: ordered)";
+  const fate = deletion === "orphan" ? "lose their link, and outlive their primary" : "stay until their primary goes";
+  return `removed; its objects ${fate} (deletion: ${deletion})`;
 }
 
 function words(namespaces: readonly string[] | "current" | undefined): string {

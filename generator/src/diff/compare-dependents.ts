@@ -1,0 +1,204 @@
+import { CAPABILITIES } from "../model/dependent-model.js";
+import type { OperationSpec } from "../input/workflow-spec.js";
+import {
+  isKubernetes,
+  referenceText,
+  type DependentModel,
+  type ExternalDependentModel,
+  type FiltersModel,
+  type KubernetesDependentModel,
+} from "../model/project-model.js";
+import type { AddChange } from "./change.js";
+import { compareFacts, kindOf } from "./compare-facts.js";
+
+/** Compares a dependent with what it is now: what that does to its objects. */
+export function compareDependent(before: DependentModel, after: DependentModel, add: AddChange): void {
+  const { name } = after;
+  compareEdges(before, after, add);
+  compareConditions(before, after, add);
+  if (!isKubernetes(before) && !isKubernetes(after)) return compareExternal(before, after, add);
+  if (!isKubernetes(before) || !isKubernetes(after)) {
+    const [former, now] = [before, after].map((each) => (isKubernetes(each) ? kindOf(each.resource) : "external"));
+    add("breaking", name, `${former} → ${now}; what was made stays, and nobody has it in hand`);
+    return;
+  }
+  const [kind, kindAfter] = [before.resource, after.resource];
+  if (kind.group !== kindAfter.group || kind.kind !== kindAfter.kind)
+    add("breaking", name, `${kindOf(kind)} → ${kindOf(kindAfter)}; the objects of the old kind are replaced`);
+  else if (kind.version !== kindAfter.version)
+    add("compatible", name, `${kind.version} → ${kindAfter.version} of ${kind.kind}; the objects stay`);
+  for (const option of ["namespace", "cluster"] as const)
+    if (before[option] !== after[option])
+      add(
+        "breaking",
+        name,
+        `${option} ${before[option] ?? "of the primary"} → ${after[option] ?? "of the primary"}; new objects are created there, and the old ones are pruned or stay`,
+      );
+  if (before.fieldManager !== after.fieldManager)
+    add(
+      "breaking",
+      name,
+      `fieldManager ${before.fieldManager ?? "of the controller"} → ${after.fieldManager ?? "of the controller"}; fields that the old one has applied stay`,
+    );
+  if (before.deletion !== after.deletion) add("breaking", name, `deletion ${before.deletion} → ${after.deletion}`);
+  const [ref, refAfter] = [before.ref, after.ref].map((each) => (each === undefined ? "none" : referenceText(each)));
+  if (ref !== refAfter) add("compatible", name, `ref ${ref} → ${refAfter}`);
+  if (before.mode !== after.mode) {
+    const stops = after.mode !== undefined && before.mode !== "readOnly";
+    add(stops ? "breaking" : "compatible", name, `mode ${before.mode ?? "managed"} → ${after.mode ?? "managed"}`);
+  }
+  if ((before.bulk === undefined) !== (after.bulk === undefined))
+    add(
+      "breaking",
+      name,
+      after.bulk === undefined
+        ? "no longer bulk; items are pruned"
+        : "bulk now; the single object is pruned unless an item has its name",
+    );
+  compareWriting(before, after, add);
+}
+
+// What decides which objects are seen, and how they are written.
+function compareWriting(before: KubernetesDependentModel, after: KubernetesDependentModel, add: AddChange): void {
+  const { name } = after;
+  for (const option of ["labelSelector", "fieldSelector"] as const)
+    if (before[option] !== after[option])
+      add(
+        after[option] === undefined ? "compatible" : "breaking",
+        name,
+        `${option} ${before[option] ?? "none"} → ${after[option] ?? "none"}; ${after[option] === undefined ? "more objects are seen" : "objects that it does not select are not seen any more, and are made anew"}`,
+      );
+  if (before.serverSideApply !== after.serverSideApply)
+    add(
+      "breaking",
+      name,
+      after.serverSideApply === false
+        ? "written by PUT now; fields of others are overwritten"
+        : "written by server-side apply now; fields that a PUT has set stay with its manager",
+    );
+  if (before.existing !== after.existing)
+    add(
+      "compatible",
+      name,
+      after.existing === "adopt" ? "objects of the name are taken over" : "objects of others are refused",
+    );
+  for (const operation of CAPABILITIES) {
+    const [former, now] = [before, after].map(({ operations }) => operationText(operations?.[operation]));
+    if (former !== now)
+      add(
+        now === "never" ? "breaking" : "compatible",
+        name,
+        `${operation} ${former} → ${now}${now === "never" ? `; ${NEVER[operation]}` : ""}`,
+      );
+  }
+  compareFacts(factsOf(before), factsOf(after), (field, text) => add("compatible", name, `${field} ${text}`));
+}
+
+const NEVER = {
+  create: "somebody else has to create its objects",
+  update: "its objects stay as they are",
+  delete: "objects that have to go stay",
+} as const;
+
+function operationText(operation: OperationSpec | undefined): string {
+  return operation === undefined ? "by the runtime" : operation === "own" ? "by your function" : "never";
+}
+
+function factsOf({ bulk, eventSource, matcher, timeoutMs, retry, filters }: KubernetesDependentModel): object {
+  return { bulk: bulk?.maxConcurrency, eventSource, matcher, timeoutMs, retry, filters: filtersText(filters) };
+}
+
+function compareExternal(before: ExternalDependentModel, after: ExternalDependentModel, add: AddChange): void {
+  const { name } = after;
+  const [former, now] = [before, after].map(({ external }) => stateText(external.state));
+  if (former !== now)
+    add(
+      "breaking",
+      name,
+      `ids kept in ${former} → ${now}; those that were kept are not found, and resources are created twice`,
+    );
+  for (const operation of CAPABILITIES) {
+    const [could, can] = [before, after].map(({ external }) => external.capabilities.includes(operation));
+    if (could !== can)
+      add(
+        can === true ? "compatible" : "breaking",
+        name,
+        can === true ? `${operation} is possible now` : `${operation} is no longer possible`,
+      );
+  }
+  if ((before.bulk === undefined) !== (after.bulk === undefined))
+    add(
+      "breaking",
+      name,
+      after.bulk === undefined ? "no longer bulk" : "bulk now; a resource is found by the key of its item",
+    );
+  const factsOfExternal = ({
+    external: { source, onDeleteFailure },
+    matcher,
+    timeoutMs,
+    retry,
+  }: ExternalDependentModel) => ({
+    source,
+    onDeleteFailure,
+    matcher,
+    timeoutMs,
+    retry,
+  });
+  compareFacts(factsOfExternal(before), factsOfExternal(after), (field, text) =>
+    add("compatible", name, `${field} ${text}`),
+  );
+}
+
+function stateText(state: ExternalDependentModel["external"]["state"]): string {
+  if (state === undefined) return "nothing";
+  if (state.kind === "status") return `status.${state.path.join(".")}`;
+  const place = state.kind === "resource" ? `${kindOf(state.resource)} ${state.path.join(".")}` : state.kind;
+  return state.perItem === true ? `${place} of each item` : place;
+}
+
+// What a dependent requires is what deletes it.
+function compareEdges(before: DependentModel, after: DependentModel, add: AddChange): void {
+  const edgesOf = ({ dependsOn, itemsDependOn = [] }: DependentModel) =>
+    new Map<string, "required" | "optional" | "by items">([
+      ...dependsOn.map((each) =>
+        typeof each === "string" ? ([each, "required"] as const) : ([each.name, "optional"] as const),
+      ),
+      ...itemsDependOn.map((each) => [each, "by items"] as const),
+    ]);
+  const [former, now] = [edgesOf(before), edgesOf(after)];
+  for (const [other, form] of now)
+    if (former.get(other) !== form)
+      add(
+        "compatible",
+        after.name,
+        `depends on ${other} (${form})${form === "required" ? `; it goes when ${other} is not wanted` : ""}`,
+      );
+  for (const other of former.keys())
+    if (!now.has(other)) add("compatible", after.name, `no longer depends on ${other}`);
+}
+
+function compareConditions(before: DependentModel, after: DependentModel, add: AddChange): void {
+  const { name } = after;
+  for (const condition of [
+    "activationCondition",
+    "reconcilePrecondition",
+    "readyPostcondition",
+    "deletePostcondition",
+  ] as const)
+    if (conditionText(before, condition) !== conditionText(after, condition))
+      add("compatible", name, `${condition} ${conditionText(before, condition)} → ${conditionText(after, condition)}`);
+}
+
+/** Returns filters as a text. */
+function filtersText(filters: FiltersModel): string | undefined {
+  const parts = Object.entries(filters).map(
+    ([each, filter]) => `${each}: ${filter.kind === "when" ? filter.expression.trim() : filter.name}`,
+  );
+  return parts.length === 0 ? undefined : parts.join(", ");
+}
+
+function conditionText({ conditions }: DependentModel, name: keyof DependentModel["conditions"]): string {
+  const condition = conditions[name];
+  if (condition === undefined) return "none";
+  return condition.kind === "when" ? condition.expression.trim() : condition.name;
+}

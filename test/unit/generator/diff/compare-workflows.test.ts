@@ -1,0 +1,138 @@
+import { formatDiagnostic } from "#generator/diagnostic.js";
+import { compareWorkflows } from "#generator/diff/compare-workflows.js";
+import { readBuiltinKinds } from "#generator/input/crd/builtin-kinds.js";
+import { readWorkflows } from "#generator/input/read-workflows.js";
+import { loadSpecSchema } from "#generator/input/spec-schema.js";
+import { buildModel } from "#generator/model/build/build-model.js";
+import { assert, suite } from "../../../support/suite.js";
+
+const builtin = await readBuiltinKinds();
+const checkSpec = await loadSpecSchema();
+
+interface Parts {
+  readonly dependents: string;
+  readonly rest?: string;
+}
+
+async function controllersOf({ dependents, rest = "" }: Parts) {
+  const text =
+    "apiVersion: gen-operator.dev/v1alpha1\nkind: Workflow\nmetadata: { name: page }\nspec:\n  primary: { resource: v1/Service }\n" +
+    `  dependents: { ${dependents} }\n${rest}`;
+  const { workflows, diagnostics } = readWorkflows({ file: "workflow.yaml", text }, checkSpec);
+  const built = await buildModel({ crds: [], workflows, builtin });
+  const problems = [...diagnostics, ...built.diagnostics].filter(({ severity }) => severity === "error");
+  assert.equal(problems.map(formatDiagnostic), []);
+  return built.model?.controllers ?? [];
+}
+
+/** What is said of a change of a spec, a line for each. */
+async function diff(before: Parts, after: Parts): Promise<string[]> {
+  return compareWorkflows(await controllersOf(before), await controllersOf(after)).map(
+    ({ effect, path, message }) => `${effect} ${path}: ${message}`,
+  );
+}
+
+const WEB = "web: { resource: apps/v1/Deployment }";
+const poll = (state: string) => `db: { external: { poll: { every: 1m }, state: ${state} } }`;
+
+suite("the difference of workflows", (test) => {
+  test("a rename is proposed as moved, to the dependent with the same edges where there are several of the kind", async () => {
+    const service = (on: string) => `service: { resource: v1/ConfigMap, dependsOn: [${on}] }`;
+    const other = "other: { resource: apps/v1/Deployment }";
+    const lines = await diff(
+      { dependents: `${WEB}, ${service("web")}` },
+      { dependents: `${WEB.replace("web", "front")}, ${other}, ${service("front")}` },
+    );
+    assert.equal(
+      lines[0],
+      "breaking web: removed, and front of the same kind added: its objects are replaced. To keep them and your code: moved: [{ from: web, to: front }]",
+    );
+    const unclear = await diff({ dependents: WEB }, { dependents: `${WEB.replace("web", "front")}, ${other}` });
+    assert.match(
+      unclear[0] ?? "",
+      "removed; its objects are deleted. generate wants to know it: list web under removed, or under moved",
+    );
+  });
+
+  test("a dependent that moved is compatible, and so are the edges to it", async () => {
+    const service = (on: string) => `service: { resource: v1/ConfigMap, dependsOn: [${on}] }`;
+    assert.equal(
+      await diff(
+        { dependents: `${WEB}, ${service("web")}` },
+        {
+          dependents: `${WEB.replace("web", "front")}, ${service("front")}`,
+          rest: "  moved: [{ from: web, to: front }]\n",
+        },
+      ),
+      ["compatible web: moved to front; its objects are kept, and your code follows"],
+    );
+  });
+
+  test("what becomes of the objects of a removed dependent is told as it is stated", async () => {
+    const removed = (deletion: string) =>
+      diff(
+        { dependents: WEB },
+        { dependents: "", rest: `  removed: { web: { resource: apps/v1/Deployment, deletion: ${deletion} } }\n` },
+      );
+    assert.equal(await removed("ordered"), ["breaking web: removed; its objects are deleted (deletion: ordered)"]);
+    assert.equal(await removed("orphan"), [
+      "compatible web: removed; its objects lose their link, and outlive their primary (deletion: orphan)",
+    ]);
+    assert.equal(await removed("garbageCollected"), [
+      "compatible web: removed; its objects stay until their primary goes (deletion: garbageCollected)",
+    ]);
+    const external = await diff(
+      { dependents: poll("{ status: databaseId }").replace(", state: { status: databaseId }", "") },
+      { dependents: "" },
+    );
+    assert.equal(external, [
+      "breaking db: removed; its resources stay outside of Kubernetes, and nobody has them in hand",
+    ]);
+  });
+
+  test("a change of operations, selectors and ways to write says what it does to objects", async () => {
+    const web = (more: string) => ({ dependents: `web: { resource: apps/v1/Deployment, ${more} }` });
+    assert.equal(
+      await diff(web("operations: { update: own }"), web("operations: { delete: false }, deletion: ordered")),
+      [
+        "breaking web: deletion garbageCollected → ordered",
+        "compatible web: update by your function → by the runtime",
+        "breaking web: delete by the runtime → never; objects that have to go stay",
+      ],
+    );
+    assert.equal(await diff(web("timeout: 5s"), web("labelSelector: tier=web, serverSideApply: false, timeout: 10s")), [
+      "breaking web: labelSelector none → tier=web; objects that it does not select are not seen any more, and are made anew",
+      "breaking web: written by PUT now; fields of others are overwritten",
+      "compatible web: timeoutMs 5000 → 10000",
+    ]);
+  });
+
+  test("edges, event sources and settings are told", async () => {
+    const after = (more: string) => `${WEB}, config: { resource: v1/ConfigMap${more} }`;
+    const sources = (pods: string) => `  eventSources: { pods: { resource: v1/Pod, ${pods} } }\n`;
+    assert.equal(
+      await diff(
+        { dependents: after(""), rest: sources("mapping: { label: { name: example.com/page } }") },
+        {
+          dependents: after(", dependsOn: [web]"),
+          rest: `${sources("mapping: { label: { name: example.com/site } }, cache: metadata").replace("pods:", "tokens: { resource: v1/Secret, mapping: { label: { name: a } } }, pods:")}  controller: { maxConcurrentReconciles: 4 }\n`,
+        },
+      ),
+      [
+        "compatible maxConcurrentReconciles: default → 4",
+        "compatible eventSources.pods.mapping.keys.name: example.com/page → example.com/site",
+        "compatible eventSources.pods.cache: full → metadata",
+        "compatible eventSources.tokens: added: v1/Secret is watched; the operator needs the rights for it",
+        "compatible config: depends on web (required); it goes when web is not wanted",
+      ],
+    );
+    const none = await diff({ dependents: WEB, rest: sources("cache: metadata") }, { dependents: WEB });
+    assert.equal(none, ["compatible eventSources.pods: removed; its changes cause no reconcile any more"]);
+  });
+
+  test("ids that are kept elsewhere are not found, so that is breaking", async () => {
+    assert.equal(await diff({ dependents: poll("{ secret: true }") }, { dependents: poll("{ configMap: true }") }), [
+      "breaking db: ids kept in secret → configMap; those that were kept are not found, and resources are created twice",
+    ]);
+  });
+});
