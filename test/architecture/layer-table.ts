@@ -17,7 +17,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     memory: { values: ["input", "output", "diagnostic", "package-file", "parts"] },
     // The rooms of commands.
     add: { values: ["generate", "input", "output", "diagnostic"] },
-    diff: { values: ["input", "model", "output", "diagnostic"] },
+    diff: { values: ["move", "input", "model", "output", "diagnostic"] },
     doctor: {
       values: ["generate", "diff", "input", "model", "output", "diagnostic", "package-file", "@gen-operator/runtime"],
     },

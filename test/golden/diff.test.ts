@@ -87,6 +87,25 @@ suite("gen-operator diff", (test) => {
   );
 
   test(
+    "a dependent that moved breaks nothing: its code is compiled as generate will rename it",
+    async () => {
+      await using project = await createRepository();
+      await edit(
+        join(project.path, "workflow.yaml"),
+        ["    service:\n", "    web:\n"],
+        ["dependsOn: [service]", "dependsOn: [web]"],
+      );
+      const spec = join(project.path, "workflow.yaml");
+      await writeFile(spec, `${await readFile(spec, "utf8")}  moved: [{ from: service, to: web }]\n`);
+      const { status, stdout, stderr } = await runCommand(project.path, "diff");
+      const wanted = "  compatible service: moved to web; its objects are kept, and your code follows";
+      assert.equal([stderr, stdout], ["", `controller webpage\n${wanted}\n0 breaking, 1 compatible\n`]);
+      assert.is(status, 0);
+    },
+    { timeoutMs: 120_000 },
+  );
+
+  test(
     "compares with a folder, too, and only additions are no breaking change",
     async () => {
       await using project = await createRepository();

@@ -1,6 +1,7 @@
 import { relative, resolve, sep } from "node:path";
 import type ts from "typescript";
 import { loadLibrary } from "../model/expression/library.js";
+import type { FileChange } from "../output/files/file-changes.js";
 import type { OutputFile } from "../output/files/output-file.js";
 
 /** A line of the user's that compiles with the code generated before, and does not with the code generated now. */
@@ -16,10 +17,12 @@ export interface BrokenLine {
 export interface GeneratedCode {
   readonly before: readonly OutputFile[];
   readonly after: readonly OutputFile[];
+  /** What generate changes in the user's code. */
+  readonly changes: readonly FileChange[];
 }
 
 /** Returns the lines of the user's that stop compiling; undefined if the project cannot be compiled: its packages are not installed. */
-export function findBrokenLines(root: string, { before, after }: GeneratedCode): BrokenLine[] | undefined {
+export function findBrokenLines(root: string, { before, after, changes }: GeneratedCode): BrokenLine[] | undefined {
   const compiler = loadLibrary("typescript");
   const configFile = compiler.findConfigFile(root, compiler.sys.fileExists);
   if (configFile === undefined || !configFile.startsWith(root)) return undefined;
@@ -28,9 +31,8 @@ export function findBrokenLines(root: string, { before, after }: GeneratedCode):
     compiler.sys,
     root,
   );
-  const problemsWith = (files: readonly OutputFile[]) => compile(compiler, { root, config, files });
-  const now = problemsWith(after);
-  const known = new Set(problemsWith(before).map(keyOf));
+  const now = compile(compiler, { root, config, files: after, changes });
+  const known = new Set(compile(compiler, { root, config, files: before, changes: [] }).map(keyOf));
   if (now.some(({ message }) => /^TS(2307|2792): .*'@gen-operator\/runtime/.test(message))) return undefined;
   return now.filter((problem) => !known.has(keyOf(problem)));
 }
@@ -43,10 +45,11 @@ interface Compilation {
   readonly root: string;
   readonly config: ts.ParsedCommandLine;
   readonly files: readonly OutputFile[];
+  readonly changes: readonly FileChange[];
 }
 
 // The generated code takes the place of what is on disk; so does a stub that is not there yet.
-function compile(compiler: typeof ts, { root, config, files }: Compilation): BrokenLine[] {
+function compile(compiler: typeof ts, { root, config, files, changes }: Compilation): BrokenLine[] {
   const generated = resolve(root, "src/generated") + sep;
   const texts = new Map<string, string>();
   for (const { path, content, owner } of files) {
@@ -54,10 +57,12 @@ function compile(compiler: typeof ts, { root, config, files }: Compilation): Bro
     if (/\.[cm]?tsx?$/.test(file) && (owner === "generator" || !compiler.sys.fileExists(file)))
       texts.set(file, content);
   }
+  for (const { path, after } of changes) if (after !== undefined) texts.set(resolve(root, path), after);
+  const deleted = new Set(changes.flatMap(({ path, after }) => (after === undefined ? [resolve(root, path)] : [])));
   const options: ts.CompilerOptions = { ...config.options, noEmit: true, incremental: false, composite: false };
   const host = compiler.createCompilerHost(options);
   const { readFile, fileExists, getSourceFile } = host;
-  const isHidden = (file: string) => resolve(file).startsWith(generated);
+  const isHidden = (file: string) => resolve(file).startsWith(generated) || deleted.has(resolve(file));
   host.fileExists = (file) => texts.has(resolve(file)) || (!isHidden(file) && fileExists(file));
   host.readFile = (file) => texts.get(resolve(file)) ?? (isHidden(file) ? undefined : readFile(file));
   // Folders of what is generated may not be there yet.

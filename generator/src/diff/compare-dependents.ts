@@ -24,7 +24,11 @@ export function compareDependent(before: DependentModel, after: DependentModel, 
   }
   const [kind, kindAfter] = [before.resource, after.resource];
   if (kind.group !== kindAfter.group || kind.kind !== kindAfter.kind)
-    add("breaking", name, `${kindOf(kind)} → ${kindOf(kindAfter)}; the objects of the old kind are replaced`);
+    add(
+      "breaking",
+      name,
+      `${kindOf(kind)} → ${kindOf(kindAfter)}; objects of the new kind are created, and removed: has to say what becomes of the others`,
+    );
   else if (kind.version !== kindAfter.version)
     add("compatible", name, `${kind.version} → ${kindAfter.version} of ${kind.kind}; the objects stay`);
   for (const option of ["namespace", "cluster"] as const)

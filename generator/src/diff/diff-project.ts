@@ -8,6 +8,10 @@ import { compareCrds } from "./compare-crds.js";
 import { compareWorkflows } from "./compare-workflows.js";
 import { openBaseline } from "./read-baseline.js";
 import { readProject, type ProjectInput } from "../input/read-project.js";
+import { readSources } from "../input/read-sources.js";
+import { rememberDependents } from "../model/project-memory.js";
+import type { ProjectModel } from "../model/project-model.js";
+import { moveCode } from "../move/move-code.js";
 import { buildModel } from "../model/build/build-model.js";
 import { emitProject } from "../output/emit-project.js";
 import type { OutputFile } from "../output/files/output-file.js";
@@ -56,7 +60,9 @@ export async function diffProject({ project, against, onStep = () => {} }: DiffO
   );
   const present = new Set(exists.flatMap(([path, isPresent]) => (isPresent ? [path] : [])));
   onStep("compiling your code with the new types");
-  const brokenLines = findBrokenLines(root, { before: before.files, after: now.files });
+  const moved = await followMoves(root, before, now);
+  const brokenLines = findBrokenLines(root, { before: before.files, after: now.files, changes: moved });
+  const isMoved = (path: string) => moved.some((each) => each.path === path);
   const changes = [
     ...compareCrds(before.input.crds, now.input.crds),
     ...compareWorkflows(before.controllers, now.controllers),
@@ -64,14 +70,15 @@ export async function diffProject({ project, against, onStep = () => {} }: DiffO
   const diff = {
     changes,
     ...(brokenLines === undefined ? {} : { brokenLines }),
-    staleStubs: former.filter((path) => !current.includes(path) && present.has(path)),
-    newStubs: current.filter((path) => !present.has(path)),
+    staleStubs: former.filter((path) => !current.includes(path) && present.has(path) && !isMoved(path)),
+    newStubs: current.filter((path) => !present.has(path) && !isMoved(path)),
   };
   return { kind: "compared", diff };
 }
 
 interface State {
   readonly input: ProjectInput;
+  readonly model: ProjectModel;
   readonly controllers: Parameters<typeof compareWorkflows>[0];
   readonly files: readonly OutputFile[];
 }
@@ -83,9 +90,17 @@ async function readState(root: string): Promise<State | { readonly diagnostics: 
   if (model === undefined) return { diagnostics: sortDiagnostics([...input.diagnostics, ...diagnostics]) };
   return {
     input,
+    model,
     controllers: model.controllers,
     files: await emitProject(model, { hasReconciler: (path) => existsSync(resolve(root, path)) }),
   };
+}
+
+// What generate will change in the user's code.
+async function followMoves(root: string, before: State, { input, model, files }: State) {
+  const memory = { dependents: rememberDependents(before.model), stubs: [] };
+  const readCode = async () => [...(await readSources(root)), ...(await readSources(root, "test"))];
+  return (await moveCode({ root, model, memory, workflows: input.workflows, files, readCode })).changes;
 }
 
 async function isThere(root: string, path: string): Promise<boolean> {

@@ -16,7 +16,7 @@ interface Parts {
 
 async function controllersOf({ dependents, rest = "" }: Parts) {
   const text =
-    "apiVersion: gen-operator.dev/v1alpha1\nkind: Workflow\nmetadata: { name: page }\nspec:\n  primary: { resource: v1/Service }\n" +
+    "apiVersion: gen-operator.dev/v1alpha1\nkind: Workflow\nmetadata: { name: page }\nspec:\n  primary: v1/Service\n" +
     `  dependents: { ${dependents} }\n${rest}`;
   const { workflows, diagnostics } = readWorkflows({ file: "workflow.yaml", text }, checkSpec);
   const built = await buildModel({ crds: [], workflows, builtin });
