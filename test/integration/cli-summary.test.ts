@@ -7,10 +7,12 @@ import { createTemporaryFolder } from "../support/temporary-folder.js";
 
 const crd = join(repositoryRoot, "fixtures/crds/notes.example.com.yaml");
 
-/** The files of a project, but for the list that the generator keeps of its own. */
+/** The files of a project, but for the list and the memory that the generator keeps of its own. */
 async function countFiles(folder: string): Promise<number> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  return entries.filter((entry) => entry.isFile() && entry.name !== ".gen-operator.json").length;
+  const isOwn = ({ name, parentPath }: (typeof entries)[number]) =>
+    name === ".gen-operator.json" || parentPath.includes("node_modules");
+  return entries.filter((entry) => entry.isFile() && !isOwn(entry)).length;
 }
 
 const linesOf = (stdout: string, change: string) =>
