@@ -54,7 +54,23 @@ function primaryHint(value: unknown): string | undefined {
   return `write primary: group/version/Kind, as ${quote(crd)} defines it: example.com/v1/WebPage`;
 }
 
+function namespaces(value: unknown): Spelling | undefined {
+  return Array.isArray(value) && value.includes("*") ? { namespaces: "all" } : undefined;
+}
+
+/** Returns what took the place of a flag that was only ever true. */
+function stateIn(place: string) {
+  return (value: unknown) => (value === true ? { in: place } : undefined);
+}
+
 const OLD_SPELLINGS: readonly OldSpelling[] = [
+  { at: "spec.controller.namespaces", now: namespaces },
+  {
+    at: "spec.status",
+    now: (value) => (value === "conditions" ? { statusConditions: "managed" } : undefined),
+  },
+  { at: "spec.dependents.*.external.state.configMap", now: stateIn("configMap") },
+  { at: "spec.dependents.*.external.state.secret", now: stateIn("secret") },
   { at: "spec.primary", now: primary, hint: primaryHint },
   { at: "spec.controller.retry.maxAttempts", now: maxRetries },
   { at: "spec.dependents.*.retry.maxAttempts", now: maxRetries },

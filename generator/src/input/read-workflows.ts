@@ -6,8 +6,11 @@ import type { ProjectFile } from "./project-files.js";
 import type { CheckSpec } from "./spec-schema.js";
 import type {
   ControllerSpec,
+  DependencySpec,
   DependentSpec,
   EventSourceSpec,
+  ExternalSpec,
+  ExternalStateSpec,
   ExtraRuleSpec,
   MovedSpec,
   RemovedSpec,
@@ -56,8 +59,8 @@ interface CheckedSpec {
     readonly primary: string;
     readonly controller?: ControllerSpec;
     readonly workflow?: WorkflowSettingsSpec;
-    readonly status?: "conditions";
-    readonly dependents?: { readonly [name: string]: DependentSpec };
+    readonly statusConditions?: "managed";
+    readonly dependents?: { readonly [name: string]: StatedDependent };
     readonly removed?: { readonly [name: string]: RemovedSpec };
     readonly moved?: readonly MovedSpec[];
     readonly eventSources?: { readonly [name: string]: EventSourceSpec };
@@ -65,15 +68,58 @@ interface CheckedSpec {
   };
 }
 
+/** A dependent with flags that may be false, which is their default. */
+interface StatedDependent extends Omit<DependentSpec, "bulk" | "dependsOn" | "external"> {
+  readonly bulk?: boolean | Exclude<DependentSpec["bulk"], true>;
+  readonly dependsOn?: readonly (string | { readonly name: string; readonly optional?: boolean })[];
+  readonly external?: Omit<ExternalSpec, "inbound" | "state"> & {
+    readonly inbound?: { readonly fetch?: boolean; readonly fetchTimeout?: string };
+    readonly state?: Omit<ExternalStateSpec, "perItem"> & { readonly perItem?: boolean };
+  };
+}
+
+// A flag that is false is the same as none.
+function withoutOffFlags({ bulk = false, dependsOn, external, ...dependent }: StatedDependent): DependentSpec {
+  return {
+    ...dependent,
+    ...(bulk === false ? {} : { bulk }),
+    ...(dependsOn === undefined ? {} : { dependsOn: dependsOn.map(dependencyOf) }),
+    ...(external === undefined ? {} : { external: externalOf(external) }),
+  };
+}
+
+function dependencyOf(each: NonNullable<StatedDependent["dependsOn"]>[number]): DependencySpec {
+  if (typeof each === "string") return each;
+  return each.optional === true ? { name: each.name, optional: true } : each.name;
+}
+
+function externalOf({ inbound, state, ...external }: NonNullable<StatedDependent["external"]>): ExternalSpec {
+  const { fetch = false, ...pushed } = inbound ?? {};
+  const { perItem = false, ...kept } = state ?? {};
+  return {
+    ...external,
+    ...(inbound === undefined ? {} : { inbound: { ...pushed, ...(fetch ? { fetch } : {}) } }),
+    ...(state === undefined ? {} : { state: { ...kept, ...(perItem ? { perItem } : {}) } }),
+  };
+}
+
 /** Returns the workflow of a document that the schema accepts. */
 export function workflowOf(document: YamlDocument): WorkflowSpec {
   const { metadata, spec } = document.value as CheckedSpec;
-  const { primary, controller = {}, workflow = {}, status, dependents = {}, removed = {}, eventSources = {} } = spec;
+  const {
+    primary,
+    controller = {},
+    workflow = {},
+    statusConditions,
+    dependents = {},
+    removed = {},
+    eventSources = {},
+  } = spec;
   return {
     name: metadata.name,
     ...{ primary, controller, workflow, document },
-    ...(status === undefined ? {} : { status }),
-    dependents: new Map(Object.entries(dependents)),
+    ...(statusConditions === undefined ? {} : { statusConditions }),
+    dependents: new Map(Object.entries(dependents).map(([name, each]) => [name, withoutOffFlags(each)])),
     removed: new Map(Object.entries(removed)),
     moved: spec.moved ?? [],
     eventSources: new Map(Object.entries(eventSources)),

@@ -67,6 +67,9 @@ export interface ScheduleSpec {
   readonly fetchTimeout?: string;
 }
 
+/** The namespaces to watch: all, the one that the operator runs in, or a list. */
+export type NamespacesSpec = "all" | "current" | readonly string[];
+
 /** An event source as a spec states it: `resource`, `poll`, `perPrimaryPoll` or `inbound` is there; all else needs `resource`. */
 export interface EventSourceSpec {
   readonly resource?: string;
@@ -75,7 +78,7 @@ export interface EventSourceSpec {
   readonly inbound?: object;
   readonly mapping?: MappingSpec;
   readonly primaryToSecondary?: { readonly function: string };
-  readonly namespaces?: "sameAsController" | "all" | readonly string[];
+  readonly namespaces?: NamespacesSpec | "sameAsController";
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
   readonly filters?: FiltersSpec;
@@ -91,10 +94,9 @@ export interface UntypedKindSpec {
   readonly scope: "Namespaced" | "Cluster";
 }
 
-/** Where ids are kept as a spec states it: `configMap`, `secret`, `status` or `resource` is there. */
+/** Where ids are kept as a spec states it: `in`, `status` or `resource` is there. */
 export interface ExternalStateSpec {
-  readonly configMap?: true;
-  readonly secret?: true;
+  readonly in?: "configMap" | "secret";
   readonly status?: string;
   /** A kind; `path` leads to the id in its objects. */
   readonly resource?: string;
@@ -201,7 +203,7 @@ export interface WorkflowSettingsSpec {
 
 /** The settings of a controller as a spec states them; durations are texts. */
 export interface ControllerSpec {
-  readonly namespaces?: readonly string[] | "current";
+  readonly namespaces?: NamespacesSpec;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
   readonly filters?: Omit<FiltersSpec, "onDelete">;
@@ -232,7 +234,7 @@ export interface ExtraRuleSpec {
   /** In place of groups and resources. */
   readonly nonResourceURLs?: readonly string[];
   readonly verbs: readonly string[];
-  readonly namespaces?: "sameAsController" | "all" | readonly string[];
+  readonly namespaces?: NamespacesSpec | "sameAsController";
 }
 
 /** A workflow spec that its schema accepts, with the document that tells where everything is. */
@@ -242,7 +244,7 @@ export interface WorkflowSpec {
   readonly primary: string;
   readonly controller: ControllerSpec;
   readonly workflow: WorkflowSettingsSpec;
-  readonly status?: "conditions";
+  readonly statusConditions?: "managed";
   readonly dependents: ReadonlyMap<string, DependentSpec>;
   readonly removed: ReadonlyMap<string, RemovedSpec>;
   readonly moved: readonly MovedSpec[];

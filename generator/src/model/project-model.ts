@@ -61,7 +61,7 @@ export interface ControllerSettings {
   readonly generationAware?: false;
   readonly defaultFilters?: false;
   readonly serverSideApply?: false;
-  readonly statusConditions?: true;
+  readonly statusConditions?: "managed";
   readonly maxConcurrentReconciles?: number;
   readonly retry?: {
     readonly maxRetries?: number;
@@ -147,7 +147,7 @@ export interface InformerModel {
   readonly mapping: MappingModel;
   readonly primaryToSecondary?: FunctionModel;
   /** Default: those of the controller. */
-  readonly namespaces?: "all" | readonly string[];
+  readonly namespaces?: "all" | "current" | readonly string[];
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
   readonly filters: FiltersModel;

@@ -31,7 +31,7 @@ export function checkController(definition: ControllerDefinition): void {
     throw fail("has a filter onDelete; deletions of primaries are always taken, but for what filters.generic rejects");
   if (Array.isArray(definition.namespaces) && definition.namespaces.length === 0)
     throw fail("has an empty list of namespaces; leave it out to watch all of them");
-  if (definition.namespaces !== "current") checkNamespaces(name, definition.namespaces);
+  if (typeof definition.namespaces !== "string") checkNamespaces(name, definition.namespaces);
   checkStatusConditions(definition, fail);
   checkNumbers(definition, fail);
   checkDependents(definition, fail);
@@ -39,7 +39,7 @@ export function checkController(definition: ControllerDefinition): void {
 
 function checkStatusConditions({ statusConditions, workflow }: ControllerDefinition, fail: Fail): void {
   const { primary } = workflow;
-  if (statusConditions !== true || (primary.hasStatusSubresource && hasSharedConditions(primary.schema))) return;
+  if (statusConditions !== "managed" || (primary.hasStatusSubresource && hasSharedConditions(primary.schema))) return;
   const what = primary.hasStatusSubresource
     ? "a list status.conditions that several can write (x-kubernetes-list-type: map, with the key type)"
     : "a status subresource";
@@ -105,6 +105,7 @@ export function namespacesOf(
   { name, namespaces }: Pick<ControllerDefinition, "name" | "namespaces">,
   { namespace, origin }: Pick<Connection, "namespace" | "origin">,
 ): readonly string[] | undefined {
+  if (namespaces === "all") return undefined;
   if (namespaces !== "current") return namespaces;
   if (namespace !== undefined) return [namespace];
   throw new Error(

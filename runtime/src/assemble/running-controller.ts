@@ -61,7 +61,7 @@ export interface Standby {
 /** Returns all names under which a controller writes. */
 export function fieldManagersOf(definition: ControllerDefinition): readonly string[] {
   const { name, fieldManager = name, statusConditions } = definition;
-  const ofConditions = statusConditions === true ? [conditionsManagerOf(fieldManager)] : [];
+  const ofConditions = statusConditions === "managed" ? [conditionsManagerOf(fieldManager)] : [];
   const dependents = dependentsOf(definition).filter(isKubernetes);
   return [...new Set([fieldManager, ...ofConditions, ...dependents.flatMap((each) => each.fieldManager ?? [])])];
 }
@@ -113,7 +113,9 @@ export class RunningController {
         primary: { definition: workflow.primary, cache: primaries },
         finalizer: finalizerNameOf(definition),
       }),
-      ...(definition.statusConditions === true && { conditionsSender: senderOf(conditionsManagerOf(fieldManager)) }),
+      ...(definition.statusConditions === "managed" && {
+        conditionsSender: senderOf(conditionsManagerOf(fieldManager)),
+      }),
       namespaces: () => sources.namespaces,
       ...{ fencingToken, events, tracing },
       onPaused: (object, isPaused) => pauses.note(object, isPaused),

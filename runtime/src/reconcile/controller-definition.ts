@@ -29,8 +29,8 @@ export interface ControllerDefinition extends ScheduleSettings {
   readonly reconciler?: Reconciler<never, never, object, object>;
   /** Makes what brings events besides the primaries and the dependents; called once for every start. None unless given. */
   readonly eventSources?: (facts: EventSourceFacts) => readonly EventSource[];
-  /** The namespaces to watch; all of them unless given, and with "current" the one of the connection. */
-  readonly namespaces?: readonly string[] | "current" | undefined;
+  /** The namespaces to watch; `current` is the one of the connection. Default: `all` */
+  readonly namespaces?: "all" | "current" | readonly string[] | undefined;
   /** Limits the controller to primaries with these labels. */
   readonly labelSelector?: string;
   /** Limits the controller to primaries with these fields, of those that the API server can select by. */
@@ -43,7 +43,7 @@ export interface ControllerDefinition extends ScheduleSettings {
    * Whether the runtime keeps conditions in the status of the primaries: `Ready`, and one for each dependent that is not; false unless
    * given. They are written as a field manager of their own, beside what the reconciler writes.
    */
-  readonly statusConditions?: boolean;
+  readonly statusConditions?: "managed" | undefined;
   /** Whether primaries are written by server-side apply; true unless given. False: by JSON patches of what changed. */
   readonly serverSideApply?: boolean;
   /** Finds primaries by the values that these functions return, through `context.primaries.byIndex`. */

@@ -25,9 +25,9 @@ const pageLink = byAnnotation(Page, { name: "page", namespace: "page-namespace" 
 const annotationsOf = (page: string) => ({ page, "page-namespace": "default" });
 
 /** The client and the informers of an operator, for the sources of any number of controllers. */
-function createOperatorParts(server: ApiServer) {
+function createOperatorParts(server: ApiServer, namespace?: string) {
   const { url, token, ca } = server;
-  const client = new ApiClient(createConnection({ url, token, ca }));
+  const client = new ApiClient(createConnection({ url, token, ca, namespace }));
   const lines: string[] = [];
   const log = (level: string) => (_: object, message: string) => void lines.push(`${level}: ${message}`);
   const logger = { debug: () => {}, info: log("info"), warn: log("warn"), error: log("error") };
@@ -230,6 +230,22 @@ suite("event sources on an API server", (test) => {
     await parts.client.mergePatch(Page, { name: "one", namespace: "b" }, { spec: { text: "second" } });
     await untilTold("updated b/one");
     assert.equal(told, ["updated b/one"]);
+  });
+
+  test("the current namespace is that of the connection, whichever the controller watches", async () => {
+    await using server = await startPageServer();
+    await using parts = createOperatorParts(server, "home");
+    const mapper = ({ metadata }: KubernetesObject) => [`${metadata.namespace}/one`];
+    const own = informerSource({ name: "own", resource: ConfigMap, namespaces: "current", mapper });
+    for (const name of ["home", "away"]) {
+      await parts.client.create(Namespace, { metadata: { name } });
+      await parts.client.create(ConfigMap, config("config", { namespace: name }));
+    }
+    const { told } = await parts.start([own], { namespaces: ["away"] });
+    assert.equal(told, ["own home/one"]);
+    await using without = createOperatorParts(server);
+    const homeless = informerSource({ name: "own", resource: ConfigMap, namespaces: "current", mapper });
+    await assert.rejects(without.start([homeless]), "it watches the namespace of its connection, and ");
   });
 
   test("a namespace without rights is named when it is asked for, and everything stays as it was", async () => {

@@ -75,7 +75,7 @@ suite("a primary that somebody has paused", (test) => {
 
   test("has a condition that says so beside what was known before, and loses it when it is resumed", async () => {
     await using server = await startPageServer();
-    await using page = createPageOperator(server, { statusConditions: true, reconciler: { reconcile: () => {} } });
+    await using page = createPageOperator(server, { statusConditions: "managed", reconciler: { reconcile: () => {} } });
     await page.operator.start();
     await createPage(page);
     const conditions = async () =>

@@ -53,7 +53,7 @@ async function startOpponent<Kind extends KubernetesObject>(
 async function startWatched(options: PageOperatorOptions): Promise<PageOperator & { loops: LoopEvent[] }> {
   const loops: LoopEvent[] = [];
   const operator = { onLoop: (event: LoopEvent) => void loops.push(event) };
-  const page = createPageOperator(await server(), { statusConditions: true, ...options, operator });
+  const page = createPageOperator(await server(), { statusConditions: "managed", ...options, operator });
   await page.operator.start();
   return { ...page, loops };
 }
@@ -165,7 +165,7 @@ suite("what never settles", (test) => {
   test("in a status is slowed down as well", async () => {
     let count = 0;
     const reconciler = { reconcile: () => updateStatus({ text: String(count++) }, { rescheduleAfterMs: 5 }) };
-    await using page = await startWatched({ dependents: [], reconciler, statusConditions: false });
+    await using page = await startWatched({ dependents: [], reconciler, statusConditions: undefined });
     await createPage(page, "ticking");
     const [loop] = await waitFor("a loop", () => page.loops[0] && page.loops);
     assert.equal([loop!.loop, loop!.paths, loop!.dependent], ["unsettled", ["status.text"], undefined]);
@@ -212,7 +212,7 @@ suite("what never settles", (test) => {
 
 suite("a write that changed something", (test) => {
   test("has one line in the log, with the object and where it was not as desired", async () => {
-    await using page = await startWatched({ statusConditions: false });
+    await using page = await startWatched({ statusConditions: undefined });
     await createPage(page, "logged");
     await untilText(page, "first", "logged-text");
     await setText(page, "second", "logged");

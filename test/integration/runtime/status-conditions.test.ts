@@ -74,7 +74,12 @@ suite("status conditions of an operator", (test) => {
           status: { ...(serverSideApply ? {} : primary.status), text: primary.spec.text },
         }),
       };
-      const options = { dependents: [first, second], statusConditions: true, serverSideApply, reconciler };
+      const options = {
+        dependents: [first, second],
+        statusConditions: "managed" as const,
+        serverSideApply,
+        reconciler,
+      };
       await using page = createPageOperator(server, options);
       await page.operator.start();
       await createPage(page);
@@ -114,7 +119,7 @@ suite("status conditions of an operator", (test) => {
         if (isFailing) throw new Error("out of order");
       },
     };
-    await using page = createPageOperator(server, { dependents: [], statusConditions: true, reconciler });
+    await using page = createPageOperator(server, { dependents: [], statusConditions: "managed", reconciler });
     await page.operator.start();
     await createPage(page);
     await untilConditions(page, ["Ready=False Failed: out of order"]);
@@ -125,7 +130,7 @@ suite("status conditions of an operator", (test) => {
   test("keep their times where the reconciler states a status without them", async () => {
     await using server = await startPageServer();
     const reconciler = { reconcile: ({ primary }: { primary: Page }) => ({ status: { text: primary.spec.text } }) };
-    const options = { dependents: [], statusConditions: true, serverSideApply: false, reconciler };
+    const options = { dependents: [], statusConditions: "managed" as const, serverSideApply: false, reconciler };
     await using page = createPageOperator(server, options);
     const since = "2026-01-02T03:04:05Z";
     await page.operator.start();
@@ -161,7 +166,7 @@ suite("status conditions of an operator", (test) => {
     await using page = createPageOperator(server, {
       dependents: [configMapOf("first")],
       workflow: { invocation: "explicit" },
-      statusConditions: true,
+      statusConditions: "managed",
       reconciler,
     });
     await page.operator.start();
@@ -184,7 +189,7 @@ suite("status conditions of an operator", (test) => {
     await using server = await startPageServer();
     await using page = createPageOperator(server, {
       dependents: [],
-      statusConditions: true,
+      statusConditions: "managed",
       reconciler: { reconcile() {} },
     });
     await page.operator.start();
@@ -217,7 +222,7 @@ suite("status conditions of an operator", (test) => {
     const { workflow, ...rest } = { workflow: { primary: definition, dependents: [] }, name: "page" };
     const { createOperator } = await import("#runtime/operator.js");
     const failure = await failureOf(async () =>
-      createOperator({ controllers: [{ ...rest, workflow, statusConditions: true }] }),
+      createOperator({ controllers: [{ ...rest, workflow, statusConditions: "managed" }] }),
     );
     assert.is(
       failure,

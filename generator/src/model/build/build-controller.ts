@@ -73,7 +73,7 @@ export function buildController(controller: ResolvedController, tools: Tools): C
     dependents: Object.freeze(order.flatMap((name) => models.get(name) ?? [])),
     eventSources: Object.freeze(controller.eventSources.map((source) => buildEventSource(source, filtersAt))),
     filters: filtersAt(spec.controller.filters, ["spec", "controller"]),
-    settings: buildSettings(spec.controller, spec.status),
+    settings: buildSettings(spec.controller, spec.statusConditions),
     ...(spec.controller.indexes === undefined ? {} : { indexes: buildIndexes(spec.controller.indexes) }),
     workflow: buildWorkflowSettings(spec.workflow),
     removed: Object.freeze(removed),

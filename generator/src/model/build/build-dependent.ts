@@ -140,12 +140,12 @@ function externalOf(
 }
 
 function stateOf(
-  { status, secret, resource, path = "", perItem }: ExternalStateSpec,
+  { status, in: store = "configMap", resource, path = "", perItem }: ExternalStateSpec,
   { name, stateResource }: ResolvedDependent,
 ): NonNullable<ExternalDependentModel["external"]["state"]> {
   if (status !== undefined) return { kind: "status", path: status.split(".") };
   const each = perItem === true ? { perItem } : {};
-  if (resource === undefined) return { kind: secret === true ? "secret" : "configMap", ...each };
+  if (resource === undefined) return { kind: store, ...each };
   if (stateResource === undefined) throw new Error(`the state of dependent ${name} has no kind`);
   return { kind: "resource", resource: stateResource, path: path.split("."), ...each };
 }

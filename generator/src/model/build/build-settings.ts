@@ -3,13 +3,16 @@ import { parseDuration } from "../duration.js";
 import type { ControllerSettings, WorkflowSettings } from "../project-model.js";
 
 /** Builds the settings of a controller: exactly what the spec states. */
-export function buildSettings(spec: ControllerSpec, status?: WorkflowSpec["status"]): ControllerSettings {
+export function buildSettings(
+  spec: ControllerSpec,
+  statusConditions?: WorkflowSpec["statusConditions"],
+): ControllerSettings {
   const { namespaces, labelSelector, fieldSelector, maxReconciliationInterval, fieldManager, finalizer } = spec;
   const { retry, rateLimit, maxConcurrentReconciles, reconcileTimeout } = spec;
   const { initialInterval, maxInterval, maxRetries, multiplier } = retry ?? {};
   return Object.freeze({
     // All namespaces are what a controller watches unless told otherwise.
-    ...(namespaces === undefined || namespaces.includes("*") ? {} : { namespaces }),
+    ...(namespaces === undefined || namespaces === "all" ? {} : { namespaces }),
     ...(labelSelector === undefined ? {} : { labelSelector }),
     ...(fieldSelector === undefined ? {} : { fieldSelector }),
     // What is the default anyway is not stated.
@@ -17,7 +20,7 @@ export function buildSettings(spec: ControllerSpec, status?: WorkflowSpec["statu
     ...(spec.generationAware === false ? { generationAware: false } : {}),
     ...(spec.defaultFilters === false ? { defaultFilters: false } : {}),
     ...(spec.serverSideApply === false ? { serverSideApply: false } : {}),
-    ...(status === "conditions" ? { statusConditions: true } : {}),
+    ...(statusConditions === "managed" ? { statusConditions } : {}),
     ...(maxConcurrentReconciles === undefined ? {} : { maxConcurrentReconciles }),
     ...(retry === undefined
       ? {}

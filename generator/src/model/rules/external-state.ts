@@ -26,7 +26,7 @@ export const checkExternalState = ruleOfController((controller) =>
         },
         document.keyAt(at),
       );
-    const { status, secret, resource, path, perItem, type } = external.state;
+    const { status, in: store, resource, path, perItem, type } = external.state;
     const place = perItem === undefined ? undefined : document.keyAt([...at, "perItem"]);
     const pointless = {
       message: `perItem has no effect: ${quote(dependent.name)} is no bulk dependent`,
@@ -55,8 +55,10 @@ export const checkExternalState = ruleOfController((controller) =>
       return fail(problem, document.valueAt([...at, "status"]));
     }
     if (resource === undefined) {
-      const [kind, field] = secret === true ? (["Secret", "secret"] as const) : (["ConfigMap", "configMap"] as const);
-      return fail(problemOfPlace(controller, kind), document.keyAt([...at, field]));
+      return fail(
+        problemOfPlace(controller, store === "secret" ? "Secret" : "ConfigMap"),
+        document.keyAt([...at, "in"]),
+      );
     }
     if (path === undefined)
       return fail(
@@ -116,7 +118,7 @@ function problemOfStatus(
   if (!primary.hasStatusSubresource)
     return {
       message: `the status of ${primary.kind} cannot keep ids: its CRD has no status subresource`,
-      hint: "add subresources: { status: {} } to the CRD, or keep the ids in a ConfigMap: state: { configMap: true }",
+      hint: "add subresources: { status: {} } to the CRD, or keep the ids in a ConfigMap: state: { in: configMap }",
     };
   const kept = stateFieldOf(dependent, primary);
   if (kept === undefined || kept.keeps !== undefined) return undefined;

@@ -5,22 +5,24 @@ import { ownSchema, schemasOf, takesStatusCondition } from "../schema/raw-schema
 import { ruleOfController } from "../build/resolved-project.js";
 
 /** Finds primaries that cannot have the conditions that the runtime is to keep. */
-export const checkStatusConditions = ruleOfController(({ spec: { status, document }, primary }): Diagnostic[] => {
-  if (status !== "conditions" || primary === undefined) return [];
-  const problem = problemOf(primary);
-  if (problem === undefined) return [];
-  return [
-    {
-      severity: "error",
-      rule: "status-conditions",
-      message: `${primary.kind} ${problem}`,
-      ...document.valueAt(["spec", "status"]),
-      hint:
-        "give its CRD status.conditions: a list of objects with type, status (one of True, False and Unknown), reason, message,\n" +
-        "lastTransitionTime and observedGeneration, which has x-kubernetes-list-type: map and x-kubernetes-list-map-keys: [type]",
-    },
-  ];
-});
+export const checkStatusConditions = ruleOfController(
+  ({ spec: { statusConditions, document }, primary }): Diagnostic[] => {
+    if (statusConditions === undefined || primary === undefined) return [];
+    const problem = problemOf(primary);
+    if (problem === undefined) return [];
+    return [
+      {
+        severity: "error",
+        rule: "status-conditions",
+        message: `${primary.kind} ${problem}`,
+        ...document.valueAt(["spec", "statusConditions"]),
+        hint:
+          "give its CRD status.conditions: a list of objects with type, status (one of True, False and Unknown), reason, message,\n" +
+          "lastTransitionTime and observedGeneration, which has x-kubernetes-list-type: map and x-kubernetes-list-map-keys: [type]",
+      },
+    ];
+  },
+);
 
 function problemOf({ schema, definitions, hasStatusSubresource }: ResourceModel): string | undefined {
   if (!hasStatusSubresource) return "has no status subresource";

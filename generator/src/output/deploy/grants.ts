@@ -162,6 +162,7 @@ function eventSourceGrants(source: EventSourceModel, places: readonly string[], 
 
 function placesOfSource({ namespaces }: InformerModel, places: readonly string[]): readonly string[] {
   if (namespaces === undefined) return places;
+  if (namespaces === "current") return [OWN_NAMESPACE];
   return namespaces === "all" ? [EVERYWHERE] : namespaces;
 }
 
@@ -191,8 +192,8 @@ function crdGrant({ isCustom, plural, group }: ResourceModel, right: Right): Gra
 
 /** Returns where a controller watches. */
 export function placesOf({ settings: { namespaces } }: ControllerModel): readonly string[] {
-  if (namespaces === undefined || namespaces.includes("*")) return [EVERYWHERE];
-  return namespaces === "current" ? [OWN_NAMESPACE] : (namespaces as readonly string[]);
+  if (namespaces === undefined) return [EVERYWHERE];
+  return namespaces === "current" ? [OWN_NAMESPACE] : namespaces;
 }
 
 // The API server takes the name in such a selector for that of the object that is asked for.

@@ -1,6 +1,6 @@
 // Rights as the rules of roles: each right once, in the role that holds most widely.
 import type { ControllerModel, ExtraRuleSpec } from "../../model/project-model.js";
-import { EVERYWHERE, placesOf, VERBS, type Grant } from "./grants.js";
+import { EVERYWHERE, OWN_NAMESPACE, placesOf, VERBS, type Grant } from "./grants.js";
 
 /** A rule of a role, with the reasons for it. */
 export interface Rule extends Omit<ExtraRuleSpec, "namespaces"> {
@@ -105,7 +105,8 @@ function extraRules(controller: ControllerModel): { readonly place: string; read
     const rule = { because: [`rbac.extra of ${name}`], ...stated };
     // What is no resource is in no namespace.
     if (stated.nonResourceURLs !== undefined || namespaces === "all") return [{ place: EVERYWHERE, rule }];
-    const places = namespaces === "sameAsController" ? placesOf(controller) : namespaces;
+    const own = namespaces === "current" ? [OWN_NAMESPACE] : namespaces;
+    const places = own === "sameAsController" ? placesOf(controller) : own;
     return places.map((place) => ({ place, rule }));
   });
 }

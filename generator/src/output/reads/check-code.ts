@@ -123,7 +123,7 @@ function optionalEdge(name: string): string {
 function checkUnreadDetails({ controller, folder, program }: Code): Diagnostic[] {
   const conditions = program.fileAt(`src/${folder}/conditions.ts`);
   // What the runtime says in status conditions are details, too.
-  if (conditions === undefined || controller.settings.statusConditions === true) return [];
+  if (conditions === undefined || controller.settings.statusConditions === "managed") return [];
   const log = new ReadLog([]);
   followReconciler(folder, { program, follower: new ReadFollower(program, log) });
   const uses = detailedConditionsOf(controller).flatMap(({ dependent, conditions: own }) =>

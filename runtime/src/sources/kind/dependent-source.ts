@@ -93,12 +93,15 @@ export function createDependentSource(
     deactivate: (key: ObjectKey) => registered.deactivate(dependent.name, key),
   };
   if (role !== "user") return own;
-  const { connection, namespaces } = source as Partial<KindSource>;
+  const { connection } = source as Partial<KindSource>;
   const definition = { definition: primary };
   cache.addIndex(LINK_INDEX, connection === undefined ? byAnyLink(definition) : byDefaultAnnotations(definition));
   return {
     ...own,
-    namespaces: namespaces === "sameAsController" ? undefined : namespaces,
+    // What "current" stands for is known when the source runs.
+    get namespaces() {
+      return (source as Partial<KindSource>).ownNamespaces;
+    },
     tiedTo: (key: ObjectKey) => cache.keysByIndex(LINK_INDEX, key),
     secondariesOf: (object: KubernetesObject) => source.secondariesOf(object) as readonly KubernetesObject[],
   };

@@ -50,6 +50,7 @@ export class KindSource implements EventSource<KubernetesObject> {
   /** Absent while the source is stopped, and for primaries. */
   #mapping: SecondaryMapping | undefined;
   #context: EventSourceContext | undefined;
+  #ownNamespaces: readonly string[] | "all" | undefined;
 
   constructor(options: KindSourceOptions) {
     const { name, request, isInternal = false, isOfPrimaries = false } = options;
@@ -58,6 +59,8 @@ export class KindSource implements EventSource<KubernetesObject> {
     this.startPriority = options.startPriority ?? "default";
     this.connection = request.connection;
     this.namespaces = options.namespaces ?? "sameAsController";
+    const isResolved = this.namespaces !== "sameAsController" && this.namespaces !== "current";
+    this.#ownNamespaces = isResolved ? this.namespaces : undefined;
     this.#options = options;
     const record = (this.#record = new HealthRecord(name));
     this.#gate = createEventGate(options.filters, record);
@@ -91,9 +94,15 @@ export class KindSource implements EventSource<KubernetesObject> {
       if (this.#options.isOfPrimaries !== true) this.#mapping = new SecondaryMapping(this.#options, parts);
     }
     const { namespaces } = this;
-    const watched =
-      namespaces === "sameAsController" ? context.namespaces : namespaces === "all" ? undefined : namespaces;
+    if (namespaces === "current") this.#ownNamespaces = [namespaceOf(this.connection ?? context.client.connection)];
+    const { ownNamespaces = context.namespaces } = this;
+    const watched = ownNamespaces === "all" ? undefined : ownNamespaces;
     await this.#watch.start(context.informers, watched, mode);
+  }
+
+  /** The namespaces that it watches, where these are not those of the controller; "all" for all of them. */
+  get ownNamespaces(): readonly string[] | "all" | undefined {
+    return this.#ownNamespaces;
   }
 
   async stop(): Promise<void> {
@@ -164,4 +173,11 @@ export class KindSource implements EventSource<KubernetesObject> {
     // What had to make room cannot be compared any more, and an event must not be lost.
     return isEvicted(old) ? this.#gate.passesGeneric(object) : this.#gate.passesUpdate(object, old);
   }
+}
+
+function namespaceOf({ namespace, origin }: Connection): string {
+  if (namespace !== undefined) return namespace;
+  throw new Error(
+    `it watches the namespace of its connection, and ${origin} has none; state one there, or list the namespaces`,
+  );
 }

@@ -147,6 +147,6 @@ export const reconciler: ReconcilerOf<typeof workflow, NonNullable<WebPage["stat
   },
 };
 
-export const controller = defineController({ name: "pages", workflow, reconciler, statusConditions: true });
+export const controller = defineController({ name: "pages", workflow, reconciler, statusConditions: "managed" });
 
 export const bulkOfInputs = (): { [key: string]: ConfigMapInput } => ({});

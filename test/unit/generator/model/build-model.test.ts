@@ -83,9 +83,22 @@ suite("buildModel", (test) => {
     );
   });
 
+  test("a flag that is false is the same as none", async () => {
+    const dependentsOf = async (flag: string) => {
+      const { dependents } = await controllerOf({
+        dependents:
+          `{ a: { resource: v1/ConfigMap${flag && ", bulk: false"} }, ` +
+          `b: { resource: v1/Secret, dependsOn: [${flag ? "{ name: a, optional: false }" : "a"}] }, ` +
+          `c: { external: { inbound: {${flag && " fetch: false "}}, state: { in: secret${flag && ", perItem: false"} } } } }`,
+      });
+      return dependents;
+    };
+    assert.equal(await dependentsOf("false"), await dependentsOf(""));
+  });
+
   test("settings hold exactly what is stated, durations in milliseconds", async () => {
     assert.equal((await controllerOf({})).settings, {});
-    assert.equal((await controllerOf({ controller: '{ namespaces: ["*"] }' })).settings, {});
+    assert.equal((await controllerOf({ controller: "{ namespaces: all }" })).settings, {});
     const controller =
       "{ namespaces: [a, b], labelSelector: app!=skip, retry: { maxRetries: -1, initialInterval: 500ms, multiplier: 1.5, maxInterval: 1h30m }, " +
       "rateLimit: { maxReconciliations: 2, within: 1.5s }, maxReconciliationInterval: 0, reconcileTimeout: 10m, fieldManager: me, finalizer: example.com/mine }";

@@ -61,7 +61,7 @@ spec:
   primary: example.com/v1/Shop
   controller: { indexes: { size: { function: sizesOf }, shelf: { function: sizesOf } } }
   workflow: { invocation: explicit, exceptions: result, maxConcurrency: 7, inventory: false }
-  status: conditions
+  statusConditions: managed
   dependents:
     shards:
       resource: v1/ConfigMap
@@ -114,7 +114,7 @@ spec:
       matcher: { function: isSameDatabase }
       readyPostcondition: { function: isOpen }
     users:
-      external: { poll: { every: 1m }, type: src/user.ts#User, capabilities: [create, delete], state: { secret: true, perItem: true } }
+      external: { poll: { every: 1m }, type: src/user.ts#User, capabilities: [create, delete], state: { in: secret, perItem: true } }
       bulk: true
       dependsOn: [database]
     tickets:
@@ -141,7 +141,7 @@ spec:
       external: { perPrimaryPoll: { every: 1m }, state: { resource: example.com/v1/Shop, path: status.seats } }
       bulk: true
     tokens:
-      external: { inbound: {}, state: { secret: true, type: src/user.ts#KeptToken } }
+      external: { inbound: {}, state: { in: secret, type: src/user.ts#KeptToken } }
   removed:
     old: { resource: v1/ConfigMap, deletion: ordered, namespace: elsewhere, cluster: other }
     older: { resource: { apiVersion: x.example.com/v1, kind: Widget, plural: widgets, scope: Namespaced }, deletion: orphan }
@@ -215,7 +215,7 @@ suite("emitted dependents", (declareTest) => {
       'state: { kind: "secret" }',
     ])
       assert.ok(workflow.includes(part), `${part}\n${workflow}`);
-    assert.match(textOf("src/generated/shop/controller.ts"), /statusConditions: true/);
+    assert.match(textOf("src/generated/shop/controller.ts"), /statusConditions: "managed"/);
     assert.match(textOf("src/main.ts"), /other: await loadConnection\(\{ kubeconfig: process\.env\.OTHER_KUBECONFIG/);
     assert.match(textOf("src/shop/reconciler.ts"), /await context\.workflow\.reconcile\(\)/);
     assert.match(textOf("src/generated/shop/external/tickets.ts"), /kind: "bug" \| "wish";/);

@@ -119,7 +119,7 @@ suite("emitted project", (declareTest) => {
       ],
       {
         settings: {
-          namespaces: ["*"],
+          namespaces: ["home"],
           retry: { maxRetries: 3, multiplier: 1.5 },
           rateLimit: { maxReconciliations: 2, withinMs: 3000 },
           finalizer: "example.com/f",

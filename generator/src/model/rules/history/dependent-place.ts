@@ -41,9 +41,9 @@ function placeAt(
 
 function stateOf(state: NonNullable<ResolvedDependent["spec"]["external"]>["state"]): { state?: string } {
   if (state === undefined) return {};
-  const { status, secret, resource, path } = state;
+  const { status, in: store = "configMap", resource, path } = state;
   if (status !== undefined) return { state: `status ${status}` };
-  return { state: resource === undefined ? (secret === true ? "secret" : "configMap") : `resource ${path ?? ""}` };
+  return { state: resource === undefined ? store : `resource ${path ?? ""}` };
 }
 
 /** Tells whether the objects of two dependents can be the same. */

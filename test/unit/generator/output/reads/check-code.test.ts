@@ -163,7 +163,7 @@ suite("details of conditions", (test) => {
     });
 
   test("status conditions count as readers of every detail", () => {
-    assert.equal(check({ "conditions.ts": condition }, dependents, { settings: { statusConditions: true } }), []);
+    assert.equal(check({ "conditions.ts": condition }, dependents, { settings: { statusConditions: "managed" } }), []);
   });
 });
 
