@@ -1,16 +1,19 @@
-// npm pack: what tsc compiled becomes a few files, so that a start of the program reads a dozen of them instead of hundreds.
+// npm pack: what tsc compiled becomes a few files, so that a start of the program reads a dozen of them instead of hundreds. They replace what
+// was compiled; with a folder as its argument this makes a copy of the package there instead, to measure it.
 //
 // Every dynamic import starts files of its own: a command loads only what it needs. The dependencies of package.json stay packages, since they
 // are large and rarely needed, or have to be the project's own; all others become a part of the files, with their licences beside them.
-import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { isBuiltin } from "node:module";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { generateDtsBundle } from "dts-bundle-generator";
 import { build } from "esbuild";
 
 const root = fileURLToPath(new URL("./", import.meta.url));
-const dist = join(root, "dist");
+const compiled = join(root, "dist");
+const target = resolve(process.argv[2] ?? root);
+const dist = join(target, "dist");
 
 /** What others load by its path: the program, the API, and what runs in a process or a thread of its own. */
 const ENTRIES = ["cli.js", "index.js", "dev/operator/operator-host.js", "dev/code/type-check-worker.js"];
@@ -57,8 +60,12 @@ const { outputFiles, metafile } = await build({
 checkPlaces(metafile);
 
 const types = typesOf("index.d.ts");
-await rm(dist, { recursive: true });
-for (const { path, text } of outputFiles) {
+await rm(dist, { recursive: true, force: true });
+if (target !== root)
+  for (const name of ["bin", "data", "package.json"])
+    await cp(join(root, name), join(target, name), { recursive: true });
+for (const { path: place, text } of outputFiles) {
+  const path = join(dist, relative(compiled, place));
   await mkdir(dirname(path), { recursive: true });
   await writeFile(path, text.includes("var __require = ") ? REQUIRE + text : text);
 }
@@ -74,7 +81,7 @@ function checkPlaces({ outputs }) {
 /** Returns all declarations of the API, without those that only the program has. */
 function typesOf(entry) {
   const options = { preferredConfigPath: join(root, "tsconfig.json") };
-  const [text] = generateDtsBundle([{ filePath: join(dist, entry), output: { noBanner: true } }], options);
+  const [text] = generateDtsBundle([{ filePath: join(compiled, entry), output: { noBanner: true } }], options);
   const [, bundled] = /from ["']([^"']+)["']/.exec(text) ?? [];
   if (bundled !== undefined)
     throw new Error(`the types of the API need ${bundled}, which nobody has who installs the package`);
