@@ -25,6 +25,25 @@ const CRDS = "POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const TRIED = 30;
 const MOST_VALID = 3;
 
+/** Metadata as an object has it that is read. */
+const WHOLE_METADATA = {
+  labels: { app: "web" },
+  annotations: { "example.com/note": "x" },
+  finalizers: ["example.com/cleanup"],
+  uid: "6d3f5c5e-0000-4000-8000-000000000000",
+  creationTimestamp: "2024-01-01T00:00:00Z",
+  ownerReferences: [{ apiVersion: "v1", kind: "ConfigMap", name: "owner", uid: "1", controller: true }],
+  managedFields: [
+    {
+      manager: "kubectl",
+      operation: "Update",
+      apiVersion: "v1",
+      fieldsType: "FieldsV1",
+      fieldsV1: { "f:metadata": {} },
+    },
+  ],
+};
+
 interface Case {
   readonly resource: ResourceModel;
   readonly object: object;
@@ -107,6 +126,8 @@ suite("types and parse", (test) => {
           if ((await ask(object)) !== 201) continue;
           found += 1;
           cases.push({ resource, object });
+          const whole = { ...object, metadata: { ...metadata, ...WHOLE_METADATA } };
+          if (found === 1 && (await ask(whole)) === 201) cases.push({ resource, object: whole });
           for (const { problem, path: at, object: mutant } of mutantsOf(object, schema))
             if ((await ask(mutant)) >= 400) cases.push({ resource, object: mutant, problem: `${problem} ${at}` });
         }
@@ -122,6 +143,7 @@ suite("types and parse", (test) => {
       const valid = cases.filter(({ problem }) => problem === undefined).length;
       process.stdout.write(`${kinds.length} kinds, ${valid} valid objects, ${cases.length - valid} mutants\n`);
       assert.is(wrong.join("\n"), "");
+      assert.ok(cases.filter(({ object }) => JSON.stringify(object).includes("ownerReferences")).length > 5);
       assert.ok(valid > 10 && cases.length > 2 * valid);
     },
     { timeoutMs: 600_000 },
