@@ -101,9 +101,9 @@ function checkFile({ path, text }: UserFile, { name, type, owner, members }: Stu
   ];
 }
 
-/** Returns the names of the values that a file exports, with their offsets; undefined if another file says some of them. */
+/** Returns the names of the values that a file exports, with their offsets; undefined if the text alone does not tell. */
 function exportsOf(text: string): ReadonlyMap<string, number> | undefined {
-  if (/^\s*export\s*\*(?!\s*as\b)/m.test(text)) return undefined;
+  if (/^\s*export\s*(?:\*(?!\s*as\b)|(?:const|let|var)\s*[{[])/m.test(text)) return undefined;
   const names = new Map<string, number>();
   for (const match of text.matchAll(/^export\s+(?:async\s+)?(?:const|let|var|function\*?)\s+([\w$]+)/gm))
     names.set(match[1] ?? "", match.index + match[0].length - (match[1] ?? "").length);
