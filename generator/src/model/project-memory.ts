@@ -23,6 +23,8 @@ export interface ProjectMemory {
   readonly dependents: readonly RememberedDependent[];
   /** Without a manifest: the stubs that are there, by the folder of their controller. They say which dependents there were. */
   readonly stubs: readonly StubWitness[];
+  /** Whether a run was cut off, so that dependents of two generations are remembered. */
+  readonly isUnfinished?: boolean;
 }
 
 /** A file of the user's that was the stub of a dependent: `src/webpage/dependents/web-server.ts`. */

@@ -87,6 +87,18 @@ suite("dependents that left the spec", (declareTest) => {
     assert.equal((await project.run(spec(CONFIG))).rules, []);
   });
 
+  test("a dependent cannot move to one that was there beside it", async () => {
+    await using project = await createProject();
+    const site = WEB.replace("web", "site");
+    await project.run(spec(WEB, site, CONFIG));
+    const { rules, messages } = await project.run(`${spec(site, CONFIG)}  moved: [{ from: web, to: site }]\n`);
+    assert.equal(rules, ["moved-dependent"]);
+    assert.match(
+      messages[0]?.message ?? "",
+      '"site" was a dependent beside "web", and their objects cannot become one',
+    );
+  });
+
   test("a controller that is gone is an error until its dependents are removed or forgotten", async () => {
     await using project = await createProject();
     const other = `${head("site")}  dependents:\n${CONFIG}`;

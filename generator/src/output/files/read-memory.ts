@@ -13,8 +13,8 @@ export async function readProjectMemory(
   root: string,
   readCode: () => Promise<readonly CodeText[]>,
 ): Promise<ProjectMemory> {
-  const { dependents } = readManifest(await readPlainFile(root, MANIFEST_PATH));
-  if (dependents !== undefined) return { dependents, stubs: [] };
+  const { dependents, isUnfinished } = readManifest(await readPlainFile(root, MANIFEST_PATH));
+  if (dependents !== undefined) return { dependents, stubs: [], isUnfinished };
   return { dependents: [], stubs: (await readCode()).flatMap(stubIn) };
 }
 

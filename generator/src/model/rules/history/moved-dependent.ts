@@ -49,7 +49,13 @@ export const checkMovedDependent = ruleOfController((controller, { memory }) => 
         last === from ? {} : (didYouMean(to, names) ?? { hint: `the dependents are ${names.join(", ")}` }),
       );
     }
-    const known = memory.dependents.find((each) => each.controller === spec.name && each.name === from);
+    const rememberedAs = (name: string) =>
+      memory.dependents.find((each) => each.controller === spec.name && each.name === name);
+    const known = rememberedAs(from);
+    if (known !== undefined && memory.isUnfinished !== true && rememberedAs(last) !== undefined)
+      return fail("to", `${quote(last)} was a dependent beside ${quote(from)}, and their objects cannot become one`, {
+        hint: `list ${quote(from)} under removed`,
+      });
     const [before, now] = [known && placeOfRemembered(known), placeOf(dependent)];
     if (before === undefined || now === undefined) return [];
     if (isSamePlace(before, now) && before.state === now.state) return [];
