@@ -131,7 +131,7 @@ suite("the difference of workflows", (test) => {
   });
 
   test("ids that are kept elsewhere are not found, so that is breaking", async () => {
-    assert.equal(await diff({ dependents: poll("{ secret: true }") }, { dependents: poll("{ configMap: true }") }), [
+    assert.equal(await diff({ dependents: poll("{ in: secret }") }, { dependents: poll("{ in: configMap }") }), [
       "breaking db: ids kept in secret → configMap; those that were kept are not found, and resources are created twice",
     ]);
   });
