@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import { generateDtsBundle } from "dts-bundle-generator";
 import { build } from "esbuild";
 
-const root = fileURLToPath(new URL("./", import.meta.url));
+const root = resolve(fileURLToPath(new URL("./", import.meta.url)));
 const compiled = join(root, "dist");
 const target = resolve(process.argv[2] ?? root);
 const dist = join(target, "dist");
