@@ -86,7 +86,7 @@ suite("gen-operator diff", (test) => {
     { timeoutMs: 120_000 },
   );
 
-  test(
+  test.thorough(
     "a dependent that moved breaks nothing: its code is compiled as generate will rename it",
     async () => {
       await using project = await createRepository();
@@ -105,7 +105,7 @@ suite("gen-operator diff", (test) => {
     { timeoutMs: 120_000 },
   );
 
-  test(
+  test.thorough(
     "compares with a folder, too, and only additions are no breaking change",
     async () => {
       await using project = await createRepository();

@@ -56,6 +56,7 @@ async function contentOf(folder: string): Promise<{ [path: string]: string }> {
 
 suite("the code of a dependent that has another name", (declareTest) => {
   const test = (title: string, body: () => unknown) => declareTest(title, body, { timeoutMs: 120_000 });
+  const thorough = (title: string, body: () => unknown) => declareTest.thorough(title, body, { timeoutMs: 120_000 });
 
   test("follows in every form, compiles, and keeps its comments and its format", async () => {
     await using project = await createProject();
@@ -75,7 +76,7 @@ suite("the code of a dependent that has another name", (declareTest) => {
     assert.is(await project.read(NEW_STUB), original.replaceAll("DeploymentDesired", "WebDesired"));
   });
 
-  test("a second run changes nothing, whether the entry stays or goes", async () => {
+  thorough("a second run changes nothing, whether the entry stays or goes", async () => {
     await using project = await createProject();
     await project.rename();
     await project.run();
@@ -102,14 +103,14 @@ suite("the code of a dependent that has another name", (declareTest) => {
     assert.equal(await contentOf(project.path), before);
   });
 
-  test("follows without installed packages, as the generator brings the types", async () => {
+  thorough("follows without installed packages, as the generator brings the types", async () => {
     await using project = await createProject({ installs: false });
     await project.rename();
     await project.run();
     checkGolden(join(fixtures, "uses.moved.ts.txt"), await project.read("src/webpage/uses.ts"));
   });
 
-  test("follows without src/generated, as the stub says that there was such a dependent", async () => {
+  thorough("follows without src/generated, as the stub says that there was such a dependent", async () => {
     await using project = await createProject();
     await rm(project.file("src/generated"), { recursive: true });
     await project.rename();
@@ -118,7 +119,7 @@ suite("the code of a dependent that has another name", (declareTest) => {
     assert.not.ok((await readdir(project.file("src/webpage/dependents"))).includes("deployment.ts"));
   });
 
-  test("keeps line ends of Windows, and a mark of the byte order", async () => {
+  thorough("keeps line ends of Windows, and a mark of the byte order", async () => {
     await using project = await createProject();
     const file = project.file("src/webpage/uses.ts");
     await writeFile(file, (await readFile(file, "utf8")).replaceAll("\n", "\r\n").replace(/^/, "\ufeff"));
@@ -143,7 +144,7 @@ suite("the code of a dependent that has another name", (declareTest) => {
     assert.equal(await contentOf(project.path), before);
   });
 
-  test("is repaired by the next run after one that was cut off between any two files", async () => {
+  thorough("is repaired by the next run after one that was cut off between any two files", async () => {
     const wanted = await (async () => {
       await using project = await createProject();
       await project.rename();
@@ -162,7 +163,7 @@ suite("the code of a dependent that has another name", (declareTest) => {
     }
   });
 
-  test("a name that changed twice follows from either version", async () => {
+  thorough("a name that changed twice follows from either version", async () => {
     await using project = await createProject();
     await project.rename("  moved:\n    - { from: server, to: deployment }\n    - { from: deployment, to: web }\n");
     assert.equal((await project.run()).diagnostics, []);
@@ -170,7 +171,7 @@ suite("the code of a dependent that has another name", (declareTest) => {
     assert.match(await project.read("src/generated/webpage/workflow.ts"), 'movedFrom: ["deployment", "server"]');
   });
 
-  test("code that does not compile is left where it is not understood, and moved where it is", async () => {
+  thorough("code that does not compile is left where it is not understood, and moved where it is", async () => {
     await using project = await createProject();
     await mkdir(project.file("src/broken"), { recursive: true });
     const broken = 'import { x } from "nowhere";\nexport const a: Missing = x.deployment["deployment"](;\n';

@@ -61,8 +61,13 @@ function memoryOf(project: string): string {
 suite("run memory", (declareTest) => {
   const test = (title: string, body: () => unknown) => declareTest(title, body, { timeoutMs: 600_000 });
 
-  for (const sample of ["webpage", "external"])
-    test(`after any edits of ${sample}, a run does what it does without a memory`, async () => {
+  const thorough = (title: string, body: () => unknown) => declareTest.thorough(title, body, { timeoutMs: 600_000 });
+
+  for (const [sample, declare] of [
+    ["webpage", test],
+    ["external", thorough],
+  ] as const)
+    declare(`after any edits of ${sample}, a run does what it does without a memory`, async () => {
       await using original = await createTemporaryFolder();
       const origin = await createSample(sample, original.path);
       const steps = fc.array(fc.record({ edits: fc.array(edit, { maxLength: 2 }), mode }), {
@@ -128,36 +133,39 @@ suite("run memory", (declareTest) => {
     }
   });
 
-  test("the compiler is loaded only if a condition, a type that it sees, or code of the user's has changed", async () => {
-    await using folder = await createTemporaryFolder();
-    const project = await createSample("webpage", folder.path);
-    const edit = async (path: string, from: string, to: string) => {
-      const text = await readFile(join(project, path), "utf8");
-      assert.ok(text.includes(from));
-      await writeFile(join(project, path), text.replace(from, to));
-    };
-    assert.ok(await loadsCompiler(project));
-    await edit("workflow.yaml", "spec:", "# nothing\nspec:");
-    // The places of warnings have moved.
-    assert.ok(await loadsCompiler(project));
-    const crd = "crds/webpages.example.com.yaml";
-    await writeFile(
-      join(project, "crds/other.yaml"),
-      (await readFile(join(project, crd), "utf8")).replaceAll(/(w)eb(p)age/gi, "$1ide$2age"),
-    );
-    await loadsCompiler(project);
-    await edit("crds/other.yaml", "type: string", "type: boolean");
-    assert.not.ok(await loadsCompiler(project));
-    await edit(
-      crd,
-      "The document to serve.\n                  type: string",
-      "What to serve.\n                  type: boolean",
-    );
-    assert.ok(await loadsCompiler(project));
-    await edit("src/webpage/reconciler.ts", "import", "// new\nimport");
-    assert.ok(await loadsCompiler(project));
-    assert.not.ok(await loadsCompiler(project));
-  });
+  thorough(
+    "the compiler is loaded only if a condition, a type that it sees, or code of the user's has changed",
+    async () => {
+      await using folder = await createTemporaryFolder();
+      const project = await createSample("webpage", folder.path);
+      const edit = async (path: string, from: string, to: string) => {
+        const text = await readFile(join(project, path), "utf8");
+        assert.ok(text.includes(from));
+        await writeFile(join(project, path), text.replace(from, to));
+      };
+      assert.ok(await loadsCompiler(project));
+      await edit("workflow.yaml", "spec:", "# nothing\nspec:");
+      // The places of warnings have moved.
+      assert.ok(await loadsCompiler(project));
+      const crd = "crds/webpages.example.com.yaml";
+      await writeFile(
+        join(project, "crds/other.yaml"),
+        (await readFile(join(project, crd), "utf8")).replaceAll(/(w)eb(p)age/gi, "$1ide$2age"),
+      );
+      await loadsCompiler(project);
+      await edit("crds/other.yaml", "type: string", "type: boolean");
+      assert.not.ok(await loadsCompiler(project));
+      await edit(
+        crd,
+        "The document to serve.\n                  type: string",
+        "What to serve.\n                  type: boolean",
+      );
+      assert.ok(await loadsCompiler(project));
+      await edit("src/webpage/reconciler.ts", "import", "// new\nimport");
+      assert.ok(await loadsCompiler(project));
+      assert.not.ok(await loadsCompiler(project));
+    },
+  );
 
   test("a condition sees the type that the user's code declares now", async () => {
     await using folder = await createTemporaryFolder();

@@ -78,6 +78,7 @@ async function compileAll(models: ReadonlyMap<string, ProjectModel>): Promise<st
 suite("emitted project", (declareTest) => {
   // Compilers take seconds, more so when other tests run beside them.
   const test = (title: string, body: () => unknown) => declareTest(title, body, { timeoutMs: 60_000 });
+  const thorough = (title: string, body: () => unknown) => declareTest.thorough(title, body, { timeoutMs: 60_000 });
 
   const configMap = builtinResource("", "v1", "ConfigMap");
   const job = builtinResource("batch", "v1", "Job");
@@ -211,7 +212,7 @@ suite("emitted project", (declareTest) => {
     assert.is(await compile(project), "");
   });
 
-  test("a primary without dependents, status or spec compiles", async () => {
+  thorough("a primary without dependents, status or spec compiles", async () => {
     const bare = thingOf({}, { schema: { type: "object" }, scope: "Cluster", kind: "ConfigMap" });
     assert.is(await compile(controllerOf(bare, [])), "");
   });
@@ -238,7 +239,7 @@ suite("emitted project", (declareTest) => {
     );
   });
 
-  test("kinds that are named like types of the runtime or of JavaScript compile", async () => {
+  thorough("kinds that are named like types of the runtime or of JavaScript compile", async () => {
     const kinds = ["Record", "Event", "Map", "Object", "Promise", "Array", "postgresql", "class", "Partial", "Omit"];
     const runtimeKinds = ["ResourceDefinition", "Condition", "ObjectMeta", "ConfigMapCondition"];
     const models = [...kinds, ...runtimeKinds].map((kind): [string, ProjectModel] => {
@@ -248,7 +249,7 @@ suite("emitted project", (declareTest) => {
     assert.is(await compileAll(new Map(models)), "");
   });
 
-  test("dependents whose names are words of the language, or of the test of a project, compile", async () => {
+  thorough("dependents whose names are words of the language, or of the test of a project, compile", async () => {
     const words = [
       "class",
       "delete",
@@ -290,7 +291,7 @@ suite("emitted project", (declareTest) => {
     assert.match(await contentOf(other, "src/thing/dependents/endless.ts"), /throw new Error\(.fill in/);
   });
 
-  test("no two workloads have the same labels, and a Service selects the one that it waits for", async () => {
+  thorough("no two workloads have the same labels, and a Service selects the one that it waits for", async () => {
     const deployment = builtinResource("apps", "v1", "Deployment");
     const model = controllerOf(thing, [
       dependentOf("web", deployment),
@@ -307,7 +308,7 @@ suite("emitted project", (declareTest) => {
       );
   });
 
-  test("every stub template compiles for its kind", async () => {
+  thorough("every stub template compiles for its kind", async () => {
     const kinds = [
       ["apps", "v1", "Deployment"],
       ["apps", "v1", "StatefulSet"],

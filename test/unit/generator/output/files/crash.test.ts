@@ -61,7 +61,7 @@ suite("writes that are cut off", (test) => {
     }
   });
 
-  test("if the change is taken back after a crash, only stubs stay of it", async () => {
+  test.thorough("if the change is taken back after a crash, only stubs stay of it", async () => {
     const wanted = await writeUndisturbed(OLD);
     const stub = NEW.find(({ path }) => path === "src/added/stub.ts");
     const last = await countOperations(OLD);
@@ -76,7 +76,7 @@ suite("writes that are cut off", (test) => {
     }
   });
 
-  test("a check after a crash fails until the next run", async () => {
+  test.thorough("a check after a crash fails until the next run", async () => {
     const last = await countOperations(OLD);
     for (let at = 1; at <= last; at += 1) {
       await using folder = await cutOff(OLD, crash(at));
