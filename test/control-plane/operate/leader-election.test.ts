@@ -28,7 +28,7 @@ const saidBy = (replica: Replica, pattern: RegExp) => replica.log.some(({ messag
 type Scenario = (stage: Stage, plane: ControlPlane) => Promise<void>;
 
 const scenarios: { readonly [title: string]: Scenario } = {
-  async "SIGTERM: the Lease has no holder, the other leads within a second, and the first sends nothing more and exits with 0"(
+  async "SIGTERM: the Lease has no holder, the other leads long before it would end, and the first sends nothing more and exits with 0"(
     stage,
   ) {
     await using leader = await stage.startLeader();
@@ -44,7 +44,8 @@ const scenarios: { readonly [title: string]: Scenario } = {
     assert.match(release.body, /"holderIdentity":""/);
     assert.is(leader.proxy.requests.filter(({ at }) => at > release.at).length, 0);
     const taken = other.renewals().find(({ status }) => status === 200)!;
-    assert.ok(taken.answeredAt! - release.answeredAt! < 1_000, `${taken.answeredAt! - release.answeredAt!} ms`);
+    // A Lease that is not released ends after 15 s.
+    assert.ok(taken.answeredAt! - release.answeredAt! < 5_000, `${taken.answeredAt! - release.answeredAt!} ms`);
     assertApart(leader, other);
     assert.is(termOf((await stage.lease())!), 1);
   },

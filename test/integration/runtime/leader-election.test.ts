@@ -76,7 +76,7 @@ suite("replicas of an operator", (test) => {
     assert.equal(told, ["first leads", "second knows another", "first knows none", "second leads"]);
   });
 
-  test("the next one leads within a second of the stop, reconciles what changed, and the one before has sent nothing more", async () => {
+  test("the next one leads long before the Lease would end, reconciles what changed, and the one before has sent nothing more", async () => {
     await using server = await startPageServer();
     await using leader = await startReplica(server);
     await untilLeading(leader);
@@ -87,7 +87,7 @@ suite("replicas of an operator", (test) => {
     assert.is(await leader.operator.stop(), true);
     const stoppedAt = performance.now();
     await untilLeading(other);
-    assert.ok(performance.now() - stoppedAt < 1_000);
+    assert.ok(performance.now() - stoppedAt < 5_000);
     const sent = leader.requests.length;
     await setText(other, "second");
     await untilText(other, "second");
