@@ -40,7 +40,7 @@ suite("the external sample, when something goes wrong", (test) => {
     const { console, run } = world;
     const zone = await world.zone("home", { records: { www: "10.0.0.1" } });
     await world.tenant("one");
-    await world.untilCount("records", 1);
+    for (const collection of ["accounts", "subscriptions", "records"]) await world.untilCount(collection, 1);
     await world.until(Zone, "home", ({ status }) => status?.registrationId !== undefined);
     await untilQuiet(run);
     const changes = [...console.changes];
