@@ -46,6 +46,9 @@ export interface World extends AsyncDisposable {
   stateOf(tenant: string): Promise<ConfigMap | undefined>;
 }
 
+// A fault costs a timeout of seconds, and a retry that waits as long.
+const PATIENT = { timeoutMs: 30_000 };
+
 let worlds = 0;
 
 /** Opens a namespace with a console and an operator. */
@@ -73,14 +76,18 @@ export async function openWorld(server: TestApiServer): Promise<World> {
     zone: (name, spec = {}) =>
       client.create(Zone, Zone.create({ metadata: meta(name), spec: { domain: `${name}.example.com`, ...spec } })),
     until: (kind, name, holds) =>
-      waitFor(`${kind.definition.kind} ${name} is as wanted`, async () => {
-        const object = await client.get(kind, meta(name));
-        return object !== undefined && holds(object) === true ? object : undefined;
-      }),
+      waitFor(
+        `${kind.definition.kind} ${name} is as wanted`,
+        async () => {
+          const object = await client.get(kind, meta(name));
+          return object !== undefined && holds(object) === true ? object : undefined;
+        },
+        PATIENT,
+      ),
     untilGone: async (kind, name) =>
-      void (await waitFor(`${name} is gone`, async () => (await client.get(kind, meta(name))) === undefined)),
+      void (await waitFor(`${name} is gone`, async () => (await client.get(kind, meta(name))) === undefined, PATIENT)),
     untilCount: async (collection, count) =>
-      void (await waitFor(`${count} ${collection}`, () => console.all(collection).size === count)),
+      void (await waitFor(`${count} ${collection}`, () => console.all(collection).size === count, PATIENT)),
     valuesOf: (collection, field) => [...console.all(collection).values()].map((each) => String(each[field])).sort(),
     stateOf: async (tenant) =>
       (await ownStates()).find(({ metadata }) => metadata.ownerReferences?.[0]?.name === tenant),
