@@ -227,6 +227,8 @@ export class ReadFollower {
 
   // Whether an object is there, and which one it is, needs nothing of it; what is inside of an object has to be kept to be there.
   #look(value: Value, node: ts.Node): void {
+    // The text of a list is that of what it holds.
+    if (value.kind === "list") return this.#look(value.of, node);
     if (value.kind === "object" && value.path.length > 0)
       this.#log.read(value.source, value.path, this.#program.positionOf(node));
   }
