@@ -112,7 +112,7 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
     answerTooLarge: (limit) => renderFailure(tooLarge(limit), { isPretty: false }),
     async answer(request) {
       const { revision } = registry.store;
-      const user = identity.authenticator.userOfRequest(request.headers, rules.token);
+      const user = () => identity.authenticator.userOfRequest(request.headers, rules.token);
       const ofFaults = faultRequests.answer(request, user);
       if (ofFaults !== undefined) return ofFaults;
       const received = new Date();
@@ -120,7 +120,7 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
       const onDecision = (decided: Authorized): void => void (authorized = decided);
       const endpoint = { registry, admission, identity, replacedToken: rules.token, onDecision };
       const answered = () => answerRequest(endpoint, request);
-      const answer = await answerWithFaults(rules, request, { user: user?.username, answer: answered });
+      const answer = await answerWithFaults(rules, request, { user: () => user()?.username, answer: answered });
       record(requests, request, { answer, revision });
       auditLog?.write(request, { received, authorized, answer });
       return answer;

@@ -189,24 +189,6 @@ export function forbidden(ref: ResourceRef, detail: string, causes?: StatusCause
   return failureOn(ref, { code: 403, reason: "Forbidden", message }, causes === undefined ? {} : { causes });
 }
 
-/** What a request is about, as an authorizer judges it. */
-export interface RefusedTarget {
-  group: string;
-  plural: string;
-  namespace?: string;
-  name?: string;
-  subresource?: string;
-}
-
-/** 403: no role of the user allows it. */
-export function forbiddenByRbac(target: RefusedTarget, verb: string): StatusError {
-  const { group, plural, namespace, name = "", subresource } = target;
-  const resource = subresource === undefined ? plural : `${plural}/${subresource}`;
-  const scope = namespace === undefined ? "at the cluster scope" : `in the namespace "${namespace}"`;
-  const detail = `User "admin" cannot ${verb} resource "${resource}" in API group "${group}" ${scope}`;
-  return forbidden({ resource: plural, group, name }, detail);
-}
-
 /** 403: nothing new may be created in a namespace that is being deleted. */
 export function namespaceTerminating(ref: ResourceRef, namespace: string): StatusError {
   const detail = `unable to create new content in namespace ${namespace} because it is being terminated`;

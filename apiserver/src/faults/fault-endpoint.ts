@@ -1,7 +1,9 @@
-import { forbiddenByRbac, statusError, unauthorized } from "../errors/status-error.js";
+import { statusError, unauthorized } from "../errors/status-error.js";
 import { renderFailure } from "../http/answer/render.js";
 import type { Answer, ApiRequest, StreamAnswer } from "../http/message.js";
+import { attributesOf } from "../http/requests/authorize-request.js";
 import { verbOf } from "../http/requests/request-verb.js";
+import { accessDenied } from "../identity/rbac/access.js";
 import type { FaultAnswer, FaultRules } from "./faults.js";
 
 /** Says that a request gets no answer; the listener breaks its connection. */
@@ -9,11 +11,14 @@ export class ConnectionLost extends Error {
   override readonly name = "ConnectionLost";
 }
 
+// Whoever asks: what a rule forbids says nothing of roles.
+const FORBIDDEN_USER = { username: "admin", groups: [] };
+
 /** Answers a request, unless a rule says otherwise. */
 export async function answerWithFaults(
   rules: FaultRules,
   request: ApiRequest,
-  { user, answer }: { user: string | undefined; answer: () => Promise<Answer | StreamAnswer> },
+  { user, answer }: { user: () => string | undefined; answer: () => Promise<Answer | StreamAnswer> },
 ): Promise<Answer | StreamAnswer> {
   const rule = rules.take(request, { verb: verbOf(request), user });
   if (rule === undefined) return rules.refusesTokens ? renderFailure(unauthorized(), { isPretty: false }) : answer();
@@ -25,7 +30,7 @@ export async function answerWithFaults(
     throw new ConnectionLost("by a fault rule, after the request was served");
   }
   if (rule.forbid === true && request.target !== undefined)
-    return renderFailure(forbiddenByRbac(request.target, verbOf(request)), { isPretty: false });
+    return renderFailure(accessDenied(FORBIDDEN_USER, attributesOf(request)), { isPretty: false });
   return rule.answer === undefined ? answer() : faultAnswer(rule.answer);
 }
 

@@ -36,11 +36,11 @@ export class FaultRequests {
   }
 
   /** Returns the answer; undefined for every other path. */
-  answer(request: ApiRequest, user: UserInfo | undefined): Answer | undefined {
+  answer(request: ApiRequest, user: () => UserInfo | undefined): Answer | undefined {
     const { path } = request;
     if (path !== ROOT && !path.startsWith(`${ROOT}/`)) return undefined;
     try {
-      if (user?.groups.includes(MASTERS) !== true) {
+      if (user()?.groups.includes(MASTERS) !== true) {
         throw statusError({ code: 403, reason: "Forbidden", message: "faults: only the administrator may make them" });
       }
       return this.#answer(request, path.slice(ROOT.length + 1));

@@ -86,8 +86,8 @@ interface Rule {
 /** Who sends a request, and what for. */
 export interface AskedOf {
   readonly verb: string;
-  /** Undefined for a token of nobody. */
-  readonly user: string | undefined;
+  /** Looks up the user, only where a rule is about one; undefined for a token of nobody. */
+  readonly user: () => string | undefined;
 }
 
 /** The rules in force. */
@@ -154,7 +154,7 @@ export function matchesPath(path: string, wanted: string | RegExp | undefined): 
 
 function matches(rule: FaultRule, request: ApiRequest, { verb, user }: AskedOf): boolean {
   const { verb: wanted, path, namespace } = rule;
-  if (rule.user !== undefined && rule.user !== user) return false;
+  if (rule.user !== undefined && rule.user !== user()) return false;
   const isVerb = wanted === undefined || (typeof wanted === "string" ? wanted === verb : wanted.includes(verb));
   const isInNamespace = namespace === undefined || request.target?.namespace === namespace;
   return isVerb && isInNamespace && matchesPath(request.path, path);

@@ -37,7 +37,8 @@ export function authorizeRequest(
   return user;
 }
 
-function attributesOf(request: ApiRequest): AccessAttributes {
+/** Returns what a request does, as roles name it. */
+export function attributesOf(request: ApiRequest): AccessAttributes {
   const { target, method, path } = request;
   if (target === undefined) return { verb: method.toLowerCase(), path };
   const { group, plural, subresource = "", namespace, name } = target;
