@@ -135,7 +135,8 @@ suite("the external sample", (test) => {
       await world.until(Tenant, "one", ({ status }) => status?.accountId !== undefined);
       await console.change("subscriptions", key, { renewsAt: "2030-01-01" });
       await world.until(Tenant, "one", ({ status }) => status?.renewsAt === "2030-01-01");
-      assert.ok(
+      // The status is there before the reconcile ends, which the event tells.
+      await waitFor("what was pushed is a reason", () =>
         eventsOf(world.run, tenant).some(({ reasons }) =>
           reasons.some((each) => each.kind === "secondary" && each.source === "subscription"),
         ),
