@@ -6,7 +6,7 @@ import { startApiServer } from "#apiserver/server.js";
 import { builtinDefinition, classOf } from "../../support/kind-definitions.js";
 import { createRecordedOperator } from "../../support/recorded-operator.js";
 import { assert, suite } from "../../support/suite.js";
-import { outcomeOf, untilOutcome } from "./sample-dependents.js";
+import { untilOutcome } from "./sample-dependents.js";
 import { ConfigMap, Sample, sampleCrd, Secret } from "./sample-kind.js";
 import { spacesOf, type Space } from "./space.js";
 
@@ -113,7 +113,7 @@ suite("an object that a primary names", (test) => {
     await untilCopied(space, "YQ==");
     await space.patch(Sample, "one", { spec: { other: "" } });
     await untilCopied(space, "default");
-    assert.is(outcomeOf(running, "settings")?.kind, "left");
+    await untilOutcome(running, "settings", "left");
     await running.operator.stop();
     await space.delete(Sample, "one");
     await space.delete(ConfigMap, "one-out");

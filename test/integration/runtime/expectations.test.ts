@@ -26,6 +26,7 @@ suite("expectations of an operator", (test) => {
     await page.operator.start();
     await createPage(page);
     await waitFor("it timed out", () => results.at(-1)?.status === "timedOut");
+    await untilQuiet(page);
     assert.equal(page.events.at(-1)?.reasons, [{ kind: "secondary", source: "expectations", isInitial: false }]);
     await page.operator.client.mergePatch(
       ConfigMap,
