@@ -12,7 +12,16 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     diagnostic: { values: [] },
     parts: { values: [] },
     "package-file": { values: [] },
-    input: { values: ["diagnostic", "package-file", "parts", "@gen-operator/runtime", "@gen-operator/runtime/cel"] },
+    input: {
+      values: [
+        "diagnostic",
+        "package-file",
+        "parts",
+        "@gen-operator/runtime",
+        "@gen-operator/schema",
+        "@gen-operator/schema/cel",
+      ],
+    },
     model: { values: ["diagnostic", "parts"], types: ["input"] },
     memory: { values: ["input", "output", "diagnostic", "package-file", "parts"] },
     // The rooms of commands.
@@ -34,12 +43,12 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     },
   },
   runtime: {
-    base: { values: [] },
+    base: { values: [], types: ["@gen-operator/schema"] },
     decode: { values: ["base"] },
     client: { values: ["decode", "base"] },
     cache: { values: ["decode", "client", "base"] },
     watch: { values: ["cache", "decode", "client", "base"] },
-    match: { values: ["base"] },
+    match: { values: ["base", "@gen-operator/schema"] },
     write: { values: ["match", "cache", "client", "decode", "base"], types: ["sources"] },
     sources: { values: ["watch", "cache", "client", "decode", "base"] },
     workflow: { values: ["write", "match", "base"], types: ["cache", "client", "decode", "sources"] },
@@ -49,8 +58,10 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
       types: ["schedule", "sources", "cache", "client"],
     },
     operate: { values: ["client", "base"], types: ["schedule", "workflow", "write"] },
-    cel: { values: ["codegen", "base"] },
-    codegen: { values: [], types: ["workflow", "reconcile", "sources", "cache", "base"] },
+    codegen: {
+      values: ["@gen-operator/schema"],
+      types: ["workflow", "reconcile", "sources", "cache", "base"],
+    },
   },
   apiserver: {
     json: { values: [] },
@@ -62,7 +73,10 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     patch: { values: ["decode", "builtin", "errors", "json"] },
     ssa: { values: ["errors", "json"] },
     // What CustomResourceDefinitions may say, and what objects of their kinds are checked against.
-    definitions: { values: ["ssa", "object", "builtin", "errors", "json"], types: ["registry"] },
+    definitions: {
+      values: ["ssa", "object", "builtin", "errors", "json", "@gen-operator/schema", "@gen-operator/schema/cel"],
+      types: ["registry"],
+    },
     registry: { values: ["definitions", "ssa", "object", "storage", "builtin", "errors", "json"] },
     read: { values: ["object", "builtin", "errors", "json"], types: ["registry", "decode", "storage"] },
     write: {
@@ -88,5 +102,10 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     faults: { values: ["http", "identity", "decode", "errors", "json"], types: ["registry"] },
     // Controllers that speak to any API server over HTTP.
     simulate: { values: [] },
+  },
+  schema: {
+    texts: { values: [] },
+    values: { values: ["texts"] },
+    cel: { values: ["values", "texts"] },
   },
 };

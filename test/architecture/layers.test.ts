@@ -15,10 +15,13 @@ const ownPackages: Record<(typeof packages)[number], string[]> = {
     "@gen-operator/runtime",
     "@gen-operator/runtime/cel",
     "@gen-operator/runtime/codegen",
+    "@gen-operator/schema",
+    "@gen-operator/schema/cel",
     "@gen-operator/templates/package.json",
   ],
-  runtime: [],
-  apiserver: [],
+  runtime: ["@gen-operator/schema", "@gen-operator/schema/cel"],
+  apiserver: ["@gen-operator/schema", "@gen-operator/schema/cel"],
+  schema: [],
 };
 
 // Parsed once for both suites.

@@ -83,7 +83,7 @@ suite("repository", (test) => {
   });
 
   test("the packages have one version, and depend on each other at exactly that", () => {
-    const manifests = ["apiserver", "generator", "kinds", "runtime", "templates"].map(
+    const manifests = ["apiserver", "generator", "kinds", "runtime", "schema", "templates"].map(
       (folder) =>
         JSON.parse(readFileSync(join(repositoryRoot, folder, "package.json"), "utf8")) as {
           name: string;

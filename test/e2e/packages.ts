@@ -24,6 +24,7 @@ export const packageNames = {
   generator: "gen-operator",
   kinds: "@gen-operator/kinds",
   runtime: "@gen-operator/runtime",
+  schema: "@gen-operator/schema",
   templates: "@gen-operator/templates",
 } as const;
 

@@ -39,6 +39,7 @@ const contents: Record<keyof typeof packageNames, string[]> = {
   ],
   kinds: ["dist/apps/v1.js", "dist/apps/v1.d.ts", "dist/apps/v1.schema.js", "dist/meta/v1.d.ts"],
   runtime: ["dist/index.js", "dist/index.d.ts", "dist/codegen/index.js", "dist/codegen/index.d.ts"],
+  schema: ["dist/index.js", "dist/index.d.ts", "dist/cel/index.js", "dist/cel/index.d.ts"],
   templates: [
     "project/_gitignore",
     "project/_dockerignore",

@@ -1,6 +1,6 @@
+import { isKnownFormat } from "@gen-operator/schema";
 import { quote } from "../errors/quote.js";
 import { arrayAt, isObject, objectAt, type JsonObject, type JsonValue } from "../json.js";
-import { isKnownFormat } from "./schema/formats.js";
 
 /** Lists the warnings that creating or changing a CRD answers: formats that nothing checks. */
 export function crdWarnings(crd: JsonObject): string[] {

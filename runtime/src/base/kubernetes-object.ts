@@ -1,5 +1,6 @@
-/** Any value that JSON can hold. */
-export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
+import type { JsonValue } from "@gen-operator/schema";
+
+export type { JsonValue };
 
 /** A value that Kubernetes accepts as a number or as text, such as a port or a percentage. */
 export type IntOrString = number | string;

@@ -1,8 +1,8 @@
+import { fillDefaults } from "@gen-operator/schema";
 import { randomInt } from "node:crypto";
 import type { KubernetesObject, ObjectMeta } from "../base/kubernetes-object.js";
 import type { NewResource } from "../base/resource-definition.js";
 import type { ResourceClass, ResourceDefinition } from "../base/resource-definition.js";
-import { fillDefaults } from "./parse/fill-defaults.js";
 
 /** The facts of a kind that generated code states. */
 export type ResourceFacts = Pick<

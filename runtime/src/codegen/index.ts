@@ -20,7 +20,7 @@ export type {
 export type * from "./kept.js";
 export type * from "./mapper-context.js";
 export type * from "./narrowed.js";
-export * from "./parse/parse-resource.js";
+export * from "./parse-resource.js";
 
 // Types of resources
 export type {

@@ -1,7 +1,7 @@
 // The comparison of JOSDK's generic matcher. Additions in live are not told from values that are no longer desired.
 import { isDeepStrictEqual } from "node:util";
 import type { JsonValue } from "../base/kubernetes-object.js";
-import { isSameQuantity } from "../base/quantity.js";
+import { isSameQuantity } from "@gen-operator/schema";
 import { pathText, type Difference } from "./match.js";
 import { isJsonObject, type JsonObject } from "./json-value.js";
 import type { SchemaNode } from "./schema-node.js";

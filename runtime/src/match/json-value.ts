@@ -1,6 +1,6 @@
 // Values as JSON carries them, and whether the API server stores two of them as the same, however they are written.
 import type { JsonValue } from "../base/kubernetes-object.js";
-import { isSameQuantity } from "../base/quantity.js";
+import { isSameQuantity } from "@gen-operator/schema";
 import type { SchemaNode } from "./schema-node.js";
 
 /** A JSON object. */

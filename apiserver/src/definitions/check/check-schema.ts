@@ -1,4 +1,5 @@
 // The rules for structural schemas: every field has one declared shape, and only values are constrained by anyOf and the like.
+import { findPatternProblem } from "@gen-operator/schema";
 import {
   forbiddenError,
   invalidError,
@@ -16,7 +17,6 @@ import {
   type JsonObject,
   type JsonValue,
 } from "../../json.js";
-import { compilePattern } from "../schema/pattern.js";
 import { applyDefaults, pruneUnknownFields, propertiesOf, type StructuralSchema } from "../schema/structural.js";
 import { validateSchema } from "../schema/validate-schema.js";
 import { checkCompleteness, checkJunctorSchemas } from "./check-junctors.js";
@@ -146,9 +146,9 @@ function checkExtensions(schema: StructuralSchema, path: string): FieldError[] {
 
 function checkPattern(schema: StructuralSchema, path: string): FieldError[] {
   const pattern = stringAt(schema, "pattern") ?? "";
-  const compiled = compilePattern(pattern);
-  if (!("problem" in compiled)) return [];
-  const text = `must be a valid regular expression, but isn't: ${compiled.problem}`;
+  const problem = findPatternProblem(pattern);
+  if (problem === undefined) return [];
+  const text = `must be a valid regular expression, but isn't: error parsing regexp: ${problem}`;
   return [invalidError(`${path}.pattern`, pattern, text)];
 }
 

@@ -1,4 +1,5 @@
 // Validates one value against one schema node, in the order in which Kubernetes runs its checks.
+import { hasFormat, hasMatch } from "@gen-operator/schema";
 import {
   notSupportedError,
   requiredError,
@@ -9,10 +10,8 @@ import {
 import { deepEqual, isObject, memberOf, type JsonObject, type JsonValue } from "../../json.js";
 import { brokenRule, wrongType, type SchemaResult } from "../check/schema-messages.js";
 import { checkType } from "../types.js";
-import { hasFormat } from "./formats.js";
 import { checkJunctors } from "./junctors.js";
 import { checkNumber } from "./numbers.js";
-import { compilePattern } from "./pattern.js";
 import { itemSchema, memberSchema, propertiesOf, type StructuralSchema } from "./structural.js";
 
 /** A value and the one that it replaces; without `old` nothing is forgiven. */
@@ -69,10 +68,8 @@ function checkLengthOrPattern(schema: StructuralSchema, path: string, text: stri
     return [brokenRule(path, text, `should be at least ${minLength} chars long`)];
   }
   if (typeof pattern !== "string") return [];
-  const compiled = compilePattern(pattern);
   // A definition with a pattern that cannot be compiled is refused.
-  const isMatch = "problem" in compiled || compiled.matches(text);
-  return isMatch ? [] : [brokenRule(path, text, `should match '${pattern}'`)];
+  return hasMatch(text, pattern) !== false ? [] : [brokenRule(path, text, `should match '${pattern}'`)];
 }
 
 function checkList(schema: StructuralSchema, { path, value, old }: Validated & { value: JsonValue[] }): SchemaResult {

@@ -3,7 +3,7 @@ import { applyDefaults, dropNulls, pruneUnknownFields } from "#apiserver/definit
 import { validateCustomResource } from "#apiserver/definitions/schema/validate.js";
 import type { JsonObject } from "#apiserver/json.js";
 import type { RawSchema } from "#generator/model/project-model.js";
-import { parseResource, type SchemaError } from "#runtime/codegen/parse/parse-resource.js";
+import { parseResource, type SchemaError } from "#runtime/codegen/parse-resource.js";
 import { customDefinition } from "../../../support/kind-definitions.js";
 import { runs } from "../../../support/runs.js";
 import { assert, suite } from "../../../support/suite.js";

@@ -1,5 +1,6 @@
 // The texts of a schema in languages of their own: patterns of RE2, and rules of CEL.
-import { findExpressionProblem, findPatternProblem } from "@gen-operator/runtime/cel";
+import { findPatternProblem } from "@gen-operator/schema";
+import { findExpressionProblem } from "@gen-operator/schema/cel";
 import { quote } from "../../../diagnostic.js";
 import { isRecord } from "../../yaml/json.js";
 import type { YamlPath } from "../../yaml/yaml-document.js";

@@ -1,5 +1,5 @@
 // Kubernetes' library of URLs, which follows Go's url.ParseRequestURI.
-import { hasFormat } from "../../codegen/parse/formats.js";
+import { hasFormat } from "../../texts/formats.js";
 import { spendText } from "../budget.js";
 import { fieldOf, typesOf, valueOfKind, type FunctionsOf } from "./values.js";
 
@@ -31,7 +31,7 @@ export const urlFunctions: FunctionsOf = (library) => {
 
 function isUrl(text: string): boolean {
   spendText(text);
-  return hasFormat(text, "uri");
+  return hasFormat(text, "uri") === true;
 }
 
 function partsOf(text: string) {

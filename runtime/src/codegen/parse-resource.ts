@@ -1,9 +1,8 @@
-import type { KubernetesObject } from "../../base/kubernetes-object.js";
-import type { ResourceDefinition, Schema } from "../../base/resource-definition.js";
-import { checkValue, type SchemaProblem } from "./check-value.js";
-import { fillDefaults, isRecord, type Definitions } from "./fill-defaults.js";
+import { checkValue, fillDefaults, isRecord, type Definitions, type SchemaProblem } from "@gen-operator/schema";
+import type { KubernetesObject } from "../base/kubernetes-object.js";
+import type { ResourceDefinition, Schema } from "../base/resource-definition.js";
 
-export type { SchemaProblem } from "./check-value.js";
+export type { SchemaProblem } from "@gen-operator/schema";
 
 /** What is known of a value besides what it says. */
 export interface ParseOptions {

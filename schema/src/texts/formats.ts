@@ -15,9 +15,10 @@ const DOTTED_MAC = /^[0-9a-f]{4}(\.[0-9a-f]{4}){2,3}$/i;
 const DATE_TIME = /^(\d{4}-\d{2}-\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$/;
 const GO_DURATION = /^[+-]?((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+$/;
 // A number is looked at from its first digit alone, or a long one would be read again from each of its digits.
-const COUNTED_UNIT = /(?<!\d)\d+\s*([A-Za-zµ]+)/g;
-const DURATION_UNIT =
-  /^(ns|nanos?|us|µs|micros?|ms|millis?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|wks?|weeks?)$/i;
+const COUNTED_UNIT = /(?<!\d)(\d+)[\t\n\f\r ]*([A-Za-zµ]+)/g;
+// The long name of a unit may go on: "seconds".
+const DURATION_UNIT = /^(ns|us|µs|ms|[smhdw]|hr|wk)$|^(nano|micro|milli|sec|min|hour|day|week)/i;
+const MAX_INT64 = 2n ** 63n - 1n;
 
 const checks = new Map<string, FormatCheck>([
   ["bsonobjectid", (text) => /^[0-9a-f]{24}$/i.test(text)],
@@ -56,12 +57,12 @@ const checks = new Map<string, FormatCheck>([
 
 const NUMBER_FORMATS = new Set(["int32", "int64", "float", "double"]);
 
-/** True if the text has the format; undefined if the format is not one that is checked. */
+/** Tells whether a text has a format; undefined for a format that the API server does not check. */
 export function hasFormat(text: string, format: string): boolean | undefined {
   return checks.get(format.replaceAll("-", ""))?.(text);
 }
 
-/** True if Kubernetes knows the format, of strings or numbers. */
+/** Tells whether Kubernetes knows a format, of texts or numbers. */
 export function isKnownFormat(format: string): boolean {
   return NUMBER_FORMATS.has(format) || checks.has(format.replaceAll("-", ""));
 }
@@ -89,10 +90,16 @@ function isUuid(text: string, third: string, fourth: string): boolean {
   return new RegExp(`^[0-9a-f]{8}-?[0-9a-f]{4}-?${third}-?${fourth}-?[0-9a-f]{12}$`, "i").test(text);
 }
 
+// One unit that Kubernetes knows is enough, as in "2 weeks, 3 moons"; a number that Go cannot read is too many.
 function isDuration(text: string): boolean {
-  if (text === "0" || GO_DURATION.test(text)) return true;
-  const units = [...text.matchAll(COUNTED_UNIT)].map((match) => match[1] ?? "");
-  return units.length > 0 && units.every((unit) => DURATION_UNIT.test(unit));
+  if (/^[+-]?0$/.test(text) || GO_DURATION.test(text)) return true;
+  let hasUnit = false;
+  for (const [, count = "", unit = ""] of text.matchAll(COUNTED_UNIT)) {
+    const digits = count.replace(/^0+(?=\d)/, "");
+    if (digits.length > 19 || BigInt(digits) > MAX_INT64) return false;
+    hasUnit ||= DURATION_UNIT.test(unit);
+  }
+  return hasUnit;
 }
 
 function isBase64(text: string): boolean {

@@ -1,4 +1,4 @@
-import { join } from "../codegen/parse/check-value.js";
+import { join } from "../values/check-value.js";
 
 const STEP = /\.([^.[\]]+)|\['((?:[^'\\]|\\.)*)'\]/g;
 

@@ -1,5 +1,5 @@
-import type { JsonValue } from "../../base/kubernetes-object.js";
-import type { Schema } from "../../base/resource-definition.js";
+import type { JsonValue } from "./schema.js";
+import type { Schema } from "./schema.js";
 
 /** The schemas that others refer to, by their names. */
 export type Definitions = { readonly [name: string]: Schema };

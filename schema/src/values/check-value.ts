@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Schema } from "../../base/resource-definition.js";
+import type { Schema } from "./schema.js";
 import { checkCount, checkNumber, checkText, type Fail } from "./check-scalar.js";
 import { followRef, isRecord, memberSchema, type Definitions } from "./fill-defaults.js";
 

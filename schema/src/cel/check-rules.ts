@@ -1,6 +1,6 @@
-import type { Schema, ValidationRule } from "../base/resource-definition.js";
-import { join, type SchemaProblem } from "../codegen/parse/check-value.js";
-import { followRef, isRecord, memberSchema, type Definitions } from "../codegen/parse/fill-defaults.js";
+import type { Schema, ValidationRule } from "../values/schema.js";
+import { join, type SchemaProblem } from "../values/check-value.js";
+import { followRef, isRecord, memberSchema, type Definitions } from "../values/fill-defaults.js";
 import { ValueAdapter, type CelInput } from "./adapt-value.js";
 import { OBJECT_LIMIT, RULE_LIMIT } from "./budget.js";
 import { compileExpression } from "./compile-rule.js";

@@ -1,5 +1,5 @@
 // Kubernetes' library of formats: the names of what the API server can validate a text as.
-import { hasFormat } from "../../codegen/parse/formats.js";
+import { hasFormat } from "../../texts/formats.js";
 import { spendText } from "../budget.js";
 import { optionalOf } from "./optional.js";
 import { fieldOf, typesOf, valueOfKind, type FunctionsOf } from "./values.js";
@@ -22,11 +22,11 @@ const CHECKS: { readonly [name: string]: Check } = {
   dns1035LabelPrefix: (text) => text.length <= 63 && LABEL_1035.test(text.replace(/-+$/, "")),
   qualifiedName: isQualifiedName,
   labelValue: (text) => text === "" || (text.length <= 63 && QUALIFIED.test(text)),
-  uri: (text) => hasFormat(text, "uri"),
-  uuid: (text) => hasFormat(text, "uuid"),
-  byte: (text) => hasFormat(text, "byte"),
-  date: (text) => hasFormat(text, "date"),
-  datetime: (text) => hasFormat(text, "date-time"),
+  uri: (text) => hasFormat(text, "uri") === true,
+  uuid: (text) => hasFormat(text, "uuid") === true,
+  byte: (text) => hasFormat(text, "byte") === true,
+  date: (text) => hasFormat(text, "date") === true,
+  datetime: (text) => hasFormat(text, "date-time") === true,
 };
 
 /** `format.dns1123Label()` and the like, and `validate`. */

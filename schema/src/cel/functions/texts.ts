@@ -1,5 +1,5 @@
 // Kubernetes' library of regular expressions, and the functions of texts that are paid for.
-import { compilePattern } from "../../codegen/parse/pattern.js";
+import { compilePattern } from "../../texts/pattern.js";
 import { spendMatch } from "../budget.js";
 import { typesOf, type FunctionsOf } from "./values.js";
 

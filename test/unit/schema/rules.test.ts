@@ -1,6 +1,7 @@
-import { findExpressionProblem, parseResource } from "@gen-operator/runtime/cel";
+import { parseResource } from "@gen-operator/runtime/cel";
+import { findExpressionProblem } from "@gen-operator/schema/cel";
 import { SchemaError, type ResourceDefinition, type Schema, type ValidationRule } from "@gen-operator/runtime/codegen";
-import { assert, suite } from "../../../support/suite.js";
+import { assert, suite } from "../../support/suite.js";
 
 const TEXT: Schema = { type: "string" };
 const INT: Schema = { type: "integer" };

@@ -1,6 +1,6 @@
-import type { Schema } from "../../base/resource-definition.js";
-import { hasFormat } from "./formats.js";
-import { hasMatch } from "./pattern.js";
+import type { Schema } from "./schema.js";
+import { hasFormat } from "../texts/formats.js";
+import { hasMatch } from "../texts/pattern.js";
 
 /** Reports a problem of a value. */
 export type Fail = (message: string) => void;
@@ -30,7 +30,7 @@ export function checkText(value: string, { minLength, maxLength, pattern, format
   const isCounted = minLength !== undefined || maxLength !== undefined;
   if (isCounted) checkCount([...value].length, [minLength, maxLength, "characters"], fail);
   if (pattern !== undefined && hasMatch(value, pattern) === false) fail(`must match ${pattern}`);
-  if (format !== undefined && !hasFormat(value, format)) fail(`must be of format ${format}`);
+  if (format !== undefined && hasFormat(value, format) === false) fail(`must be of format ${format}`);
 }
 
 /** Checks how many there are. */

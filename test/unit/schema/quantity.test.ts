@@ -1,6 +1,6 @@
 import fc from "fast-check";
-import { isSameQuantity, parseQuantity } from "#runtime/base/quantity.js";
-import { assert, suite } from "../../../support/suite.js";
+import { isSameQuantity, parseQuantity } from "@gen-operator/schema";
+import { assert, suite } from "../../support/suite.js";
 
 suite("quantity", (test) => {
   const same: [string | number, string | number][] = [

@@ -1,0 +1,11 @@
+// Schemas
+export type { JsonValue, Schema, ValidationRule } from "./values/schema.js";
+
+// Texts
+export { hasFormat, isKnownFormat } from "./texts/formats.js";
+export { compilePattern, findPatternProblem, hasMatch } from "./texts/pattern.js";
+export { isSameQuantity, parseQuantity } from "./texts/quantity.js";
+
+// Values
+export { checkValue, type Place, type SchemaProblem } from "./values/check-value.js";
+export { fillDefaults, isRecord, type Definitions } from "./values/fill-defaults.js";

@@ -1,0 +1,56 @@
+/** Any value that JSON can hold. */
+export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
+
+/**
+ * The structural schema of a kind, in the words of OpenAPI v3 and Kubernetes' extensions, without prose. The matcher reads list types, map types, quantities and defaults from it; `parse` reads the rest. `$ref` names an entry of
+ * `definitions`, which only the root has.
+ */
+export interface Schema {
+  readonly $ref?: string;
+  readonly definitions?: { readonly [name: string]: Schema };
+  readonly type?: "object" | "array" | "string" | "integer" | "number" | "boolean";
+  /** `quantity` stands for `k8s.io/apimachinery/pkg/api/resource.Quantity` of a built-in kind. */
+  readonly format?: string;
+  readonly properties?: { readonly [name: string]: Schema };
+  readonly additionalProperties?: Schema | boolean;
+  readonly items?: Schema;
+  readonly required?: readonly string[];
+  readonly enum?: readonly JsonValue[];
+  readonly default?: JsonValue;
+  readonly nullable?: boolean;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly exclusiveMinimum?: boolean;
+  readonly exclusiveMaximum?: boolean;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly minProperties?: number;
+  readonly maxProperties?: number;
+  readonly multipleOf?: number;
+  readonly pattern?: string;
+  readonly allOf?: readonly Schema[];
+  readonly anyOf?: readonly Schema[];
+  readonly oneOf?: readonly Schema[];
+  readonly not?: Schema;
+  readonly "x-kubernetes-int-or-string"?: boolean;
+  readonly "x-kubernetes-preserve-unknown-fields"?: boolean;
+  readonly "x-kubernetes-embedded-resource"?: boolean;
+  readonly "x-kubernetes-list-type"?: "atomic" | "set" | "map";
+  readonly "x-kubernetes-list-map-keys"?: readonly string[];
+  readonly "x-kubernetes-map-type"?: "atomic" | "granular";
+  readonly "x-kubernetes-validations"?: readonly ValidationRule[];
+}
+
+/** A rule in CEL that a value of the schema has to meet. */
+export interface ValidationRule {
+  readonly rule: string;
+  readonly message?: string;
+  /** An expression for the message; `message` takes its place where it fails. */
+  readonly messageExpression?: string;
+  /** The field that the problem is reported at, from the value on, such as `.spec.host`. */
+  readonly fieldPath?: string;
+  /** Whether the rule is checked without an old object, too; `oldSelf` is an optional value then. */
+  readonly optionalOldSelf?: boolean;
+}
