@@ -15,7 +15,7 @@ async function start(args: readonly string[]): Promise<void> {
   const options = await yargs(args)
     .scriptName("apiserver")
     .usage(
-      "$0 [options]\n\nServes the Kubernetes API on 127.0.0.1. Objects are kept in memory and are lost when it stops.\n" +
+      "$0 [options]\n\nServes the Kubernetes API on 127.0.0.1. Objects are kept in memory and are lost when it stops, unless there is --data-dir.\n" +
         'Prints "ready URL" when it serves. Ctrl+C stops it.',
     )
     .option("port", { type: "number", default: 0, describe: "The port to listen on; 0 for any free port" })
@@ -36,6 +36,10 @@ async function start(args: readonly string[]): Promise<void> {
       type: "string",
       describe: "The user of the kubeconfig, e.g. system:serviceaccount:web:operator [default: the administrator]",
     })
+    .option("data-dir", {
+      type: "string",
+      describe: "Keep all that is written in this folder and go on from there; needs the package classic-level",
+    })
     .option("audit-log", { type: "string", describe: "Write a line of JSON for each request to this file" })
     .option("simulate", {
       type: "boolean",
@@ -54,12 +58,13 @@ async function start(args: readonly string[]): Promise<void> {
       throw error ?? new Error(`${message}; see apiserver --help`);
     })
     .parseAsync();
-  const { port, crds, objects, as, auditLog, simulate, tls, token, kubeconfig } = options;
+  const { port, crds, objects, as, auditLog, dataDir, simulate, tls, token, kubeconfig } = options;
   const server = await startApiServer({
     ...{ port, crds, objects, simulate, tls },
     ...(token === undefined ? {} : { token }),
     ...(as === undefined ? {} : { as }),
     ...(auditLog === undefined ? {} : { auditLog }),
+    ...(dataDir === undefined ? {} : { dataDir, onFailure: exitWith }),
   });
   try {
     if (kubeconfig !== undefined) await server.writeKubeconfig(kubeconfig);
@@ -69,6 +74,13 @@ async function start(args: readonly string[]): Promise<void> {
   }
   closeOnSignal(server);
   process.stdout.write(`ready ${server.url}\n`);
+}
+
+function exitWith(error: Error): void {
+  process.stderr.write(`${problemOf(error)}\n`);
+  process.exitCode = 1;
+  // The answers that say so leave first.
+  setTimeout(() => process.exit(), 200);
 }
 
 function problemOf(error: unknown): string {

@@ -1,11 +1,10 @@
 /** The server as a whole: objects behind an endpoint behind a listener, and what tests may do to them. */
-import { randomBytes } from "node:crypto";
 import { AdmissionChain } from "./admission/admission-chain.js";
 import { WebhookAdmission } from "./admission/webhook-admission.js";
 import { followDefinitions } from "./bootstrap/custom-resource-definitions.js";
 import { createFirstObjects } from "./bootstrap/first-objects.js";
 import { installDefinitions, installObjects } from "./bootstrap/install-objects.js";
-import { tooLarge } from "./errors/status-error.js";
+import { internalError, tooLarge } from "./errors/status-error.js";
 import { answerWithFaults } from "./faults/fault-endpoint.js";
 import { faultControlOf } from "./faults/fault-control.js";
 import { FaultRequests } from "./faults/fault-requests.js";
@@ -18,11 +17,14 @@ import type { Answer, ApiRequest, StreamAnswer } from "./http/message.js";
 import type { Authorized } from "./http/requests/authorize-request.js";
 import { answerRequest } from "./http/requests/endpoint.js";
 import { verbOf } from "./http/requests/request-verb.js";
-import { createServingCertificate } from "./identity/certificate.js";
+import { adminTokenOf } from "./identity/admin-token.js";
+import { servingCertificateOf } from "./identity/certificate.js";
 import { createIdentity } from "./identity/identity.js";
 import { kubeconfigOf, writePrivateFile } from "./identity/kubeconfig.js";
+import type { Secrets } from "./identity/secrets.js";
 import { authenticatedUser } from "./identity/user.js";
 import type { JsonObject } from "./json.js";
+import type { DataFolder } from "./persistence/data-folder.js";
 import { Registry } from "./registry/registry.js";
 
 /** How a server is started. */
@@ -45,6 +47,10 @@ export interface ApiServerOptions {
   faults?: readonly FaultRule[];
   /** A file that gets a line of JSON for each request: who asked what, what allowed it, and how it was answered. */
   auditLog?: string;
+  /** A folder in which everything is kept that was written, so that a server that is started with it goes on from there; needs the package `classic-level`. */
+  dataDir?: string;
+  /** Told when the folder cannot be written any more: from then on every request is answered with 500. */
+  onFailure?: (error: Error) => void;
   /** How many writes per resource a watch may be behind; 10,000 without. */
   historyLimit?: number;
 }
@@ -90,27 +96,47 @@ const MAX_RECORDS = 10_000;
 
 /** Starts a server. */
 export async function startApiServer(options: ApiServerOptions = {}): Promise<ApiServer> {
+  if (options.token !== undefined && !/^\S+$/.test(options.token))
+    throw new Error("the option token has to be text without spaces");
+  if (options.dataDir === undefined) return startOn(undefined, options);
+  const { DataFolder } = await import("./persistence/data-folder.js");
+  const folder = await DataFolder.open(options.dataDir);
+  try {
+    return await startOn(folder, options);
+  } catch (error) {
+    await folder.close();
+    throw error;
+  }
+}
+
+async function startOn(folder: DataFolder | undefined, options: ApiServerOptions): Promise<ApiServer> {
   const registry = new Registry({ historyLimit: options.historyLimit });
-  const token = options.token ?? randomBytes(16).toString("hex");
-  if (!/^\S+$/.test(token)) throw new Error("the option token has to be text without spaces");
+  const secrets: Secrets = folder ?? new Map<string, string>();
+  const token = adminTokenOf(secrets, options.token);
+  const before = folder?.restore(registry.store) ?? 0;
   followDefinitions(registry);
   await createFirstObjects(registry);
-  await installDefinitions(registry, options.crds ?? []);
-  await installObjects(registry, options.objects ?? []);
+  await installDefinitions(registry, { sources: options.crds ?? [], before });
+  await installObjects(registry, { sources: options.objects ?? [], before });
 
-  const identity = createIdentity(registry, token);
+  const identity = createIdentity(registry, { adminToken: token, secrets });
   const admission = new AdmissionChain(identity.authorizer, new WebhookAdmission(registry));
   const rules = new FaultRules();
   for (const rule of options.faults ?? []) rules.add(rule);
   const requests: RequestRecord[] = [];
-  const certificate = options.tls === false ? undefined : createServingCertificate();
+  const certificate = options.tls === false ? undefined : servingCertificateOf(secrets);
   const holds = new WatchHolds();
   const listener = new Listener({
     port: options.port ?? 0,
     ...(certificate === undefined ? {} : { tls: { cert: certificate.certificate, key: certificate.key } }),
-    onStream: (stream, path) => holds.admit(stream, path),
+    onStream(stream, path) {
+      // Its first lines may show what is not durable yet.
+      folder?.pending?.then(stream.hold(), () => stream.abort());
+      holds.admit(stream, path);
+    },
     answerTooLarge: (limit) => renderFailure(tooLarge(limit), { isPretty: false }),
     async answer(request) {
+      if (folder?.failure !== undefined) return failureAnswer(folder.failure);
       const { revision } = registry.store;
       const user = () => identity.authenticator.userOfRequest(request.headers, rules.token);
       const ofFaults = faultRequests.answer(request, user);
@@ -121,6 +147,9 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
       const endpoint = { registry, admission, identity, replacedToken: rules.token, onDecision };
       const answered = () => answerRequest(endpoint, request);
       const answer = await answerWithFaults(rules, request, { user: () => user()?.username, answer: answered });
+      // Whatever it shows: no answer leaves before that is durable.
+      const pending = folder?.pending;
+      if (pending !== undefined && !(await isFulfilled(pending))) return failureAnswer(folder?.failure);
       record(requests, request, { answer, revision });
       auditLog?.write(request, { received, authorized, answer });
       return answer;
@@ -129,6 +158,12 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
   const auditLog = options.auditLog === undefined ? undefined : await AuditLog.open(options.auditLog);
   const faults = faultControlOf({ rules, holds, listener, registry });
   const faultRequests = new FaultRequests(faults);
+  await folder?.pending;
+  folder?.onFailure((error) => {
+    registry.store.endWatches();
+    for (const stream of listener.streams.keys()) stream.abort();
+    options.onFailure?.(error);
+  });
   await listener.open();
   const { url } = listener;
   const accessOf = (ofUser: string): UserAccess => ({
@@ -146,6 +181,7 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
     await simulation?.close();
     await listener.close();
     await auditLog?.close();
+    await folder?.close();
   };
   return {
     ...own,
@@ -157,6 +193,17 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+function isFulfilled(promise: Promise<void>): Promise<boolean> {
+  return promise.then(
+    () => true,
+    () => false,
+  );
+}
+
+function failureAnswer(failure: Error | undefined): Answer {
+  return renderFailure(internalError(failure?.message ?? "the data folder cannot be written"), { isPretty: false });
 }
 
 function record(

@@ -67,6 +67,8 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     json: { values: [] },
     errors: { values: ["json"] },
     storage: { values: ["errors", "json"] },
+    // What is kept on disk.
+    persistence: { values: ["errors", "json"], types: ["storage"] },
     builtin: { values: ["errors", "json"] },
     object: { values: ["builtin", "errors", "json"] },
     decode: { values: ["builtin", "errors", "json"], types: ["object"] },

@@ -5,7 +5,7 @@ import { scaleOf, withScale } from "../object/scale.js";
 import { applyJsonPatch } from "../patch/json-patch.js";
 import type { Registry } from "../registry/registry.js";
 import type { ServedResource } from "../registry/served-resource.js";
-import type { ResourceStore } from "../storage/store.js";
+import type { ResourceStore } from "../storage/resource-store.js";
 import type { Admission, AdmittedWrite } from "./admission.js";
 import { callWebhook } from "./call-webhook.js";
 import { matchWebhook } from "./match-webhook.js";

@@ -14,7 +14,7 @@ import { CLEANUP_FINALIZER, terminating } from "../object/definition-cleanup.js"
 import { finalizersOf, isTerminating, metadataOf } from "../object/object-meta.js";
 import type { Registry } from "../registry/registry.js";
 import type { ServedResource } from "../registry/served-resource.js";
-import type { ResourceStore, Subscriber } from "../storage/store.js";
+import type { ResourceStore } from "../storage/resource-store.js";
 import { deleteCollection } from "../write/delete-collection.js";
 import { updateObject } from "../write/update.js";
 import { ownContext } from "../write/write-context.js";
@@ -41,12 +41,9 @@ class DefinitionController {
   }
 
   follow(): void {
-    const subscriber: Subscriber = {
-      next: (event) => queueMicrotask(() => this.#settle(event.key)),
-      // Closing the watches of clients must not end this.
-      end: () => queueMicrotask(() => this.follow()),
-    };
-    this.#definitions.store.subscribe(subscriber);
+    this.#definitions.store.follow(({ key }) => queueMicrotask(() => this.#settle(key)));
+    // Of an earlier run: established ones are served from the start, and what was going on goes on.
+    for (const { key } of this.#definitions.store.list("")) this.#settle(key);
   }
 
   #settle(name: string): void {
@@ -91,7 +88,7 @@ class DefinitionController {
     const again = (): void => {
       if (objects.size === 0) queueMicrotask(() => this.#settle(name));
     };
-    this.#waiting.set(name, objects.subscribe({ next: again, end: again }));
+    this.#waiting.set(name, objects.follow(again));
     this.#writeCondition(name, terminating("InstanceDeletionInProgress", "CustomResource deletion is in progress"));
     const resource = [...this.#registry.resources].find(({ store }) => store === objects);
     if (resource === undefined) return;

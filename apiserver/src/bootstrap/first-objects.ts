@@ -7,15 +7,16 @@ import { ownContext } from "../write/write-context.js";
 
 const NAMESPACES = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
-/** Creates what every cluster has: its namespaces and the Service through which it is reached from inside. */
+/** Creates what every cluster has, unless it is there: its namespaces and the Service through which it is reached from inside. */
 export async function createFirstObjects(registry: Registry): Promise<void> {
   const namespaces = registry.find({ group: "", version: "v1", plural: "namespaces" }) as ServedResource;
-  for (const name of NAMESPACES) {
+  for (const name of NAMESPACES.filter((known) => namespaces.store.get(known) === undefined)) {
     await createObject(ownContext(registry, namespaces), { kind: "Namespace", apiVersion: "v1", metadata: { name } });
   }
   createFirstRoles(registry);
   const services = registry.find({ group: "", version: "v1", plural: "services" }) as ServedResource;
-  await createObject(ownContext(registry, services, "default"), kubernetesService());
+  if (services.store.get("default/kubernetes") === undefined)
+    await createObject(ownContext(registry, services, "default"), kubernetesService());
 }
 
 function kubernetesService(): JsonObject {

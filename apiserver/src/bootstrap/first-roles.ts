@@ -9,13 +9,14 @@ const ROLES_FILE = new URL("../../data/kubernetes-1.36-roles.json", import.meta.
 const GROUP = "rbac.authorization.k8s.io";
 const KINDS = { clusterroles: "ClusterRole", clusterrolebindings: "ClusterRoleBinding" } as const;
 
-/** Creates the roles and bindings that every cluster has. They are put where they belong as they were recorded. */
+/** Creates the roles and bindings that every cluster has, unless they are there. They are put where they belong as they were recorded. */
 export function createFirstRoles(registry: Registry): void {
   const recorded = JSON.parse(readFileSync(ROLES_FILE, "utf8")) as Record<keyof typeof KINDS, JsonObject[]>;
   for (const plural of ["clusterroles", "clusterrolebindings"] as const) {
     const resource = registry.find({ group: GROUP, version: "v1", plural });
     for (const object of recorded[plural]) {
       const { name, ...rest } = metadataOf(object);
+      if (resource?.store.get(String(name)) !== undefined) continue;
       const metadata = { name: String(name), uid: randomUUID(), creationTimestamp: now(), ...rest };
       const head = { kind: KINDS[plural], apiVersion: `${GROUP}/v1` };
       resource?.store.put(metadata.name, { ...head, ...object, metadata });

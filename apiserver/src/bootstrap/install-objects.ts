@@ -1,37 +1,52 @@
 import { readFile } from "node:fs/promises";
 import { parseAllDocuments } from "yaml";
 import { arrayAt, clone, isObject, objectAt, stringAt, type JsonObject } from "../json.js";
-import { apiVersionOf } from "../object/object-key.js";
+import { isDefinition } from "../object/definition-cleanup.js";
+import { apiVersionOf, keyOf } from "../object/object-key.js";
 import type { Registry } from "../registry/registry.js";
 import type { ServedResource } from "../registry/served-resource.js";
 import { createObject } from "../write/create.js";
-import { ownContext } from "../write/write-context.js";
+import { updateObject } from "../write/update.js";
+import { ownContext, type WriteContext } from "../write/write-context.js";
 
 /** Objects, or a file of YAML or JSON that has some. */
 export type ObjectSource = string | object;
 
-/** Creates CustomResourceDefinitions, and waits until they are served. */
-export async function installDefinitions(registry: Registry, sources: readonly ObjectSource[]): Promise<void> {
+/** Where objects come from, and up to which revision others are of an earlier run. */
+export interface ObjectSources {
+  readonly sources: readonly ObjectSource[];
+  readonly before: number;
+}
+
+/** Creates CustomResourceDefinitions, or brings those of an earlier run up to date, and waits until they are served. */
+export async function installDefinitions(registry: Registry, { sources, before }: ObjectSources): Promise<void> {
   for (const source of sources) {
     const definitions = (await readObjects(source)).filter(({ kind }) => kind === "CustomResourceDefinition");
     if (definitions.length === 0) throw new Error(`no CustomResourceDefinition in ${describe(source)}`);
-    for (const definition of definitions) await install(registry, definition, describe(source));
+    for (const definition of definitions) await install(registry, definition, { where: describe(source), before });
   }
   // Establishing takes a few microtasks.
   await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Creates objects of any kind that is served, in their order; those that say no namespace go to `default`. */
-export async function installObjects(registry: Registry, sources: readonly ObjectSource[]): Promise<void> {
+/**
+ * Creates objects of any kind that is served, in their order; those that say no namespace go to `default`. Those of an earlier run stay as they
+ * are.
+ */
+export async function installObjects(registry: Registry, { sources, before }: ObjectSources): Promise<void> {
   for (const source of sources) {
     for (const object of await readObjects(source)) {
-      await install(registry, object, describe(source));
+      await install(registry, object, { where: describe(source), before });
       if (object["kind"] === "CustomResourceDefinition") await new Promise((resolve) => setImmediate(resolve));
     }
   }
 }
 
-async function install(registry: Registry, given: JsonObject, where: string): Promise<void> {
+async function install(
+  registry: Registry,
+  given: JsonObject,
+  { where, before }: { where: string; before: number },
+): Promise<void> {
   const object = clone(given);
   const resource = resourceFor(registry, object);
   const name = `${String(object["kind"])} ${stringAt(objectAt(object, "metadata"), "name") ?? ""}`;
@@ -42,10 +57,21 @@ async function install(registry: Registry, given: JsonObject, where: string): Pr
     : undefined;
   try {
     resource.rules.decode(object);
-    await createObject(ownContext(registry, resource, namespace), object);
+    const context = ownContext(registry, resource, namespace);
+    const key = keyOf({ namespace, name: stringAt(objectAt(object, "metadata"), "name") ?? "" });
+    if ((resource.store.get(key)?.revision ?? Infinity) > before) await createObject(context, object);
+    else if (isDefinition(resource.type)) await replaceSpec(context, key, object);
   } catch (error) {
     throw new Error(`${where}: ${name} cannot be created: ${(error as Error).message}`, { cause: error });
   }
+}
+
+async function replaceSpec(context: WriteContext, name: string, { spec = {} }: JsonObject): Promise<void> {
+  const change = (live: JsonObject): { object: JsonObject; isTracked: boolean } => ({
+    object: { ...clone(live), spec: clone(spec) },
+    isTracked: false,
+  });
+  await updateObject(context, { name, subresource: "", isPut: false, change });
 }
 
 function resourceFor(registry: Registry, { apiVersion, kind }: JsonObject): ServedResource | undefined {

@@ -62,6 +62,11 @@ export class StreamConnection implements StreamSink {
     this.#schedule();
   }
 
+  /** Breaks the connection; what has not been written is lost. */
+  abort(): void {
+    this.#response.destroy();
+  }
+
   /** Writes nothing more until the returned function is called. */
   hold(): () => void {
     this.#holds++;

@@ -1,35 +1,44 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { unauthorized } from "../errors/status-error.js";
+import type { Secrets } from "./secrets.js";
 import type { ServiceAccountTokens } from "./service-account-tokens.js";
 import { ADMIN_USER, ANONYMOUS, type UserInfo } from "./user.js";
 
 const EXTRA_SPACE = "the provided Authorization header contains extra space before the bearer token, and is ignored";
 
+const TOKEN_OF = "token-of/";
+const USER_OF = "user-of/";
+
 /** Knows users by their tokens: those that it handed out, and those of service accounts. */
 export class Authenticator {
-  readonly #users = new Map<string, UserInfo>();
+  readonly #secrets: Secrets;
   readonly #tokens: ServiceAccountTokens;
   readonly #adminToken: string;
 
-  constructor(options: { adminToken: string; tokens: ServiceAccountTokens }) {
+  constructor(options: { adminToken: string; tokens: ServiceAccountTokens; secrets: Secrets }) {
     this.#adminToken = options.adminToken;
     this.#tokens = options.tokens;
-    this.#users.set(options.adminToken, ADMIN_USER);
+    this.#secrets = options.secrets;
   }
 
-  /** Returns a new token of a user. */
+  /** Returns the token of a user: always the same one. */
   tokenOf(user: UserInfo): string {
+    const text = JSON.stringify(user);
+    const known = this.#secrets.get(TOKEN_OF + text);
+    if (known !== undefined) return known;
     const token = randomBytes(16).toString("hex");
-    this.#users.set(token, user);
+    this.#secrets.set(TOKEN_OF + text, token);
+    this.#secrets.set(USER_OF + token, text);
     return token;
   }
 
   /** Returns the user that a token belongs to, if there is one; `replaced` is trusted in place of the administrator's token. */
   userOf(token: string, replaced?: string): UserInfo | undefined {
     if (replaced !== undefined && token === replaced) return ADMIN_USER;
-    if (replaced !== undefined && token === this.#adminToken) return undefined;
-    return this.#users.get(token) ?? this.#tokens.userOf(token);
+    if (token === this.#adminToken) return replaced === undefined ? ADMIN_USER : undefined;
+    const user = this.#secrets.get(USER_OF + token);
+    return user === undefined ? this.#tokens.userOf(token) : (JSON.parse(user) as UserInfo);
   }
 
   /** Returns who sends a request; undefined for a token of nobody. */

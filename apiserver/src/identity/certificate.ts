@@ -1,5 +1,6 @@
-import { createHash, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+import { createHash, generateKeyPairSync, type KeyObject, sign, X509Certificate } from "node:crypto";
 import { bitString, der, explicit, integer, objectIdentifier, octetString, sequence, utcTime } from "./der.js";
+import type { Secrets } from "./secrets.js";
 
 /** A serving certificate with its key and the authority that signed it, all in PEM. */
 export interface ServingCertificate {
@@ -10,7 +11,23 @@ export interface ServingCertificate {
 
 const HOUR_MS = 3_600_000;
 const LIFETIME_MS = 365 * 24 * HOUR_MS;
+const MIN_REMAINING_MS = 30 * 24 * HOUR_MS;
+const SECRET = "serving-certificate";
 const ECDSA_WITH_SHA256 = sequence(objectIdentifier("1.2.840.10045.4.3.2"));
+
+/** Returns the certificate of a server: the one that it had before, as long as that is valid for a while. */
+export function servingCertificateOf(secrets: Secrets): ServingCertificate {
+  const kept = secrets.get(SECRET);
+  const before = kept === undefined ? undefined : (JSON.parse(kept) as ServingCertificate);
+  if (before !== undefined && remainingMsOf(before) > MIN_REMAINING_MS) return before;
+  const created = createServingCertificate();
+  secrets.set(SECRET, JSON.stringify(created));
+  return created;
+}
+
+function remainingMsOf({ certificate }: ServingCertificate): number {
+  return Date.parse(new X509Certificate(certificate).validTo) - Date.now();
+}
 
 /** Creates a certificate for the loopback addresses; its authority's key is thrown away at once. */
 export function createServingCertificate(): ServingCertificate {

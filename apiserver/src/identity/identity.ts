@@ -1,3 +1,4 @@
+import type { Secrets } from "./secrets.js";
 import type { Registry } from "../registry/registry.js";
 import { Authenticator } from "./authenticator.js";
 import { Authorizer } from "./rbac/authorizer.js";
@@ -11,7 +12,14 @@ export interface Identity {
 }
 
 /** Makes what knows the users of a server whose objects the registry has. */
-export function createIdentity(registry: Registry, adminToken: string): Identity {
-  const tokens = new ServiceAccountTokens(registry);
-  return { tokens, authenticator: new Authenticator({ adminToken, tokens }), authorizer: new Authorizer(registry) };
+export function createIdentity(
+  registry: Registry,
+  { adminToken, secrets }: { adminToken: string; secrets: Secrets },
+): Identity {
+  const tokens = new ServiceAccountTokens(registry, secrets);
+  return {
+    tokens,
+    authenticator: new Authenticator({ adminToken, tokens, secrets }),
+    authorizer: new Authorizer(registry),
+  };
 }

@@ -1,5 +1,6 @@
 import {
   createHash,
+  createPrivateKey,
   createPublicKey,
   generateKeyPairSync,
   randomUUID,
@@ -10,8 +11,10 @@ import {
 import { isObject, objectAt, stringAt, type JsonObject } from "../json.js";
 import { keyOf } from "../object/object-key.js";
 import type { Registry } from "../registry/registry.js";
+import type { Secrets } from "./secrets.js";
 import { authenticatedUser, serviceAccountUsername, type UserInfo } from "./user.js";
 
+const KEY = "service-account-key";
 const ACCOUNTS = { group: "", version: "v1", plural: "serviceaccounts" };
 
 /** Who issues the tokens, and the audience of those that name none. */
@@ -29,10 +32,14 @@ export interface TokenRequest {
 /** Issues the tokens of service accounts, JSON web tokens as kube-apiserver's, and knows its own again. */
 export class ServiceAccountTokens {
   readonly #registry: Registry;
-  #keys: { privateKey: KeyObject; publicKey: KeyObject; id: string } | undefined;
+  readonly #secrets: Secrets;
+  #keys: KeyPair | undefined;
 
-  constructor(registry: Registry) {
+  constructor(registry: Registry, secrets: Secrets) {
     this.#registry = registry;
+    this.#secrets = secrets;
+    const key = secrets.get(KEY);
+    if (key !== undefined) this.#keys = keyPairOf(createPrivateKey(key));
   }
 
   /** Signs a token, and says when it ends. */
@@ -86,15 +93,26 @@ export class ServiceAccountTokens {
   }
 
   // Made when the first token is asked for: most servers issue none.
-  #keyPair(): { privateKey: KeyObject; publicKey: KeyObject; id: string } {
+  #keyPair(): KeyPair {
     if (this.#keys !== undefined) return this.#keys;
     const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
-    const publicKey = createPublicKey(privateKey);
-    const id = createHash("sha256")
-      .update(publicKey.export({ type: "spki", format: "der" }))
-      .digest("base64url");
-    return (this.#keys = { privateKey, publicKey, id });
+    this.#secrets.set(KEY, privateKey.export({ type: "pkcs8", format: "pem" }).toString());
+    return (this.#keys = keyPairOf(privateKey));
   }
+}
+
+interface KeyPair {
+  readonly privateKey: KeyObject;
+  readonly publicKey: KeyObject;
+  readonly id: string;
+}
+
+function keyPairOf(privateKey: KeyObject): KeyPair {
+  const publicKey = createPublicKey(privateKey);
+  const id = createHash("sha256")
+    .update(publicKey.export({ type: "spki", format: "der" }))
+    .digest("base64url");
+  return { privateKey, publicKey, id };
 }
 
 function encoded(value: JsonObject): string {

@@ -103,7 +103,8 @@ class Watch {
       return;
     }
     for (const event of missed) this.#next(event);
-    this.#follow(revision);
+    // The latest of them may be told again, when they are durable.
+    this.#follow(Math.max(revision, store.revision));
   }
 
   #follow(revision: number): void {
@@ -161,7 +162,7 @@ class Watch {
 
   // Only news are worth a bookmark: a quiet server sends none.
   #sendBookmark(): void {
-    const { revision } = this.#resource.store;
+    const { shownRevision: revision } = this.#resource.store;
     if (revision <= this.#sent || this.#unsubscribe === undefined) return;
     this.#sent = revision;
     this.#sink.send(this.#writer.writeBookmark(revision, { endsInitialEvents: false }));

@@ -21,7 +21,7 @@ const DEPRECATIONS: Record<string, string[]> = {
 const NEEDS_UID = new Set(["jobs", "namespaces", "persistentvolumeclaims", "persistentvolumes"]);
 
 /** Returns the rules of a built-in kind. */
-export function builtinRules(type: ServedType, allocator: Allocator): TypeRules {
+export function builtinRules(type: ServedType, allocatorOf: () => Allocator): TypeRules {
   return {
     mergeType: mergeTypeOfBuiltin(builtinSchemas(), hasBuiltinSchema(type) ? type.schemaName : ""),
     decode(object) {
@@ -37,11 +37,12 @@ export function builtinRules(type: ServedType, allocator: Allocator): TypeRules 
     },
     finish(object, live) {
       if (live !== undefined) {
-        if (type.kind === "Service") defaultBuiltin(type, object, { ...allocator, old: live });
+        if (type.kind === "Service") defaultBuiltin(type, object, { ...allocatorOf(), old: live });
         return;
       }
       // The status was taken off the new object, and what its type shows anyway is missing.
       if (!NEEDS_UID.has(type.plural) && type.strategy.resetOnMain.length === 0) return;
+      const allocator = type.kind === "Service" ? allocatorOf() : {};
       defaultBuiltin(type, object, { ...allocator, uid: stringAt(metadataOf(object), "uid") ?? "" });
     },
     validate: (object, live) => validateBuiltin(type, object, live),

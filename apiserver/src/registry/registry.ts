@@ -5,7 +5,8 @@ import { definitionRules } from "../definitions/definition-rules.js";
 import { isDefinition } from "../object/definition-cleanup.js";
 import { isNamespace } from "../object/finalizers.js";
 import { resourceNameOf } from "../object/object-key.js";
-import { Store, type ResourceStore } from "../storage/store.js";
+import type { ResourceStore } from "../storage/resource-store.js";
+import { Store } from "../storage/store.js";
 import { createAllocator, type Allocator } from "./allocator.js";
 import { builtinRules } from "./builtin-rules.js";
 import { namespaceRules } from "./namespace-rules.js";
@@ -21,7 +22,9 @@ export class Registry {
 
   constructor(options: { historyLimit?: number | undefined } = {}) {
     this.store = new Store(options);
-    const allocator = createAllocator();
+    let made: Allocator | undefined;
+    // Made when the first Service needs it, so that it sees those of an earlier run.
+    const allocator = (): Allocator => (made ??= createAllocator(this.store.resource("services")));
     const types = builtinTypes();
     this.#builtinGroups = new Set(types.map(({ group }) => group));
     for (const type of types) this.#add(this.#builtinResource(type, allocator));
@@ -64,7 +67,7 @@ export class Registry {
     this.#resources.set(pathOf(resource.type), resource);
   }
 
-  #builtinResource(type: ServedType, allocator: Allocator): ServedResource {
+  #builtinResource(type: ServedType, allocator: () => Allocator): ServedResource {
     const conversion = builtinConversion(type);
     return new ServedResource({
       type,

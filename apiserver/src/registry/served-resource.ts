@@ -1,7 +1,7 @@
 import type { ServedType } from "../builtin/served-type.js";
 import type { JsonObject } from "../json.js";
 import { apiVersionOf } from "../object/object-key.js";
-import type { ResourceStore } from "../storage/store.js";
+import type { ResourceStore } from "../storage/resource-store.js";
 import type { StoredObject } from "../storage/stored-object.js";
 import type { TypeRules } from "./type-rules.js";
 

@@ -27,6 +27,8 @@ export function eventOf(options: {
   };
 }
 
+const NONE: readonly StoreEvent[] = [];
+
 /** The latest writes to one resource, in order, up to a limit; older ones are compacted away. */
 export class History {
   readonly #limit: number;
@@ -44,10 +46,15 @@ export class History {
     return this.#compacted;
   }
 
-  /** Appends the newest write. */
-  push(event: StoreEvent): void {
+  /** The writes that are remembered, oldest first. */
+  get events(): readonly StoreEvent[] {
+    return this.#events.slice(this.#start);
+  }
+
+  /** Appends the newest write; returns the writes that are forgotten for it. */
+  push(event: StoreEvent): readonly StoreEvent[] {
     this.#events.push(event);
-    if (this.#events.length - this.#start > this.#limit) this.#dropUntil(this.#start + 1);
+    return this.#events.length - this.#start > this.#limit ? this.#dropUntil(this.#start + 1) : NONE;
   }
 
   /** Returns the writes after `revision`; undefined when some of them are compacted. */
@@ -56,13 +63,15 @@ export class History {
     return this.#events.slice(this.#indexAfter(revision));
   }
 
-  /** Forgets every write up to `revision`. */
-  compact(revision: number): void {
-    this.#dropUntil(this.#indexAfter(revision));
+  /** Forgets every write up to `revision`, and returns those that it had. */
+  compact(revision: number): readonly StoreEvent[] {
+    const dropped = this.#dropUntil(this.#indexAfter(revision));
     this.#compacted = Math.max(this.#compacted, revision);
+    return dropped;
   }
 
-  #dropUntil(index: number): void {
+  #dropUntil(index: number): readonly StoreEvent[] {
+    const dropped = this.#events.slice(this.#start, index);
     if (index > this.#start) this.#compacted = (this.#events[index - 1] as StoreEvent).revision;
     this.#start = index;
     // Moving the rest only now and then keeps an append cheap.
@@ -70,6 +79,7 @@ export class History {
       this.#events = this.#events.slice(this.#start);
       this.#start = 0;
     }
+    return dropped;
   }
 
   #indexAfter(revision: number): number {

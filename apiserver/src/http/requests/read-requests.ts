@@ -5,7 +5,7 @@ import { scaleOf } from "../../object/scale.js";
 import { jsonEventWriter } from "../../read/event-writer.js";
 import { listObjects } from "../../read/list.js";
 import { prepareWatch, type EventWriter } from "../../read/watch.js";
-import type { ResourceStore } from "../../storage/store.js";
+import type { ResourceStore } from "../../storage/resource-store.js";
 import { partialEventWriter, tableEventWriter } from "../answer/other-forms.js";
 import { renderList, renderObject, renderValue, type RenderContext } from "../answer/render.js";
 import type { Answer, StreamAnswer } from "../message.js";

@@ -2,7 +2,7 @@ import { selectorMatches } from "../../builtin/rules/field-rules.js";
 import { arrayAt, isObject, objectAt, stringAt, type JsonObject } from "../../json.js";
 import { keyOf } from "../../object/object-key.js";
 import type { Registry } from "../../registry/registry.js";
-import type { ResourceStore } from "../../storage/store.js";
+import type { ResourceStore } from "../../storage/resource-store.js";
 import { MASTERS, serviceAccountOf, type UserInfo } from "../user.js";
 import { allows, rulesOf, type AccessAttributes, type PolicyRule } from "./policy-rule.js";
 

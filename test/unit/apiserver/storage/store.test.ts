@@ -1,4 +1,5 @@
-import { Store, type ResourceStore } from "#apiserver/storage/store.js";
+import type { ResourceStore } from "#apiserver/storage/resource-store.js";
+import { Store } from "#apiserver/storage/store.js";
 import fc from "fast-check";
 import { assert, suite } from "../../../support/suite.js";
 

@@ -1,0 +1,51 @@
+import { join } from "node:path";
+import { createWitness } from "../../support/acknowledged-writes.js";
+import { repositoryRoot } from "../../support/repository.js";
+import { startCommand } from "../../support/started-program.js";
+import { assert, suite } from "../../support/suite.js";
+import { createTemporaryFolder } from "../../support/temporary-folder.js";
+
+const BIN = join(repositoryRoot, "apiserver/bin/apiserver.js");
+
+async function startServer(folder: string) {
+  const program = startCommand(folder, [process.execPath, BIN, "--no-tls", "--data-dir", "data", "--token", "secret"]);
+  await program.see(/ready \S+\n/);
+  const url = /ready (\S+)\n/.exec(program.output())?.[1] ?? "";
+  return { program, connection: { url, token: "secret" } };
+}
+
+// A round kills the server at a moment that nobody chooses, and starts another one with what it has left.
+async function killAgainAndAgain(rounds: number): Promise<number> {
+  await using folder = await createTemporaryFolder();
+  const witness = createWitness({ writers: 6 });
+  for (let round = 0; round < rounds; round++) {
+    const { program, connection } = await startServer(folder.path);
+    assert.equal(await witness.contradictions(connection), []);
+    const running = witness.run(connection);
+    await new Promise((resolve) => setTimeout(resolve, 100 + Math.random() * 500));
+    await program[Symbol.asyncDispose]();
+    await running;
+  }
+  const { program, connection } = await startServer(folder.path);
+  assert.equal(await witness.contradictions(connection), []);
+  await program[Symbol.asyncDispose]();
+  return witness.acknowledged;
+}
+
+suite("a server that is killed", (test) => {
+  test(
+    "has kept every write that it acknowledged and every version that it showed",
+    async () => {
+      assert.ok((await killAgainAndAgain(2)) > 20);
+    },
+    { timeoutMs: 60_000 },
+  );
+
+  test.thorough(
+    "keeps them as often as it is killed",
+    async () => {
+      assert.ok((await killAgainAndAgain(30)) > 1000);
+    },
+    { timeoutMs: 300_000 },
+  );
+});
