@@ -71,7 +71,8 @@ async function startReal(crds: object[], simulate: boolean): Promise<TestApiServ
   }
 }
 
-interface Crd {
+/** What tests read of a definition. */
+export interface Crd {
   metadata: { name: string };
   spec: { group: string; names: { plural: string }; versions: readonly { name: string; served: boolean }[] };
 }

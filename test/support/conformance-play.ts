@@ -31,29 +31,58 @@ const API_VERSIONS: Record<string, string> = {
   Namespace: "v1",
   Secret: "v1",
   Pod: "v1",
+  Service: "v1",
+  ServiceAccount: "v1",
+  PersistentVolumeClaim: "v1",
   Job: "batch/v1",
+  CronJob: "batch/v1",
   Deployment: "apps/v1",
+  StatefulSet: "apps/v1",
+  DaemonSet: "apps/v1",
+  ReplicaSet: "apps/v1",
   Lease: "coordination.k8s.io/v1",
+  Ingress: "networking.k8s.io/v1",
+  NetworkPolicy: "networking.k8s.io/v1",
+  PodDisruptionBudget: "policy/v1",
+  HorizontalPodAutoscaler: "autoscaling/v2",
+  Role: "rbac.authorization.k8s.io/v1",
+  RoleBinding: "rbac.authorization.k8s.io/v1",
   Widget: "example.com/v1",
   Gadget: "example.com/v1",
   Sample: "example.com/v1",
+  Record: "example.com/v1",
   CustomResourceDefinition: "apiextensions.k8s.io/v1",
 };
 
 /** The paths that a scenario may name, in its namespace. */
 function pathsOf(namespace: string): Record<string, string> {
   const core = `/api/v1/namespaces/${namespace}`;
-  const example = `/apis/example.com/v1/namespaces/${namespace}`;
+  const inGroup = (group: string, plural: string) => `/apis/${group}/namespaces/${namespace}/${plural}`;
   return {
     ns: namespace,
     cm: `${core}/configmaps`,
     secret: `${core}/secrets`,
     pod: `${core}/pods`,
-    job: `/apis/batch/v1/namespaces/${namespace}/jobs`,
-    deploy: `/apis/apps/v1/namespaces/${namespace}/deployments`,
-    lease: `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases`,
-    widget: `${example}/widgets`,
-    sample: `${example}/samples`,
+    svc: `${core}/services`,
+    sa: `${core}/serviceaccounts`,
+    pvc: `${core}/persistentvolumeclaims`,
+    job: inGroup("batch/v1", "jobs"),
+    cronjob: inGroup("batch/v1", "cronjobs"),
+    deploy: inGroup("apps/v1", "deployments"),
+    sts: inGroup("apps/v1", "statefulsets"),
+    ds: inGroup("apps/v1", "daemonsets"),
+    rs: inGroup("apps/v1", "replicasets"),
+    lease: inGroup("coordination.k8s.io/v1", "leases"),
+    ingress: inGroup("networking.k8s.io/v1", "ingresses"),
+    netpol: inGroup("networking.k8s.io/v1", "networkpolicies"),
+    pdb: inGroup("policy/v1", "poddisruptionbudgets"),
+    hpa: inGroup("autoscaling/v2", "horizontalpodautoscalers"),
+    role: inGroup("rbac.authorization.k8s.io/v1", "roles"),
+    rolebinding: inGroup("rbac.authorization.k8s.io/v1", "rolebindings"),
+    widget: inGroup("example.com/v1", "widgets"),
+    sample: inGroup("example.com/v1", "samples"),
+    record: inGroup("example.com/v1", "records"),
+    newrecord: inGroup("example.com/v2", "records"),
     gadget: "/apis/example.com/v1/gadgets",
     crd: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
   };
@@ -110,13 +139,13 @@ function watchOrThrow({ watches }: Play, name: string): WatchClient {
   return watch;
 }
 
-async function readEvents(watch: WatchClient, { count, last }: Step): Promise<Omit<StepOutcome, "step">> {
+async function readEvents(watch: WatchClient, { count, last, lastName }: Step): Promise<Omit<StepOutcome, "step">> {
   const events: unknown[] = [];
   while (events.length < (count ?? Infinity)) {
     const event = await watch.next();
     if (event === undefined) return { events, ended: true };
     events.push(event);
-    if (event.type === last) break;
+    if (event.type === last || (lastName !== undefined && event.object.metadata.name === lastName)) break;
   }
   return { events };
 }

@@ -36,6 +36,8 @@ export interface Step {
   count?: number;
   /** WATCH and EVENTS: the type of the last event that is read; without it and a count, all until the stream ends. */
   last?: string;
+  /** WATCH and EVENTS: the name of the object of the last event that is read. */
+  lastName?: string;
   /** Sent and not compared. */
   silent?: boolean;
 }

@@ -1,11 +1,23 @@
-import { startTestApiServer, type TestApiServer } from "./api-server.js";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseAllDocuments } from "yaml";
+import { startTestApiServer, type Crd, type TestApiServer } from "./api-server.js";
 import { normaliseOutcomes } from "./conformance-normalise.js";
 import { playScenario, type StepOutcome } from "./conformance-play.js";
 import type { Scenario } from "./conformance-scenario.js";
+import { repositoryRoot } from "./repository.js";
+
+const DEFINITIONS = "test/conformance/definitions.yaml";
+
+/** Reads the definitions that scenarios use. */
+export function readDefinitions(): Crd[] {
+  const text = readFileSync(join(repositoryRoot, DEFINITIONS), "utf8");
+  return parseAllDocuments(text).map((document) => document.toJS() as Crd);
+}
 
 /** Starts the server under test with the definitions that scenarios use. */
 export function startConformanceServer(): Promise<TestApiServer> {
-  return startTestApiServer({ crds: ["test/conformance/definitions.yaml"] });
+  return startTestApiServer({ crds: [DEFINITIONS] });
 }
 
 let played = 0;

@@ -8,7 +8,22 @@ import { typeFactsOf } from "./type-facts.js";
 
 /** Normalises an object of the named schema in place; values that do not fit their type stay as they are. */
 export function normalise(schemaName: string, object: JsonObject): void {
+  const { nullIfUnset = [] } = typeFactsOf(schemaName);
+  const empty = nullIfUnset.filter((key) => isEmptyList(object[key]));
   normaliseNode({ $ref: `#/components/schemas/${schemaName}` }, object);
+  // An empty list has an owner where an absent one is shown as null, although it is stored, and shown, as absent.
+  for (const key of empty) object[key] = [];
+}
+
+/** Returns the members of an object with null for empty lists that are shown so; the object itself is not changed. */
+export function withoutEmptyLists(schemaName: string | undefined, object: JsonObject): JsonObject {
+  const { nullIfUnset = [] } = typeFactsOf(schemaName);
+  const empty = nullIfUnset.filter((key) => isEmptyList(object[key]));
+  return empty.length === 0 ? object : { ...object, ...Object.fromEntries(empty.map((key) => [key, null])) };
+}
+
+function isEmptyList(value: JsonValue | undefined): boolean {
+  return Array.isArray(value) && value.length === 0;
 }
 
 function normaliseNode(node: JsonObject, value: JsonValue): JsonValue | undefined {

@@ -14,7 +14,7 @@ export const STRATEGIES: Record<string, Partial<Strategy>> = {
   events: upsert,
   limitranges: upsert,
   namespaces: { ...answersObject, nameRule: "namespace" },
-  persistentvolumeclaims: answersObject,
+  persistentvolumeclaims: { ...answersObject, settlesOnUpdate: true },
   persistentvolumes: answersObject,
   pods: {
     ...spec,
@@ -36,7 +36,7 @@ export const STRATEGIES: Record<string, Partial<Strategy>> = {
   "statefulsets.apps": { ...spec, nameRule: "label" },
 
   "cronjobs.batch": spec,
-  "jobs.batch": { ...spec, defaultPropagation: "Orphan" },
+  "jobs.batch": { ...spec, defaultPropagation: "Orphan", settlesOnUpdate: true },
 
   "events.events.k8s.io": upsert,
   "leases.coordination.k8s.io": { ...needsVersion, ...upsert },

@@ -8,6 +8,8 @@ export interface Strategy {
   allowsUnconditionalUpdate: boolean;
   /** Whether a PUT on a missing object creates it. */
   createsOnUpdate: boolean;
+  /** Whether the defaults of what a create sets last are stored by the first update. */
+  settlesOnUpdate: boolean;
   /** Whether a DELETE answers the object instead of a Status. */
   returnsDeletedObject: boolean;
   /** Whether a DELETE first waits for the object to end by itself. */
@@ -24,6 +26,7 @@ const ORDINARY: Strategy = {
   generation: "never",
   allowsUnconditionalUpdate: true,
   createsOnUpdate: false,
+  settlesOnUpdate: false,
   returnsDeletedObject: false,
   graceful: false,
   defaultPropagation: "Background",

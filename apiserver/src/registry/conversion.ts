@@ -23,25 +23,53 @@ export function builtinConversion(type: ServedType): Conversion | undefined {
   return undefined;
 }
 
-/** Returns how a version of a custom resource is read from its storage: through the schema as it is now. */
-export function customConversion(type: ServedType, rules: TypeRules): Conversion {
+/**
+ * Returns how a version of a custom resource is read from its storage: through the schema, as it is now, of the version that an object
+ * is stored in. Defaults come by that schema alone; unknown fields go by it and by that of the version that is asked for.
+ */
+export function customConversion(type: ServedType, rulesOf: (type: ServedType) => TypeRules): Conversion {
   const apiVersion = apiVersionOf(type);
-  const stored = storedApiVersionOf(type);
+  const versions = versionsOf(type);
+  const stored = apiVersionOf({ group: type.group, version: versions.find(isStorage)?.name ?? type.version });
+  const rules = new Map<string, TypeRules>();
+  const rulesOfStored = (storedVersion: string): TypeRules => {
+    let found = rules.get(storedVersion);
+    if (found === undefined) {
+      const version = versions.find(({ name }) => apiVersionOf({ group: type.group, version: name }) === storedVersion);
+      rules.set(storedVersion, (found = rulesOf(version === undefined ? type : inVersion(type, version))));
+    }
+    return found;
+  };
   return {
     toStored: (object) => (stored === apiVersion ? object : { ...object, apiVersion: stored }),
     fromStored(object) {
       const view = { ...clone(object), apiVersion };
-      rules.decode(view);
-      rules.fillDefaults(view);
+      const { decode, fillDefaults } = rulesOfStored(String(object["apiVersion"]));
+      decode(view);
+      fillDefaults(view);
+      if (object["apiVersion"] !== apiVersion) rulesOfStored(apiVersion).decode(view);
       return deepEqual(view, object) ? object : view;
     },
   };
 }
 
-function storedApiVersionOf(type: ServedType): string {
-  const spec = type.custom?.crd["spec"] as { versions: { name: string; storage: boolean }[] };
-  const version = spec.versions.find(({ storage }) => storage)?.name ?? type.version;
-  return apiVersionOf({ group: type.group, version });
+interface CustomVersion {
+  name: string;
+  storage: boolean;
+  schema?: { openAPIV3Schema?: JsonObject };
+}
+
+function versionsOf({ custom }: ServedType): CustomVersion[] {
+  return (custom?.crd["spec"] as unknown as { versions: CustomVersion[] }).versions;
+}
+
+function isStorage({ storage }: CustomVersion): boolean {
+  return storage;
+}
+
+function inVersion(type: ServedType, { name, schema }: CustomVersion): ServedType {
+  if (type.custom === undefined) return type;
+  return { ...type, version: name, custom: { ...type.custom, schema: schema?.openAPIV3Schema ?? {} } };
 }
 
 const EVENT_TO_CORE: Record<string, string> = {

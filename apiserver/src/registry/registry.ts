@@ -85,7 +85,12 @@ export class Registry {
     // A watch cannot resume from before its type existed.
     const store = this.store.resource(resourceNameOf(type), { compacted: this.store.revision });
     const rules = customRules(type);
-    return new ServedResource({ type, store, rules: () => rules, conversion: customConversion(type, rules) });
+    return new ServedResource({
+      type,
+      store,
+      rules: () => rules,
+      conversion: customConversion(type, (other) => (other === type ? rules : customRules(other))),
+    });
   }
 }
 

@@ -1,3 +1,4 @@
+import { withoutEmptyLists } from "../builtin/normal-form.js";
 import type { ServedType } from "../builtin/served-type.js";
 import type { JsonObject } from "../json.js";
 import { apiVersionOf } from "../object/object-key.js";
@@ -81,7 +82,7 @@ export function normalForm(type: ServedType, object: JsonObject): JsonObject {
     kind: type.kind,
     apiVersion: apiVersionOf(type),
     metadata: object["metadata"] ?? {},
-    ...withoutHead(object),
+    ...withoutEmptyLists(type.schemaName, withoutHead(object)),
   };
 }
 

@@ -15,7 +15,7 @@ import {
 } from "./managers.js";
 import { checkValue, typedErrorText } from "./types/check-value.js";
 import type { MergeType } from "./types/merge-type.js";
-import { applyOwned, updateOwned, type ApplyOutcome, type OwnedWrite, type Owners } from "./updater.js";
+import { applyOwned, UnfitVersion, updateOwned, type ApplyOutcome, type OwnedWrite, type Owners } from "./updater.js";
 
 /** A write and who does it. */
 export interface ManagedWrite {
@@ -32,6 +32,8 @@ export interface ManagedWrite {
   now: string;
   /** The merge type of another version; undefined if that is not served. Without it all versions are alike. */
   mergeTypeOf?: (apiVersion: string) => MergeType | undefined;
+  /** What a new object of the kind shows before anything is set, which then has no owner; {} without. */
+  zero?: JsonObject;
 }
 
 /** A server-side apply. */
@@ -45,8 +47,6 @@ export interface ManagedApply extends ManagedWrite {
 /** Any other create or update. */
 export interface ManagedUpdate extends ManagedWrite {
   object: JsonObject;
-  /** What a new object of the kind shows before anything is set, which then has no owner; {} without. */
-  zero?: JsonObject;
 }
 
 const SELF = "current-operation";
@@ -91,8 +91,9 @@ export function updateManaged(write: ManagedUpdate): JsonObject {
   const liveBare = withoutManagedFields(live ?? write.zero);
   if (!fitsType(write, bare) || !fitsType(write, liveBare)) return withManagedFields(bare, before);
 
-  const recorded = recordUpdate(write, { before, liveBare, object: bare, manager: write.manager, now });
-  return withManagedFields(bare, capUpdaters(recorded));
+  const recorded = recordUpdateIfFit(write, { before, liveBare, object: bare, manager: write.manager, now });
+  // A write is never refused for its managedFields: they are forgotten.
+  return recorded === undefined ? bare : withManagedFields(bare, capUpdaters(recorded));
 }
 
 /**
@@ -111,7 +112,7 @@ export function restoreUnchangedTimes(live: JsonObject, object: JsonObject): Jso
 
 function applyOrThrow(write: ManagedApply, owned: OwnedWrite): Extract<ApplyOutcome, { kind: "applied" }> {
   const { config, force, manager, apiVersion, mergeType: type } = write;
-  const outcome = applyOwned(owned, config, { force });
+  const outcome = applyOrUnfit(owned, config, { force });
   if (outcome.kind === "applied") return outcome;
   const { live } = owned;
   const conflicts =
@@ -119,6 +120,14 @@ function applyOrThrow(write: ManagedApply, owned: OwnedWrite): Extract<ApplyOutc
   const forced = conflicts.length === 0 ? applyOwned(owned, config, { force: true }) : undefined;
   if (forced?.kind !== "applied") throw applyConflictOf(conflicts);
   return forced;
+}
+
+function applyOrUnfit(owned: OwnedWrite, config: JsonObject, options: { force: boolean }): ApplyOutcome {
+  try {
+    return applyOwned(owned, config, options);
+  } catch (error) {
+    throw error instanceof UnfitVersion ? plainError(error.message) : error;
+  }
 }
 
 function checkConfig({ config, live, mergeType }: ManagedApply): void {
@@ -144,7 +153,7 @@ function stateBeforeApply(write: ManagedApply, liveBare: JsonObject): ManagedSta
   const decoded = decodeManagedFields(objectAt(live, "metadata")?.["managedFields"]) ?? UNMANAGED;
   if (decoded.owners.size > 0) return decoded;
   // Everything that is there without an owner must not silently become the applier's.
-  const update = { before: UNMANAGED, liveBare: {}, object: liveBare, manager: BEFORE_FIRST_APPLY, now };
+  const update = { before: UNMANAGED, liveBare: write.zero ?? {}, object: liveBare, manager: BEFORE_FIRST_APPLY, now };
   return capUpdaters(recordUpdate(write, update));
 }
 
@@ -163,6 +172,15 @@ function isReset(managedFields: JsonValue | undefined): boolean {
   if (!Array.isArray(managedFields) || managedFields.length > 1) return false;
   const [only] = managedFields;
   return only === undefined || (isObject(only) && Object.keys(only).length === 0);
+}
+
+function recordUpdateIfFit(write: ManagedWrite, recording: Recording): ManagedState | undefined {
+  try {
+    return recordUpdate(write, recording);
+  } catch (error) {
+    if (error instanceof UnfitVersion) return undefined;
+    throw error;
+  }
 }
 
 interface Recording {

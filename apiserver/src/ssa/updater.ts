@@ -6,6 +6,7 @@ import { compareValuesOf, excludeFields, type Comparison } from "./merge/compare
 import { mergeValues } from "./merge/merge.js";
 import { reconcileWithSchema } from "./merge/reconcile.js";
 import { removeFields, withNamedFields } from "./merge/remove.js";
+import { checkValue, typedErrorText } from "./types/check-value.js";
 import type { MergeType } from "./types/type-model.js";
 
 /** The fields that a manager owns, in the terms of one API version. */
@@ -42,7 +43,11 @@ export type ApplyOutcome =
   /** `object` is undefined if nothing changes but possibly the owners. */
   | { readonly kind: "applied"; readonly object: JsonObject | undefined; readonly owners: Owners };
 
-/** Applies a configuration: merges it, removes what the manager applied before and nobody else owns, moves ownership. */
+/**
+ * Applies a configuration: merges it, removes what the manager applied before and nobody else owns, moves ownership.
+ *
+ * @throws UnfitVersion
+ */
 export function applyOwned(write: OwnedWrite, config: JsonObject, options: { force: boolean }): ApplyOutcome {
   const type = typeOrThrow(write);
   const owners = reconcileOwners(write);
@@ -59,7 +64,11 @@ export function applyOwned(write: OwnedWrite, config: JsonObject, options: { for
   return { kind: "applied", object: deepEqual(write.live, object) ? undefined : object, owners: moved.owners };
 }
 
-/** Records any other write: the manager owns what it changes, the others lose that. */
+/**
+ * Records any other write: the manager owns what it changes, the others lose that.
+ *
+ * @throws UnfitVersion
+ */
 export function updateOwned(write: OwnedWrite, object: JsonObject): Owners {
   const owners = reconcileOwners(write);
   const moved = moveOwnership({ ...write, owners }, object, { force: true });
@@ -84,6 +93,7 @@ function moveOwnership<Force extends boolean>(
   const comparisonIn = (apiVersion: string, type: MergeType): Comparison => {
     let comparison = comparisons.get(apiVersion);
     if (comparison === undefined) {
+      if (apiVersion !== write.apiVersion) for (const value of [write.live, object]) checkFits(type, value);
       comparison = excludeFields(compareValuesOf(type, write.live, object), write.resetFields);
       comparisons.set(apiVersion, comparison);
     }
@@ -108,6 +118,16 @@ function moveOwnership<Force extends boolean>(
   const outcome: Moved | { kind: "conflict"; conflicts: OwnerConflict[] } =
     !force && conflicts.length > 0 ? { kind: "conflict", conflicts } : { kind: "moved", owners, comparison };
   return outcome as MoveOutcome<Force>;
+}
+
+/** Says that an object has fields which another version, in whose terms somebody owns fields, does not know. */
+export class UnfitVersion extends Error {
+  override readonly name = "UnfitVersion";
+}
+
+function checkFits(type: MergeType, value: JsonObject): void {
+  const errors = checkValue(type, value, { allowsDuplicates: true });
+  if (errors.length > 0) throw new UnfitVersion(typedErrorText(errors));
 }
 
 /** Removes what the manager applied last time, does not apply now, and nobody owns. */

@@ -51,17 +51,23 @@ export async function createObject(
   rules.finish(object);
   const warning = dropDuplicateOwners(metadataOf(object));
   if (warning !== undefined) context.warnings.push(warning);
-  const key = chooseKey(context, object);
+  const base = stringAt(metadataOf(object), "generateName") ?? "";
+  const isGenerated = (stringAt(metadataOf(object), "name") ?? "") === "" && base !== "";
+  if (isGenerated) chooseName(context, object, base);
   const name = stringAt(metadataOf(object), "name") ?? "";
   const errors = [...checkObjectMeta(type, object), ...rules.validate(object)];
   if (errors.length > 0) throw invalid(kindRefOf(type, name), errors);
   context.warnings.push(...rules.warnings(object));
+  const key = keyOf({ namespace, name });
+  const existing = resource.store.get(key);
   const next = normalForm(type, object);
   const validation = context.admission?.validate({ context, operation: "CREATE", name, subresource: "", object: next });
   if (validation !== undefined) {
     await validation;
-    if (resource.store.get(key) !== undefined) throw new OutdatedWrite();
+    if (existing === undefined && resource.store.get(key) !== undefined) throw new OutdatedWrite();
   }
+  if (existing !== undefined)
+    throw alreadyExists(resourceRefOf(type, name), { isTerminating: isTerminating(existing.object) });
   return { status: 201, object: store(context, key, next) };
 }
 
@@ -69,7 +75,16 @@ function store(context: WriteContext, key: string, object: JsonObject): StoredOb
   const { resource, isDryRun } = context;
   // A dry run has no revision to show.
   if (isDryRun) return new StoredObject(key, object, 0);
-  return resource.read(resource.store.put(key, resource.storedForm(object)));
+  const stored = resource.store.put(key, resource.storedForm(object));
+  if (resource.type.strategy.settlesOnUpdate) unsettled.add(stored);
+  return resource.read(stored);
+}
+
+const unsettled = new WeakSet<StoredObject>();
+
+/** True for a new object of a type that is stored with all its defaults only by the first update, even by one that changes nothing. */
+export function isUnsettled(stored: StoredObject): boolean {
+  return unsettled.has(stored);
 }
 
 function setServerOwned(object: JsonObject): void {
@@ -79,20 +94,11 @@ function setServerOwned(object: JsonObject): void {
   metadata["creationTimestamp"] = now();
 }
 
-function chooseKey({ resource, namespace }: WriteContext, object: JsonObject): string {
-  const metadata = metadataOf(object);
-  const given = stringAt(metadata, "name") ?? "";
-  const base = stringAt(metadata, "generateName") ?? "";
-  if (given !== "" || base === "") {
-    const key = keyOf({ namespace, name: given });
-    const existing = given === "" ? undefined : resource.store.get(key);
-    if (existing === undefined) return key;
-    throw alreadyExists(resourceRefOf(resource.type, given), { isTerminating: isTerminating(existing.object) });
-  }
+function chooseName({ resource, namespace }: WriteContext, object: JsonObject, base: string): void {
   for (let attempt = 0; attempt < GENERATE_ATTEMPTS; attempt++) {
-    metadata["name"] = generateName(base);
-    const key = keyOf({ namespace, name: metadata["name"] });
-    if (resource.store.get(key) === undefined) return key;
+    const name = generateName(base);
+    metadataOf(object)["name"] = name;
+    if (resource.store.get(keyOf({ namespace, name })) === undefined) return;
   }
-  throw generatedNamesTaken(resourceRefOf(resource.type, metadata["name"] as string));
+  throw generatedNamesTaken(resourceRefOf(resource.type, metadataOf(object)["name"] as string));
 }

@@ -15,9 +15,7 @@ export function trackUpdate(
   context: WriteContext,
   write: { live: JsonObject | undefined; object: JsonObject; subresource: string },
 ): JsonObject {
-  const { schemaName } = context.resource.type;
-  const zero = schemaName === undefined ? {} : { zero: zeroObjectOf(schemaName) };
-  const tracked = updateManaged({ ...managedWrite(context, write), ...zero, object: write.object });
+  const tracked = updateManaged({ ...managedWrite(context, write), object: write.object });
   return write.subresource === "scale" ? withoutTimesOf("scale", tracked) : tracked;
 }
 
@@ -66,6 +64,7 @@ function managedWrite(
   const { type, rules } = resource;
   return {
     live: write.live,
+    ...(type.schemaName === undefined ? {} : { zero: zeroObjectOf(type.schemaName) }),
     manager,
     apiVersion: apiVersionOf(type),
     subresource: write.subresource,

@@ -18,7 +18,7 @@ import { normalForm, type ServedResource } from "../registry/served-resource.js"
 import type { StoredObject } from "../storage/stored-object.js";
 import { attemptWrite, OutdatedWrite } from "./attempts.js";
 import { settleNamespace } from "./check-creation.js";
-import { createObject } from "./create.js";
+import { createObject, isUnsettled } from "./create.js";
 import { removeObject } from "./delete.js";
 import { restoreTimes, trackUpdate } from "./managed-fields.js";
 import type { WriteContext, WriteResult } from "./write-context.js";
@@ -118,7 +118,7 @@ function store(
   const next = restoreTimes(write.live, write.next);
   metadataOf(next)["resourceVersion"] = metadataOf(write.live)["resourceVersion"] as string;
   const storedForm = resource.storedForm(next);
-  if (deepEqual(storedForm, write.stored.object)) return resource.read(write.stored);
+  if (deepEqual(storedForm, write.stored.object) && !isUnsettled(write.stored)) return resource.read(write.stored);
   if (isDryRun) return write.stored.as(next);
   return resource.read(resource.store.put(write.stored.key, storedForm));
 }

@@ -1,3 +1,4 @@
+import { withoutEmptyLists } from "#apiserver/builtin/normal-form.js";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { defaultBuiltin, type DefaultingContext } from "#apiserver/builtin/defaults/defaults.js";
@@ -22,8 +23,11 @@ suite("defaults of built-in kinds", (test) => {
     assert.ok(recordings.length > 60);
     for (const recording of recordings) {
       const object = clone(recording.given);
-      defaultBuiltin(typeOf(recording), object, contextOf(recording));
-      assert.equal(object, recording.want, `${recording.type} ${JSON.stringify(recording.given)}`);
+      const type = typeOf(recording);
+      defaultBuiltin(type, object, contextOf(recording));
+      // An empty list may still have an owner, but it is stored as an absent one.
+      const stored = withoutEmptyLists(type.schemaName, object);
+      assert.equal(stored, recording.want, `${recording.type} ${JSON.stringify(recording.given)}`);
     }
   });
 
