@@ -1,0 +1,101 @@
+// Random sequences of requests are answered by the embedded server as by kube-apiserver. What is known to differ is listed in
+// known-random-differences.txt. A longer run by hand writes each kind of difference, made short, to a file:
+//
+//   TEST_RANDOM_SECONDS=600 TEST_RANDOM_SEED=7 TEST_RANDOM_REPORT=differences.txt node test/dist/support/run.js control-plane/random-requests.test.js
+import fc from "fast-check";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { startApiServer } from "#apiserver/index.js";
+import { installCrd } from "../support/api-server.js";
+import { startControlPlane } from "../support/control-plane.js";
+import { readDefinitions } from "../support/conformance-server.js";
+import type { Step } from "../support/conformance-scenario.js";
+import { findDisagreement, shrink, type Disagreement, type Servers } from "../support/random-requests/differential.js";
+import { randomSteps } from "../support/random-requests/random-steps.js";
+import { repositoryRoot } from "../support/repository.js";
+import { assert, suite } from "../support/suite.js";
+
+const SECONDS = Number(process.env["TEST_RANDOM_SECONDS"] ?? 60);
+const SEED = Number(process.env["TEST_RANDOM_SEED"] ?? 1);
+/** What is written besides the failure: each kind of difference with the number of sequences that showed it. */
+const REPORT = process.env["TEST_RANDOM_REPORT"];
+const MAX_STEPS = 12;
+/** The share of sequences that must be answered alike; it may only grow. */
+const ALIKE = 0.4;
+const SHRINK_MS = 4_000;
+/** Sequences that are played at the same time: the real server waits for its disk. */
+const AT_ONCE = 4;
+
+suite("random requests", (test) => {
+  test(
+    "the embedded server answers as kube-apiserver does",
+    async () => {
+      await using plane = await startControlPlane();
+      const crds = readDefinitions();
+      await Promise.all(crds.map((crd) => installCrd(plane, crd)));
+      await using embedded = await startApiServer({ crds });
+      const found = await search({ real: plane, embedded });
+      if (REPORT !== undefined) writeFileSync(REPORT, found.text);
+    },
+    { timeoutMs: (SECONDS + 120) * 1000 },
+  );
+});
+
+interface Found {
+  count: number;
+  example: Disagreement;
+}
+
+/** Plays sequences for three quarters of the time, and makes what differs short in the rest, the most frequent difference first. */
+async function search(servers: Servers): Promise<{ text: string }> {
+  const started = Date.now();
+  const playedUntil = started + SECONDS * 750;
+  const found = new Map<string, Found>();
+  const known = readKnown();
+  const sequences = fc.sample(randomSteps(MAX_STEPS), { seed: SEED, numRuns: SECONDS * 40 }).values();
+  let played = 0;
+  let alike = 0;
+  const playMore = async () => {
+    for (const steps of sequences) {
+      if (Date.now() > playedUntil) return;
+      const example = await findDisagreement(servers, steps);
+      played++;
+      if (example === undefined || known.some((pattern) => pattern.test(example.signature))) alike++;
+      else found.set(example.signature, { example, count: (found.get(example.signature)?.count ?? 0) + 1 });
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, playMore));
+  console.log(`${alike} of ${played} sequences are answered alike (seed ${SEED})`);
+  assert.ok(alike / played >= ALIKE, `${alike} of ${played} sequences are answered alike`);
+  const byCount = [...found.values()].sort((one, other) => other.count - one.count);
+  const shrunk: string[] = [];
+  for (const { count, example } of byCount) {
+    const deadline = Math.min(started + SECONDS * 1000, Date.now() + SHRINK_MS);
+    shrunk.push(describe({ count, example: await shrink(servers, example, deadline) }));
+  }
+  return { text: shrunk.join("\n\n") };
+}
+
+function describe({ count, example }: Found): string {
+  const { signature, steps, differences } = example;
+  const shown = differences
+    .slice(0, 6)
+    .map(({ path, golden, answered }) => [
+      `  ${path}`,
+      `    real:     ${JSON.stringify(golden)}`,
+      `    embedded: ${JSON.stringify(answered)}`,
+    ]);
+  const requests = steps.filter(({ silent, open }) => silent !== true && open === undefined);
+  return [`${count} × ${signature}`, ...requests.map(describeStep), ...shown.flat()].join("\n");
+}
+
+function describeStep({ method, target, ...rest }: Step): string {
+  return `  - ${JSON.stringify({ [method]: target, ...rest })}`;
+}
+
+/** Lines `pattern: reason`; the pattern is compared with the signature of a difference. */
+function readKnown(): RegExp[] {
+  const text = readFileSync(join(repositoryRoot, "test/control-plane/known-random-differences.txt"), "utf8");
+  const lines = text.split("\n").filter((line) => line.trim() !== "" && !line.startsWith("#"));
+  return lines.map((line) => new RegExp(line.split(" ⇒ ")[0] ?? ""));
+}

@@ -1,0 +1,108 @@
+// Plays sequences of requests on two servers, and makes those that are answered differently short.
+import type { Connection } from "../api-request.js";
+import { differencesOf, type Difference } from "../conformance-golden.js";
+import { normaliseOutcomes } from "../conformance-normalise.js";
+import { playScenario, type StepOutcome } from "../conformance-play.js";
+import type { Step } from "../conformance-scenario.js";
+
+/** A sequence that two servers answer differently. */
+export interface Disagreement {
+  /** What two sequences have in common that show the same difference: the request, and where the answers differ. */
+  signature: string;
+  steps: Step[];
+  /** Of the first step that is answered differently: what follows may differ because of it. */
+  differences: Difference[];
+}
+
+/** The server that is right, and the one that is compared with it. */
+export interface Servers {
+  real: Connection;
+  embedded: Connection;
+}
+
+const TIMEOUT_MS = 20_000;
+let played = 0;
+
+/** Plays the steps on both servers; undefined if they answer alike. */
+export async function findDisagreement(servers: Servers, steps: Step[]): Promise<Disagreement | undefined> {
+  const [real, embedded] = await Promise.all([play(servers.real, steps), play(servers.embedded, steps)]);
+  const differences = differencesOf(real, embedded, { isShared: true });
+  const first = differences[0]?.path.split("/")[0];
+  if (first === undefined) return undefined;
+  const ofFirst = differences.filter(({ path }) => path.split("/")[0] === first);
+  const shown = steps.filter(({ silent }) => silent !== true)[Number(first) - 1];
+  if (shown === undefined) throw new Error(`no step ${first} was played`);
+  return { signature: signatureOf(shown, ofFirst), steps, differences: ofFirst };
+}
+
+async function play(connection: Connection, steps: Step[]): Promise<StepOutcome[]> {
+  const namespace = `random-${process.pid}-${++played}-of-steps`;
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`not played in ${TIMEOUT_MS} ms: ${JSON.stringify(steps)}`)), TIMEOUT_MS);
+  });
+  try {
+    const scenario = { area: "random", title: namespace, steps };
+    return normaliseOutcomes(await Promise.race([playScenario(connection, scenario, namespace), timeout]), namespace);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function signatureOf(step: Step, differences: Difference[]): string {
+  const [path] = step.target.split("?");
+  const resource = path?.replace(/\/[a-c](?=\/|$)/, "/NAME");
+  const paths = differences.map(({ path }) => path.replace(/^\d+\//, "").replace(/\/\d+(?=\/|$)/g, "/N"));
+  const [difference] = differences;
+  const status =
+    difference?.path.endsWith("/status") === true ? ` ${String(difference.golden)}≠${String(difference.answered)}` : "";
+  return `${step.method} ${resource} ${step.as ?? ""}: ${[...new Set(paths)].slice(0, 3).join(" ")}${status}`;
+}
+
+/** Leaves out steps, and then members of their bodies and parameters, as long as the same difference shows. */
+export async function shrink(servers: Servers, found: Disagreement, deadline: number): Promise<Disagreement> {
+  let best = found;
+  for (let hasShrunk = true; hasShrunk;) {
+    hasShrunk = false;
+    for (const steps of smallerSequences(best.steps)) {
+      if (Date.now() > deadline) return best;
+      const smaller = await findDisagreement(servers, steps).catch(() => undefined);
+      if (smaller?.signature !== found.signature) continue;
+      best = smaller;
+      hasShrunk = true;
+      break;
+    }
+  }
+  return best;
+}
+
+function* smallerSequences(steps: Step[]): Generator<Step[]> {
+  // What makes the watch stays, as its events are a step.
+  for (let index = steps.length - 1; index >= 0; index--)
+    if (steps[index]?.open === undefined && steps[index]?.silent !== true) yield steps.toSpliced(index, 1);
+  for (const [index, step] of steps.entries())
+    for (const smaller of smallerSteps(step)) yield steps.with(index, smaller);
+}
+
+function* smallerSteps(step: Step): Generator<Step> {
+  const [path, query] = step.target.split("?");
+  if (query !== undefined && step.open === undefined)
+    for (const parameter of query.split("&")) {
+      const rest = query.split("&").filter((other) => other !== parameter);
+      yield { ...step, target: rest.length === 0 ? `${path}` : `${path}?${rest.join("&")}` };
+    }
+  if (step.silent !== true) for (const body of smallerValues(step.body)) yield { ...step, body };
+}
+
+function* smallerValues(value: unknown): Generator<unknown> {
+  if (value === null || typeof value !== "object") return;
+  if (Array.isArray(value)) {
+    for (const index of value.keys()) yield value.toSpliced(index, 1);
+    for (const [index, item] of value.entries())
+      for (const smaller of smallerValues(item)) yield value.with(index, smaller);
+    return;
+  }
+  const entries = Object.entries(value as Record<string, unknown>);
+  for (const [key] of entries) yield Object.fromEntries(entries.filter(([other]) => other !== key));
+  for (const [key, member] of entries) for (const smaller of smallerValues(member)) yield { ...value, [key]: smaller };
+}
