@@ -106,15 +106,30 @@ export function outcomeOf({ events }: TestOperator, dependent: string): Dependen
   return events.at(-1)?.workflow?.dependents[dependent];
 }
 
-/** Waits until a reconcile leaves a dependent in such a state, and returns that. */
+// What the next reconcile ends: it may have come and gone between two looks.
+const PASSING = new Set<DependentOutcome["kind"]>(["created", "updated", "deleted", "failed"]);
+
+/** How many events of an operator were looked at when a dependent was last waited for. */
+const looked = new WeakMap<TestOperator, Map<string, number>>();
+
+/**
+ * Waits until a reconcile leaves a dependent in such a state, and returns that: the last reconcile, or, for what passes, any
+ * reconcile since the dependent was last waited for.
+ */
 export function untilOutcome(
   running: TestOperator,
   dependent: string,
   kind: DependentOutcome["kind"],
 ): Promise<DependentOutcome> {
+  const since = looked.get(running) ?? new Map<string, number>();
+  looked.set(running, since);
+  const { events } = running;
   return waitFor(`dependent "${dependent}" is ${kind}`, () => {
-    const outcome = outcomeOf(running, dependent);
-    return outcome?.kind === kind ? outcome : undefined;
+    const first = PASSING.has(kind) ? (since.get(dependent) ?? 0) : Math.max(0, events.length - 1);
+    const index = events.findIndex((event, at) => at >= first && event.workflow?.dependents[dependent]?.kind === kind);
+    if (index < 0) return undefined;
+    since.set(dependent, index + 1);
+    return events[index]?.workflow?.dependents[dependent];
   });
 }
 
