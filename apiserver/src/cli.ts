@@ -1,5 +1,6 @@
 import yargs from "yargs";
 import { startApiServer, type ApiServer } from "./server.js";
+import type { SimulatedController, SimulationOptions } from "./simulate/index.js";
 
 /** Runs the command line; prints one line, `ready URL`, once the server answers, or on standard error why it does not. */
 export async function run(args: readonly string[]): Promise<void> {
@@ -42,9 +43,10 @@ async function start(args: readonly string[]): Promise<void> {
     })
     .option("audit-log", { type: "string", describe: "Write a line of JSON for each request to this file" })
     .option("simulate", {
-      type: "boolean",
-      default: false,
-      describe: "Run the controllers of a cluster: garbage collector, namespaces, and workloads that become ready",
+      type: "string",
+      describe:
+        "Run the controllers of a cluster: all, or those with these names, or all but those after a minus, e.g. " +
+        "--simulate=deployments,pods or --simulate=-events",
     })
     .option("tls", {
       type: "boolean",
@@ -60,7 +62,8 @@ async function start(args: readonly string[]): Promise<void> {
     .parseAsync();
   const { port, crds, objects, as, auditLog, dataDir, simulate, tls, token, kubeconfig } = options;
   const server = await startApiServer({
-    ...{ port, crds, objects, simulate, tls },
+    ...{ port, crds, objects, tls },
+    ...(typeof simulate !== "string" || simulate === "false" ? {} : { simulate: await simulationOf(simulate) }),
     ...(token === undefined ? {} : { token }),
     ...(as === undefined ? {} : { as }),
     ...(auditLog === undefined ? {} : { auditLog }),
@@ -81,6 +84,20 @@ function exitWith(error: Error): void {
   process.exitCode = 1;
   // The answers that say so leave first.
   setTimeout(() => process.exit(), 200);
+}
+
+/** `""` stands for all controllers, names for these, names after a minus for all others. */
+async function simulationOf(text: string): Promise<SimulationOptions> {
+  const { simulatedControllers } = await import("./simulate/index.js");
+  const nameOf = (text: string): SimulatedController => {
+    const name = simulatedControllers.find((known) => known === text);
+    if (name !== undefined) return name;
+    throw new Error(`--simulate: there is no controller "${text}"; there are ${simulatedControllers.join(", ")}`);
+  };
+  const names = text.split(",").filter((name) => name !== "" && name !== "true");
+  const only = names.filter((name) => !name.startsWith("-")).map(nameOf);
+  const except = names.filter((name) => name.startsWith("-")).map((name) => nameOf(name.slice(1)));
+  return { ...(only.length === 0 ? {} : { only }), except };
 }
 
 function problemOf(error: unknown): string {

@@ -26,6 +26,7 @@ import { authenticatedUser } from "./identity/user.js";
 import type { JsonObject } from "./json.js";
 import type { DataFolder } from "./persistence/data-folder.js";
 import { Registry } from "./registry/registry.js";
+import type { SimulatedController, SimulationOptions } from "./simulate/index.js";
 
 /** How a server is started. */
 export interface ApiServerOptions {
@@ -41,8 +42,8 @@ export interface ApiServerOptions {
   crds?: readonly (string | object)[];
   /** Objects to create then, such as roles and bindings: objects, or files of YAML or JSON. */
   objects?: readonly (string | object)[];
-  /** Runs the controllers of `@gen-operator/apiserver/simulate` against the server. */
-  simulate?: boolean;
+  /** Runs the controllers of `@gen-operator/apiserver/simulate` against the server: all, these, or as the options say. */
+  simulate?: boolean | readonly SimulatedController[] | SimulationOptions;
   /** Rules in force from the start. */
   faults?: readonly FaultRule[];
   /** A file that gets a line of JSON for each request: who asked what, what allowed it, and how it was answered. */
@@ -176,7 +177,7 @@ async function startOn(folder: DataFolder | undefined, options: ApiServerOptions
     accessOf(identity.authenticator.tokenOf(authenticatedUser(username, groups)));
   const admin = accessOf(token);
   const own = options.as === undefined ? admin : as(options.as);
-  const simulation = options.simulate === true ? await startSimulationOf(admin) : undefined;
+  const simulation = await startSimulationOf(admin, options.simulate);
   const close = async (): Promise<void> => {
     await simulation?.close();
     await listener.close();
@@ -243,11 +244,16 @@ function isGone(object: JsonObject): boolean {
 }
 
 // The controllers are a client like any other, and most tests do without them.
-async function startSimulationOf(connection: {
-  url: string;
-  token: string;
-  ca?: string;
-}): Promise<{ close(): Promise<void> }> {
+async function startSimulationOf(
+  connection: { url: string; token: string; ca?: string },
+  simulate: ApiServerOptions["simulate"],
+): Promise<{ close(): Promise<void> } | undefined> {
+  if (simulate === undefined || simulate === false) return undefined;
   const { startSimulation } = await import("./simulate/index.js");
-  return startSimulation(connection);
+  if (simulate === true) return startSimulation(connection);
+  return startSimulation(connection, isList(simulate) ? { only: simulate } : simulate);
+}
+
+function isList(value: object): value is readonly SimulatedController[] {
+  return Array.isArray(value);
 }

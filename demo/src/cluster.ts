@@ -42,7 +42,9 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
     const client = new ApiClient(connection);
     cleanups.push(() => client.close());
     if (kubeconfig !== undefined && simulatesWorkloads) {
-      const simulation = await startSimulation(await simulationConnection(connection), { only: ["workloads"] });
+      const simulation = await startSimulation(await simulationConnection(connection), {
+        except: ["garbage-collection", "namespaces"],
+      });
       cleanups.push(() => simulation.close());
     }
     const isInstalled = await installCrd(client, crdFile);

@@ -82,8 +82,8 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     registry: { values: ["definitions", "ssa", "object", "storage", "builtin", "errors", "json"] },
     read: { values: ["object", "builtin", "errors", "json"], types: ["registry", "decode", "storage"] },
     write: {
-      values: ["read", "registry", "patch", "ssa", "decode", "object", "storage", "errors", "json"],
-      types: ["admission", "identity", "builtin"],
+      values: ["read", "registry", "patch", "ssa", "decode", "object", "storage", "builtin", "errors", "json"],
+      types: ["admission", "identity"],
     },
     identity: { values: ["object", "builtin", "errors", "json"], types: ["registry", "storage"] },
     admission: {

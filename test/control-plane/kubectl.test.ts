@@ -142,7 +142,7 @@ suite("kubectl", (test) => {
       const kubeconfig = join(folder.path, "kubeconfig");
       await embedded.writeKubeconfig(kubeconfig);
       await using plane = await startControlPlane({ controllers: true });
-      const simulation = await startSimulation(plane, { only: ["workloads"] });
+      const simulation = await startSimulation(plane, { except: ["garbage-collection", "namespaces"] });
       await using _simulation = { [Symbol.asyncDispose]: () => simulation.close() };
       const [ours, theirs] = await Promise.all([play(kubeconfig), play(plane.kubeconfig)]);
       const differences = COMMANDS.flatMap(([line], index) =>

@@ -44,7 +44,7 @@ suite("kubectl wait --for=condition=Ready", (test) => {
         for (const file of CRDS) await runOrThrow(server, `apply -f ${file}`);
         for (const crd of ["tomcats", "webapps"])
           await runOrThrow(server, `wait --for=condition=Established crd/${crd}.example.com --timeout=20s`);
-        await using _simulation = await startSimulation(server, { only: ["workloads"] });
+        await using _simulation = await startSimulation(server, { except: ["garbage-collection", "namespaces"] });
         await using operator = createOperator({
           controllers,
           kubeconfig: server.kubeconfig,

@@ -59,7 +59,7 @@ async function startReal(crds: object[], simulate: boolean): Promise<TestApiServ
   try {
     await Promise.all(crds.map((crd) => installCrd(plane, crd as Crd)));
     if (!simulate) return plane;
-    const simulation = await startSimulation(plane, { only: ["workloads"] });
+    const simulation = await startSimulation(plane, { except: ["garbage-collection", "namespaces"] });
     const close = async () => {
       await simulation.close();
       await plane.close();

@@ -1,2 +1,3 @@
 export type { Connection } from "./feed/api-client.js";
-export { startSimulation, type Simulation, type SimulationOptions, type SimulatedController } from "./simulation.js";
+export { simulatedControllers, type SimulatedController } from "./controllers.js";
+export { startSimulation, type Simulation, type SimulationOptions } from "./simulation.js";

@@ -1,20 +1,24 @@
 // What a cluster does beside its API server, as far as an operator notices: garbage collection, the end of namespaces, workloads
-// that become ready. Separate controllers over HTTP, so they run beside the embedded server and beside a real one.
+// and their Pods, services, volumes. Separate controllers over HTTP, so they run beside the embedded server and beside a real one.
 import { setMaxListeners } from "node:events";
+import { type SimulatedController, controllersNamed, simulatedControllers } from "./controllers.js";
 import { type ApiClient, type Connection, createApiClient } from "./feed/api-client.js";
+import { startCluster } from "./feed/cluster.js";
 import { type ClusterFeedOptions, startClusterFeed } from "./feed/cluster-feed.js";
+import { createControllers, type ControllerContext, type Controllers } from "./feed/controller.js";
 import { createGarbageCollection } from "./garbage/garbage-collection.js";
 import { createNamespaceDeletion } from "./namespaces/namespace-deletion.js";
-import { startWorkloads } from "./workloads/workloads.js";
-
-/** A controller that can be simulated. */
-export type SimulatedController = "garbage-collection" | "namespaces" | "workloads";
+import { registerNode } from "./pods/node.js";
+import { writeServerEndpoints } from "./services/kubernetes-service.js";
+import { createDefaultClass } from "./volumes/claims.js";
 
 /** Which controllers run, and how. */
 export interface SimulationOptions {
-  /** All of them unless named here. */
-  only?: SimulatedController[];
-  /** The time from a change of a workload's spec until its pods are ready; 200 unless given. */
+  /** The controllers that run. Default: all. */
+  only?: readonly SimulatedController[];
+  /** Controllers that do not run. */
+  except?: readonly SimulatedController[];
+  /** The time from the start of a Pod until it is ready, in milliseconds. Default: 200 */
   delayMs?: number;
   /** Learns of attempts that failed and will be made again; conflicts are part of normal work. */
   onError?: (error: unknown, key: string) => void;
@@ -29,26 +33,27 @@ const DEFAULT_DELAY_MS = 200;
 
 /** Starts the controllers; resolves once they have seen all that exists. */
 export async function startSimulation(connection: Connection, options: SimulationOptions = {}): Promise<Simulation> {
-  const { only, delayMs = DEFAULT_DELAY_MS, onError = () => {} } = options;
-  const isWanted = (name: SimulatedController) => only === undefined || only.includes(name);
+  const { delayMs = DEFAULT_DELAY_MS, onError = () => {} } = options;
+  const names = namesOf(options);
   const client = createApiClient(connection);
   const stop = new AbortController();
   const { signal } = stop;
   // Every watch listens to it.
   setMaxListeners(0, signal);
   const clusterControllers = [
-    ...(isWanted("garbage-collection") ? [createGarbageCollection(client, onError)] : []),
-    ...(isWanted("namespaces") ? [createNamespaceDeletion(client, onError)] : []),
+    ...(names.includes("garbage-collection") ? [createGarbageCollection(client, onError)] : []),
+    ...(names.includes("namespaces") ? [createNamespaceDeletion(client, onError)] : []),
   ];
+  const controllers = createControllers(controllersNamed(names), onError);
   const close = async () => {
     stop.abort();
-    for (const controller of clusterControllers) controller.close();
+    for (const controller of [...clusterControllers, controllers]) controller.close();
     client.close();
   };
   try {
     await Promise.all([
-      startCluster(client, { listeners: clusterControllers, signal, onError }),
-      isWanted("workloads") ? startWorkloads(client, { delayMs, signal, onError }) : undefined,
+      startAll(client, { listeners: clusterControllers, signal, onError }),
+      startKinds(client, { controllers, names, connection, delayMs, signal, onError }),
     ]);
   } catch (error) {
     await close();
@@ -57,13 +62,42 @@ export async function startSimulation(connection: Connection, options: Simulatio
   return { close, [Symbol.asyncDispose]: close };
 }
 
+function namesOf({ only = simulatedControllers, except = [] }: SimulationOptions): SimulatedController[] {
+  const unknown = [...only, ...except].find((name) => !simulatedControllers.includes(name));
+  if (unknown === undefined) return only.filter((name) => !except.includes(name));
+  throw new Error(`there is no simulated controller "${unknown}"; known are ${simulatedControllers.join(", ")}`);
+}
+
 type ClusterController = ReturnType<typeof createGarbageCollection> | ReturnType<typeof createNamespaceDeletion>;
 
-async function startCluster(
+/** Starts what looks at all kinds. */
+async function startAll(
   client: ApiClient,
   { listeners, ...options }: Omit<ClusterFeedOptions, "listeners"> & { listeners: ClusterController[] },
 ): Promise<void> {
   if (listeners.length === 0) return;
   const feed = await startClusterFeed(client, { listeners, ...options });
   for (const listener of listeners) listener.start(feed);
+}
+
+/** Starts what looks at kinds that it knows. */
+async function startKinds(
+  client: ApiClient,
+  options: {
+    controllers: Controllers;
+    names: SimulatedController[];
+    connection: Connection;
+    delayMs: number;
+    signal: AbortSignal;
+    onError: (error: unknown, key: string) => void;
+  },
+): Promise<void> {
+  const { controllers, names, connection, delayMs, signal, onError } = options;
+  const { kinds, changed } = controllers;
+  const cluster = await startCluster(client, { kinds, changed, signal, onError });
+  const context: ControllerContext = { cluster, delayMs, ca: connection.ca, now: () => new Date() };
+  if (names.includes("pods")) await registerNode(cluster, context.now());
+  if (names.includes("endpoints")) await writeServerEndpoints(cluster, connection.url);
+  if (names.includes("volumes")) await createDefaultClass(context);
+  controllers.start(context);
 }

@@ -44,7 +44,7 @@ export async function measurePasses(sample: PassSample): Promise<PassCosts> {
   await using services = await sample.startServices?.();
   const controllers = await sample.load();
   await using cluster = await startCountedCluster(pluralsOf(controllers));
-  await using _simulation = await startSimulation(cluster.connection, { only: ["workloads"] });
+  await using _simulation = await startSimulation(cluster.connection, { except: ["garbage-collection", "namespaces"] });
   await prepare(cluster, { ...sample, objects: [...(services?.objects ?? []), ...sample.objects] });
   const children = childKindsOf(controllers);
   let touched: PassCost | undefined;

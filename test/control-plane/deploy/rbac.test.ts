@@ -36,7 +36,7 @@ const PAUSED = "gen-operator.dev/paused";
 suite("the rules of the samples", (test) => {
   const cluster = shared(async () => {
     const plane = await startControlPlane({ controllers: true, audited: true });
-    const simulation = await startSimulation(plane, { only: ["workloads"] });
+    const simulation = await startSimulation(plane, { except: ["garbage-collection", "namespaces"] });
     const { url, token, ca } = plane;
     const client = new ApiClient(createConnection({ url, token, ca }));
     return {

@@ -86,8 +86,16 @@ export function checkClaim(claim: JsonObject, old: JsonObject | undefined): Fiel
   const spec = objectAt(claim, "spec") ?? {};
   const storage = memberOf(objectAt(objectAt(spec, "resources"), "requests"), "storage");
   const modes = memberOf(spec, "accessModes");
-  const fixed = ({ resources: _r, volumeAttributesClassName: _v, volumeName: _n, ...rest }: JsonObject) => rest;
   const oldSpec = objectAt(old, "spec");
+  // A class that was left open is filled in later.
+  const isClassOpen = oldSpec !== undefined && memberOf(oldSpec, "storageClassName") === undefined;
+  const fixed = ({
+    resources: _r,
+    volumeAttributesClassName: _v,
+    volumeName: _n,
+    storageClassName,
+    ...rest
+  }: JsonObject) => (isClassOpen || storageClassName === undefined ? rest : { ...rest, storageClassName });
   return [
     ...(Array.isArray(modes) && modes.length > 0
       ? []

@@ -23,6 +23,7 @@ import { renderFailure, renderValue } from "../answer/render.js";
 import type { Answer, ApiRequest, StreamAnswer } from "../message.js";
 import { authorizeRequest, type Authorized } from "./authorize-request.js";
 import { readList, readObject, readWatch } from "./read-requests.js";
+import { answerPodRequest } from "./pod-requests.js";
 import { isWatch, verbOf } from "./request-verb.js";
 import type { ResourcePath } from "./resource-path.js";
 import { deprecationWarningOf, renderContextOf, type ResourceRequest } from "./resource-request.js";
@@ -116,6 +117,8 @@ function answerObject(on: ResourceRequest): Promise<Answer> | Answer {
 
 function answerSubresource(on: ResourceRequest): Promise<Answer> | Answer {
   const { request, subresource } = on;
+  const ofPod = answerPodRequest(on);
+  if (ofPod !== undefined) return ofPod;
   if (request.method === "GET") return readObject(on);
   if (subresource === "scale") return writeScaleRequest(on);
   return request.method === "PATCH" ? writePatch(on) : writeUpdate(on);
@@ -129,6 +132,12 @@ const IMPLEMENTED_SUBRESOURCES = new Set([
   "resize",
   "ephemeralcontainers",
   "token",
+  "binding",
+  "eviction",
+  "log",
+  "exec",
+  "attach",
+  "portforward",
 ]);
 
 function checkVerb(on: ResourceRequest): void {

@@ -37,10 +37,13 @@ export interface ApiClient {
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly status: number;
+  /** The words of the server. */
+  readonly detail: string;
 
-  constructor(status: number, message: string) {
-    super(message);
+  constructor(status: number, detail: string, request?: string) {
+    super(request === undefined ? detail : `${request} failed: ${status} ${detail}`);
     this.status = status;
+    this.detail = detail;
   }
 }
 
@@ -124,7 +127,7 @@ async function readText(response: http.IncomingMessage): Promise<string> {
 }
 
 function errorOf({ method, path }: ApiRequest, { statusCode = 500 }: http.IncomingMessage, text: string): ApiError {
-  return new ApiError(statusCode, `${method} ${path} failed: ${statusCode} ${messageOf(text)}`);
+  return new ApiError(statusCode, messageOf(text), `${method} ${path}`);
 }
 
 function messageOf(text: string): string {

@@ -11,10 +11,12 @@ export interface OwnerReference {
 /** The metadata that the simulated controllers read. */
 export interface ObjectMetadata {
   name: string;
+  generateName?: string;
   namespace?: string;
   uid: string;
   resourceVersion: string;
   generation?: number;
+  labels?: Record<string, string>;
   creationTimestamp?: string;
   deletionTimestamp?: string;
   annotations?: Record<string, string>;
@@ -51,4 +53,14 @@ export function pathOf(kind: ResourceKind, { namespace, name }: { namespace?: st
   // Names of RBAC objects may contain colons and the like.
   const item = name === undefined ? "" : `/${encodeURIComponent(name)}`;
   return `${root}/${kind.version}${scope}/${kind.plural}${item}`;
+}
+
+/** Identifies an object of its kind: `namespace/name`, or the name where it has no namespace. */
+export function keyOfObject({ namespace, name }: { namespace?: string; name: string }): string {
+  return namespace === undefined ? name : `${namespace}/${name}`;
+}
+
+/** The reference to the controller of an object. */
+export function controllerOf({ metadata }: KubernetesObject): OwnerReference | undefined {
+  return metadata.ownerReferences?.find(({ controller }) => controller === true);
 }

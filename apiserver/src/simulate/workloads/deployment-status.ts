@@ -1,89 +1,110 @@
-import {
-  type StatusCondition,
-  type StatusContext,
-  type Workload,
-  type WorkloadUpdate,
-  countAt,
-  keepTimes,
-  nonZero,
-  templateHash,
-} from "./workload.js";
+import { type StatusCondition, withConditions, timestamp } from "../pods/pod.js";
+import { type Deployment, type ReplicaSet, hashOf, newReplicaSetOf, replicasOf, rolloutLimits } from "./deployment.js";
+import { type WorkloadStatus, countAt, nonZero } from "./workload.js";
 
-const REVISION = "deployment.kubernetes.io/revision";
-
-/** What the deployment controller writes: counts, the conditions Available and Progressing, and the revision. */
-export function deploymentUpdate(deployment: Workload, context: StatusContext): WorkloadUpdate {
-  const { metadata, spec, status } = deployment;
-  const annotations = { ...metadata.annotations, [REVISION]: revisionOf(deployment) };
-  if (spec.paused === true) return { annotations, status: { ...status, observedGeneration: metadata.generation } };
-  const replicas = spec.replicas ?? 1;
-  const ready = context.stage === "ready" ? replicas : Math.min(replicas, countAt(status, "readyReplicas"));
-  const counts = { replicas, updatedReplicas: replicas, readyReplicas: ready, availableReplicas: ready };
-  const conditions = [
-    availableCondition(ready >= replicas - maxUnavailable(spec, replicas), context),
-    progressingCondition(deployment, { isComplete: ready === replicas, now: context.now }),
-  ];
+/** What the deployment controller writes: counts, and the conditions Available, Progressing and ReplicaFailure. */
+export function deploymentStatus(
+  deployment: Deployment,
+  sets: ReplicaSet[],
+  now: Date,
+): { status: WorkloadStatus; again: number | undefined } {
+  const { metadata, status } = deployment;
+  const next = newReplicaSetOf(deployment, sets);
+  const total = (field: string) => sets.reduce((sum, set) => sum + countAt(set.status, field), 0);
+  const counts: Counts = {
+    replicas: total("replicas"),
+    updatedReplicas: countAt(next?.status, "replicas"),
+    readyReplicas: total("readyReplicas"),
+    availableReplicas: total("availableReplicas"),
+  };
+  const asked = sets.reduce((sum, set) => sum + replicasOf(set), 0);
+  const unavailableReplicas = Math.max(0, asked - counts.availableReplicas);
+  const minimum = replicasOf(deployment) - rolloutLimits(deployment).maxUnavailable;
+  const { condition, again } = progressing(deployment, { next, counts, now });
+  const conditions = withConditions(
+    status?.conditions?.filter(({ type }) => type !== "ReplicaFailure"),
+    [
+      available(counts.availableReplicas >= minimum, now),
+      ...(condition === undefined ? [] : [condition]),
+      ...failures(sets),
+    ],
+    // Progress is told by the time alone.
+  ).map((each) => (each.type === condition?.type ? { ...each, lastUpdateTime: condition.lastUpdateTime ?? "" } : each));
+  const { collisionCount } = (status ?? {}) as { collisionCount?: number };
   return {
-    annotations,
+    again,
     status: {
       observedGeneration: metadata.generation,
-      ...nonZero({ ...counts, unavailableReplicas: replicas - ready }),
-      terminatingReplicas: 0,
-      conditions: withConditions(status?.["conditions"], keepTimes(conditions, status?.["conditions"])),
+      ...nonZero({ ...counts, unavailableReplicas }),
+      terminatingReplicas: total("terminatingReplicas"),
+      ...(collisionCount === undefined ? {} : { collisionCount }),
+      conditions,
     },
   };
 }
 
-/** Sets conditions among those that others have written. */
-function withConditions(before: unknown, ours: readonly StatusCondition[]): StatusCondition[] {
-  const existing = (before ?? []) as StatusCondition[];
-  const replaced = existing.map((condition) => ours.find(({ type }) => type === condition.type) ?? condition);
-  return [...replaced, ...ours.filter(({ type }) => !existing.some((condition) => condition.type === type))];
+type Counts = Record<"replicas" | "updatedReplicas" | "readyReplicas" | "availableReplicas", number>;
+
+function failures(sets: ReplicaSet[]): StatusCondition[] {
+  const failed = sets.flatMap(({ status }) => status?.conditions ?? []).find(({ type }) => type === "ReplicaFailure");
+  return failed === undefined ? [] : [{ ...failed, lastUpdateTime: failed.lastTransitionTime }];
 }
 
-function availableCondition(isAvailable: boolean, { now }: StatusContext): StatusCondition {
-  return {
-    type: "Available",
-    status: isAvailable ? "True" : "False",
-    lastUpdateTime: now,
-    lastTransitionTime: now,
-    reason: isAvailable ? "MinimumReplicasAvailable" : "MinimumReplicasUnavailable",
-    message: `Deployment ${isAvailable ? "has" : "does not have"} minimum availability.`,
-  };
+function available(isAvailable: boolean, now: Date): StatusCondition {
+  return conditionOf(
+    [
+      "Available",
+      isAvailable ? "True" : "False",
+      isAvailable ? "MinimumReplicasAvailable" : "MinimumReplicasUnavailable",
+    ],
+    `Deployment ${isAvailable ? "has" : "does not have"} minimum availability.`,
+    now,
+  );
 }
 
-function progressingCondition(
-  deployment: Workload,
-  { isComplete, now }: { isComplete: boolean; now: string },
+function progressing(
+  deployment: Deployment,
+  { next, counts, now }: { next: ReplicaSet | undefined; counts: Counts; now: Date },
+): { condition?: StatusCondition | undefined; again?: number | undefined } {
+  const { metadata, spec, status } = deployment;
+  const before = status?.conditions?.find(({ type }) => type === "Progressing");
+  const deadline = spec.progressDeadlineSeconds;
+  if (deadline === undefined || deadline === 2 ** 31 - 1) return {};
+  if (spec.paused === true) {
+    if (before?.reason === "ProgressDeadlineExceeded") return { condition: before };
+    return { condition: conditionOf(["Progressing", "Unknown", "DeploymentPaused"], "Deployment is paused", now) };
+  }
+  const name = next?.metadata.name ?? `${metadata.name}-${hashOf(deployment)}`;
+  const condition = (status: "True" | "False", reason: string, end: string) =>
+    conditionOf(["Progressing", status, reason], `ReplicaSet "${name}" ${end}`, now);
+  const wanted = replicasOf(deployment);
+  const isComplete =
+    counts.updatedReplicas === wanted && counts.replicas === wanted && counts.availableReplicas === wanted;
+  if (isComplete && next !== undefined) {
+    const complete = condition("True", "NewReplicaSetAvailable", "has successfully progressed.");
+    const isKnown = before?.reason === complete.reason && before?.message === complete.message;
+    return { condition: isKnown ? before : complete };
+  }
+  if (before === undefined) return { condition: condition("True", "ReplicaSetUpdated", "is progressing.") };
+  const hasProgressed =
+    counts.updatedReplicas > countAt(status, "updatedReplicas") ||
+    counts.replicas - counts.updatedReplicas < countAt(status, "replicas") - countAt(status, "updatedReplicas") ||
+    counts.readyReplicas > countAt(status, "readyReplicas") ||
+    counts.availableReplicas > countAt(status, "availableReplicas");
+  const isFresh = before.reason === "NewReplicaSetAvailable" || before.reason === "DeploymentPaused";
+  if (hasProgressed || isFresh)
+    return { condition: condition("True", "ReplicaSetUpdated", "is progressing."), again: deadline * 1000 };
+  if (before.reason === "ProgressDeadlineExceeded") return { condition: before };
+  const left = Date.parse(before.lastUpdateTime ?? before.lastTransitionTime) + deadline * 1000 - now.getTime();
+  if (left > 0) return { condition: before, again: left };
+  return { condition: condition("False", "ProgressDeadlineExceeded", "has timed out progressing.") };
+}
+
+function conditionOf(
+  [type, status, reason]: [type: string, status: "True" | "False" | "Unknown", reason: string],
+  message: string,
+  now: Date,
 ): StatusCondition {
-  const verb = isComplete ? "has successfully progressed" : "is progressing";
-  return {
-    type: "Progressing",
-    status: "True",
-    lastUpdateTime: now,
-    lastTransitionTime: now,
-    reason: isComplete ? "NewReplicaSetAvailable" : "ReplicaSetUpdated",
-    message: `ReplicaSet "${replicaSetOf(deployment)}" ${verb}.`,
-  };
-}
-
-function replicaSetOf({ metadata, spec }: Workload): string {
-  return `${metadata.name}-${templateHash(spec.template)}`;
-}
-
-/** The message of the condition Progressing remembers which template the revision stands for. */
-function revisionOf(deployment: Workload): string {
-  const revision = deployment.metadata.annotations?.[REVISION];
-  if (revision === undefined) return "1";
-  const conditions = (deployment.status?.["conditions"] ?? []) as StatusCondition[];
-  const progressing = conditions.find(({ type }) => type === "Progressing");
-  const isNew = progressing !== undefined && !progressing.message?.includes(`"${replicaSetOf(deployment)}"`);
-  return isNew ? String(Number(revision) + 1) : revision;
-}
-
-/** A percentage is rounded down; the default of the server is 25 %. */
-function maxUnavailable({ strategy }: Workload["spec"], replicas: number): number {
-  const limit = strategy?.rollingUpdate?.maxUnavailable;
-  if (typeof limit === "number") return limit;
-  return limit === undefined ? 0 : Math.floor((replicas * Number.parseInt(limit, 10)) / 100);
+  const time = timestamp(now);
+  return { type, status, lastUpdateTime: time, lastTransitionTime: time, reason, message };
 }

@@ -1,48 +1,37 @@
+// What the controllers of workloads have in common.
 import { createHash } from "node:crypto";
-import type { KubernetesObject } from "../feed/kubernetes-object.js";
+import type { Cluster, NewObject } from "../feed/cluster.js";
+import { controllerOf, keyOfObject, type KubernetesObject } from "../feed/kubernetes-object.js";
+import { type LabelSelector, selects } from "../feed/selector.js";
+import {
+  controllerReference,
+  isActive,
+  msUntilAvailable,
+  type Pod,
+  type PodTemplate,
+  type StatusCondition,
+} from "../pods/pod.js";
 
-/** What is read from the specs of the workloads; the server has filled in their defaults. */
+/** What the specs of the workloads have in common; the server has filled in the defaults. */
 export interface WorkloadSpec {
   replicas?: number;
-  paused?: boolean;
-  strategy?: { type?: string; rollingUpdate?: { maxUnavailable?: number | string } };
-  template?: unknown;
-  /** Of a Job. */
-  completions?: number;
-  parallelism?: number;
-  suspend?: boolean;
-  /** Of a Pod. */
-  containers?: Container[];
-  initContainers?: Container[];
+  selector?: LabelSelector;
+  template: PodTemplate;
+  minReadySeconds?: number;
+  revisionHistoryLimit?: number;
 }
 
-/** A container of a Pod. */
-export interface Container {
-  name: string;
-  image?: string;
+/** A Deployment, ReplicaSet, StatefulSet, DaemonSet or Job. */
+export interface Workload<Spec extends WorkloadSpec = WorkloadSpec> extends KubernetesObject {
+  spec: Spec;
+  status?: WorkloadStatus;
 }
 
-/** A Deployment, ReplicaSet, StatefulSet, DaemonSet, Job or Pod. */
-export interface Workload extends KubernetesObject {
-  spec: WorkloadSpec;
-  status?: Record<string, unknown>;
+/** A status of a workload. */
+export interface WorkloadStatus {
+  conditions?: StatusCondition[];
+  [member: string]: unknown;
 }
-
-/** What a controller writes. */
-export interface WorkloadUpdate {
-  status: Record<string, unknown>;
-  annotations?: Record<string, string>;
-}
-
-/** When, and in which state of its pods, the status of a workload is computed. */
-export interface StatusContext {
-  stage: "started" | "ready";
-  /** RFC 3339, in seconds. */
-  now: string;
-}
-
-/** Computes what the controller of a kind writes; undefined where it has nothing to say. */
-export type ComputeUpdate = (workload: Workload, context: StatusContext) => WorkloadUpdate | undefined;
 
 /** Leaves out what is zero, as Kubernetes does with most counts. */
 export function nonZero(counts: Record<string, number>): Record<string, number> {
@@ -50,8 +39,8 @@ export function nonZero(counts: Record<string, number>): Record<string, number> 
 }
 
 /** A count in a status; 0 where it is left out. */
-export function countAt(status: Record<string, unknown> | undefined, field: string): number {
-  const value = status?.[field];
+export function countAt(status: object | undefined, field: string): number {
+  const value = (status as Record<string, unknown> | undefined)?.[field];
   return typeof value === "number" ? value : 0;
 }
 
@@ -59,33 +48,94 @@ export function countAt(status: Record<string, unknown> | undefined, field: stri
 const ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
 
 /** A short name for a pod template, like those that the names of replica sets and revisions end with. */
-export function templateHash(template: unknown): string {
+export function templateHash(template: unknown, collisions = 0): string {
   const digest = createHash("sha256")
-    .update(JSON.stringify(template ?? null))
+    .update(JSON.stringify(template ?? null) + (collisions === 0 ? "" : String(collisions)))
     .digest();
   return [...digest.subarray(0, 10)].map((byte) => ALPHABET[byte % ALPHABET.length]).join("");
 }
 
-/** A condition of a workload. */
-export interface StatusCondition {
-  type: string;
-  status: "True" | "False" | "Unknown";
-  reason?: string;
-  message?: string;
-  lastTransitionTime: string;
-  lastUpdateTime?: string;
-  lastProbeTime?: string | null;
-  observedGeneration?: number;
+/** A new Pod of a workload, without a name. */
+export function podFrom(
+  template: PodTemplate,
+  owner: { apiVersion: string; kind: string; object: KubernetesObject },
+): NewObject & { metadata: { labels: Record<string, string> }; spec: PodTemplate["spec"] } {
+  const { labels = {}, annotations, finalizers } = template.metadata ?? {};
+  const { namespace } = owner.object.metadata;
+  return {
+    metadata: {
+      ...(namespace === undefined ? {} : { namespace }),
+      labels: { ...labels },
+      ...(annotations === undefined ? {} : { annotations: { ...annotations } }),
+      ...(finalizers === undefined ? {} : { finalizers }),
+      ownerReferences: [controllerReference(owner.apiVersion, owner.kind, owner.object)],
+    },
+    spec: template.spec,
+  };
 }
 
-/** Takes over the times of the conditions before: of the transition while the status stays, of the update while all does. */
-export function keepTimes(conditions: StatusCondition[], before: unknown): StatusCondition[] {
-  const olds = Array.isArray(before) ? (before as StatusCondition[]) : [];
-  return conditions.map((condition) => {
-    const old = olds.find(({ type }) => type === condition.type);
-    if (old?.status !== condition.status) return condition;
-    const { lastTransitionTime, lastUpdateTime } = old;
-    const isSame = old.reason === condition.reason && old.message === condition.message;
-    return { ...condition, lastTransitionTime, ...(isSame && lastUpdateTime !== undefined ? { lastUpdateTime } : {}) };
-  });
+/** How many Pods are ready and available, and when the next one will be. */
+export function readiness(pods: Pod[], minReadySeconds: number | undefined, now: Date): Readiness {
+  const waits = pods.map((pod) => msUntilAvailable(pod, minReadySeconds, now)).filter((ms) => ms !== undefined);
+  const pending = waits.filter((ms) => ms > 0);
+  return {
+    ready: waits.length,
+    available: waits.length - pending.length,
+    ...(pending.length === 0 ? {} : { again: Math.min(...pending) }),
+  };
+}
+
+/** Counts of Pods. */
+export interface Readiness {
+  ready: number;
+  available: number;
+  again?: number;
+}
+
+/**
+ * Lets the Pods of a selector belong to a workload, as far as nobody controls them, and lets go of those that no longer match.
+ *
+ * Returns those that belong to it.
+ */
+export async function claimPods(
+  cluster: Cluster,
+  owner: { apiVersion: string; kind: string; object: Workload },
+): Promise<Pod[]> {
+  const { metadata, spec } = owner.object;
+  const own: Pod[] = [];
+  for (const pod of cluster.list<Pod>("pods.", metadata.namespace)) {
+    const controller = controllerOf(pod);
+    const matches = selects(spec.selector, pod.metadata.labels);
+    if (controller?.uid === metadata.uid) {
+      if (matches || pod.metadata.deletionTimestamp !== undefined) own.push(pod);
+      else
+        await cluster.update("pods.", {
+          ...pod,
+          metadata: { ...pod.metadata, ownerReferences: withoutOwner(pod, metadata.uid) },
+        });
+    } else if (controller === undefined && matches && isActive(pod) && metadata.deletionTimestamp === undefined) {
+      const reference = controllerReference(owner.apiVersion, owner.kind, owner.object);
+      const ownerReferences = [...(pod.metadata.ownerReferences ?? []), reference];
+      own.push(await cluster.update("pods.", { ...pod, metadata: { ...pod.metadata, ownerReferences } }));
+    }
+  }
+  return own;
+}
+
+function withoutOwner({ metadata }: Pod, owner: string) {
+  return (metadata.ownerReferences ?? []).filter(({ uid }) => uid !== owner);
+}
+
+/** The keys of the workloads of a kind that a Pod belongs to, or may come to belong to. */
+export function ownersOf(kind: {
+  plural: string;
+  kind: string;
+}): (changed: KubernetesObject, cluster: Cluster) => string[] {
+  return (changed, cluster) => {
+    const controller = controllerOf(changed);
+    const { namespace = "", labels } = changed.metadata;
+    if (controller !== undefined) return controller.kind === kind.kind ? [`${namespace}/${controller.name}`] : [];
+    const workloads = cluster.list<Workload>(kind.plural, namespace);
+    return workloads.filter(({ spec }) => selects(spec.selector, labels)).map(({ metadata }) => keyOfObject(metadata));
+  };
 }

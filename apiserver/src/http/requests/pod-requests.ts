@@ -1,0 +1,92 @@
+// What is asked of a Pod besides its object: where it goes, whether it may go, and what runs in it.
+import { parseWriteOptions } from "../../decode/options/write-options.js";
+import { parseObjectBody } from "../../decode/parse-body.js";
+import { badRequest, internalError, notFound } from "../../errors/status-error.js";
+import { arrayAt, isObject, objectAt, stringAt, type JsonObject } from "../../json.js";
+import { keyOf, resourceRefOf } from "../../object/object-key.js";
+import { bindPod } from "../../write/pods/bind.js";
+import { evictPod } from "../../write/pods/evict.js";
+import { renderValue } from "../answer/render.js";
+import type { Answer } from "../message.js";
+import { renderContextOf, writeContextOf, type ResourceRequest } from "./resource-request.js";
+
+const SUCCESS: JsonObject = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", code: 201 };
+// Kubelets answer these; there are none.
+const STREAMS = new Set(["exec", "attach", "portforward"]);
+
+/** Answers what only Pods have; undefined for a subresource that other kinds have, too. */
+export function answerPodRequest(on: ResourceRequest): Promise<Answer> | Answer | undefined {
+  const { resource, subresource } = on;
+  if (resource.type.plural !== "pods" || resource.type.group !== "") return undefined;
+  if (subresource === "binding") return bind(on);
+  if (subresource === "eviction") return evict(on);
+  if (subresource === "log") return readLog(on);
+  return STREAMS.has(subresource) ? refuseStream(on) : undefined;
+}
+
+function bind(on: ResourceRequest): Answer {
+  const render = renderContextOf(on);
+  const context = writeContextOf(on, parseWriteOptions(on.request.query, "CreateOptions"));
+  bindPod(context, on.name, bodyOf(on, "Binding"));
+  return renderValue(render, 201, SUCCESS);
+}
+
+async function evict(on: ResourceRequest): Promise<Answer> {
+  const render = renderContextOf(on);
+  const context = writeContextOf(on, parseWriteOptions(on.request.query, "CreateOptions"));
+  await evictPod(context, on.name, bodyOf(on, "Eviction"));
+  return renderValue(render, 201, SUCCESS);
+}
+
+function bodyOf({ request }: ResourceRequest, kind: string): JsonObject {
+  const { value } = parseObjectBody(request.body, request.headers["content-type"]);
+  if (isObject(value)) return value;
+  throw badRequest(`the object provided is unrecognized (must be of type ${kind})`);
+}
+
+/** Simulated containers say nothing. */
+function readLog(on: ResourceRequest): Answer {
+  const { request, name } = on;
+  const pod = podOf(on);
+  checkContainer(pod, { name, container: request.query.get("container") ?? "" });
+  return { kind: "answer", status: 200, contentType: "text/plain", body: "", warnings: on.warnings };
+}
+
+function refuseStream(on: ResourceRequest): never {
+  const { request, name, subresource } = on;
+  const pod = podOf(on);
+  if (subresource === "exec" || subresource === "attach") {
+    checkContainer(pod, { name, container: request.query.get("container") ?? "" });
+  }
+  const nodeName = stringAt(objectAt(pod, "spec"), "nodeName") ?? "";
+  if (nodeName === "") throw badRequest(`pod ${name} does not have a host assigned`);
+  throw internalError(
+    `error dialing backend: no container runs on the embedded API server, so ${subresource} has no end`,
+  );
+}
+
+function podOf({ resource, namespace, name }: ResourceRequest): JsonObject {
+  const stored = resource.store.get(keyOf({ namespace, name }));
+  if (stored === undefined) throw notFound(resourceRefOf(resource.type, name));
+  return stored.object;
+}
+
+function checkContainer(pod: JsonObject, { name, container }: { name: string; container: string }): void {
+  const spec = objectAt(pod, "spec");
+  const namesIn = (list: string) =>
+    (arrayAt(spec, list) ?? []).filter(isObject).map((one) => stringAt(one, "name") ?? "");
+  const containers = namesIn("containers");
+  const inits = namesIn("initContainers");
+  const ephemeral = namesIn("ephemeralContainers");
+  if (container !== "") {
+    if ([...containers, ...inits, ...ephemeral].includes(container)) return;
+    throw badRequest(`container ${container} is not valid for pod ${name}`);
+  }
+  if (containers.length === 1) return;
+  const annotations = objectAt(objectAt(pod, "metadata"), "annotations");
+  if (containers.includes(stringAt(annotations, "kubectl.kubernetes.io/default-container") ?? "")) return;
+  const init = inits.length === 0 ? "" : ` or one of the init containers: [${inits.join(" ")}]`;
+  throw badRequest(
+    `a container name must be specified for pod ${name}, choose one of: [${containers.join(" ")}]${init}`,
+  );
+}

@@ -1,0 +1,67 @@
+// The controllers by their names, each with what it needs.
+import type { Controller } from "./feed/controller.js";
+import { createCronJobs } from "./jobs/cron-jobs.js";
+import { createJobs } from "./jobs/jobs.js";
+import { createNamespaceContents } from "./namespaces/namespace-contents.js";
+import { createNodes } from "./pods/node.js";
+import { createPods } from "./pods/pods.js";
+import { createAutoscalers } from "./policies/autoscalers.js";
+import { createDisruptionBudgets } from "./policies/disruption-budgets.js";
+import { createEvents } from "./policies/events.js";
+import { createEndpointSlices } from "./services/endpoint-slices.js";
+import { createEndpoints } from "./services/endpoints.js";
+import { createClaims } from "./volumes/claims.js";
+import { createVolumes } from "./volumes/volumes.js";
+import { createDaemonSets } from "./workloads/daemon-sets.js";
+import { createDeployments } from "./workloads/deployments.js";
+import { createReplicaSets } from "./workloads/replica-sets.js";
+import { createStatefulSets } from "./workloads/stateful-sets.js";
+
+/** A controller of the objects of one kind. */
+export type KindController =
+  | "pods"
+  | "deployments"
+  | "replicasets"
+  | "statefulsets"
+  | "daemonsets"
+  | "jobs"
+  | "cronjobs"
+  | "endpoints"
+  | "volumes"
+  | "namespace-contents"
+  | "disruption-budgets"
+  | "autoscalers"
+  | "events";
+
+/** A controller that can be simulated. */
+export type SimulatedController = KindController | "garbage-collection" | "namespaces";
+
+// Each reconciles objects of its own type, which `Controller` knows as any object.
+const CONTROLLERS: Record<KindController, () => unknown[]> = {
+  pods: () => [createPods(), createNodes()],
+  deployments: () => [createDeployments()],
+  replicasets: () => [createReplicaSets()],
+  statefulsets: () => [createStatefulSets()],
+  daemonsets: () => [createDaemonSets()],
+  jobs: () => [createJobs()],
+  cronjobs: () => [createCronJobs()],
+  endpoints: () => [createEndpointSlices(), createEndpoints()],
+  volumes: () => [createClaims(), createVolumes()],
+  "namespace-contents": () => [createNamespaceContents()],
+  "disruption-budgets": () => [createDisruptionBudgets()],
+  autoscalers: () => [createAutoscalers()],
+  events: () => [createEvents()],
+};
+
+/** The names of all controllers. */
+export const simulatedControllers: readonly SimulatedController[] = [
+  "garbage-collection",
+  "namespaces",
+  ...(Object.keys(CONTROLLERS) as KindController[]),
+];
+
+/** Makes the controllers of these names. */
+export function controllersNamed(names: readonly SimulatedController[]): Controller[] {
+  const kinds = names.filter((name): name is KindController => name in CONTROLLERS);
+  return kinds.flatMap((name) => CONTROLLERS[name]() as Controller[]);
+}

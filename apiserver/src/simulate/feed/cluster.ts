@@ -1,0 +1,140 @@
+// What the controllers of workloads know of a cluster and do to it: caches of the kinds that they follow, and writes that are entered
+// there as they are answered.
+import { type ApiClient, isNotFound } from "./api-client.js";
+import { startFeed } from "./feed.js";
+import { type KubernetesObject, type ResourceKind, apiVersionOf, pathOf } from "./kubernetes-object.js";
+import { ObjectCache } from "./object-cache.js";
+import { keyOf, readKinds } from "./resource-kinds.js";
+
+/** Who writes, as managedFields name it. */
+export type Manager = "kube-controller-manager" | "kubelet" | "kube-scheduler";
+
+/** An object to be created: its metadata lack what the server sets. */
+export type NewObject = Record<string, unknown> & {
+  metadata: Partial<KubernetesObject["metadata"]>;
+};
+
+/** How an object is deleted. */
+export interface Removal {
+  gracePeriodSeconds?: number;
+  propagationPolicy?: "Background" | "Foreground" | "Orphan";
+}
+
+/** Reads kinds from caches, by `plural.group`, and writes to the server. */
+export interface Cluster {
+  get<T extends KubernetesObject>(kind: string, key: string): T | undefined;
+  list<T extends KubernetesObject>(kind: string, namespace?: string): T[];
+  create<T extends KubernetesObject>(kind: string, object: NewObject, manager?: Manager): Promise<T>;
+  update<T extends KubernetesObject>(kind: string, object: T, options?: WriteTarget): Promise<T>;
+  /** Posts to a subresource, whose answer is no object of the kind. */
+  post(kind: string, object: KubernetesObject, body: { subresource: string } & Record<string, unknown>): Promise<void>;
+  /** Deletes exactly this object; one that is gone already is no failure. */
+  remove(kind: string, object: KubernetesObject, removal?: Removal): Promise<void>;
+}
+
+/** Which part of an object is written, and by whom. */
+export interface WriteTarget {
+  subresource?: "status";
+  manager?: Manager;
+}
+
+/** What is told of the kinds that are followed. */
+export type ClusterChange = (kind: string, object: KubernetesObject) => void;
+
+/** Follows these kinds, as far as the server has them; resolves once all their objects are known. */
+export async function startCluster(
+  client: ApiClient,
+  options: {
+    kinds: string[];
+    changed: ClusterChange;
+    signal: AbortSignal;
+    onError: (error: unknown, key: string) => void;
+  },
+): Promise<Cluster> {
+  const { changed, signal, onError } = options;
+  const kinds = new Map((await readKinds(client)).map((kind) => [keyOf(kind), kind]));
+  const caches = new Map(options.kinds.map((key) => [key, new ObjectCache()]));
+  const follow = async (kind: ResourceKind, cache: ObjectCache): Promise<void> => {
+    const listener = {
+      changed(object: KubernetesObject) {
+        if (cache.set(object)) changed(keyOf(kind), object);
+      },
+      deleted(object: KubernetesObject) {
+        cache.remove(object);
+        changed(keyOf(kind), object);
+      },
+    };
+    await startFeed(client, { kind, metadataOnly: false, listener, signal, onError });
+  };
+  const followed = [...caches].flatMap(([key, cache]) => {
+    const kind = kinds.get(key);
+    return kind === undefined ? [] : [follow(kind, cache)];
+  });
+  await Promise.all(followed);
+  return clusterOf(client, { kinds, caches, changed });
+}
+
+function clusterOf(
+  client: ApiClient,
+  parts: { kinds: Map<string, ResourceKind>; caches: Map<string, ObjectCache>; changed: ClusterChange },
+): Cluster {
+  const { kinds, caches, changed } = parts;
+  const kindOf = (key: string): ResourceKind => {
+    const kind = kinds.get(key);
+    if (kind === undefined) throw new Error(`the server does not serve ${key}`);
+    return kind;
+  };
+  const enter = <T extends KubernetesObject>(key: string, object: T): T => {
+    if (caches.get(key)?.set(object) === true) changed(key, object);
+    return object;
+  };
+  const typed = (kind: ResourceKind, object: object) => ({
+    ...object,
+    apiVersion: apiVersionOf(kind),
+    kind: kind.kind,
+  });
+  return {
+    get: <T>(kind: string, key: string) => caches.get(kind)?.get(key) as T | undefined,
+    list: <T>(kind: string, namespace?: string) => (caches.get(kind)?.list(namespace) ?? []) as T[],
+    async create<T extends KubernetesObject>(key: string, object: NewObject, manager?: Manager) {
+      const kind = kindOf(key);
+      const { namespace } = object.metadata;
+      const path = pathOf(kind, namespace === undefined ? {} : { namespace }) + managerQuery(manager);
+      return enter(key, await client.request<T>({ method: "POST", path, body: typed(kind, object) }));
+    },
+    async update<T extends KubernetesObject>(key: string, object: T, { subresource, manager }: WriteTarget = {}) {
+      const kind = kindOf(key);
+      const path = pathOf(kind, object.metadata) + (subresource === undefined ? "" : `/${subresource}`);
+      const body = typed(kind, object);
+      return enter(key, await client.request<T>({ method: "PUT", path: path + managerQuery(manager), body }));
+    },
+    async post(key, object, { subresource, ...body }) {
+      const path = `${pathOf(kindOf(key), object.metadata)}/${subresource}`;
+      await client.request({ method: "POST", path, body });
+    },
+    async remove(key, object, removal = {}) {
+      const { uid } = object.metadata;
+      const body = { apiVersion: "v1", kind: "DeleteOptions", preconditions: { uid }, ...removal };
+      try {
+        const request = { method: "DELETE", path: pathOf(kindOf(key), object.metadata), body } as const;
+        const answer = await client.request<KubernetesObject & { kind?: string }>(request);
+        if (isStillThere(answer)) enter(key, answer);
+        else caches.get(key)?.forget(object);
+      } catch (error) {
+        if (!isNotFound(error)) throw error;
+      }
+      changed(key, object);
+    },
+  };
+}
+
+function managerQuery(manager: Manager = "kube-controller-manager"): string {
+  return `?fieldManager=${manager}`;
+}
+
+// A Status, an object as it was, or one that something holds.
+function isStillThere({ kind, metadata }: KubernetesObject): boolean {
+  if (kind === "Status" || metadata.deletionTimestamp === undefined) return false;
+  const { deletionGracePeriodSeconds = 0 } = metadata as { deletionGracePeriodSeconds?: number };
+  return deletionGracePeriodSeconds > 0 || (metadata.finalizers ?? []).length > 0;
+}

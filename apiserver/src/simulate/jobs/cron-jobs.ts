@@ -1,0 +1,119 @@
+// Starts the Jobs of CronJobs, and keeps as many of those that are over as the CronJob says.
+import type { Cluster } from "../feed/cluster.js";
+import type { Controller, ControllerContext } from "../feed/controller.js";
+import { controllerOf, type KubernetesObject } from "../feed/kubernetes-object.js";
+import { controllerReference, timestamp } from "../pods/pod.js";
+import { isSame } from "../pods/same.js";
+import { type CronTimes, dueTimes } from "./cron-schedule.js";
+import { type Job, type JobSpec, endOf } from "./job.js";
+
+/** A CronJob. */
+export interface CronJob extends KubernetesObject {
+  spec: CronTimes & {
+    suspend?: boolean;
+    concurrencyPolicy?: string;
+    successfulJobsHistoryLimit?: number;
+    failedJobsHistoryLimit?: number;
+    jobTemplate: {
+      metadata?: { labels?: Record<string, string>; annotations?: Record<string, string> };
+      spec: JobSpec;
+    };
+  };
+  status?: { active?: object[]; lastScheduleTime?: string; lastSuccessfulTime?: string };
+}
+
+const KIND = "cronjobs.batch";
+const JOBS = "jobs.batch";
+const SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp";
+/** Timers hold no longer; whoever is due later is asked again. */
+const LONGEST_WAIT_MS = 3_600_000;
+
+/** Makes the controller of CronJobs. */
+export function createCronJobs(): Controller<CronJob> {
+  return {
+    kind: KIND,
+    watches: {
+      [JOBS]: (job) => {
+        const owner = controllerOf(job);
+        return owner?.kind === "CronJob" ? [`${job.metadata.namespace}/${owner.name}`] : [];
+      },
+    },
+    async reconcile(cronJob, context) {
+      if (cronJob.metadata.deletionTimestamp !== undefined) return undefined;
+      await cleanUp(cronJob, context.cluster);
+      const { spec, metadata, status } = cronJob;
+      const since = new Date(status?.lastScheduleTime ?? metadata.creationTimestamp ?? 0);
+      const { last, next } = dueTimes(spec, since, context.now());
+      const isDue = last !== undefined && spec.suspend !== true;
+      const started = isDue && (await start(cronJob, last, context));
+      await writeStatus(cronJob, started ? last : undefined, context.cluster);
+      if (next === undefined || spec.suspend === true) return undefined;
+      return Math.min(Math.max(next.getTime() - context.now().getTime(), 0) + 10, LONGEST_WAIT_MS);
+    },
+  };
+}
+
+function jobsOf({ metadata }: CronJob, cluster: Cluster): Job[] {
+  return cluster.list<Job>(JOBS, metadata.namespace).filter((job) => controllerOf(job)?.uid === metadata.uid);
+}
+
+/** Starts the Job of a time; returns false where an earlier one keeps it from that. */
+async function start(cronJob: CronJob, time: Date, { cluster }: ControllerContext): Promise<boolean> {
+  const { metadata, spec } = cronJob;
+  const running = jobsOf(cronJob, cluster).filter((job) => endOf(job) === undefined);
+  if (spec.concurrencyPolicy === "Forbid" && running.length > 0) return false;
+  if (spec.concurrencyPolicy === "Replace") {
+    for (const job of running) await cluster.remove(JOBS, job, { propagationPolicy: "Background" });
+  }
+  const name = `${metadata.name}-${Math.floor(time.getTime() / 60_000)}`;
+  if (cluster.get(JOBS, `${metadata.namespace}/${name}`) !== undefined) return true;
+  const { labels, annotations } = spec.jobTemplate.metadata ?? {};
+  await cluster.create(JOBS, {
+    metadata: {
+      name,
+      ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }),
+      ...(labels === undefined ? {} : { labels }),
+      annotations: { ...annotations, [SCHEDULED_AT]: timestamp(time) },
+      ownerReferences: [controllerReference("batch/v1", "CronJob", cronJob)],
+    },
+    spec: spec.jobTemplate.spec,
+  });
+  return true;
+}
+
+/** Deletes the oldest of the Jobs that are over. */
+async function cleanUp(cronJob: CronJob, cluster: Cluster): Promise<void> {
+  const { successfulJobsHistoryLimit = 3, failedJobsHistoryLimit = 1 } = cronJob.spec;
+  const jobs = jobsOf(cronJob, cluster).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  const startOf = ({ status, metadata }: Job) => status?.startTime ?? metadata.creationTimestamp ?? "";
+  for (const [type, limit] of [
+    ["Complete", successfulJobsHistoryLimit],
+    ["Failed", failedJobsHistoryLimit],
+  ] as const) {
+    const over = jobs.filter((job) => endOf(job)?.type === type).sort((a, b) => startOf(a).localeCompare(startOf(b)));
+    for (const job of over.slice(0, Math.max(0, over.length - limit))) {
+      await cluster.remove(JOBS, job, { propagationPolicy: "Background" });
+    }
+  }
+}
+
+async function writeStatus(cronJob: CronJob, scheduled: Date | undefined, cluster: Cluster): Promise<void> {
+  const jobs = jobsOf(cronJob, cluster);
+  const running = jobs.filter((job) => endOf(job) === undefined);
+  const active = running.map(({ metadata: { name, namespace, uid, resourceVersion } }) => ({
+    ...{ apiVersion: "batch/v1", kind: "Job", name, namespace, uid, resourceVersion },
+  }));
+  const done = jobs.flatMap((job) => (endOf(job)?.type === "Complete" ? [job.status?.completionTime ?? ""] : []));
+  const lastSuccessfulTime = [cronJob.status?.lastSuccessfulTime ?? "", ...done].sort().at(-1) ?? "";
+  const lastScheduleTime = scheduled === undefined ? cronJob.status?.lastScheduleTime : timestamp(scheduled);
+  const known = (cronJob.status?.active ?? []) as { uid: string }[];
+  // A reference is to the version that the Job had when it was started.
+  const references = active.map((reference) => known.find(({ uid }) => uid === reference.uid) ?? reference);
+  const status = {
+    ...(references.length === 0 ? {} : { active: references }),
+    ...(lastScheduleTime === undefined ? {} : { lastScheduleTime }),
+    ...(lastSuccessfulTime === "" ? {} : { lastSuccessfulTime }),
+  };
+  if (!isSame(cronJob.status ?? {}, status))
+    await cluster.update(KIND, { ...cronJob, status }, { subresource: "status" });
+}

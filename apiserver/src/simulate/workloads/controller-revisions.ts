@@ -1,0 +1,69 @@
+// The templates of StatefulSets and DaemonSets, kept as ControllerRevisions.
+import type { Cluster } from "../feed/cluster.js";
+import { controllerOf, type KubernetesObject } from "../feed/kubernetes-object.js";
+import { controllerReference, type PodTemplate } from "../pods/pod.js";
+import { isSame } from "../pods/same.js";
+import { type Workload, templateHash } from "./workload.js";
+
+/** A ControllerRevision. */
+export interface ControllerRevision extends KubernetesObject {
+  revision: number;
+  data: { spec: { template: PodTemplate & { $patch: "replace" } } };
+}
+
+const KIND = "controllerrevisions.apps";
+const HASH = "controller.kubernetes.io/hash";
+
+/** The revisions of a workload, oldest first. */
+export function revisionsOf(cluster: Cluster, { metadata }: KubernetesObject): ControllerRevision[] {
+  return cluster
+    .list<ControllerRevision>(KIND, metadata.namespace)
+    .filter((revision) => controllerOf(revision)?.uid === metadata.uid)
+    .sort((a, b) => a.revision - b.revision);
+}
+
+/** Returns the revision of the present template; it is the one with the highest number afterwards. */
+export async function currentRevision(
+  cluster: Cluster,
+  workload: Workload,
+  { kind, hashLabel }: { kind: string; hashLabel: string },
+): Promise<ControllerRevision> {
+  const revisions = revisionsOf(cluster, workload);
+  const { template } = workload.spec;
+  const highest = revisions.at(-1)?.revision ?? 0;
+  const same = revisions.findLast(({ data }) => isSame(templateOf(data), template));
+  if (same !== undefined) {
+    return same.revision === highest ? same : cluster.update(KIND, { ...same, revision: highest + 1 });
+  }
+  const hash = templateHash(template);
+  const { name, namespace } = workload.metadata;
+  return cluster.create<ControllerRevision>(KIND, {
+    metadata: {
+      name: `${name}-${hash}`,
+      ...(namespace === undefined ? {} : { namespace }),
+      labels: { ...template.metadata?.labels, [hashLabel]: hash },
+      annotations: { ...workload.metadata.annotations },
+      ownerReferences: [controllerReference("apps/v1", kind, workload)],
+    },
+    data: { spec: { template: { ...template, $patch: "replace" } } },
+    revision: highest + 1,
+  });
+}
+
+/** Deletes the oldest revisions that no Pod has. */
+export async function cleanRevisions(cluster: Cluster, workload: Workload, used: Set<string>): Promise<void> {
+  const limit = workload.spec.revisionHistoryLimit ?? 10;
+  const unused = revisionsOf(cluster, workload).filter(({ metadata }) => !used.has(metadata.name));
+  for (const revision of unused.slice(0, Math.max(0, unused.length - limit))) await cluster.remove(KIND, revision);
+}
+
+/** The template that a revision holds. */
+export function templateOf({ spec }: ControllerRevision["data"]): PodTemplate {
+  const { $patch: _, ...template } = spec.template;
+  return template;
+}
+
+/** The last part of the name of a revision. */
+export function hashOfRevision({ metadata }: ControllerRevision): string {
+  return metadata.labels?.[HASH] ?? metadata.name.slice(metadata.name.lastIndexOf("-") + 1);
+}

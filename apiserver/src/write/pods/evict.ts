@@ -1,0 +1,129 @@
+// Evicts Pods as far as PodDisruptionBudgets let them go, as the eviction subresource of Kubernetes 1.36 does.
+import { selectorMatches } from "../../builtin/rules/field-rules.js";
+import { parseDeleteOptions } from "../../decode/options/delete-options.js";
+import {
+  badRequest,
+  forbidden,
+  internalError,
+  notFound,
+  statusError,
+  type StatusError,
+} from "../../errors/status-error.js";
+import { clone, objectAt, stringAt, type JsonObject } from "../../json.js";
+import { hasCondition, setCondition } from "../../object/conditions.js";
+import { keyOf, resourceRefOf } from "../../object/object-key.js";
+import { isTerminating, metadataOf, now } from "../../object/object-meta.js";
+import type { ServedResource } from "../../registry/served-resource.js";
+import type { StoredObject } from "../../storage/stored-object.js";
+import { deleteObject } from "../delete.js";
+import type { WriteContext } from "../write-context.js";
+
+const BUDGETS = { group: "policy", version: "v1", plural: "poddisruptionbudgets" };
+const PROCESSING_RETRY_SECONDS = 10;
+
+/** Deletes a Pod if its PodDisruptionBudget allows that, and counts it there. */
+export async function evictPod(context: WriteContext, name: string, eviction: JsonObject): Promise<void> {
+  const { resource, namespace } = context;
+  const given = stringAt(objectAt(eviction, "metadata"), "name") ?? "";
+  if (given !== "" && given !== name) throw badRequest("name in URL does not match name in Eviction object");
+  const deletion = parseDeleteOptions(objectAt(eviction, "deleteOptions") ?? {}, new URLSearchParams());
+  const isDryRun = context.isDryRun || deletion.isDryRun;
+  const stored = resource.store.get(keyOf({ namespace, name }));
+  if (stored === undefined) throw notFound(resourceRefOf(resource.type, name));
+  if (!goesAnyway(stored.object)) spendBudget({ ...context, isDryRun }, { name, pod: stored.object });
+  if (!isDryRun) markEvicted(resource, stored);
+  await deleteObject({ ...context, isDryRun }, name, deletion);
+}
+
+/** What has ended, or has not begun, or goes already disturbs nobody. */
+function goesAnyway(pod: JsonObject): boolean {
+  const phase = stringAt(objectAt(pod, "status"), "phase") ?? "";
+  return isTerminating(pod) || ["Succeeded", "Failed", "Pending"].includes(phase);
+}
+
+function spendBudget(context: WriteContext, { name, pod }: { name: string; pod: JsonObject }): void {
+  const budgets = context.registry.find(BUDGETS);
+  const matching = budgets === undefined ? [] : budgetsOf(budgets, pod);
+  if (matching.length > 1) {
+    throw internalError(
+      "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
+    );
+  }
+  const [budget] = matching;
+  if (budgets === undefined || budget === undefined || ignoresBudget(budget.object, pod)) return;
+  const next = spentBudget(budget.object, name);
+  if (!context.isDryRun) budgets.store.put(budget.key, next);
+}
+
+function budgetsOf(budgets: ServedResource, pod: JsonObject): StoredObject[] {
+  const { namespace } = metadataOf(pod);
+  const labels = objectAt(metadataOf(pod), "labels") ?? {};
+  return budgets.store.list(`${String(namespace)}/`).filter(({ object }) => {
+    const selector = objectAt(objectAt(object, "spec"), "selector");
+    return selector !== undefined && selectorMatches(selector, labels);
+  });
+}
+
+/** A Pod that is not ready costs nothing where the policy says so, and where enough others are. */
+function ignoresBudget(budget: JsonObject, pod: JsonObject): boolean {
+  if (hasCondition(pod, "Ready")) return false;
+  const status = objectAt(budget, "status");
+  if (stringAt(objectAt(budget, "spec"), "unhealthyPodEvictionPolicy") === "AlwaysAllow") return true;
+  const desired = countAt(status, "desiredHealthy");
+  return desired > 0 && countAt(status, "currentHealthy") >= desired;
+}
+
+function spentBudget(budget: JsonObject, podName: string): JsonObject {
+  const name = stringAt(metadataOf(budget), "name") ?? "";
+  const status = objectAt(budget, "status");
+  const generation = metadataOf(budget)["generation"];
+  if (countAt(status, "observedGeneration") < Number(generation ?? 0)) {
+    const detail = `The disruption budget ${name} is still being processed by the server.`;
+    throw tooManyDisruptions(detail, PROCESSING_RETRY_SECONDS);
+  }
+  const allowed = countAt(status, "disruptionsAllowed");
+  if (allowed < 0) {
+    throw forbidden({ resource: BUDGETS.plural, group: BUDGETS.group, name }, "pdb disruptions allowed is negative");
+  }
+  if (allowed === 0) {
+    const [desired, current] = [countAt(status, "desiredHealthy"), countAt(status, "currentHealthy")];
+    throw tooManyDisruptions(
+      `The disruption budget ${name} needs ${desired} healthy pods and has ${current} currently`,
+    );
+  }
+  const next = clone(budget);
+  const disruptedPods = { ...objectAt(status, "disruptedPods"), [podName]: now() };
+  next["status"] = { ...objectAt(next, "status"), disruptedPods, disruptionsAllowed: allowed - 1 };
+  if (allowed === 1) {
+    setCondition(next, { type: "DisruptionAllowed", status: "False", reason: "InsufficientPods", message: "" });
+  }
+  return next;
+}
+
+function countAt(status: JsonObject | undefined, field: string): number {
+  const value = status?.[field];
+  return typeof value === "number" ? value : 0;
+}
+
+function markEvicted({ store, type }: ServedResource, { key, object }: StoredObject): void {
+  if (type.plural !== "pods" || isTerminating(object)) return;
+  const next = clone(object);
+  setCondition(next, {
+    type: "DisruptionTarget",
+    status: "True",
+    reason: "EvictionByEvictionAPI",
+    message: "Eviction API: evicting",
+  });
+  store.put(key, next);
+}
+
+/** 429: a PodDisruptionBudget does not let a Pod go now. */
+function tooManyDisruptions(detail: string, retryAfterSeconds?: number): StatusError {
+  const causes = [{ reason: "DisruptionBudget", message: detail }];
+  return statusError({
+    code: 429,
+    reason: "TooManyRequests",
+    message: "Cannot evict pod as it would violate the pod's disruption budget.",
+    details: retryAfterSeconds === undefined ? { causes } : { causes, retryAfterSeconds },
+  });
+}
