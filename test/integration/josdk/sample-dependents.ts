@@ -65,11 +65,14 @@ export function bulkOf(name: string, rest: Stated = {}): KubernetesDependent {
   });
 }
 
+/** Every namespace of a cluster has the authority of its server in a ConfigMap. */
+export const isOfTests = ({ metadata }: { metadata: { name: string } }): boolean =>
+  metadata.name !== "kube-root-ca.crt";
+
 /** The values of the ConfigMaps of the tests, by their names. */
 export async function valuesIn(space: Space): Promise<{ [name: string]: string | undefined }> {
-  return Object.fromEntries(
-    (await space.list(ConfigMap)).map(({ metadata, data }) => [metadata.name, data?.["value"]]),
-  );
+  const configMaps = (await space.list(ConfigMap)).filter(isOfTests);
+  return Object.fromEntries(configMaps.map(({ metadata, data }) => [metadata.name, data?.["value"]]));
 }
 
 /** What `valuesIn` returns when as many items of a bulk dependent are there. */

@@ -14,6 +14,7 @@ import {
   wantedOf,
   writesOf,
   type SampleArguments,
+  isOfTests,
 } from "../josdk/sample-dependents.js";
 import { ConfigMap, Sample, Secret } from "../josdk/sample-kind.js";
 import { spacesOf, type Space, type TestOperator } from "../josdk/space.js";
@@ -188,7 +189,10 @@ suite("a bulk dependent outside of the namespace of its primary", (test) => {
     await space.client.create(Namespace, { metadata: { name: namespace } });
     await using running = await space.start([dependentController([bulkOf("a", { deletion: "ordered", namespace })])]);
     const names = async () =>
-      (await space.client.list(ConfigMap, { namespace })).map(({ metadata }) => metadata.name).join();
+      (await space.client.list(ConfigMap, { namespace }))
+        .filter(isOfTests)
+        .map(({ metadata }) => metadata.name)
+        .join();
     await space.create(Sample, sample(2));
     await space.create(Sample, { metadata: { name: "two" }, spec: { number: 1 } });
     await waitFor("all is there", async () => (await names()) === "one-a-0,one-a-1,two-a-0");
