@@ -5,5 +5,6 @@ export {
   type RequestRecord,
   type UserAccess,
 } from "./server.js";
-export type { ActiveFault, FaultAnswer, FaultControl, FaultRule } from "./faults/faults.js";
+export type { FaultScope } from "./faults/fault-scope.js";
+export type { ActiveFault, DisturbedWatches, FaultAnswer, FaultControl, FaultRule } from "./faults/faults.js";
 export { waitFor, type WaitOptions } from "./wait-for.js";

@@ -1,15 +1,17 @@
 /** The server as a whole: objects behind an endpoint behind a listener, and what tests may do to them. */
 import { AdmissionChain } from "./admission/admission-chain.js";
 import { WebhookAdmission } from "./admission/webhook-admission.js";
+import { withShiftedTime } from "./clock.js";
 import { followDefinitions } from "./bootstrap/custom-resource-definitions.js";
 import { createFirstObjects } from "./bootstrap/first-objects.js";
 import { installDefinitions, installObjects } from "./bootstrap/install-objects.js";
 import { internalError, tooLarge } from "./errors/status-error.js";
 import { answerWithFaults } from "./faults/fault-endpoint.js";
-import { faultControlOf } from "./faults/fault-control.js";
+import { faultControlOf, kindOf } from "./faults/fault-control.js";
+import type { AskedFor } from "./faults/fault-scope.js";
 import { FaultRequests } from "./faults/fault-requests.js";
 import { FaultRules, type FaultControl, type FaultRule } from "./faults/faults.js";
-import { WatchHolds } from "./faults/watch-holds.js";
+import { WatchFaults } from "./faults/watch-faults.js";
 import { renderFailure } from "./http/answer/render.js";
 import { AuditLog } from "./http/audit-log.js";
 import { Listener } from "./http/listener.js";
@@ -123,31 +125,40 @@ async function startOn(folder: DataFolder | undefined, options: ApiServerOptions
   const identity = createIdentity(registry, { adminToken: token, secrets });
   const admission = new AdmissionChain(identity.authorizer, new WebhookAdmission(registry));
   const rules = new FaultRules();
-  for (const rule of options.faults ?? []) rules.add(rule);
+  for (const rule of options.faults ?? []) rules.add(rule, registry.store.revision);
   const requests: RequestRecord[] = [];
   const certificate = options.tls === false ? undefined : servingCertificateOf(secrets);
-  const holds = new WatchHolds();
+  const watches = new WatchFaults();
+  const userOf = (request: ApiRequest) => identity.authenticator.userOfRequest(request.headers, rules.token);
+  const askedFor = (request: ApiRequest): AskedFor => ({
+    path: request.path,
+    namespace: request.target?.namespace,
+    user: () => userOf(request)?.username,
+    kind() {
+      const type = request.target && registry.find(request.target)?.type;
+      return type && kindOf(type);
+    },
+  });
   const listener = new Listener({
     port: options.port ?? 0,
     ...(certificate === undefined ? {} : { tls: { cert: certificate.certificate, key: certificate.key } }),
-    onStream(stream, path) {
+    onStream(stream, request) {
       // Its first lines may show what is not durable yet.
       folder?.pending?.then(stream.hold(), () => stream.abort());
-      holds.admit(stream, path);
+      watches.admit(stream, askedFor(request));
     },
     answerTooLarge: (limit) => renderFailure(tooLarge(limit), { isPretty: false }),
     async answer(request) {
       if (folder?.failure !== undefined) return failureAnswer(folder.failure);
       const { revision } = registry.store;
-      const user = () => identity.authenticator.userOfRequest(request.headers, rules.token);
-      const ofFaults = faultRequests.answer(request, user);
+      const ofFaults = faultRequests.answer(request, () => userOf(request));
       if (ofFaults !== undefined) return ofFaults;
       const received = new Date();
       let authorized: Authorized | undefined;
       const onDecision = (decided: Authorized): void => void (authorized = decided);
       const endpoint = { registry, admission, identity, replacedToken: rules.token, onDecision };
-      const answered = () => answerRequest(endpoint, request);
-      const answer = await answerWithFaults(rules, request, { user: () => user()?.username, answer: answered });
+      const serve = (given: ApiRequest) => answerRequest(endpoint, given);
+      const answer = await atTimeOf(rules, () => answerWithFaults(rules, request, { asked: askedFor(request), serve }));
       // Whatever it shows: no answer leaves before that is durable.
       const pending = folder?.pending;
       if (pending !== undefined && !(await isFulfilled(pending))) return failureAnswer(folder?.failure);
@@ -157,7 +168,7 @@ async function startOn(folder: DataFolder | undefined, options: ApiServerOptions
     },
   });
   const auditLog = options.auditLog === undefined ? undefined : await AuditLog.open(options.auditLog);
-  const faults = faultControlOf({ rules, holds, listener, registry });
+  const faults = faultControlOf({ rules, watches, listener, registry, askedFor });
   const faultRequests = new FaultRequests(faults);
   await folder?.pending;
   folder?.onFailure((error) => {
@@ -194,6 +205,17 @@ async function startOn(folder: DataFolder | undefined, options: ApiServerOptions
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+// Only a clock that is shifted costs anything.
+async function atTimeOf<T extends Answer | StreamAnswer>(
+  { aheadMs }: FaultRules,
+  run: () => Promise<T>,
+): Promise<Answer | StreamAnswer> {
+  if (aheadMs === 0) return run();
+  const answer = await withShiftedTime(aheadMs, run);
+  const date = new Date(Date.now() + aheadMs).toUTCString();
+  return answer.kind === "answer" ? { ...answer, headers: { ...answer.headers, Date: date } } : answer;
 }
 
 function isFulfilled(promise: Promise<void>): Promise<boolean> {

@@ -1,4 +1,5 @@
 // The controllers that accept a CRD's names and then establish it. Two writes, because clients wait for the changes.
+import { serverTime, timestampOf } from "../clock.js";
 import { quote } from "../errors/quote.js";
 import { arrayAt, isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
 import { APPROVAL_ANNOTATION, isProtectedGroup } from "./check/names.js";
@@ -118,5 +119,5 @@ function nameOf(crd: JsonObject): string | undefined {
 }
 
 function nowText(): string {
-  return `${new Date().toISOString().slice(0, 19)}Z`;
+  return timestampOf(serverTime());
 }

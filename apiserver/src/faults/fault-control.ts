@@ -1,49 +1,70 @@
 import { expired } from "../errors/status-error.js";
 import type { Listener } from "../http/listener.js";
+import type { ApiRequest } from "../http/message.js";
+import type { StreamConnection } from "../http/stream-connection.js";
 import type { Registry } from "../registry/registry.js";
-import { matchesPath, type FaultControl, type FaultRules } from "./faults.js";
-import type { WatchHolds } from "./watch-holds.js";
+import { isInScope, type AskedFor, type FaultScope } from "./fault-scope.js";
+import type { DisturbedWatches, FaultControl, FaultRules } from "./faults.js";
+import type { Disturbance, WatchFaults } from "./watch-faults.js";
 
 /** Returns what makes a server misbehave. */
 export function faultControlOf(parts: {
   rules: FaultRules;
-  holds: WatchHolds;
+  watches: WatchFaults;
   listener: Listener;
   registry: Registry;
+  askedFor: (request: ApiRequest) => AskedFor;
 }): FaultControl {
-  const { rules, holds, listener, registry } = parts;
-  const streamsAt = (path: string | RegExp | undefined) =>
-    [...listener.streams].filter(([, stream]) => matchesPath(stream.path, path)).map(([connection]) => connection);
+  const { rules, watches, listener, registry, askedFor } = parts;
+  const streamsIn = (scope: FaultScope): StreamConnection[] =>
+    [...listener.streams].filter(([, request]) => isInScope(scope, askedFor(request))).map(([stream]) => stream);
+  const disturb =
+    (how: Disturbance) =>
+    (scope: FaultScope = {}): DisturbedWatches =>
+      watches.add(how, scope, streamsIn(scope));
+  const forEach = (scope: FaultScope, act: (stream: StreamConnection) => void): number => {
+    const streams = streamsIn(scope);
+    for (const stream of streams) act(stream);
+    return streams.length;
+  };
   return {
-    add: (rule) => rules.add(rule),
+    add: (rule) => rules.add(rule, registry.store.revision),
     clear() {
       rules.clear();
-      holds.clear();
+      watches.clear();
     },
     refuseTokens: (refuse) => rules.refuseTokens(refuse),
     replaceToken: (token) => rules.replaceToken(token),
-    holdWatches: ({ path } = {}) => holds.add(path, streamsAt(path)),
-    expireWatches({ path } = {}) {
-      const streams = streamsAt(path);
-      const message = `too old resource version: ${registry.store.revision}`;
-      for (const stream of streams) stream.fail(expired(message).status);
-      return streams.length;
+    holdWatches: disturb("hold"),
+    silenceWatches: disturb("silence"),
+    duplicateEvents: disturb("duplicate"),
+    reorderEvents: disturb("reorder"),
+    expireWatches(scope = {}) {
+      const { status } = expired(`too old resource version: ${registry.store.revision}`);
+      return forEach(scope, (stream) => stream.fail(status));
     },
-    cutWatches({ path, at = "now" } = {}) {
-      const streams = streamsAt(path);
-      for (const stream of streams) stream.cut({ at });
-      return streams.length;
+    cutWatches: ({ at = "now", ...scope } = {}) => forEach(scope, (stream) => stream.cut({ at })),
+    endWatches: (scope = {}) => forEach(scope, (stream) => stream.end()),
+    compact({ kind } = {}) {
+      if (kind === undefined) return registry.store.compact();
+      const found = [...registry.resources].find(({ type }) => isInScope({ kind }, kindOnly(kindOf(type))));
+      if (found === undefined) throw new Error(`no kind ${kind} is served`);
+      registry.store.compact(found.store);
     },
-    endWatches({ path } = {}) {
-      const streams = streamsAt(path);
-      for (const stream of streams) stream.end();
-      return streams.length;
-    },
-    compact: () => registry.store.compact(),
+    shiftClock: (aheadMs) => rules.shiftClock(aheadMs),
     async restart({ downMs = 0 } = {}) {
       await listener.close();
       if (downMs > 0) await new Promise((resolve) => setTimeout(resolve, downMs));
       await listener.open();
     },
   };
+}
+
+/** Returns a kind as scopes name it. */
+export function kindOf({ group, version, kind }: { group: string; version: string; kind: string }): string {
+  return `${group === "" ? version : `${group}/${version}`}/${kind}`;
+}
+
+function kindOnly(kind: string): AskedFor {
+  return { path: "", namespace: undefined, kind: () => kind, user: () => undefined };
 }

@@ -4,7 +4,9 @@ import type { Answer, ApiRequest, StreamAnswer } from "../http/message.js";
 import { attributesOf } from "../http/requests/authorize-request.js";
 import { verbOf } from "../http/requests/request-verb.js";
 import { accessDenied } from "../identity/rbac/access.js";
+import type { AskedFor } from "./fault-scope.js";
 import type { FaultAnswer, FaultRules } from "./faults.js";
+import { answerStale } from "./stale-answers.js";
 
 /** Says that a request gets no answer; the listener breaks its connection. */
 export class ConnectionLost extends Error {
@@ -18,20 +20,25 @@ const FORBIDDEN_USER = { username: "admin", groups: [] };
 export async function answerWithFaults(
   rules: FaultRules,
   request: ApiRequest,
-  { user, answer }: { user: () => string | undefined; answer: () => Promise<Answer | StreamAnswer> },
+  { asked, serve }: { asked: AskedFor; serve: (request: ApiRequest) => Promise<Answer | StreamAnswer> },
 ): Promise<Answer | StreamAnswer> {
-  const rule = rules.take(request, { verb: verbOf(request), user });
-  if (rule === undefined) return rules.refusesTokens ? renderFailure(unauthorized(), { isPretty: false }) : answer();
+  const verb = verbOf(request);
+  const active = rules.take({ ...asked, verb });
+  if (active === undefined)
+    return rules.refusesTokens ? renderFailure(unauthorized(), { isPretty: false }) : serve(request);
+  const { rule, revision } = active;
   if (rule.delayMs !== undefined) await new Promise((resolve) => setTimeout(resolve, rule.delayMs));
   if (rule.hang === true) return new Promise<never>(() => undefined);
   if (rule.disconnect === true) throw new ConnectionLost("by a fault rule");
   if (rule.loseAnswer === true) {
-    await answer();
+    await serve(request);
     throw new ConnectionLost("by a fault rule, after the request was served");
   }
   if (rule.forbid === true && request.target !== undefined)
     return renderFailure(accessDenied(FORBIDDEN_USER, attributesOf(request)), { isPretty: false });
-  return rule.answer === undefined ? answer() : faultAnswer(rule.answer);
+  if (rule.answer !== undefined) return faultAnswer(rule.answer);
+  const answer = await (rule.stale === true ? answerStale(request, { verb, revision, serve }) : serve(request));
+  return rule.cutAnswer === true && answer.kind === "answer" ? { ...answer, isCut: true } : answer;
 }
 
 const REASONS: Record<number, string> = {

@@ -5,14 +5,19 @@ import { renderFailure } from "../http/answer/render.js";
 import type { Answer, ApiRequest } from "../http/message.js";
 import { MASTERS, type UserInfo } from "../identity/user.js";
 import { isObject, type JsonObject, type JsonValue } from "../json.js";
-import type { ActiveFault, FaultControl, FaultRule, HeldWatches } from "./faults.js";
+import type { FaultScope } from "./fault-scope.js";
+import type { ActiveFault, DisturbedWatches, FaultControl, FaultRule } from "./faults.js";
 
 const ROOT = "/faults";
-const RULE_MEMBERS: Readonly<Record<string, string>> = {
-  verb: "text or a list of texts",
+const SCOPE_MEMBERS: Readonly<Record<string, string>> = {
   path: 'text, or { "pattern": … } for a regular expression',
+  kind: "text",
   namespace: "text",
   user: "text",
+};
+const RULE_MEMBERS: Readonly<Record<string, string>> = {
+  verb: "text or a list of texts",
+  ...SCOPE_MEMBERS,
   after: "number",
   times: "number",
   delayMs: "number",
@@ -21,9 +26,12 @@ const RULE_MEMBERS: Readonly<Record<string, string>> = {
   hang: "boolean",
   disconnect: "boolean",
   loseAnswer: "boolean",
+  cutAnswer: "boolean",
+  stale: "boolean",
 };
+const WATCH_FAULTS = "cut, end, expire, hold, silence, duplicate or reorder";
 
-type Held = { rule: JsonObject; active: ActiveFault } | { holds: JsonValue; watches: HeldWatches };
+type Held = { rule: JsonObject; active: ActiveFault } | { watches: JsonObject; disturbed: DisturbedWatches };
 
 /** Answers what lies below `/faults`, to the administrator alone; no rule affects it. */
 export class FaultRequests {
@@ -66,7 +74,12 @@ export class FaultRequests {
       case "tokens":
         return this.#tokens(body);
       case "compact":
-        this.#faults.compact();
+        checkMembers(body, { kind: "text" });
+        this.#faults.compact(body);
+        return json(200, {});
+      case "clock":
+        checkMembers(body, { aheadMs: "number" });
+        this.#faults.shiftClock(Number(body["aheadMs"] ?? 0));
         return json(200, {});
       case "restart":
         // After the answer, which the restart would break.
@@ -76,7 +89,7 @@ export class FaultRequests {
         throw statusError({
           code: 404,
           reason: "NotFound",
-          message: `faults: ${name} is not known; there are watches, tokens, compact, restart`,
+          message: `faults: ${name} is not known; there are watches, tokens, compact, clock, restart`,
         });
     }
   }
@@ -94,7 +107,7 @@ export class FaultRequests {
 
   #list(): JsonObject[] {
     return [...this.#held].map(([id, held]) =>
-      "rule" in held ? { id, rule: held.rule, hits: held.active.hits } : { id, holds: held.holds },
+      "rule" in held ? { id, rule: held.rule, hits: held.active.hits } : { id, watches: held.watches },
     );
   }
 
@@ -109,26 +122,34 @@ export class FaultRequests {
     if (held === undefined) throw statusError({ code: 404, reason: "NotFound", message: `faults: there is no ${id}` });
     this.#held.delete(id);
     if ("rule" in held) held.active.remove();
-    else held.watches.release();
+    else held.disturbed.release();
     return json(200, {});
   }
 
   #watches(body: JsonObject): Answer {
-    checkMembers(body, { do: "cut, end, expire or hold", path: RULE_MEMBERS["path"] ?? "", at: "now or next-event" });
-    const at = body["at"] === "next-event" ? "next-event" : "now";
-    const path = pathOf(body["path"]);
-    const of = path === undefined ? {} : { path };
-    switch (body["do"]) {
+    checkMembers(body, { do: WATCH_FAULTS, ...SCOPE_MEMBERS, at: "now or next-event" });
+    const { do: what, at, ...given } = body;
+    const scope = scopeOf(given);
+    const disturbed = (watches: DisturbedWatches): Answer => this.#keep({ watches: body, disturbed: watches });
+    switch (what) {
       case "cut":
-        return json(200, { watches: this.#faults.cutWatches({ ...of, at }) });
+        return json(200, {
+          watches: this.#faults.cutWatches({ ...scope, at: at === "next-event" ? "next-event" : "now" }),
+        });
       case "end":
-        return json(200, { watches: this.#faults.endWatches(of) });
+        return json(200, { watches: this.#faults.endWatches(scope) });
       case "expire":
-        return json(200, { watches: this.#faults.expireWatches(of) });
+        return json(200, { watches: this.#faults.expireWatches(scope) });
       case "hold":
-        return this.#keep({ holds: body["path"] ?? "every watch", watches: this.#faults.holdWatches(of) });
+        return disturbed(this.#faults.holdWatches(scope));
+      case "silence":
+        return disturbed(this.#faults.silenceWatches(scope));
+      case "duplicate":
+        return disturbed(this.#faults.duplicateEvents(scope));
+      case "reorder":
+        return disturbed(this.#faults.reorderEvents(scope));
       default:
-        throw badRequest("faults: do has to be cut, end, expire or hold");
+        throw badRequest(`faults: do has to be ${WATCH_FAULTS}`);
     }
   }
 
@@ -143,9 +164,13 @@ export class FaultRequests {
 
 function ruleOf(given: JsonObject): FaultRule {
   checkMembers(given, RULE_MEMBERS);
+  return scopeOf(given);
+}
+
+function scopeOf(given: JsonObject): FaultScope {
   const { path, ...rest } = given;
   const pattern = pathOf(path);
-  return { ...(rest as FaultRule), ...(pattern === undefined ? {} : { path: pattern }) };
+  return { ...(rest as FaultScope), ...(pattern === undefined ? {} : { path: pattern }) };
 }
 
 function pathOf(path: JsonValue | undefined): string | RegExp | undefined {

@@ -1,16 +1,10 @@
 /** What real servers do only when something is wrong with them, on request: for tests of clients. */
-import type { ApiRequest } from "../http/message.js";
+import { isInScope, type AskedFor, type FaultScope } from "./fault-scope.js";
 
 /** What happens to requests that match; every member that says which requests must match. */
-export interface FaultRule {
+export interface FaultRule extends FaultScope {
   /** Verbs in the words of Kubernetes: get, list, watch, create, update, patch, delete, deletecollection. */
   verb?: string | readonly string[];
-  /** A part of the path, or a pattern for it. */
-  path?: string | RegExp;
-  /** The namespace that the path names; requests across namespaces are not affected. */
-  namespace?: string;
-  /** The user who asks, for example `system:serviceaccount:web:operator`. */
-  user?: string;
   /** How many requests that match are answered as if there were no rule, before the first one that is affected. Default: 0. */
   after?: number;
   /** How many requests are affected; without it every one until the rule is removed. */
@@ -27,6 +21,10 @@ export interface FaultRule {
   disconnect?: boolean;
   /** Answers, but breaks the connection after the write was done, so that the client cannot know. */
   loseAnswer?: boolean;
+  /** Breaks the connection in the middle of the answer. */
+  cutAnswer?: boolean;
+  /** Answers lists for which any version will do (`resourceVersion=0`, or one from before) with the state of when the rule was added. */
+  stale?: boolean;
 }
 
 /** An answer that the server would not have given. */
@@ -47,8 +45,8 @@ export interface ActiveFault {
   remove(): void;
 }
 
-/** Watches that are silent. */
-export interface HeldWatches extends Disposable {
+/** Watches that misbehave, open ones and new ones, until they are released. */
+export interface DisturbedWatches extends Disposable {
   release(): void;
 }
 
@@ -56,38 +54,41 @@ export interface HeldWatches extends Disposable {
 export interface FaultControl {
   /** Puts a rule in force; among several the oldest that matches acts. */
   add(rule: FaultRule): ActiveFault;
-  /** Removes all rules and holds, and trusts the first token again. */
+  /** Ends every fault: rules, disturbed watches, refused and replaced tokens, the shifted clock. */
   clear(): void;
   /** Refuses every token with 401 until told otherwise. */
   refuseTokens(refuse: boolean): void;
   /** Trusts this token alone, as when the one before has expired; open watches go on. */
   replaceToken(token: string): void;
-  /** Keeps back what open and new watches would tell, until it is released; then all of it is told, in order. */
-  holdWatches(options?: { path?: string | RegExp }): HeldWatches;
+  /** Keeps back what watches would tell, until it is released; then all of it is told, in order. */
+  holdWatches(scope?: FaultScope): DisturbedWatches;
+  /** Makes watches dead: they stay open, and what they would tell is lost. Those that were open then stay dead when it is released. */
+  silenceWatches(scope?: FaultScope): DisturbedWatches;
+  /** Tells every event twice. */
+  duplicateEvents(scope?: FaultScope): DisturbedWatches;
+  /** Tells every second event before the one that it follows; bookmarks stay where they are. */
+  reorderEvents(scope?: FaultScope): DisturbedWatches;
   /** Breaks watches in the middle of a line: at once, or in the middle of their next event. Returns how many. */
-  cutWatches(options?: { path?: string | RegExp; at?: "now" | "next-event" }): number;
+  cutWatches(scope?: FaultScope & { at?: "now" | "next-event" }): number;
   /** Ends watches properly, as a real server does after a while. Returns how many. */
-  endWatches(options?: { path?: string | RegExp }): number;
+  endWatches(scope?: FaultScope): number;
   /** Ends watches with an event that says that their revision is too old (410). Returns how many. */
-  expireWatches(options?: { path?: string | RegExp }): number;
-  /** Forgets the history: a watch from any revision that a client knows is too old. */
-  compact(): void;
+  expireWatches(scope?: FaultScope): number;
+  /** Forgets the history, of one kind or of all: a watch from any revision that a client knows is too old. */
+  compact(of?: { kind?: string }): void;
+  /** Shifts the time of the server: of new objects and managed fields, of tokens, of its answers. 0 ends it. */
+  shiftClock(aheadMs: number): void;
   /** Breaks every connection and listens again on the same port, after `downMs`; the objects stay. */
   restart(options?: { downMs?: number }): Promise<void>;
 }
 
 interface Rule {
   rule: FaultRule;
+  /** Of when it was added. */
+  revision: number;
   /** How many requests matched and were left alone, since the rule acts only after them. */
   passed: number;
   hits: number;
-}
-
-/** Who sends a request, and what for. */
-export interface AskedOf {
-  readonly verb: string;
-  /** Looks up the user, only where a rule is about one; undefined for a token of nobody. */
-  readonly user: () => string | undefined;
 }
 
 /** The rules in force. */
@@ -95,6 +96,12 @@ export class FaultRules {
   #rules: Rule[] = [];
   #refusesTokens = false;
   #token: string | undefined;
+  #aheadMs = 0;
+
+  /** How far the clock of the server is ahead. */
+  get aheadMs(): number {
+    return this.#aheadMs;
+  }
 
   /** The token that is trusted instead of the first one, if there is one. */
   get token(): string | undefined {
@@ -105,8 +112,9 @@ export class FaultRules {
     return this.#refusesTokens;
   }
 
-  add(rule: FaultRule): ActiveFault {
-    const active: Rule = { rule, passed: 0, hits: 0 };
+  /** Puts a rule in force; `revision` is the present one, which stale answers are from. */
+  add(rule: FaultRule, revision: number): ActiveFault {
+    const active: Rule = { rule, revision, passed: 0, hits: 0 };
     this.#rules.push(active);
     return {
       get hits() {
@@ -120,6 +128,11 @@ export class FaultRules {
     this.#rules = [];
     this.#refusesTokens = false;
     this.#token = undefined;
+    this.#aheadMs = 0;
+  }
+
+  shiftClock(aheadMs: number): void {
+    this.#aheadMs = aheadMs;
   }
 
   refuseTokens(refuse: boolean): void {
@@ -131,31 +144,23 @@ export class FaultRules {
   }
 
   /** Returns the rule that a request meets, and counts it. */
-  take(request: ApiRequest, asked: AskedOf): FaultRule | undefined {
+  take(asked: AskedFor & { verb: string }): { rule: FaultRule; revision: number } | undefined {
     for (const active of this.#rules) {
       const { rule, hits } = active;
-      if (hits >= (rule.times ?? Infinity) || !matches(rule, request, asked)) continue;
+      if (hits >= (rule.times ?? Infinity) || !matches(rule, asked)) continue;
       if (active.passed < (rule.after ?? 0)) {
         active.passed++;
         continue;
       }
       active.hits++;
-      return rule;
+      return active;
     }
     return undefined;
   }
 }
 
-/** True if a path is the one that a rule means. */
-export function matchesPath(path: string, wanted: string | RegExp | undefined): boolean {
-  if (wanted === undefined) return true;
-  return typeof wanted === "string" ? path.includes(wanted) : wanted.test(path);
-}
-
-function matches(rule: FaultRule, request: ApiRequest, { verb, user }: AskedOf): boolean {
-  const { verb: wanted, path, namespace } = rule;
-  if (rule.user !== undefined && rule.user !== user()) return false;
-  const isVerb = wanted === undefined || (typeof wanted === "string" ? wanted === verb : wanted.includes(verb));
-  const isInNamespace = namespace === undefined || request.target?.namespace === namespace;
-  return isVerb && isInNamespace && matchesPath(request.path, path);
+function matches({ verb: wanted, ...scope }: FaultRule, asked: AskedFor & { verb: string }): boolean {
+  const isVerb =
+    wanted === undefined || (typeof wanted === "string" ? wanted === asked.verb : wanted.includes(asked.verb));
+  return isVerb && isInScope(scope, asked);
 }

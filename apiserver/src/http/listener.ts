@@ -25,13 +25,13 @@ export interface ListenerOptions {
   /** Answers a request whose body is larger than the given limit. */
   answerTooLarge(limit: number): Answer;
   /** Told of every stream before it starts. */
-  onStream?(stream: StreamConnection, path: string): void;
+  onStream?(stream: StreamConnection, request: ApiRequest): void;
 }
 
 /** The only part of the server that knows sockets. */
 export class Listener {
   readonly #options: ListenerOptions;
-  readonly #streams = new Map<StreamConnection, { path: string }>();
+  readonly #streams = new Map<StreamConnection, ApiRequest>();
   // Node's own list lacks the sockets of requests that are upgraded, and those whose TLS handshake is not over.
   readonly #sockets = new Set<Duplex>();
   #server: Server | undefined;
@@ -46,8 +46,8 @@ export class Listener {
     return `${this.#options.tls === undefined ? "http" : "https"}://${HOST}:${this.#port}`;
   }
 
-  /** The streams that are open, with their paths. */
-  get streams(): ReadonlyMap<StreamConnection, { path: string }> {
+  /** The streams that are open, with what was asked. */
+  get streams(): ReadonlyMap<StreamConnection, ApiRequest> {
     return this.#streams;
   }
 
@@ -96,16 +96,13 @@ export class Listener {
     response.on("error", () => response.destroy());
     try {
       const body = await readBody(message);
-      const answer =
-        body === undefined
-          ? this.#options.answerTooLarge(MAX_BODY_BYTES)
-          : await this.#options.answer(requestOf(message, body));
+      if (body === undefined) return writeAnswer(response, this.#options.answerTooLarge(MAX_BODY_BYTES));
+      const request = requestOf(message, body);
+      const answer = await this.#options.answer(request);
       if (response.destroyed) return;
-      if (answer.kind === "answer") writeAnswer(response, answer);
-      else {
-        writeStreamHead(response, answer);
-        this.#writeStream(response, { answer, path: message.url ?? "/" });
-      }
+      if (answer.kind === "answer") return writeAnswer(response, answer);
+      writeStreamHead(response, answer);
+      this.#writeStream(response, { answer, request });
     } catch {
       // The client left while it was sending, or a fault broke the connection.
       response.destroy();
@@ -116,11 +113,12 @@ export class Listener {
   async #upgrade(message: IncomingMessage, { socket, head }: { socket: Duplex; head: Buffer }): Promise<void> {
     socket.on("error", () => socket.destroy());
     try {
-      const answer = await this.#options.answer(requestOf(message, await readBodyAfter(head, { message, socket })));
+      const request = requestOf(message, await readBodyAfter(head, { message, socket }));
+      const answer = await this.#options.answer(request);
       if (socket.destroyed) return;
       if (answer.kind === "stream" && isWebSocketRequest(message)) {
         const target = acceptWebSocket(message, socket, headersOf(answer));
-        return this.#writeStream(target, { answer, path: message.url ?? "/" });
+        return this.#writeStream(target, { answer, request });
       }
       const response = new ServerResponse(message);
       response.shouldKeepAlive = false;
@@ -128,16 +126,16 @@ export class Listener {
       response.once("finish", () => socket.end());
       if (answer.kind === "answer") return writeAnswer(response, answer);
       writeStreamHead(response, answer);
-      this.#writeStream(response, { answer, path: message.url ?? "/" });
+      this.#writeStream(response, { answer, request });
     } catch {
       socket.destroy();
     }
   }
 
-  #writeStream(response: StreamTarget, { answer, path }: { answer: StreamAnswer; path: string }): void {
+  #writeStream(response: StreamTarget, { answer, request }: { answer: StreamAnswer; request: ApiRequest }): void {
     const connection = new StreamConnection(response);
-    this.#streams.set(connection, { path });
-    this.#options.onStream?.(connection, path);
+    this.#streams.set(connection, request);
+    this.#options.onStream?.(connection, request);
     const stop = answer.open(connection);
     response.on("close", () => {
       this.#streams.delete(connection);
@@ -193,6 +191,10 @@ function writeAnswer(response: ServerResponse, answer: Answer): void {
   const { status, contentType, body } = answer;
   const length = String(Buffer.byteLength(body));
   response.writeHead(status, [...headersOf(answer), "Content-Type", contentType, "Content-Length", length]);
+  if (answer.isCut === true) {
+    response.write(body.slice(0, body.length >> 1), () => response.destroy());
+    return;
+  }
   // Node joins the headers and a text, but not a buffer, into one write to the socket.
   response.end(body);
 }

@@ -23,6 +23,8 @@ export interface Answer {
   headers?: Record<string, string>;
   /** Texts for `Warning` headers. */
   warnings?: readonly string[];
+  /** The connection breaks in the middle of the body. */
+  isCut?: boolean;
 }
 
 /** An answer that goes on until the client leaves, its time is up or the server ends it. */

@@ -14,6 +14,14 @@ export interface StreamTarget {
   on(event: "drain" | "close", listener: () => void): void;
 }
 
+/** Comes between the lines of a watch and its connection. */
+export interface LineFilter {
+  /** Takes a line; what becomes of it goes to `emit`, at once, later or never. */
+  take(line: Buffer): void;
+  /** Emits what is kept back: the watch ends. */
+  flush(): void;
+}
+
 /**
  * Writes the lines of one watch to one response.
  *
@@ -29,6 +37,7 @@ export class StreamConnection implements StreamSink {
   #hasEnded = false;
   #cutsNextLine = false;
   #holds = 0;
+  #filters: LineFilter[] = [];
 
   constructor(response: StreamTarget) {
     this.#response = response;
@@ -39,11 +48,35 @@ export class StreamConnection implements StreamSink {
   }
 
   sendLazily(lines: Iterable<Buffer>): void {
+    if (this.#filters.length > 0) {
+      for (const line of lines) this.send(line);
+      return;
+    }
     this.#initial = lines[Symbol.iterator]();
     this.#schedule();
   }
 
   send(line: Buffer): void {
+    const [first] = this.#filters;
+    if (first === undefined) this.#queue(line);
+    else first.take(line);
+  }
+
+  /** Sends every line from now on through a filter, until the returned function is called; the oldest filter comes first. */
+  filter(create: (emit: (line: Buffer) => void) => LineFilter): () => void {
+    const filter: LineFilter = create((line) => {
+      const next = this.#filters[this.#filters.indexOf(filter) + 1];
+      if (next === undefined) this.#queue(line);
+      else next.take(line);
+    });
+    this.#filters.push(filter);
+    return () => {
+      filter.flush();
+      this.#filters = this.#filters.filter((other) => other !== filter);
+    };
+  }
+
+  #queue(line: Buffer): void {
     if (this.#hasEnded) return;
     this.#queued.push(line);
     this.#queuedBytes += line.length;
@@ -58,6 +91,7 @@ export class StreamConnection implements StreamSink {
   }
 
   end(): void {
+    for (const filter of this.#filters) filter.flush();
     this.#hasEnded = true;
     this.#schedule();
   }

@@ -8,6 +8,7 @@ import {
   verify,
   type KeyObject,
 } from "node:crypto";
+import { serverTime } from "../clock.js";
 import { isObject, objectAt, stringAt, type JsonObject } from "../json.js";
 import { keyOf } from "../object/object-key.js";
 import type { Registry } from "../registry/registry.js";
@@ -44,7 +45,7 @@ export class ServiceAccountTokens {
 
   /** Signs a token, and says when it ends. */
   issue({ namespace, name, uid, audiences, seconds }: TokenRequest): { token: string; expires: Date } {
-    const now = Math.floor(Date.now() / 1000);
+    const now = Math.floor(serverTime().getTime() / 1000);
     const claims: JsonObject = {
       aud: [...audiences],
       exp: now + seconds,
@@ -65,7 +66,7 @@ export class ServiceAccountTokens {
   userOf(token: string): UserInfo | undefined {
     const claims = this.#claimsOf(token);
     if (claims === undefined) return undefined;
-    const now = Date.now() / 1000;
+    const now = serverTime().getTime() / 1000;
     const [expires, audiences] = [claims["exp"], claims["aud"]];
     if (typeof expires !== "number" || expires <= now) return undefined;
     if (!Array.isArray(audiences) || !audiences.includes(ISSUER)) return undefined;

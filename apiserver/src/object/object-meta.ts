@@ -1,4 +1,5 @@
 /** Checks of `metadata`, the same for every type. Texts are those of Kubernetes 1.36. */
+import { serverTime, timestampOf } from "../clock.js";
 import { labelValueProblems, qualifiedNameProblems } from "../builtin/rules/name-syntax.js";
 import type { ServedType } from "../builtin/served-type.js";
 import { forbiddenError, invalidError, requiredError, tooLongError, type FieldError } from "../errors/field-error.js";
@@ -170,5 +171,5 @@ function checkFinalizers(type: ServedType, finalizers: string[]): FieldError[] {
 
 /** Returns the present time as Kubernetes stores it: UTC in whole seconds. */
 export function now(): string {
-  return `${new Date().toISOString().slice(0, 19)}Z`;
+  return timestampOf(serverTime());
 }

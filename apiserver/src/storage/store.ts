@@ -89,13 +89,13 @@ export class Store {
     this.#journal?.append({ revision: this.#revision, forgotten });
   }
 
-  /** Forgets the history of every resource, as a compaction of etcd would. */
-  compact(): void {
+  /** Forgets the history of every resource, as a compaction of etcd would, or only of one of them. */
+  compact(only?: ResourceStore): void {
     // The revision moves on, so that a client that has seen everything so far is too old as well.
     const revision = ++this.#revision;
     // Also where there is nothing to forget: a revision never goes back.
     this.#journal?.append({ revision, forgotten: [] });
-    for (const resource of this.#resources.values()) {
+    for (const resource of only === undefined ? this.#resources.values() : [only]) {
       const forgotten = supersededBy(resource.compact(revision));
       this.#journal?.append({ revision, forgotten, compacted: { resource: resource.name, revision } });
     }

@@ -1,4 +1,5 @@
 import type { AdmittedWrite } from "../admission/admission.js";
+import { serverTime, timestampOf } from "../clock.js";
 import type { DeleteOptions } from "../decode/options/delete-options.js";
 import { forbidden, notFound, preconditionFailed } from "../errors/status-error.js";
 import { clone, deepEqual, objectAt, stringAt, type JsonObject } from "../json.js";
@@ -166,5 +167,5 @@ function shortenGrace(metadata: JsonObject, grace: number): void {
 }
 
 function secondsFromNow(seconds: number): string {
-  return `${new Date(Date.now() + seconds * 1000).toISOString().slice(0, 19)}Z`;
+  return timestampOf(new Date(serverTime().getTime() + seconds * 1000));
 }

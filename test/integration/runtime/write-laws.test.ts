@@ -1,6 +1,6 @@
 // Whatever a controller and others write at the same time: what others do is told, and what the controller knows ends as it is.
 import fc from "fast-check";
-import type { HeldWatches } from "#apiserver/faults/faults.js";
+import type { DisturbedWatches } from "#apiserver/faults/faults.js";
 import { keyOf } from "#runtime/base/kubernetes-object.js";
 import { isApiError } from "#runtime/base/errors.js";
 import type { OperationOptions } from "#runtime/write/kind-operations.js";
@@ -89,7 +89,7 @@ suite("writes of a controller and of others at the same time", (test) => {
           await foreign.create(Page, { metadata, spec: { text: "a" } });
           await all.forget();
           const { faults } = await server();
-          let held: HeldWatches | undefined;
+          let held: DisturbedWatches | undefined;
           let marks = 0;
           let deletions = 0;
           const under: Promise<unknown>[] = [];
@@ -119,7 +119,7 @@ suite("writes of a controller and of others at the same time", (test) => {
             else under.push(running);
           }
           await Promise.all(under);
-          (held as HeldWatches | undefined)?.release();
+          (held as DisturbedWatches | undefined)?.release();
           await all.settle();
           const there = await foreign.get(Page, metadata);
           assert.equal(pages.view.get(key)?.object, there);

@@ -1,3 +1,4 @@
+import { serverTime } from "../../clock.js";
 /** The forms of an object that are not the object: its metadata alone, or a row of a table. */
 import type { ServedType } from "../../builtin/served-type.js";
 import { invalidError, fieldErrorText } from "../../errors/field-error.js";
@@ -27,7 +28,7 @@ export function tableAnswerOf(
   objects: JsonObject[],
   options: { includeObject: IncludeObject; listMeta: JsonObject; withColumns: boolean },
 ): JsonObject {
-  return tableOf(type, objects, { ...options, now: new Date() });
+  return tableOf(type, objects, { ...options, now: serverTime() });
 }
 
 /** Returns an object that has the metadata of another and nothing else. */

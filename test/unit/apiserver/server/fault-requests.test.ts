@@ -64,12 +64,12 @@ suite("faults over HTTP", (test) => {
       apiRequest<Reply>(server, `POST ${path}`, { body });
     const unknown = await refused("/faults", { verbs: "list" });
     assert.is(unknown.status, 400);
-    assert.match(unknown.body.message, 'faults: "verbs" is not known; there are verb, path, namespace, user,');
+    assert.match(unknown.body.message, 'faults: "verbs" is not known; there are verb, path, kind, namespace, user,');
     assert.is((await refused("/faults", { times: "2" })).body.message, 'faults: times has to be a number, not "2"');
     assert.is((await refused("/faults", { path: { pattern: "(" } })).status, 400);
     assert.is(
       (await refused("/faults/watches", { do: "stop" })).body.message,
-      "faults: do has to be cut, end, expire or hold",
+      "faults: do has to be cut, end, expire, hold, silence, duplicate or reorder",
     );
     assert.is((await refused("/faults/odd", {})).status, 404);
   });

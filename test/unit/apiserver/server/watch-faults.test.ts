@@ -1,0 +1,178 @@
+import { startApiServer, type ApiServer } from "#apiserver/index.js";
+import { CONFIG_MAPS, configMap } from "../../../support/api-fixtures.js";
+import { apiRequest, apiRequestOrThrow, type ApiObject } from "../../../support/api-request.js";
+import { assert, suite } from "../../../support/suite.js";
+import { eventsUntil, openWatch, type WatchClient } from "../../../support/watch-client.js";
+
+const SECRETS = CONFIG_MAPS.replace("configmaps", "secrets");
+
+const create = (server: ApiServer, name: string, path = CONFIG_MAPS): Promise<ApiObject> =>
+  apiRequestOrThrow(server, `POST ${path}`, { body: { metadata: { name } } });
+
+const versionOf = async (server: ApiServer): Promise<string> =>
+  (await apiRequestOrThrow(server, `GET ${CONFIG_MAPS}`)).metadata.resourceVersion;
+
+// The names in the events up to that of the last one.
+async function namesUntil(watch: WatchClient, last: string): Promise<string[]> {
+  const events = await eventsUntil(watch, ({ object }) => object.metadata.name === last);
+  return events.map(({ object }) => object.metadata.name);
+}
+
+suite("disturbed watches", (test) => {
+  test("every event is told twice, until the fault is released", async () => {
+    await using server = await startApiServer({ tls: false });
+    using watch = await openWatch(server, `${CONFIG_MAPS}?watch=true`);
+    const fault = server.faults.duplicateEvents({ kind: "ConfigMap" });
+    await create(server, "a");
+    await create(server, "b");
+    fault.release();
+    await create(server, "c");
+    assert.equal(await namesUntil(watch, "c"), ["a", "a", "b", "b", "c"]);
+  });
+
+  test("every second event is told before the one that it follows, and one that nothing follows is told, too", async () => {
+    await using server = await startApiServer({ tls: false });
+    for (const name of ["a", "b", "c"]) await create(server, name);
+    using watch = await openWatch(server, `${CONFIG_MAPS}?watch=true&resourceVersion=${await versionOf(server)}`);
+    using _fault = server.faults.reorderEvents();
+    // All of it within one turn, so that the events follow each other.
+    await apiRequestOrThrow(server, `DELETE ${CONFIG_MAPS}`);
+    assert.equal(await namesUntil(watch, "c"), ["b", "a", "c"]);
+  });
+
+  test("a dead watch stays open and tells nothing, also after the fault; a new one is dead only during it", async () => {
+    await using server = await startApiServer({ tls: false });
+    using dead = await openWatch(server, `${CONFIG_MAPS}?watch=true`);
+    const fault = server.faults.silenceWatches({ kind: "v1/ConfigMap" });
+    using alsoDead = await openWatch(server, `${CONFIG_MAPS}?watch=true`);
+    await create(server, "a");
+    fault.release();
+    using alive = await openWatch(server, `${CONFIG_MAPS}?watch=true`);
+    await create(server, "b");
+    assert.equal(await namesUntil(alive, "b"), ["a", "b"]);
+    server.faults.endWatches();
+    // Both ended properly, and had told nothing before.
+    assert.equal([await dead.next(), await alsoDead.next()], [undefined, undefined]);
+  });
+
+  test("a fault is for one user, kind or namespace, and leaves other watches alone", async () => {
+    await using server = await startApiServer({ tls: false });
+    const other = server.as("other", { groups: ["system:masters"] });
+    using theirs = await openWatch(other, `${CONFIG_MAPS}?watch=true`);
+    using own = await openWatch(server, `${CONFIG_MAPS}?watch=true`);
+    using secrets = await openWatch(other, `${SECRETS}?watch=true`);
+    using _fault = server.faults.duplicateEvents({ user: "other", kind: "ConfigMap", namespace: "default" });
+    await create(server, "a");
+    await create(server, "b");
+    await create(server, "s", SECRETS);
+    await create(server, "t", SECRETS);
+    assert.equal(await namesUntil(own, "b"), ["a", "b"]);
+    assert.equal(await namesUntil(secrets, "t"), ["s", "t"]);
+    assert.equal((await namesUntil(theirs, "b")).slice(0, 3), ["a", "a", "b"]);
+    assert.is(server.faults.endWatches({ kind: "Secret" }), 1);
+    assert.is(server.faults.endWatches({ kind: "apps/v1/Deployment" }), 0);
+  });
+
+  test("the history of one kind is forgotten, and that of another is not", async () => {
+    await using server = await startApiServer({ tls: false });
+    const { resourceVersion } = (await create(server, "a")).metadata;
+    await create(server, "s", SECRETS);
+    server.faults.compact({ kind: "ConfigMap" });
+    using old = await openWatch(server, `${CONFIG_MAPS}?watch=true&resourceVersion=${resourceVersion}`);
+    assert.is((await old.next())?.object.code, 410);
+    using secrets = await openWatch(server, `${SECRETS}?watch=true&resourceVersion=${resourceVersion}`);
+    assert.is((await secrets.next())?.object.metadata.name, "s");
+    assert.throws(() => server.faults.compact({ kind: "Nothing" }), "no kind Nothing is served");
+  });
+
+  test("lists for which any version will do are from the past, and others are not", async () => {
+    await using server = await startApiServer({ tls: false });
+    const seen = (await create(server, "a")).metadata.resourceVersion;
+    const fault = server.faults.add({ kind: "ConfigMap", stale: true });
+    const latest = (await create(server, "b")).metadata.resourceVersion;
+    await apiRequestOrThrow(server, `DELETE ${CONFIG_MAPS}/a`);
+    const namesAt = async (query: string): Promise<string[]> => {
+      const { body } = await apiRequest(server, `GET ${CONFIG_MAPS}${query}`);
+      return (body.items ?? []).map(({ metadata }) => metadata.name);
+    };
+    assert.equal(await namesAt("?resourceVersion=0"), ["a"]);
+    assert.equal(await namesAt("?resourceVersion=0&limit=1&labelSelector=x"), []);
+    assert.equal(await namesAt(`?resourceVersion=${seen}`), ["a"]);
+    assert.equal(await namesAt(`?resourceVersion=${latest}`), ["b"]);
+    assert.equal(await namesAt(""), ["b"]);
+    fault.remove();
+    assert.equal(await namesAt("?resourceVersion=0"), ["b"]);
+  });
+
+  test("a watch for which any version will do begins in the past, and catches up", async () => {
+    await using server = await startApiServer({ tls: false });
+    await create(server, "a");
+    server.faults.add({ verb: "watch", stale: true });
+    await create(server, "b");
+    const query = "watch=true&resourceVersion=0&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+    using watch = await openWatch(server, `${CONFIG_MAPS}?${query}&allowWatchBookmarks=true`);
+    const events = await eventsUntil(watch, ({ object }) => object.metadata.name === "b");
+    assert.equal(
+      events.map(({ type, object }) => [type, object.kind, object.metadata.name]),
+      [
+        ["ADDED", "ConfigMap", "a"],
+        ["BOOKMARK", "ConfigMap", undefined],
+        ["ADDED", "ConfigMap", "b"],
+      ],
+    );
+  });
+
+  test("an answer breaks in the middle", async () => {
+    await using server = await startApiServer({ tls: false });
+    server.faults.add({ verb: "list", times: 1, cutAnswer: true });
+    await assert.rejects(apiRequest(server, `GET ${CONFIG_MAPS}`), "aborted");
+    assert.is((await apiRequest(server, `GET ${CONFIG_MAPS}`)).status, 200);
+  });
+
+  test("the clock of the server is shifted, of its objects and its answers, and only of that server", async () => {
+    await using server = await startApiServer({ tls: false });
+    await using other = await startApiServer({ tls: false });
+    const hour = 3_600_000;
+    server.faults.shiftClock(-hour);
+    const aheadOf = (time: unknown): number => Math.round((Date.parse(String(time)) - Date.now()) / hour);
+    const { body, headers } = await apiRequest<{
+      metadata: { creationTimestamp: string; managedFields: { time: string }[] };
+    }>(server, `POST ${CONFIG_MAPS}`, { body: configMap("a", { x: "y" }) });
+    const { creationTimestamp, managedFields } = body.metadata;
+    assert.equal([creationTimestamp, managedFields[0]?.time, headers.date].map(aheadOf), [-1, -1, -1]);
+    const elsewhere = (await create(other, "a")).metadata as unknown as { creationTimestamp: string };
+    assert.is(aheadOf(elsewhere.creationTimestamp), 0);
+    server.faults.clear();
+    const later = (await create(server, "b")).metadata as unknown as { creationTimestamp: string };
+    assert.is(aheadOf(later.creationTimestamp), 0);
+  });
+
+  test("every fault of watches, the clock and compaction can be had over HTTP", async () => {
+    await using server = await startApiServer({ tls: false });
+    const post = (path: string, body: object) =>
+      apiRequest<{ id: string; message: string }>(server, `POST /faults${path}`, { body });
+    using watch = await openWatch(server, `${CONFIG_MAPS}?watch=true`);
+    const { id } = (await post("/watches", { do: "duplicate", kind: "ConfigMap", user: "gen-operator-admin" })).body;
+    await create(server, "a");
+    await apiRequest(server, `DELETE /faults/${id}`);
+    assert.equal(await namesUntil(watch, "a"), ["a"]);
+    assert.equal((await watch.next())?.object.metadata.name, "a");
+    await create(server, "b");
+    assert.is((await watch.next())?.object.metadata.name, "b");
+    await post("/watches", { do: "reorder" });
+    await apiRequestOrThrow(server, `DELETE ${CONFIG_MAPS}`);
+    assert.equal(await namesUntil(watch, "a"), ["b", "a"]);
+    await post("/watches", { do: "silence", kind: "Secret" });
+    assert.is((await post("", { kind: "ConfigMap", stale: true })).status, 201);
+    await create(server, "d");
+    assert.is((await apiRequest(server, `GET ${CONFIG_MAPS}?resourceVersion=0`)).body.items?.length, 0);
+    assert.is((await post("/compact", { kind: "Secret" })).status, 200);
+    assert.is((await post("/clock", { aheadMs: 1000 })).status, 200);
+    assert.match(
+      (await post("/watches", { do: "burn" })).body.message,
+      "faults: do has to be cut, end, expire, hold, silence",
+    );
+    assert.match((await post("/watches", { do: "end", verb: "list" })).body.message, '"verb" is not known');
+    assert.match((await post("/compact", { kind: "Nothing" })).body.message, "no kind Nothing is served");
+  });
+});
