@@ -1,6 +1,8 @@
 import { startTestApiServer } from "../support/api-server.js";
+import { declareClusterObjectLaws } from "../support/laws/cluster-objects.js";
 import { declareGarbageCollectionLaws } from "../support/laws/garbage-collection.js";
 import { declareNamespaceLaws } from "../support/laws/namespaces.js";
+import { declareWorkloadObjectLaws } from "../support/laws/workload-objects.js";
 import { declareWorkloadLaws } from "../support/laws/workloads.js";
 import { shared, suite } from "../support/suite.js";
 
@@ -9,4 +11,6 @@ suite("controllers of a cluster", (test) => {
   declareGarbageCollectionLaws(test, cluster);
   declareNamespaceLaws(test, cluster);
   declareWorkloadLaws(test, cluster);
+  declareWorkloadObjectLaws(test, cluster);
+  declareClusterObjectLaws(test, cluster);
 });

@@ -23,6 +23,7 @@ export interface ApiObject {
   kind: string;
   metadata: {
     name: string;
+    generateName?: string;
     namespace?: string;
     uid: string;
     resourceVersion: string;
@@ -32,7 +33,14 @@ export interface ApiObject {
     annotations?: Record<string, string>;
     finalizers?: string[];
     managedFields?: { manager: string; operation: string; subresource?: string }[];
-    ownerReferences?: { apiVersion: string; kind: string; name: string; uid: string; blockOwnerDeletion?: boolean }[];
+    ownerReferences?: {
+      apiVersion: string;
+      kind: string;
+      name: string;
+      uid: string;
+      controller?: boolean;
+      blockOwnerDeletion?: boolean;
+    }[];
   };
   spec?: Record<string, unknown>;
   status?: Record<string, unknown>;

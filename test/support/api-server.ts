@@ -24,9 +24,17 @@ export interface TestApiServer extends AsyncDisposable {
 export interface TestApiServerOptions {
   /** Custom resource definitions: files, relative to the repository, or objects. */
   crds?: (string | object)[];
-  /** Runs garbage collection, the deletion of namespaces, and workloads that become ready. */
+  /** Runs the controllers of a cluster; Pods become ready. */
   simulate?: boolean;
 }
+
+// What `simulate` stands for.
+const REAL_CONTROLLERS = [
+  ...["garbage-collector", "namespace", "serviceaccount", "root-ca-certificate-publisher"],
+  ...["deployment", "replicaset", "statefulset", "daemonset", "job", "cronjob", "ttl-after-finished"],
+  ...["endpoints", "endpointslice", "disruption", "horizontal-pod-autoscaler"],
+  ...["persistentvolume-binder", "persistentvolumeclaim-protection", "persistentvolume-protection"],
+].map((name) => `${name}-controller`);
 
 /** Does the suite run on a real kube-apiserver? */
 export const isRealApiServer = process.env["TEST_API_SERVER"] === "real";
@@ -54,12 +62,12 @@ async function startEmbedded(crds: object[], simulate: boolean): Promise<TestApi
 }
 
 async function startReal(crds: object[], simulate: boolean): Promise<TestApiServer> {
-  // The real garbage collector and namespace controller; pods would need nodes, so workloads are simulated here, too.
-  const plane = await startControlPlane({ controllers: simulate });
+  // The real controllers; only the scheduler and the kubelet are simulated, as there are no nodes.
+  const plane = await startControlPlane(simulate ? { controllerNames: REAL_CONTROLLERS } : {});
   try {
     await Promise.all(crds.map((crd) => installCrd(plane, crd as Crd)));
     if (!simulate) return plane;
-    const simulation = await startSimulation(plane, { except: ["garbage-collection", "namespaces"] });
+    const simulation = await startSimulation(plane, { only: ["pods"] });
     const close = async () => {
       await simulation.close();
       await plane.close();

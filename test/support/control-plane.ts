@@ -104,6 +104,7 @@ async function startIn(group: ProcessGroup, options: ControlPlaneOptions): Promi
       "--leader-elect=false",
       `--controllers=${controllerNames.join(",")}`,
       `--service-account-private-key-file=${files.serviceAccountKey}`,
+      `--root-ca-file=${files.ca}`,
       "--secure-port=0",
     ]);
   }

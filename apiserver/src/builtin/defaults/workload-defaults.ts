@@ -1,4 +1,4 @@
-import { clone, memberOf, objectAt, stringAt, type JsonObject } from "../../json.js";
+import { clone, deepEqual, memberOf, objectAt, stringAt, type JsonObject } from "../../json.js";
 
 /** Gives an update strategy of type RollingUpdate its parameters. */
 export function defaultRollingUpdate(strategy: JsonObject): void {
@@ -75,4 +75,21 @@ export function defaultAutoscaler(spec: JsonObject): void {
     policies: [{ type: "Percent", value: 100, periodSeconds: 15 }],
     ...objectAt(behavior, "scaleDown"),
   };
+}
+
+const TEMPLATE_GENERATION = "deprecated.daemonset.template.generation";
+
+/** Counts the templates of a DaemonSet in an annotation, which nobody else can change. */
+export function countTemplates(daemonSet: JsonObject, old: JsonObject | undefined): void {
+  const metadata = objectAt(daemonSet, "metadata") ?? {};
+  const annotations = objectAt(metadata, "annotations");
+  const before = stringAt(objectAt(objectAt(old, "metadata"), "annotations"), TEMPLATE_GENERATION);
+  if (before === undefined) {
+    metadata["annotations"] = { [TEMPLATE_GENERATION]: "1", ...annotations };
+    return;
+  }
+  const templateOf = (object: JsonObject | undefined): JsonObject =>
+    objectAt(objectAt(object, "spec"), "template") ?? {};
+  const isNew = !deepEqual(templateOf(daemonSet), templateOf(old));
+  metadata["annotations"] = { ...annotations, [TEMPLATE_GENERATION]: isNew ? String(Number(before) + 1) : before };
 }

@@ -1,0 +1,114 @@
+import { waitFor } from "#apiserver/wait-for.js";
+import { apiRequest, apiRequestOrThrow, type ApiObject, type Connection } from "../api-request.js";
+import { createNamespace, PATIENCE } from "./cluster-steps.js";
+
+/** Any object of an answer. */
+export type AnyObject = ApiObject & { [member: string]: unknown };
+
+const ROOTS: Record<string, string> = {
+  deployments: "/apis/apps/v1",
+  replicasets: "/apis/apps/v1",
+  statefulsets: "/apis/apps/v1",
+  daemonsets: "/apis/apps/v1",
+  controllerrevisions: "/apis/apps/v1",
+  jobs: "/apis/batch/v1",
+  cronjobs: "/apis/batch/v1",
+  endpointslices: "/apis/discovery.k8s.io/v1",
+  poddisruptionbudgets: "/apis/policy/v1",
+  horizontalpodautoscalers: "/apis/autoscaling/v2",
+};
+
+/** A namespace of a cluster, and what a law does in it; kinds are named by their plural. */
+export interface ClusterSpace {
+  namespace: string;
+  create(plural: string, object: object): Promise<AnyObject>;
+  get(plural: string, name: string): Promise<AnyObject | undefined>;
+  list(plural: string, selector?: string): Promise<AnyObject[]>;
+  patch(plural: string, name: string, body: object): Promise<void>;
+  remove(plural: string, name: string): Promise<void>;
+  /** Evicts a Pod; the status and the body of the answer. */
+  evict(name: string): Promise<{ status: number; body: AnyObject }>;
+  /** Waits until an object is as the predicate says, and returns it. */
+  until(plural: string, name: string, predicate: (object: AnyObject) => boolean): Promise<AnyObject>;
+  untilGone(plural: string, name: string): Promise<void>;
+  /** Waits until a list is as the predicate says, and returns it. */
+  untilList(plural: string, selector: string, predicate: (objects: AnyObject[]) => boolean): Promise<AnyObject[]>;
+}
+
+/** Opens a new namespace. */
+export async function openClusterSpace(cluster: Connection): Promise<ClusterSpace> {
+  const namespace = await createNamespace(cluster);
+  const pathOf = (plural: string, name?: string) => {
+    const scope = plural === "persistentvolumes" ? "" : `/namespaces/${namespace}`;
+    return `${ROOTS[plural] ?? "/api/v1"}${scope}/${plural}${name === undefined ? "" : `/${name}`}`;
+  };
+  const get: ClusterSpace["get"] = async (plural, name) => {
+    const { status, body } = await apiRequest<AnyObject>(cluster, `GET ${pathOf(plural, name)}`);
+    return status === 404 ? undefined : body;
+  };
+  const list: ClusterSpace["list"] = async (plural, selector = "") => {
+    const path = `${pathOf(plural)}?labelSelector=${encodeURIComponent(selector)}`;
+    return (await apiRequestOrThrow<{ items: AnyObject[] }>(cluster, `GET ${path}`)).items;
+  };
+  return {
+    namespace,
+    get,
+    list,
+    create: (plural, body) => apiRequestOrThrow<AnyObject>(cluster, `POST ${pathOf(plural)}`, { body }),
+    async patch(plural, name, body) {
+      const contentType = "application/merge-patch+json";
+      await apiRequestOrThrow(cluster, `PATCH ${pathOf(plural, name)}`, { body, contentType });
+    },
+    async remove(plural, name) {
+      await apiRequestOrThrow(cluster, `DELETE ${pathOf(plural, name)}`);
+    },
+    async evict(name) {
+      const body = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name, namespace } };
+      return apiRequest<AnyObject>(cluster, `POST ${pathOf("pods", name)}/eviction`, { body });
+    },
+    until: (plural, name, predicate) =>
+      waitFor(
+        `${plural} ${name} is as expected`,
+        async () => {
+          const object = await get(plural, name);
+          return object !== undefined && predicate(object) ? object : undefined;
+        },
+        PATIENCE,
+      ),
+    async untilGone(plural, name) {
+      await waitFor(`${plural} ${name} is gone`, async () => (await get(plural, name)) === undefined, PATIENCE);
+    },
+    untilList: (plural, selector, predicate) =>
+      waitFor(
+        `${plural} are as expected`,
+        async () => {
+          const objects = await list(plural, selector);
+          return predicate(objects) ? objects : undefined;
+        },
+        PATIENCE,
+      ),
+  };
+}
+
+/** A template of Pods with this label. */
+export function podTemplate(
+  app: string,
+  options: { image?: string; spec?: object; annotations?: object } = {},
+): object {
+  const { image = "nginx:1", spec = {}, annotations } = options;
+  return {
+    metadata: { labels: { app }, ...(annotations === undefined ? {} : { annotations }) },
+    spec: { containers: [{ name: "web", image, ports: [{ name: "http", containerPort: 80 }] }], ...spec },
+  };
+}
+
+/** A number in the status of an object. */
+export function countIn({ status }: AnyObject, field: string): number {
+  return Number(status?.[field] ?? 0);
+}
+
+/** `type status reason` of each condition. */
+export function conditionsOf({ status }: AnyObject): string[] {
+  const conditions = (status?.["conditions"] ?? []) as { type: string; status: string; reason: string }[];
+  return conditions.map(({ type, status, reason }) => `${type} ${status} ${reason}`);
+}
