@@ -6,6 +6,7 @@ import { BoundedObjects, createEvictedCopy, isEvicted, type CacheBound } from ".
 import { uidOf, versionOf, type DecodedResource } from "../decode/decode-resource.js";
 import { deepFreeze } from "../decode/deep-freeze.js";
 import { ObjectIndex, type IndexFunction, type IndexReporter } from "./object-index.js";
+import { ObservedDeletions } from "./observed-deletions.js";
 import { OwnDeletions } from "./own-deletions.js";
 import type { CacheListener, ResourceChange } from "./resource-change.js";
 
@@ -40,6 +41,7 @@ export class ResourceCache {
   /** The newest answers to own writes, the oldest first, until the watch reaches their versions. */
   readonly #pending = new Map<ObjectKey, DecodedResource>();
   readonly ownDeletions = new OwnDeletions();
+  readonly #observedDeletions = new ObservedDeletions();
   /** Readers with the same function share an index. */
   readonly #indexes = new Map<IndexFunction, ObjectIndex>();
   readonly #listeners = new Set<CacheListener>();
@@ -134,6 +136,8 @@ export class ResourceCache {
     const isInitial = this.#listing !== undefined;
     this.#listing?.unlisted.delete(key);
     const known = this.#observed.get(key);
+    // A watch that tells of a deletion too early does not bring the object back.
+    if (known === undefined && !isInitial && this.#isDeleted(key, version)) return this.#advance(version);
     if (known === undefined || this.#isReplacing || this.#isNews(version, versionOf(known))) {
       this.take(key, entry);
       // Generations went back with the versions: as an update, the change would be filtered out.
@@ -164,7 +168,10 @@ export class ResourceCache {
     const key = keyOf(object.metadata);
     if (this.#listing !== undefined) return void (this.#observed.has(key) && this.#listing.unlisted.add(key));
     const version = object.metadata.resourceVersion ?? "0";
-    this.#delete(object, version);
+    const known = this.#observed.get(key);
+    const isNews = known === undefined ? !this.#isDeleted(key, version) : !this.#isNewer(known, version);
+    if (isNews) this.#delete(object, version);
+    if (isNews) this.#observedDeletions.add(key, version);
     this.#advance(version);
   }
 
@@ -185,6 +192,7 @@ export class ResourceCache {
     this.#listing = { unlisted: new Set(this.#observed.keys()), isRestored };
     if (!isRestored) return;
     for (const listener of this.#listeners) listener.onReset();
+    this.#observedDeletions.clear();
     this.#forgetOwn();
     this.observedVersion = "0";
   }
@@ -324,6 +332,14 @@ export class ResourceCache {
 
   #tell(change: ResourceChange, version: string): void {
     for (const listener of this.#listeners) listener.onChange(change, version);
+  }
+
+  #isDeleted(key: ObjectKey, version: string): boolean {
+    return this.comparesVersions && this.#observedDeletions.covers(key, version);
+  }
+
+  #isNewer(known: DecodedResource, version: string): boolean {
+    return this.comparesVersions && isNewerVersion(versionOf(known), version);
   }
 
   #isNews(version: string, before: string): boolean {

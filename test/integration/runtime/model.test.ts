@@ -162,6 +162,29 @@ const commands = [
     const held = server.faults.holdWatches();
     setTimeout(() => held.release(), 60);
   }),
+  plain("events told twice for a while", ({ server }) => {
+    const told = server.faults.duplicateEvents();
+    setTimeout(() => told.release(), 60);
+  }),
+  plain("events in another order for a while", ({ server }) => {
+    const told = server.faults.reorderEvents();
+    setTimeout(() => told.release(), 60);
+  }),
+  plain(
+    "dead watches, until their connections break",
+    async ({ server }) => {
+      server.faults.silenceWatches().release();
+      await sleep(60);
+      server.faults.cutWatches();
+    },
+    { losesWatch: true },
+  ),
+  plain("old lists for a while", ({ server }) => {
+    const rule = server.faults.add({ verb: ["list", "watch"], stale: true });
+    setTimeout(() => rule.remove(), 200);
+  }),
+  plain("a clock that jumps", ({ server }) => server.faults.shiftClock(Math.round((Math.random() - 0.5) * 7_200_000))),
+  plain("restart the API server", ({ server }) => server.faults.restart({ downMs: 20 }), { losesWatch: true }),
   plain("slow lists", ({ server }) => void server.faults.add({ verb: ["list", "watch"], delayMs: 80, times: 2 })),
   plain(
     "lose an answer",
