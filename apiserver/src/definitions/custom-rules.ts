@@ -1,12 +1,14 @@
 import { decodeBuiltin } from "../builtin/decode.js";
 import type { ServedType } from "../builtin/served-type.js";
+import type { FieldError } from "../errors/field-error.js";
 import { quote } from "../errors/quote.js";
 import { badRequest } from "../errors/status-error.js";
-import { isObject } from "../json.js";
+import { isObject, type JsonObject } from "../json.js";
 import { finalizerWarnings } from "../object/object-meta.js";
 import { checkScaleOf } from "../object/scale-paths.js";
 import type { TypeRules } from "../registry/type-rules.js";
 import { mergeTypeOfCustomResource } from "../ssa/types/merge-type.js";
+import { evaluateRules } from "./schema/rules.js";
 import { applyDefaults, dropNulls, pruneUnknownFields } from "./schema/structural.js";
 import { validateCustomResource, validateStatus } from "./schema/validate.js";
 
@@ -17,6 +19,18 @@ export function customRules(type: ServedType): TypeRules {
   const schema = type.custom?.schema ?? {};
   const metadataType: ServedType = { ...type, schemaName: OBJECT_META };
   let mergeType: TypeRules["mergeType"] | undefined;
+  // What an update left as it was, and what a rule that is broken warns of.
+  const forgiven = new WeakMap<JsonObject, readonly string[]>();
+  const withRules = (
+    object: JsonObject,
+    old: JsonObject | undefined,
+    ofSchema: readonly FieldError[],
+  ): FieldError[] => {
+    const found = [...ofSchema, ...checkScaleOf(type, object)];
+    const { errors, warnings } = evaluateRules(schema, { object, old, found });
+    if (warnings.length > 0) forgiven.set(object, warnings);
+    return [...found, ...errors];
+  };
   return {
     get mergeType() {
       return (mergeType ??= mergeTypeOfCustomResource(schema));
@@ -35,8 +49,8 @@ export function customRules(type: ServedType): TypeRules {
     },
     fillDefaults: (object) => applyDefaults(schema, object),
     finish: () => undefined,
-    validate: (object, live) => [...validateCustomResource(schema, object, live), ...checkScaleOf(type, object)],
-    validateStatus: (object, live) => [...validateStatus(schema, object, live), ...checkScaleOf(type, object)],
-    warnings: finalizerWarnings,
+    validate: (object, live) => withRules(object, live, validateCustomResource(schema, object, live)),
+    validateStatus: (object, live) => withRules(object, live, validateStatus(schema, object, live)),
+    warnings: (object, live) => [...finalizerWarnings(object, live), ...(forgiven.get(object) ?? [])],
   };
 }

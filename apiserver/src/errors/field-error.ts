@@ -68,6 +68,16 @@ export function duplicateError(field: string, value: JsonValue): FieldError {
   return { reason: "FieldValueDuplicate", field, message: `Duplicate value: ${formatValue(value)}` };
 }
 
+/** A list or an object is wrong as a whole, and is not shown. */
+export function withoutValue(
+  field: string,
+  reason: "FieldValueInvalid" | "FieldValueDuplicate",
+  detail = "",
+): FieldError {
+  const message = reason === "FieldValueInvalid" ? withDetail("Invalid value", detail) : "Duplicate value";
+  return { reason, field, message };
+}
+
 /** A value refers to something that does not exist. */
 export function notFoundError(field: string, value: JsonValue): FieldError {
   return { reason: "FieldValueNotFound", field, message: `Not found: ${formatValue(value)}` };
@@ -85,7 +95,9 @@ export function fieldErrorPath(error: FieldError): string {
 
 /** Writes a value as it appears in messages: text quoted, numbers and booleans bare, the rest as compact JSON. */
 export function formatValue(value: JsonValue): string {
-  return typeof value === "string" ? quote(value) : JSON.stringify(value);
+  if (typeof value === "string") return quote(value);
+  // Go's JSON can stand in HTML.
+  return JSON.stringify(value).replace(/[<>&]/g, (sign) => `\\u00${sign.charCodeAt(0).toString(16)}`);
 }
 
 function withDetail(body: string, detail: string): string {

@@ -1,5 +1,5 @@
 import type { ServedType } from "../builtin/served-type.js";
-import { arrayAt, isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
+import { arrayAt, isObject, objectAt, stringAt, type JsonObject } from "../json.js";
 
 const POLICY = "the embedded API server stores it and does not evaluate it";
 
@@ -34,29 +34,8 @@ function webhookWarnings(object: JsonObject): string[] {
 }
 
 function definitionWarnings(object: JsonObject): string[] {
-  const spec = objectAt(object, "spec");
-  const versions = (arrayAt(spec, "versions") ?? []).filter(isObject);
-  const ruled = versions.filter((version) =>
-    hasRules(objectAt(objectAt(version, "schema"), "openAPIV3Schema") ?? null),
-  );
-  const strategy = stringAt(objectAt(spec, "conversion"), "strategy");
-  return [
-    ...ruled.map(
-      ({ name }) =>
-        `x-kubernetes-validations of ${String(name)}: the embedded API server does not evaluate these rules`,
-    ),
-    ...(strategy === "Webhook"
-      ? ["spec.conversion: the embedded API server calls no webhook; it converts as with the strategy None"]
-      : []),
-  ];
-}
-
-function hasRules(schema: JsonValue): boolean {
-  if (Array.isArray(schema)) return schema.some(hasRules);
-  if (!isObject(schema)) return false;
-  return Object.entries(schema).some(
-    ([name, value]) =>
-      (name === "x-kubernetes-validations" && Array.isArray(value) && value.length > 0) ||
-      (name !== "default" && name !== "enum" && name !== "example" && hasRules(value)),
-  );
+  const strategy = stringAt(objectAt(objectAt(object, "spec"), "conversion"), "strategy");
+  return strategy === "Webhook"
+    ? ["spec.conversion: the embedded API server calls no webhook; it converts as with the strategy None"]
+    : [];
 }

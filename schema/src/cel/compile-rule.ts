@@ -1,8 +1,9 @@
 import type { CelValue } from "@bufbuild/cel";
-import type { CelInput } from "./adapt-value.js";
+import type { CelInput } from "./rules/adapt-value.js";
 import { TOO_COSTLY, withBudget } from "./budget.js";
 import { loadEnvironment } from "./environment.js";
 import { loadLibrary, type Library } from "./library.js";
+import { withoutOptionalOperators } from "./optional-syntax.js";
 import { prepareExpression } from "./prepare-expression.js";
 
 /** What an expression sees. */
@@ -25,7 +26,15 @@ export interface CompiledExpression {
 }
 
 /** What compiling an expression came to: if `problem` is there, the expression cannot be evaluated. */
-export type Compilation = { readonly expression: CompiledExpression } | { readonly problem: string };
+export type Compilation =
+  | { readonly expression: CompiledExpression }
+  | {
+      readonly problem: string;
+      /** `syntax` and `name` are wrong for the API server, too: no expression of CEL, or a function that nobody has. */
+      readonly kind: "syntax" | "name" | "unsupported";
+      /** Where the text is wrong, if that is known. */
+      readonly position?: { readonly line: number; readonly column: number };
+    };
 
 const compiled = new Map<string, Compilation>();
 
@@ -41,9 +50,11 @@ export function compileExpression(text: string): Compilation {
 function compile(text: string, { parse, plan, isCelError }: Library): Compilation {
   try {
     const env = loadEnvironment();
-    const parsed = parse(text);
-    const { problem, usesOldSelf } = prepareExpression(parsed.expr, env);
-    if (problem !== undefined) return { problem };
+    const plain = withoutOptionalOperators(text);
+    if (plain === undefined) return { problem: "an optional entry of a literal is not supported", kind: "unsupported" };
+    const parsed = parse(plain);
+    const { problem, usesOldSelf, isUnknown } = prepareExpression(parsed.expr, env);
+    if (problem !== undefined) return { problem, kind: isUnknown ? "name" : "unsupported" };
     const evaluate = plan(env, parsed);
     return {
       expression: {
@@ -52,17 +63,35 @@ function compile(text: string, { parse, plan, isCelError }: Library): Compilatio
           const { result, cost } = withBudget(budget, () => evaluate({ ...bindings }));
           if (cost > budget) return { kind: "budget", message: TOO_COSTLY, cost };
           return isCelError(result)
-            ? { kind: "error", message: result.message.replace("field not found:", "no such key:"), cost }
+            ? { kind: "error", message: messageInGo(result.message), cost }
             : { kind: "value", value: result, cost };
         },
       },
     };
   } catch (error) {
-    return { problem: describe(error) };
+    return problemOf(error);
   }
 }
 
-function describe(error: unknown): string {
-  if (error instanceof RangeError) return "it is nested too deeply";
-  return `it is no expression that the evaluator reads: ${(error as Error).message.replace(/^<input>:/, "")}`;
+// The words of cel-go, which users of Kubernetes know.
+const WORDS: readonly (readonly [pattern: RegExp, words: string])[] = [
+  [/^field not found:/, "no such key:"],
+  [/^found no matching overload .*$/s, "no such overload"],
+  [/^u?int (divide by|modulus by) zero$/, "$1 zero"],
+  [/^divide by zero$/, "division by zero"],
+  [/^uint overflow .*$/, "unsigned integer overflow"],
+  [/^int overflow .*$/, "integer overflow"],
+  [/^index (\S+) out of bounds .*$/, "index out of bounds: $1"],
+];
+
+function messageInGo(message: string): string {
+  return WORDS.reduce((text, [pattern, words]) => text.replace(pattern, words), message);
+}
+
+function problemOf(error: unknown): Compilation {
+  if (error instanceof RangeError) return { problem: "it is nested too deeply", kind: "unsupported" };
+  const [, line, column, message] = /^<input>:(\d+):(\d+): (.*)$/s.exec((error as Error).message) ?? [];
+  const problem = `it is no expression that the evaluator reads: ${(error as Error).message.replace(/^<input>:/, "")}`;
+  if (message === undefined) return { problem, kind: "unsupported" };
+  return { problem, kind: "syntax", position: { line: Number(line), column: Number(column) } };
 }

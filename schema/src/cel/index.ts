@@ -1,7 +1,11 @@
 // Rules in CEL. The evaluator takes 100 ms to load, so the first expression loads it, and not the import.
 import { compileExpression } from "./compile-rule.js";
 
-export { checkRules } from "./check-rules.js";
+export { compileExpression, type Compilation } from "./compile-rule.js";
+export { checkRules } from "./rules/check-rules.js";
+export { findFailures, type CheckedObject, type RuleFailure } from "./rules/find-failures.js";
+export { parseFieldPath, type Step } from "./rules/field-path.js";
+export { hasRules } from "./rules/has-rules.js";
 
 /** Returns why an expression cannot be evaluated, such as "the function sortBy is not supported"; undefined if it can. */
 export function findExpressionProblem(expression: string): string | undefined {

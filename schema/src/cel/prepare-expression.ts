@@ -1,6 +1,7 @@
 // Rewrites a parsed expression where the evaluator differs from the API server: loops are paid for and collect their results in one list, and
 // `has` sees a field that is null.
 import type { celEnv, parse } from "@bufbuild/cel";
+import { OPTIONAL_FIELD, OPTIONAL_INDEX } from "./optional-syntax.js";
 
 /** A parsed expression. */
 export type Expression = NonNullable<ReturnType<typeof parse>["expr"]>;
@@ -12,6 +13,8 @@ export type Environment = ReturnType<typeof celEnv>;
 export interface ExpressionFacts {
   /** Why the expression cannot be evaluated. */
   readonly problem?: string;
+  /** Whether the problem is a function that Kubernetes does not have either. */
+  readonly isUnknown: boolean;
   readonly usesOldSelf: boolean;
 }
 
@@ -21,20 +24,31 @@ const BUILT_IN: ReadonlySet<string> = new Set(["_[_]", "_?_:_", "_&&_", "_||_", 
 // Calls of these with one variable became loops.
 const MACROS: ReadonlySet<string> = new Set(["all", "exists", "exists_one", "existsOne", "map", "filter"]);
 
+// Kubernetes has these, and the evaluator does not.
+const LACKING: ReadonlySet<string> = new Set([
+  ...["optMap", "optFlatMap", "sortBy", "transformList", "transformMap", "transformMapEntry"],
+  ...["path", "group", "serviceAccount", "resource", "subresource", "namespace", "name", "check", "allowed"],
+]);
+
+// What these return is an optional value.
+const OPTIONAL: ReadonlySet<string> = new Set([OPTIONAL_FIELD, OPTIONAL_INDEX, "or"]);
+
 type Comprehension = Extract<Expression["exprKind"], { case: "comprehensionExpr" }>["value"];
+type Select = Extract<Expression["exprKind"], { case: "selectExpr" }>["value"];
 type Call = Extract<Expression["exprKind"], { case: "callExpr" }>["value"];
 
 /** Prepares an expression for its evaluation, in place. */
 export function prepareExpression(expression: Expression | undefined, env: Environment): ExpressionFacts {
   const preparation = new Preparation(env);
-  if (expression === undefined) return { problem: "it is empty", usesOldSelf: false };
+  if (expression === undefined) return { problem: "it is empty", isUnknown: false, usesOldSelf: false };
   preparation.visit(expression);
-  const { problem, usesOldSelf } = preparation;
-  return { usesOldSelf, ...(problem === undefined ? {} : { problem }) };
+  const { problem, usesOldSelf, isUnknown } = preparation;
+  return { usesOldSelf, isUnknown, ...(problem === undefined ? {} : { problem }) };
 }
 
 class Preparation {
   problem: string | undefined;
+  isUnknown = false;
   usesOldSelf = false;
   readonly #env: Environment;
 
@@ -50,11 +64,12 @@ class Preparation {
         break;
       case "selectExpr":
         this.#visitEach(exprKind.value.operand);
-        if (exprKind.value.testOnly)
-          replace(expression, "@has", [exprKind.value.operand, textOf(expression, exprKind.value.field)]);
+        this.#visitField(expression, exprKind.value);
         break;
       case "callExpr":
         this.#visitCall(exprKind.value);
+        if (isCall(expression, "_[_]") && isOptional(exprKind.value.args[0]))
+          asMethod(expression, OPTIONAL_INDEX, exprKind.value.args);
         break;
       case "listExpr":
         this.#visitEach(...exprKind.value.elements);
@@ -76,6 +91,15 @@ class Preparation {
     for (const expression of expressions) if (expression !== undefined) this.visit(expression);
   }
 
+  // A field of an optional value is an optional value again.
+  #visitField(expression: Expression, { operand, field, testOnly }: Select): void {
+    const name = textOf(expression, field);
+    if (isOptional(operand)) {
+      asMethod(expression, OPTIONAL_FIELD, [operand, name]);
+      if (testOnly) asMethod(expression, "hasValue", [{ ...expression }]);
+    } else if (testOnly) replace(expression, "@has", [operand, name]);
+  }
+
   #visitCall(call: Call): void {
     const { function: name, target, args } = call;
     const qualified = target === undefined ? undefined : nameOf(target);
@@ -87,6 +111,7 @@ class Preparation {
     const fitting = found.filter((func) => (func.target !== undefined) === isMethod);
     if (fitting.some((func) => func.arguments.length === args.length)) return;
     const isUnknown = fitting.length === 0 && !MACROS.has(name);
+    if (isUnknown && this.problem === undefined) this.isUnknown = !LACKING.has(name);
     this.#fail(isUnknown ? `the function ${name}` : `${name} with ${args.length} arguments`);
   }
 
@@ -136,7 +161,17 @@ function wrap(expression: Expression, name: string): void {
   replace(expression, name, [{ ...expression }]);
 }
 
+function isOptional(expression: Expression | undefined): boolean {
+  return expression !== undefined && OPTIONAL.has(callOf(expression)?.function ?? "");
+}
+
 function replace(expression: Expression, name: string, args: readonly (Expression | undefined)[]): void {
   const call = { function: name, args: args.filter((each) => each !== undefined) };
   expression.exprKind = { case: "callExpr", value: { $typeName: "cel.expr.Expr.Call", ...call } };
+}
+
+function asMethod(expression: Expression, name: string, [target, ...args]: readonly (Expression | undefined)[]): void {
+  replace(expression, name, args);
+  const call = callOf(expression);
+  if (call !== undefined && target !== undefined) call.target = target;
 }

@@ -51,6 +51,8 @@ export interface ValidationRule {
   readonly messageExpression?: string;
   /** The field that the problem is reported at, from the value on, such as `.spec.host`. */
   readonly fieldPath?: string;
+  /** The kind of the cause that the API server answers. Default: FieldValueInvalid */
+  readonly reason?: string;
   /** Whether the rule is checked without an old object, too; `oldSelf` is an optional value then. */
   readonly optionalOldSelf?: boolean;
 }

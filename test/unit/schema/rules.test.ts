@@ -132,7 +132,7 @@ suite("the rules of a schema", (test) => {
   });
 
   test("that nothing evaluates are left out", () => {
-    assert.equal(check("self.?min.orValue(1) == 2", {}, limits), []);
+    assert.equal(check("[?self.?min].size() == 2", {}, limits), []);
   });
 });
 
@@ -177,11 +177,32 @@ suite("the cost of a rule", (test) => {
   });
 });
 
+suite("optional values of rules", (test) => {
+  const schema = {
+    a: { type: "object", properties: { b: { type: "object", properties: { c: INT } } } },
+    list: { type: "array", items: TEXT },
+    text: TEXT,
+  } as const;
+  const spec = { a: { b: { c: 3 } }, list: ["x"], text: ".?b[?0]" };
+  for (const rule of [
+    "self.?a.b.c.orValue(1) == 3",
+    "self.?a.?b.?c == optional.of(3)",
+    "self.?missing.b.c.orValue(1) == 1",
+    "has(self.?a.b) && !has(self.?missing.b)",
+    "self.list[?0].orValue('') == 'x' && !self.list[?7].hasValue()",
+    "self.?list[0].orValue('') == 'x'",
+    "self.list[? self.list.size() - 1].value() == 'x'",
+    "self.text == '.?b[?0]' // self.?a",
+  ])
+    test(`hold: ${rule}`, () => assert.equal(check(rule, spec, { ...schema, missing: schema.a }), []));
+});
+
 suite("what is said of an expression", (test) => {
   const said: readonly (readonly [string, string | RegExp])[] = [
     ["self.list.sortBy(x, x.name)[0]", "the function sortBy is not supported"],
     ["size(self.a, 1) == 1", "size with 2 arguments is not supported"],
     ["self.map.all(k, v, v != k)", "all with 3 arguments is not supported"],
+    ["[?self.a].size() == 1", "an optional entry of a literal is not supported"],
     ["Foo{a: 1}", "the type Foo is not supported"],
     ["self.a ==", /^it is no expression that the evaluator reads: 1:\d/],
     [`${"(".repeat(20_000)}1${")".repeat(20_000)}`, "it is nested too deeply"],

@@ -21,6 +21,7 @@ import { applyDefaults, pruneUnknownFields, propertiesOf, type StructuralSchema 
 import { validateSchema } from "../schema/validate-schema.js";
 import { checkCompleteness, checkJunctorSchemas } from "./check-junctors.js";
 import { checkListType } from "./check-list-type.js";
+import { checkExpressions, checkRuleFields } from "./check-rules.js";
 
 const TYPES = ["array", "boolean", "integer", "number", "object", "string"];
 const UNSUPPORTED = ["id", "definitions", "dependencies", "patternProperties", "additionalItems", "$ref"] as const;
@@ -38,7 +39,7 @@ export function checkVersionSchema(
   const type = stringAt(schema, "type") ?? "";
   const statusText =
     'only "object" is allowed as the type at the root of the schema if the status subresource is enabled';
-  return [
+  const errors = [
     ...(hasStatus && type !== "object" ? [invalidError(`${path}.type`, type, statusText)] : []),
     ...checkNode(schema, { path, isStructural: !hasUnsupported(schema), place: "root" }),
     ...(type !== "" && type !== "object" && TYPES.includes(type)
@@ -47,6 +48,7 @@ export function checkVersionSchema(
     ...checkCompleteness(schema, path),
     ...checkTypeMeta(schema, path),
   ];
+  return errors.length > 0 ? errors : checkExpressions(schema, path);
 }
 
 interface Node {
@@ -81,6 +83,7 @@ function checkNode(schema: StructuralSchema, node: Node): FieldError[] {
     ...checkOwnType(schema, node),
     ...checkPattern(schema, path),
     ...checkDefault(schema, path),
+    ...checkRuleFields(schema, path),
   ];
 }
 

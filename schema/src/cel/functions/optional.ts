@@ -1,6 +1,7 @@
-// CEL's optional values, without the operators `.?` and `[?]`, which the parser does not know.
-import type { CelMap } from "@bufbuild/cel";
-import type { CelInput } from "../adapt-value.js";
+// CEL's optional values, whose operators `.?` and `[?]` became calls (optional-syntax.ts).
+import type { CelMap, CelValue } from "@bufbuild/cel";
+import { OPTIONAL_FIELD, OPTIONAL_INDEX } from "../optional-syntax.js";
+import type { CelInput } from "../rules/adapt-value.js";
 import type { Library } from "../library.js";
 import { kindOf, typesOf, type FunctionsOf } from "./values.js";
 
@@ -12,14 +13,28 @@ export function optionalOf({ celMap }: Library, value: CelInput | undefined): Ce
 
 /** `optional.of`, `optional.none` and what an optional value can do. */
 export const optionalFunctions: FunctionsOf = (library) => {
-  const { celFunc, celMethod } = library;
-  const { BOOL, DYN, MAP } = typesOf(library);
+  const { celFunc, celMethod, isCelList, isCelMap } = library;
+  const { BOOL, DYN, MAP, STRING } = typesOf(library);
   const valueOf = (optional: CelMap) => {
     if (kindOf(optional) !== "optional") throw new Error("no such overload: the value is not optional");
     return optional.get("value");
   };
+  const memberOf = (value: CelValue, index: CelValue): CelValue | undefined => {
+    if (isCelMap(value)) {
+      const inner = kindOf(value) === "optional" ? value.get("value") : undefined;
+      return kindOf(value) === "optional" ? inner && memberOf(inner, index) : value.get(index as string);
+    }
+    if (!isCelList(value)) throw new Error("no such overload");
+    return value.get(Number(index));
+  };
   return [
     celFunc("optional.of", [DYN], MAP, (value) => optionalOf(library, value)),
+    celMethod(OPTIONAL_FIELD, DYN, [STRING], MAP, function (name) {
+      return optionalOf(library, memberOf(this, name));
+    }),
+    celMethod(OPTIONAL_INDEX, DYN, [DYN], MAP, function (index) {
+      return optionalOf(library, memberOf(this, index));
+    }),
     celFunc("optional.none", [], MAP, () => optionalOf(library, undefined)),
     celMethod("hasValue", MAP, [], BOOL, function () {
       return valueOf(this) !== undefined;

@@ -1,10 +1,10 @@
 // What the API server makes of a value before a rule sees it: `UnstructuredToVal` of k8s.io/apiserver/pkg/cel/common.
 import type { celList } from "@bufbuild/cel";
-import type { Schema } from "../values/schema.js";
-import { followRef, isRecord, type Definitions } from "../values/fill-defaults.js";
+import type { Schema } from "../../values/schema.js";
+import { followRef, isRecord, type Definitions } from "../../values/fill-defaults.js";
 import { escapeName } from "./escape-name.js";
-import { loadLibrary } from "./library.js";
-import { decodeBase64, parseDuration, parseTime } from "./text-values.js";
+import { loadLibrary } from "../library.js";
+import { decodeBase64, parseDuration, parseTime } from "../text-values.js";
 
 /** A value that a rule can work with. */
 export type CelInput = Exclude<Parameters<typeof celList>[0], { readonly add: unknown }>[number];
