@@ -46,11 +46,10 @@ interface RuntimeTypes {
   FetchContext: codegen.FetchContext;
   IntOrString: codegen.IntOrString;
   ItemsOf: codegen.ItemsOf<never>;
+  KeepsLess: codegen.KeepsLess<unknown>;
   Kept: codegen.Kept<object, never, never>;
   MapperContext: codegen.MapperContext;
   NamespacedMeta: codegen.NamespacedMeta;
-  Narrowed: codegen.Narrowed<{ context: unknown }, unknown>;
-  NarrowedReconciler: codegen.NarrowedReconciler<object, unknown>;
   NewResource: codegen.NewResource<object, codegen.KubernetesObject>;
   ObjectMeta: codegen.ObjectMeta;
   ParseOptions: codegen.ParseOptions;
@@ -90,11 +89,10 @@ export const runtimeTypes = Object.keys({
   FetchContext: true,
   IntOrString: true,
   ItemsOf: true,
+  KeepsLess: true,
   Kept: true,
   MapperContext: true,
   NamespacedMeta: true,
-  Narrowed: true,
-  NarrowedReconciler: true,
   NewResource: true,
   ObjectMeta: true,
   ParseOptions: true,

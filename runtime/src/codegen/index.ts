@@ -17,9 +17,9 @@ export type {
   OnlyOfBulkDependents,
   OnlyOfWrittenDependents,
 } from "./dependent-options.js";
+export type * from "./explicit.js";
 export type * from "./kept.js";
 export type * from "./mapper-context.js";
-export type * from "./narrowed.js";
 export * from "./parse-resource.js";
 
 // Types of resources
@@ -59,6 +59,7 @@ export type {
   DependentMatcher,
   Desired,
   ExternalArguments as ExternalFunctionArguments,
+  KeepsLess,
   ObjectReference,
   Operations,
   OptionalDependency,

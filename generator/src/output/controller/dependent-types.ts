@@ -60,17 +60,13 @@ export function hasFile(dependent: DependentModel): boolean {
 }
 
 /** Returns the type of the user's constant with the own operations of a dependent: `context` and `secondary` are those of its arguments. */
-export function operationTypesOf(
-  dependent: KubernetesDependentModel,
-  names: ControllerNames,
-  narrowed: (type: TypeNode) => TypeNode,
-): string[] {
+export function operationTypesOf(dependent: KubernetesDependentModel, names: ControllerNames): string[] {
   const types = dependentNamesOf(dependent);
   const { live, input } = dependentTypesOf(dependent, names);
   const arguments_ = { create: [input], update: [input, live], delete: [live] };
   const members = ownOperationsOf(dependent).map((operation) => {
     const args = reference(ARGUMENTS_OF[operation], names.primary, types.secondary, ...arguments_[operation]);
-    return { head: `readonly ${operation}`, type: functionOf({ args: narrowed(args) }, maybePromise("void")) };
+    return { head: `readonly ${operation}`, type: functionOf({ args }, maybePromise("void")) };
   });
   if (members.length === 0) return [];
   const doc = `/** What the operator calls in place of its own writes of "${dependent.name}". */`;

@@ -36,7 +36,7 @@ export function sourceTypesOf(controller: ControllerModel, names: ControllerName
   const all = printInterface({
     name: names.sources,
     doc: `/** What the event sources know of one ${names.primary}. */`,
-    extends: [],
+    extends: isReduced(controller) ? [`KeepsLess<${names.lookups}>`] : [],
     members: eventSources.map((source) => {
       const { name, resource } = sourceNamesOf(source);
       return { head: `readonly ${name}`, type: readonlyArrayOf(resource) };

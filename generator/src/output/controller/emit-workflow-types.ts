@@ -25,7 +25,7 @@ import { dependentsTypesOf, secondaryTypesOf } from "./secondary-types.js";
 import type { PartMemory } from "../../parts/part-memory.js";
 import { generatedFile, type OutputFile } from "../files/output-file.js";
 import { printAlias, printExport, printImport, printInterface, printNamespaceImport } from "../print/declarations.js";
-import { functionOf, maybePromise, objectOf, reference, union, type TypeNode } from "../print/type-node.js";
+import { objectOf, reference, type TypeNode } from "../print/type-node.js";
 import { codegenModule, type RuntimeType } from "../runtime-symbols.js";
 
 /** Emits the types that the user's functions have: one set for each dependent, and the reconciler's. */
@@ -63,23 +63,21 @@ function importTypes(controller: ControllerModel): string {
     (each) => !isKubernetes(each) && isFetched(each) && each.external.source.kind !== "poll",
   );
   const types: { readonly [K in RuntimeType]?: boolean } = {
-    Condition: conditions.some(({ type }) => type) && !reduced,
+    Condition: conditions.some(({ type }) => type),
     ConditionArguments: conditions.some((each) => each.arguments),
-    ConditionResult: conditions.some(({ type }) => type) && reduced,
     CreateArguments: operations.has("create"),
     DeleteArguments: operations.has("delete"),
     DependentArguments: dependents.length > 0,
     DependentMatcher: objects.some(({ matcher }) => matcher !== undefined),
-    Desired: !reduced && dependents.some((dependent) => !isReadOnly(dependent)),
+    Desired: dependents.some((dependent) => !isReadOnly(dependent)),
     DetailOf: detailedConditionsOf(controller).length > 0,
     Explicit: isExplicit,
     ExplicitReconciler: isExplicit,
     FetchContext: isFetchedForOne,
     ItemsOf: dependents.some(({ bulk }) => bulk !== undefined),
+    KeepsLess: reduced,
     Kept: reduced,
     MapperContext: hasMapper(controller),
-    Narrowed: reduced,
-    NarrowedReconciler: reduced,
     PrimaryPatch: detailedConditionsOf(controller).length > 0,
     ReconcileArguments: true,
     Reconciler: true,
@@ -126,17 +124,12 @@ function conditionTypesOf({ conditions }: DependentModel) {
 }
 
 function typesOf(dependent: DependentModel, controller: ControllerModel, names: ControllerNames): string[] {
-  const { primary, lookups } = names;
-  const reduced = isReduced(controller);
-  const narrowed = (type: TypeNode) => (reduced ? reference("Narrowed", type, lookups) : type);
+  const { primary } = names;
   const types = dependentNamesOf(dependent);
   const { live, wanted } = dependentTypesOf(dependent, names);
-  const result = union("boolean", reference("ConditionResult", "Detail"));
-  const args = narrowed(reference("DependentArguments", primary, types.secondary));
-  const conditionArguments = narrowed(reference("ConditionArguments", primary, types.secondary, live));
-  const desired = reduced
-    ? functionOf({ args: types.arguments }, maybePromise(wanted))
-    : reference("Desired", primary, types.secondary, wanted);
+  const args = reference("DependentArguments", primary, types.secondary);
+  const conditionArguments = reference("ConditionArguments", primary, types.secondary, live);
+  const desired = reference("Desired", primary, types.secondary, wanted);
   const used = conditionTypesOf(dependent);
   const external = isKubernetes(dependent) ? undefined : externalTypesOf(dependent, names, desired);
   const aliases = [
@@ -148,9 +141,7 @@ function typesOf(dependent: DependentModel, controller: ControllerModel, names: 
       ? [
           printAlias(
             types.condition,
-            reduced
-              ? functionOf({ args: types.conditionArguments }, maybePromise(result))
-              : reference("Condition", primary, types.secondary, "Detail", live),
+            reference("Condition", primary, types.secondary, "Detail", live),
             "<Detail = never>",
           ),
         ]
@@ -164,7 +155,7 @@ function typesOf(dependent: DependentModel, controller: ControllerModel, names: 
   return [
     ...declarations,
     [alias, ...aliases].join("\n"),
-    ...(isKubernetes(dependent) ? operationTypesOf(dependent, names, narrowed) : []),
+    ...(isKubernetes(dependent) ? operationTypesOf(dependent, names) : []),
     ...(external === undefined ? [] : [external.declaration]),
   ];
 }
@@ -177,16 +168,14 @@ function reconcilerTypesOf(controller: ControllerModel, names: ControllerNames, 
   const args = reference("ReconcileArguments", primary, names.dependents, ...details);
   const input = details.length === 0 ? [] : [reference("PrimaryPatch", primary), ...details];
   const reconciler = reference("Reconciler", primary, names.dependents, status, ...input);
-  const narrow = (type: TypeNode, wrapper: "Narrowed" | "NarrowedReconciler") =>
-    isReduced(controller) ? reference(wrapper, type, names.lookups) : type;
   const nodes = `keyof ${names.dependents}`;
   const own = eventSources.length > 0 ? reference("Exclude", nodes, `keyof ${names.sources}`) : nodes;
   const run = reference("WorkflowInvocation", own, ...details);
   const explicit = (type: TypeNode, wrapper: "Explicit" | "ExplicitReconciler") =>
     workflow.invocation === "explicit" ? reference(wrapper, type, run) : type;
-  const whole = explicit(narrow(reconciler, "NarrowedReconciler"), "ExplicitReconciler");
+  const whole = explicit(reconciler, "ExplicitReconciler");
   const aliases = [
-    printAlias(names.reconcileArguments, explicit(narrow(args, "Narrowed"), "Explicit")),
+    printAlias(names.reconcileArguments, explicit(args, "Explicit")),
     printAlias(names.reconciler, settings.onAllEvents ? reference("Omit", whole, '"cleanup"') : whole),
   ];
   return [...(details.length === 0 ? [] : [detailsOf(controller, names)]), aliases.join("\n")];

@@ -4,16 +4,19 @@ import type { ApiClient } from "../../client/api-client.js";
 import type { DeleteOptions } from "../../client/call-options.js";
 import type { ExternalOrigin } from "../../sources/external/external-watch.js";
 import type { Context } from "./context.js";
+import type { LookupsOf } from "./keeps-less.js";
 import type { EventFilters } from "../../cache/resource-change.js";
 
 export type { Context } from "./context.js";
+export type { KeepsLess } from "./keeps-less.js";
 
 /** What `desired` and the conditions of a dependent are called with; the objects are frozen, as those of the cache. */
 export interface DependentArguments<Primary, Secondary> {
   readonly primary: Primary;
   /** The live dependents by name; of a bulk dependent its items by their keys. */
   readonly secondary: Secondary;
-  readonly context: Context<Primary>;
+  /** The first method that fits a call wins: a lookup of a class of which event sources keep less than whole objects gives what is kept. */
+  readonly context: LookupsOf<Secondary> & Context<Primary>;
 }
 
 /** What a condition is called with. */

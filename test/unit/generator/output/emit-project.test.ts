@@ -199,7 +199,7 @@ suite("emitted project", (declareTest) => {
     ])
       assert.ok(controller.includes(part), `${part}\n${controller}`);
     assert.match(await contentOf(project, "src/thing/filters.ts"), /ExampleComThingFilter & FirstFilter & MapsFilter/);
-    assert.match(await contentOf(project, "src/generated/thing/types.ts"), /Omit<\s*NarrowedReconciler/);
+    assert.match(await contentOf(project, "src/generated/thing/types.ts"), /Omit<\s*Reconciler/);
     // An expression is checked before it is emitted; here it may be anything.
     assert.is(await compile(project), "");
   });

@@ -1,4 +1,4 @@
-import type { KubernetesDependentModel, ProjectModel } from "#generator/model/project-model.js";
+import type { InformerModel, KubernetesDependentModel, ProjectModel } from "#generator/model/project-model.js";
 import { emitProject } from "#generator/output/emit-project.js";
 import { chosenCompilers, compileProject, writeProject } from "../../../support/compile.js";
 import { dependentOf } from "../../../support/dependent-models.js";
@@ -24,10 +24,21 @@ function dependentsOf(graph: Graph, bulk: ReadonlySet<number> = new Set()): Kube
   return dependents;
 }
 
-function projectOf(dependents: readonly KubernetesDependentModel[]): ProjectModel {
-  const settings = { eventSources: [], filters: {}, settings: {}, specFile: "workflow.yaml" };
+function projectOf(
+  dependents: readonly KubernetesDependentModel[],
+  eventSources: readonly InformerModel[] = [],
+): ProjectModel {
+  const settings = { eventSources, filters: {}, settings: {}, specFile: "workflow.yaml" };
   const controllers = [{ name: "thing", primary, dependents, ...settings }];
   return { packageName: "operator", resources: [primary, configMap], controllers };
+}
+
+/** Returns the types of a controller that keeps ConfigMaps of others in this form. */
+async function typesWith(form: InformerModel["form"]): Promise<string[]> {
+  const mapping = { kind: "ownerReference" } as const;
+  const source: InformerModel = { kind: "informer", name: "maps", resource: configMap, mapping, filters: {}, form };
+  const files = await emitProject(projectOf(dependentsOf(layers(20)), [source]));
+  return (files.find(({ path }) => path.endsWith("thing/types.ts"))?.content ?? "").split("\n");
 }
 
 /** Returns how much of the types there is for each node and edge. */
@@ -60,6 +71,17 @@ suite("types of what dependents see", (test) => {
       assert.ok(large.lines <= small.lines * 1.05, `lines: ${small.lines} for each of 50, ${large.lines} of 200`);
       assert.ok(large.characters <= small.characters * 1.1, `${small.characters} and ${large.characters} characters`);
     });
+
+  test("a reduced cache changes no type of a dependent or of the reconciler", async () => {
+    const [full, reduced] = await Promise.all([typesWith({ kind: "full" }), typesWith({ kind: "metadata" })]);
+    const isOfMaps = (line: string) =>
+      /^import type|^  [A-Z]\w+,$| MapsResource =|"maps"|ThingSources|KeepsLess|Kept/.test(line);
+    assert.equal(
+      full.filter((line) => !reduced.includes(line) && !isOfMaps(line)),
+      [],
+    );
+    assert.ok(reduced.some((line) => line.includes("ThingSources extends KeepsLess<ThingLookups>")));
+  });
 
   test(
     "have all that a dependent waits for, and the rest as possibly undefined",
