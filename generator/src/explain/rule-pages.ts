@@ -36,7 +36,8 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       example: "condition-field",
     },
     "conditional-dependency": {
-      meaning: "A dependent requires another one whose condition may not hold. Then both are deleted.",
+      meaning:
+        "A dependent requires another one that some primaries do not want: its condition does not hold, or its `ref` is undefined. Then the operator deletes the dependent.",
       remedy: "Make the edge optional: `{ name: settings, optional: true }`, or give both the same condition.",
       example: "warning-conditional-dependency",
     },
@@ -206,8 +207,9 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
     },
     "removed-dependent": {
       meaning:
-        "A dependent is listed as removed and is in use, or its resources are none that an operator could remove.",
-      remedy: "Remove it from `removed`, or from `dependents`. Leave external resources with `deletion: orphan`.",
+        "A dependent is listed as removed and is in use, or its resources are none that the operator or the garbage collector could remove.",
+      remedy:
+        "Remove it from `removed`, or from `dependents`. Leave external resources with `deletion: orphan`. Delete objects without an owner reference with `deletion: ordered`.",
       example: "removed-dependent",
     },
     "reserved-name": {

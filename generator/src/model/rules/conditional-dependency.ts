@@ -9,22 +9,23 @@ import {
   type ResolvedDependent,
 } from "../build/resolved-project.js";
 import { conditionsOf } from "../build/stated-condition.js";
+import { mayBeAbsent } from "../schema/schema-path.js";
 
 /** Warns of dependents that are deleted, with all that depends on them, because a condition of another one does not hold. */
 export const checkConditionalDependency = ruleOfController((controller) =>
   controller.dependents.flatMap((dependent) =>
     dependenciesOf(dependent).flatMap(({ name, list, isOptional, path }): Diagnostic[] => {
       const needed = controller.dependents.find((each) => each.name === name);
-      const conditions = needed === undefined || isOptional ? [] : conditionsOnlyOf(needed, dependent);
+      const reasons = needed === undefined || isOptional ? [] : reasonsFor(needed, { dependent, controller });
       const deleted = deletedWith(dependent, controller);
-      if (conditions.length === 0 || deleted.length === 0) return [];
+      if (reasons.length === 0 || deleted.length === 0) return [];
       const advice =
         list === "itemsDependOn" ? "" : `state { name: ${name}, optional: true } to go on without ${quote(name)}, or `;
       return [
         {
           severity: "warning",
           rule: "conditional-dependency",
-          message: `${deleted.length === 1 ? "dependent" : "dependents"} ${listOf(deleted)} ${deleted.length === 1 ? "is" : "are"} deleted when the ${conditions.join(" or the ")} of ${quote(name)} does not hold`,
+          message: `${deleted.length === 1 ? "dependent" : "dependents"} ${listOf(deleted)} ${deleted.length === 1 ? "is" : "are"} deleted when ${reasons.join(", or when ")}`,
           about: subjectOf(controller, dependent),
           ...controller.spec.document.valueAt(path),
           hint: `${advice}accept this warning with a reason`,
@@ -33,6 +34,42 @@ export const checkConditionalDependency = ruleOfController((controller) =>
     }),
   ),
 );
+
+interface Edge {
+  readonly dependent: ResolvedDependent;
+  readonly controller: ResolvedController;
+}
+
+/** Returns when a dependent is not wanted while the other one, which requires it, may be. */
+function reasonsFor(needed: ResolvedDependent, { dependent, controller }: Edge): string[] {
+  const conditions = conditionsOnlyOf(needed, dependent);
+  const name = needed.spec.ref?.name;
+  const isUnnamed = name !== undefined && mayBeUndefined(name, controller.primary) && !isGuarded(dependent, name);
+  return [
+    ...(conditions.length === 0 ? [] : [`the ${conditions.join(" or the ")} of ${quote(needed.name)} does not hold`]),
+    ...(isUnnamed ? [`the ref of ${quote(needed.name)} is undefined (name: ${name.trim()})`] : []),
+  ];
+}
+
+/** Tells whether the expression for the name of an object has no value for some primaries, where that is plain to see. */
+function mayBeUndefined(expression: string, primary: ResolvedController["primary"]): boolean {
+  const text = expression.trim();
+  if (/:\s*undefined$/.test(text)) return true;
+  if (primary === undefined || !/^primary(\??\.[\w$]+)+$/.test(text)) return false;
+  return mayBeAbsent(primary, text.split(/\??\./).slice(1));
+}
+
+/** Tells whether a condition of a dependent reads the name that it requires: it then has a say about the primaries without one. */
+function isGuarded(dependent: ResolvedDependent, name: string): boolean {
+  const plain = (text: string) => text.replaceAll("?.", ".");
+  return conditionsOf(dependent).some(
+    ({ name: slot, condition }) =>
+      slot !== "readyPostcondition" &&
+      slot !== "deletePostcondition" &&
+      condition.kind === "when" &&
+      plain(condition.expression).includes(plain(name.trim())),
+  );
+}
 
 /** Returns the conditions that exclude a dependent, and not the other one as well. */
 function conditionsOnlyOf(needed: ResolvedDependent, other: ResolvedDependent): string[] {

@@ -44,6 +44,26 @@ export function fieldAt({ schema, definitions }: ResourceModel, path: FieldPath)
   return { kind: kindOf(current), schema: current };
 }
 
+/** Tells whether an object of a kind may lack a field, by `required`, `default` and `nullable` on the way to it. */
+export function mayBeAbsent({ schema, definitions, scope }: ResourceModel, path: FieldPath): boolean {
+  const [first, second] = path;
+  if (first === "metadata" && path.length === 2)
+    return !["name", "uid", ...(scope === "Namespaced" ? ["namespace"] : [])].includes(second ?? "");
+  let current = resolveRef(schema, definitions).schema;
+  for (const [depth, name] of path.entries()) {
+    const { required } = current;
+    const next = schemasOf(current, "properties").get(name);
+    if (next === undefined) return false;
+    const isRequired = Array.isArray(required) && required.includes(name);
+    const stated = resolveRef(next, definitions).schema;
+    if (stated["nullable"] === true) return true;
+    const isThere = isRequired || stated["default"] !== undefined || (depth === 0 && IDENTITY_FIELDS.has(name));
+    if (!isThere) return true;
+    current = stated;
+  }
+  return false;
+}
+
 function kindOf(schema: RawSchema): "object" | "list" | "map" | "scalar" | "any" {
   if (isIntOrString(schema)) return "scalar";
   if (schemasOf(schema, "properties").size > 0)
