@@ -1,6 +1,6 @@
 import { quote, type Diagnostic } from "../../../diagnostic.js";
 import type { ResourceModel } from "../../project-model.js";
-import { EXTERNAL } from "../../project-memory.js";
+import { EXTERNAL, type ProjectMemory } from "../../project-memory.js";
 import {
   ruleOfController,
   type ResolvedController,
@@ -8,8 +8,8 @@ import {
   type ResolvedRemoved,
 } from "../../build/resolved-project.js";
 
-/** Finds dependents that are removed and still there. In another controller that may be intended, so it is a warning. */
-export const checkRemovedDependent = ruleOfController((controller, { controllers }) => {
+/** Finds dependents that are removed and still there. In another controller that may be intended, so it is a warning; so are objects that nobody deletes. */
+export const checkRemovedDependent = ruleOfController((controller, { controllers, memory }) => {
   const { spec, dependents, removed } = controller;
   const others = controllers.filter((other) => other !== controller && sharesPrimary(other, controller));
   return removed.flatMap((each): Diagnostic[] => {
@@ -26,7 +26,8 @@ export const checkRemovedDependent = ruleOfController((controller, { controllers
       ];
     if (stated.resource === EXTERNAL) return checkExternal(each, controller);
     const successor = others.find((other) => other.dependents.some((dependent) => isSame(dependent, each)));
-    if (successor === undefined || each.spec.deletion === "garbageCollected") return [];
+    if (successor === undefined) return checkCollected(each, controller, memory);
+    if (each.spec.deletion === "garbageCollected") return [];
     return [
       {
         ...found,
@@ -37,6 +38,37 @@ export const checkRemovedDependent = ruleOfController((controller, { controllers
     ];
   });
 });
+
+/** Warns of objects that nobody deletes: the garbage collector is to do it, and they have no owner reference to the primary. */
+function checkCollected(removed: ResolvedRemoved, controller: ResolvedController, memory: ProjectMemory): Diagnostic[] {
+  const { name, path, spec: stated } = removed;
+  const problem = stated.deletion === "garbageCollected" ? unownedBecause(removed, controller, memory) : undefined;
+  if (problem === undefined) return [];
+  return [
+    {
+      ...{ severity: "warning", rule: "removed-dependent" },
+      message: `the objects of ${quote(name)} have no owner reference, so the garbage collector never deletes them: ${problem}`,
+      ...controller.spec.document.valueAt([...path, "deletion"]),
+      hint: "write deletion: ordered, and the operator deletes them; or deletion: orphan, and they stay without their link to the primary",
+    },
+  ];
+}
+
+function unownedBecause(
+  { name, spec: { cluster, namespace }, resource }: ResolvedRemoved,
+  { spec, primary }: ResolvedController,
+  { dependents }: ProjectMemory,
+): string | undefined {
+  if (cluster !== undefined) return `they are in cluster ${quote(cluster)}, and the primary is not`;
+  const former = dependents.find((each) => each.controller === spec.name && each.name === name)?.deletion;
+  if (former !== undefined) return `the dependent had deletion: ${former}`;
+  if (primary?.scope !== "Namespaced") return undefined;
+  if (resource?.scope === "Cluster") return `${resource.kind} is cluster-scoped, and the primary is namespaced`;
+  const { namespaces } = spec.controller;
+  const isOnlyOne = Array.isArray(namespaces) && namespaces.length === 1 && namespaces[0] === namespace;
+  if (namespace === undefined || isOnlyOne) return undefined;
+  return `they are in namespace ${quote(namespace)}, and the primary may be in another`;
+}
 
 // Nothing is kept of an external dependent but its name.
 function checkExternal({ name, path, spec: stated }: ResolvedRemoved, { spec }: ResolvedController): Diagnostic[] {
