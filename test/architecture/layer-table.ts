@@ -66,13 +66,14 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
   apiserver: {
     json: { values: [] },
     clock: { values: [] },
+    "yaml-library": { values: [] },
     errors: { values: ["json"] },
     storage: { values: ["errors", "json"] },
     // What is kept on disk.
     persistence: { values: ["errors", "json"], types: ["storage"] },
     builtin: { values: ["errors", "json"] },
     object: { values: ["clock", "builtin", "errors", "json"] },
-    decode: { values: ["builtin", "errors", "json"], types: ["object"] },
+    decode: { values: ["yaml-library", "builtin", "errors", "json"], types: ["object"] },
     patch: { values: ["decode", "builtin", "errors", "json"] },
     ssa: { values: ["errors", "json"] },
     // What CustomResourceDefinitions may say, and what objects of their kinds are checked against.
@@ -102,13 +103,14 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     },
     // What the server does by itself: its first objects, and the life of definitions.
     bootstrap: {
-      values: ["write", "definitions", "decode", "object", "builtin", "json"],
+      values: ["yaml-library", "write", "definitions", "decode", "object", "builtin", "json"],
       types: ["registry", "storage"],
     },
     discovery: { values: ["builtin", "errors", "json"] },
     table: { values: ["builtin", "json"] },
     http: {
       values: [
+        "yaml-library",
         "clock",
         "write",
         "read",

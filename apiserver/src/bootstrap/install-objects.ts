@@ -1,5 +1,4 @@
 import { readFile } from "node:fs/promises";
-import { parseAllDocuments } from "yaml";
 import { arrayAt, clone, isObject, objectAt, stringAt, type JsonObject } from "../json.js";
 import { isDefinition } from "../object/definition-cleanup.js";
 import { apiVersionOf, keyOf } from "../object/object-key.js";
@@ -8,6 +7,7 @@ import type { ServedResource } from "../registry/served-resource.js";
 import { createObject } from "../write/create.js";
 import { updateObject } from "../write/update.js";
 import { ownContext, type WriteContext } from "../write/write-context.js";
+import { yamlLibrary } from "../yaml-library.js";
 
 /** Objects, or a file of YAML or JSON that has some. */
 export type ObjectSource = string | object;
@@ -84,7 +84,9 @@ function resourceFor(registry: Registry, { apiVersion, kind }: JsonObject): Serv
 async function readObjects(source: ObjectSource): Promise<JsonObject[]> {
   const values: unknown[] =
     typeof source === "string"
-      ? parseAllDocuments(await readFile(source, "utf8")).map((document) => document.toJS() as unknown)
+      ? yamlLibrary()
+          .parseAllDocuments(await readFile(source, "utf8"))
+          .map((document) => document.toJS() as unknown)
       : [source];
   return values.filter(isObject).flatMap((value) => (value["kind"] === "List" ? itemsOf(value) : [value]));
 }

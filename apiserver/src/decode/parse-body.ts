@@ -1,7 +1,8 @@
-import { LineCounter, parseDocument, type Tags, type YAMLParseError } from "yaml";
+import type { Tags, YAMLParseError } from "yaml";
 import { quote } from "../errors/quote.js";
 import { unsupportedMediaType } from "../errors/status-error.js";
 import type { JsonValue } from "../json.js";
+import { yamlLibrary } from "../yaml-library.js";
 import { BodySyntaxError } from "./body-syntax-error.js";
 import { checkNumbers, isTooDeep, tooDeepBracket } from "./check-limits.js";
 import { duplicateFieldTexts } from "./duplicate-fields.js";
@@ -65,6 +66,7 @@ export function parseYaml(body: Buffer): ParsedBody {
       if (!(error instanceof SyntaxError)) throw error;
     }
   }
+  const { LineCounter, parseDocument } = yamlLibrary();
   const lineCounter = new LineCounter();
   const document = withinLimits(() =>
     parseDocument(text, { version: "1.1", customTags: plainTags, lineCounter, prettyErrors: false }),

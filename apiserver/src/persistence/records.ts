@@ -1,6 +1,5 @@
 // How the data folder is filled: one record for each version of an object under its revision, and what is needed to read them.
 import { crc32 } from "node:zlib";
-import type { JsonObject } from "../json.js";
 
 /** The state of all records as of the latest write; a folder whose records do not agree with it has lost some. */
 export interface FolderState {
@@ -11,11 +10,11 @@ export interface FolderState {
   readonly sum: number;
 }
 
-/** One version of an object; a deletion has no object. */
+/** One version of an object; a deletion has no text. */
 export interface VersionRecord {
   readonly resource: string;
   readonly key: string;
-  readonly object: JsonObject | undefined;
+  readonly json: string | undefined;
 }
 
 /** The key of the FolderState. */
@@ -36,15 +35,7 @@ export function versionKey(revision: number): string {
 }
 
 /** Writes a version; `json` is the object as text. */
-export function versionText({
-  resource,
-  key,
-  json,
-}: {
-  resource: string;
-  key: string;
-  json?: string | undefined;
-}): string {
+export function versionText({ resource, key, json }: VersionRecord): string {
   return `${JSON.stringify([resource, key])}\n${json ?? ""}`;
 }
 
@@ -53,7 +44,7 @@ export function readVersion(text: string): VersionRecord {
   const end = text.indexOf("\n");
   const [resource, key] = JSON.parse(text.slice(0, end)) as [string, string];
   const json = text.slice(end + 1);
-  return { resource, key, object: json === "" ? undefined : (JSON.parse(json) as JsonObject) };
+  return { resource, key, json: json === "" ? undefined : json };
 }
 
 /** Puts a checksum before a text. */

@@ -46,8 +46,9 @@ export class ServedResource {
     if (this.#conversion === undefined) return stored;
     let view = this.#views.get(stored);
     if (view === undefined) {
-      const object = this.#conversion.fromStored(stored.object);
-      view = object === stored.object ? stored : stored.as(object);
+      const before = stored.object;
+      const object = this.#conversion.fromStored(before);
+      view = object === before ? stored : stored.as(object);
       this.#views.set(stored, view);
     }
     return view;

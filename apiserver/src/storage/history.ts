@@ -1,30 +1,29 @@
 import type { StoredObject } from "./stored-object.js";
 
 /** One write: what was there before and what is there now; one of the two is missing for creations and deletions. */
-export interface StoreEvent {
+export class StoreEvent {
   readonly revision: number;
   readonly key: string;
   readonly previous: StoredObject | undefined;
   readonly current: StoredObject | undefined;
-  /** The state before the write at the revision of the write, which is what DELETED events carry. */
-  readonly departed: StoredObject | undefined;
-}
+  #departed: StoredObject | undefined;
 
-/** Builds the event of one write. */
-export function eventOf(options: {
-  revision: number;
-  key: string;
-  previous: StoredObject | undefined;
-  current: StoredObject | undefined;
-}): StoreEvent {
-  let departed: StoredObject | undefined;
-  return {
-    ...options,
-    // Rarely needed, so made when it is.
-    get departed() {
-      return (departed ??= options.previous?.at(options.revision));
-    },
-  };
+  constructor(write: {
+    revision: number;
+    key: string;
+    previous: StoredObject | undefined;
+    current: StoredObject | undefined;
+  }) {
+    this.revision = write.revision;
+    this.key = write.key;
+    this.previous = write.previous;
+    this.current = write.current;
+  }
+
+  /** The state before the write at the revision of the write, which is what DELETED events carry. Rarely needed, so made when it is. */
+  get departed(): StoredObject | undefined {
+    return (this.#departed ??= this.previous?.at(this.revision));
+  }
 }
 
 const NONE: readonly StoreEvent[] = [];

@@ -1,7 +1,7 @@
 /** The objects of one resource. */
 import { plainError } from "../errors/status-error.js";
 import type { JsonObject } from "../json.js";
-import { eventOf, type History, type StoreEvent } from "./history.js";
+import { StoreEvent, type History } from "./history.js";
 import { SortedKeys } from "./sorted-keys.js";
 import { StoredObject, withResourceVersion } from "./stored-object.js";
 
@@ -83,7 +83,7 @@ export class ResourceStore {
     const revision = this.#shared.next();
     const previous = this.#objects.get(key);
     this.#replace(key, current);
-    this.#announce(eventOf({ revision, key, previous, current }));
+    this.#announce(new StoreEvent({ revision, key, previous, current }));
     return current;
   }
 
@@ -92,7 +92,7 @@ export class ResourceStore {
     const previous = this.#objects.get(key);
     if (previous === undefined) return undefined;
     this.#replace(key, undefined);
-    const event = eventOf({ revision: this.#shared.next(), key, previous, current: undefined });
+    const event = new StoreEvent({ revision: this.#shared.next(), key, previous, current: undefined });
     this.#announce(event);
     return event.departed;
   }
@@ -147,12 +147,12 @@ export class ResourceStore {
   }
 
   /** Takes over a write of an earlier run; one that is compacted changes the objects only. */
-  restore(write: { revision: number; key: string; object: JsonObject | undefined }): void {
-    const { revision, key, object } = write;
+  restore(write: { revision: number; key: string; json: string | undefined }): void {
+    const { revision, key, json } = write;
     const previous = this.#objects.get(key);
-    const current = object === undefined ? undefined : new StoredObject(key, object, revision);
+    const current = json === undefined ? undefined : new StoredObject(key, json, revision);
     this.#replace(key, current);
-    if (revision > this.compacted) this.#history.push(eventOf({ revision, key, previous, current }));
+    if (revision > this.compacted) this.#history.push(new StoreEvent({ revision, key, previous, current }));
   }
 
   /** Tells the subscribers of a write. */

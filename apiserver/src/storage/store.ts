@@ -7,7 +7,6 @@
  *
  * With a journal a write is told to it before the write returns, and to subscribers once it is durable.
  */
-import type { JsonObject } from "../json.js";
 import { History, type StoreEvent } from "./history.js";
 import type { Journal } from "./journal.js";
 import { ResourceStore, supersededBy, type SharedState } from "./resource-store.js";
@@ -15,12 +14,12 @@ import { ResourceStore, supersededBy, type SharedState } from "./resource-store.
 const FIRST_REVISION = 1000;
 const DEFAULT_HISTORY_LIMIT = 10_000;
 
-/** A version of an object that was kept; a deletion has no object. */
+/** A version of an object that was kept; a deletion has no text. */
 export interface StoredWrite {
   readonly revision: number;
   readonly resource: string;
   readonly key: string;
-  readonly object: JsonObject | undefined;
+  readonly json: string | undefined;
 }
 
 /** What an earlier run of a server has left. */

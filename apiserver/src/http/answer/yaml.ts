@@ -1,5 +1,5 @@
-import { Document, visit } from "yaml";
 import type { JsonObject } from "../../json.js";
+import { yamlLibrary } from "../../yaml-library.js";
 
 // What YAML 1.1 reads as something else than text: kube-apiserver puts it into double quotes, and what is no plain text into single ones.
 const OTHER_TYPES =
@@ -10,6 +10,7 @@ const ESCAPED = /[\u0085\u2028\u2029\ufeff]/g;
 
 /** Returns a value as YAML in the form of kube-apiserver: sorted, without aliases, and quoted so that YAML 1.1 reads the same. */
 export function yamlOf(value: JsonObject): string {
+  const { Document, visit } = yamlLibrary();
   const document = new Document(value, {
     version: "1.1",
     aliasDuplicateObjects: false,

@@ -121,4 +121,15 @@ suite("store", (test) => {
     store.endWatches();
     assert.equal(seen, ["x"]);
   });
+
+  test("an object that was not used for long is as it was, and is the same version", () => {
+    const store = new Store().resource("things");
+    const object = { metadata: { name: "x" }, value: [1, "ü", { a: null }] };
+    const first = store.put("first", object);
+    for (let number = 0; number < 3000; number++) store.put(`more-${number}`, objectOf(number));
+    assert.is(store.get("first"), first);
+    const metadata = { name: "x", resourceVersion: String(first.revision) };
+    assert.equal(first.object, { ...object, metadata });
+    assert.is(first.json, JSON.stringify(first.object));
+  });
 });
