@@ -14,7 +14,7 @@ export const STRATEGIES: Record<string, Partial<Strategy>> = {
   events: upsert,
   limitranges: upsert,
   namespaces: { ...answersObject, nameRule: "namespace" },
-  persistentvolumeclaims: { ...answersObject, settlesOnUpdate: true },
+  persistentvolumeclaims: { ...answersObject, settlesOnUpdate: "all" },
   persistentvolumes: answersObject,
   pods: {
     ...spec,
@@ -36,7 +36,8 @@ export const STRATEGIES: Record<string, Partial<Strategy>> = {
   "statefulsets.apps": { ...spec, nameRule: "label" },
 
   "cronjobs.batch": spec,
-  "jobs.batch": { ...spec, defaultPropagation: "Orphan", settlesOnUpdate: true },
+  // A Job without labels has those of its Pods, and these get some only when all else has its defaults.
+  "jobs.batch": { ...spec, defaultPropagation: "Orphan", settlesOnUpdate: "without-labels" },
 
   "events.events.k8s.io": upsert,
   "leases.coordination.k8s.io": { ...needsVersion, ...upsert },

@@ -8,8 +8,8 @@ export interface Strategy {
   allowsUnconditionalUpdate: boolean;
   /** Whether a PUT on a missing object creates it. */
   createsOnUpdate: boolean;
-  /** Whether the defaults of what a create sets last are stored by the first update. */
-  settlesOnUpdate: boolean;
+  /** Which new objects get the last of their defaults by the first update, even by one that changes nothing. */
+  settlesOnUpdate: "none" | "all" | "without-labels";
   /** Whether a DELETE answers the object instead of a Status. */
   returnsDeletedObject: boolean;
   /** Whether a DELETE first waits for the object to end by itself. */
@@ -26,7 +26,7 @@ const ORDINARY: Strategy = {
   generation: "never",
   allowsUnconditionalUpdate: true,
   createsOnUpdate: false,
-  settlesOnUpdate: false,
+  settlesOnUpdate: "none",
   returnsDeletedObject: false,
   graceful: false,
   defaultPropagation: "Background",

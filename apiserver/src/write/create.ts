@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { alreadyExists, generatedNamesTaken, invalid, plainError } from "../errors/status-error.js";
-import { stringAt, type JsonObject } from "../json.js";
+import { objectAt, stringAt, type JsonObject } from "../json.js";
 import { setFirstGeneration } from "../object/generation.js";
 import { generateName } from "../object/names.js";
 import { keyOf, kindRefOf, resourceRefOf } from "../object/object-key.js";
@@ -48,6 +48,10 @@ export async function createObject(
   wipeReset(type, object);
   setServerOwned(object);
   setFirstGeneration(type, object);
+  const { settlesOnUpdate } = type.strategy;
+  const settles =
+    settlesOnUpdate === "all" ||
+    (settlesOnUpdate === "without-labels" && objectAt(metadataOf(object), "labels") === undefined);
   rules.finish(object);
   const warning = dropDuplicateOwners(metadataOf(object));
   if (warning !== undefined) context.warnings.push(warning);
@@ -68,21 +72,23 @@ export async function createObject(
   }
   if (existing !== undefined)
     throw alreadyExists(resourceRefOf(type, name), { isTerminating: isTerminating(existing.object) });
-  return { status: 201, object: store(context, key, next) };
+  return { status: 201, object: store(context, { key, object: next, settles }) };
 }
 
-function store(context: WriteContext, key: string, object: JsonObject): StoredObject {
-  const { resource, isDryRun } = context;
+function store(
+  { resource, isDryRun }: WriteContext,
+  { key, object, settles }: { key: string; object: JsonObject; settles: boolean },
+): StoredObject {
   // A dry run has no revision to show.
   if (isDryRun) return new StoredObject(key, object, 0);
   const stored = resource.store.put(key, resource.storedForm(object));
-  if (resource.type.strategy.settlesOnUpdate) unsettled.add(stored);
+  if (settles) unsettled.add(stored);
   return resource.read(stored);
 }
 
 const unsettled = new WeakSet<StoredObject>();
 
-/** True for a new object of a type that is stored with all its defaults only by the first update, even by one that changes nothing. */
+/** True for a new object that gets the last of its defaults by the first update, even by one that changes nothing. */
 export function isUnsettled(stored: StoredObject): boolean {
   return unsettled.has(stored);
 }
