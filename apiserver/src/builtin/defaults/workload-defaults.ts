@@ -27,13 +27,13 @@ function selectOwnPods(job: JsonObject, spec: JsonObject, uid: string): void {
   const name = stringAt(objectAt(job, "metadata"), "name") ?? "";
   const template = (spec["template"] ??= {}) as JsonObject;
   const metadata = objectAt(template, "metadata") ?? {};
-  metadata["labels"] = {
-    ...objectAt(metadata, "labels"),
+  // Labels that the Job has from its Pods are shared with these, as they are in kube-apiserver, and grow with them.
+  metadata["labels"] = Object.assign(objectAt(metadata, "labels") ?? {}, {
     "batch.kubernetes.io/controller-uid": uid,
     "batch.kubernetes.io/job-name": name,
     "controller-uid": uid,
     "job-name": name,
-  };
+  });
   template["metadata"] = metadata;
   const selector = objectAt(spec, "selector") ?? {};
   selector["matchLabels"] = { ...objectAt(selector, "matchLabels"), "batch.kubernetes.io/controller-uid": uid };
@@ -52,7 +52,7 @@ export function defaultReplicationController(controller: JsonObject): void {
 function copyTemplateLabels(object: JsonObject, spec: JsonObject): void {
   const labels = objectAt(objectAt(objectAt(spec, "template"), "metadata"), "labels");
   const metadata = objectAt(object, "metadata");
-  if (labels !== undefined && metadata !== undefined) metadata["labels"] ??= clone(labels);
+  if (labels !== undefined && metadata !== undefined) metadata["labels"] ??= labels;
 }
 
 /** Completes the scaling rules of an autoscaler that declares a behavior, and its metrics. */
