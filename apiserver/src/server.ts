@@ -1,5 +1,6 @@
 /** The server as a whole: objects behind an endpoint behind a listener, and what tests may do to them. */
 import { AdmissionChain } from "./admission/admission-chain.js";
+import { ValidatingPolicies } from "./admission/policy/validating-policies.js";
 import { WebhookAdmission } from "./admission/webhook-admission.js";
 import { withShiftedTime } from "./clock.js";
 import { followDefinitions } from "./bootstrap/custom-resource-definitions.js";
@@ -123,7 +124,11 @@ async function startOn(folder: DataFolder | undefined, options: ApiServerOptions
   await installObjects(registry, { sources: options.objects ?? [], before });
 
   const identity = createIdentity(registry, { adminToken: token, secrets });
-  const admission = new AdmissionChain(identity.authorizer, new WebhookAdmission(registry));
+  const admission = new AdmissionChain(
+    identity.authorizer,
+    new ValidatingPolicies(registry, identity.authorizer),
+    new WebhookAdmission(registry, identity.authorizer),
+  );
   const rules = new FaultRules();
   for (const rule of options.faults ?? []) rules.add(rule, registry.store.revision);
   const requests: RequestRecord[] = [];

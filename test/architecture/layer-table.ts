@@ -98,7 +98,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     },
     identity: { values: ["clock", "object", "builtin", "errors", "json"], types: ["registry", "storage"] },
     admission: {
-      values: ["identity", "patch", "decode", "object", "builtin", "errors", "json"],
+      values: ["identity", "patch", "decode", "object", "builtin", "errors", "json", "@gen-operator/schema/cel"],
       types: ["write", "registry", "storage"],
     },
     // What the server does by itself: its first objects, and the life of definitions.

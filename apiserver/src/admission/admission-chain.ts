@@ -2,16 +2,19 @@ import { checkEscalation } from "../identity/rbac/escalation.js";
 import type { Authorizer } from "../identity/rbac/authorizer.js";
 import type { JsonObject } from "../json.js";
 import type { Admission, AdmittedWrite } from "./admission.js";
+import type { ValidatingPolicies } from "./policy/validating-policies.js";
 
 const RBAC = "rbac.authorization.k8s.io";
 
-/** What is asked about a write: whether it gives more rights than its user has, then the webhooks. */
+/** What is asked about a write: whether it gives more rights than its user has, then the policies, then the webhooks. */
 export class AdmissionChain implements Admission {
   readonly #authorizer: Authorizer;
+  readonly #policies: ValidatingPolicies;
   readonly #webhooks: Admission;
 
-  constructor(authorizer: Authorizer, webhooks: Admission) {
+  constructor(authorizer: Authorizer, policies: ValidatingPolicies, webhooks: Admission) {
     this.#authorizer = authorizer;
+    this.#policies = policies;
     this.#webhooks = webhooks;
   }
 
@@ -27,6 +30,7 @@ export class AdmissionChain implements Admission {
       const previous = oldObject === undefined ? {} : { oldObject };
       checkEscalation(this.#authorizer, { user, plural: type.plural, namespace, name, object, ...previous });
     }
+    this.#policies.validate(write);
     return this.#webhooks.validate(write);
   }
 }

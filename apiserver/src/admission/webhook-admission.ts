@@ -1,4 +1,5 @@
-import { internalError, StatusError } from "../errors/status-error.js";
+import { forbidden, internalError, StatusError } from "../errors/status-error.js";
+import type { Authorizer } from "../identity/rbac/authorizer.js";
 import type { JsonObject, JsonValue } from "../json.js";
 import { compareText, deepEqual, isObject } from "../json.js";
 import { scaleOf, withScale } from "../object/scale.js";
@@ -8,7 +9,9 @@ import type { ServedResource } from "../registry/served-resource.js";
 import type { ResourceStore } from "../storage/resource-store.js";
 import type { Admission, AdmittedWrite } from "./admission.js";
 import { callWebhook } from "./call-webhook.js";
-import { matchWebhook } from "./match-webhook.js";
+import { matchWrite } from "./match-write.js";
+import { CONDITION_BUDGET, expressionsOf } from "./policy/expressions.js";
+import { evaluateConditions } from "./policy/match-conditions.js";
 import { reviewOf } from "./review.js";
 import { readVerdict, type Verdict } from "./webhook-answer.js";
 import { webhooksOf, type Webhook } from "./webhook.js";
@@ -22,11 +25,13 @@ interface Called {
 /** Asks the webhooks of MutatingWebhookConfigurations and ValidatingWebhookConfigurations. */
 export class WebhookAdmission implements Admission {
   readonly #registry: Registry;
+  readonly #authorizer: Authorizer;
   readonly #mutating: ConfiguredWebhooks;
   readonly #validating: ConfiguredWebhooks;
 
-  constructor(registry: Registry) {
+  constructor(registry: Registry, authorizer: Authorizer) {
     this.#registry = registry;
+    this.#authorizer = authorizer;
     this.#mutating = new ConfiguredWebhooks(registry, "mutatingwebhookconfigurations");
     this.#validating = new ConfiguredWebhooks(registry, "validatingwebhookconfigurations");
   }
@@ -77,12 +82,25 @@ export class WebhookAdmission implements Admission {
     }
   }
 
-  /** Returns what a webhook says; undefined when it cannot be asked and its failures are ignored. */
+  #meetsConditions(
+    { matchConditions, failurePolicy }: Webhook,
+    { write, seen }: { write: AdmittedWrite; seen: ServedResource },
+  ): boolean {
+    if (matchConditions.length === 0) return true;
+    const expressions = expressionsOf({ write, seen, authorizer: this.#authorizer, budget: CONDITION_BUDGET });
+    const match = evaluateConditions(matchConditions, expressions, failurePolicy);
+    if (!("error" in match)) return match.matches;
+    const { type } = write.context.resource;
+    throw forbidden({ resource: type.plural, group: type.group, name: write.name }, match.error);
+  }
+
+  /** Returns what a webhook says; undefined when its conditions do not hold, or it cannot be asked and its failures are ignored. */
   async #ask(
     { webhook, seen }: Called,
     write: AdmittedWrite,
     { mutates }: { mutates: boolean },
   ): Promise<Verdict | undefined> {
+    if (!this.#meetsConditions(webhook, { write, seen })) return undefined;
     const shownOf = (object?: JsonObject): JsonObject | null =>
       object === undefined ? null : shown(object, { write, seen });
     const { object, oldObject } = write;
@@ -118,7 +136,7 @@ class ConfiguredWebhooks {
   matching(write: AdmittedWrite): Called[] {
     if (this.#store.size === 0) return [];
     return this.#webhooks().flatMap((webhook) => {
-      const seen = matchWebhook(webhook, write);
+      const seen = matchWrite(webhook, write);
       return seen === undefined ? [] : [{ webhook, seen }];
     });
   }

@@ -1,4 +1,5 @@
 import { arrayAt, isObject, objectAt, stringAt, type JsonObject } from "../json.js";
+import { matchConditionsOf, type MatchCondition } from "./policy/match-conditions.js";
 
 /** One webhook of a configuration; https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/ */
 export interface Webhook {
@@ -14,6 +15,8 @@ export interface Webhook {
   /** Whether it is asked again when a later webhook changed the object. */
   reinvocationPolicy: "Never" | "IfNeeded";
   timeoutSeconds: number;
+  /** In CEL; all have to hold, or the webhook is not asked. */
+  matchConditions: readonly MatchCondition[];
 }
 
 /** Reads the webhooks of a configuration that the server has stored, and so completed and checked. */
@@ -29,6 +32,7 @@ export function webhooksOf(configuration: JsonObject): Webhook[] {
       namespaceSelector: objectAt(webhook, "namespaceSelector") ?? {},
       objectSelector: objectAt(webhook, "objectSelector") ?? {},
       reinvocationPolicy: stringAt(webhook, "reinvocationPolicy") === "IfNeeded" ? "IfNeeded" : "Never",
+      matchConditions: matchConditionsOf(webhook),
       timeoutSeconds: typeof timeout === "number" ? timeout : 10,
     };
   });

@@ -270,6 +270,15 @@ export function tooLargeResourceVersion(requested: string, current: string): Sta
   });
 }
 
+// The codes of the reasons that a policy may give.
+const CODES: Readonly<Record<string, number>> = { Unauthorized: 401, Forbidden: 403, RequestEntityTooLarge: 413 };
+
+/** A policy refuses a write, for a reason of its own. */
+export function denied(ref: ResourceRef, { reason, message }: { reason: string; message: string }): StatusError {
+  const failure = { code: CODES[reason] ?? 422, reason, message: `${named(ref)} is forbidden: ${message}` };
+  return failureOn(ref, failure, { causes: [{ message }] });
+}
+
 function failureOn(ref: ResourceRef, failure: Omit<Failure, "details">, more: StatusDetails = {}): StatusError {
   const details: StatusDetails = {
     ...(ref.name === "" ? {} : { name: ref.name }),

@@ -1,5 +1,5 @@
 import type { ServedType } from "../builtin/served-type.js";
-import { arrayAt, isObject, objectAt, stringAt, type JsonObject } from "../json.js";
+import { objectAt, stringAt, type JsonObject } from "../json.js";
 
 const POLICY = "the embedded API server stores it and does not evaluate it";
 
@@ -7,8 +7,6 @@ const POLICY = "the embedded API server stores it and does not evaluate it";
 const KINDS: Readonly<Record<string, string>> = {
   "resourcequotas.": "the embedded API server stores it and limits nothing by it",
   "limitranges.": "the embedded API server stores it; it neither limits nor completes anything by it",
-  "validatingadmissionpolicies.admissionregistration.k8s.io": POLICY,
-  "validatingadmissionpolicybindings.admissionregistration.k8s.io": POLICY,
   "mutatingadmissionpolicies.admissionregistration.k8s.io": POLICY,
   "mutatingadmissionpolicybindings.admissionregistration.k8s.io": POLICY,
   "apiservices.apiregistration.k8s.io": "the embedded API server stores it and passes no request on",
@@ -18,19 +16,7 @@ const KINDS: Readonly<Record<string, string>> = {
 export function unevaluatedWarnings(type: ServedType, object: JsonObject): string[] {
   const ofKind = KINDS[`${type.plural}.${type.group}`];
   if (ofKind !== undefined) return [`${type.kind}: ${ofKind}`];
-  if (type.plural === "customresourcedefinitions") return definitionWarnings(object);
-  return type.plural.endsWith("webhookconfigurations") ? webhookWarnings(object) : [];
-}
-
-function webhookWarnings(object: JsonObject): string[] {
-  const webhooks = (arrayAt(object, "webhooks") ?? []).filter(isObject);
-  return webhooks.flatMap((webhook, index) =>
-    (arrayAt(webhook, "matchConditions") ?? []).length === 0
-      ? []
-      : [
-          `webhooks[${index}].matchConditions: the embedded API server does not evaluate them; the webhook is called without`,
-        ],
-  );
+  return type.plural === "customresourcedefinitions" ? definitionWarnings(object) : [];
 }
 
 function definitionWarnings(object: JsonObject): string[] {

@@ -6,11 +6,8 @@ import { loadLibrary, type Library } from "./library.js";
 import { withoutOptionalOperators } from "./optional-syntax.js";
 import { prepareExpression } from "./prepare-expression.js";
 
-/** What an expression sees. */
-export interface Bindings {
-  readonly self: CelInput;
-  readonly oldSelf?: CelInput;
-}
+/** What an expression sees, by the names of its variables: `self` and `oldSelf` of a rule, `object` and others of a policy. */
+export type Bindings = { readonly [name: string]: CelInput };
 
 /** What came of an evaluation; `budget` means that it cost too much. */
 export type Outcome =
@@ -23,6 +20,8 @@ export interface CompiledExpression {
   readonly usesOldSelf: boolean;
   /** Evaluates the expression; a cost beyond the budget ends it. */
   evaluate(bindings: Bindings, budget: number): Outcome;
+  /** Evaluates the expression as a part of another one, whose budget pays for it. Throws what fails. */
+  evaluateInside(bindings: Bindings): CelValue;
 }
 
 /** What compiling an expression came to: if `problem` is there, the expression cannot be evaluated. */
@@ -59,6 +58,11 @@ function compile(text: string, { parse, plan, isCelError }: Library): Compilatio
     return {
       expression: {
         usesOldSelf,
+        evaluateInside(bindings) {
+          const result = evaluate({ ...bindings });
+          if (isCelError(result)) throw new Error(messageInGo(result.message));
+          return result;
+        },
         evaluate(bindings, budget) {
           const { result, cost } = withBudget(budget, () => evaluate({ ...bindings }));
           if (cost > budget) return { kind: "budget", message: TOO_COSTLY, cost };

@@ -8,6 +8,7 @@ import { networkFunctions } from "./functions/network.js";
 import { optionalFunctions } from "./functions/optional.js";
 import { paidFunctions } from "./functions/paid.js";
 import { quantityFunctions } from "./functions/quantities.js";
+import { requestFunctions } from "./functions/requests.js";
 import { semverFunctions } from "./functions/semver.js";
 import { textFunctions } from "./functions/texts.js";
 import { urlFunctions } from "./functions/urls.js";
@@ -33,6 +34,7 @@ function createEnvironment(): ReturnType<typeof celEnv> {
     semverFunctions,
     formatFunctions,
     optionalFunctions,
+    requestFunctions,
   ];
   const funcs = own.flatMap((functionsOf) => functionsOf(library));
   return library.celEnv({ funcs, re2: { compile: patternOf } });

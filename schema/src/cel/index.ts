@@ -1,7 +1,10 @@
 // Rules in CEL. The evaluator takes 100 ms to load, so the first expression loads it, and not the import.
 import { compileExpression } from "./compile-rule.js";
 
+export { OBJECT_LIMIT } from "./budget.js";
 export { compileExpression, type Compilation } from "./compile-rule.js";
+export { RequestExpressions, type ExpressionResult } from "./request-expressions.js";
+export type { AccessQuestion, RequestSurroundings } from "./functions/requests.js";
 export { checkRules } from "./rules/check-rules.js";
 export { findFailures, type CheckedObject, type RuleFailure } from "./rules/find-failures.js";
 export { parseFieldPath, type Step } from "./rules/field-path.js";

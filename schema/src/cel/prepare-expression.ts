@@ -27,7 +27,6 @@ const MACROS: ReadonlySet<string> = new Set(["all", "exists", "exists_one", "exi
 // Kubernetes has these, and the evaluator does not.
 const LACKING: ReadonlySet<string> = new Set([
   ...["optMap", "optFlatMap", "sortBy", "transformList", "transformMap", "transformMapEntry"],
-  ...["path", "group", "serviceAccount", "resource", "subresource", "namespace", "name", "check", "allowed"],
 ]);
 
 // What these return is an optional value.
@@ -63,8 +62,12 @@ class Preparation {
         if (exprKind.value.name === "oldSelf") this.usesOldSelf = true;
         break;
       case "selectExpr":
-        this.#visitEach(exprKind.value.operand);
-        this.#visitField(expression, exprKind.value);
+        if (isIdentifier(exprKind.value.operand, "variables"))
+          replace(expression, "@variable", [textOf(expression, exprKind.value.field)]);
+        else {
+          this.#visitEach(exprKind.value.operand);
+          this.#visitField(expression, exprKind.value);
+        }
         break;
       case "callExpr":
         this.#visitCall(exprKind.value);
@@ -159,6 +162,10 @@ function textOf({ id }: Expression, text: string): Expression {
 
 function wrap(expression: Expression, name: string): void {
   replace(expression, name, [{ ...expression }]);
+}
+
+function isIdentifier(expression: Expression | undefined, name: string): boolean {
+  return expression?.exprKind.case === "identExpr" && expression.exprKind.value.name === name;
 }
 
 function isOptional(expression: Expression | undefined): boolean {

@@ -3,7 +3,7 @@ import type { CelValue } from "@bufbuild/cel";
 import { spend, spendText } from "../budget.js";
 import { parseDuration, timeOf } from "../text-values.js";
 import { equalityOf } from "../equality.js";
-import { kindOf, typesOf, type FunctionsOf } from "./values.js";
+import { kindOf, typesOf, type FunctionsOf } from "../kubernetes-value.js";
 
 const INTEGER = /^[+-]?\d+$/;
 const GO_DURATION = /^[+-]?(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)$/;
@@ -36,7 +36,8 @@ export const coreFunctions: FunctionsOf = (library) => {
       collected.get(list)?.push(...added);
       return list;
     }),
-    celFunc("@has", [MAP, STRING], BOOL, (map, name) => map.get(name) !== undefined),
+    // Nothing but a map has a field.
+    celFunc("@has", [DYN, STRING], BOOL, (value, name) => isCelMap(value) && value.get(name) !== undefined),
     celFunc("@in", [STRING, MAP], BOOL, (key, map) => map.get(key) !== undefined),
     celFunc("@in", [DYN, LIST], BOOL, (value, list) => {
       for (const each of list) {

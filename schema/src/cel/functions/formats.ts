@@ -2,7 +2,7 @@
 import { hasFormat } from "../../texts/formats.js";
 import { spendText } from "../budget.js";
 import { optionalOf } from "./optional.js";
-import { fieldOf, typesOf, valueOfKind, type FunctionsOf } from "./values.js";
+import { fieldOf, typesOf, valueOfKind, type FunctionsOf } from "../kubernetes-value.js";
 
 type Check = (text: string) => boolean;
 

@@ -2,7 +2,7 @@
 import type { CelList, CelValue } from "@bufbuild/cel";
 import { spend } from "../budget.js";
 import { equalityOf } from "../equality.js";
-import { typesOf, type FunctionsOf } from "./values.js";
+import { typesOf, type FunctionsOf } from "../kubernetes-value.js";
 
 /** What functions do with all items of a list. */
 export const listFunctions: FunctionsOf = (library) => {

@@ -2,7 +2,7 @@
 import type { CelMap } from "@bufbuild/cel";
 import { spendText } from "../budget.js";
 import { canonicalTextOf, isInside, parseAddress, parseNetwork, type Address, type Network } from "./addresses.js";
-import { fieldOf, typesOf, valueOfKind, type FunctionsOf } from "./values.js";
+import { fieldOf, typesOf, valueOfKind, type FunctionsOf } from "../kubernetes-value.js";
 
 const RANGES = {
   isUnspecified: ["0.0.0.0/32", "::/128"],

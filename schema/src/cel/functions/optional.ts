@@ -3,7 +3,7 @@ import type { CelMap, CelValue } from "@bufbuild/cel";
 import { OPTIONAL_FIELD, OPTIONAL_INDEX } from "../optional-syntax.js";
 import type { CelInput } from "../rules/adapt-value.js";
 import type { Library } from "../library.js";
-import { kindOf, typesOf, type FunctionsOf } from "./values.js";
+import { kindOf, typesOf, type FunctionsOf } from "../kubernetes-value.js";
 
 /** Returns an optional value; none if nothing is given. */
 export function optionalOf({ celMap }: Library, value: CelInput | undefined): CelMap {

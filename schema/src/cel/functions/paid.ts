@@ -2,7 +2,7 @@
 import type { CelFunc, CelList, CelValue } from "@bufbuild/cel";
 import { spend, spendText } from "../budget.js";
 import type { Library } from "../library.js";
-import { typesOf, type FunctionsOf } from "./values.js";
+import { typesOf, type FunctionsOf } from "../kubernetes-value.js";
 
 /** The functions of the language and of its extension for texts that read or make texts. */
 export const paidFunctions: FunctionsOf = (library) => {

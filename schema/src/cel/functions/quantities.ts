@@ -3,7 +3,7 @@ import type { CelMap } from "@bufbuild/cel";
 import { parseQuantity } from "../../texts/quantity.js";
 import { spendText } from "../budget.js";
 import { compareVersions } from "./semver.js";
-import { fieldOf, kindOf, typesOf, valueOfKind, type FunctionsOf } from "./values.js";
+import { fieldOf, kindOf, typesOf, valueOfKind, type FunctionsOf } from "../kubernetes-value.js";
 
 const ONE = 1_000_000_000n;
 const MAX_INT = 2n ** 63n;

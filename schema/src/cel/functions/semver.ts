@@ -1,6 +1,6 @@
 // Kubernetes' library of versions: https://semver.org
 import type { CelMap } from "@bufbuild/cel";
-import { fieldOf, typesOf, valueOfKind, type FunctionsOf } from "./values.js";
+import { fieldOf, typesOf, valueOfKind, type FunctionsOf } from "../kubernetes-value.js";
 
 const NUMBER = "(0|[1-9]\\d*)";
 const VERSION = new RegExp(

@@ -1,7 +1,7 @@
 // Kubernetes' library of regular expressions, and the functions of texts that are paid for.
 import { compilePattern } from "../../texts/pattern.js";
 import { spendMatch } from "../budget.js";
-import { typesOf, type FunctionsOf } from "./values.js";
+import { typesOf, type FunctionsOf } from "../kubernetes-value.js";
 
 /** `find` and `findAll`. */
 export const textFunctions: FunctionsOf = (library) => {

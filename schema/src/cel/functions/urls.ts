@@ -1,7 +1,7 @@
 // Kubernetes' library of URLs, which follows Go's url.ParseRequestURI.
 import { hasFormat } from "../../texts/formats.js";
 import { spendText } from "../budget.js";
-import { fieldOf, typesOf, valueOfKind, type FunctionsOf } from "./values.js";
+import { fieldOf, typesOf, valueOfKind, type FunctionsOf } from "../kubernetes-value.js";
 
 const PARTS = /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?:\/\/([^/?]*))?([^?]*)(?:\?(.*))?$/s;
 const HOST = /^(?:\[([^\]]*)\]|([^:]*))(?::(.*))?$/s;

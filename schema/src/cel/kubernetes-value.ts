@@ -1,6 +1,6 @@
 // The evaluator has no place for types of others, so a value of a type of Kubernetes is a map that says what it is.
 import type { CelFunc, CelListType, CelMap, CelMapType, CelValue } from "@bufbuild/cel";
-import type { Library } from "../library.js";
+import type { Library } from "./library.js";
 
 /** Makes the functions of a library of Kubernetes. */
 export type FunctionsOf = (library: Library) => readonly CelFunc[];

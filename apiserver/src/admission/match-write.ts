@@ -5,15 +5,25 @@ import { isNamespace } from "../object/finalizers.js";
 import type { Registry } from "../registry/registry.js";
 import type { ServedResource } from "../registry/served-resource.js";
 import type { AdmittedWrite } from "./admission.js";
-import type { Webhook } from "./webhook.js";
 
 // A webhook must not be able to lock everybody out of the objects that configure admission.
 const EXEMPT_GROUP = "admissionregistration.k8s.io";
 
-/** Returns the resource in the version in which a webhook wants to see a write; undefined if it does not want to see it. */
-export function matchWebhook(webhook: Webhook, write: AdmittedWrite): ServedResource | undefined {
+/** Which writes a webhook or a policy wants to see. */
+export interface WriteSelector {
+  readonly rules: readonly JsonObject[];
+  readonly excludeRules?: readonly JsonObject[];
+  /** Whether writes in other versions of a resource count. */
+  readonly matchPolicy: "Exact" | "Equivalent";
+  readonly namespaceSelector: JsonObject;
+  readonly objectSelector: JsonObject;
+}
+
+/** Returns the resource in the version in which a webhook or a policy wants to see a write; undefined if it does not want to see it. */
+export function matchWrite(webhook: WriteSelector, write: AdmittedWrite): ServedResource | undefined {
   const { registry, resource } = write.context;
   if (resource.type.group === EXEMPT_GROUP) return undefined;
+  if (webhook.excludeRules?.some((rule) => matchesRule(rule, resource.type, write)) === true) return undefined;
   const seen = resourceFor(webhook, write);
   if (seen === undefined) return undefined;
   const labels = namespaceLabels(registry, write);
@@ -21,7 +31,7 @@ export function matchWebhook(webhook: Webhook, write: AdmittedWrite): ServedReso
   return isInNamespace && matchesObject(webhook.objectSelector, write) ? seen : undefined;
 }
 
-function resourceFor(webhook: Webhook, write: AdmittedWrite): ServedResource | undefined {
+function resourceFor(webhook: WriteSelector, write: AdmittedWrite): ServedResource | undefined {
   const { registry, resource } = write.context;
   if (webhook.rules.some((rule) => matchesRule(rule, resource.type, write))) return resource;
   if (webhook.matchPolicy === "Exact") return undefined;
@@ -30,8 +40,10 @@ function resourceFor(webhook: Webhook, write: AdmittedWrite): ServedResource | u
   return others.find(({ type }) => webhook.rules.some((rule) => matchesRule(rule, type, write)));
 }
 
-function matchesRule(rule: JsonObject, type: ServedType, { operation, subresource }: AdmittedWrite): boolean {
+function matchesRule(rule: JsonObject, type: ServedType, { operation, subresource, name }: AdmittedWrite): boolean {
+  const names = arrayAt(rule, "resourceNames") ?? [];
   return (
+    (names.length === 0 || names.includes(name)) &&
     includes(rule, "operations", operation) &&
     includes(rule, "apiGroups", type.group) &&
     includes(rule, "apiVersions", type.version) &&

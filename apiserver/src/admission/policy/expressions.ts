@@ -1,0 +1,72 @@
+import { RequestExpressions } from "@gen-operator/schema/cel";
+import { apiVersionOf } from "../../object/object-key.js";
+import type { Authorizer } from "../../identity/rbac/authorizer.js";
+import { authenticatedUser } from "../../identity/user.js";
+import { isObject, objectAt, type JsonObject } from "../../json.js";
+import { isNamespace } from "../../object/finalizers.js";
+import { scaleOf } from "../../object/scale.js";
+import type { ServedResource } from "../../registry/served-resource.js";
+import type { AdmittedWrite } from "../admission.js";
+import { reviewOf } from "../review.js";
+
+/** What the expressions of one webhook or policy may cost together. */
+export const POLICY_BUDGET = 10_000_000;
+
+/** What match conditions may cost together. */
+export const CONDITION_BUDGET = 2_500_000;
+
+/** What expressions see of a write besides the object. */
+export interface Seen {
+  readonly write: AdmittedWrite;
+  /** The resource in the version that matched. */
+  readonly seen: ServedResource;
+  readonly authorizer: Authorizer;
+  readonly params?: JsonObject | undefined;
+  readonly variables?: readonly { readonly name: string; readonly expression: string }[];
+  readonly budget: number;
+}
+
+/** Prepares the expressions about a write: `object`, `oldObject`, `request`, `params`, `namespaceObject`, `variables` and `authorizer`. */
+export function expressionsOf({ write, seen, authorizer, params, variables = [], budget }: Seen): RequestExpressions {
+  const { context, name, subresource } = write;
+  const { resource, user, namespace = "" } = context;
+  const { type } = resource;
+  const form = (object: JsonObject | undefined) => (object === undefined ? null : shown(object, { write, seen }));
+  const { review } = reviewOf({ write, type: seen.type, object: null, oldObject: null });
+  const { uid: _uid, object: _object, oldObject: _old, ...request } = objectAt(review, "request") ?? {};
+  return new RequestExpressions(
+    {
+      values: {
+        object: form(write.object),
+        oldObject: form(write.oldObject),
+        request,
+        params: params ?? null,
+        namespaceObject: namespaceOf(write),
+      },
+      variables,
+      requested: { group: type.group, resource: type.plural, subresource, namespace, name },
+      authorize: ({ user: asked, ...question }) => {
+        const decision = authorizer.decide(asked === undefined ? user : authenticatedUser(asked), question);
+        return { allowed: decision.allowed, reason: decision.reason ?? "" };
+      },
+    },
+    budget,
+  );
+}
+
+function shown(object: JsonObject, { write, seen }: { write: AdmittedWrite; seen: ServedResource }): JsonObject {
+  const { resource } = write.context;
+  if (write.subresource === "scale") return scaleOf(resource.type, { object }, { needsReplicas: false });
+  const inVersion = resource === seen ? object : seen.formOf(resource.storedForm(object));
+  return { ...inVersion, kind: seen.type.kind, apiVersion: apiVersionOf(seen.type) };
+}
+
+// The namespace of a Namespace is not shown to expressions.
+function namespaceOf({ context }: AdmittedWrite): JsonObject | null {
+  const { registry, resource, namespace } = context;
+  if (namespace === undefined || isNamespace(resource.type)) return null;
+  const found = registry.namespaces.get(namespace)?.object;
+  if (!isObject(found)) return null;
+  const { managedFields: _managed, ownerReferences: _owners, ...metadata } = objectAt(found, "metadata") ?? {};
+  return { metadata, ...(isObject(found["spec"]) ? { spec: found["spec"] } : {}), status: found["status"] ?? {} };
+}

@@ -1,0 +1,92 @@
+import { arrayAt, isObject, objectAt, stringAt, type JsonObject } from "../../json.js";
+import type { WriteSelector } from "../match-write.js";
+import { matchConditionsOf, type MatchCondition } from "./match-conditions.js";
+
+/** One expression that has to hold. */
+export interface PolicyValidation {
+  readonly expression: string;
+  readonly message: string;
+  readonly messageExpression: string;
+  readonly reason: string;
+}
+
+/** A ValidatingAdmissionPolicy; https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/ */
+export interface ValidatingPolicy {
+  readonly name: string;
+  readonly failurePolicy: "Fail" | "Ignore";
+  readonly paramKind: { readonly apiVersion: string; readonly kind: string } | undefined;
+  readonly selector: WriteSelector;
+  readonly conditions: readonly MatchCondition[];
+  readonly variables: readonly MatchCondition[];
+  readonly validations: readonly PolicyValidation[];
+}
+
+/** A ValidatingAdmissionPolicyBinding. */
+export interface PolicyBinding {
+  readonly name: string;
+  readonly policyName: string;
+  /** Whose rules may be absent: then every write that the policy selects counts. */
+  readonly selector: WriteSelector;
+  readonly paramRef: JsonObject | undefined;
+  readonly actions: readonly string[];
+}
+
+/** Reads a policy that the server has stored, and so completed and checked. */
+export function policyOf(object: JsonObject): ValidatingPolicy {
+  const spec = objectAt(object, "spec") ?? {};
+  const paramKind = objectAt(spec, "paramKind");
+  return {
+    name: nameOf(object),
+    failurePolicy: stringAt(spec, "failurePolicy") === "Ignore" ? "Ignore" : "Fail",
+    paramKind:
+      paramKind === undefined
+        ? undefined
+        : { apiVersion: stringAt(paramKind, "apiVersion") ?? "", kind: stringAt(paramKind, "kind") ?? "" },
+    selector: selectorOf(objectAt(spec, "matchConstraints") ?? {}),
+    conditions: matchConditionsOf(spec),
+    variables: listOf(spec, "variables").map((one) => ({
+      name: stringAt(one, "name") ?? "",
+      expression: stringAt(one, "expression") ?? "",
+    })),
+    validations: listOf(spec, "validations").map((one) => ({
+      expression: stringAt(one, "expression") ?? "",
+      message: stringAt(one, "message") ?? "",
+      messageExpression: stringAt(one, "messageExpression") ?? "",
+      reason: stringAt(one, "reason") ?? "Invalid",
+    })),
+  };
+}
+
+/** Reads a binding that the server has stored. */
+export function bindingOf(object: JsonObject): PolicyBinding {
+  const spec = objectAt(object, "spec") ?? {};
+  return {
+    name: nameOf(object),
+    policyName: stringAt(spec, "policyName") ?? "",
+    selector: selectorOf(objectAt(spec, "matchResources") ?? {}),
+    paramRef: objectAt(spec, "paramRef"),
+    actions: (arrayAt(spec, "validationActions") ?? []).map(String),
+  };
+}
+
+// What states no rules selects by labels alone.
+function selectorOf(match: JsonObject): WriteSelector {
+  const rules = listOf(match, "resourceRules");
+  return {
+    rules: rules.length === 0 ? [ANY] : rules,
+    excludeRules: listOf(match, "excludeResourceRules"),
+    matchPolicy: stringAt(match, "matchPolicy") === "Exact" ? "Exact" : "Equivalent",
+    namespaceSelector: objectAt(match, "namespaceSelector") ?? {},
+    objectSelector: objectAt(match, "objectSelector") ?? {},
+  };
+}
+
+const ANY: JsonObject = { operations: ["*"], apiGroups: ["*"], apiVersions: ["*"], resources: ["*/*"] };
+
+function listOf(object: JsonObject, member: string): JsonObject[] {
+  return (arrayAt(object, member) ?? []).filter(isObject);
+}
+
+function nameOf(object: JsonObject): string {
+  return stringAt(objectAt(object, "metadata"), "name") ?? "";
+}

@@ -1,0 +1,148 @@
+import type { RequestExpressions } from "@gen-operator/schema/cel";
+import { denied, type StatusError } from "../../errors/status-error.js";
+import type { Authorizer } from "../../identity/rbac/authorizer.js";
+import { compareText, stringAt, type JsonObject } from "../../json.js";
+import { metadataOf } from "../../object/object-meta.js";
+import type { Registry } from "../../registry/registry.js";
+import type { ServedResource } from "../../registry/served-resource.js";
+import type { ResourceStore } from "../../storage/resource-store.js";
+import type { AdmittedWrite } from "../admission.js";
+import { matchWrite } from "../match-write.js";
+import { expressionsOf, CONDITION_BUDGET, POLICY_BUDGET } from "./expressions.js";
+import { evaluateConditions } from "./match-conditions.js";
+import { paramsOf } from "./params.js";
+import { bindingOf, policyOf, type PolicyBinding, type PolicyValidation, type ValidatingPolicy } from "./policy.js";
+
+const GROUP = { group: "admissionregistration.k8s.io", version: "v1" };
+const LONGEST_MESSAGE = 5120;
+
+/** Why a policy refuses a write. */
+interface Denial {
+  readonly policy: string;
+  readonly binding?: string | undefined;
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** Evaluates ValidatingAdmissionPolicies as their bindings ask for it. */
+export class ValidatingPolicies {
+  readonly #authorizer: Authorizer;
+  readonly #policies: Stored<ValidatingPolicy>;
+  readonly #bindings: Stored<PolicyBinding>;
+
+  constructor(registry: Registry, authorizer: Authorizer) {
+    this.#authorizer = authorizer;
+    this.#policies = new Stored(registry, "validatingadmissionpolicies", policyOf);
+    this.#bindings = new Stored(registry, "validatingadmissionpolicybindings", bindingOf);
+  }
+
+  /** Checks what would be stored; throws a StatusError for the first denial. */
+  validate(write: AdmittedWrite): void {
+    if (this.#policies.isEmpty || this.#bindings.isEmpty) return;
+    const denials = this.#policies.all().flatMap((policy) => this.#denialsOf(policy, write));
+    if (denials[0] !== undefined) throw refusal(denials[0], write);
+  }
+
+  #denialsOf(policy: ValidatingPolicy, write: AdmittedWrite): Denial[] {
+    const bindings = this.#bindings.all().filter(({ policyName }) => policyName === policy.name);
+    const seen = bindings.length === 0 ? undefined : matchWrite(policy.selector, write);
+    if (seen === undefined) return [];
+    return bindings
+      .filter(({ selector }) => matchWrite(selector, write) !== undefined)
+      .flatMap((binding) => this.#denialsBy(binding, policy, { write, seen }));
+  }
+
+  #denialsBy(
+    binding: PolicyBinding,
+    policy: ValidatingPolicy,
+    { write, seen }: { write: AdmittedWrite; seen: ServedResource },
+  ): Denial[] {
+    const denial = (failure: Failure): Denial => ({ ...failure, policy: policy.name, binding: binding.name });
+    let params: readonly (JsonObject | undefined)[];
+    try {
+      params = paramsOf(policy, binding, write);
+    } catch (error) {
+      const message = `failed to configure binding: ${(error as Error).message}`;
+      return policy.failurePolicy === "Ignore" ? [] : [denial({ reason: "Invalid", message })];
+    }
+    const failures = params.flatMap((each) => {
+      const input = { write, seen, authorizer: this.#authorizer, params: each, variables: policy.variables };
+      const conditions = evaluateConditions(
+        policy.conditions,
+        expressionsOf({ ...input, variables: [], budget: CONDITION_BUDGET }),
+        policy.failurePolicy,
+      );
+      if ("error" in conditions) return [{ reason: "Invalid", message: conditions.error }];
+      return conditions.matches ? failuresOf(policy, expressionsOf({ ...input, budget: POLICY_BUDGET })) : [];
+    });
+    const { actions } = binding;
+    if (actions.includes("Warn"))
+      for (const { message } of failures)
+        write.context.warnings.push(
+          `Validation failed for ValidatingAdmissionPolicy '${policy.name}' with binding '${binding.name}': ${message}`,
+        );
+    return actions.includes("Deny") ? failures.map(denial) : [];
+  }
+}
+
+interface Failure {
+  readonly reason: string;
+  readonly message: string;
+}
+
+function failuresOf({ validations, failurePolicy }: ValidatingPolicy, expressions: RequestExpressions): Failure[] {
+  const failures: Failure[] = [];
+  for (const validation of validations) {
+    const result = expressions.evaluate(validation.expression);
+    if ("error" in result) {
+      if (failurePolicy === "Fail") failures.push({ reason: "Invalid", message: result.error });
+      // Nothing else is evaluated once the budget is spent.
+      if (expressions.isSpent) break;
+    } else if (result.value !== true)
+      failures.push({ reason: validation.reason, message: messageOf(validation, expressions) });
+  }
+  return failures;
+}
+
+function messageOf(
+  { expression, message, messageExpression }: PolicyValidation,
+  expressions: RequestExpressions,
+): string {
+  const result = messageExpression === "" ? undefined : expressions.evaluate(messageExpression);
+  const text = result !== undefined && "value" in result && typeof result.value === "string" ? result.value.trim() : "";
+  if (text !== "" && !text.includes("\n") && Buffer.byteLength(text) <= LONGEST_MESSAGE) return text;
+  return message.trim() || `failed expression: ${expression.trim()}`;
+}
+
+function refusal({ policy, binding, reason, message }: Denial, { context, name, object }: AdmittedWrite): StatusError {
+  const { type } = context.resource;
+  const by = binding === undefined ? "" : ` with binding '${binding}'`;
+  const generated = object === undefined ? undefined : stringAt(metadataOf(object), "generateName");
+  const ref = { resource: type.plural, group: type.group, name: name || generated || "Unknown" };
+  return denied(ref, { reason, message: `ValidatingAdmissionPolicy '${policy}'${by} denied request: ${message}` });
+}
+
+/** The objects of one kind of policy, by their names; read again when one of them changed. */
+class Stored<Value> {
+  readonly #store: ResourceStore;
+  readonly #read: (object: JsonObject) => Value;
+  #known: { revision: number; values: readonly Value[] } = { revision: -1, values: [] };
+
+  constructor(registry: Registry, plural: string, read: (object: JsonObject) => Value) {
+    this.#store = (registry.find({ ...GROUP, plural }) as ServedResource).store;
+    this.#read = read;
+  }
+
+  get isEmpty(): boolean {
+    return this.#store.size === 0;
+  }
+
+  all(): readonly Value[] {
+    const { revision } = this.#store;
+    if (this.#known.revision !== revision) {
+      const stored = this.#store.list("").sort((a, b) => compareText(a.key, b.key));
+      this.#known = { revision, values: stored.map(({ object }) => this.#read(object)) };
+    }
+    return this.#known.values;
+  }
+}
