@@ -67,7 +67,7 @@ function normaliseMember(name: string, member: unknown, names: Names): unknown {
   if (name === "resourceVersion" && typeof member === "string") return rankOf(member, names);
   if (name === "continue" && typeof member === "string" && member !== "") return "CONTINUE";
   if (name === "serverAddress" || name === "serverAddressByClientCIDRs") return "ADDRESS";
-  if (name === "nodePort" && isAllocatedPort(member)) return "PORT";
+  if (/^(nodePort|healthCheckNodePort)$/.test(name) && isAllocatedPort(member)) return "PORT";
   if (name === "hash" || name === "storageVersionHash") return "HASH";
   if (name === "cells" && Array.isArray(member)) return member.map((cell) => normalise(youngest(cell), names));
   return normalise(member, names, name);

@@ -3,10 +3,11 @@ import type { Authorizer } from "../identity/rbac/authorizer.js";
 import type { JsonObject } from "../json.js";
 import type { Admission, AdmittedWrite } from "./admission.js";
 import type { ValidatingPolicies } from "./policy/validating-policies.js";
+import { setPriority } from "./priority.js";
 
 const RBAC = "rbac.authorization.k8s.io";
 
-/** What is asked about a write: whether it gives more rights than its user has, then the policies, then the webhooks. */
+/** What is asked about a write: the priority of Pods, then whether it gives more rights than its user has, the policies, the webhooks. */
 export class AdmissionChain implements Admission {
   readonly #authorizer: Authorizer;
   readonly #policies: ValidatingPolicies;
@@ -19,6 +20,7 @@ export class AdmissionChain implements Admission {
   }
 
   mutate(write: AdmittedWrite): Promise<JsonObject> | undefined {
+    setPriority(write);
     return this.#webhooks.mutate(write);
   }
 

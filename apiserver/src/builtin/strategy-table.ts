@@ -47,7 +47,7 @@ export const STRATEGIES: Record<string, Partial<Strategy>> = {
   "ingresses.networking.k8s.io": spec,
   "ingressclasses.networking.k8s.io": spec,
   "networkpolicies.networking.k8s.io": spec,
-  "poddisruptionbudgets.policy": { ...spec, ...needsVersion },
+  "poddisruptionbudgets.policy": { ...spec, ...needsVersion, ...pathSegment },
 
   "clusterrolebindings.rbac.authorization.k8s.io": { ...upsert, ...pathSegment },
   "clusterroles.rbac.authorization.k8s.io": { ...upsert, ...pathSegment },

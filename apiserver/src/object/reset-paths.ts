@@ -1,5 +1,5 @@
 import type { ServedType } from "../builtin/served-type.js";
-import { clone, type JsonObject } from "../json.js";
+import { arrayAt, clone, isObject, objectAt, type JsonObject } from "../json.js";
 import { setAtPath, valueAtPath } from "./field-path.js";
 import { isNamespace } from "./finalizers.js";
 import { metadataOf } from "./object-meta.js";
@@ -22,6 +22,8 @@ export function restoreReset(
     const paths = isNamespace(type) ? [...type.strategy.resetOnMain, ".spec"] : type.strategy.resetOnMain;
     restore(object, live, paths);
   }
+  const part = restorePart(object, from);
+  if (part !== undefined) return part;
   if (subresource === "finalize") restore(object, live, [".status"]);
   return object;
 }
@@ -44,4 +46,45 @@ function restore(object: JsonObject, live: JsonObject, paths: readonly string[])
     const value = valueAtPath(live, path);
     setAtPath(object, path, value === undefined ? undefined : clone(value));
   }
+}
+
+/** What a subresource writes of its object: brings that of `object` into a copy of `live`. */
+type PartOf = (next: JsonObject, object: JsonObject) => void;
+
+// By the name of the subresource.
+const PARTS: Record<string, PartOf> = {
+  ephemeralcontainers(next, object) {
+    const containers = arrayAt(objectAt(object, "spec"), "ephemeralContainers");
+    const { ephemeralContainers: _, ...spec } = objectAt(next, "spec") ?? {};
+    next["spec"] = { ...spec, ...(containers === undefined ? {} : { ephemeralContainers: containers }) };
+  },
+  resize(next, object) {
+    for (const list of ["containers", "initContainers"]) {
+      const given = (arrayAt(objectAt(object, "spec"), list) ?? []).filter(isObject);
+      for (const container of (arrayAt(objectAt(next, "spec"), list) ?? []).filter(isObject)) {
+        const resources = given.find(({ name }) => name === container["name"])?.["resources"];
+        if (resources !== undefined) container["resources"] = resources;
+      }
+    }
+  },
+  approval(next, object) {
+    const { conditions: _, ...status } = objectAt(next, "status") ?? {};
+    const conditions = arrayAt(objectAt(object, "status"), "conditions");
+    next["status"] = { ...status, ...(conditions === undefined ? {} : { conditions }) };
+  },
+};
+
+/** Returns `live` with what a subresource writes of `object`; `undefined` for a subresource that writes more. */
+function restorePart(
+  object: JsonObject,
+  { live, subresource }: { live: JsonObject; subresource: string },
+): JsonObject | undefined {
+  const part = PARTS[subresource];
+  if (part === undefined) return undefined;
+  const next = clone(live);
+  const { managedFields, resourceVersion } = metadataOf(object);
+  const kept = { ...(managedFields === undefined ? {} : { managedFields }) };
+  next["metadata"] = { ...metadataOf(next), ...kept, ...(resourceVersion === undefined ? {} : { resourceVersion }) };
+  part(next, object);
+  return next;
 }

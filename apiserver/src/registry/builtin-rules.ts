@@ -1,21 +1,21 @@
 import { decodeBuiltin } from "../builtin/decode.js";
+import { stampConditions } from "../builtin/defaults/configuration-defaults.js";
 import { defaultBuiltin } from "../builtin/defaults/defaults.js";
+import { checkPart } from "../builtin/rules/part-rules.js";
 import { validateBuiltin } from "../builtin/rules/validate.js";
 import { checkWorkloadStatus } from "../builtin/rules/workload-status-rules.js";
 import { builtinSchemas } from "../builtin/schemas.js";
 import { hasBuiltinSchema, type ServedType } from "../builtin/served-type.js";
+import { podWarnings } from "../builtin/warnings/pod-warnings.js";
+import { serviceWarnings } from "../builtin/warnings/service-warnings.js";
 import { quote } from "../errors/quote.js";
 import { badRequest } from "../errors/status-error.js";
 import { arrayAt, objectAt, stringAt } from "../json.js";
-import { metadataOf } from "../object/object-meta.js";
+import { metadataOf, now } from "../object/object-meta.js";
 import { mergeTypeOfBuiltin } from "../ssa/types/merge-type.js";
 import type { Allocator } from "./allocator.js";
 import type { TypeRules } from "./type-rules.js";
 import { unevaluatedWarnings } from "./unevaluated.js";
-
-const DEPRECATIONS: Record<string, string[]> = {
-  endpoints: ["v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"],
-};
 
 // The types whose new objects get more than defaults: own finalizers, or labels that hold their uid.
 const NEEDS_UID = new Set(["jobs", "namespaces", "persistentvolumeclaims", "persistentvolumes"]);
@@ -37,6 +37,7 @@ export function builtinRules(type: ServedType, allocatorOf: () => Allocator): Ty
     },
     finish(object, live) {
       if (live !== undefined) {
+        if (type.kind === "CertificateSigningRequest") stampConditions(object, live, now());
         if (type.kind === "Service") defaultBuiltin(type, object, { ...allocatorOf(), old: live });
         return;
       }
@@ -46,7 +47,15 @@ export function builtinRules(type: ServedType, allocatorOf: () => Allocator): Ty
       defaultBuiltin(type, object, { ...allocator, uid: stringAt(metadataOf(object), "uid") ?? "" });
     },
     validate: (object, live) => validateBuiltin(type, object, live),
-    validateStatus: (object) => (type.group === "apps" ? checkWorkloadStatus(type.kind, object) : []),
-    warnings: (object) => [...(DEPRECATIONS[type.plural] ?? []), ...unevaluatedWarnings(type, object)],
+    validatePart: (object, live, subresource) => checkPart(type, { object, live, subresource }),
+    validateStatus(object, live) {
+      const errors = checkPart(type, { object, live, subresource: "status" }) ?? [];
+      return type.group === "apps" ? checkWorkloadStatus(type.kind, object) : errors;
+    },
+    warnings: (object, live) => [
+      ...podWarnings(type, object, live),
+      ...(type.kind === "Service" ? serviceWarnings(object) : []),
+      ...unevaluatedWarnings(type, object),
+    ],
   };
 }

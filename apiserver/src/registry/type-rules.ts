@@ -18,6 +18,8 @@ export interface TypeRules {
   finish(object: JsonObject, live?: JsonObject): void;
   /** Checks an object outside its metadata; `live` is what it replaces. */
   validate(object: JsonObject, live?: JsonObject): FieldError[];
+  /** Checks an object that was written through a subresource that changes a part of it; `undefined` is as `validate`. */
+  validatePart?(object: JsonObject, live: JsonObject, subresource: string): FieldError[] | undefined;
   /** Checks an object that was written through /status. */
   validateStatus(object: JsonObject, live: JsonObject): FieldError[];
   /** Returns the warnings that a write of this object causes. */

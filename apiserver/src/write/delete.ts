@@ -64,7 +64,12 @@ async function attemptDelete(
 function removeAtOnce(context: WriteContext, stored: StoredObject): StoredObject {
   const { resource, isDryRun } = context;
   const live = resource.read(stored).object;
-  if (!resource.type.strategy.graceful) return removeObject(context, { stored, last: live });
+  if (!resource.type.strategy.graceful) {
+    const removed = removeObject(context, { stored, last: live });
+    if (isDryRun) return removed;
+    const metadata = { ...metadataOf(live), resourceVersion: String(context.registry.store.revision) };
+    return stored.as({ ...live, metadata });
+  }
   const last = normalForm(resource.type, withoutGrace(live));
   // That its time is over is written before the object goes.
   const shown = isDryRun ? stored : resource.store.put(stored.key, resource.storedForm(last));
@@ -76,7 +81,7 @@ export function removeObject(context: WriteContext, removal: { stored: StoredObj
   const { resource, isDryRun } = context;
   const { stored, last } = removal;
   if (!isDryRun) resource.store.remove(stored.key);
-  // The revision of the removal is for watches; the answer shows that of the last write.
+  // A write that lets an object go shows the revision before.
   return stored.as({ ...last, metadata: { ...metadataOf(last), resourceVersion: String(stored.revision) } });
 }
 

@@ -106,7 +106,9 @@ function checkReplacement(
   const { object, live, subresource } = write;
   // Kubernetes checks what is immutable twice and lists it twice.
   const immutable = checkObjectMetaUpdate(object, live);
-  const ofKind = subresource === "status" ? rules.validateStatus(object, live) : rules.validate(object, live);
+  const ofPart = subresource === "" ? undefined : rules.validatePart?.(object, live, subresource);
+  const ofKind =
+    subresource === "status" ? rules.validateStatus(object, live) : (ofPart ?? rules.validate(object, live));
   return [...immutable, ...checkObjectMeta(type, object), ...immutable, ...ofKind];
 }
 

@@ -92,3 +92,16 @@ export function defaultMatchResources(resources: JsonObject): void {
 function defaultRuleScopes(holder: JsonObject, list: string): void {
   for (const rule of (arrayAt(holder, list) ?? []).filter(isObject)) rule["scope"] ??= "*";
 }
+
+/** Gives the conditions of a CertificateSigningRequest their times: those of before, or now. */
+export function stampConditions(request: JsonObject, old: JsonObject | undefined, now: string): void {
+  const conditionsOf = (object: JsonObject | undefined) =>
+    (arrayAt(objectAt(object, "status"), "conditions") ?? []).filter(isObject);
+  for (const condition of conditionsOf(request)) {
+    const same = conditionsOf(old).find(
+      ({ type, status }) => type === condition["type"] && status === condition["status"],
+    );
+    condition["lastTransitionTime"] ??= same?.["lastTransitionTime"] ?? now;
+    condition["lastUpdateTime"] ??= now;
+  }
+}

@@ -70,7 +70,11 @@ const STRUCT_DEFAULTS: Record<string, StructDefault> = {
   "core.v1.PersistentVolumeClaimSpec": configuration.defaultDataSource,
   "apps.v1.DeploymentStrategy": workload.defaultRollingUpdate,
   "apps.v1.DaemonSetUpdateStrategy": workload.defaultRollingUpdate,
-  "apps.v1.StatefulSetUpdateStrategy": workload.defaultRollingUpdate,
+  "apps.v1.StatefulSetUpdateStrategy": workload.defaultStatefulStrategy,
+  "apps.v1.RollingUpdateStatefulSetStrategy": (parameters) => {
+    // Of a feature that is off.
+    delete parameters["maxUnavailable"];
+  },
   "apps.v1.StatefulSetSpec": (spec) => {
     spec["persistentVolumeClaimRetentionPolicy"] ??= {};
   },

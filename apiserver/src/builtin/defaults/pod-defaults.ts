@@ -23,6 +23,8 @@ export function defaultPod(pod: JsonObject, { isAdmitted }: { isAdmitted: boolea
   const spec = objectAt(pod, "spec");
   if (spec === undefined) return;
   spec["enableServiceLinks"] ??= true;
+  // No container is given less time than a second.
+  if (isAdmitted && Number(spec["terminationGracePeriodSeconds"]) < 0) spec["terminationGracePeriodSeconds"] = 1;
   for (const container of containersOf(spec)) {
     requestLimits(container);
     if (spec["hostNetwork"] === true) defaultHostPorts(container);

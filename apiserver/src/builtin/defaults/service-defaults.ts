@@ -1,4 +1,4 @@
-import { arrayAt, clone, isObject, memberOf, objectAt, stringAt, type JsonObject } from "../../json.js";
+import { arrayAt, clone, deepEqual, isObject, memberOf, objectAt, stringAt, type JsonObject } from "../../json.js";
 import type { DefaultingContext } from "./defaults.js";
 
 const DEFAULT_AFFINITY_SECONDS = 10_800;
@@ -12,12 +12,16 @@ export function defaultService(service: JsonObject, context: DefaultingContext):
   if (spec["sessionAffinity"] === "ClientIP") {
     spec["sessionAffinityConfig"] ??= { clientIP: { timeoutSeconds: DEFAULT_AFFINITY_SECONDS } };
   }
+  // What was allocated is no field of the writer.
+  const isFinal = context.allocateClusterIP !== undefined;
+  const old = objectAt(context.old, "spec");
+  if (isFinal && old !== undefined) dropUnneeded(spec, old);
   if (type === "ExternalName") return;
   spec["internalTrafficPolicy"] ??= "Cluster";
   const isExternal = type === "NodePort" || type === "LoadBalancer";
   if (isExternal || arrayAt(spec, "externalIPs") !== undefined) spec["externalTrafficPolicy"] ??= "Cluster";
   if (type === "LoadBalancer") spec["allocateLoadBalancerNodePorts"] ??= true;
-  keepAllocated(spec, objectAt(context.old, "spec"));
+  if (isFinal) keepAllocated(spec, old);
   defaultClusterIp(spec, context);
   if (isExternal && spec["allocateLoadBalancerNodePorts"] !== false) allocateNodePorts(spec, context);
 }
@@ -26,6 +30,39 @@ function defaultTargetPort(port: JsonObject): void {
   const number = memberOf(port, "port");
   const target = memberOf(port, "targetPort");
   if ((target === undefined || target === 0 || target === "") && number !== undefined) port["targetPort"] = number;
+}
+
+type Spec = JsonObject;
+const isExternalName = (spec: Spec): boolean => spec["type"] === "ExternalName";
+const isLoadBalancer = (spec: Spec): boolean => spec["type"] === "LoadBalancer";
+const hasNodePorts = (spec: Spec): boolean =>
+  spec["type"] === "NodePort" || (isLoadBalancer(spec) && spec["allocateLoadBalancerNodePorts"] !== false);
+const isReachedFromOutside = (spec: Spec): boolean =>
+  spec["type"] === "NodePort" || isLoadBalancer(spec) || (arrayAt(spec, "externalIPs") ?? []).length > 0;
+const hasHealthCheck = (spec: Spec): boolean => isLoadBalancer(spec) && spec["externalTrafficPolicy"] === "Local";
+
+// Which fields a Service needs only as long as this holds.
+const NEEDS: [needs: (spec: Spec) => boolean, fields: string[]][] = [
+  [
+    (spec) => !isExternalName(spec),
+    ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy", "trafficDistribution"],
+  ],
+  [hasHealthCheck, ["healthCheckNodePort"]],
+  [isLoadBalancer, ["allocateLoadBalancerNodePorts", "loadBalancerClass"]],
+  [isReachedFromOutside, ["externalTrafficPolicy"]],
+];
+
+/** Takes away what the type before needed, the new one does not, and the update says nothing about. */
+function dropUnneeded(spec: Spec, old: Spec): void {
+  for (const [needs, fields] of NEEDS) {
+    if (!needs(old) || needs(spec)) continue;
+    for (const field of fields) if (deepEqual(spec[field] ?? null, old[field] ?? null)) delete spec[field];
+  }
+  if (!hasNodePorts(old) || hasNodePorts(spec)) return;
+  const before = (arrayAt(old, "ports") ?? []).filter(isObject).map(({ nodePort }) => nodePort);
+  for (const port of (arrayAt(spec, "ports") ?? []).filter(isObject)) {
+    if (before.includes(port["nodePort"])) delete port["nodePort"];
+  }
 }
 
 // An update that leaves out what was allocated keeps it, as long as its type still needs it.

@@ -6,6 +6,12 @@ export function defaultRollingUpdate(strategy: JsonObject): void {
   if (strategy["type"] === "RollingUpdate") strategy["rollingUpdate"] ??= {};
 }
 
+/** Gives an update strategy of a StatefulSet its type, and with that alone its parameters. */
+export function defaultStatefulStrategy(strategy: JsonObject): void {
+  if (memberOf(strategy, "type") === undefined) strategy["rollingUpdate"] ??= {};
+  strategy["type"] ??= "RollingUpdate";
+}
+
 /** Sets what Kubernetes sets in Jobs, but not in the job templates of CronJobs; the selector needs the Job's uid. */
 export function defaultJob(job: JsonObject, uid: string | undefined): void {
   const spec = objectAt(job, "spec");

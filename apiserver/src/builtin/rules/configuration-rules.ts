@@ -14,7 +14,6 @@ import { checkImmutable } from "./workload-rules.js";
 
 /** Of the values of a ConfigMap or Secret together (MaxSecretSize). */
 const MAX_DATA_BYTES = 1024 * 1024;
-const MAX_USER_PRIORITY = 1_000_000_000;
 const CLAIM_RULE =
   "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
 
@@ -168,33 +167,6 @@ function checkSubject(path: string, subject: JsonObject): FieldError[] {
   return [
     ...checkRequired(`${path}.name`, memberOf(subject, "name")),
     ...(supported.includes(String(kind)) ? [] : [notSupportedError(`${path}.kind`, kind, supported)]),
-  ];
-}
-
-/** Checks a PodDisruptionBudget. */
-export function checkDisruptionBudget(budget: JsonObject): FieldError[] {
-  const spec = objectAt(budget, "spec") ?? {};
-  const [min, max] = [memberOf(spec, "minAvailable"), memberOf(spec, "maxUnavailable")];
-  if (min === undefined || max === undefined) return [];
-  const shown = {
-    MinAvailable: min,
-    Selector: memberOf(spec, "selector") ?? null,
-    MaxUnavailable: max,
-    UnhealthyPodEvictionPolicy: memberOf(spec, "unhealthyPodEvictionPolicy") ?? null,
-  };
-  return [invalidError("spec", shown, "minAvailable and maxUnavailable cannot be both set")];
-}
-
-/** Checks a PriorityClass. */
-export function checkPriorityClass(object: JsonObject, old: JsonObject | undefined): FieldError[] {
-  const value = memberOf(object, "value") ?? 0;
-  const isSystem = textAt(object, "metadata.name").startsWith("system-");
-  const limit = `maximum allowed value of a user defined priority is ${MAX_USER_PRIORITY}`;
-  return [
-    ...(!isSystem && typeof value === "number" && value > MAX_USER_PRIORITY ? [forbiddenError("value", limit)] : []),
-    ...(old !== undefined && memberOf(old, "value") !== value
-      ? [forbiddenError("value", "may not be changed in an update.")]
-      : []),
   ];
 }
 

@@ -110,18 +110,29 @@ export function checkPod(pod: JsonObject, old: JsonObject | undefined): FieldErr
     ...checkNotNegative("spec.activeDeadlineSeconds", memberOf(spec, "activeDeadlineSeconds")),
   ];
   const oldSpec = objectAt(old, "spec");
-  if (oldSpec === undefined || deepEqual(fixedPart(spec), fixedPart(oldSpec))) return errors;
+  if (oldSpec === undefined) return errors;
+  const late = checkDeadlineKept(spec, oldSpec);
+  if (late.length > 0) return [...errors, ...late];
+  if (deepEqual(fixedPart(spec, oldSpec), fixedPart(oldSpec, oldSpec))) return errors;
   return [...errors, forbiddenError("spec", POD_UPDATE_RULE)];
 }
 
-function fixedPart(spec: JsonObject): JsonObject {
-  const {
-    activeDeadlineSeconds: _deadline,
-    tolerations: _added,
-    terminationGracePeriodSeconds: _grace,
-    ...rest
-  } = spec;
+function checkDeadlineKept(spec: JsonObject, old: JsonObject): FieldError[] {
+  const path = "spec.activeDeadlineSeconds";
+  const [now, before] = [memberOf(spec, "activeDeadlineSeconds"), memberOf(old, "activeDeadlineSeconds")];
+  if (typeof before !== "number" || now === before) return [];
+  if (typeof now !== "number")
+    return [invalidError(path, null, "must not update from a positive integer to nil value")];
+  return now > before ? [invalidError(path, now, "must be less than or equal to previous value")] : [];
+}
+
+function fixedPart(spec: JsonObject, old: JsonObject): JsonObject {
+  const { activeDeadlineSeconds: _deadline, tolerations: _added, terminationGracePeriodSeconds: grace, ...rest } = spec;
   const fixed = clone(rest);
+  // What was negative counts as 1.
+  const wasNegative = Number(memberOf(old, "terminationGracePeriodSeconds") ?? 0) < 0;
+  if (grace !== undefined && !(wasNegative && (grace === 1 || Number(grace) < 0)))
+    fixed["terminationGracePeriodSeconds"] = grace;
   for (const list of ["containers", "initContainers"]) {
     for (const container of (arrayAt(fixed, list) ?? []).filter(isObject)) delete container["image"];
   }

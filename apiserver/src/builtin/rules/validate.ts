@@ -6,6 +6,7 @@ import { objectAt } from "../../json.js";
 import type { ServedType } from "../served-type.js";
 import * as configuration from "./configuration-rules.js";
 import { checkPod } from "./pod-rules.js";
+import * as scheduling from "./scheduling-rules.js";
 import { checkService } from "./service-rules.js";
 import { checkWebhooks } from "./webhook-rules.js";
 import * as workload from "./workload-rules.js";
@@ -41,10 +42,10 @@ const RULES: Record<string, Rule> = {
   "RoleBinding.rbac.authorization.k8s.io": (object, old) => configuration.checkRoleBinding("RoleBinding", object, old),
   "ClusterRoleBinding.rbac.authorization.k8s.io": (object, old) =>
     configuration.checkRoleBinding("ClusterRoleBinding", object, old),
-  "PodDisruptionBudget.policy": (object) => configuration.checkDisruptionBudget(object),
+  "PodDisruptionBudget.policy": (object) => scheduling.checkDisruptionBudget(object),
   "MutatingWebhookConfiguration.admissionregistration.k8s.io": (object) => checkWebhooks(object),
   "ValidatingWebhookConfiguration.admissionregistration.k8s.io": (object) => checkWebhooks(object),
-  "PriorityClass.scheduling.k8s.io": configuration.checkPriorityClass,
+  "PriorityClass.scheduling.k8s.io": scheduling.checkPriorityClass,
   "StorageClass.storage.k8s.io": configuration.checkStorageClass,
 };
 

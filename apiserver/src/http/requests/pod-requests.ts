@@ -1,7 +1,8 @@
 // What is asked of a Pod besides its object: where it goes, whether it may go, and what runs in it.
 import { parseWriteOptions } from "../../decode/options/write-options.js";
 import { parseObjectBody } from "../../decode/parse-body.js";
-import { badRequest, internalError, notFound } from "../../errors/status-error.js";
+import { invalidError } from "../../errors/field-error.js";
+import { badRequest, internalError, invalid, notFound } from "../../errors/status-error.js";
 import { arrayAt, isObject, objectAt, stringAt, type JsonObject } from "../../json.js";
 import { keyOf, resourceRefOf } from "../../object/object-key.js";
 import { bindPod } from "../../write/pods/bind.js";
@@ -46,11 +47,24 @@ function bodyOf({ request }: ResourceRequest, kind: string): JsonObject {
 
 /** Simulated containers say nothing. */
 function readLog(on: ResourceRequest): Answer {
-  const { request, name } = on;
+  const { request, name, warnings } = on;
+  const { query } = request;
+  const errors = LOG_NUMBERS.flatMap(({ name, least, rule }) => {
+    const value = query.get(name);
+    return value === null || Number(value) >= least ? [] : [invalidError(name, Number(value), rule)];
+  });
+  if (errors.length > 0) throw invalid({ kind: "PodLogOptions", group: "", name }, errors);
   const pod = podOf(on);
-  checkContainer(pod, { name, container: request.query.get("container") ?? "" });
-  return { kind: "answer", status: 200, contentType: "text/plain", body: "", warnings: on.warnings };
+  checkContainer(pod, { name, container: query.get("container") ?? "" });
+  if (nodeNameOf(pod) === "") return { kind: "answer", status: 204, contentType: "", body: "", warnings };
+  return { kind: "answer", status: 200, contentType: "text/plain", body: "", warnings };
 }
+
+const LOG_NUMBERS = [
+  { name: "tailLines", least: 0, rule: "must be greater than or equal to 0" },
+  { name: "limitBytes", least: 1, rule: "must be greater than 0" },
+  { name: "sinceSeconds", least: 1, rule: "must be greater than 0" },
+];
 
 function refuseStream(on: ResourceRequest): never {
   const { request, name, subresource } = on;
@@ -58,11 +72,14 @@ function refuseStream(on: ResourceRequest): never {
   if (subresource === "exec" || subresource === "attach") {
     checkContainer(pod, { name, container: request.query.get("container") ?? "" });
   }
-  const nodeName = stringAt(objectAt(pod, "spec"), "nodeName") ?? "";
-  if (nodeName === "") throw badRequest(`pod ${name} does not have a host assigned`);
+  if (nodeNameOf(pod) === "") throw badRequest(`pod ${name} does not have a host assigned`);
   throw internalError(
     `error dialing backend: no container runs on the embedded API server, so ${subresource} has no end`,
   );
+}
+
+function nodeNameOf(pod: JsonObject): string {
+  return stringAt(objectAt(pod, "spec"), "nodeName") ?? "";
 }
 
 function podOf({ resource, namespace, name }: ResourceRequest): JsonObject {
@@ -85,8 +102,6 @@ function checkContainer(pod: JsonObject, { name, container }: { name: string; co
   if (containers.length === 1) return;
   const annotations = objectAt(objectAt(pod, "metadata"), "annotations");
   if (containers.includes(stringAt(annotations, "kubectl.kubernetes.io/default-container") ?? "")) return;
-  const init = inits.length === 0 ? "" : ` or one of the init containers: [${inits.join(" ")}]`;
-  throw badRequest(
-    `a container name must be specified for pod ${name}, choose one of: [${containers.join(" ")}]${init}`,
-  );
+  const names = [...inits, ...containers, ...ephemeral].join(" ");
+  throw badRequest(`a container name must be specified for pod ${name}, choose one of: [${names}]`);
 }

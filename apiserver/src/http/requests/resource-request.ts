@@ -60,8 +60,11 @@ export function renderContextOf(on: ResourceRequest, { isList = false, isWatch =
   return { resource, representation, query: request.query, warnings };
 }
 
-/** Returns the warning that a deprecated version of a custom resource causes on every request. */
+const ENDPOINTS_ARE_DEPRECATED = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
+
+/** Returns the warning that a deprecated kind, or version of a custom resource, causes on every request. */
 export function deprecationWarningOf({ type }: ServedResource, registry: Registry): string | undefined {
+  if (type.group === "" && type.plural === "endpoints") return ENDPOINTS_ARE_DEPRECATED;
   const version = type.custom?.version;
   if (version === undefined || version["deprecated"] !== true) return undefined;
   const own = stringAt(version, "deprecationWarning");

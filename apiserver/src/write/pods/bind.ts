@@ -1,6 +1,6 @@
-import { notSupportedError, requiredError, type FieldError } from "../../errors/field-error.js";
+import { fieldErrorText, notSupportedError, requiredError, type FieldError } from "../../errors/field-error.js";
 import { quote } from "../../errors/quote.js";
-import { badRequest, conflict, invalid, notFound } from "../../errors/status-error.js";
+import { badRequest, conflict, notFound, plainError } from "../../errors/status-error.js";
 import { arrayAt, clone, isObject, objectAt, stringAt, type JsonObject } from "../../json.js";
 import { keyOf, resourceRefOf } from "../../object/object-key.js";
 import { isTerminating, metadataOf, now } from "../../object/object-meta.js";
@@ -14,7 +14,7 @@ export function bindPod(context: WriteContext, name: string, binding: JsonObject
   const given = stringAt(objectAt(binding, "metadata"), "name") ?? "";
   if (given !== "" && given !== name) throw badRequest("name in URL does not match name in Binding object");
   const errors = checkTarget(objectAt(binding, "target"));
-  if (errors.length > 0) throw invalid({ kind: "Binding", group: "", name: given }, errors);
+  if (errors.length > 0) throw plainError(errors.map(fieldErrorText).join(", "));
   const key = keyOf({ namespace, name });
   const stored = resource.store.get(key);
   if (stored === undefined) throw notFound(resourceRefOf(resource.type, name));

@@ -1,0 +1,54 @@
+// What the admission plugin Priority does: Pods get the priority of their class, which has to exist.
+import { forbidden } from "../errors/status-error.js";
+import { objectAt, stringAt, type JsonObject } from "../json.js";
+import { resourceRefOf } from "../object/object-key.js";
+import { metadataOf } from "../object/object-meta.js";
+import type { AdmittedWrite } from "./admission.js";
+
+const CLASSES = { group: "scheduling.k8s.io", version: "v1", plural: "priorityclasses" };
+const BY_DEFAULT = { value: 0, preemptionPolicy: "PreemptLowerPriority" };
+
+/** Sets the priority of a Pod that is created, in place. */
+export function setPriority({ context, operation, subresource, object }: AdmittedWrite): void {
+  const { type } = context.resource;
+  if (operation !== "CREATE" || subresource !== "" || object === undefined) return;
+  if (type.plural !== "pods" || type.group !== "") return;
+  const spec = objectAt(object, "spec");
+  if (spec === undefined) return;
+  const refuse = (detail: string): Error =>
+    forbidden(resourceRefOf(type, stringAt(metadataOf(object), "name") ?? ""), detail);
+  const name = stringAt(spec, "priorityClassName") ?? "";
+  const found = name === "" ? globalDefault(context) : classNamed(context, name);
+  if (found === undefined && name !== "") throw refuse(`no PriorityClass with name ${name} was found`);
+  if (found !== undefined && name === "") spec["priorityClassName"] = stringAt(metadataOf(found), "name") ?? "";
+  const { value, preemptionPolicy } = { ...BY_DEFAULT, ...found };
+  const given = spec["priority"];
+  if (given !== undefined && given !== value) {
+    throw refuse(
+      `the integer value of priority (${String(given)}) must not be provided in pod spec; ` +
+        `priority admission controller computed ${String(value)} from the given PriorityClass name`,
+    );
+  }
+  const policy = spec["preemptionPolicy"];
+  if (policy !== undefined && policy !== preemptionPolicy) {
+    throw refuse(
+      `the string value of PreemptionPolicy (${String(policy)}) must not be provided in pod spec; ` +
+        `priority admission controller computed ${String(preemptionPolicy)} from the given PriorityClass name`,
+    );
+  }
+  spec["priority"] = value;
+  spec["preemptionPolicy"] = preemptionPolicy;
+}
+
+type Context = AdmittedWrite["context"];
+
+function classNamed({ registry }: Context, name: string): JsonObject | undefined {
+  return registry.find(CLASSES)?.store.get(name)?.object;
+}
+
+/** Of several the one of least value. */
+function globalDefault({ registry }: Context): JsonObject | undefined {
+  const classes = registry.find(CLASSES)?.store.list("") ?? [];
+  const byDefault = classes.map(({ object }) => object).filter(({ globalDefault }) => globalDefault === true);
+  return byDefault.sort((a, b) => Number(a["value"]) - Number(b["value"]))[0];
+}
