@@ -52,7 +52,10 @@ export async function generate(options: GenerateOptions = {}): Promise<GenerateR
   // What would be if a spec were another one is nothing to remember.
   const memory = specTexts === undefined ? await RunMemory.open(root, MANIFEST_PATH) : undefined;
   const unchanged = memory?.unchangedRun();
-  if (unchanged !== undefined) return resultOf(unchanged, options);
+  if (unchanged !== undefined) {
+    await memory?.keep();
+    return resultOf(unchanged, options);
+  }
 
   const stored = await StoredParts.open(root);
   const { input, files, all, ...result } = await runStages(root, stored.parts, options);

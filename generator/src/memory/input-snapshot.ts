@@ -1,8 +1,9 @@
-import { lstatSync, readFileSync, statSync } from "node:fs";
+import { lstatSync, statSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { isDirectory, listCrdFiles, listSpecFiles } from "../input/project-files.js";
 import { listSourceFiles } from "../input/read-sources.js";
 import { digestOf } from "../parts/digest.js";
+import { stampOf, type FileDigests } from "./file-digests.js";
 
 /** The state of a file that `generate` reads. */
 interface FileState {
@@ -22,14 +23,14 @@ export type InputSnapshot = ReadonlyMap<string, FileState>;
 export async function takeSnapshot(
   root: string,
   named: readonly string[],
-  earlier?: InputSnapshot,
+  digests: FileDigests,
 ): Promise<InputSnapshot | undefined> {
   if (!(await isDirectory(root))) return undefined;
   const lists = await Promise.all([listSpecFiles(root), listCrdFiles(root), listSourceFiles(root)]);
   const paths = new Set([...lists.flat(), ...named, ...(exists(join(root, "package.json")) ? ["package.json"] : [])]);
   const states = new Map<string, FileState>();
   for (const path of paths) {
-    const state = stateOf(join(root, path), earlier?.get(path));
+    const state = stateOf(root, path, digests);
     if (state === undefined) return undefined;
     states.set(path, state);
   }
@@ -42,14 +43,11 @@ export function digestOfSnapshot(root: string, snapshot: InputSnapshot): string 
   return digestOf(basename(resolve(root)), ...files);
 }
 
-/** A file that was not written since an earlier snapshot is not read again. */
-function stateOf(path: string, earlier: FileState | undefined): FileState | undefined {
+function stateOf(root: string, path: string, digests: FileDigests): FileState | undefined {
   try {
-    const stats = statSync(path);
+    const stats = statSync(join(root, path));
     if (!stats.isFile()) return undefined;
-    const stamp = [stats.ino, stats.size, stats.mtimeMs, stats.ctimeMs].join(" ");
-    if (earlier?.stamp === stamp) return earlier;
-    return { stamp, changedAt: stats.ctimeMs, digest: digestOf(readFileSync(path)) };
+    return { stamp: stampOf(stats), changedAt: stats.ctimeMs, digest: digests.digestOf(path, stats) };
   } catch {
     return undefined;
   }

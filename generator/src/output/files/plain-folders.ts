@@ -1,4 +1,4 @@
-import { lstatSync, readFileSync } from "node:fs";
+import { lstatSync, readFileSync, type Stats } from "node:fs";
 import { dirname, join } from "node:path";
 import { digestOf } from "../../parts/digest.js";
 
@@ -26,7 +26,13 @@ export class PlainFolders {
   }
 
   hasFile(path: string): boolean {
-    return INSIDE.test(path) && this.#isPlain(dirname(path)) && this.#stateOf(path)?.isFile() === true;
+    return this.statsOf(path) !== undefined;
+  }
+
+  /** Returns the state of a file; undefined if there is none. */
+  statsOf(path: string): Stats | undefined {
+    const stats = INSIDE.test(path) && this.#isPlain(dirname(path)) ? this.#stateOf(path) : undefined;
+    return stats?.isFile() === true ? stats : undefined;
   }
 
   #isPlain(folder: string): boolean {
@@ -38,7 +44,7 @@ export class PlainFolders {
     return isPlain;
   }
 
-  #stateOf(path: string) {
+  #stateOf(path: string): Stats | undefined {
     return lstatSync(join(this.#root, path), { throwIfNoEntry: false });
   }
 }
