@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { counted, hasErrors, sortDiagnostics, type Diagnostic } from "./diagnostic.js";
 import type { ProjectFile } from "./input/project-files.js";
 import type { ProjectInput, SpecTexts } from "./input/read-project.js";
+import type { FileDigests } from "./memory/file-digests.js";
 import { RunMemory, type UnchangedRun } from "./memory/run-memory.js";
 import { StoredParts } from "./memory/stored-parts.js";
 import type { LocateExpression, ProjectModel, ResourceModel } from "./model/project-model.js";
@@ -58,7 +59,11 @@ export async function generate(options: GenerateOptions = {}): Promise<GenerateR
   }
 
   const stored = await StoredParts.open(root);
-  const { input, files, all, ...result } = await runStages(root, stored.parts, options);
+  const { input, files, all, ...result } = await runStages(
+    root,
+    { parts: stored.parts, digests: memory?.digests },
+    options,
+  );
   if (memory === undefined) return result;
   // Without a memory, a check writes nothing at all.
   const creates = !check && !dryRun;
@@ -77,7 +82,13 @@ interface StagesResult extends GenerateResult {
   readonly all: readonly Diagnostic[];
 }
 
-async function runStages(root: string, parts: PartMemory, options: GenerateOptions): Promise<StagesResult> {
+/** What earlier runs came to. */
+interface Memories {
+  readonly parts: PartMemory;
+  readonly digests: FileDigests | undefined;
+}
+
+async function runStages(root: string, { parts, digests }: Memories, options: GenerateOptions): Promise<StagesResult> {
   const { check = false, dryRun = false, strict = false, forget = [], onStep = () => {} } = options;
   onStep("reading the CRDs and the spec");
   const stages = await loadStages();
@@ -117,6 +128,7 @@ async function runStages(root: string, parts: PartMemory, options: GenerateOptio
   const report = await writeFiles(root, files, {
     ...{ check, dryRun, userChanges: moved.changes },
     dependents: rememberDependents(model),
+    ...(digests === undefined ? {} : { digests }),
   });
   const changes = dryRun ? { changes: await readChanges(root, textsOf(files, moved.changes), report) } : {};
   return { input, files, all, diagnostics: found, report, ...changes };

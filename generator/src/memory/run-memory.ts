@@ -76,6 +76,11 @@ export class RunMemory {
     return new RunMemory([root, manifestPath], record, [inputs, digests]);
   }
 
+  /** What the files of the project hold. */
+  get digests(): FileDigests {
+    return this.#digests;
+  }
+
   /** Returns the last run if it had the same inputs, and all its files are still as it left them. */
   unchangedRun(): UnchangedRun | undefined {
     const record = this.#record;

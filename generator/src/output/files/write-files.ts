@@ -1,3 +1,4 @@
+import type { Stats } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import type { FileChange } from "./file-changes.js";
@@ -44,8 +45,16 @@ export interface WriteOptions {
   readonly dependents?: readonly RememberedDependent[];
   /** What changes in files of the user's, each of which has to be as it was when the change was found. Default: nothing */
   readonly userChanges?: readonly FileChange[];
+  /** Tells what is in a file that was found in a state. Default: reads it */
+  readonly digests?: FileDigestSource;
   /** Default: those on disk. */
   readonly operations?: FileOperations;
+}
+
+/** Tells what files of a project hold, if it can, without reading them. */
+export interface FileDigestSource {
+  /** Returns the digest of a file that was found in this state. */
+  digestOf(path: string, stats: Stats): string;
 }
 
 type Outcome = keyof WriteReport;
@@ -65,7 +74,7 @@ export async function writeFiles(
   options: WriteOptions,
 ): Promise<WriteReport> {
   const { check, dryRun = false, manifestPath = MANIFEST_PATH, dependents, operations = diskOperations } = options;
-  const { userChanges = [] } = options;
+  const { userChanges = [], digests } = options;
   const root = await realpath(project);
   // A list of user's files alone says nothing about generated files.
   const isComplete = files.some(({ owner }) => owner === "generator");
@@ -78,7 +87,9 @@ export async function writeFiles(
   // Everything that could refuse comes before the first write.
   const own = files.filter(({ path }) => !theirs.has(path));
   const folders = new PlainFolders(root);
-  const planned = await Promise.all(own.map(async (file) => ({ file, outcome: await planFile(root, file, folders) })));
+  const planned = await Promise.all(
+    own.map(async (file) => ({ file, outcome: await planFile(root, file, [folders, digests]) })),
+  );
   const edits = await planChanges(root, userChanges);
   const changed = planned.flatMap(({ file, outcome }) =>
     outcome === "created" || outcome === "updated" ? [file] : [],
@@ -149,9 +160,12 @@ async function planChanges(root: string, changes: readonly FileChange[]): Promis
 async function planFile(
   root: string,
   file: OutputFile,
-  folders: PlainFolders,
+  [folders, digests]: readonly [folders: PlainFolders, digests: FileDigestSource | undefined],
 ): Promise<"created" | "updated" | "unchanged" | "kept"> {
-  if (file.owner === "user" && folders.hasFile(file.path)) return "kept";
+  const stats = folders.statsOf(file.path);
+  if (file.owner === "user" && stats !== undefined) return "kept";
+  if (stats !== undefined && digests?.digestOf(file.path, stats) === (file.digest ?? digestOf(file.content)))
+    return "unchanged";
   const current = folders.read(file.path) ?? (await readPresentFile(root, file.path));
   if (current === undefined) return "created";
   if (file.owner === "user") return "kept";

@@ -1,6 +1,7 @@
 // The texts of a schema in languages of their own: patterns of RE2, and rules of CEL.
+import { createRequire } from "node:module";
 import { findPatternProblem } from "@gen-operator/schema";
-import { findExpressionProblem } from "@gen-operator/schema/cel";
+import type * as Cel from "@gen-operator/schema/cel";
 import { quote } from "../../../diagnostic.js";
 import { isRecord } from "../../yaml/json.js";
 import type { YamlPath } from "../../yaml/yaml-document.js";
@@ -28,6 +29,15 @@ function checkPattern(pattern: unknown, path: YamlPath): ExpressionProblem[] {
   const problem = typeof pattern === "string" ? findPatternProblem(pattern) : undefined;
   if (problem === undefined) return [];
   return [{ kind: "pattern", path, message: `${quote(String(pattern))} is no pattern of RE2: ${problem}` }];
+}
+
+// Most runs read no new rule. What checks them is loaded with the first one: by `require`, which Node has for modules, too, since 20.19.
+const require = createRequire(import.meta.url);
+let cel: typeof Cel | undefined;
+
+function findExpressionProblem(expression: string): string | undefined {
+  cel ??= require("@gen-operator/schema/cel") as typeof Cel;
+  return cel.findExpressionProblem(expression);
 }
 
 function checkRules(rules: unknown, path: YamlPath): ExpressionProblem[] {
