@@ -121,6 +121,7 @@ function normaliseText(text: string, { namespace, uids }: Names, key: string): s
     .replace(/\b(\w+-)[bcdfghjklmnpqrstvwxz2456789]{5}\b/g, "$1xxxxx")
     // Times that the server chose; scenarios send times of 2024 and before.
     .replace(/\b20(2[5-9]|[3-9]\d)-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, "TIME")
+    .replace(/(\\?"resourceVersion\\?":\\?")\d+(\\?")/g, "$1N$2")
     .replace(/resource version: \d+ \(\d+\)/g, "resource version: N (N)")
     .replace(/(Too large resource version: \d+, current:) \d+/g, "$1 N")
     .replace(/(in record) \(\d+\)/g, "$1 (N)")
@@ -139,6 +140,9 @@ function normaliseMessage(message: string): string {
       .replace(/( "" is invalid: patch: Invalid value: )"(?:[^"\\]|\\.)*"/, '$1"…"')
       .replace(/^Invalid value: "\{\\"(?:[^"\\]|\\.)*"/, 'Invalid value: "…"')
       .replace(/map\[[^\n]*\]/g, "map[…]")
+      .replace(/Invalid value: \{"(?:Spec|spec|metadata|ObjectMeta|Labels)".+?\}: field is immutable/g, "Invalid value: {…}: field is immutable")
+      // A difference of two Go structs.
+      .replace(/(\n@@ [^\n]*(\n[-+ ][^\n]*)+)+\n?/g, "")
       .replace(/in scheme "[^"]*"/g, 'in scheme "…"')
       .replace(
         /is invalid: \[([^]*)\]$/,

@@ -110,6 +110,7 @@ function misfitOf(node: JsonObject, value: JsonValue, place: Place): string | un
     case "boolean":
       return typeof value === "boolean" ? undefined : misfit(target);
     case "string":
+      if (schema["format"] === "byte" && Array.isArray(value)) return bytesMisfit(value, misfit);
       if (typeof value !== "string") return misfit(target);
       return schema["format"] === "byte" ? base64Problem(value) : undefined;
     default:
@@ -120,6 +121,13 @@ function misfitOf(node: JsonObject, value: JsonValue, place: Place): string | un
 function integerMisfit(value: number, target: string, misfit: (target: string, shown: string) => string) {
   const limit = target === "int32" ? 2 ** 31 : 2 ** 63;
   return Number.isInteger(value) && value >= -limit && value < limit ? undefined : misfit(target, `number ${value}`);
+}
+
+// Go reads a list of numbers as bytes, too.
+function bytesMisfit(value: JsonValue[], misfit: (target: string, shown: string) => string): string | undefined {
+  const odd = value.find((byte) => typeof byte !== "number" || !Number.isInteger(byte) || byte < 0 || byte > 255);
+  if (odd === undefined) return undefined;
+  return misfit("uint8", typeof odd === "number" ? `number ${odd}` : goTypeOf(odd));
 }
 
 function base64Problem(text: string): string | undefined {

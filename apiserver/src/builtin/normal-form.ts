@@ -31,6 +31,7 @@ function normaliseNode(node: JsonObject, value: JsonValue): JsonValue | undefine
   if (value === null) return undefined;
   if (typeof value !== "object") return canonicalText(name, value);
   if (Array.isArray(value)) {
+    if (schema["format"] === "byte") return Buffer.from(value.map(Number)).toString("base64");
     const items = objectAt(schema, "items");
     return items === undefined ? value : value.map((item) => normaliseNode(items, item) ?? zeroOf(items));
   }

@@ -17,6 +17,10 @@ import {
 import { checkName } from "./names.js";
 
 const MAX_ANNOTATION_BYTES = 256 * 1024;
+const CHECKED_TWICE = new Set([
+  ...["clusterrolebindings", "clusterroles", "configmaps", "endpoints", "ingressclasses", "ingresses"],
+  ...["persistentvolumeclaims", "pods", "rolebindings", "roles", "secrets", "serviceaccounts", "services"],
+]);
 const STANDARD_FINALIZERS = new Set(["kubernetes", "orphan", "foregroundDeletion"]);
 
 /** Returns `metadata` of an object, which every object in the registry has. */
@@ -49,6 +53,11 @@ export function checkObjectMeta(type: ServedType, object: JsonObject): FieldErro
     ...checkOwnerReferences(arrayAt(metadata, "ownerReferences") ?? []),
     ...checkFinalizers(type, finalizersOf(object)),
   ];
+}
+
+/** Checks the finalizers of an updated object once more, for the types whose updates Kubernetes checks as objects, too. */
+export function checkFinalizersAgain(type: ServedType, object: JsonObject): FieldError[] {
+  return CHECKED_TWICE.has(type.plural) ? checkOwnFinalizers(type, finalizersOf(object)) : [];
 }
 
 /** Checks what a write may not change about the metadata of an existing object. */
@@ -160,13 +169,27 @@ function checkOwnerReference(owner: JsonObject): FieldError[] {
 
 // The stricter rule of the older types: custom resources and their definitions are served by another part of Kubernetes.
 function checkFinalizers(type: ServedType, finalizers: string[]): FieldError[] {
-  const isLenient = type.custom !== undefined || type.group === "apiextensions.k8s.io";
-  return finalizers.flatMap((name, index) => {
-    const path = isLenient ? "metadata.finalizers" : `metadata.finalizers[${index}]`;
-    const errors = qualifiedNameProblems(name).map((detail) => invalidError(path, name, detail));
-    if (isLenient || name.includes("/") || STANDARD_FINALIZERS.has(name)) return errors;
-    return [...errors, invalidError(path, name, "name is neither a standard finalizer name nor is it fully qualified")];
-  });
+  return [
+    ...finalizers.flatMap((name) =>
+      qualifiedNameProblems(name).map((detail) => invalidError("metadata.finalizers", name, detail)),
+    ),
+    ...checkOwnFinalizers(type, finalizers),
+  ];
+}
+
+function checkOwnFinalizers(type: ServedType, finalizers: string[]): FieldError[] {
+  if (type.custom !== undefined || type.group === "apiextensions.k8s.io") return [];
+  return finalizers.flatMap((name, index) =>
+    name.includes("/") || STANDARD_FINALIZERS.has(name)
+      ? []
+      : [
+          invalidError(
+            `metadata.finalizers[${index}]`,
+            name,
+            "name is neither a standard finalizer name nor is it fully qualified",
+          ),
+        ],
+  );
 }
 
 /** Returns the present time as Kubernetes stores it: UTC in whole seconds. */

@@ -5,7 +5,7 @@ import { badRequest, notFound, uidOfMissingObject } from "../errors/status-error
 import { clone, isObject, objectAt, stringAt, type JsonObject } from "../json.js";
 import { apiVersionOf, resourceRefOf } from "../object/object-key.js";
 import { trackApply } from "./managed-fields.js";
-import { mismatchedName } from "./patch.js";
+import { mismatchedName, nameUndeterminable } from "./patch.js";
 import { updateObject } from "./update.js";
 import type { WriteContext, WriteResult } from "./write-context.js";
 
@@ -21,11 +21,12 @@ export interface ApplyRequest {
 export async function applyObject(context: WriteContext, request: ApplyRequest): Promise<WriteResult> {
   const { name, subresource, force } = request;
   const config = parseConfig(context, request.body);
-  checkConfig(context, { config, name });
+  checkConfig(context, config);
   const track = (live: JsonObject | undefined): { object: JsonObject; isTracked: boolean } => {
     const object = trackApply(context, { live, config, subresource, force });
     // Conflicts come first.
-    const given = stringAt(objectAt(config, "metadata"), "name") ?? "";
+    const given = stringAt(objectAt(object, "metadata"), "name") ?? "";
+    if (given === "") throw nameUndeterminable(name);
     if (given !== name) throw mismatchedName(given, name);
     return { object, isTracked: true };
   };
@@ -74,10 +75,7 @@ function parsedOrThrow(body: Buffer): ReturnType<typeof parseYaml> {
   }
 }
 
-function checkConfig(
-  { resource, namespace }: WriteContext,
-  { config, name }: { config: JsonObject; name: string },
-): void {
+function checkConfig({ resource, namespace }: WriteContext, config: JsonObject): void {
   const apiVersion = stringAt(config, "apiVersion") ?? "";
   const kind = stringAt(config, "kind") ?? "";
   if (apiVersion !== apiVersionOf(resource.type) || kind !== resource.type.kind) {
@@ -85,10 +83,6 @@ function checkConfig(
     throw badRequest(`invalid object type: ${version}, Kind=${kind}`);
   }
   const metadata = objectAt(config, "metadata");
-  const given = stringAt(metadata, "name") ?? "";
-  if (given === "") {
-    throw badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`);
-  }
   const givenNamespace = stringAt(metadata, "namespace") ?? "";
   if (namespace !== undefined && givenNamespace !== "" && givenNamespace !== namespace) {
     throw badRequest("the namespace of the provided object does not match the namespace sent on the request");

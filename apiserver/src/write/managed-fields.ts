@@ -1,8 +1,10 @@
 import type { ServedType, Strategy } from "../builtin/served-type.js";
+import { plainError, StatusError } from "../errors/status-error.js";
 import { arrayAt, isObject, type JsonObject } from "../json.js";
 import { apiVersionOf } from "../object/object-key.js";
 import { metadataOf, now } from "../object/object-meta.js";
 import { zeroObjectOf } from "../object/zero-object.js";
+import type { ServedResource } from "../registry/served-resource.js";
 import { applyManaged, restoreUnchangedTimes, updateManaged, type ManagedWrite } from "../ssa/field-manager.js";
 import { FieldSet } from "../ssa/fields/field-set.js";
 import type { WriteContext } from "./write-context.js";
@@ -52,9 +54,24 @@ export function withoutTimesOf(subresource: string, object: JsonObject): JsonObj
 }
 
 function finished({ resource }: WriteContext, merged: JsonObject): JsonObject {
-  resource.rules.decode(merged, { keepsNulls: true });
+  decodeOrUnconvertible(resource, merged);
   resource.rules.fillDefaults(merged);
   return merged;
+}
+
+function decodeOrUnconvertible({ type, rules }: ServedResource, merged: JsonObject): void {
+  try {
+    rules.decode(merged, { keepsNulls: true });
+  } catch (error) {
+    if (!(error instanceof StatusError) || error.status.code !== 400) throw error;
+    const reason = /cannot be handled as a [^:]*: (.*)$/s.exec(error.message)?.[1] ?? error.message;
+    const kind = `${apiVersionOf(type).includes("/") ? "" : "/"}${apiVersionOf(type)}, Kind=${type.kind}`;
+    const { namespace = "", name = "" } = metadataOf(merged) as { namespace?: string; name?: string };
+    throw plainError(
+      `failed to convert new object (${namespace}/${name}; ${kind}) to proper version: ` +
+        `unable to convert unstructured object to ${kind}: ${reason}`,
+    );
+  }
 }
 
 function managedWrite(

@@ -1,11 +1,13 @@
 import { BodySyntaxError } from "../decode/body-syntax-error.js";
 import { isTooDeep, NumberRangeError } from "../decode/check-limits.js";
 import { mediaTypeOf, parseJson } from "../decode/parse-body.js";
+import type { ServedType } from "../builtin/served-type.js";
 import { invalidError } from "../errors/field-error.js";
-import { goFormat } from "../errors/go-format.js";
+import { goFormat, goTypeOf } from "../errors/go-format.js";
 import { quote } from "../errors/quote.js";
 import {
   badRequest,
+  internalError,
   invalid,
   notFound,
   StatusError,
@@ -106,10 +108,13 @@ function decodePatched(
   context: WriteContext,
   result: { name: string; patchType: PatchType; patched: JsonValue; problems: string[] },
 ): JsonObject {
+  const { resource } = context;
   const { name, patchType, patched, problems } = result;
   if (!isObject(patched)) throw unfitPatch(patched, "json: cannot unmarshal into Go value");
   if (isTooDeep(patched)) throw unappliablePatch();
-  checkTypeMeta(context, name, patched);
+  // A strategic merge works on the Go value, whose type is given.
+  if (patchType === "strategic" && resource.type.custom === undefined) setTypeMeta(resource.type, patched);
+  else checkTypeMeta(context, name, patched);
   checkName(patched, name);
   const isStrict = context.fieldValidation === "Strict";
   // Decoding drops what is unknown, but the failure shows it.
@@ -133,22 +138,56 @@ function decodeOrUnfit({ resource }: WriteContext, patched: JsonObject): string[
   }
 }
 
-function checkTypeMeta({ registry, resource }: WriteContext, name: string, patched: JsonObject): void {
+function reportUnknown(context: WriteContext, patched: JsonObject, unknown: string[]): void {
+  const problems = unknown.map((key) => `unknown field ${quote(key)}`);
+  if (context.fieldValidation === "Warn") context.warnings.push(...problems);
+  if (context.fieldValidation !== "Strict" || problems.length === 0) return;
+  throw unfitPatch(canonicalJson(patched), `strict decoding error: ${problems.join(", ")}`);
+}
+
+function setTypeMeta(type: ServedType, patched: JsonObject): void {
+  patched["kind"] = type.kind;
+  patched["apiVersion"] = apiVersionOf(type);
+}
+
+function checkTypeMeta(context: WriteContext, name: string, patched: JsonObject): void {
+  const { registry, resource } = context;
   const { type } = resource;
   const expected = apiVersionOf(type);
-  const kind = memberOf(patched, "kind") ?? null;
-  const apiVersion = memberOf(patched, "apiVersion") ?? null;
+  const kind = memberOf(patched, "kind") ?? "";
+  const apiVersion = memberOf(patched, "apiVersion") ?? "";
   if (kind === type.kind && apiVersion === expected) return;
-  if (type.custom === undefined) {
-    const given = { kind: textOf(kind), apiVersion: textOf(apiVersion) };
-    const isKnown = registry.types.some((one) => one.kind === given.kind && apiVersionOf(one) === given.apiVersion);
-    const unregistered = `no kind ${quote(given.kind)} is registered for version ${quote(given.apiVersion)} in scheme "pkg/runtime/scheme.go:111"`;
-    throw unfitPatch(canonicalJson(patched), isKnown ? unknownConversionText(type, given) : unregistered);
+  if (type.custom !== undefined) {
+    if (kind === "")
+      throw unfitPatch(canonicalJson(patched), `Object 'Kind' is missing in '${canonicalJson(patched)}'`);
+    if (apiVersion === "") throw internalError("Object 'apiVersion' is missing in 'object has no apiVersion field'");
+    throw invalid({ ...kindRefOf(type, name), kind: textOf(kind) }, [
+      ...(apiVersion === expected ? [] : [invalidError("apiVersion", apiVersion, `must be ${expected}`)]),
+      ...(kind === type.kind ? [] : [invalidError("kind", kind, `must be ${type.kind}`)]),
+    ]);
   }
-  throw invalid({ ...kindRefOf(type, name), kind: textOf(kind) }, [
-    ...(apiVersion === expected ? [] : [invalidError("apiVersion", apiVersion, `must be ${expected}`)]),
-    ...(kind === type.kind ? [] : [invalidError("kind", kind, `must be ${type.kind}`)]),
-  ]);
+  const misfit = Object.entries({ apiVersion, kind }).find(([, value]) => typeof value !== "string");
+  if (misfit !== undefined) {
+    const [field, value] = misfit;
+    const problem = `json: cannot unmarshal ${goTypeOf(value)} into Go struct field .${field} of type string`;
+    throw unfitPatch(canonicalJson(patched), `couldn't get version/kind; json parse error: ${problem}`);
+  }
+  // Without a version the object is decoded into none, and what is left has no name. A kind is known from the type.
+  if (apiVersion === "") {
+    reportUnknown(
+      context,
+      patched,
+      Object.keys(patched)
+        .filter((key) => key !== "kind" && key !== "apiVersion")
+        .sort(),
+    );
+    throw nameUndeterminable(name);
+  }
+  if (kind === "" && apiVersion === expected) return setTypeMeta(type, patched);
+  const given = { kind: textOf(kind), apiVersion: textOf(apiVersion) };
+  const isKnown = registry.types.some((one) => one.kind === given.kind && apiVersionOf(one) === given.apiVersion);
+  const unregistered = `no kind ${quote(given.kind)} is registered for version ${quote(given.apiVersion)} in scheme "pkg/runtime/scheme.go:111"`;
+  throw unfitPatch(canonicalJson(patched), isKnown ? unknownConversionText(type, given) : unregistered);
 }
 
 function textOf(value: JsonValue): string {
@@ -157,7 +196,13 @@ function textOf(value: JsonValue): string {
 
 function checkName(patched: JsonObject, name: string): void {
   const given = stringAt(objectAt(patched, "metadata"), "name") ?? "";
+  if (given === "") throw nameUndeterminable(name);
   if (given !== name) throw mismatchedName(given, name);
+}
+
+/** Builds the failure of a body that names nothing. */
+export function nameUndeterminable(name: string): Error {
+  return badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`);
 }
 
 /** Builds the failure of a body whose name is not the one in the path. */

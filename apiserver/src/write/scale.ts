@@ -1,14 +1,14 @@
 import type { ServedType } from "../builtin/served-type.js";
 import { invalidError } from "../errors/field-error.js";
 import { applyConflict, badRequest, invalid, plainError, StatusError } from "../errors/status-error.js";
-import { objectAt, stringAt, type JsonObject } from "../json.js";
-import { valueAtPath } from "../object/field-path.js";
+import { clone, objectAt, stringAt, type JsonObject } from "../json.js";
+import { setAtPath, valueAtPath } from "../object/field-path.js";
 import { apiVersionOf, kindRefOf } from "../object/object-key.js";
 import { metadataOf } from "../object/object-meta.js";
 import { scalePathsOf } from "../object/scale-paths.js";
 import { scaleOf, withScale } from "../object/scale.js";
 import type { StoredObject } from "../storage/stored-object.js";
-import { trackApply, withoutTimesOf } from "./managed-fields.js";
+import { trackApply, trackUpdate, withoutTimesOf } from "./managed-fields.js";
 import { updateObject } from "./update.js";
 import type { WriteContext, WriteResult } from "./write-context.js";
 
@@ -37,9 +37,24 @@ export function writeScale(
       }
       // Where a custom resource had no number of replicas, Kubernetes fails to attribute the new one and goes on.
       const hadReplicas = valueAtPath(live, scalePathsOf(type).specReplicas) !== undefined;
-      return { object, isTracked: type.custom !== undefined && !hadReplicas };
+      if (type.custom !== undefined && !hadReplicas) return { object, isTracked: true };
+      return withZero(context, live, object) ?? { object, isTracked: false };
     },
   });
+}
+
+// A Scale of zero replicas is written without a number: it takes the number from its owners, and nobody owns the next one.
+function withZero(context: WriteContext, live: JsonObject, object: JsonObject) {
+  const path = scalePathsOf(context.resource.type).specReplicas;
+  if (valueAtPath(live, path) === 0) return { object, isTracked: true };
+  if (valueAtPath(object, path) !== 0) return undefined;
+  const without = clone(object);
+  setAtPath(without, path, undefined);
+  const tracked = trackUpdate(context, { live, object: without, subresource: SUBRESOURCE });
+  const { managedFields: _, ...metadata } = metadataOf(object);
+  const { managedFields } = metadataOf(tracked);
+  const changed = { ...object, metadata: { ...metadata, ...(managedFields === undefined ? {} : { managedFields }) } };
+  return { object: changed, isTracked: true };
 }
 
 /** Applies a Scale to a built-in object. */

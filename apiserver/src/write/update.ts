@@ -7,6 +7,7 @@ import { holdersOf } from "../object/finalizers.js";
 import { raiseGeneration } from "../object/generation.js";
 import { keyOf, kindRefOf, resourceRefOf } from "../object/object-key.js";
 import {
+  checkFinalizersAgain,
   checkObjectMeta,
   checkObjectMetaUpdate,
   dropDuplicateOwners,
@@ -74,7 +75,8 @@ async function replaceObject(context: WriteContext, replacement: Replacement): P
   settleNamespace(metadataOf(replacement.object), namespace);
   checkUid(context, replacement);
   checkResourceVersion(context, replacement);
-  rules.fillDefaults(replacement.object, live);
+  // An apply has set the defaults of what it changes, and what is read through another version stays without those of this one.
+  if (type.custom === undefined || !replacement.isTracked) rules.fillDefaults(replacement.object, live);
   const tracked = replacement.isTracked
     ? replacement.object
     : trackUpdate(context, { live, object: replacement.object, subresource });
@@ -107,9 +109,10 @@ function checkReplacement(
   // Kubernetes checks what is immutable twice and lists it twice.
   const immutable = checkObjectMetaUpdate(object, live);
   const ofPart = subresource === "" ? undefined : rules.validatePart?.(object, live, subresource);
+  const again = subresource === "" ? checkFinalizersAgain(type, object) : [];
   const ofKind =
     subresource === "status" ? rules.validateStatus(object, live) : (ofPart ?? rules.validate(object, live));
-  return [...immutable, ...checkObjectMeta(type, object), ...immutable, ...ofKind];
+  return [...immutable, ...checkObjectMeta(type, object), ...immutable, ...again, ...ofKind];
 }
 
 function store(

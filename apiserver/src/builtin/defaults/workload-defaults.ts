@@ -46,6 +46,25 @@ function selectOwnPods(job: JsonObject, spec: JsonObject, uid: string): void {
   spec["selector"] = selector;
 }
 
+const TEMPLATE_GENERATION = "deprecated.daemonset.template.generation";
+
+/** Counts the templates that a DaemonSet has had, in an annotation that clients cannot set on an existing one. */
+export function countTemplates(daemonSet: JsonObject, old: JsonObject | undefined): void {
+  const metadata = objectAt(daemonSet, "metadata") ?? {};
+  const given = objectAt(metadata, "annotations");
+  const before = stringAt(objectAt(objectAt(old, "metadata"), "annotations"), TEMPLATE_GENERATION);
+  if (before === undefined) {
+    metadata["annotations"] = { [TEMPLATE_GENERATION]: "1", ...given };
+    return;
+  }
+  const isSame = deepEqual(templateOf(daemonSet), templateOf(old));
+  metadata["annotations"] = { ...given, [TEMPLATE_GENERATION]: isSame ? before : String(Number(before) + 1) };
+}
+
+function templateOf(object: JsonObject | undefined): JsonObject {
+  return objectAt(objectAt(object, "spec"), "template") ?? {};
+}
+
 /** Gives a ReplicationController the labels of its pods, as selector and as labels of its own. */
 export function defaultReplicationController(controller: JsonObject): void {
   const spec = objectAt(controller, "spec");

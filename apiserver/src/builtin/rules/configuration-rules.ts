@@ -9,7 +9,6 @@ import {
 import { deepEqual, memberOf, objectAt, type JsonObject } from "../../json.js";
 import { objectsAt, textAt } from "../read-path.js";
 import { checkConfigKeys, checkNotNegative, checkOneOf, checkRequired } from "./field-rules.js";
-import { subdomainProblems } from "./name-syntax.js";
 import { checkImmutable } from "./workload-rules.js";
 
 /** Of the values of a ConfigMap or Secret together (MaxSecretSize). */
@@ -19,9 +18,16 @@ const CLAIM_RULE =
 
 /** Checks a ConfigMap. */
 export function checkConfigMap(object: JsonObject, old: JsonObject | undefined): FieldError[] {
-  const keys = [...checkConfigKeys(object, "data"), ...checkConfigKeys(object, "binaryData")];
+  const keys = [...checkConfigKeys(object, "data"), ...checkConfigKeys(object, "binaryData"), ...checkKeysOnce(object)];
   const bytes = bytesOf(object, "data", Buffer.byteLength) + bytesOf(object, "binaryData", decodedLength);
   return [...keys, ...checkDataSize("[]", bytes), ...checkSealed(object, old, ["data", "binaryData"])];
+}
+
+function checkKeysOnce(object: JsonObject): FieldError[] {
+  const binary = objectAt(object, "binaryData") ?? {};
+  return Object.keys(objectAt(object, "data") ?? {})
+    .filter((key) => Object.hasOwn(binary, key))
+    .map((key) => invalidError(`data[${key}]`, key, "duplicate of key present in binaryData"));
 }
 
 /** Checks a Secret. */
@@ -86,43 +92,30 @@ export function checkClaim(claim: JsonObject, old: JsonObject | undefined): Fiel
   const storage = memberOf(objectAt(objectAt(spec, "resources"), "requests"), "storage");
   const modes = memberOf(spec, "accessModes");
   const oldSpec = objectAt(old, "spec");
-  // A class that was left open is filled in later.
-  const isClassOpen = oldSpec !== undefined && memberOf(oldSpec, "storageClassName") === undefined;
-  const fixed = ({
-    resources: _r,
-    volumeAttributesClassName: _v,
-    volumeName: _n,
-    storageClassName,
-    ...rest
-  }: JsonObject) => (isClassOpen || storageClassName === undefined ? rest : { ...rest, storageClassName });
+  const isBound = textAt(claim, "status.phase") === "Bound";
   return [
     ...(Array.isArray(modes) && modes.length > 0
       ? []
       : [requiredError("spec.accessModes", "at least 1 access mode is required")]),
     ...(storage === undefined ? [requiredError("spec.resources[storage]")] : []),
-    ...(oldSpec === undefined || deepEqual(fixed(spec), fixed(oldSpec)) ? [] : [forbiddenError("spec", CLAIM_RULE)]),
+    ...(oldSpec === undefined ||
+    deepEqual(fixedPart(spec, { isBound, old: oldSpec }), fixedPart(oldSpec, { isBound, old: oldSpec }))
+      ? []
+      : [forbiddenError("spec", CLAIM_RULE)]),
+    ...(oldSpec === undefined || memberOf(spec, "volumeMode") === memberOf(oldSpec, "volumeMode")
+      ? []
+      : [invalidError("volumeMode", memberOf(spec, "volumeMode") ?? null, "field is immutable")]),
   ];
 }
 
-/** Checks an Ingress. */
-export function checkIngress(ingress: JsonObject): FieldError[] {
-  const rules = objectsAt(ingress, "spec.rules");
-  if (rules.length === 0 && objectAt(objectAt(ingress, "spec"), "defaultBackend") === undefined) {
-    return [invalidError("spec", null, "either `defaultBackend` or `rules` must be specified")];
-  }
-  return rules.flatMap((rule, index) => {
-    const host = textAt(rule, "host");
-    const problems = host === "" ? [] : subdomainProblems(host.replace(/^\*\./, ""));
-    const paths = objectsAt(rule, "http.paths");
-    return [
-      ...problems.map((problem) => invalidError(`spec.rules[${index}].host`, host, problem)),
-      ...paths.flatMap((path, place) =>
-        (memberOf(path, "pathType") ?? null) !== null
-          ? []
-          : [requiredError(`spec.rules[${index}].http.paths[${place}].pathType`, "pathType must be specified")],
-      ),
-    ];
-  });
+// A volume and a class may be set once; the storage of a bound claim may grow.
+function fixedPart(spec: JsonObject, { isBound, old }: { isBound: boolean; old: JsonObject }): JsonObject {
+  const { volumeAttributesClassName, ...fixed } = spec;
+  for (const key of ["volumeName", "storageClassName"]) if (memberOf(old, key) === undefined) delete fixed[key];
+  if (!isBound) return volumeAttributesClassName === undefined ? fixed : spec;
+  const resources = objectAt(spec, "resources") ?? {};
+  const { storage: _, ...requests } = objectAt(resources, "requests") ?? {};
+  return { ...fixed, resources: { ...resources, requests } };
 }
 
 /** Checks a Role or ClusterRole. */

@@ -1,5 +1,12 @@
-import { invalidError, notSupportedError, requiredError, type FieldError } from "../../errors/field-error.js";
+import {
+  forbiddenError,
+  invalidError,
+  notSupportedError,
+  requiredError,
+  type FieldError,
+} from "../../errors/field-error.js";
 import { isObject, memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
+import { labelValueProblems, qualifiedNameProblems } from "./name-syntax.js";
 
 const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const LABEL_RULE =
@@ -9,6 +16,9 @@ const CONFIG_KEY = /^[-._a-zA-Z0-9]+$/;
 const CONFIG_KEY_RULE =
   "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or " +
   "'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
+
+const PERCENT_RULE =
+  "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
 
 /** Demands that text is there. */
 export function checkRequired(field: string, value: JsonValue | undefined): FieldError[] {
@@ -28,11 +38,70 @@ export function checkOneOf(field: string, value: JsonValue | undefined, supporte
   return [notSupportedError(field, value, supported)];
 }
 
+/** Demands that a number or percentage, if given, is not negative, and a percentage at most 100. */
+export function checkIntOrPercent(
+  field: string,
+  value: JsonValue | undefined,
+  { max }: { max?: 100 } = {},
+): FieldError[] {
+  if (value === undefined || value === null) return [];
+  if (typeof value === "number") return checkNotNegative(field, value);
+  const percent = /^([0-9]+)%$/.exec(String(value))?.[1];
+  if (percent === undefined) return [invalidError(field, value, PERCENT_RULE)];
+  return max !== undefined && Number(percent) > max
+    ? [invalidError(field, value, "must not be greater than 100%")]
+    : [];
+}
+
+/** Demands that the expressions and labels of a selector, if given, make sense. */
+export function checkLabelSelector(path: string, selector: JsonObject | undefined): FieldError[] {
+  const expressions = memberOf(selector, "matchExpressions");
+  return [
+    ...Object.entries(objectAt(selector, "matchLabels") ?? {}).flatMap(([key, value]) => [
+      ...qualifiedNameProblems(key).map((detail) => invalidError(`${path}.matchLabels`, key, detail)),
+      ...labelValueProblems(String(value)).map((detail) => invalidError(`${path}.matchLabels`, value, detail)),
+    ]),
+    ...(Array.isArray(expressions) ? expressions.filter(isObject) : []).flatMap((expression, index) =>
+      checkExpression(`${path}.matchExpressions[${index}]`, expression),
+    ),
+  ];
+}
+
+function checkExpression(path: string, expression: JsonObject): FieldError[] {
+  const operator = memberOf(expression, "operator") ?? "";
+  const values = memberOf(expression, "values");
+  const hasValues = Array.isArray(values) && values.length > 0;
+  const key = memberOf(expression, "key") ?? "";
+  const needsValues = operator === "In" || operator === "NotIn";
+  const isKnown = needsValues || operator === "Exists" || operator === "DoesNotExist";
+  return [
+    ...(needsValues && !hasValues
+      ? [requiredError(`${path}.values`, "must be specified when `operator` is 'In' or 'NotIn'")]
+      : []),
+    ...(isKnown && !needsValues && hasValues
+      ? [forbiddenError(`${path}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")]
+      : []),
+    ...(isKnown ? [] : [invalidError(`${path}.operator`, operator, "not a valid selector operator")]),
+    ...qualifiedNameProblems(String(key)).map((detail) => invalidError(`${path}.key`, key, detail)),
+  ];
+}
+
 /** Demands that a number is that of a port. */
 export function checkPort(field: string, value: JsonValue): FieldError[] {
   return typeof value === "number" && value >= 1 && value <= 65535
     ? []
     : [invalidError(field, value, "must be between 1 and 65535, inclusive")];
+}
+
+/** Lists what is wrong with the name of a port. */
+export function portNameProblems(name: string): string[] {
+  return [
+    ...(name.length > 15 ? ["must be no more than 15 characters"] : []),
+    ...(/^[-a-z0-9]+$/.test(name) ? [] : ["must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)"]),
+    ...(/[a-z]/.test(name) ? [] : ["must contain at least one letter (a-z)"]),
+    ...(name.includes("--") ? ["must not contain consecutive hyphens"] : []),
+    ...(/^-|-$/.test(name) ? ["must not begin or end with a hyphen"] : []),
+  ];
 }
 
 /** Demands a DNS label, as the names of containers, volumes and ports of services are. */

@@ -111,6 +111,11 @@ export function checkPod(pod: JsonObject, old: JsonObject | undefined): FieldErr
   ];
   const oldSpec = objectAt(old, "spec");
   if (oldSpec === undefined) return errors;
+  const changed = ["containers", "initContainers"].find(
+    (list) => objectsAt(spec, list).length !== objectsAt(oldSpec, list).length,
+  );
+  if (changed !== undefined)
+    return [...errors, forbiddenError(`spec.${changed}`, "pod updates may not add or remove containers")];
   const late = checkDeadlineKept(spec, oldSpec);
   if (late.length > 0) return [...errors, ...late];
   if (deepEqual(fixedPart(spec, oldSpec), fixedPart(oldSpec, oldSpec))) return errors;

@@ -1,41 +1,113 @@
-import { forbiddenError, invalidError, type FieldError } from "../../errors/field-error.js";
+// What places, scales and keeps workloads.
+import {
+  forbiddenError,
+  invalidError,
+  notSupportedError,
+  requiredError,
+  type FieldError,
+} from "../../errors/field-error.js";
 import { memberOf, objectAt, stringAt, type JsonObject, type JsonValue } from "../../json.js";
-import { checkNotNegative, checkOneOf } from "./field-rules.js";
+import { objectsAt, textAt } from "../read-path.js";
+import { checkIntOrPercent, checkLabelSelector, checkOneOf, checkRequired } from "./field-rules.js";
 
 const MAX_USER_PRIORITY = 1_000_000_000;
+const MAX_STABILIZATION_SECONDS = 3600;
+const MAX_PERIOD_SECONDS = 1800;
+
+/** Checks a HorizontalPodAutoscaler. */
+export function checkAutoscaler(autoscaler: JsonObject): FieldError[] {
+  const spec = objectAt(autoscaler, "spec") ?? {};
+  const [min, max] = [memberOf(spec, "minReplicas"), memberOf(spec, "maxReplicas") ?? 0];
+  const behavior = objectAt(spec, "behavior");
+  return [
+    ...(typeof min === "number" && min < 1
+      ? [invalidError("spec.minReplicas", min, "must be greater than or equal to 1")]
+      : []),
+    ...checkMaximum(max),
+    ...(typeof min === "number" && typeof max === "number" && max < min
+      ? [invalidError("spec.maxReplicas", max, "must be greater than or equal to `minReplicas`")]
+      : []),
+    ...checkTarget(objectAt(spec, "scaleTargetRef") ?? {}),
+    ...["scaleUp", "scaleDown"].flatMap((key) => checkScaling(`spec.behavior.${key}`, objectAt(behavior, key))),
+  ];
+}
+
+function checkMaximum(max: JsonValue): FieldError[] {
+  if (typeof max !== "number" || max > 0) return [];
+  if (max === 0) return [requiredError("spec.maxReplicas", "must be set and greater than 0")];
+  return [invalidError("spec.maxReplicas", max, "must be greater than or equal to 1")];
+}
+
+function checkTarget(target: JsonObject): FieldError[] {
+  const apiVersion = textAt(target, "apiVersion");
+  return [
+    ...checkRequired("spec.scaleTargetRef.kind", memberOf(target, "kind")),
+    ...checkRequired("spec.scaleTargetRef.name", memberOf(target, "name")),
+    ...(apiVersion.includes("/")
+      ? []
+      : [invalidError("spec.scaleTargetRef.apiVersion", apiVersion, "apiVersion must specify API group")]),
+  ];
+}
+
+function checkScaling(path: string, rules: JsonObject | undefined): FieldError[] {
+  if (rules === undefined) return [];
+  const seconds = memberOf(rules, "stabilizationWindowSeconds");
+  const policies = objectsAt(rules, "policies");
+  return [
+    ...(typeof seconds === "number" && seconds < 0
+      ? [invalidError(`${path}.stabilizationWindowSeconds`, seconds, "must be greater than or equal to zero")]
+      : []),
+    ...(typeof seconds === "number" && seconds > MAX_STABILIZATION_SECONDS
+      ? [
+          invalidError(
+            `${path}.stabilizationWindowSeconds`,
+            seconds,
+            `must be less than or equal to ${MAX_STABILIZATION_SECONDS}`,
+          ),
+        ]
+      : []),
+    ...checkOneOf(`${path}.selectPolicy`, memberOf(rules, "selectPolicy"), ["Disabled", "Max", "Min"]),
+    ...(policies.length === 0 ? [requiredError(`${path}.policies`, "must specify at least one Policy")] : []),
+    ...policies.flatMap((policy, index) => checkPolicy(`${path}.policies[${index}]`, policy)),
+  ];
+}
+
+function checkPolicy(path: string, policy: JsonObject): FieldError[] {
+  const type = memberOf(policy, "type") ?? "";
+  const [value, seconds] = ["value", "periodSeconds"].map((key) => Number(memberOf(policy, key) ?? 0)) as [
+    number,
+    number,
+  ];
+  return [
+    ...(type === "Pods" || type === "Percent" ? [] : [notSupportedError(`${path}.type`, type, ["Percent", "Pods"])]),
+    ...(value > 0 ? [] : [invalidError(`${path}.value`, value, "must be greater than zero")]),
+    ...(seconds > 0 ? [] : [invalidError(`${path}.periodSeconds`, seconds, "must be greater than zero")]),
+    ...(seconds > MAX_PERIOD_SECONDS
+      ? [invalidError(`${path}.periodSeconds`, seconds, `must be less than or equal to ${MAX_PERIOD_SECONDS}`)]
+      : []),
+  ];
+}
 
 /** Checks a PodDisruptionBudget. */
 export function checkDisruptionBudget(budget: JsonObject): FieldError[] {
   const spec = objectAt(budget, "spec") ?? {};
   const [min, max] = [memberOf(spec, "minAvailable"), memberOf(spec, "maxUnavailable")];
-  const errors = [
-    ...checkBound("spec.minAvailable", min),
-    ...checkBound("spec.maxUnavailable", max),
-    ...checkOneOf("spec.unhealthyPodEvictionPolicy", memberOf(spec, "unhealthyPodEvictionPolicy"), [
-      "AlwaysAllow",
-      "IfHealthyBudget",
-    ]),
-  ];
-  if (min === undefined || max === undefined) return errors;
+  const policy = memberOf(spec, "unhealthyPodEvictionPolicy");
   const shown = {
-    MinAvailable: min,
+    MinAvailable: min ?? null,
     Selector: memberOf(spec, "selector") ?? null,
-    MaxUnavailable: max,
-    UnhealthyPodEvictionPolicy: memberOf(spec, "unhealthyPodEvictionPolicy") ?? null,
+    MaxUnavailable: max ?? null,
+    UnhealthyPodEvictionPolicy: policy ?? null,
   };
-  return [invalidError("spec", shown, "minAvailable and maxUnavailable cannot be both set")];
-}
-
-/** A number, or a percentage of the Pods. */
-function checkBound(path: string, bound: JsonValue | undefined): FieldError[] {
-  if (typeof bound === "number") return checkNotNegative(path, bound);
-  if (typeof bound !== "string") return [];
-  const percent = /^(\d+)%$/.exec(bound)?.[1];
-  if (percent === undefined) {
-    const rule = "a valid percent string must be a numeric string followed by an ending '%'";
-    return [invalidError(path, bound, `${rule} (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')`)];
-  }
-  return Number(percent) > 100 ? [invalidError(path, bound, "must not be greater than 100%")] : [];
+  return [
+    ...(min === undefined || max === undefined
+      ? []
+      : [invalidError("spec", shown, "minAvailable and maxUnavailable cannot be both set")]),
+    ...checkIntOrPercent("spec.minAvailable", min, { max: 100 }),
+    ...checkIntOrPercent("spec.maxUnavailable", max, { max: 100 }),
+    ...checkLabelSelector("spec.selector", objectAt(spec, "selector")),
+    ...checkOneOf("spec.unhealthyPodEvictionPolicy", policy, ["AlwaysAllow", "IfHealthyBudget"]),
+  ];
 }
 
 const SYSTEM_CLASSES = new Set(["system-node-critical", "system-cluster-critical"]);

@@ -1,7 +1,7 @@
 import { duplicateError, invalidError, requiredError, type FieldError } from "../../errors/field-error.js";
 import { deepEqual, arrayAt, memberOf, objectAt, type JsonObject } from "../../json.js";
 import { objectsAt } from "../read-path.js";
-import { checkLabelName, checkOneOf, checkPort, checkRequired } from "./field-rules.js";
+import { checkLabelName, checkOneOf, checkPort, checkRequired, portNameProblems } from "./field-rules.js";
 
 const IP_RULE = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 const IP = /^(\d{1,3}(\.\d{1,3}){3}|[0-9a-fA-F:]*:[0-9a-fA-F:.]*)$/;
@@ -19,6 +19,9 @@ export function checkService(service: JsonObject, old: JsonObject | undefined): 
     ...checkOneOf("spec.sessionAffinity", memberOf(spec, "sessionAffinity"), ["ClientIP", "None"]),
     ...checkOneOf("spec.type", type, ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"]),
     ...(isExternal ? checkRequired("spec.externalName", memberOf(spec, "externalName")) : checkAddresses(spec)),
+    ...(arrayAt(spec, "externalIPs") ?? []).flatMap((address, index) =>
+      IP.test(String(address)) ? [] : [invalidError(`spec.externalIPs[${index}]`, address, IP_RULE)],
+    ),
     ...checkAddressKept(spec, objectAt(old, "spec")),
   ];
 }
@@ -41,6 +44,9 @@ function checkPorts(ports: JsonObject[]): FieldError[] {
       ...checkPort(`${path}.port`, number ?? 0),
       ...checkOneOf(`${path}.protocol`, protocol, ["SCTP", "TCP", "UDP"]),
       ...(typeof target === "number" ? checkPort(`${path}.targetPort`, target) : []),
+      ...(typeof target === "string"
+        ? portNameProblems(target).map((detail) => invalidError(`${path}.targetPort`, target, detail))
+        : []),
       ...(isRepeated ? [duplicateError(path, goPort(port))] : []),
     ];
   });

@@ -5,6 +5,8 @@ import type { JsonObject } from "../../json.js";
 import { objectAt } from "../../json.js";
 import type { ServedType } from "../served-type.js";
 import * as configuration from "./configuration-rules.js";
+import { checkIngress } from "./ingress-rules.js";
+import { checkCronJob, checkJob } from "./job-rules.js";
 import { checkPod } from "./pod-rules.js";
 import * as scheduling from "./scheduling-rules.js";
 import { checkService } from "./service-rules.js";
@@ -26,11 +28,11 @@ const RULES: Record<string, Rule> = {
   "StatefulSet.apps": (object, old) => workload.checkWorkload("StatefulSet", object, old),
   "DaemonSet.apps": (object, old) => workload.checkWorkload("DaemonSet", object, old),
   "ControllerRevision.apps": (object, old) => workload.checkImmutable("", { spec: object, old, keys: ["data"] }),
-  "Job.batch": workload.checkJob,
-  "CronJob.batch": (object) => workload.checkCronJob(object),
-  "HorizontalPodAutoscaler.autoscaling": (object) => workload.checkAutoscaler(object),
+  "Job.batch": checkJob,
+  "CronJob.batch": checkCronJob,
+  "HorizontalPodAutoscaler.autoscaling": (object) => scheduling.checkAutoscaler(object),
   "Lease.coordination.k8s.io": (object) => configuration.checkLease(object),
-  "Ingress.networking.k8s.io": (object) => configuration.checkIngress(object),
+  "Ingress.networking.k8s.io": (object) => checkIngress(object),
   "IngressClass.networking.k8s.io": (object, old) =>
     workload.checkImmutable("spec", {
       spec: objectAt(object, "spec") ?? {},

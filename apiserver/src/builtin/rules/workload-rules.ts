@@ -5,9 +5,9 @@ import {
   requiredError,
   type FieldError,
 } from "../../errors/field-error.js";
-import { deepEqual, isObject, memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
+import { deepEqual, memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
 import { objectsAt } from "../read-path.js";
-import { checkNotNegative, checkOneOf, selectorMatches } from "./field-rules.js";
+import { checkIntOrPercent, checkLabelSelector, checkNotNegative, selectorMatches } from "./field-rules.js";
 import { checkPodSpec } from "./pod-rules.js";
 
 const STATEFUL_SET_MUTABLE = [
@@ -27,7 +27,20 @@ export function checkWorkload(kind: string, object: JsonObject, old: JsonObject 
     ...checkStrategy(kind, spec),
     ...checkNotNegative("spec.minReadySeconds", memberOf(spec, "minReadySeconds")),
     ...checkNotNegative("spec.revisionHistoryLimit", memberOf(spec, "revisionHistoryLimit")),
+    ...(kind === "Deployment" ? checkDeadline(spec) : []),
     ...checkWorkloadUpdate(kind, spec, objectAt(old, "spec")),
+  ];
+}
+
+function checkDeadline(spec: JsonObject): FieldError[] {
+  const deadline = memberOf(spec, "progressDeadlineSeconds");
+  const ready = memberOf(spec, "minReadySeconds") ?? 0;
+  const isTooShort = typeof deadline === "number" && typeof ready === "number" && deadline <= ready;
+  return [
+    ...checkNotNegative("spec.progressDeadlineSeconds", deadline),
+    ...(isTooShort
+      ? [invalidError("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds")]
+      : []),
   ];
 }
 
@@ -41,6 +54,7 @@ function checkSelectorAndTemplate(kind: string, spec: JsonObject): FieldError[] 
   const isUnmatched = selector === undefined || (!isEmpty && !selectorMatches(selector, labels ?? {}));
   return [
     ...(selector === undefined && kind !== "DaemonSet" ? [requiredError("spec.selector")] : []),
+    ...checkLabelSelector("spec.selector", selector),
     ...(isEmpty
       ? [invalidError("spec.selector", {}, `empty selector is invalid for ${kind.toLowerCase()}`)]
       : isUnmatched
@@ -61,7 +75,10 @@ function mismatchError(labels: JsonObject | undefined): FieldError {
 function checkStrategy(kind: string, spec: JsonObject): FieldError[] {
   const strategy = objectAt(spec, kind === "Deployment" ? "strategy" : "updateStrategy");
   const type = memberOf(strategy, "type");
-  if (kind !== "Deployment" || type === undefined || type === "RollingUpdate") return [];
+  if (kind === "Deployment" && type === "RollingUpdate")
+    return checkRollingUpdate("spec.strategy.rollingUpdate", objectAt(strategy, "rollingUpdate") ?? {});
+  if (kind === "StatefulSet" && type === "OnDelete") return checkPartition(objectAt(strategy, "rollingUpdate"));
+  if (kind !== "Deployment" || type === undefined) return [];
   if (type !== "Recreate") {
     const shown = { Type: type, RollingUpdate: memberOf(strategy, "rollingUpdate") ?? null };
     return [notSupportedError("spec.strategy", shown, ["Recreate", "RollingUpdate"])];
@@ -69,6 +86,28 @@ function checkStrategy(kind: string, spec: JsonObject): FieldError[] {
   if (memberOf(strategy, "rollingUpdate") === undefined) return [];
   const detail = "may not be specified when strategy `type` is 'Recreate'";
   return [forbiddenError("spec.strategy.rollingUpdate", detail)];
+}
+
+function checkPartition(rollingUpdate: JsonObject | undefined): FieldError[] {
+  if (rollingUpdate === undefined) return [];
+  const shown = {
+    Partition: memberOf(rollingUpdate, "partition") ?? 0,
+    MaxUnavailable: memberOf(rollingUpdate, "maxUnavailable") ?? null,
+  };
+  const detail = "only allowed for updateStrategy 'RollingUpdate'";
+  return [invalidError("spec.updateStrategy.rollingUpdate", shown, detail)];
+}
+
+function checkRollingUpdate(path: string, parameters: JsonObject): FieldError[] {
+  const [unavailable, surge] = ["maxUnavailable", "maxSurge"].map((key) => memberOf(parameters, key) ?? 0);
+  const isZero = (value: JsonValue | undefined) => Number.parseInt(String(value), 10) === 0;
+  return [
+    ...checkIntOrPercent(`${path}.maxUnavailable`, unavailable, { max: 100 }),
+    ...checkIntOrPercent(`${path}.maxSurge`, surge),
+    ...(isZero(unavailable) && isZero(surge)
+      ? [invalidError(`${path}.maxUnavailable`, unavailable ?? 0, "may not be 0 when `maxSurge` is 0")]
+      : []),
+  ];
 }
 
 function checkWorkloadUpdate(kind: string, spec: JsonObject, old: JsonObject | undefined): FieldError[] {
@@ -90,83 +129,4 @@ export function checkImmutable(
     .map((key) =>
       invalidError(path === "" ? key : `${path}.${key}`, memberOf(spec, key) ?? null, "field is immutable"),
     );
-}
-
-/** Checks a Job. */
-export function checkJob(job: JsonObject, old: JsonObject | undefined): FieldError[] {
-  const spec = objectAt(job, "spec") ?? {};
-  const keys = ["selector", "template", "completionMode", "podFailurePolicy", "backoffLimitPerIndex"];
-  const isIndexed = memberOf(spec, "completionMode") === "Indexed";
-  return [
-    ...checkJobSpec("spec", spec),
-    ...checkImmutable("spec", {
-      spec: withoutMutableScheduling(spec),
-      old: old === undefined ? undefined : withoutMutableScheduling(objectAt(old, "spec") ?? {}),
-      keys: isIndexed ? keys : [...keys, "completions"],
-    }),
-  ];
-}
-
-// A suspended Job may still change where its pods run.
-function withoutMutableScheduling(spec: JsonObject): JsonObject {
-  const template = objectAt(spec, "template");
-  if (spec["suspend"] !== true || template === undefined) return spec;
-  const {
-    nodeSelector: _node,
-    affinity: _affinity,
-    tolerations: _tolerations,
-    schedulingGates: _gates,
-    ...pod
-  } = objectAt(template, "spec") ?? {};
-  const { metadata: _metadata, ...rest } = template;
-  return { ...spec, template: { ...rest, spec: pod } };
-}
-
-function checkJobSpec(path: string, spec: JsonObject): FieldError[] {
-  const pod = objectAt(objectAt(spec, "template"), "spec") ?? {};
-  const counts = ["parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"];
-  const restartPolicy = memberOf(pod, "restartPolicy");
-  const isRestarting = restartPolicy === undefined || restartPolicy === "Always";
-  return [
-    ...counts.flatMap((key) => checkNotNegative(`${path}.${key}`, memberOf(spec, key))),
-    ...checkPodSpec(`${path}.template.spec`, pod),
-    ...(isRestarting
-      ? [requiredError(`${path}.template.spec.restartPolicy`, 'valid values: "OnFailure", "Never"')]
-      : []),
-  ];
-}
-
-/** Checks a CronJob; its schedule must have five fields or be a descriptor such as `@daily`. */
-export function checkCronJob(cronJob: JsonObject): FieldError[] {
-  const spec = objectAt(cronJob, "spec") ?? {};
-  return [
-    ...checkSchedule(memberOf(spec, "schedule")),
-    ...checkOneOf("spec.concurrencyPolicy", memberOf(spec, "concurrencyPolicy"), ["Allow", "Forbid", "Replace"]),
-    ...checkJobSpec("spec.jobTemplate.spec", objectAt(objectAt(spec, "jobTemplate"), "spec") ?? {}),
-  ];
-}
-
-function checkSchedule(schedule: JsonValue | undefined): FieldError[] {
-  if (typeof schedule !== "string" || schedule === "") return [requiredError("spec.schedule")];
-  const fields = schedule.trim().split(/\s+/);
-  if (schedule.startsWith("@") || fields.length === 5) return [];
-  const detail = `expected exactly 5 fields, found ${fields.length}: [${fields.join(" ")}]`;
-  return [invalidError("spec.schedule", schedule, detail)];
-}
-
-/** Checks a HorizontalPodAutoscaler. */
-export function checkAutoscaler(autoscaler: JsonObject): FieldError[] {
-  const spec = objectAt(autoscaler, "spec") ?? {};
-  const [min, max] = [memberOf(spec, "minReplicas"), memberOf(spec, "maxReplicas")];
-  const target = objectAt(spec, "scaleTargetRef");
-  const isTooSmall = typeof max === "number" && typeof min === "number" && max < min;
-  return [
-    ...(typeof max === "number" && max >= 1
-      ? []
-      : [requiredError("spec.maxReplicas", "must be set and greater than 0")]),
-    ...(isTooSmall ? [invalidError("spec.maxReplicas", max, "must be greater than or equal to `minReplicas`")] : []),
-    ...["kind", "name"].flatMap((key) =>
-      isObject(target) && (memberOf(target, key) ?? "") !== "" ? [] : [requiredError(`spec.scaleTargetRef.${key}`)],
-    ),
-  ];
 }

@@ -95,10 +95,18 @@ function pruneMetadata(metadata: JsonValue, { path, dropped }: Pruning): void {
     // ObjectMeta is typed, and its empty members are never written, but for the one that is a pointer to a number.
     const isKept =
       name === "deletionGracePeriodSeconds" ? metadata[name] !== null : !isEmpty(metadata[name] as JsonValue);
-    if (METADATA_FIELDS.has(name) && isKept) continue;
+    if (METADATA_FIELDS.has(name) && isKept) {
+      if (name === "labels" || name === "annotations") emptyTextForNull(metadata[name] as JsonValue);
+      continue;
+    }
     delete metadata[name];
     if (!METADATA_FIELDS.has(name)) dropped.push(`${path}.${name}`);
   }
+}
+
+function emptyTextForNull(map: JsonValue): void {
+  if (!isObject(map)) return;
+  for (const [key, value] of Object.entries(map)) if (value === null) setMember(map, key, "");
 }
 
 function isEmpty(value: JsonValue): boolean {

@@ -20,7 +20,7 @@ export function validateStatus(schema: StructuralSchema, object: JsonObject, old
   const statusSchema = memberSchema(schema, "status");
   const value = memberOf(object, "status");
   const errors =
-    statusSchema === undefined || value === undefined
+    statusSchema === undefined || value === undefined || value === null
       ? []
       : validateSchema(statusSchema, { path: "", value, old: memberOf(old, "status") }).errors.map(belowStatus);
   return [...errors, ...checkWholeObject(schema, object, old)];

@@ -1,0 +1,99 @@
+import { invalidError, notSupportedError, requiredError, type FieldError } from "../../errors/field-error.js";
+import { memberOf, objectAt, type JsonObject } from "../../json.js";
+import { objectsAt, textAt } from "../read-path.js";
+import { checkLabelName, checkPort, checkRequired } from "./field-rules.js";
+import { subdomainProblems } from "./name-syntax.js";
+
+const FORBIDDEN_IN_PATHS = ["//", "/./", "/../", "%2f", "%2F"];
+const FORBIDDEN_AT_END = ["/..", "/."];
+const WILDCARD = /^\*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+const WILDCARD_RULE =
+  "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case " +
+  "alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used for validation is " +
+  "'\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+
+/** Checks an Ingress. */
+export function checkIngress(ingress: JsonObject): FieldError[] {
+  const spec = objectAt(ingress, "spec") ?? {};
+  const rules = objectsAt(spec, "rules");
+  const backend = objectAt(spec, "defaultBackend");
+  const className = memberOf(spec, "ingressClassName");
+  return [
+    ...(rules.length === 0 && backend === undefined
+      ? [invalidError("spec", null, "either `defaultBackend` or `rules` must be specified")]
+      : []),
+    ...(backend === undefined ? [] : checkBackend("spec.defaultBackend", backend)),
+    ...rules.flatMap((rule, index) => checkRule(`spec.rules[${index}]`, rule)),
+    ...objectsAt(spec, "tls").flatMap((tls, index) => checkTls(`spec.tls[${index}]`, tls)),
+    ...(typeof className === "string"
+      ? subdomainProblems(className).map((detail) => invalidError("spec.ingressClassName", className, detail))
+      : []),
+  ];
+}
+
+function checkRule(path: string, rule: JsonObject): FieldError[] {
+  const http = objectAt(rule, "http");
+  const paths = objectsAt(rule, "http.paths");
+  return [
+    ...checkHost(`${path}.host`, textAt(rule, "host")),
+    ...(http !== undefined && paths.length === 0 ? [requiredError(`${path}.http.paths`)] : []),
+    ...paths.flatMap((one, index) => checkPath(`${path}.http.paths[${index}]`, one)),
+  ];
+}
+
+function checkHost(path: string, host: string): FieldError[] {
+  if (host === "") return [];
+  const problems = host.includes("*") ? (WILDCARD.test(host) ? [] : [WILDCARD_RULE]) : subdomainProblems(host);
+  return problems.map((problem) => invalidError(path, host, problem));
+}
+
+function checkPath(path: string, one: JsonObject): FieldError[] {
+  const type = memberOf(one, "pathType") ?? null;
+  if (type === null) return [requiredError(`${path}.pathType`, "pathType must be specified")];
+  const backend = objectAt(one, "backend") ?? {};
+  return [...checkPathOfType(path, String(type), textAt(one, "path")), ...checkBackend(`${path}.backend`, backend)];
+}
+
+function checkPathOfType(path: string, type: string, text: string): FieldError[] {
+  const relative = text.startsWith("/") ? [] : [invalidError(`${path}.path`, text, "must be an absolute path")];
+  if (type === "ImplementationSpecific") return text === "" ? [] : relative;
+  if (type !== "Exact" && type !== "Prefix")
+    return [notSupportedError(`${path}.pathType`, type, ["Exact", "ImplementationSpecific", "Prefix"])];
+  return [
+    ...relative,
+    ...FORBIDDEN_IN_PATHS.filter((part) => text.includes(part)).map((part) =>
+      invalidError(`${path}.path`, text, `must not contain '${part}'`),
+    ),
+    ...FORBIDDEN_AT_END.filter((end) => text.endsWith(end)).map((end) =>
+      invalidError(`${path}.path`, text, `cannot end with '${end}'`),
+    ),
+  ];
+}
+
+function checkBackend(path: string, backend: JsonObject): FieldError[] {
+  const service = objectAt(backend, "service");
+  const resource = objectAt(backend, "resource");
+  if (service !== undefined && resource !== undefined)
+    return [invalidError(path, "", "cannot set both resource and service backends")];
+  if (resource !== undefined)
+    return ["kind", "name"].flatMap((key) => checkRequired(`${path}.resource.${key}`, memberOf(resource, key)));
+  if (service === undefined) return [invalidError(path, "", "resource or service backend is required")];
+  const [name, number] = [textAt(service, "port.name"), memberOf(objectAt(service, "port"), "number") ?? 0];
+  return [
+    ...checkLabelName(`${path}.service.name`, memberOf(service, "name")),
+    ...(name !== "" && number !== 0 ? [invalidError(path, "", "cannot set both port name & port number")] : []),
+    ...(name === "" && number === 0 ? [requiredError(path, "port name or number is required")] : []),
+    ...(name === "" && number !== 0 ? checkPort(`${path}.service.port.number`, number) : []),
+  ];
+}
+
+function checkTls(path: string, tls: JsonObject): FieldError[] {
+  const hosts = memberOf(tls, "hosts");
+  const secret = textAt(tls, "secretName");
+  return [
+    ...(Array.isArray(hosts) ? hosts : []).flatMap((host, index) => checkHost(`${path}.hosts[${index}]`, String(host))),
+    ...(secret === ""
+      ? []
+      : subdomainProblems(secret).map((detail) => invalidError(`${path}.secretName`, secret, detail))),
+  ];
+}

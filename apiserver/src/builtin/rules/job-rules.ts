@@ -1,0 +1,137 @@
+import { invalidError, requiredError, type FieldError } from "../../errors/field-error.js";
+import { memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
+import { checkNotNegative, checkOneOf, selectorMatches } from "./field-rules.js";
+import { checkPodSpec } from "./pod-rules.js";
+import { checkImmutable } from "./workload-rules.js";
+
+const MAX_INDEXED_PARALLELISM = 100_000;
+
+/** Checks a Job. */
+export function checkJob(job: JsonObject, old: JsonObject | undefined): FieldError[] {
+  const spec = objectAt(job, "spec") ?? {};
+  const keys = ["selector", "template", "completionMode", "podFailurePolicy", "backoffLimitPerIndex"];
+  const isIndexed = memberOf(spec, "completionMode") === "Indexed";
+  return [
+    ...checkJobSpec("spec", spec),
+    ...checkOwnPods(spec),
+    ...checkImmutable("spec", {
+      spec: withoutMutableScheduling(spec),
+      old: old === undefined ? undefined : withoutMutableScheduling(objectAt(old, "spec") ?? {}),
+      keys: isIndexed ? keys : [...keys, "completions"],
+    }),
+  ];
+}
+
+// What a Job selects is set when it is created; an update that leaves it out has nothing.
+function checkOwnPods(spec: JsonObject): FieldError[] {
+  const selector = objectAt(spec, "selector");
+  const labels = objectAt(objectAt(objectAt(spec, "template"), "metadata"), "labels");
+  const isMatched = selector !== undefined && selectorMatches(selector, labels ?? {});
+  return [
+    // Kubernetes lists it twice.
+    ...(selector === undefined ? [requiredError("spec.selector"), requiredError("spec.selector")] : []),
+    ...(isMatched
+      ? []
+      : [invalidError("spec.template.metadata.labels", labels ?? null, "`selector` does not match template `labels`")]),
+  ];
+}
+
+// A suspended Job may still change where its pods run.
+function withoutMutableScheduling(spec: JsonObject): JsonObject {
+  const template = objectAt(spec, "template");
+  if (spec["suspend"] !== true || template === undefined) return spec;
+  const {
+    nodeSelector: _node,
+    affinity: _affinity,
+    tolerations: _tolerations,
+    schedulingGates: _gates,
+    ...pod
+  } = objectAt(template, "spec") ?? {};
+  const { metadata: _metadata, ...rest } = template;
+  return { ...spec, template: { ...rest, spec: pod } };
+}
+
+function checkJobSpec(path: string, spec: JsonObject): FieldError[] {
+  const pod = objectAt(objectAt(spec, "template"), "spec") ?? {};
+  const counts = ["parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"];
+  const restartPolicy = memberOf(pod, "restartPolicy");
+  const isRestarting = restartPolicy === undefined || restartPolicy === "Always";
+  return [
+    ...counts.flatMap((key) => checkNotNegative(`${path}.${key}`, memberOf(spec, key))),
+    ...checkCompletions(path, spec),
+    ...checkPodSpec(`${path}.template.spec`, pod),
+    ...(isRestarting
+      ? [requiredError(`${path}.template.spec.restartPolicy`, 'valid values: "OnFailure", "Never"')]
+      : []),
+  ];
+}
+
+function checkCompletions(path: string, spec: JsonObject): FieldError[] {
+  const mode = memberOf(spec, "completionMode");
+  const parallelism = memberOf(spec, "parallelism");
+  const ofIndexed = ["backoffLimitPerIndex", "maxFailedIndexes"];
+  if (mode !== "Indexed") {
+    return [
+      ...checkOneOf(`${path}.completionMode`, mode, ["Indexed", "NonIndexed"]),
+      ...ofIndexed.flatMap((key) => {
+        const value = memberOf(spec, key);
+        return value === undefined ? [] : [invalidError(`${path}.${key}`, value, "requires indexed completion mode")];
+      }),
+    ];
+  }
+  return [
+    ...(memberOf(spec, "completions") === undefined
+      ? [requiredError(`${path}.completions`, "when completion mode is Indexed")]
+      : []),
+    ...(typeof parallelism === "number" && parallelism > MAX_INDEXED_PARALLELISM
+      ? [
+          invalidError(
+            `${path}.parallelism`,
+            parallelism,
+            `must be less than or equal to ${MAX_INDEXED_PARALLELISM} when completion mode is Indexed`,
+          ),
+        ]
+      : []),
+  ];
+}
+
+/** Checks a CronJob; its schedule must have five fields or be a descriptor such as `@daily`. */
+export function checkCronJob(cronJob: JsonObject, old: JsonObject | undefined): FieldError[] {
+  const spec = objectAt(cronJob, "spec") ?? {};
+  const counts = ["startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit"];
+  const zone = memberOf(spec, "timeZone");
+  const isSameZone = old !== undefined && zone === memberOf(objectAt(old, "spec"), "timeZone");
+  return [
+    ...checkSchedule(memberOf(spec, "schedule")),
+    ...counts.flatMap((key) => checkNotNegative(`spec.${key}`, memberOf(spec, key))),
+    ...(isSameZone ? [] : checkTimeZone(zone)),
+    ...checkOneOf("spec.concurrencyPolicy", memberOf(spec, "concurrencyPolicy"), ["Allow", "Forbid", "Replace"]),
+    ...checkJobSpec("spec.jobTemplate.spec", objectAt(objectAt(spec, "jobTemplate"), "spec") ?? {}),
+  ];
+}
+
+function checkSchedule(schedule: JsonValue | undefined): FieldError[] {
+  if (typeof schedule !== "string" || schedule === "") return [requiredError("spec.schedule")];
+  const fields = schedule.trim().split(/\s+/);
+  if (schedule.startsWith("@") || fields.length === 5) return [];
+  const detail = `expected exactly 5 fields, found ${fields.length}: [${fields.join(" ")}]`;
+  return [invalidError("spec.schedule", schedule, detail)];
+}
+
+function checkTimeZone(zone: JsonValue | undefined): FieldError[] {
+  if (typeof zone !== "string") return [];
+  if (zone === "") return [invalidError("spec.timeZone", zone, "timeZone must be nil or non-empty string")];
+  if (zone.toLowerCase() === "local") {
+    const detail = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
+    return [invalidError("spec.timeZone", zone, detail)];
+  }
+  return isTimeZone(zone) ? [] : [invalidError("spec.timeZone", zone, `unknown time zone ${zone}`)];
+}
+
+function isTimeZone(zone: string): boolean {
+  try {
+    return new Intl.DateTimeFormat("en", { timeZone: zone }).resolvedOptions().timeZone !== "";
+  } catch {
+    return false;
+  }
+}
