@@ -132,9 +132,10 @@ function bytesMisfit(value: JsonValue[], misfit: (target: string, shown: string)
 
 function base64Problem(text: string): string | undefined {
   const index = text.search(/[^A-Za-z0-9+/=\r\n]/);
-  const isComplete = text.replace(/[\r\n]/g, "").length % 4 === 0;
-  if (index === -1 && isComplete) return undefined;
-  return `illegal base64 data at input byte ${index === -1 ? text.length : index}`;
+  const length = text.replace(/[\r\n]/g, "").length;
+  if (index === -1 && length % 4 === 0) return undefined;
+  // Go names the first of the four characters that are incomplete.
+  return `illegal base64 data at input byte ${index === -1 ? length - (length % 4) : index}`;
 }
 
 /** Writes a number as JSON does, but never with an exponent that a quantity could not take. */

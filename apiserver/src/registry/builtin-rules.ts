@@ -2,8 +2,10 @@ import { decodeBuiltin } from "../builtin/decode.js";
 import { stampConditions } from "../builtin/defaults/configuration-defaults.js";
 import { defaultBuiltin } from "../builtin/defaults/defaults.js";
 import { checkPart } from "../builtin/rules/part-rules.js";
+import { countTemplate } from "../builtin/defaults/workload-defaults.js";
 import { validateBuiltin } from "../builtin/rules/validate.js";
-import { checkWorkloadStatus } from "../builtin/rules/workload-status-rules.js";
+import { checkServiceStatus } from "../builtin/rules/service-rules.js";
+import { checkWorkloadStatus } from "../builtin/rules/workload-rules.js";
 import { builtinSchemas } from "../builtin/schemas.js";
 import { hasBuiltinSchema, type ServedType } from "../builtin/served-type.js";
 import { podWarnings } from "../builtin/warnings/pod-warnings.js";
@@ -38,6 +40,7 @@ export function builtinRules(type: ServedType, allocatorOf: () => Allocator): Ty
     finish(object, live) {
       if (live !== undefined) {
         if (type.kind === "CertificateSigningRequest") stampConditions(object, live, now());
+        if (type.kind === "DaemonSet") countTemplate(object, live);
         if (type.kind === "Service") defaultBuiltin(type, object, { ...allocatorOf(), old: live });
         return;
       }
@@ -50,6 +53,7 @@ export function builtinRules(type: ServedType, allocatorOf: () => Allocator): Ty
     validatePart: (object, live, subresource) => checkPart(type, { object, live, subresource }),
     validateStatus(object, live) {
       const errors = checkPart(type, { object, live, subresource: "status" }) ?? [];
+      if (type.kind === "Service") return checkServiceStatus(object);
       return type.group === "apps" ? checkWorkloadStatus(type.kind, object) : errors;
     },
     warnings: (object, live) => [

@@ -52,7 +52,7 @@ async function attemptDelete(
   const validation = context.admission?.validate(admitted);
   if (validation !== undefined) await validation;
   if (resource.store.get(stored.key) !== stored) throw new OutdatedWrite();
-  warnOfOrphans(context, live, options);
+  warnOfOrphans(context, options);
   const marked = markDeleted(context, live, options);
   if (marked === "gone") return { isGone: true, object: removeAtOnce(context, stored) };
   if (deepEqual(marked, live)) return { isGone: false, object: resource.read(stored) };
@@ -98,8 +98,8 @@ function checkPreconditions({ resource }: WriteContext, live: JsonObject, option
   }
 }
 
-function warnOfOrphans({ resource, warnings }: WriteContext, live: JsonObject, options: DeleteOptions): void {
-  const isUndecided = options.propagation === undefined && !isTerminating(live);
+function warnOfOrphans({ resource, warnings }: WriteContext, options: DeleteOptions): void {
+  const isUndecided = options.propagation === undefined;
   if (isUndecided && resource.type.group === "batch" && resource.type.plural === "jobs") {
     warnings.push(
       "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set " +

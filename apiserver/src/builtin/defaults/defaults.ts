@@ -33,7 +33,7 @@ const ROOT_DEFAULTS: Record<string, RootDefault> = {
   Namespace: (namespace, { uid }) => configuration.defaultNamespace(namespace, uid !== undefined),
   ReplicationController: (controller) => workload.defaultReplicationController(controller),
   "Job.batch": (job, { uid }) => workload.defaultJob(job, uid),
-  "DaemonSet.apps": (daemonSet, { old }) => workload.countTemplates(daemonSet, old),
+  "DaemonSet.apps": (daemonSet, { old }) => workload.keepTemplateCount(daemonSet, old),
   Node: (node, { uid }) => {
     if (uid === undefined) return;
     const taints = arrayAt(objectAt(node, "spec"), "taints") ?? [];

@@ -18,6 +18,12 @@ export function defaultVolumeSource(volume: JsonObject): void {
   if (Object.keys(volume).every((key) => key === "name")) volume["emptyDir"] = {};
 }
 
+// The first address stands for all if those are missing.
+function agreeOnAddresses(status: JsonObject, one: string, all: string): void {
+  const ip = stringAt(status, one) ?? "";
+  if (ip !== "" && (arrayAt(status, all) ?? []).length === 0) status[all] = [{ ip }];
+}
+
 /** Sets what Kubernetes sets in Pods, but not in pod templates. */
 export function defaultPod(pod: JsonObject, { isAdmitted }: { isAdmitted: boolean }): void {
   const spec = objectAt(pod, "spec");
@@ -35,6 +41,11 @@ export function defaultPod(pod: JsonObject, { isAdmitted }: { isAdmitted: boolea
     defaultTolerations(spec);
   }
   const status = objectAt(pod, "status") ?? {};
+  for (const [one, all] of [
+    ["podIP", "podIPs"],
+    ["hostIP", "hostIPs"],
+  ] as const)
+    agreeOnAddresses(status, one, all);
   status["phase"] ??= "Pending";
   status["qosClass"] ??= qosClassOf(spec);
   pod["status"] = status;

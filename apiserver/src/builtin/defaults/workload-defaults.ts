@@ -48,17 +48,21 @@ function selectOwnPods(job: JsonObject, spec: JsonObject, uid: string): void {
 
 const TEMPLATE_GENERATION = "deprecated.daemonset.template.generation";
 
-/** Counts the templates that a DaemonSet has had, in an annotation that clients cannot set on an existing one. */
-export function countTemplates(daemonSet: JsonObject, old: JsonObject | undefined): void {
+/** Keeps the number of templates that a DaemonSet has had, in an annotation that clients cannot set on an existing one. */
+export function keepTemplateCount(daemonSet: JsonObject, old: JsonObject | undefined): void {
   const metadata = objectAt(daemonSet, "metadata") ?? {};
   const given = objectAt(metadata, "annotations");
   const before = stringAt(objectAt(objectAt(old, "metadata"), "annotations"), TEMPLATE_GENERATION);
-  if (before === undefined) {
-    metadata["annotations"] = { [TEMPLATE_GENERATION]: "1", ...given };
-    return;
-  }
-  const isSame = deepEqual(templateOf(daemonSet), templateOf(old));
-  metadata["annotations"] = { ...given, [TEMPLATE_GENERATION]: isSame ? before : String(Number(before) + 1) };
+  metadata["annotations"] =
+    before === undefined ? { [TEMPLATE_GENERATION]: "1", ...given } : { ...given, [TEMPLATE_GENERATION]: before };
+}
+
+/** Counts the template of a DaemonSet if it is another one. */
+export function countTemplate(daemonSet: JsonObject, old: JsonObject): void {
+  if (deepEqual(templateOf(daemonSet), templateOf(old))) return;
+  const annotations = objectAt(objectAt(daemonSet, "metadata"), "annotations");
+  if (annotations !== undefined)
+    annotations[TEMPLATE_GENERATION] = String(Number(annotations[TEMPLATE_GENERATION]) + 1);
 }
 
 function templateOf(object: JsonObject | undefined): JsonObject {

@@ -6,13 +6,15 @@ import {
   tooLongError,
   type FieldError,
 } from "../../errors/field-error.js";
-import { deepEqual, memberOf, objectAt, type JsonObject } from "../../json.js";
+import { deepEqual, memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
+import { compareQuantities } from "../quantity.js";
 import { objectsAt, textAt } from "../read-path.js";
 import { checkConfigKeys, checkNotNegative, checkOneOf, checkRequired } from "./field-rules.js";
 import { checkImmutable } from "./workload-rules.js";
 
 /** Of the values of a ConfigMap or Secret together (MaxSecretSize). */
 const MAX_DATA_BYTES = 1024 * 1024;
+const ACCESS_MODES = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 const CLAIM_RULE =
   "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
 
@@ -30,13 +32,28 @@ function checkKeysOnce(object: JsonObject): FieldError[] {
     .map((key) => invalidError(`data[${key}]`, key, "duplicate of key present in binaryData"));
 }
 
+const REQUIRED_KEYS: Record<string, string[]> = {
+  "kubernetes.io/tls": ["tls.crt", "tls.key"],
+  "kubernetes.io/dockerconfigjson": [".dockerconfigjson"],
+  "kubernetes.io/dockercfg": [".dockercfg"],
+  "kubernetes.io/ssh-auth": ["ssh-privatekey"],
+};
+
+// One of them is enough.
+function checkBasicAuth(object: JsonObject, data: JsonObject): FieldError[] {
+  const keys = ["username", "password"];
+  if (textAt(object, "type") !== "kubernetes.io/basic-auth" || keys.some((key) => Object.hasOwn(data, key))) return [];
+  return keys.map((key) => requiredError(`data[${key}]`));
+}
+
 /** Checks a Secret. */
 export function checkSecret(object: JsonObject, old: JsonObject | undefined): FieldError[] {
   const data = objectAt(object, "data") ?? {};
-  const required = memberOf(object, "type") === "kubernetes.io/tls" ? ["tls.crt", "tls.key"] : [];
+  const required = REQUIRED_KEYS[textAt(object, "type")] ?? [];
   return [
     ...checkConfigKeys(object, "data"),
     ...required.filter((key) => memberOf(data, key) === undefined).map((key) => requiredError(`data[${key}]`)),
+    ...checkBasicAuth(object, data),
     ...checkDataSize("data", bytesOf(object, "data", decodedLength)),
     ...checkImmutable("", { spec: object, old, keys: ["type"] }),
     ...checkSealed(object, old, ["data"]),
@@ -98,6 +115,11 @@ export function checkClaim(claim: JsonObject, old: JsonObject | undefined): Fiel
       ? []
       : [requiredError("spec.accessModes", "at least 1 access mode is required")]),
     ...(storage === undefined ? [requiredError("spec.resources[storage]")] : []),
+    ...(Array.isArray(modes) ? modes : []).flatMap((mode) => checkOneOf("spec.accessModes", mode, ACCESS_MODES)),
+    ...(storage !== undefined && (compareQuantities(String(storage), "0") ?? 1) <= 0
+      ? [invalidError("spec.resources[storage]", storage, "must be greater than zero")]
+      : []),
+    ...(oldSpec === undefined ? [] : checkGrowth(claim, storage, storageOf(oldSpec))),
     ...(oldSpec === undefined ||
     deepEqual(fixedPart(spec, { isBound, old: oldSpec }), fixedPart(oldSpec, { isBound, old: oldSpec }))
       ? []
@@ -106,6 +128,19 @@ export function checkClaim(claim: JsonObject, old: JsonObject | undefined): Fiel
       ? []
       : [invalidError("volumeMode", memberOf(spec, "volumeMode") ?? null, "field is immutable")]),
   ];
+}
+
+function storageOf(spec: JsonObject): JsonValue | undefined {
+  return memberOf(objectAt(objectAt(spec, "resources"), "requests"), "storage");
+}
+
+// A claim may ask for less than before, but not for less than it has.
+function checkGrowth(claim: JsonObject, now: JsonValue | undefined, before: JsonValue | undefined): FieldError[] {
+  const has = memberOf(objectAt(objectAt(claim, "status"), "capacity"), "storage") ?? "0";
+  const [size, old] = [String(now ?? "0"), String(before ?? "0")];
+  const isSmaller = (compareQuantities(size, old) ?? 0) < 0;
+  if (!isSmaller || (compareQuantities(size, String(has)) ?? 1) > 0) return [];
+  return [forbiddenError("spec.resources.requests.storage", "field can not be less than status.capacity")];
 }
 
 // A volume and a class may be set once; the storage of a bound claim may grow.

@@ -1,5 +1,6 @@
 import { invalidError, requiredError, type FieldError } from "../../errors/field-error.js";
 import { memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
+import { textAt } from "../read-path.js";
 import { checkNotNegative, checkOneOf, selectorMatches } from "./field-rules.js";
 import { checkPodSpec } from "./pod-rules.js";
 import { checkImmutable } from "./workload-rules.js";
@@ -10,36 +11,61 @@ const MAX_INDEXED_PARALLELISM = 100_000;
 export function checkJob(job: JsonObject, old: JsonObject | undefined): FieldError[] {
   const spec = objectAt(job, "spec") ?? {};
   const keys = ["selector", "template", "completionMode", "podFailurePolicy", "backoffLimitPerIndex"];
+  const oldSpec = objectAt(old, "spec");
+  const isSuspended = oldSpec?.["suspend"] === true;
   const isIndexed = memberOf(spec, "completionMode") === "Indexed";
+  const ofSpec = [...checkJobSpec("spec", spec), ...checkSelector(spec)];
   return [
-    ...checkJobSpec("spec", spec),
-    ...checkOwnPods(spec),
+    ...ofSpec,
+    // Kubernetes checks the spec of an update twice and lists it twice.
+    ...(old === undefined ? [] : ofSpec),
+    ...checkOwnLabels(job, spec),
     ...checkImmutable("spec", {
-      spec: withoutMutableScheduling(spec),
-      old: old === undefined ? undefined : withoutMutableScheduling(objectAt(old, "spec") ?? {}),
+      spec: isSuspended ? withoutScheduling(spec) : spec,
+      old: isSuspended ? withoutScheduling(oldSpec) : oldSpec,
       keys: isIndexed ? keys : [...keys, "completions"],
     }),
   ];
 }
 
 // What a Job selects is set when it is created; an update that leaves it out has nothing.
-function checkOwnPods(spec: JsonObject): FieldError[] {
+function checkSelector(spec: JsonObject): FieldError[] {
   const selector = objectAt(spec, "selector");
-  const labels = objectAt(objectAt(objectAt(spec, "template"), "metadata"), "labels");
-  const isMatched = selector !== undefined && selectorMatches(selector, labels ?? {});
+  const labels = templateLabels(spec);
+  if (selector !== undefined && selectorMatches(selector, labels ?? {})) return [];
+  const detail = "`selector` does not match template `labels`";
   return [
-    // Kubernetes lists it twice.
-    ...(selector === undefined ? [requiredError("spec.selector"), requiredError("spec.selector")] : []),
-    ...(isMatched
-      ? []
-      : [invalidError("spec.template.metadata.labels", labels ?? null, "`selector` does not match template `labels`")]),
+    ...(selector === undefined ? [requiredError("spec.selector")] : []),
+    invalidError("spec.template.metadata.labels", labels ?? null, detail),
   ];
 }
 
+function templateLabels(spec: JsonObject): JsonObject | undefined {
+  return objectAt(objectAt(objectAt(spec, "template"), "metadata"), "labels");
+}
+
+function checkOwnLabels(job: JsonObject, spec: JsonObject): FieldError[] {
+  if (memberOf(spec, "manualSelector") === true || objectAt(spec, "selector") === undefined) return [];
+  const labels = templateLabels(spec);
+  const [uid, name] = [textAt(job, "metadata.uid"), textAt(job, "metadata.name")];
+  const wanted = {
+    "controller-uid": uid,
+    "job-name": name,
+    "batch.kubernetes.io/controller-uid": uid,
+    "batch.kubernetes.io/job-name": name,
+  };
+  return Object.entries(wanted).flatMap(([key, value]) => {
+    const path = `spec.template.metadata.labels[${key}]`;
+    const given = memberOf(labels, key);
+    if (given === undefined) return [requiredError(path, `must be '${value}'`)];
+    return given === value ? [] : [invalidError(path, given, `must be '${value}'`)];
+  });
+}
+
 // A suspended Job may still change where its pods run.
-function withoutMutableScheduling(spec: JsonObject): JsonObject {
+function withoutScheduling(spec: JsonObject): JsonObject {
   const template = objectAt(spec, "template");
-  if (spec["suspend"] !== true || template === undefined) return spec;
+  if (template === undefined) return spec;
   const {
     nodeSelector: _node,
     affinity: _affinity,
@@ -72,7 +98,7 @@ function checkCompletions(path: string, spec: JsonObject): FieldError[] {
   const ofIndexed = ["backoffLimitPerIndex", "maxFailedIndexes"];
   if (mode !== "Indexed") {
     return [
-      ...checkOneOf(`${path}.completionMode`, mode, ["Indexed", "NonIndexed"]),
+      ...checkOneOf(`${path}.completionMode`, mode, ["NonIndexed", "Indexed"]),
       ...ofIndexed.flatMap((key) => {
         const value = memberOf(spec, key);
         return value === undefined ? [] : [invalidError(`${path}.${key}`, value, "requires indexed completion mode")];

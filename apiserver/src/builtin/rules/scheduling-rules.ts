@@ -21,7 +21,10 @@ export function checkAutoscaler(autoscaler: JsonObject): FieldError[] {
   const behavior = objectAt(spec, "behavior");
   return [
     ...(typeof min === "number" && min < 1
-      ? [invalidError("spec.minReplicas", min, "must be greater than or equal to 1")]
+      ? [
+          invalidError("spec.minReplicas", min, "must be greater than or equal to 1"),
+          ...(min === 0 ? checkZero(spec) : []),
+        ]
       : []),
     ...checkMaximum(max),
     ...(typeof min === "number" && typeof max === "number" && max < min
@@ -30,6 +33,12 @@ export function checkAutoscaler(autoscaler: JsonObject): FieldError[] {
     ...checkTarget(objectAt(spec, "scaleTargetRef") ?? {}),
     ...["scaleUp", "scaleDown"].flatMap((key) => checkScaling(`spec.behavior.${key}`, objectAt(behavior, key))),
   ];
+}
+
+function checkZero(spec: JsonObject): FieldError[] {
+  const isFromOutside = objectsAt(spec, "metrics").some(({ type }) => type === "Object" || type === "External");
+  const detail = "must specify at least one Object or External metric to support scaling to zero replicas";
+  return isFromOutside ? [] : [forbiddenError("spec.metrics", detail)];
 }
 
 function checkMaximum(max: JsonValue): FieldError[] {

@@ -1,4 +1,10 @@
-import { duplicateError, invalidError, requiredError, type FieldError } from "../../errors/field-error.js";
+import {
+  duplicateError,
+  forbiddenError,
+  invalidError,
+  requiredError,
+  type FieldError,
+} from "../../errors/field-error.js";
 import { deepEqual, arrayAt, memberOf, objectAt, type JsonObject } from "../../json.js";
 import { objectsAt } from "../read-path.js";
 import { checkLabelName, checkOneOf, checkPort, checkRequired, portNameProblems } from "./field-rules.js";
@@ -24,6 +30,13 @@ export function checkService(service: JsonObject, old: JsonObject | undefined): 
     ),
     ...checkAddressKept(spec, objectAt(old, "spec")),
   ];
+}
+
+/** Checks the status of a Service. */
+export function checkServiceStatus(service: JsonObject): FieldError[] {
+  const ingress = objectsAt(service, "status.loadBalancer.ingress");
+  if (ingress.length === 0 || memberOf(objectAt(service, "spec"), "type") === "LoadBalancer") return [];
+  return [forbiddenError("status.loadBalancer.ingress", "may only be used when `spec.type` is 'LoadBalancer'")];
 }
 
 function checkPorts(ports: JsonObject[]): FieldError[] {

@@ -5,8 +5,8 @@ import type { JsonObject } from "../../json.js";
 import { objectAt } from "../../json.js";
 import type { ServedType } from "../served-type.js";
 import * as configuration from "./configuration-rules.js";
-import { checkIngress } from "./ingress-rules.js";
 import { checkCronJob, checkJob } from "./job-rules.js";
+import { checkIngress, checkNetworkPolicy } from "./network-rules.js";
 import { checkPod } from "./pod-rules.js";
 import * as scheduling from "./scheduling-rules.js";
 import { checkService } from "./service-rules.js";
@@ -33,6 +33,7 @@ const RULES: Record<string, Rule> = {
   "HorizontalPodAutoscaler.autoscaling": (object) => scheduling.checkAutoscaler(object),
   "Lease.coordination.k8s.io": (object) => configuration.checkLease(object),
   "Ingress.networking.k8s.io": (object) => checkIngress(object),
+  "NetworkPolicy.networking.k8s.io": (object) => checkNetworkPolicy(object),
   "IngressClass.networking.k8s.io": (object, old) =>
     workload.checkImmutable("spec", {
       spec: objectAt(object, "spec") ?? {},

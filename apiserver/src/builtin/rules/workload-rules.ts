@@ -28,8 +28,14 @@ export function checkWorkload(kind: string, object: JsonObject, old: JsonObject 
     ...checkNotNegative("spec.minReadySeconds", memberOf(spec, "minReadySeconds")),
     ...checkNotNegative("spec.revisionHistoryLimit", memberOf(spec, "revisionHistoryLimit")),
     ...(kind === "Deployment" ? checkDeadline(spec) : []),
+    ...(kind === "StatefulSet" ? checkPodManagement(memberOf(spec, "podManagementPolicy")) : []),
     ...checkWorkloadUpdate(kind, spec, objectAt(old, "spec")),
   ];
+}
+
+function checkPodManagement(policy: JsonValue | undefined): FieldError[] {
+  if (policy === undefined || policy === "OrderedReady" || policy === "Parallel") return [];
+  return [invalidError("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'")];
 }
 
 function checkDeadline(spec: JsonObject): FieldError[] {
@@ -51,20 +57,28 @@ function checkSelectorAndTemplate(kind: string, spec: JsonObject): FieldError[] 
   const claims = objectsAt(spec, "volumeClaimTemplates").map((claim) => objectAt(claim, "metadata") ?? {});
   const restartPolicy = memberOf(objectAt(template, "spec"), "restartPolicy");
   const isEmpty = selector !== undefined && Object.keys(selector).length === 0;
+  const isReadable = checkLabelSelector("", selector).every(({ field }) => !field.endsWith(".operator"));
   const isUnmatched = selector === undefined || (!isEmpty && !selectorMatches(selector, labels ?? {}));
+  // As Kubernetes has it.
+  const named = kind === "ReplicaSet" ? "deployment" : kind.toLowerCase();
   return [
     ...(selector === undefined && kind !== "DaemonSet" ? [requiredError("spec.selector")] : []),
     ...checkLabelSelector("spec.selector", selector),
     ...(isEmpty
-      ? [invalidError("spec.selector", {}, `empty selector is invalid for ${kind.toLowerCase()}`)]
-      : isUnmatched
+      ? [invalidError("spec.selector", {}, `empty selector is invalid for ${named}`)]
+      : isUnmatched && isReadable
         ? [mismatchError(labels)]
         : []),
+    ...(isReadable || kind === "DaemonSet" ? [] : [unreadableError(kind, selector ?? {})]),
     ...checkPodSpec("spec.template.spec", objectAt(template, "spec") ?? {}, claims),
     ...(restartPolicy === undefined || restartPolicy === "Always"
       ? []
       : [notSupportedError("spec.template.spec.restartPolicy", restartPolicy, ["Always"])]),
   ];
+}
+
+function unreadableError(kind: string, selector: JsonObject): FieldError {
+  return invalidError("spec.selector", selector, kind === "StatefulSet" ? "" : "invalid label selector");
 }
 
 function mismatchError(labels: JsonObject | undefined): FieldError {
@@ -77,6 +91,13 @@ function checkStrategy(kind: string, spec: JsonObject): FieldError[] {
   const type = memberOf(strategy, "type");
   if (kind === "Deployment" && type === "RollingUpdate")
     return checkRollingUpdate("spec.strategy.rollingUpdate", objectAt(strategy, "rollingUpdate") ?? {});
+  const unknown = { Type: type ?? "", RollingUpdate: memberOf(strategy, "rollingUpdate") ?? null };
+  if (kind === "StatefulSet" && type !== undefined && type !== "OnDelete" && type !== "RollingUpdate")
+    return [invalidError("spec.updateStrategy", unknown, "must be 'RollingUpdate' or 'OnDelete'")];
+  if (kind === "DaemonSet" && type === "RollingUpdate")
+    return checkDaemonUpdate(objectAt(strategy, "rollingUpdate") ?? {});
+  if (kind === "DaemonSet" && type !== undefined && type !== "OnDelete")
+    return [notSupportedError("spec.updateStrategy", unknown, ["RollingUpdate", "OnDelete"])];
   if (kind === "StatefulSet" && type === "OnDelete") return checkPartition(objectAt(strategy, "rollingUpdate"));
   if (kind !== "Deployment" || type === undefined) return [];
   if (type !== "Recreate") {
@@ -86,6 +107,22 @@ function checkStrategy(kind: string, spec: JsonObject): FieldError[] {
   if (memberOf(strategy, "rollingUpdate") === undefined) return [];
   const detail = "may not be specified when strategy `type` is 'Recreate'";
   return [forbiddenError("spec.strategy.rollingUpdate", detail)];
+}
+
+function checkDaemonUpdate(parameters: JsonObject): FieldError[] {
+  const path = "spec.updateStrategy.rollingUpdate";
+  const [unavailable, surge] = ["maxUnavailable", "maxSurge"].map((key) => memberOf(parameters, key) ?? 0);
+  const isZero = (value: JsonValue | undefined) => Number.parseInt(String(value), 10) === 0;
+  return [
+    ...checkIntOrPercent(`${path}.maxUnavailable`, unavailable, { max: 100 }),
+    ...checkIntOrPercent(`${path}.maxSurge`, surge, { max: 100 }),
+    ...(isZero(unavailable) && isZero(surge)
+      ? [requiredError(`${path}.maxUnavailable`, "cannot be 0 when maxSurge is 0")]
+      : []),
+    ...(isZero(unavailable) || isZero(surge)
+      ? []
+      : [invalidError(`${path}.maxSurge`, surge ?? 0, "may not be set when maxUnavailable is non-zero")]),
+  ];
 }
 
 function checkPartition(rollingUpdate: JsonObject | undefined): FieldError[] {
@@ -129,4 +166,71 @@ export function checkImmutable(
     .map((key) =>
       invalidError(path === "" ? key : `${path}.${key}`, memberOf(spec, key) ?? null, "field is immutable"),
     );
+}
+
+interface StatusRule {
+  /** Numbers that may not be negative. */
+  counts: string[];
+  /** Of these, the ones that `replicas` limits. */
+  ofReplicas?: string[];
+  /** What the number of available replicas is compared with, as its message names it. */
+  ready?: string;
+}
+
+// validation.ValidateDeploymentStatus and its like, Kubernetes 1.36.
+const STATUS_RULES: Record<string, StatusRule> = {
+  Deployment: {
+    counts: [
+      ...["observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas"],
+      ...["unavailableReplicas", "terminatingReplicas", "collisionCount"],
+    ],
+    ofReplicas: ["updatedReplicas", "readyReplicas", "availableReplicas"],
+    ready: "readyReplicas",
+  },
+  ReplicaSet: {
+    counts: [
+      ...["replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "terminatingReplicas"],
+      "observedGeneration",
+    ],
+    ofReplicas: ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"],
+    ready: "readyReplicas",
+  },
+  StatefulSet: {
+    counts: [
+      ...["replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"],
+      ...["observedGeneration", "collisionCount"],
+    ],
+    ofReplicas: ["readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"],
+    ready: "status.readyReplicas",
+  },
+  DaemonSet: {
+    counts: [
+      ...["currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady"],
+      ...["observedGeneration", "updatedNumberScheduled", "numberAvailable", "numberUnavailable", "collisionCount"],
+    ],
+  },
+};
+
+/** Checks the numbers in the status of a Deployment, ReplicaSet, StatefulSet or DaemonSet; other kinds have no such rules. */
+export function checkWorkloadStatus(kind: string, object: JsonObject): FieldError[] {
+  const rule = STATUS_RULES[kind];
+  if (rule === undefined) return [];
+  const status = objectAt(object, "status") ?? {};
+  const { counts, ofReplicas = [], ready } = rule;
+  const exceeds = (name: string, limit: string, shown: string): FieldError[] => {
+    const count = numberOf(status, name);
+    return count > numberOf(status, limit)
+      ? [invalidError(`status.${name}`, count, `cannot be greater than ${shown}`)]
+      : [];
+  };
+  return [
+    ...counts.flatMap((name) => checkNotNegative(`status.${name}`, memberOf(status, name))),
+    ...ofReplicas.flatMap((name) => exceeds(name, "replicas", "status.replicas")),
+    ...(ready === undefined ? [] : exceeds("availableReplicas", "readyReplicas", ready)),
+  ];
+}
+
+function numberOf(status: JsonObject, name: string): number {
+  const value = memberOf(status, name);
+  return typeof value === "number" ? value : 0;
 }

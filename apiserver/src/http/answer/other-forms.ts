@@ -3,7 +3,7 @@ import { serverTime } from "../../clock.js";
 import type { ServedType } from "../../builtin/served-type.js";
 import { invalidError, fieldErrorText } from "../../errors/field-error.js";
 import { badRequest } from "../../errors/status-error.js";
-import type { JsonObject } from "../../json.js";
+import { objectAt, type JsonObject } from "../../json.js";
 import { bookmarkOf, eventLine } from "../../read/event-writer.js";
 import type { EventWriter } from "../../read/watch.js";
 import type { ServedResource } from "../../registry/served-resource.js";
@@ -33,11 +33,19 @@ export function tableAnswerOf(
 
 /** Returns an object that has the metadata of another and nothing else. */
 export function partialMetadataOf(object: JsonObject): JsonObject {
-  return {
-    kind: "PartialObjectMetadata",
-    apiVersion: "meta.k8s.io/v1",
-    metadata: object["metadata"] as JsonObject,
-  };
+  return { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1", metadata: storedMetadataOf(object) };
+}
+
+const SHOWN_ONLY = "deprecated.daemonset.template.generation";
+
+// The number of templates is stored elsewhere, and an annotation only of the whole DaemonSet.
+function storedMetadataOf(object: JsonObject): JsonObject {
+  const metadata = object["metadata"] as JsonObject;
+  const annotations = objectAt(metadata, "annotations");
+  if (object["kind"] !== "DaemonSet" || annotations === undefined) return metadata;
+  const { [SHOWN_ONLY]: _, ...others } = annotations;
+  const { annotations: __, ...rest } = metadata;
+  return Object.keys(others).length === 0 ? rest : { ...rest, annotations: others };
 }
 
 /** Returns the writer of a watch whose events show the metadata of the objects. */

@@ -1,7 +1,15 @@
+// What lets traffic in: Ingresses and NetworkPolicies.
 import { invalidError, notSupportedError, requiredError, type FieldError } from "../../errors/field-error.js";
-import { memberOf, objectAt, type JsonObject } from "../../json.js";
+import { arrayAt, memberOf, objectAt, type JsonObject } from "../../json.js";
 import { objectsAt, textAt } from "../read-path.js";
-import { checkLabelName, checkPort, checkRequired } from "./field-rules.js";
+import {
+  checkLabelName,
+  checkLabelSelector,
+  checkOneOf,
+  checkPort,
+  checkRequired,
+  portNameProblems,
+} from "./field-rules.js";
 import { subdomainProblems } from "./name-syntax.js";
 
 const FORBIDDEN_IN_PATHS = ["//", "/./", "/../", "%2f", "%2F"];
@@ -11,6 +19,8 @@ const WILDCARD_RULE =
   "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case " +
   "alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used for validation is " +
   "'\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+const CIDR_RULE = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+const CIDR = /^((\d{1,3}\.){3}\d{1,3}\/(\d|[12]\d|3[0-2])|[0-9a-fA-F:]*:[0-9a-fA-F:.]*\/\d{1,3})$/;
 
 /** Checks an Ingress. */
 export function checkIngress(ingress: JsonObject): FieldError[] {
@@ -23,7 +33,7 @@ export function checkIngress(ingress: JsonObject): FieldError[] {
       ? [invalidError("spec", null, "either `defaultBackend` or `rules` must be specified")]
       : []),
     ...(backend === undefined ? [] : checkBackend("spec.defaultBackend", backend)),
-    ...rules.flatMap((rule, index) => checkRule(`spec.rules[${index}]`, rule)),
+    ...rules.flatMap((rule, index) => checkHostRule(`spec.rules[${index}]`, rule)),
     ...objectsAt(spec, "tls").flatMap((tls, index) => checkTls(`spec.tls[${index}]`, tls)),
     ...(typeof className === "string"
       ? subdomainProblems(className).map((detail) => invalidError("spec.ingressClassName", className, detail))
@@ -31,7 +41,7 @@ export function checkIngress(ingress: JsonObject): FieldError[] {
   ];
 }
 
-function checkRule(path: string, rule: JsonObject): FieldError[] {
+function checkHostRule(path: string, rule: JsonObject): FieldError[] {
   const http = objectAt(rule, "http");
   const paths = objectsAt(rule, "http.paths");
   return [
@@ -95,5 +105,49 @@ function checkTls(path: string, tls: JsonObject): FieldError[] {
     ...(secret === ""
       ? []
       : subdomainProblems(secret).map((detail) => invalidError(`${path}.secretName`, secret, detail))),
+  ];
+}
+
+/** Checks a NetworkPolicy. */
+export function checkNetworkPolicy(policy: JsonObject): FieldError[] {
+  const spec = objectAt(policy, "spec") ?? {};
+  const types = arrayAt(spec, "policyTypes") ?? [];
+  return [
+    ...checkLabelSelector("spec.podSelector", objectAt(spec, "podSelector")),
+    ...objectsAt(spec, "ingress").flatMap((rule, index) => checkRule(`spec.ingress[${index}]`, rule, "from")),
+    ...objectsAt(spec, "egress").flatMap((rule, index) => checkRule(`spec.egress[${index}]`, rule, "to")),
+    ...types.flatMap((type, index) =>
+      type === "Ingress" || type === "Egress"
+        ? []
+        : [notSupportedError(`spec.policyTypes[${index}]`, type, ["Ingress", "Egress"])],
+    ),
+  ];
+}
+
+function checkRule(path: string, rule: JsonObject, peers: "from" | "to"): FieldError[] {
+  return [
+    ...objectsAt(rule, "ports").flatMap((port, index) => checkPolicyPort(`${path}.ports[${index}]`, port)),
+    ...objectsAt(rule, peers).flatMap((peer, index) => checkPeer(`${path}.${peers}[${index}]`, peer)),
+  ];
+}
+
+function checkPolicyPort(path: string, port: JsonObject): FieldError[] {
+  const number = memberOf(port, "port");
+  return [
+    ...checkOneOf(`${path}.protocol`, memberOf(port, "protocol"), ["SCTP", "TCP", "UDP"]),
+    ...(typeof number === "number" ? checkPort(`${path}.port`, number) : []),
+    ...(typeof number === "string"
+      ? portNameProblems(number).map((detail) => invalidError(`${path}.port`, number, detail))
+      : []),
+  ];
+}
+
+function checkPeer(path: string, peer: JsonObject): FieldError[] {
+  const block = objectAt(peer, "ipBlock");
+  if (block === undefined && Object.keys(peer).length === 0) return [requiredError(path, "must specify a peer")];
+  const cidr = textAt(block ?? {}, "cidr");
+  return [
+    ...["podSelector", "namespaceSelector"].flatMap((key) => checkLabelSelector(`${path}.${key}`, objectAt(peer, key))),
+    ...(block === undefined || CIDR.test(cidr) ? [] : [invalidError(`${path}.ipBlock.cidr`, cidr, CIDR_RULE)]),
   ];
 }
