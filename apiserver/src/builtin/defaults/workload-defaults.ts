@@ -105,20 +105,3 @@ export function defaultAutoscaler(spec: JsonObject): void {
     ...objectAt(behavior, "scaleDown"),
   };
 }
-
-const TEMPLATE_GENERATION = "deprecated.daemonset.template.generation";
-
-/** Counts the templates of a DaemonSet in an annotation, which nobody else can change. */
-export function countTemplates(daemonSet: JsonObject, old: JsonObject | undefined): void {
-  const metadata = objectAt(daemonSet, "metadata") ?? {};
-  const annotations = objectAt(metadata, "annotations");
-  const before = stringAt(objectAt(objectAt(old, "metadata"), "annotations"), TEMPLATE_GENERATION);
-  if (before === undefined) {
-    metadata["annotations"] = { [TEMPLATE_GENERATION]: "1", ...annotations };
-    return;
-  }
-  const templateOf = (object: JsonObject | undefined): JsonObject =>
-    objectAt(objectAt(object, "spec"), "template") ?? {};
-  const isNew = !deepEqual(templateOf(daemonSet), templateOf(old));
-  metadata["annotations"] = { ...annotations, [TEMPLATE_GENERATION]: isNew ? String(Number(before) + 1) : before };
-}
