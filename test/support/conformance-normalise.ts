@@ -140,7 +140,10 @@ function normaliseMessage(message: string): string {
       .replace(/( "" is invalid: patch: Invalid value: )"(?:[^"\\]|\\.)*"/, '$1"…"')
       .replace(/^Invalid value: "\{\\"(?:[^"\\]|\\.)*"/, 'Invalid value: "…"')
       .replace(/map\[[^\n]*\]/g, "map[…]")
-      .replace(/Invalid value: \{"(?:Spec|spec|metadata|ObjectMeta|Labels)".+?\}: field is immutable/g, "Invalid value: {…}: field is immutable")
+      .replace(
+        /Invalid value: \{"(?:Spec|spec|metadata|ObjectMeta|Labels)".+?\}: field is immutable/g,
+        "Invalid value: {…}: field is immutable",
+      )
       // A difference of two Go structs.
       .replace(/(\n@@ [^\n]*(\n[-+ ][^\n]*)+)+\n?/g, "")
       .replace(/in scheme "[^"]*"/g, 'in scheme "…"')
