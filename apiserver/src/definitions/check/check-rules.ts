@@ -1,9 +1,10 @@
 // What a definition may say in x-kubernetes-validations.
 import type { Schema } from "@gen-operator/schema";
-import { compileExpression, parseFieldPath } from "@gen-operator/schema/cel";
+import { compileExpression, parseFieldPath, typeOfSchema } from "@gen-operator/schema/cel";
 import { invalidError, notSupportedError, requiredError, type FieldError } from "../../errors/field-error.js";
 import { arrayAt, isObject, memberOf, stringAt, type JsonObject, type JsonValue } from "../../json.js";
-import { itemSchema, propertiesOf, type StructuralSchema } from "../schema/structural.js";
+import { problemOf } from "./expression-problem.js";
+import { itemSchema, memberSchema, propertiesOf, type StructuralSchema } from "../schema/structural.js";
 
 const REASONS = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 const LINE_BREAKS = "must not contain line breaks";
@@ -14,19 +15,42 @@ export function checkRuleFields(schema: StructuralSchema, path: string): FieldEr
   return rulesOf(schema).flatMap((rule, index) => checkFields(rule, { schema, path: rulePath(path, index) }));
 }
 
+/** Where a schema stands in another one. */
+interface Place {
+  readonly path: string;
+  /** The list around it whose items are not known again. */
+  readonly uncorrelated?: string | undefined;
+  readonly isRoot: boolean;
+  /** What has the structure if the rules are those of a branch of `allOf`. */
+  readonly node: StructuralSchema;
+}
+
 /** Checks the expressions of all rules in a schema that is right otherwise. */
-export function checkExpressions(schema: StructuralSchema, path: string, uncorrelated?: string): FieldError[] {
-  const inner = (child: JsonValue | undefined, childPath: string, cut = uncorrelated): FieldError[] =>
-    isObject(child) ? checkExpressions(child, childPath, cut) : [];
+export function checkExpressions(schema: StructuralSchema, path: string): FieldError[] {
+  return checkBelow(schema, { path, isRoot: true, node: schema });
+}
+
+function checkBelow(schema: StructuralSchema, place: Place): FieldError[] {
+  const { path, uncorrelated, node } = place;
   // Items are known again in a list with keys alone.
-  const isCut =
-    uncorrelated === undefined && itemSchema(schema) !== undefined && schema["x-kubernetes-list-type"] !== "map";
+  const isCut = uncorrelated === undefined && node["x-kubernetes-list-type"] !== "map";
+  const inner = (child: JsonValue | undefined, name: string, more: Partial<Place> = {}): FieldError[] =>
+    isObject(child)
+      ? checkBelow(child, { uncorrelated, path: `${path}.${name}`, isRoot: false, node: child, ...more })
+      : [];
   return [
-    ...Object.entries(propertiesOf(schema)).flatMap(([name, child]) => inner(child, `${path}.properties[${name}]`)),
-    ...inner(memberOf(schema, "additionalProperties"), `${path}.additionalProperties`),
-    ...inner(memberOf(schema, "items"), `${path}.items`, isCut ? path : uncorrelated),
-    ...(arrayAt(schema, "allOf") ?? []).flatMap((child, index) => inner(child, `${path}.allOf[${index}]`)),
-    ...rulesOf(schema).flatMap((rule, index) => checkExpression(rule, { path: rulePath(path, index), uncorrelated })),
+    ...Object.entries(propertiesOf(schema)).flatMap(([name, child]) =>
+      inner(child, `properties[${name}]`, { node: memberSchema(node, name) ?? {} }),
+    ),
+    ...inner(memberOf(schema, "additionalProperties"), "additionalProperties"),
+    ...inner(memberOf(schema, "items"), "items", {
+      uncorrelated: isCut ? path : uncorrelated,
+      node: itemSchema(node) ?? {},
+    }),
+    ...(arrayAt(schema, "allOf") ?? []).flatMap((child, index) =>
+      inner(child, `allOf[${index}]`, { node, isRoot: place.isRoot }),
+    ),
+    ...rulesOf(schema).flatMap((rule, index) => checkExpression(rule, { ...place, path: rulePath(path, index) })),
   ];
 }
 
@@ -73,21 +97,22 @@ function checkFields(given: JsonObject, { schema, path }: { schema: StructuralSc
   return errors;
 }
 
-function checkExpression(
-  rule: JsonObject,
-  { path, uncorrelated }: { path: string; uncorrelated: string | undefined },
-): FieldError[] {
+function checkExpression(rule: JsonObject, { path, uncorrelated, isRoot, node }: Place): FieldError[] {
   const text = stringAt(rule, "rule") ?? "";
+  const optional = rule["optionalOldSelf"];
+  const self = typeOfSchema(node as Schema, {}, isRoot) ?? { kind: "dyn" };
+  const variables = { self, oldSelf: optional === true ? ({ kind: "optional", element: self } as const) : self };
+  const wrong = (member: string, words: string | undefined) =>
+    words === undefined ? [] : [invalidError(`${path}.${member}`, goRuleOf(rule), words)];
+  const message = stringAt(rule, "messageExpression") ?? "";
   const errors = [
-    ...compileErrors(rule, text, { field: `${path}.rule`, prefix: "" }),
-    ...compileErrors(rule, stringAt(rule, "messageExpression") ?? "", {
-      field: `${path}.messageExpression`,
-      prefix: "messageExpression ",
-    }),
+    ...wrong("rule", problemOf(text, { variables, kind: "bool", name: "cel expression" })),
+    ...(message === ""
+      ? []
+      : wrong("messageExpression", problemOf(message, { variables, kind: "string", name: "messageExpression" }))),
   ];
   const compilation = compileExpression(text);
   if ("problem" in compilation) return errors;
-  const optional = rule["optionalOldSelf"];
   if (!compilation.expression.usesOldSelf) {
     if (typeof optional === "boolean")
       errors.push(invalidError(`${path}.optionalOldSelf`, optional, "may not be set if oldSelf is not used in rule"));
@@ -96,29 +121,6 @@ function checkExpression(
     errors.push(invalidError(`${path}.rule`, text, words));
   }
   return errors;
-}
-
-function compileErrors(
-  rule: JsonObject,
-  text: string,
-  { field, prefix }: { field: string; prefix: string },
-): FieldError[] {
-  const compilation = text === "" ? undefined : compileExpression(text);
-  if (compilation === undefined || !("problem" in compilation) || compilation.kind === "unsupported") return [];
-  return [invalidError(field, goRuleOf(rule), `${prefix}compilation failed: ${errorText(text, compilation)}`)];
-}
-
-function errorText(
-  text: string,
-  compilation: Extract<ReturnType<typeof compileExpression>, { problem: string }>,
-): string {
-  const { problem, kind, position = { line: 1, column: 1 } } = compilation;
-  const message =
-    kind === "syntax"
-      ? `Syntax error: ${problem.replace(/^.*?: \d+:\d+: /s, "")}`
-      : `undeclared reference to '${problem.replace(/^the function (.*) is not supported$/, "$1")}' (in container '')`;
-  const line = text.split("\n")[position.line - 1] ?? "";
-  return `ERROR: <input>:${position.line}:${position.column}: ${message}\n | ${line}\n | ${".".repeat(Math.max(0, position.column - 1))}^`;
 }
 
 // The server shows a rule as its own type has it.

@@ -27,6 +27,10 @@ export const optionalFunctions: FunctionsOf = (library) => {
     if (!isCelList(value)) throw new Error("no such overload");
     return value.get(Number(index));
   };
+  const isZero = (value: CelValue): boolean =>
+    [null, false, 0, 0n, ""].includes(value as null) ||
+    ((isCelList(value) || isCelMap(value)) && value.size === 0) ||
+    (value instanceof Uint8Array && value.length === 0);
   return [
     celFunc("optional.of", [DYN], MAP, (value) => optionalOf(library, value)),
     celMethod(OPTIONAL_FIELD, DYN, [STRING], MAP, function (name) {
@@ -35,6 +39,9 @@ export const optionalFunctions: FunctionsOf = (library) => {
     celMethod(OPTIONAL_INDEX, DYN, [DYN], MAP, function (index) {
       return optionalOf(library, memberOf(this, index));
     }),
+    celFunc("optional.ofNonZeroValue", [DYN], MAP, (value) =>
+      optionalOf(library, isZero(value) ? undefined : (value as CelInput)),
+    ),
     celFunc("optional.none", [], MAP, () => optionalOf(library, undefined)),
     celMethod("hasValue", MAP, [], BOOL, function () {
       return valueOf(this) !== undefined;
