@@ -1,8 +1,8 @@
-import type { ApiClient, KubernetesObject } from "@gen-operator/runtime";
-import { clusterKind } from "../input/source/cluster.js";
+import type { ApiClient } from "@gen-operator/runtime";
 import type { ProjectModel } from "../model/project-model.js";
 import { operatorUserOf, requiredRights, type RequiredRight } from "../output/deploy/required-rights.js";
 import { ok, skipped, type Check } from "./check.js";
+import { missingRights } from "./missing-rights.js";
 
 /** Whose rights are checked. */
 export interface Subject {
@@ -15,18 +15,17 @@ export interface Subject {
 const NAME = "rights";
 const TIMEOUT_MS = 30_000;
 
-/** Asks the cluster for each right of `deploy/generated/rbac.yaml` whether the user of the client has it. */
+/** Asks the cluster, once for each namespace, which rights of `deploy/generated/rbac.yaml` the user of the client has. */
 export async function checkRights(client: ApiClient, model: ProjectModel, subject: Subject): Promise<Check[]> {
   const { messageOf } = await import("@gen-operator/runtime");
   const rights = requiredRights(model);
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   const operator = operatorUserOf(model);
   try {
-    const answers = await Promise.all(rights.map((right) => isAllowed(client, right, signal)));
-    const missing = rights.filter((_, index) => answers[index] !== true);
+    const missing = await missingRights(client, rights, signal);
     return [judge(rights.length, missing, { subject, operator }), ...otherClusters(model)];
   } catch (error) {
-    return [skipped(NAME, messageOf(error), "ask for the right to create selfsubjectaccessreviews")];
+    return [skipped(NAME, messageOf(error), "ask for the right to create selfsubjectrulesreviews")];
   }
 }
 
@@ -51,24 +50,6 @@ function judge(count: number, missing: readonly RequiredRight[], { subject, oper
       ? "run kubectl apply -k deploy/generated"
       : `check the operator's own rights with --as ${operator}`,
   };
-}
-
-const REVIEW = clusterKind("authorization.k8s.io", "SelfSubjectAccessReview", "selfsubjectaccessreviews");
-
-interface AccessReview extends KubernetesObject {
-  readonly status?: { readonly allowed?: boolean };
-}
-
-async function isAllowed(client: ApiClient, right: RequiredRight, signal: AbortSignal): Promise<boolean> {
-  const { verb, group, resource = "", name, namespace, path } = right;
-  const [plural, subresource] = resource.split("/");
-  const spec =
-    path === undefined
-      ? { resourceAttributes: { verb, group, resource: plural, subresource, name, namespace } }
-      : { nonResourceAttributes: { verb, path } };
-  const review = { metadata: { name: "" }, spec };
-  const answer: AccessReview = await client.create({ definition: REVIEW }, review, { signal });
-  return answer.status?.allowed === true;
 }
 
 /** Describes rights with one line for each object of them: `deployments.apps in all namespaces: create, patch (dependent web of page)`. */
