@@ -1,6 +1,7 @@
 import { checkValue, fillDefaults, isRecord, type Definitions, type SchemaProblem } from "@gen-operator/schema";
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition, Schema } from "../base/resource-definition.js";
+import { METADATA_SCHEMA } from "./metadata-schema.js";
 
 export type { SchemaProblem } from "@gen-operator/schema";
 
@@ -25,7 +26,7 @@ export class SchemaError extends Error {
  * Checks a value of unknown origin against the schema of the kind and returns it as the API server stores it: typed, and of a custom kind
  * with the defaults of the schema. The value itself is not changed; what needs no default is shared with it.
  *
- * Checks types, required and unknown fields, enums, ranges, lengths, formats, patterns (as RE2), repeated items, embedded resources and
+ * Checks types, required and unknown fields, the metadata, enums, ranges, lengths, formats, patterns (as RE2), repeated items, embedded resources and
  * anyOf, oneOf, allOf and not. The rules of a schema (`x-kubernetes-validations`) are checked by the function of the same name of
  * `@gen-operator/runtime/cel`. Throws a SchemaError that names every path.
  */
@@ -64,6 +65,7 @@ export function parseChecked<Resource extends KubernetesObject>(
   const placed = placedMetadata(metadata, { ...options, scope: definition.scope }, problems);
   const { apiVersion: _3, kind: _4, metadata: _5, ...properties } = schema.properties ?? {};
   const required = (schema.required ?? []).filter((name) => Object.hasOwn(properties, name));
+  if (isRecord(metadata)) checkValue(metadata, METADATA_SCHEMA, { path: "metadata", definitions: {}, problems });
   for (const [name, property] of Object.entries(schema.properties?.["metadata"]?.properties ?? {}))
     if (isRecord(metadata)) checkValue(metadata[name], property, { path: `metadata.${name}`, definitions, problems });
   checkValue(rest, { ...schema, properties, required }, { path: "", definitions, problems });

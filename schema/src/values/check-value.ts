@@ -59,10 +59,11 @@ function typeOf(schema: Schema): string | undefined {
   return schema.format === "quantity" && schema.type === undefined ? "a number or a string" : schema.type;
 }
 
-// The API server compares numbers with an integer of the enum without their fraction.
+// The API server compares numbers with an integer of the enum without their fraction. It never finds null, nullable or not.
 function checkEnum(value: unknown, { enum: allowed = [] }: Schema, fail: Fail): void {
   if (allowed.length === 0) return;
   const isAllowed = (option: unknown) =>
+    option !== null &&
     isDeepStrictEqual(typeof value === "number" && Number.isInteger(option) ? Math.trunc(value) : value, option);
   if (allowed.some(isAllowed)) return;
   const is = typeof value === "object" && value !== null ? "another value" : JSON.stringify(value);

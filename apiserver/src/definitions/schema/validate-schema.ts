@@ -139,8 +139,9 @@ function checkEnum(schema: StructuralSchema, path: string, value: JsonValue): Fi
   return [notSupportedError(path, value, supported)];
 }
 
-// Go compares after a conversion to the allowed value's type, which cuts the fraction off.
+// Go compares after a conversion to the allowed value's type, which cuts the fraction off; null has no type, so it is never found.
 function isAllowed(value: JsonValue, allowed: JsonValue): boolean {
+  if (allowed === null) return false;
   const converted = typeof value === "number" && Number.isInteger(allowed) ? Math.trunc(value) : value;
   return deepEqual(converted, allowed);
 }

@@ -92,7 +92,7 @@ class Normaliser {
   #typeOf(raw: RawSchema, place: FindPlace): TypeModel {
     const { schema, definition } = resolveRef(raw, this.#resource.definitions);
     const type = this.#plainTypeOf(schema, place, definition);
-    return schema["nullable"] === true && type.kind !== "any" ? { ...type, isNullable: true } : type;
+    return isNullable(schema) && type.kind !== "any" ? { ...type, isNullable: true } : type;
   }
 
   #plainTypeOf(schema: RawSchema, place: FindPlace, definition: string | undefined): TypeModel {
@@ -201,4 +201,10 @@ function isOpen(schema: RawSchema): boolean {
     schema["x-kubernetes-preserve-unknown-fields"] === true ||
     ((schema["additionalProperties"] === true || isRecord(schema["additionalProperties"])) && hasFields(schema))
   );
+}
+
+// An API server refuses null where there is an enum, also where the enum has it.
+function isNullable(schema: RawSchema): boolean {
+  const allowed = schema["enum"];
+  return schema["nullable"] === true && !(Array.isArray(allowed) && allowed.length > 0);
 }

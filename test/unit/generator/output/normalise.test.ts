@@ -81,7 +81,16 @@ const types: readonly { title: string; given: RawSchema; want: string }[] = [
     want: "-2 | -1 | 0 | 301;",
   },
   { title: "an enum of booleans", given: { type: "boolean", enum: [true] }, want: "true;" },
-  { title: "a nullable enum", given: { type: "string", enum: ["a", "b"], nullable: true }, want: '"a" | "b" | null;' },
+  {
+    title: "a nullable enum, for which the API server refuses null",
+    given: { type: "string", enum: ["a", "b"], nullable: true },
+    want: '"a" | "b";',
+  },
+  {
+    title: "a nullable enum that has null",
+    given: { type: "string", enum: ["a", "b", null], nullable: true },
+    want: '"a" | "b";',
+  },
   {
     title: "a list of an enum",
     given: { type: "array", items: { type: "string", enum: ["a", "b"] } },

@@ -46,7 +46,6 @@ suite("parse", (test) => {
     ["an object of the enum", { type: "object", properties: { a: text }, enum: [{ a: "b" }] }, { a: "b" }],
     ["a list of the enum", { type: "array", items: text, enum: [["a"], ["b"]] }, ["b"]],
     ["a multiple of 0.1", { type: "number", multipleOf: 0.1 }, 0.3],
-    ["a null of the enum", { ...text, nullable: true, enum: ["a", null] }, null],
     [
       "a field that the schema lets be null",
       { type: "object", properties: { a: { ...text, nullable: true } } },
@@ -98,7 +97,8 @@ suite("parse", (test) => {
       ],
       "spec[1]",
     ],
-    ["a null outside of the enum", { ...text, nullable: true, enum: ["a"] }, null, "spec"],
+    ["a null beside an enum", { ...text, nullable: true, enum: ["a"] }, null, "spec"],
+    ["a null of an enum", { ...text, nullable: true, enum: ["a", null] }, null, "spec"],
     ["a null of a list", { type: "array", items: text }, [null], "spec[0]"],
     ["a text without its format", { ...text, format: "date-time" }, "yesterday", "spec"],
     ["a number beyond int32", { type: "integer", format: "int32" }, 2 ** 31, "spec"],
@@ -173,6 +173,28 @@ suite("parse", (test) => {
     assert.is(parseResource(definition, identity).metadata.name, "a");
     const long = { ...identity, metadata: { name: "long", namespace: "b" } };
     assert.throws(() => parseResource(definition, long), "metadata.name: must have at most 3 characters");
+  });
+
+  test("metadata has the types of every object, null where a server drops it, and fields of newer servers", () => {
+    const definition = definitionOf({ type: "object" });
+    const parse = (metadata: object) =>
+      parseResource(definition, { ...identity, metadata: { ...identity.metadata, ...metadata } });
+    const taken = { creationTimestamp: null, labels: null, ownerReferences: [], newField: { a: 1 }, generation: 3 };
+    assert.equal(parse(taken).metadata, { ...identity.metadata, ...taken } as object);
+    const owner = { apiVersion: "v1", kind: "ConfigMap", name: "a" };
+    for (const [metadata, problem] of [
+      [{ labels: { a: 1 } }, "metadata.labels.a: must be string, is number"],
+      [{ annotations: ["a"] }, "metadata.annotations: must be object, is array"],
+      [{ finalizers: "a" }, "metadata.finalizers: must be array, is string"],
+      [{ ownerReferences: [owner] }, "metadata.ownerReferences[0].uid: is required"],
+      [
+        { ownerReferences: [{ ...owner, uid: "1", controller: "yes" }] },
+        "metadata.ownerReferences[0].controller: must be",
+      ],
+      [{ managedFields: [{ fieldsV1: "{}" }] }, "metadata.managedFields[0].fieldsV1: must be object, is string"],
+      [{ generation: "1" }, "metadata.generation: must be integer, is string"],
+    ] as const)
+      assert.throws(() => parse(metadata), problem);
   });
 
   test("takes no time for the formats of long texts", () => {
