@@ -23,7 +23,7 @@ export function hintForWord(path: YamlPath, text: unknown): Hint | undefined {
   if (example !== undefined) return { hint: `write ${name}: ${example}` };
   const meant = didYouMean(text, WORDS);
   if (meant !== undefined) return meant;
-  return /^[a-z][A-Za-z0-9]*$/.test(text)
+  return /^[a-z][A-Za-z0-9]{0,62}$/.test(text)
     ? { hint: `write a function of conditions.ts as { function: ${text} }` }
     : { hint: "write an expression as { when: … }, in quotes if it contains a comma, a brace, a hash or a colon" };
 }
