@@ -28,8 +28,8 @@ export interface TestApiServerOptions {
   simulate?: boolean;
 }
 
-// What `simulate` stands for.
-const REAL_CONTROLLERS = [
+/** The controllers of kube-controller-manager that `simulate` stands for. */
+export const REAL_CONTROLLERS = [
   ...["garbage-collector", "namespace", "serviceaccount", "root-ca-certificate-publisher"],
   ...["deployment", "replicaset", "statefulset", "daemonset", "job", "cronjob", "ttl-after-finished"],
   ...["endpoints", "endpointslice", "disruption", "horizontal-pod-autoscaler"],

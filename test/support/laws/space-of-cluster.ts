@@ -25,7 +25,7 @@ export interface ClusterSpace {
   get(plural: string, name: string): Promise<AnyObject | undefined>;
   list(plural: string, selector?: string): Promise<AnyObject[]>;
   patch(plural: string, name: string, body: object): Promise<void>;
-  remove(plural: string, name: string): Promise<void>;
+  remove(plural: string, name: string, query?: string): Promise<void>;
   /** Evicts a Pod; the status and the body of the answer. */
   evict(name: string): Promise<{ status: number; body: AnyObject }>;
   /** Waits until an object is as the predicate says, and returns it. */
@@ -59,8 +59,8 @@ export async function openClusterSpace(cluster: Connection): Promise<ClusterSpac
       const contentType = "application/merge-patch+json";
       await apiRequestOrThrow(cluster, `PATCH ${pathOf(plural, name)}`, { body, contentType });
     },
-    async remove(plural, name) {
-      await apiRequestOrThrow(cluster, `DELETE ${pathOf(plural, name)}`);
+    async remove(plural, name, query = "") {
+      await apiRequestOrThrow(cluster, `DELETE ${pathOf(plural, name)}${query}`);
     },
     async evict(name) {
       const body = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name, namespace } };

@@ -225,6 +225,15 @@ export function declareWorkloadObjectLaws(test: DeclareTest, connect: () => Prom
       assert.equal(indexes.sort(), ["0", "1", "2"]);
     },
   );
+
+  law("a Job that is deleted takes its Pods with it, those that have ended and those that run", async (space) => {
+    const annotations = { "simulate/outcome": "run" };
+    const template = podTemplate("job", { annotations, spec: { restartPolicy: "Never" } });
+    await space.create("jobs", { metadata: { name: "job" }, spec: { template } });
+    await space.until("jobs", "job", (object) => countIn(object, "ready") === 1);
+    await space.remove("jobs", "job", "?propagationPolicy=Background");
+    await space.untilList("pods", "app=job", (pods) => pods.length === 0);
+  });
 }
 
 interface Spec {

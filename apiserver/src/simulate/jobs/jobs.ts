@@ -1,5 +1,6 @@
 // Runs Jobs: Pods until enough have succeeded, or too many have failed.
 import type { Controller, ControllerContext } from "../feed/controller.js";
+import { controllerOf } from "../feed/kubernetes-object.js";
 import {
   type Pod,
   type StatusCondition,
@@ -28,6 +29,16 @@ export function createJobs(): Controller<Job> {
       const pods = await claimPods(context.cluster, { apiVersion: "batch/v1", kind: "Job", object: job });
       if (metadata.deletionTimestamp !== undefined || endOf(job) !== undefined) return finish(job, pods, context);
       return run(job, pods, context);
+    },
+    async gone(key, context) {
+      // The Pods of a Job that is gone wait for nobody.
+      const [namespace, name] = key.split("/");
+      const pods = context.cluster.list<Pod>("pods.", namespace);
+      const orphans = pods.filter((pod) => {
+        const owner = controllerOf(pod);
+        return owner?.kind === "Job" && owner.name === name;
+      });
+      for (const pod of orphans) await letGo(pod, context);
     },
   };
 }

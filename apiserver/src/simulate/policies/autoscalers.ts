@@ -55,7 +55,8 @@ export function createAutoscalers(): Controller<Autoscaler> {
       const status = {
         ...autoscaler.status,
         ...(target === undefined ? {} : { currentReplicas: current }),
-        desiredReplicas: target === undefined ? (autoscaler.status?.desiredReplicas ?? 0) : desired,
+        desiredReplicas:
+          target === undefined || desired === current ? (autoscaler.status?.desiredReplicas ?? 0) : desired,
         ...(desired !== current && target !== undefined ? { lastScaleTime: timestamp(now()) } : {}),
         conditions: withConditions(autoscaler.status?.conditions, conditions),
       };
