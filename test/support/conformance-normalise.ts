@@ -137,6 +137,7 @@ function normaliseMessage(message: string): string {
     message
       // Values that Go prints: pointers, maps, and the whole patched object.
       .replace(/got &.*$/gm, "got &…")
+      .replace(/("resourceVersion":")\d+/g, "$1N")
       .replace(/( "" is invalid: patch: Invalid value: )"(?:[^"\\]|\\.)*"/, '$1"…"')
       .replace(/^Invalid value: "\{\\"(?:[^"\\]|\\.)*"/, 'Invalid value: "…"')
       .replace(/map\[[^\n]*\]/g, "map[…]")

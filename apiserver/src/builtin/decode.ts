@@ -15,7 +15,7 @@ export interface Decoding {
 }
 
 /** Says what is unknown or wrong about an object of a built-in type. */
-export function decodeBuiltin(type: ServedType, object: JsonObject): Decoding {
+export function decodeBuiltin(type: Pick<ServedType, "schemaName">, object: JsonObject): Decoding {
   const decoding: Decoding = { unknownFields: [] };
   if (type.schemaName === undefined) return decoding;
   const node: JsonObject = { $ref: `#/components/schemas/${type.schemaName}` };

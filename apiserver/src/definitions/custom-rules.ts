@@ -1,13 +1,15 @@
 import { decodeBuiltin } from "../builtin/decode.js";
 import type { ServedType } from "../builtin/served-type.js";
 import type { FieldError } from "../errors/field-error.js";
+import { goTypeOf } from "../errors/go-format.js";
 import { quote } from "../errors/quote.js";
 import { badRequest } from "../errors/status-error.js";
-import { isObject, type JsonObject } from "../json.js";
+import { isObject, type JsonObject, type JsonValue } from "../json.js";
 import { finalizerWarnings } from "../object/object-meta.js";
 import { checkScaleOf } from "../object/scale-paths.js";
 import type { TypeRules } from "../registry/type-rules.js";
 import { mergeTypeOfCustomResource } from "../ssa/types/merge-type.js";
+import { misfitOfEmbedded } from "./schema/embedded-resource.js";
 import { evaluateRules } from "./schema/rules.js";
 import { applyDefaults, dropNulls, pruneUnknownFields } from "./schema/structural.js";
 import { validateCustomResource, validateStatus } from "./schema/validate.js";
@@ -24,9 +26,8 @@ export function customRules(type: ServedType): TypeRules {
   const withRules = (
     object: JsonObject,
     old: JsonObject | undefined,
-    ofSchema: readonly FieldError[],
+    found: readonly FieldError[],
   ): FieldError[] => {
-    const found = [...ofSchema, ...checkScaleOf(type, object)];
     const { errors, warnings } = evaluateRules(schema, { object, old, found });
     if (warnings.length > 0) forgiven.set(object, warnings);
     return [...found, ...errors];
@@ -37,7 +38,13 @@ export function customRules(type: ServedType): TypeRules {
     },
     decode(object, { keepsNulls } = { keepsNulls: false }) {
       const { metadata } = object;
-      const { error } = isObject(metadata) ? decodeBuiltin(metadataType, metadata) : { error: undefined };
+      const misfitOfMeta = (given: JsonObject): string | undefined => decodeBuiltin(metadataType, given).error;
+      const own = isObject(metadata) ? misfitOfMeta(metadata) : undefined;
+      const decodeEmbedded = (given: JsonValue): string | undefined =>
+        isObject(given)
+          ? misfitOfMeta(given)
+          : `json: cannot unmarshal ${goTypeOf(given)} into Go value of type v1.ObjectMeta`;
+      const error = own ?? misfitOfEmbedded(schema, object, { decode: decodeEmbedded });
       if (error !== undefined) {
         throw badRequest(
           `${type.kind} in version ${quote(type.version)} cannot be handled as a ${type.kind}: ${error}`,
@@ -49,8 +56,13 @@ export function customRules(type: ServedType): TypeRules {
     },
     fillDefaults: (object) => applyDefaults(schema, object),
     finish: () => undefined,
-    validate: (object, live) => withRules(object, live, validateCustomResource(schema, object, live)),
-    validateStatus: (object, live) => withRules(object, live, validateStatus(schema, object, live)),
+    validate: (object, live) =>
+      withRules(object, live, [...validateCustomResource(schema, object, live), ...checkScaleOf(type, object)]),
+    validateStatus: (object, live) =>
+      withRules(object, live, [
+        ...validateStatus(schema, object, live),
+        ...checkScaleOf(type, object, { ofStatus: true }),
+      ]),
     warnings: (object, live) => [...finalizerWarnings(object, live), ...(forgiven.get(object) ?? [])],
   };
 }

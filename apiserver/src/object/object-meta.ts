@@ -49,8 +49,8 @@ export function checkObjectMeta(type: ServedType, object: JsonObject): FieldErro
   return [
     ...checkNames(type, metadata),
     ...checkLabels(objectAt(metadata, "labels") ?? {}, "metadata.labels"),
-    ...checkAnnotations(objectAt(metadata, "annotations") ?? {}),
-    ...checkOwnerReferences(arrayAt(metadata, "ownerReferences") ?? []),
+    ...checkAnnotations(objectAt(metadata, "annotations") ?? {}, "metadata.annotations"),
+    ...checkOwnerReferences(arrayAt(metadata, "ownerReferences") ?? [], "metadata.ownerReferences"),
     ...checkFinalizers(type, finalizersOf(object)),
   ];
 }
@@ -58,6 +58,25 @@ export function checkObjectMeta(type: ServedType, object: JsonObject): FieldErro
 /** Checks the finalizers of an updated object once more, for the types whose updates Kubernetes checks as objects, too. */
 export function checkFinalizersAgain(type: ServedType, object: JsonObject): FieldError[] {
   return CHECKED_TWICE.has(type.plural) ? checkOwnFinalizers(type, finalizersOf(object)) : [];
+}
+
+/** Checks the metadata of an object inside of another one, at `path`; its name may be any. */
+export function checkEmbeddedMeta(metadata: JsonObject, path: string): FieldError[] {
+  const namespace = stringAt(metadata, "namespace") ?? "";
+  const generation = memberOf(metadata, "generation");
+  const isNegative = typeof generation === "number" && generation < 0;
+  return [
+    ...(namespace === ""
+      ? []
+      : checkName("label", namespace).map((detail) => invalidError(`${path}.namespace`, namespace, detail))),
+    ...(isNegative ? [invalidError(`${path}.generation`, generation, "must be greater than or equal to 0")] : []),
+    ...checkLabels(objectAt(metadata, "labels") ?? {}, `${path}.labels`),
+    ...checkAnnotations(objectAt(metadata, "annotations") ?? {}, `${path}.annotations`),
+    ...checkOwnerReferences(arrayAt(metadata, "ownerReferences") ?? [], `${path}.ownerReferences`),
+    ...((arrayAt(metadata, "finalizers") ?? []) as string[]).flatMap((name) =>
+      checkFinalizer(name, `${path}.finalizers`),
+    ),
+  ];
 }
 
 /** Checks what a write may not change about the metadata of an existing object. */
@@ -125,7 +144,7 @@ function checkNames(type: ServedType, metadata: JsonObject): FieldError[] {
   return [...baseErrors, ...checkName(rule, name).map((detail) => invalidError("metadata.name", name, detail))];
 }
 
-function checkAnnotations(annotations: JsonObject): FieldError[] {
+function checkAnnotations(annotations: JsonObject, path: string): FieldError[] {
   const keys = Object.keys(annotations);
   const bytes = keys.reduce(
     (sum, key) => sum + Buffer.byteLength(key) + Buffer.byteLength(String(annotations[key])),
@@ -133,25 +152,22 @@ function checkAnnotations(annotations: JsonObject): FieldError[] {
   );
   return [
     // Keys of annotations may have capitals in their prefix.
-    ...keys.flatMap((key) =>
-      qualifiedNameProblems(key.toLowerCase()).map((detail) => invalidError("metadata.annotations", key, detail)),
-    ),
-    ...(bytes > MAX_ANNOTATION_BYTES ? [tooLongError("metadata.annotations", MAX_ANNOTATION_BYTES)] : []),
+    ...keys.flatMap((key) => qualifiedNameProblems(key.toLowerCase()).map((detail) => invalidError(path, key, detail))),
+    ...(bytes > MAX_ANNOTATION_BYTES ? [tooLongError(path, MAX_ANNOTATION_BYTES)] : []),
   ];
 }
 
-function checkOwnerReferences(owners: JsonValue[]): FieldError[] {
+function checkOwnerReferences(owners: JsonValue[], path: string): FieldError[] {
   const references = owners.filter(isObject);
   const controllers = references.filter((owner) => owner["controller"] === true);
-  const errors = references.flatMap(checkOwnerReference);
+  const errors = references.flatMap((owner) => checkOwnerReference(owner, path));
   if (controllers.length < 2) return errors;
   const [first, second] = controllers.map((owner) => `${String(owner["kind"])}/${String(owner["name"])}`);
   const detail = `Only one reference can have Controller set to true. Found "true" in references for ${first} and ${second}`;
-  return [...errors, invalidError("metadata.ownerReferences", owners, detail)];
+  return [...errors, invalidError(path, owners, detail)];
 }
 
-function checkOwnerReference(owner: JsonObject): FieldError[] {
-  const path = "metadata.ownerReferences";
+function checkOwnerReference(owner: JsonObject, path: string): FieldError[] {
   const apiVersion = stringAt(owner, "apiVersion") ?? "";
   const [group, version] = apiVersion.includes("/") ? apiVersion.split("/") : ["", apiVersion];
   const empty = ["kind", "name", "uid"]
@@ -170,9 +186,7 @@ function checkOwnerReference(owner: JsonObject): FieldError[] {
 // The stricter rule of the older types: custom resources and their definitions are served by another part of Kubernetes.
 function checkFinalizers(type: ServedType, finalizers: string[]): FieldError[] {
   return [
-    ...finalizers.flatMap((name) =>
-      qualifiedNameProblems(name).map((detail) => invalidError("metadata.finalizers", name, detail)),
-    ),
+    ...finalizers.flatMap((name) => checkFinalizer(name, "metadata.finalizers")),
     ...checkOwnFinalizers(type, finalizers),
   ];
 }
@@ -190,6 +204,10 @@ function checkOwnFinalizers(type: ServedType, finalizers: string[]): FieldError[
           ),
         ],
   );
+}
+
+function checkFinalizer(name: string, path: string): FieldError[] {
+  return qualifiedNameProblems(name).map((detail) => invalidError(path, name, detail));
 }
 
 /** Returns the present time as Kubernetes stores it: UTC in whole seconds. */

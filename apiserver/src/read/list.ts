@@ -1,4 +1,4 @@
-import type { ListOptions } from "../decode/options/list-options.js";
+import { checkResourceVersion, type ListOptions } from "../decode/options/list-options.js";
 import { expired, badRequest, tooLargeResourceVersion, statusError } from "../errors/status-error.js";
 import type { ServedResource } from "../registry/served-resource.js";
 import type { StoredObject } from "../storage/stored-object.js";
@@ -19,16 +19,29 @@ const TOO_OLD_TOKEN =
   "token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was " +
   "returned and now may show up in the list.";
 
-/** Lists objects, as they are or as they were at the revision that the options name. */
-export function listObjects(
+/**
+ * Prepares a list of objects, as they are or as they were at the revision that the options name.
+ *
+ * What can be said against the options is said at once; the returned function reads the objects.
+ */
+export function prepareList(
   resource: ServedResource,
   options: ListOptions & { namespace: string | undefined },
-): ListResult {
+): () => ListResult {
   const selection = parseSelection(resource, options);
   const token = options.continueToken === "" ? undefined : readContinueToken(options.continueToken);
+  checkResourceVersion(options);
   if (token !== undefined && options.resourceVersion !== "" && options.resourceVersion !== "0") {
     throw badRequest("specifying resource version is not allowed when using continue");
   }
+  return () => readPage(resource, { options, selection, token });
+}
+
+function readPage(
+  resource: ServedResource,
+  page: { options: ListOptions; selection: Selection; token: ContinueToken | undefined },
+): ListResult {
+  const { options, selection, token } = page;
   const revision = revisionOf(resource, options, token);
   const all = objectsAt(resource, { revision, selection, token });
   const rest = token === undefined ? all : all.slice(firstFrom(all, selection.prefix + token.startKey));

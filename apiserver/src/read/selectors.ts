@@ -1,4 +1,5 @@
 import type { ServedType } from "../builtin/served-type.js";
+import type { Selectors } from "../decode/options/list-options.js";
 import { badRequest } from "../errors/status-error.js";
 import type { JsonObject } from "../json.js";
 import { selectableFieldsOf } from "./field-labels.js";
@@ -43,6 +44,12 @@ function meetsRequirement(labels: Record<string, string>, { key, operator, value
       return operator === ">" ? actual > limit : actual < limit;
     }
   }
+}
+
+/** Fails with a 400 for selectors that cannot be read, whatever the fields that they name. */
+export function checkSelectorSyntax({ labelSelector, fieldSelector }: Selectors): void {
+  parseLabelSelector(labelSelector);
+  termsOf(fieldSelector).forEach((term) => parseTerm(fieldSelector, term));
 }
 
 interface FieldTerm {

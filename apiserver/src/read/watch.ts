@@ -5,7 +5,7 @@
  * in the same turn of the event loop. Selectors are judged before and after each write, so an object that stops matching is
  * deleted for this watch. A line is encoded once for all watches that show it in the same form.
  */
-import type { ListOptions } from "../decode/options/list-options.js";
+import { checkResourceVersion, type ListOptions } from "../decode/options/list-options.js";
 import { tooLargeResourceVersion, type Status } from "../errors/status-error.js";
 import type { ServedResource } from "../registry/served-resource.js";
 import type { StoreEvent } from "../storage/history.js";
@@ -38,6 +38,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 export function prepareWatch(request: WatchRequest): (sink: StreamSink) => () => void {
   const { resource, namespace, options } = request;
   const selection = parseSelection(resource, { ...options, namespace });
+  checkResourceVersion(options);
   return (sink) => new Watch({ ...request, selection, sink }).start();
 }
 

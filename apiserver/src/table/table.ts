@@ -10,6 +10,9 @@ import { podPrinter } from "./pod-printer.js";
 import { type Printer } from "./printer.js";
 import * as workload from "./workload-printers.js";
 
+/** What decides how objects are printed. */
+export type PrintedType = Pick<ServedType, "group" | "kind" | "custom">;
+
 /** What a table is to hold. */
 export interface TableOptions {
   /** How much of each object its row carries. */
@@ -36,6 +39,7 @@ const PRINTERS: Record<string, Printer> = {
   "HorizontalPodAutoscaler.autoscaling": autoscalerPrinter,
   ReplicationController: workload.replicationControllerPrinter,
   PodTemplate: workload.podTemplatePrinter,
+  "Scale.autoscaling": workload.scalePrinter,
   Service: network.servicePrinter,
   Endpoints: network.endpointsPrinter,
   "EndpointSlice.discovery.k8s.io": network.endpointSlicePrinter,
@@ -69,7 +73,7 @@ const CREATED_AT: Printer = {
 };
 
 /** Prints objects of one type as the Table that kubectl asks for. */
-export function tableOf(type: ServedType, objects: JsonObject[], options: TableOptions): JsonObject {
+export function tableOf(type: PrintedType, objects: JsonObject[], options: TableOptions): JsonObject {
   const { definitions, cells } = columnsOf(type);
   return {
     kind: "Table",
@@ -88,7 +92,7 @@ interface Columns {
   cells: (object: JsonObject, now: Date) => JsonValue[];
 }
 
-function columnsOf(type: ServedType): Columns {
+function columnsOf(type: PrintedType): Columns {
   if (type.custom !== undefined) {
     const columns = customColumnsOf(type.custom.version);
     return {

@@ -153,3 +153,13 @@ function ownerText(owner: JsonObject): string {
   const resource = version === undefined ? kind : `${kind}.${group}`;
   return `${resource}/${stringAt(owner, "name") ?? ""}`;
 }
+
+/** Prints the Scale of a workload. */
+export const scalePrinter: Printer = {
+  columns: ["Desired:integer", "Available:integer", "Age"],
+  cells: (scale, now) => [
+    countAt(scale, "spec.replicas"),
+    countAt(scale, "status.replicas"),
+    ageOf(at(scale, "metadata.creationTimestamp"), now),
+  ],
+};

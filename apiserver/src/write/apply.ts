@@ -5,7 +5,7 @@ import { badRequest, notFound, uidOfMissingObject } from "../errors/status-error
 import { clone, isObject, objectAt, stringAt, type JsonObject } from "../json.js";
 import { apiVersionOf, resourceRefOf } from "../object/object-key.js";
 import { trackApply } from "./managed-fields.js";
-import { mismatchedName, nameUndeterminable } from "./patch.js";
+import { checkNameOfUrl } from "./patch.js";
 import { updateObject } from "./update.js";
 import type { WriteContext, WriteResult } from "./write-context.js";
 
@@ -26,8 +26,7 @@ export async function applyObject(context: WriteContext, request: ApplyRequest):
     const object = trackApply(context, { live, config, subresource, force });
     // Conflicts come first.
     const given = stringAt(objectAt(object, "metadata"), "name") ?? "";
-    if (given === "") throw nameUndeterminable(name);
-    if (given !== name) throw mismatchedName(given, name);
+    checkNameOfUrl(given, name);
     return { object, isTracked: true };
   };
   return updateObject(context, {

@@ -3,7 +3,7 @@ import type { ListOptions } from "../decode/options/list-options.js";
 import { StatusError } from "../errors/status-error.js";
 import { stringAt } from "../json.js";
 import { metadataOf } from "../object/object-meta.js";
-import { listObjects, type ListResult } from "../read/list.js";
+import { prepareList, type ListResult } from "../read/list.js";
 import { deleteObject } from "./delete.js";
 import type { WriteContext } from "./write-context.js";
 
@@ -13,7 +13,7 @@ export async function deleteCollection(
   options: { deletion: DeleteOptions; list: ListOptions },
 ): Promise<ListResult> {
   const { resource, namespace } = context;
-  const list = listObjects(resource, { ...options.list, namespace });
+  const list = prepareList(resource, { ...options.list, namespace })();
   for (const { object } of list.items) {
     const metadata = metadataOf(object);
     const of = { ...context, namespace: stringAt(metadata, "namespace") };

@@ -157,6 +157,12 @@ function checkTypeMeta(context: WriteContext, name: string, patched: JsonObject)
   const kind = memberOf(patched, "kind") ?? "";
   const apiVersion = memberOf(patched, "apiVersion") ?? "";
   if (kind === type.kind && apiVersion === expected) return;
+  const misfit = Object.entries({ apiVersion, kind }).find(([, value]) => typeof value !== "string");
+  if (misfit !== undefined) {
+    const [field, value] = misfit;
+    const problem = `json: cannot unmarshal ${goTypeOf(value)} into Go struct field .${field} of type string`;
+    throw unfitPatch(canonicalJson(patched), `couldn't get version/kind; json parse error: ${problem}`);
+  }
   if (type.custom !== undefined) {
     if (kind === "")
       throw unfitPatch(canonicalJson(patched), `Object 'Kind' is missing in '${canonicalJson(patched)}'`);
@@ -165,12 +171,6 @@ function checkTypeMeta(context: WriteContext, name: string, patched: JsonObject)
       ...(apiVersion === expected ? [] : [invalidError("apiVersion", apiVersion, `must be ${expected}`)]),
       ...(kind === type.kind ? [] : [invalidError("kind", kind, `must be ${type.kind}`)]),
     ]);
-  }
-  const misfit = Object.entries({ apiVersion, kind }).find(([, value]) => typeof value !== "string");
-  if (misfit !== undefined) {
-    const [field, value] = misfit;
-    const problem = `json: cannot unmarshal ${goTypeOf(value)} into Go struct field .${field} of type string`;
-    throw unfitPatch(canonicalJson(patched), `couldn't get version/kind; json parse error: ${problem}`);
   }
   // Without a version the object is decoded into none, and what is left has no name. A kind is known from the type.
   if (apiVersion === "") {
@@ -195,7 +195,11 @@ function textOf(value: JsonValue): string {
 }
 
 function checkName(patched: JsonObject, name: string): void {
-  const given = stringAt(objectAt(patched, "metadata"), "name") ?? "";
+  checkNameOfUrl(stringAt(objectAt(patched, "metadata"), "name") ?? "", name);
+}
+
+/** Fails for a body whose name is not the one in the path. */
+export function checkNameOfUrl(given: string, name: string): void {
   if (given === "") throw nameUndeterminable(name);
   if (given !== name) throw mismatchedName(given, name);
 }
@@ -210,6 +214,7 @@ export function mismatchedName(given: string, name: string): Error {
   return badRequest(`the name of the object (${given}) does not match the name on the URL (${name})`);
 }
 
-function unfitPatch(given: JsonValue, detail: string): Error {
+/** Builds the failure of a patch that makes something else of an object. */
+export function unfitPatch(given: JsonValue, detail: string): Error {
   return invalid({ kind: "", group: "", name: "" }, [invalidError("patch", given, detail)]);
 }

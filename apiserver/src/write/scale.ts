@@ -1,16 +1,23 @@
+import { decodeBuiltin } from "../builtin/decode.js";
 import type { ServedType } from "../builtin/served-type.js";
 import { invalidError } from "../errors/field-error.js";
+import { quote } from "../errors/quote.js";
 import { applyConflict, badRequest, invalid, plainError, StatusError } from "../errors/status-error.js";
-import { clone, objectAt, stringAt, type JsonObject } from "../json.js";
+import { clone, isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
 import { setAtPath, valueAtPath } from "../object/field-path.js";
-import { apiVersionOf, kindRefOf } from "../object/object-key.js";
+import { apiVersionOf } from "../object/object-key.js";
 import { metadataOf } from "../object/object-meta.js";
 import { scalePathsOf } from "../object/scale-paths.js";
 import { scaleOf, withScale } from "../object/scale.js";
 import type { StoredObject } from "../storage/stored-object.js";
+import { canonicalJson } from "../ssa/fields/path-element.js";
 import { trackApply, trackUpdate, withoutTimesOf } from "./managed-fields.js";
+import { unfitPatch } from "./patch.js";
 import { updateObject } from "./update.js";
 import type { WriteContext, WriteResult } from "./write-context.js";
+
+/** The schema of a Scale. */
+export const SCALE_SCHEMA = "io.k8s.api.autoscaling.v1.Scale";
 
 const SUBRESOURCE = "scale";
 
@@ -55,6 +62,23 @@ function withZero(context: WriteContext, live: JsonObject, object: JsonObject) {
   const { managedFields } = metadataOf(tracked);
   const changed = { ...object, metadata: { ...metadata, ...(managedFields === undefined ? {} : { managedFields }) } };
   return { object: changed, isTracked: true };
+}
+
+/** Returns what a patch made of a Scale, if it still is one. */
+export function decodePatchedScale(patched: JsonValue): JsonObject {
+  if (!isObject(patched)) throw badRequest("the object provided is unrecognized (must be of type Scale)");
+  const kind = stringAt(patched, "kind") ?? "";
+  const apiVersion = stringAt(patched, "apiVersion") ?? "";
+  if (kind !== "" && (kind !== "Scale" || apiVersion !== "autoscaling/v1")) {
+    const version = quote(apiVersion);
+    throw unfitPatch(
+      canonicalJson(patched),
+      `no kind ${quote(kind)} is registered for version ${version} in scheme "pkg/runtime/scheme.go:111"`,
+    );
+  }
+  const { error } = decodeBuiltin({ schemaName: SCALE_SCHEMA }, patched);
+  if (error !== undefined) throw unfitPatch(canonicalJson(patched), error);
+  return patched;
 }
 
 /** Applies a Scale to a built-in object. */
@@ -110,11 +134,8 @@ function checkScale(type: ServedType, name: string, scale: JsonObject): void {
     throw badRequest(`no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"`);
   }
   const replicas = objectAt(scale, "spec")?.["replicas"] ?? 0;
-  if (typeof replicas !== "number" || replicas < 0) {
-    const path = scalePathsOf(type).specReplicas;
-    if (type.custom !== undefined) {
-      throw invalid(kindRefOf(type, name), [invalidError(path, replicas, "should be a non-negative integer")]);
-    }
+  // Those of custom resources are checked with the rest of the object.
+  if (type.custom === undefined && (typeof replicas !== "number" || replicas < 0)) {
     const error = invalidError("spec.replicas", replicas, "must be greater than or equal to 0");
     throw invalid({ kind: "Scale", group: "autoscaling", name }, [error]);
   }

@@ -1,4 +1,5 @@
 import type { AdmittedWrite } from "../admission/admission.js";
+import { isUint64 } from "../decode/options/list-options.js";
 import { invalidError, type FieldError } from "../errors/field-error.js";
 import { quote } from "../errors/quote.js";
 import { invalid, notFound, plainError, staleResourceVersion, uidMismatchOnUpdate } from "../errors/status-error.js";
@@ -147,7 +148,10 @@ function checkResourceVersion(context: WriteContext, { object, live, name }: Rep
     // The failure names the resource where the kind would stand.
     throw invalid({ kind: type.plural, group: type.group, name }, [error]);
   }
-  if (!/^\d+$/.test(given)) throw plainError(`strconv.ParseUint: parsing ${quote(given)}: invalid syntax`);
+  if (!isUint64(given)) {
+    const problem = /^\d+$/.test(given) ? "value out of range" : "invalid syntax";
+    throw plainError(`strconv.ParseUint: parsing ${quote(given)}: ${problem}`);
+  }
   if (given !== metadataOf(live)["resourceVersion"]) throw staleResourceVersion(resourceRefOf(type, name));
 }
 

@@ -1,4 +1,5 @@
 import { invalidError, notSupportedError, type FieldError } from "../../errors/field-error.js";
+import { goTypeOf } from "../../errors/go-format.js";
 import { badRequest } from "../../errors/status-error.js";
 import { arrayAt, memberOf, objectAt, stringAt, type JsonObject } from "../../json.js";
 import type { PropagationPolicy } from "../../object/finalizers.js";
@@ -21,6 +22,7 @@ const POLICIES = ["Foreground", "Background", "Orphan"] as const;
 /** Parses the options of a DELETE from its body or, without one, from its query. */
 export function parseDeleteOptions(body: JsonObject | undefined, query: URLSearchParams): DeleteOptions {
   const given = body === undefined ? optionsOfQuery(query) : checkedBody(body);
+  if (body !== undefined) checkTypes(body);
   const dryRun = (arrayAt(given, "dryRun") ?? []).map(String);
   const policy = stringAt(given, "propagationPolicy");
   const orphans = memberOf(given, "orphanDependents");
@@ -58,6 +60,23 @@ function checkedBody(body: JsonObject): JsonObject {
   throw badRequest(`no kind "${kind}" is registered for version "${version}" in scheme "pkg/runtime/scheme.go:111"`);
 }
 
+// What no value of its own type fits.
+const GO_TYPES: Record<string, [json: "boolean" | "number" | "string", go: string]> = {
+  gracePeriodSeconds: ["number", "int64"],
+  orphanDependents: ["boolean", "bool"],
+  propagationPolicy: ["string", "v1.DeletionPropagation"],
+};
+
+function checkTypes(body: JsonObject): void {
+  for (const [field, value] of Object.entries(body)) {
+    const [json, go] = (Object.hasOwn(GO_TYPES, field) ? GO_TYPES[field] : undefined) ?? [];
+    if (json === undefined || value === null || typeof value === json) continue;
+    throw badRequest(
+      `json: cannot unmarshal ${goTypeOf(value)} into Go struct field DeleteOptions.${field} of type ${go}`,
+    );
+  }
+}
+
 function checkPolicy(policy: string | undefined, hasOrphans: boolean): FieldError[] {
   if (policy === undefined) return [];
   if (hasOrphans) {
@@ -70,6 +89,8 @@ function checkPolicy(policy: string | undefined, hasOrphans: boolean): FieldErro
 
 /** Parses a decimal number of a query. */
 export function parseInteger(text: string): number {
-  if (/^[+-]?\d+$/.test(text)) return Number(text);
-  throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
+  const isInteger = /^[+-]?\d+$/.test(text);
+  if (isInteger && BigInt.asIntN(64, BigInt(text)) === BigInt(text)) return Number(text);
+  const problem = isInteger ? "value out of range" : "invalid syntax";
+  throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: ${problem}`);
 }

@@ -4,10 +4,14 @@ import { parseInteger } from "./delete-options.js";
 import { isTrue } from "./query-boolean.js";
 import { invalidOptions } from "./write-options.js";
 
-/** The query of a list or a watch. */
-export interface ListOptions {
+/** What narrows a list, as text. */
+export interface Selectors {
   labelSelector: string;
   fieldSelector: string;
+}
+
+/** The query of a list or a watch. */
+export interface ListOptions extends Selectors {
   limit: number;
   continueToken: string;
   /** "" when not given. */
@@ -19,8 +23,16 @@ export interface ListOptions {
   timeoutSeconds: number | undefined;
 }
 
-/** Parses and checks the query of a list or a watch. */
-export function parseListOptions(query: URLSearchParams, { isWatch }: { isWatch: boolean }): ListOptions {
+/**
+ * Parses and checks the query of a list or a watch.
+ *
+ * `checkSyntax` is told of the selectors before what the other options say is judged; `checkResourceVersion` comes last, after
+ * the fields of the selector and the continue token.
+ */
+export function parseListOptions(
+  query: URLSearchParams,
+  { isWatch, checkSyntax }: { isWatch: boolean; checkSyntax?: (selectors: Selectors) => void },
+): ListOptions {
   const timeout = query.get("timeoutSeconds");
   const initial = query.get("sendInitialEvents");
   const options: ListOptions = {
@@ -36,9 +48,9 @@ export function parseListOptions(query: URLSearchParams, { isWatch }: { isWatch:
     // Zero stands for the time that the server chooses.
     timeoutSeconds: (timeout === null ? 0 : parseInteger(timeout || "0")) || undefined,
   };
+  checkSyntax?.(options);
   const errors = isWatch ? checkWatch(options) : checkList(options);
   if (errors.length > 0) throw invalidOptions("ListOptions", errors);
-  checkResourceVersion(options);
   return options;
 }
 
@@ -77,7 +89,8 @@ function checkList(options: ListOptions): FieldError[] {
   return errors;
 }
 
-function checkResourceVersion({ resourceVersion, isWatch }: ListOptions): void {
+/** Fails for a resourceVersion that is no number of 64 bits. */
+export function checkResourceVersion({ resourceVersion, isWatch }: ListOptions): void {
   if (resourceVersion === "" || isUint64(resourceVersion)) return;
   const text = invalidResourceVersionText(resourceVersion);
   // A watch fails with the bare text and without a reason.

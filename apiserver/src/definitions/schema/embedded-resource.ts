@@ -1,9 +1,10 @@
 import { invalidError, requiredError, type FieldError } from "../../errors/field-error.js";
-import { isObject, memberOf, type JsonObject, type JsonValue } from "../../json.js";
+import { isObject, memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
+import { checkEmbeddedMeta } from "../../object/object-meta.js";
 import { dns1035Problem } from "../check/names.js";
 import { itemSchema, memberSchema, type StructuralSchema } from "./structural.js";
 
-/** Checks that embedded resources name their type. */
+/** Checks that embedded resources name their type, and their metadata. */
 export function checkEmbeddedResources(schema: StructuralSchema, value: JsonValue, path = ""): FieldError[] {
   if (Array.isArray(value)) {
     const items = itemSchema(schema);
@@ -18,10 +19,43 @@ export function checkEmbeddedResources(schema: StructuralSchema, value: JsonValu
   return [...own, ...below];
 }
 
+/** Returns why the metadata of an embedded resource cannot be decoded, for the first that cannot. */
+export function misfitOfEmbedded(
+  schema: StructuralSchema,
+  value: JsonValue,
+  { decode, path = "" }: { decode: (metadata: JsonValue) => string | undefined; path?: string },
+): string | undefined {
+  if (Array.isArray(value)) {
+    const items = itemSchema(schema);
+    return (
+      items &&
+      firstDefined(value, (item, index) => misfitOfEmbedded(items, item, { decode, path: `${path}[${index}]` }))
+    );
+  }
+  if (!isObject(value)) return undefined;
+  const metadata = schema["x-kubernetes-embedded-resource"] === true ? (memberOf(value, "metadata") ?? null) : null;
+  const misfit = metadata === null ? undefined : decode(metadata);
+  if (misfit !== undefined) return `${path}.metadata: Invalid value: ${JSON.stringify(metadata)}: ${misfit}`;
+  return firstDefined(Object.keys(value), (name) => {
+    const inner = memberSchema(schema, name);
+    const below = { decode, path: path === "" ? name : `${path}.${name}` };
+    return inner && misfitOfEmbedded(inner, value[name] as JsonValue, below);
+  });
+}
+
+function firstDefined<T>(items: readonly T[], map: (item: T, index: number) => string | undefined): string | undefined {
+  for (const [index, item] of items.entries()) {
+    const result = map(item, index);
+    if (result !== undefined) return result;
+  }
+  return undefined;
+}
+
 function checkTypeMeta(object: JsonObject, path: string): FieldError[] {
   return [
     ...checkMember({ field: `${path}.apiVersion`, value: memberOf(object, "apiVersion") }, checkApiVersion),
     ...checkMember({ field: `${path}.kind`, value: memberOf(object, "kind") }, checkKind),
+    ...checkEmbeddedMeta(objectAt(object, "metadata") ?? {}, `${path}.metadata`),
   ];
 }
 

@@ -1,13 +1,12 @@
 import { serverTime } from "../../clock.js";
 /** The forms of an object that are not the object: its metadata alone, or a row of a table. */
-import type { ServedType } from "../../builtin/served-type.js";
 import { invalidError, fieldErrorText } from "../../errors/field-error.js";
 import { badRequest } from "../../errors/status-error.js";
 import { objectAt, type JsonObject } from "../../json.js";
 import { bookmarkOf, eventLine } from "../../read/event-writer.js";
 import type { EventWriter } from "../../read/watch.js";
 import type { ServedResource } from "../../registry/served-resource.js";
-import { tableOf } from "../../table/table.js";
+import { tableOf, type PrintedType } from "../../table/table.js";
 
 type IncludeObject = "None" | "Metadata" | "Object";
 
@@ -24,7 +23,7 @@ export function includeObjectOf(query: URLSearchParams): IncludeObject {
 
 /** Returns a table of objects as of now. */
 export function tableAnswerOf(
-  type: ServedType,
+  type: PrintedType,
   objects: JsonObject[],
   options: { includeObject: IncludeObject; listMeta: JsonObject; withColumns: boolean },
 ): JsonObject {

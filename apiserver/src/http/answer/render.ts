@@ -1,6 +1,6 @@
 import { yamlOf } from "./yaml.js";
 import type { Status, StatusError } from "../../errors/status-error.js";
-import type { JsonObject } from "../../json.js";
+import { objectAt, stringAt, type JsonObject } from "../../json.js";
 import { apiVersionOf } from "../../object/object-key.js";
 import type { ListResult } from "../../read/list.js";
 import type { ServedResource } from "../../registry/served-resource.js";
@@ -9,6 +9,7 @@ import type { Answer } from "../message.js";
 import type { Representation } from "./negotiate.js";
 import { includeObjectOf, partialMetadataOf, tableAnswerOf } from "./other-forms.js";
 
+const SCALE = { group: "autoscaling", kind: "Scale" };
 const CONTENT_TYPES = { json: "application/json", yaml: "application/yaml" } as const;
 
 /** What a resource's answers depend on besides their content. */
@@ -42,11 +43,23 @@ export function renderValue(context: RenderContext, status: number, value: JsonO
   return valueAnswer(context, status, value);
 }
 
+/** Renders a Scale, in the forms that objects come in. */
+export function renderScale(context: RenderContext, status: number, scale: JsonObject): Answer {
+  const { as } = context.representation;
+  if (as === "PartialObjectMetadata") return valueAnswer(context, status, partialMetadataOf(scale));
+  if (as === "Object") return valueAnswer(context, status, scale);
+  const listMeta = { resourceVersion: stringAt(objectAt(scale, "metadata"), "resourceVersion") ?? "" };
+  const table = { includeObject: includeObjectOf(context.query), listMeta, withColumns: true };
+  return valueAnswer(context, status, tableAnswerOf(SCALE, [scale], table));
+}
+
 /** Renders a page of a list. */
 export function renderList(context: RenderContext, list: ListResult): Answer {
   const { resource, representation } = context;
   const { type } = resource;
-  const metadata = listMetaOf(resource, list);
+  // Only custom resources in full show that there is no further page.
+  const isCustom = type.custom !== undefined && representation.as === "Object";
+  const metadata = listMetaOf(list, { showsLastPage: isCustom });
   const head = { kind: type.listKind, apiVersion: apiVersionOf(type), metadata };
   if (isPlainJson(representation)) {
     const items = list.items.map((stored) => resource.itemJsonOf(stored)).join(",");
@@ -63,7 +76,7 @@ export function renderList(context: RenderContext, list: ListResult): Answer {
   }
   if (representation.as === "PartialObjectMetadata") {
     const kind = "PartialObjectMetadataList";
-    const items = objects.map(partialMetadataOf);
+    const items = objects.length === 0 ? null : objects.map(partialMetadataOf);
     return valueAnswer(context, 200, { kind, apiVersion: "meta.k8s.io/v1", metadata, items });
   }
   const items = list.items.map((stored) => JSON.parse(resource.itemJsonOf(stored)) as JsonObject);
@@ -107,12 +120,11 @@ function valueAnswer({ representation, warnings }: RenderContext, status: number
   return { kind: "answer", status, contentType: CONTENT_TYPES[format], body, warnings };
 }
 
-function listMetaOf(resource: ServedResource, list: ListResult): JsonObject {
+function listMetaOf(list: ListResult, { showsLastPage }: { showsLastPage: boolean }): JsonObject {
   const { revision, continueToken, remainingItemCount } = list;
-  const isCustom = resource.type.custom !== undefined;
   return {
     resourceVersion: String(revision),
-    ...(continueToken === "" && !isCustom ? {} : { continue: continueToken }),
+    ...(continueToken === "" && !showsLastPage ? {} : { continue: continueToken }),
     ...(remainingItemCount === undefined ? {} : { remainingItemCount }),
   };
 }

@@ -3,11 +3,12 @@ import { notFound, plainError, tooLargeResourceVersion } from "../../errors/stat
 import { keyOf, resourceRefOf } from "../../object/object-key.js";
 import { scaleOf } from "../../object/scale.js";
 import { jsonEventWriter } from "../../read/event-writer.js";
-import { listObjects } from "../../read/list.js";
+import { prepareList } from "../../read/list.js";
+import { checkSelectorSyntax } from "../../read/selectors.js";
 import { prepareWatch, type EventWriter } from "../../read/watch.js";
 import type { ResourceStore } from "../../storage/resource-store.js";
 import { partialEventWriter, tableEventWriter } from "../answer/other-forms.js";
-import { renderList, renderObject, renderValue, type RenderContext } from "../answer/render.js";
+import { renderList, renderObject, renderScale, type RenderContext } from "../answer/render.js";
 import type { Answer, StreamAnswer } from "../message.js";
 import { renderContextOf, type ResourceRequest } from "./resource-request.js";
 
@@ -22,7 +23,7 @@ export async function readObject(on: ResourceRequest): Promise<Answer> {
   const stored = resource.store.get(keyOf({ namespace, name }));
   if (stored === undefined) throw notFound(resourceRefOf(resource.type, name));
   const object = resource.read(stored);
-  if (subresource === "scale") return renderValue(context, 200, scaleOf(resource.type, object));
+  if (subresource === "scale") return renderScale(context, 200, scaleOf(resource.type, object));
   return renderObject(context, 200, object);
 }
 
@@ -30,16 +31,17 @@ export async function readObject(on: ResourceRequest): Promise<Answer> {
 export async function readList(on: ResourceRequest): Promise<Answer> {
   const { resource, namespace, request } = on;
   const context = renderContextOf(on, { isList: true });
-  const options = parseListOptions(request.query, { isWatch: false });
+  const options = parseListOptions(request.query, { isWatch: false, checkSyntax: checkSelectorSyntax });
+  const list = prepareList(resource, { ...options, namespace });
   await reachRevision(resource.store, options.resourceVersion);
-  return renderList(context, listObjects(resource, { ...options, namespace }));
+  return renderList(context, list());
 }
 
 /** Answers a watch. */
 export function readWatch(on: ResourceRequest): StreamAnswer {
   const { resource, namespace, request, warnings } = on;
   const context = renderContextOf(on, { isList: true, isWatch: true });
-  const options = parseListOptions(request.query, { isWatch: true });
+  const options = parseListOptions(request.query, { isWatch: true, checkSyntax: checkSelectorSyntax });
   const writer = eventWriterOf(context);
   return {
     kind: "stream",

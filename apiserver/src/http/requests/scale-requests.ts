@@ -1,24 +1,22 @@
 import { parseWriteOptions } from "../../decode/options/write-options.js";
 import { parseObjectBody } from "../../decode/parse-body.js";
 import { badRequest } from "../../errors/status-error.js";
-import { isObject, type JsonValue } from "../../json.js";
+import { isObject, objectAt, stringAt, type JsonValue } from "../../json.js";
 import { scaleOf } from "../../object/scale.js";
 import { parseConfig } from "../../write/apply.js";
 import { renewable } from "../../write/attempts.js";
-import { applyPatch, parsePatch, patchTypeOf } from "../../write/patch.js";
-import { applyScale, writeScale } from "../../write/scale.js";
+import { applyPatch, checkNameOfUrl, parsePatch, patchTypeOf } from "../../write/patch.js";
+import { applyScale, decodePatchedScale, SCALE_SCHEMA, writeScale } from "../../write/scale.js";
 import type { WriteContext, WriteResult } from "../../write/write-context.js";
-import { renderValue } from "../answer/render.js";
+import { renderScale } from "../answer/render.js";
 import type { Answer } from "../message.js";
 import { renderContextOf, writeContextOf, type ResourceRequest } from "./resource-request.js";
-
-const SCALE_SCHEMA = "io.k8s.api.autoscaling.v1.Scale";
 
 /** Answers a PUT or PATCH of a Scale. */
 export async function writeScaleRequest(on: ResourceRequest): Promise<Answer> {
   const render = renderContextOf(on);
   const { object } = await (on.request.method === "PUT" ? putScale(on) : patchScale(on));
-  return renderValue(render, 200, scaleOf(on.resource.type, object));
+  return renderScale(render, 200, scaleOf(on.resource.type, object));
 }
 
 async function putScale(on: ResourceRequest): Promise<WriteResult> {
@@ -26,6 +24,7 @@ async function putScale(on: ResourceRequest): Promise<WriteResult> {
   const context = writeContextOf(on, parseWriteOptions(request.query, "UpdateOptions"));
   const { value } = parseObjectBody(request.body, request.headers["content-type"]);
   if (!isObject(value)) throw badRequest("the object provided is unrecognized (must be of type Scale)");
+  checkNameOfUrl(stringAt(objectAt(value, "metadata"), "name") ?? "", name);
   return writeScale(context, { name, isPut: true, change: () => value });
 }
 
@@ -44,8 +43,7 @@ async function patchScale(on: ResourceRequest): Promise<WriteResult> {
     isPut: false,
     change(scale) {
       const patched = applyPatch(scale, { patchType, value: patch(), schemaName: SCALE_SCHEMA });
-      if (!isObject(patched)) throw badRequest("the object provided is unrecognized (must be of type Scale)");
-      return patched;
+      return decodePatchedScale(patched);
     },
   });
 }

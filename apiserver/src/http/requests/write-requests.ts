@@ -6,13 +6,14 @@ import { parseWriteOptions } from "../../decode/options/write-options.js";
 import { parseObjectBody } from "../../decode/parse-body.js";
 import { badRequest } from "../../errors/status-error.js";
 import { isObject, objectAt, stringAt, type JsonObject } from "../../json.js";
+import { checkSelectorSyntax } from "../../read/selectors.js";
 import { applyObject } from "../../write/apply.js";
 import { attemptWrite, renewable } from "../../write/attempts.js";
 import { createObject } from "../../write/create.js";
 import { decodeObject } from "../../write/decode-object.js";
 import { deleteCollection } from "../../write/delete-collection.js";
 import { deleteObject, type DeleteResult } from "../../write/delete.js";
-import { mismatchedName, patchObject, patchTypeOf } from "../../write/patch.js";
+import { checkNameOfUrl, patchObject, patchTypeOf } from "../../write/patch.js";
 import { updateObject } from "../../write/update.js";
 import type { WriteContext, WriteResult } from "../../write/write-context.js";
 import { renderList, renderObject, renderValue, type RenderContext } from "../answer/render.js";
@@ -77,7 +78,7 @@ export async function writeDeleteCollection(on: ResourceRequest): Promise<Answer
   const { request } = on;
   const render = renderContextOf(on, { isList: true });
   const deletion = parseDeleteOptions(deleteBody(on), request.query);
-  const list = parseListOptions(request.query, { isWatch: false });
+  const list = parseListOptions(request.query, { isWatch: false, checkSyntax: checkSelectorSyntax });
   return renderList(render, await deleteCollection(deleteContextOf(on, deletion), { deletion, list }));
 }
 
@@ -88,11 +89,7 @@ export function decodeBody({ request }: ResourceRequest, context: WriteContext):
 
 /** Fails when the name in an object is not the one in the path. */
 export function checkName(object: JsonObject, name: string): void {
-  const given = stringAt(objectAt(object, "metadata"), "name") ?? "";
-  if (given === "") {
-    throw badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`);
-  }
-  if (given !== name) throw mismatchedName(given, name);
+  checkNameOfUrl(stringAt(objectAt(object, "metadata"), "name") ?? "", name);
 }
 
 function renderResult(render: RenderContext, { status, object }: WriteResult): Answer {
