@@ -1,6 +1,7 @@
 // Who may do what; the same laws on the embedded server and, with TEST_API_SERVER=real, on kube-apiserver.
 import { apiRequest, apiRequestOrThrow, type ApiAnswer, type Connection } from "../support/api-request.js";
 import { startTestApiServer } from "../support/api-server.js";
+import { minimalObjects, type MinimalObject } from "../support/minimal-objects.js";
 import { assert, shared, suite } from "../support/suite.js";
 import { waitFor } from "#apiserver/wait-for.js";
 
@@ -183,6 +184,55 @@ suite("access to the API server", (test) => {
     assert.equal(await ask({ token: "nobody" }), { user: {}, error: "invalid bearer token" });
     const forged = { ...to, token: `${token.slice(0, -4)}AAAA` };
     assert.is((await apiRequest(forged, "GET /version")).status, 401);
+  });
+});
+
+suite("certificate signing requests", (test) => {
+  test("name who made them, whatever they say themselves, in their columns, too", async () => {
+    const to = await server();
+    const user = `requester-${++users}`;
+    const headers = {
+      "Impersonate-User": user,
+      "Impersonate-Group": "system:masters",
+      "Impersonate-Uid": "u-1",
+      "Impersonate-Extra-Team": "a",
+    };
+    const path = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+    const { content } = minimalObjects.find(({ kind }) => kind === "CertificateSigningRequest") as MinimalObject;
+    const spec = {
+      ...(content["spec"] as object),
+      expirationSeconds: 7200,
+      username: "somebody",
+      groups: ["x"],
+      uid: "y",
+    };
+    const body = {
+      apiVersion: "certificates.k8s.io/v1",
+      kind: "CertificateSigningRequest",
+      metadata: { name: user },
+      spec,
+    };
+    const created = await apiRequest(to, `POST ${path}`, { body, headers });
+    assert.is(created.status, 201, created.text);
+    const { username, groups, uid, extra } = created.body.spec as Record<string, unknown>;
+    assert.equal([username, uid, extra], [user, "u-1", { team: ["a"] }]);
+    assert.equal([...(groups as string[])].sort(), ["system:authenticated", "system:masters"]);
+    const changed = { ...created.body, spec: { ...created.body.spec, username: "somebody" } };
+    assert.equal((await apiRequestOrThrow(to, `PUT ${path}/${user}`, { body: changed })).spec?.["username"], user);
+    const table = { accept: "application/json;as=Table;g=meta.k8s.io;v=v1" };
+    const { columnDefinitions, rows } = (await apiRequestOrThrow(to, `GET ${path}/${user}`, {
+      headers: table,
+    })) as unknown as {
+      columnDefinitions: { name: string }[];
+      rows: { cells: unknown[] }[];
+    };
+    assert.equal(
+      columnDefinitions.map(({ name }) => name),
+      ["Name", "Age", "SignerName", "Requestor", "RequestedDuration", "Condition"],
+    );
+    const [name, , ...cells] = rows[0]?.cells ?? [];
+    assert.equal([name, ...cells], [user, "example.com/a", user, "120m", "Pending"]);
+    await apiRequestOrThrow(to, `DELETE ${path}/${user}`);
   });
 });
 

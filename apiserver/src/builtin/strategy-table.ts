@@ -54,6 +54,8 @@ export const STRATEGIES: Record<string, Partial<Strategy>> = {
   "rolebindings.rbac.authorization.k8s.io": { ...upsert, ...pathSegment },
   "roles.rbac.authorization.k8s.io": { ...upsert, ...pathSegment },
 
+  "resourceslices.resource.k8s.io": spec,
+
   "csidrivers.storage.k8s.io": { ...needsVersion, ...answersObject },
   "csinodes.storage.k8s.io": { ...needsVersion, ...answersObject },
   "csistoragecapacities.storage.k8s.io": needsVersion,

@@ -23,11 +23,7 @@ export function customRules(type: ServedType): TypeRules {
   let mergeType: TypeRules["mergeType"] | undefined;
   // What an update left as it was, and what a rule that is broken warns of.
   const forgiven = new WeakMap<JsonObject, readonly string[]>();
-  const withRules = (
-    object: JsonObject,
-    old: JsonObject | undefined,
-    found: readonly FieldError[],
-  ): FieldError[] => {
+  const withRules = (object: JsonObject, old: JsonObject | undefined, found: readonly FieldError[]): FieldError[] => {
     const { errors, warnings } = evaluateRules(schema, { object, old, found });
     if (warnings.length > 0) forgiven.set(object, warnings);
     return [...found, ...errors];

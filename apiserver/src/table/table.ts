@@ -8,6 +8,7 @@ import * as network from "./network-printers.js";
 import { eventPrinter, nodePrinter } from "./node-printers.js";
 import { podPrinter } from "./pod-printer.js";
 import { type Printer } from "./printer.js";
+import * as rare from "./rare-printers.js";
 import * as workload from "./workload-printers.js";
 
 /** What decides how objects are printed. */
@@ -63,6 +64,22 @@ const PRINTERS: Record<string, Printer> = {
   "MutatingWebhookConfiguration.admissionregistration.k8s.io": configuration.webhookPrinter,
   "ValidatingWebhookConfiguration.admissionregistration.k8s.io": configuration.webhookPrinter,
   "APIService.apiregistration.k8s.io": configuration.apiServicePrinter,
+  ComponentStatus: rare.componentStatusPrinter,
+  "CertificateSigningRequest.certificates.k8s.io": rare.certificateRequestPrinter,
+  "IPAddress.networking.k8s.io": rare.ipAddressPrinter,
+  "ServiceCIDR.networking.k8s.io": rare.serviceCidrPrinter,
+  "CSIDriver.storage.k8s.io": rare.csiDriverPrinter,
+  "CSINode.storage.k8s.io": rare.csiNodePrinter,
+  "VolumeAttachment.storage.k8s.io": rare.volumeAttachmentPrinter,
+  "VolumeAttributesClass.storage.k8s.io": rare.volumeAttributesClassPrinter,
+  "ValidatingAdmissionPolicy.admissionregistration.k8s.io": rare.validatingPolicyPrinter,
+  "ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io": rare.policyBindingPrinter,
+  "MutatingAdmissionPolicy.admissionregistration.k8s.io": rare.mutatingPolicyPrinter,
+  "MutatingAdmissionPolicyBinding.admissionregistration.k8s.io": rare.policyBindingPrinter,
+  "ResourceClaim.resource.k8s.io": rare.resourceClaimPrinter,
+  "ResourceSlice.resource.k8s.io": rare.resourceSlicePrinter,
+  "FlowSchema.flowcontrol.apiserver.k8s.io": rare.flowSchemaPrinter,
+  "PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io": rare.priorityLevelPrinter,
   "DeviceClass.resource.k8s.io": configuration.agePrinter,
   "ResourceClaimTemplate.resource.k8s.io": configuration.agePrinter,
 };

@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto";
+import type { ServedType } from "../builtin/served-type.js";
 import { alreadyExists, generatedNamesTaken, invalid, plainError } from "../errors/status-error.js";
+import type { UserInfo } from "../identity/user.js";
 import { objectAt, stringAt, type JsonObject } from "../json.js";
 import { setFirstGeneration } from "../object/generation.js";
 import { generateName } from "../object/names.js";
@@ -47,6 +49,7 @@ export async function createObject(
   const object = mutation === undefined ? tracked : await mutation;
   wipeReset(type, object);
   setServerOwned(object);
+  if (isCertificateRequest(type)) setRequester(object, context.user);
   setFirstGeneration(type, object);
   const { settlesOnUpdate } = type.strategy;
   const settles =
@@ -98,6 +101,21 @@ function setServerOwned(object: JsonObject): void {
   delete metadata["resourceVersion"];
   metadata["uid"] = randomUUID();
   metadata["creationTimestamp"] = now();
+}
+
+/** True for the type whose objects say who made them, and whose spec never changes. */
+export function isCertificateRequest({ kind, group }: ServedType): boolean {
+  return kind === "CertificateSigningRequest" && group === "certificates.k8s.io";
+}
+
+// Whatever the request says of it itself.
+function setRequester(object: JsonObject, { username, uid, groups, extra }: UserInfo): void {
+  const spec: JsonObject = { ...objectAt(object, "spec"), username };
+  for (const field of ["uid", "groups", "extra"]) delete spec[field];
+  if (uid !== undefined && uid !== "") spec["uid"] = uid;
+  if (groups.length > 0) spec["groups"] = [...groups];
+  if (extra !== undefined) spec["extra"] = Object.fromEntries(Object.entries(extra).map(([k, v]) => [k, [...v]]));
+  object["spec"] = spec;
 }
 
 function chooseName({ resource, namespace }: WriteContext, object: JsonObject, base: string): void {

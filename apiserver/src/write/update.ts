@@ -20,7 +20,7 @@ import { normalForm, type ServedResource } from "../registry/served-resource.js"
 import type { StoredObject } from "../storage/stored-object.js";
 import { attemptWrite, OutdatedWrite } from "./attempts.js";
 import { settleNamespace } from "./check-creation.js";
-import { createObject, isUnsettled } from "./create.js";
+import { createObject, isCertificateRequest, isUnsettled } from "./create.js";
 import { removeObject } from "./delete.js";
 import { restoreTimes, trackUpdate } from "./managed-fields.js";
 import type { WriteContext, WriteResult } from "./write-context.js";
@@ -85,6 +85,7 @@ async function replaceObject(context: WriteContext, replacement: Replacement): P
   const mutation = context.admission?.mutate({ ...admitted, object: tracked });
   const mutated = mutation === undefined ? tracked : await mutation;
   carryOver(mutated, live, replacement);
+  if (isCertificateRequest(type)) mutated["spec"] = live["spec"] as JsonObject;
   const object = restoreReset(type, mutated, { live, subresource });
   if (subresource !== "status") raiseGeneration(type, object, live);
   rules.finish(object, live);
