@@ -1,8 +1,9 @@
-import { checkResourceVersion, type ListOptions } from "../decode/options/list-options.js";
+import type { ListOptions } from "../decode/options/list-options.js";
 import { expired, badRequest, tooLargeResourceVersion, statusError } from "../errors/status-error.js";
 import type { ServedResource } from "../registry/served-resource.js";
 import type { StoredObject } from "../storage/stored-object.js";
 import { readContinueToken, writeContinueToken, type ContinueToken } from "./continue-token.js";
+import { checkResourceVersion } from "./resource-version.js";
 import { parseSelection, type Selection } from "./selection.js";
 
 /** One page of a list. */

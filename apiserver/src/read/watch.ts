@@ -5,12 +5,13 @@
  * in the same turn of the event loop. Selectors are judged before and after each write, so an object that stops matching is
  * deleted for this watch. A line is encoded once for all watches that show it in the same form.
  */
-import { checkResourceVersion, type ListOptions } from "../decode/options/list-options.js";
+import type { ListOptions } from "../decode/options/list-options.js";
 import { tooLargeResourceVersion, type Status } from "../errors/status-error.js";
 import type { ServedResource } from "../registry/served-resource.js";
 import type { StoreEvent } from "../storage/history.js";
 import type { StoredObject } from "../storage/stored-object.js";
 import { presentObjects } from "./list.js";
+import { checkResourceVersion } from "./resource-version.js";
 import { parseSelection, type Selection } from "./selection.js";
 import type { StreamSink } from "./stream-sink.js";
 

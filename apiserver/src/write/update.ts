@@ -1,5 +1,5 @@
 import type { AdmittedWrite } from "../admission/admission.js";
-import { isUint64 } from "../decode/options/list-options.js";
+import { isUint64 } from "../read/resource-version.js";
 import { invalidError, type FieldError } from "../errors/field-error.js";
 import { quote } from "../errors/quote.js";
 import { invalid, notFound, plainError, staleResourceVersion, uidMismatchOnUpdate } from "../errors/status-error.js";

@@ -1,5 +1,4 @@
 import { forbiddenError, notSupportedError, type FieldError } from "../../errors/field-error.js";
-import { badRequest, plainError } from "../../errors/status-error.js";
 import { parseInteger } from "./delete-options.js";
 import { isTrue } from "./query-boolean.js";
 import { invalidOptions } from "./write-options.js";
@@ -26,8 +25,8 @@ export interface ListOptions extends Selectors {
 /**
  * Parses and checks the query of a list or a watch.
  *
- * `checkSyntax` is told of the selectors before what the other options say is judged; `checkResourceVersion` comes last, after
- * the fields of the selector and the continue token.
+ * `checkSyntax` is told of the selectors before what the other options say is judged. The resourceVersion is not judged here: that
+ * comes last, after the fields of the selector and the continue token.
  */
 export function parseListOptions(
   query: URLSearchParams,
@@ -87,24 +86,4 @@ function checkList(options: ListOptions): FieldError[] {
     errors.push(forbiddenError(path, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'));
   }
   return errors;
-}
-
-/** Fails for a resourceVersion that is no number of 64 bits. */
-export function checkResourceVersion({ resourceVersion, isWatch }: ListOptions): void {
-  if (resourceVersion === "" || isUint64(resourceVersion)) return;
-  const text = invalidResourceVersionText(resourceVersion);
-  // A watch fails with the bare text and without a reason.
-  throw isWatch ? plainError(text) : badRequest(`invalid resource version: ${text}`);
-}
-
-/** Tells whether a text is a number of 64 bits without a sign. */
-export function isUint64(text: string): boolean {
-  return /^\d{1,20}$/.test(text) && BigInt(text) < 2n ** 64n;
-}
-
-/** Returns what Kubernetes says about a resourceVersion that is no number of 64 bits. */
-export function invalidResourceVersionText(given: string): string {
-  const quoted = JSON.stringify(given);
-  const problem = /^\d+$/.test(given) ? "value out of range" : "invalid syntax";
-  return `resourceVersion: Invalid value: ${quoted}: strconv.ParseUint: parsing ${quoted}: ${problem}`;
 }

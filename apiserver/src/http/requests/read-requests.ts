@@ -1,10 +1,11 @@
-import { invalidResourceVersionText, isUint64, parseListOptions } from "../../decode/options/list-options.js";
+import { parseListOptions } from "../../decode/options/list-options.js";
 import { notFound, plainError, tooLargeResourceVersion } from "../../errors/status-error.js";
 import { keyOf, resourceRefOf } from "../../object/object-key.js";
 import { scaleOf } from "../../object/scale.js";
 import { jsonEventWriter } from "../../read/event-writer.js";
 import { prepareList } from "../../read/list.js";
 import { checkSelectorSyntax } from "../../read/selectors.js";
+import { invalidResourceVersionText, isUint64 } from "../../read/resource-version.js";
 import { prepareWatch, type EventWriter } from "../../read/watch.js";
 import type { ResourceStore } from "../../storage/resource-store.js";
 import { partialEventWriter, tableEventWriter } from "../answer/other-forms.js";
