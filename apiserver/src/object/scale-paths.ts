@@ -42,10 +42,11 @@ function checkSelector(object: JsonObject, path: string): FieldError[] {
   return misfit === undefined ? [] : [invalidError(path, "", misfit)];
 }
 
-// What is absent fits.
+// What is absent fits, and what would be below null.
 function accessAt(object: JsonObject, path: string, expected: string): { value?: JsonValue; misfit?: string } {
   let value: JsonValue = object;
   for (const name of path.slice(1).split(".")) {
+    if (value === null) return {};
     if (!isObject(value)) return { misfit: misfitText(path, value, "map[string]interface{}") };
     const member = memberOf(value, name);
     if (member === undefined) return {};
