@@ -85,7 +85,8 @@ export class Store {
     resource.endWatches();
     this.#resources.delete(name);
     const forgotten = resource.neededRevisions;
-    this.#journal?.append({ revision: this.#revision, forgotten });
+    // A resource of that name begins anew.
+    this.#journal?.append({ revision: this.#revision, forgotten, compacted: { resource: name, revision: 0 } });
   }
 
   /** Forgets the history of every resource, as a compaction of etcd would, or only of one of them. */

@@ -56,7 +56,18 @@ suite("a data folder and random writes", (test) => {
         }
         await folder.close();
       }),
-      { numRuns: runs(120) },
+      {
+        numRuns: runs(120),
+        examples: [
+          [
+            [
+              { do: "put", resource: "things", key: "a" },
+              { do: "compact", resource: "things" },
+              { do: "drop", resource: "things" },
+            ],
+          ],
+        ],
+      },
     );
   });
 });
