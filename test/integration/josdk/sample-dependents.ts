@@ -65,13 +65,9 @@ export function bulkOf(name: string, rest: Stated = {}): KubernetesDependent {
   });
 }
 
-/** Every namespace of a cluster has the authority of its server in a ConfigMap. */
-export const isOfTests = ({ metadata }: { metadata: { name: string } }): boolean =>
-  metadata.name !== "kube-root-ca.crt";
-
 /** The values of the ConfigMaps of the tests, by their names. */
 export async function valuesIn(space: Space): Promise<{ [name: string]: string | undefined }> {
-  const configMaps = (await space.list(ConfigMap)).filter(isOfTests);
+  const configMaps = await space.list(ConfigMap);
   return Object.fromEntries(configMaps.map(({ metadata, data }) => [metadata.name, data?.["value"]]));
 }
 

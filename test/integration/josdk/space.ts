@@ -29,6 +29,7 @@ export interface Space extends AsyncDisposable {
   get<R extends KubernetesObject>(kind: ResourceClass<R>, name: string): Promise<R | undefined>;
   patch<R extends KubernetesObject>(kind: ResourceClass<R>, name: string, patch: object): Promise<R>;
   delete<R extends KubernetesObject>(kind: ResourceClass<R>, name: string): Promise<void>;
+  /** Lists the objects of the namespace that `isOfTests`. */
   list<R extends KubernetesObject>(kind: ResourceClass<R>): Promise<R[]>;
   /** Waits until an object satisfies a condition, and returns it. */
   until<R extends KubernetesObject>(kind: ResourceClass<R>, name: string, holds: (object: R) => unknown): Promise<R>;
@@ -38,6 +39,10 @@ export interface Space extends AsyncDisposable {
   /** Creates an operator and starts it. */
   start(controllers: readonly ControllerDefinition[], options?: Partial<OperatorOptions>): Promise<TestOperator>;
 }
+
+/** False for what every namespace of a cluster has: the authority of its server in a ConfigMap. */
+export const isOfTests = ({ metadata }: { metadata: { name: string } }): boolean =>
+  metadata.name !== "kube-root-ca.crt";
 
 /** An operator of a space. */
 export type TestOperator = RecordedOperator;
@@ -87,7 +92,7 @@ async function openSpace(server: TestApiServer): Promise<Space> {
     },
     patch: (kind, name, patch) => client.mergePatch(kind, refOf(kind, name), patch),
     delete: async (kind, name) => void (await client.delete(kind, refOf(kind, name))),
-    list: (kind) => client.list(kind, { namespace }),
+    list: async (kind) => (await client.list(kind, { namespace })).filter(isOfTests),
     until: (kind, name, holds) =>
       waitFor(
         `${kind.definition.kind} ${name} is as wanted`,

@@ -51,7 +51,7 @@ function configsOf(rest: Stated = {}): KubernetesDependent {
 const untilConfigs = (space: Space, ...names: string[]) =>
   waitFor(`there are ${names.join(", ")}`, async () => {
     const all = await space.list(ConfigMap);
-    const found = all.map(({ metadata }) => metadata.name).filter((name) => name !== "kube-root-ca.crt");
+    const found = all.map(({ metadata }) => metadata.name);
     return JSON.stringify(found.sort()) === JSON.stringify([...names].sort());
   });
 

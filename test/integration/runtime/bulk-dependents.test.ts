@@ -14,10 +14,9 @@ import {
   wantedOf,
   writesOf,
   type SampleArguments,
-  isOfTests,
 } from "../josdk/sample-dependents.js";
 import { ConfigMap, Sample, Secret } from "../josdk/sample-kind.js";
-import { spacesOf, type Space, type TestOperator } from "../josdk/space.js";
+import { isOfTests, spacesOf, type Space, type TestOperator } from "../josdk/space.js";
 
 const openSpace = spacesOf({ simulate: true });
 const HOLD = "example.com/hold";
