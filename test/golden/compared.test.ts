@@ -23,9 +23,7 @@ const fences = fencesOf(PAGE, page);
 const examples = fences.filter(({ info }) => info === "yaml workflow");
 
 suite("the page that compares spec languages", (declareTest) => {
-  const test = (title: string, body: () => unknown) => declareTest(title, body, { timeoutMs: 120_000 });
-
-  test("has one example of ours for each of its ten sections", () => {
+  declareTest("has one example of ours for each of its ten sections", () => {
     const sections = page.split(/^## /m).slice(1);
     assert.equal(
       sections.map((section) => section.split("```yaml workflow\n").length - 1),
@@ -33,7 +31,9 @@ suite("the page that compares spec languages", (declareTest) => {
     );
   });
 
-  test("shows specs that generate without errors and warnings, and code that compiles", async () => {
+  const thorough = (title: string, body: () => unknown) => declareTest.thorough(title, body, { timeoutMs: 120_000 });
+
+  thorough("shows specs that generate without errors and warnings, and code that compiles", async () => {
     await using folder = await createTemporaryFolder();
     for (const [index, { code }] of examples.entries()) {
       const project = join(folder.path, `example-${index + 1}`);

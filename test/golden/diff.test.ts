@@ -52,7 +52,7 @@ async function edit(file: string, ...replacements: [from: string, to: string][])
 }
 
 suite("gen-operator diff", (test) => {
-  test(
+  test.thorough(
     "names breaking fields, effects on objects, broken lines and stubs, and writes nothing",
     async () => {
       await using project = await createRepository();

@@ -51,7 +51,7 @@ suite("the package of built-in kinds", (test) => {
     assert.not.match(text, /kind: "(Pod|Binding)"|PodSpec/);
   });
 
-  test(
+  test.thorough(
     "compiles, and stays as it is when prettier formats it",
     async () => {
       await using folder = await createTemporaryFolder();

@@ -89,7 +89,7 @@ suite("the code of a dependent that has another name", (declareTest) => {
     assert.equal([diagnostics, report?.updated], [[], ["src/generated/webpage/workflow.ts"]], "movedFrom alone goes");
   });
 
-  test("is only told of by --check and --dry-run, which change nothing", async () => {
+  thorough("is only told of by --check and --dry-run, which change nothing", async () => {
     await using project = await createProject();
     await project.rename();
     const before = await contentOf(project.path);

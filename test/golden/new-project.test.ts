@@ -34,7 +34,7 @@ suite("new project", (test) => {
     { timeoutMs: 60_000 },
   );
 
-  test(
+  test.thorough(
     "its tests do not run on stale generated code, and name the command that updates it",
     async () => {
       await using folder = await createPagesProject();

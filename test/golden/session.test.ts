@@ -91,7 +91,7 @@ const DAY: readonly Step[] = [
 ];
 
 suite("a new user's session", (test) => {
-  test(
+  test.thorough(
     "prints what is kept, command by command",
     async () => {
       await using folder = await createTemporaryFolder();

@@ -145,7 +145,7 @@ async function comparePlay(): Promise<void> {
 }
 
 suite("the tutorial", (test) => {
-  test(
+  test.thorough(
     "has the files of a project that compiles and passes its test",
     async () => {
       await using project = await copyProject();

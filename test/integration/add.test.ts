@@ -82,7 +82,7 @@ suite("gen-operator add", (test) => {
     LONG,
   );
 
-  test(
+  test.thorough(
     "adds external dependents and event sources of every kind, which compile",
     async () => {
       await using project = await createPagesProject();

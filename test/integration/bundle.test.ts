@@ -154,7 +154,7 @@ suite("bundle of a new project", (test) => {
     LONG,
   );
 
-  test(
+  test.thorough(
     "reads a file of settings, names the TypeScript file of an error, and says that it cannot be pretty",
     async () => {
       const token = createOidcToken();

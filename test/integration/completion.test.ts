@@ -38,7 +38,8 @@ suite("completion", (test) => {
       test.skip(title, `there is no ${shell}`);
       continue;
     }
-    test(
+    const declare = shell === "bash" ? test : test.thorough;
+    declare(
       title,
       async () => {
         await using folder = await createTemporaryFolder();
