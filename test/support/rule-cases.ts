@@ -49,6 +49,15 @@ export const RULE_SPEC = {
 
 /** Rules of the spec; none of them needs a field without asking for it, but where an error is what they are about. */
 export const RULES: readonly string[] = [
+  "self.?text.orValue('') != 'a' && self.?inner.deep.text.orValue('') != 'b'",
+  "!has(self.names) || self.names[?0].orValue('a') != 'b'",
+  "!has(self.names) || self.names.all(i, name, i < 3 || name != 'a')",
+  "!has(self.labels) || self.labels.exists(k, v, k != v) || self.labels.size() == 0",
+  "!has(self.numbers) || self.numbers.existsOne(i, n, n > 1)",
+  "!has(self.numbers) || self.numbers.sortBy(n, -n) == self.numbers.transformList(i, n, n)",
+  "!has(self.labels) || self.labels.transformMap(k, v, v != 'a', v + '!').size() < 2",
+  "!has(self.entries) || self.entries.all(e, e.?weight.optMap(w, w > 0).orValue(true))",
+  "self.?int.optFlatMap(i, optional.ofNonZeroValue(i)).hasValue() || !has(self.int)",
   "!has(self.text) || size(self.text) <= 3",
   "!has(self.text) || self.text.startsWith('a') || self.text.endsWith('b') || self.text.contains('-')",
   "!has(self.text) || self.text.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",

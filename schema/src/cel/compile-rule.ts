@@ -3,8 +3,8 @@ import type { CelInput } from "./rules/adapt-value.js";
 import { TOO_COSTLY, withBudget } from "./budget.js";
 import { loadEnvironment } from "./environment.js";
 import { loadLibrary, type Library } from "./library.js";
-import { withoutOptionalOperators } from "./optional-syntax.js";
-import { prepareExpression } from "./prepare-expression.js";
+import { withoutOptionalOperators } from "./prepare/optional-syntax.js";
+import { prepareExpression } from "./prepare/prepare-expression.js";
 
 /** What an expression sees, by the names of its variables: `self` and `oldSelf` of a rule, `object` and others of a policy. */
 export type Bindings = { readonly [name: string]: CelInput };
@@ -80,6 +80,7 @@ function compile(text: string, { parse, plan, isCelError }: Library): Compilatio
 // The words of cel-go, which users of Kubernetes know.
 const WORDS: readonly (readonly [pattern: RegExp, words: string])[] = [
   [/^field not found:/, "no such key:"],
+  [/^Failed to parse timestamp: .*$/s, "type conversion error from 'string' to 'google.protobuf.Timestamp'"],
   [/^found no matching overload .*$/s, "no such overload"],
   [/^u?int (divide by|modulus by) zero$/, "$1 zero"],
   [/^divide by zero$/, "division by zero"],

@@ -4,6 +4,7 @@ import { spendMatch } from "./budget.js";
 import { coreFunctions } from "./functions/core.js";
 import { formatFunctions } from "./functions/formats.js";
 import { listFunctions } from "./functions/lists.js";
+import { macroFunctions } from "./functions/macros.js";
 import { networkFunctions } from "./functions/network.js";
 import { optionalFunctions } from "./functions/optional.js";
 import { paidFunctions } from "./functions/paid.js";
@@ -34,6 +35,7 @@ function createEnvironment(): ReturnType<typeof celEnv> {
     semverFunctions,
     formatFunctions,
     optionalFunctions,
+    macroFunctions,
     requestFunctions,
   ];
   const funcs = own.flatMap((functionsOf) => functionsOf(library));

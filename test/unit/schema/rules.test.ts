@@ -197,11 +197,35 @@ suite("optional values of rules", (test) => {
     test(`hold: ${rule}`, () => assert.equal(check(rule, spec, { ...schema, missing: schema.a }), []));
 });
 
+suite("macros of rules", (test) => {
+  const schema = { l: { type: "array", items: INT }, m: { type: "object", additionalProperties: INT } } as const;
+  for (const rule of [
+    "self.m.all(k, v, k == 'a' && v == 1)",
+    "self.l.exists(i, v, i == 1 && v == 5) && !self.l.exists(i, v, i == 0 && v == 5)",
+    "self.l.existsOne(i, v, v > 3)",
+    "self.l.transformList(i, v, v > 1, v * 10 + i) == [30, 51]",
+    "self.m.transformMap(k, v, v + 1) == {'a': 2}",
+    "self.m.transformMapEntry(k, v, {k + 'x': v}) == {'ax': 1}",
+    "self.l.sortBy(x, -x) == [5, 3] && [{'n': 2}, {'n': 1}].sortBy(e, e.n)[0].n == 1",
+    "optional.of(1).optMap(v, v + 1).value() == 2 && !optional.none().optMap(v, v + 1).hasValue()",
+    "self.?m.a.optFlatMap(v, optional.ofNonZeroValue(v - 1)).orValue(7) == 7",
+    "self.m.all(k, v, self.l.all(i, w, w > v + i - 5)) && self.l.all(x, self.l.all(i, y, i >= 0 || x == y))",
+  ])
+    test(`hold: ${rule}`, () => assert.equal(check(rule, { l: [3, 5], m: { a: 1 } }, schema), []));
+
+  test("of two variables cost what they loop over", () => {
+    const n = Array.from({ length: 2_000 }, (_, index) => index);
+    assert.equal(check("self.l.all(i, v, self.l.all(j, w, i + v + j + w >= 0))", { l: n }, schema), [
+      "spec: costs more than the API server lets a rule cost evaluating rule: self.l.all(i, v, self.l.all(j, w, i + v + j + w >= 0))",
+    ]);
+  });
+});
+
 suite("what is said of an expression", (test) => {
   const said: readonly (readonly [string, string | RegExp])[] = [
-    ["self.list.sortBy(x, x.name)[0]", "the function sortBy is not supported"],
     ["size(self.a, 1) == 1", "size with 2 arguments is not supported"],
-    ["self.map.all(k, v, v != k)", "all with 3 arguments is not supported"],
+    ["self.map.all(k, v, w, v != k)", "all with 4 arguments is not supported"],
+    ["self.list.shuffle()", "the function shuffle is not supported"],
     ["[?self.a].size() == 1", "an optional entry of a literal is not supported"],
     ["Foo{a: 1}", "the type Foo is not supported"],
     ["self.a ==", /^it is no expression that the evaluator reads: 1:\d/],

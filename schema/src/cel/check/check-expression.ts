@@ -2,8 +2,8 @@
 import { findPatternProblem } from "../../texts/pattern.js";
 import { loadEnvironment } from "../environment.js";
 import { loadLibrary } from "../library.js";
-import { OPTIONAL_FIELD, OPTIONAL_INDEX, withoutOptionalOperators } from "../optional-syntax.js";
-import type { Expression } from "../prepare-expression.js";
+import { OPTIONAL_FIELD, OPTIONAL_INDEX, withoutOptionalOperators } from "../prepare/optional-syntax.js";
+import type { Expression } from "../prepare/prepare-expression.js";
 import { isOperator, resultOf } from "./operators.js";
 import { DYN, nameOfType, type CheckedType } from "./types.js";
 

@@ -66,7 +66,7 @@ export const coreFunctions: FunctionsOf = (library) => {
     celFunc("double", [STRING], DOUBLE, checkNumber),
     celFunc("duration", [STRING], DURATION, (text) => {
       const duration = GO_DURATION.test(text) ? parseDuration(text) : undefined;
-      if (duration === undefined) throw new Error(`${JSON.stringify(text)} is no duration`);
+      if (duration === undefined) throw conversionError("google.protobuf.Duration");
       return duration;
     }),
     celFunc("timestamp", [INT], TIMESTAMP, (seconds) => timeOf(seconds)),
@@ -80,15 +80,19 @@ export const coreFunctions: FunctionsOf = (library) => {
   ];
 };
 
+function conversionError(type: string): Error {
+  return new Error(`type conversion error from 'string' to '${type}'`);
+}
+
 function checkInteger(text: string, [min, end]: readonly [bigint, bigint]): bigint {
-  if (!INTEGER.test(text) || text.length > 25) throw new Error(`${JSON.stringify(text)} is no integer`);
+  if (!INTEGER.test(text) || text.length > 25) throw conversionError("int");
   const value = BigInt(text.replace("+", ""));
-  if (value < min || value >= end) throw new Error(`${text} is out of range`);
+  if (value < min || value >= end) throw conversionError("int");
   return value;
 }
 
 function checkNumber(text: string): number {
-  if (!NUMBER.test(text)) throw new Error(`${JSON.stringify(text)} is no number`);
+  if (!NUMBER.test(text)) throw conversionError("double");
   const [, sign, name] = /^([+-]?)(inf|nan)/i.exec(text) ?? [];
   if (name === undefined) return Number(text);
   return name.toLowerCase() === "nan" ? NaN : sign === "-" ? -Infinity : Infinity;

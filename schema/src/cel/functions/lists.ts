@@ -64,7 +64,7 @@ export const listFunctions: FunctionsOf = (library) => {
     }),
     celMethod("slice", LIST, [INT, INT], LIST, function (start, end) {
       if (start < 0n || end < start || end > BigInt(this.size))
-        throw new Error(`slice(${start}, ${end}) is out of range`);
+        throw new Error(`cannot slice(${start}, ${end}), list is length ${this.size}`);
       return itemsOf(this).slice(Number(start), Number(end));
     }),
     celMethod("flatten", LIST, [], LIST, function () {

@@ -1,7 +1,7 @@
 // Kubernetes' libraries of IP addresses and CIDRs, which follow Go's net/netip.
 import type { CelMap } from "@bufbuild/cel";
 import { spendText } from "../budget.js";
-import { canonicalTextOf, isInside, parseAddress, parseNetwork, type Address, type Network } from "./addresses.js";
+import { canonicalTextOf, isInside, parseAddress, parseNetwork, type Address, type Network } from "../addresses.js";
 import { fieldOf, typesOf, valueOfKind, type FunctionsOf } from "../kubernetes-value.js";
 
 const RANGES = {

@@ -1,6 +1,7 @@
 // Rewrites a parsed expression where the evaluator differs from the API server: loops are paid for and collect their results in one list, and
 // `has` sees a field that is null.
 import type { celEnv, parse } from "@bufbuild/cel";
+import { expandMacro, UNUSED } from "./expand-macros.js";
 import { OPTIONAL_FIELD, OPTIONAL_INDEX } from "./optional-syntax.js";
 
 /** A parsed expression. */
@@ -24,13 +25,8 @@ const BUILT_IN: ReadonlySet<string> = new Set(["_[_]", "_?_:_", "_&&_", "_||_", 
 // Calls of these with one variable became loops.
 const MACROS: ReadonlySet<string> = new Set(["all", "exists", "exists_one", "existsOne", "map", "filter"]);
 
-// Kubernetes has these, and the evaluator does not.
-const LACKING: ReadonlySet<string> = new Set([
-  ...["optMap", "optFlatMap", "sortBy", "transformList", "transformMap", "transformMapEntry"],
-]);
-
 // What these return is an optional value.
-const OPTIONAL: ReadonlySet<string> = new Set([OPTIONAL_FIELD, OPTIONAL_INDEX, "or"]);
+const OPTIONAL: ReadonlySet<string> = new Set([OPTIONAL_FIELD, OPTIONAL_INDEX, "or", "optMap", "optFlatMap"]);
 
 type Comprehension = Extract<Expression["exprKind"], { case: "comprehensionExpr" }>["value"];
 type Select = Extract<Expression["exprKind"], { case: "selectExpr" }>["value"];
@@ -56,6 +52,7 @@ class Preparation {
   }
 
   visit(expression: Expression): void {
+    expandMacro(expression);
     const { exprKind } = expression;
     switch (exprKind.case) {
       case "identExpr":
@@ -114,14 +111,15 @@ class Preparation {
     const fitting = found.filter((func) => (func.target !== undefined) === isMethod);
     if (fitting.some((func) => func.arguments.length === args.length)) return;
     const isUnknown = fitting.length === 0 && !MACROS.has(name);
-    if (isUnknown && this.problem === undefined) this.isUnknown = !LACKING.has(name);
+    if (isUnknown && this.problem === undefined) this.isUnknown = true;
     this.#fail(isUnknown ? `the function ${name}` : `${name} with ${args.length} arguments`);
   }
 
   #visitLoop(loop: Comprehension): void {
-    const { iterRange, accuInit, loopCondition, loopStep, result } = loop;
+    const { iterVar, iterRange, accuInit, loopCondition, loopStep, result } = loop;
     this.#visitEach(iterRange, accuInit, loopCondition, loopStep, result);
     if (loop.iterVar2 !== "") this.#fail("a loop with two variables");
+    if (iterVar === UNUSED) return;
     if (iterRange !== undefined) wrap(iterRange, "@range");
     if (loopCondition !== undefined) wrap(loopCondition, "@step");
     if (accuInit?.exprKind.case !== "listExpr" || loopStep === undefined) return;
