@@ -33,8 +33,9 @@ const PREFIX = "src/generated/";
 export async function generateTypes(options: GenerateTypesOptions): Promise<GenerateResult> {
   const { files, out, check = false, onStep = () => {} } = options;
   const inputs = "files" in files ? files : await readInputs(files, { folder: ".", readStdin: refuseStdin });
-  onStep(`reading ${counted(inputs.files.length, "file")}`);
-  const read = readCrdFiles(inputs);
+  const count = inputs.files.length;
+  let begun = 0;
+  const read = readCrdFiles(inputs, (file) => onStep(`reading ${file} (${++begun} of ${count})`));
   const { crds, diagnostics } = selectVersions(read.crds, options);
   const found: Diagnostic[] = [...read.diagnostics, ...diagnostics];
   if (hasErrors(found)) return { diagnostics: found };
@@ -43,8 +44,11 @@ export async function generateTypes(options: GenerateTypesOptions): Promise<Gene
   found.push(...built.diagnostics);
   if (built.model === undefined) return { diagnostics: found };
 
-  onStep(`generating the types of ${counted(built.model.resources.length, "kind")}`);
-  const emitted = await emitResources(built.model.resources);
+  const { resources } = built.model;
+  let made = 0;
+  const emitted = emitResources(resources, ({ kind, version }) =>
+    onStep(`generating the types of ${kind} ${version} (${++made} of ${resources.length})`),
+  );
   const moved = emitted.map((file) => ({ ...file, path: file.path.slice(PREFIX.length) }));
   onStep(`${check ? "comparing" : "writing"} ${counted(moved.length, "file")}`);
   if (!check) await mkdir(resolve(out), { recursive: true });

@@ -2,6 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { cp, mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { generateTypes } from "#generator/generate-types.js";
 import { startTestApiServer } from "../support/api-server.js";
 import { runCommand } from "../support/command-line.js";
 import { repositoryRoot } from "../support/repository.js";
@@ -34,6 +35,22 @@ function pipe(folder: string, input: string, ...args: string[]) {
 }
 
 suite("the inputs of types", (test) => {
+  test("somebody who waits is told of each file and of each kind", async () => {
+    await using folder = await createInputs();
+    const steps: string[] = [];
+    const files = ["page.yaml", "inner/podwatches.example.com.yaml"].map((file) => join(folder.path, "crds", file));
+    const out = join(folder.path, "out");
+    const { diagnostics } = await generateTypes({ files, out, onStep: (step) => steps.push(step) });
+    assert.equal(diagnostics, []);
+    assert.match(steps[0] ?? "", /^reading .*page\.yaml \(1 of 2\)$/);
+    assert.match(steps[1] ?? "", /^reading .*podwatches\.example\.com\.yaml \(2 of 2\)$/);
+    assert.equal(steps.slice(2), [
+      "generating the types of PodWatch v1 (1 of 2)",
+      "generating the types of WebPage v1 (2 of 2)",
+      "writing 5 files",
+    ]);
+  });
+
   test(
     "a folder, a pattern and its files are the same",
     async () => {

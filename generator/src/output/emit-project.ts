@@ -58,8 +58,15 @@ function recallResource(resource: ResourceModel, parts: PartMemory): OutputFile[
 }
 
 /** Emits the classes of resources and an index of them: typed resources without a workflow. */
-export function emitResources(resources: readonly ResourceModel[]): OutputFile[] {
-  return sorted([...resources.flatMap(emitResource), emitIndex([], nameResources(resources))]);
+export function emitResources(
+  resources: readonly ResourceModel[],
+  onKind?: (resource: ResourceModel) => void,
+): OutputFile[] {
+  const emitted = resources.flatMap((resource) => {
+    onKind?.(resource);
+    return emitResource(resource);
+  });
+  return sorted([...emitted, emitIndex([], nameResources(resources))]);
 }
 
 function sorted(files: readonly OutputFile[]): OutputFile[] {

@@ -12,9 +12,12 @@ export interface CrdFiles {
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** Reads the CRDs of files that were asked for; that there is none is an error. */
-export function readCrdFiles({ files, diagnostics: problems }: Inputs): CrdFiles {
-  const parsed = files.map((file) => readCrds(file));
+/** Reads the CRDs of files that were asked for; that there is none is an error. `onFile` is called with each file before it is read. */
+export function readCrdFiles({ files, diagnostics: problems }: Inputs, onFile?: (file: string) => void): CrdFiles {
+  const parsed = files.map((file) => {
+    onFile?.(file.file);
+    return readCrds(file);
+  });
   const diagnostics = [
     ...problems,
     ...parsed.flatMap((each) => [...each.diagnostics, ...(each.hasDefinitions ? [] : [passedOver(each)])]),
