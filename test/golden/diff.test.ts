@@ -123,6 +123,26 @@ suite("gen-operator diff", (test) => {
     { timeoutMs: 120_000 },
   );
 
+  test.thorough(
+    "a changed stub of a kind with fields that cannot be changed is named with them, and any other is not",
+    async () => {
+      await using project = await createRepository();
+      for (const name of ["deployment", "config-map"]) {
+        const stub = join(project.path, `src/webpage/dependents/${name}.ts`);
+        await writeFile(stub, `${await readFile(stub, "utf8")}// Changed.\n`);
+      }
+      const { status, stdout } = await runCommand(project.path, "diff");
+      const [, line, ...rest] = stdout.split("\n");
+      assert.is(
+        line,
+        "  compatible deployment: src/webpage/dependents/deployment.ts differs; of a Deployment that exists, the API server refuses a change of spec.selector: give the object another name to replace it",
+      );
+      assert.equal(rest, ["0 breaking, 1 compatible", ""]);
+      assert.is(status, 0);
+    },
+    { timeoutMs: 120_000 },
+  );
+
   test("an unknown commit, no repository and a wrong project end with 2", async () => {
     await using project = await createRepository();
     const unknown = await runCommand(project.path, "diff", "--against", "v9");

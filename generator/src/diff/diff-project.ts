@@ -5,6 +5,7 @@ import { hasErrors, sortDiagnostics, type Diagnostic } from "../diagnostic.js";
 import { findBrokenLines, type BrokenLine } from "./broken-lines.js";
 import type { Change } from "./change.js";
 import { compareCrds } from "./compare-crds.js";
+import { compareStubs } from "./compare-stubs.js";
 import { compareWorkflows } from "./compare-workflows.js";
 import { openBaseline } from "./read-baseline.js";
 import { readProject, type ProjectInput } from "../input/read-project.js";
@@ -66,6 +67,7 @@ export async function diffProject({ project, against, onStep = () => {} }: DiffO
   const changes = [
     ...compareCrds(before.input.crds, now.input.crds),
     ...compareWorkflows(before.controllers, now.controllers),
+    ...(await compareStubs({ before: baseline.folder, now: root, controllers: now.controllers })),
   ];
   const diff = {
     changes,
