@@ -1,6 +1,7 @@
 import type { ProjectModel, ResourceModel } from "../model/project-model.js";
 import { controllerNamesOf } from "./controller-names.js";
 import { emitDeploy } from "./deploy/emit-deploy.js";
+import { controllerKeyOf, type ControllerParts } from "./controller/controller-key.js";
 import { emitController, emitIndex } from "./controller/emit-controller.js";
 import { emitExternalTypes } from "./controller/emit-external.js";
 import { emitResource } from "./resource/emit-resource.js";
@@ -34,13 +35,7 @@ export async function emitProject(
     const isNeeded = needsReconciler(controller) || hasReconciler(reconcilerPathOf(own));
     return { controller, names: own, hasReconciler: isNeeded };
   });
-  for (const { controller, names: own, hasReconciler: isWired } of controllers)
-    files.push(
-      emitWorkflowTypes(controller, own, parts),
-      ...emitExternalTypes(controller, own),
-      emitWorkflow(controller, own),
-      emitController(controller, own, isWired),
-    );
+  files.push(...controllers.flatMap((each) => recallController(each, parts)));
   files.push(
     emitIndex(
       controllers.map((each) => each.names),
@@ -49,6 +44,18 @@ export async function emitProject(
   );
   files.push(...emitDeploy(model, parts), ...(await emitStubs(controllers, isMissing)));
   return sorted(files);
+}
+
+function recallController(all: ControllerParts, parts: PartMemory): OutputFile[] {
+  const { controller, names, hasReconciler } = all;
+  const emit = () => [
+    emitWorkflowTypes(controller, names, parts),
+    ...emitExternalTypes(controller, names),
+    emitWorkflow(controller, names),
+    emitController(controller, names, hasReconciler),
+  ];
+  const key = controllerKeyOf(all);
+  return key === undefined ? emit() : recallFiles(["controller", key], parts, emit);
 }
 
 function recallResource(resource: ResourceModel, parts: PartMemory): OutputFile[] {

@@ -85,8 +85,8 @@ function filesSeenFrom(path: string, files: ReadonlyMap<string, MemoryFile>): Me
     // Schemas are long, and no type comes from them.
     const isSchema = each.startsWith("src/generated/") && each.endsWith(".schema.ts");
     seen.set(each, isSchema ? { path: each, content: "export {};" } : file);
-    // What is remembered is a class, which sees nothing but its schema.
-    if (isSchema || file.digest !== undefined) return;
+    // A class sees nothing but its schema, so that of an earlier run need not be made.
+    if (isSchema || (file.digest !== undefined && each.startsWith("src/generated/resources/"))) return;
     for (const [, specifier = ""] of file.content.matchAll(IMPORT))
       visit(posix.join(posix.dirname(each), specifier).replace(/\.(m?)js$/, ".$1ts"));
   };

@@ -1,0 +1,77 @@
+import type { ControllerModel, ProjectModel, ResourceModel } from "#generator/model/project-model.js";
+import { emitProject } from "#generator/output/emit-project.js";
+import { RunParts } from "#generator/parts/part-memory.js";
+import { dependentOf } from "../../../support/dependent-models.js";
+import { builtinResource, thingOf } from "../../../support/resource-models.js";
+import { assert, suite } from "../../../support/suite.js";
+
+const schema = { type: "object", properties: { spec: { type: "object", properties: { size: { type: "integer" } } } } };
+const configMap = await builtinResource("", "v1", "ConfigMap");
+const secret = await builtinResource("", "v1", "Secret");
+
+/** A kind with the digest of its CRD, whose schema nobody may look at. */
+function unreadKind(digest: string, rest: Partial<ResourceModel> = {}): ResourceModel {
+  const { schema: _schema, ...thing } = { ...thingOf(schema.properties.spec, { schema }), digest, ...rest };
+  return {
+    ...thing,
+    get schema(): never {
+      throw new Error("the schema was read");
+    },
+  };
+}
+
+function projectOf(primary: ResourceModel, rest: Partial<ControllerModel> = {}): ProjectModel {
+  const dependents = rest.dependents ?? [dependentOf("configMap", configMap)];
+  const controller = { name: "thing", primary, eventSources: [], filters: {}, settings: {}, specFile: "workflow.yaml" };
+  return {
+    packageName: "operator",
+    resources: [primary, configMap, secret],
+    controllers: [{ ...controller, dependents, ...rest }],
+  };
+}
+
+/** Returns the generated files of a project in which the earlier run of a project is remembered, by path. */
+async function emitAfter(before: ProjectModel, project: ProjectModel, hasReconciler = [false, false]) {
+  const [first, second] = hasReconciler;
+  const parts = new RunParts();
+  await emitProject(before, { parts, hasReconciler: () => first! });
+  // Stubs that are there are not made, either.
+  const present = { isMissing: () => false, hasReconciler: () => second! };
+  const files = await emitProject(project, { parts: new RunParts(parts.used), ...present });
+  return new Map(files.filter(({ owner }) => owner === "generator").map((file) => [file.path, file]));
+}
+
+const WIRING = ["types", "workflow", "controller"].map((name) => `src/generated/thing/${name}.ts`);
+
+suite("recalled controllers", (test) => {
+  test("a controller that is as it was is not emitted again, nor is a schema read", async () => {
+    const kind = { ...thingOf(schema.properties.spec, { schema }), digest: "a" };
+    const files = await emitAfter(projectOf(kind), projectOf(unreadKind("a")));
+    for (const path of WIRING) assert.is.not(files.get(path)?.digest, undefined, path);
+  });
+
+  const kind = { ...thingOf(schema.properties.spec, { schema }), digest: "a" };
+  for (const [what, changed] of Object.entries<ProjectModel>({
+    "its settings": projectOf(kind, { settings: { labelSelector: "app" } }),
+    "its dependents": projectOf(kind, { dependents: [dependentOf("secret", secret)] }),
+    "the kind of a dependent": projectOf(kind, { dependents: [dependentOf("configMap", secret)] }),
+    "its CRD": projectOf({ ...kind, digest: "b" }),
+  }))
+    test(`a controller is emitted anew after a change of ${what}`, async () => {
+      const files = await emitAfter(projectOf(kind), changed);
+      const expected = await emitProject(changed, { hasReconciler: () => false });
+      for (const { path, content } of expected.filter(({ owner }) => owner === "generator"))
+        if (WIRING.includes(path)) assert.is(files.get(path)?.content, content, path);
+    });
+
+  test("a reconciler that was added is wired", async () => {
+    const files = await emitAfter(projectOf(kind), projectOf(kind), [false, true]);
+    assert.match(files.get("src/generated/thing/controller.ts")?.content ?? "", "import { reconciler }");
+  });
+
+  test("a kind that is described without a CRD is looked at in each run", async () => {
+    const described = { ...thingOf(schema.properties.spec, { schema }), isCustom: false, isDescribed: true };
+    const files = await emitAfter(projectOf(described), projectOf(described));
+    for (const path of WIRING) assert.is(files.get(path)?.digest, undefined, path);
+  });
+});
