@@ -18,8 +18,17 @@ import { checkName } from "./names.js";
 
 const MAX_ANNOTATION_BYTES = 256 * 1024;
 const CHECKED_TWICE = new Set([
-  ...["clusterrolebindings", "clusterroles", "configmaps", "endpoints", "ingressclasses", "ingresses"],
-  ...["persistentvolumeclaims", "pods", "rolebindings", "roles", "secrets", "serviceaccounts", "services"],
+  ...["clusterrolebindings", "clusterroles", "configmaps", "endpoints", "ingressclasses", "ingresses", "jobs"],
+  ...[
+    "persistentvolumeclaims",
+    "persistentvolumes",
+    "pods",
+    "rolebindings",
+    "roles",
+    "secrets",
+    "serviceaccounts",
+    "services",
+  ],
 ]);
 const STANDARD_FINALIZERS = new Set(["kubernetes", "orphan", "foregroundDeletion"]);
 
@@ -55,9 +64,9 @@ export function checkObjectMeta(type: ServedType, object: JsonObject): FieldErro
   ];
 }
 
-/** Checks the finalizers of an updated object once more, for the types whose updates Kubernetes checks as objects, too. */
-export function checkFinalizersAgain(type: ServedType, object: JsonObject): FieldError[] {
-  return CHECKED_TWICE.has(type.plural) ? checkOwnFinalizers(type, finalizersOf(object)) : [];
+/** Checks the metadata of an updated object once more, for the types whose updates Kubernetes checks as objects, too. */
+export function checkObjectMetaAgain(type: ServedType, object: JsonObject): FieldError[] {
+  return type.custom === undefined && CHECKED_TWICE.has(type.plural) ? checkObjectMeta(type, object) : [];
 }
 
 /** Checks the metadata of an object inside of another one, at `path`; its name may be any. */

@@ -3,6 +3,8 @@ import { invalidError, type FieldError } from "../errors/field-error.js";
 import { goFormat } from "../errors/go-format.js";
 import { isObject, memberOf, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
 
+const MAX_REPLICAS = 2 ** 31 - 1;
+
 /** Where an object keeps what its Scale shows; paths such as `.spec.replicas`. */
 export interface ScalePaths {
   specReplicas: string;
@@ -34,6 +36,8 @@ export function checkScaleOf(type: ServedType, object: JsonObject, { ofStatus = 
 function checkReplicas(object: JsonObject, path: string): FieldError[] {
   const { value, misfit } = accessAt(object, path, "int64");
   if (misfit !== undefined) return [invalidError(path, 0, misfit)];
+  if (typeof value === "number" && value > MAX_REPLICAS)
+    return [invalidError(path, value, `should be less than or equal to ${MAX_REPLICAS}`)];
   return typeof value === "number" && value < 0 ? [invalidError(path, value, "should be a non-negative integer")] : [];
 }
 

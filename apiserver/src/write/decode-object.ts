@@ -2,6 +2,7 @@ import { BodySyntaxError } from "../decode/body-syntax-error.js";
 import { NumberRangeError } from "../decode/check-limits.js";
 import { bodyStart, type ParsedBody } from "../decode/parse-body.js";
 import { invalidError } from "../errors/field-error.js";
+import { goTypeOf } from "../errors/go-format.js";
 import { quote } from "../errors/quote.js";
 import { badRequest, invalid } from "../errors/status-error.js";
 import { isObject, objectAt, stringAt, type JsonObject } from "../json.js";
@@ -50,7 +51,13 @@ function checkedObject(resource: ServedResource, raw: Buffer, value: unknown): J
     );
   }
   checkTypeMeta(resource, raw, value);
-  if (objectAt(value, "metadata") === undefined) value["metadata"] = {};
+  const metadata = value["metadata"] ?? {};
+  if (!isObject(metadata)) {
+    const place = type.custom === undefined ? `struct field ${type.kind}.metadata` : "value";
+    const error = `json: cannot unmarshal ${goTypeOf(metadata)} into Go ${place} of type v1.ObjectMeta`;
+    throw badRequest(`${type.kind} in version ${quote(type.version)} cannot be handled as a ${type.kind}: ${error}`);
+  }
+  value["metadata"] = metadata;
   return value;
 }
 

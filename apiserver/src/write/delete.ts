@@ -37,6 +37,7 @@ async function attemptDelete(
 ): Promise<DeleteResult> {
   const { resource, namespace } = context;
   const { type } = resource;
+  warnOfOrphans(context, options);
   const stored = resource.store.get(keyOf({ namespace, name }));
   if (stored === undefined) throw notFound(resourceRefOf(type, name));
   if (isNamespace(type) && IMMORTAL_NAMESPACES.has(name)) {
@@ -52,7 +53,6 @@ async function attemptDelete(
   const validation = context.admission?.validate(admitted);
   if (validation !== undefined) await validation;
   if (resource.store.get(stored.key) !== stored) throw new OutdatedWrite();
-  warnOfOrphans(context, options);
   const marked = markDeleted(context, live, options);
   if (marked === "gone") return { isGone: true, object: removeAtOnce(context, stored) };
   if (deepEqual(marked, live)) return { isGone: false, object: resource.read(stored) };

@@ -8,7 +8,7 @@ import { holdersOf } from "../object/finalizers.js";
 import { raiseGeneration } from "../object/generation.js";
 import { keyOf, kindRefOf, resourceRefOf } from "../object/object-key.js";
 import {
-  checkFinalizersAgain,
+  checkObjectMetaAgain,
   checkObjectMeta,
   checkObjectMetaUpdate,
   dropDuplicateOwners,
@@ -111,7 +111,7 @@ function checkReplacement(
   // Kubernetes checks what is immutable twice and lists it twice.
   const immutable = checkObjectMetaUpdate(object, live);
   const ofPart = subresource === "" ? undefined : rules.validatePart?.(object, live, subresource);
-  const again = subresource === "" ? checkFinalizersAgain(type, object) : [];
+  const again = subresource === "" ? checkObjectMetaAgain(type, object) : [];
   const ofKind =
     subresource === "status" ? rules.validateStatus(object, live) : (ofPart ?? rules.validate(object, live));
   return [...immutable, ...checkObjectMeta(type, object), ...immutable, ...again, ...ofKind];

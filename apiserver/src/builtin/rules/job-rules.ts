@@ -5,6 +5,7 @@ import { checkNotNegative, checkOneOf, selectorMatches } from "./field-rules.js"
 import { checkPodSpec } from "./pod-rules.js";
 import { checkImmutable } from "./workload-rules.js";
 
+const MAX_CRON_NAME = 52;
 const MAX_INDEXED_PARALLELISM = 100_000;
 
 /** Checks a Job. */
@@ -127,7 +128,11 @@ export function checkCronJob(cronJob: JsonObject, old: JsonObject | undefined): 
   const counts = ["startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit"];
   const zone = memberOf(spec, "timeZone");
   const isSameZone = old !== undefined && zone === memberOf(objectAt(old, "spec"), "timeZone");
+  const name = textAt(cronJob, "metadata.name");
+  const isTooLong = old === undefined && name.length > MAX_CRON_NAME;
   return [
+    // Its Jobs add a time to it.
+    ...(isTooLong ? [invalidError("metadata.name", name, `must be no more than ${MAX_CRON_NAME} characters`)] : []),
     ...checkSchedule(memberOf(spec, "schedule")),
     ...counts.flatMap((key) => checkNotNegative(`spec.${key}`, memberOf(spec, key))),
     ...(isSameZone ? [] : checkTimeZone(zone)),

@@ -28,6 +28,9 @@ export function checkService(service: JsonObject, old: JsonObject | undefined): 
     ...(arrayAt(spec, "externalIPs") ?? []).flatMap((address, index) =>
       IP.test(String(address)) ? [] : [invalidError(`spec.externalIPs[${index}]`, address, IP_RULE)],
     ),
+    ...(memberOf(spec, "clusterIP") === "None" && (type === "NodePort" || type === "LoadBalancer")
+      ? [invalidError("spec.clusterIPs[0]", "None", `may not be set to 'None' for ${type} services`)]
+      : []),
     ...checkAddressKept(spec, objectAt(old, "spec")),
   ];
 }

@@ -19,8 +19,10 @@ const METADATA_FIELDS = new Set([
  */
 export function pruneUnknownFields(schema: StructuralSchema, object: JsonObject): string[] {
   const dropped: string[] = [];
-  pruneObject({ ...schema, "x-kubernetes-embedded-resource": true }, object, { path: "", dropped });
-  return dropped.sort();
+  const droppedInside: string[] = [];
+  pruneObject({ ...schema, "x-kubernetes-embedded-resource": true }, object, { path: "", dropped, droppedInside });
+  // What is in the metadata of embedded resources is found last.
+  return [...dropped.sort(), ...droppedInside.sort()];
 }
 
 /** Removes nulls, from the object itself, that are neither nullable nor replaced by a default. */
@@ -56,16 +58,23 @@ export function itemSchema(schema: StructuralSchema): StructuralSchema | undefin
 interface Pruning {
   path: string;
   dropped: string[];
+  /** In the metadata of embedded resources. */
+  droppedInside: string[];
 }
 
 function prune(schema: StructuralSchema | undefined, value: JsonValue, pruning: Pruning): void {
   if (Array.isArray(value)) {
     const items = schema && itemSchema(schema);
+    if (items === undefined && schema?.["x-kubernetes-preserve-unknown-fields"] === true) return;
     value.forEach((item, index) => prune(items, item, { ...pruning, path: `${pruning.path}[${index}]` }));
   } else if (isObject(value)) pruneObject(schema, value, pruning);
 }
 
-function pruneObject(schema: StructuralSchema | undefined, object: JsonObject, { path, dropped }: Pruning): void {
+function pruneObject(
+  schema: StructuralSchema | undefined,
+  object: JsonObject,
+  { path, dropped, droppedInside }: Pruning,
+): void {
   const properties = schema === undefined ? {} : propertiesOf(schema);
   const isResource = schema?.["x-kubernetes-embedded-resource"] === true;
   const rest = memberOf(schema, "additionalProperties");
@@ -76,12 +85,13 @@ function pruneObject(schema: StructuralSchema | undefined, object: JsonObject, {
     if (isResource && ROOT_FIELDS.has(name)) {
       // ObjectMeta is typed: there is no null of it.
       if (name === "metadata" && value === null) object[name] = {};
-      else if (name === "metadata") pruneMetadata(value, { path: memberPath, dropped });
+      else if (name === "metadata")
+        pruneMetadata(value, { path: memberPath, dropped: path === "" ? dropped : droppedInside });
       continue;
     }
     const property = memberOf(properties, name);
-    if (isObject(property)) prune(property, value, { path: memberPath, dropped });
-    else if (isOpen) prune(isObject(rest) ? rest : undefined, value, { path: memberPath, dropped });
+    if (isObject(property)) prune(property, value, { path: memberPath, dropped, droppedInside });
+    else if (isOpen) prune(isObject(rest) ? rest : undefined, value, { path: memberPath, dropped, droppedInside });
     else if (schema?.["x-kubernetes-preserve-unknown-fields"] !== true) {
       delete object[name];
       dropped.push(memberPath);
@@ -89,7 +99,7 @@ function pruneObject(schema: StructuralSchema | undefined, object: JsonObject, {
   }
 }
 
-function pruneMetadata(metadata: JsonValue, { path, dropped }: Pruning): void {
+function pruneMetadata(metadata: JsonValue, { path, dropped }: Pick<Pruning, "path" | "dropped">): void {
   if (!isObject(metadata)) return;
   for (const name of Object.keys(metadata)) {
     // ObjectMeta is typed, and its empty members are never written, but for the one that is a pointer to a number.

@@ -110,7 +110,7 @@ function report(check: Check, message: string): void {
 function goType(value: Exclude<JsonValue, null>): string {
   if (typeof value === "string") return "string";
   if (typeof value === "boolean") return "bool";
-  return "*value.valueUnstructured";
+  return Array.isArray(value) ? "[]interface {}" : "map[string]interface {}";
 }
 
 function goText(value: JsonValue): string {
