@@ -56,12 +56,28 @@ suite("bin/apiserver.js", (test) => {
     await using program = startProgram(["--kubeconfig", kubeconfig, "--simulate", "--crds", crds]);
     await program.ready();
     const resources = await kubectl(kubeconfig, "api-resources --api-group=example.com -o name");
-    assert.equal(resources.split("\n").sort(), ["gadgets.example.com", "samples.example.com", "widgets.example.com"]);
+    for (const name of ["gadgets", "samples", "widgets"]) assert.match(resources, `${name}.example.com`);
     const file = join(folder.path, "deployment.yaml");
     await writeFile(file, DEPLOYMENT);
     await kubectl(kubeconfig, `apply -f ${file}`);
     const condition = "wait --for=condition=Available deployment/web --timeout=20s";
     assert.is(await kubectl(kubeconfig, condition), "deployment.apps/web condition met");
+  });
+
+  test("--simulate runs the controllers that it names, or all but these", async () => {
+    const nodesWith = async (simulate: string) => {
+      await using folder = await createTemporaryFolder();
+      const kubeconfig = join(folder.path, "kubeconfig");
+      await using program = startProgram(["--kubeconfig", kubeconfig, `--simulate=${simulate}`]);
+      await program.ready();
+      return await kubectl(kubeconfig, "get nodes -o name");
+    };
+    assert.is(await nodesWith("pods,deployments"), "node/simulated");
+    assert.is(await nodesWith("-pods"), "");
+    await using unknown = startProgram(["--simulate=pods,kubelets"]);
+    const { code, stderr } = await unknown.ended;
+    assert.is(code, 1);
+    assert.match(stderr, /^--simulate: there is no controller "kubelets"; there are garbage-collection, [^\n]*\n$/);
   });
 
   test("a port that is in use is told and ends it", async () => {
