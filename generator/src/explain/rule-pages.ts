@@ -16,7 +16,7 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
     },
     "builtin-condition": {
       meaning:
-        "A condition of the runtime, such as `ready`, has no meaning in this place, or for an external dependent.",
+        "A condition of the runtime, such as `ready`, is stated where the runtime cannot ask it, or for an external dependent.",
       remedy: "Use one of the conditions that the message names, or write `when:` or `function:`.",
       example: "builtin-condition",
     },
@@ -52,7 +52,7 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       example: "crd-versions",
     },
     "crd-name": {
-      meaning: "The name of a CRD is not `<plural>.<group>`, or a name in it is none that Kubernetes accepts.",
+      meaning: "The name of a CRD is not `<plural>.<group>`, or Kubernetes does not accept a name in the CRD.",
       remedy: "Correct the name.",
       example: "crd-name",
     },
@@ -67,17 +67,17 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       example: "warning-crd-subresource",
     },
     "crd-version": {
-      meaning: "The document is no CustomResourceDefinition of apiextensions.k8s.io/v1.",
+      meaning: "The document is not a CustomResourceDefinition of apiextensions.k8s.io/v1.",
       remedy: "Convert the CRD to v1.",
       example: "crd-v1beta1",
     },
     "deep-code": {
-      meaning: "The user's code nests so deeply that it cannot be checked.",
+      meaning: "Your code nests so deeply that `generate` cannot check it.",
       remedy: "Split the expression that the message names.",
     },
     "deletion-order": {
       meaning: "The garbage collector deletes in no order, and this order needs one.",
-      remedy: "Let the operator delete the dependent, or remove the edge.",
+      remedy: "State `deletion: ordered` for the dependent, or remove the edge.",
       example: "deletion-order",
     },
     "dependency-cycle": {
@@ -186,28 +186,28 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
     },
     "owner-cluster": {
       meaning: "An object in another cluster cannot have the primary as its owner.",
-      remedy: "State that the operator deletes the dependent, not the garbage collector.",
+      remedy: "State `deletion: ordered`: then the operator deletes the dependent, not the garbage collector.",
       example: "owner-cluster",
     },
     "owner-namespace": {
       meaning: "No owner reference leads out of a namespace, so the garbage collector would not find the primary.",
-      remedy: "State that the operator deletes the dependent, not the garbage collector.",
+      remedy: "State `deletion: ordered`: then the operator deletes the dependent, not the garbage collector.",
       example: "owner-namespace",
     },
     "moved-dependent": {
-      meaning: "An entry of `moved` leads nowhere, or to objects of another kind or place, so no object can follow.",
+      meaning: "An entry of `moved` names no dependent, or one whose objects are of another kind or in another place.",
       remedy: "Correct the names. A name alone can move: list a dependent that has another kind now under `removed`.",
       example: "moved-dependent",
     },
     reference: {
-      meaning: "The name or the namespace in `ref` is one that no object of the kind has.",
+      meaning: "No object of the kind can have the name or the namespace in `ref`.",
       remedy:
         "Write an expression over `primary`, such as `primary.spec.settings`. A constant needs quotes of its own: `\"'settings'\"`.",
       example: "reference",
     },
     "removed-dependent": {
       meaning:
-        "A dependent is listed as removed and is in use, or its resources are none that the operator or the garbage collector could remove.",
+        "A dependent is listed as removed and is in use, or neither the operator nor the garbage collector can delete its resources.",
       remedy:
         "Remove it from `removed`, or from `dependents`. Leave external resources with `deletion: orphan`. Delete objects without an owner reference with `deletion: ordered`.",
       example: "removed-dependent",
@@ -239,7 +239,7 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       example: "wrong-type",
     },
     "spec-value": {
-      meaning: "A value in a spec is none that the field can have.",
+      meaning: "The field of a spec does not allow its value.",
       remedy: "Write one of the values that the message names.",
       example: "unknown-builtin",
     },
@@ -266,11 +266,11 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
     "unchecked-rule": {
       meaning: "A rule of a CRD (`x-kubernetes-validations`) uses CEL that `parse` of the class cannot evaluate.",
       remedy:
-        "Nothing, if the API server may be the only one to check it. Otherwise rewrite the rule without what the message names.",
+        "Do nothing if it is enough that the API server checks the rule. Otherwise rewrite the rule without what the message names.",
       example: "warning-unchecked-rule",
     },
     "unknown-dependent": {
-      meaning: "A name is that of no dependent of the controller.",
+      meaning: "The controller has no dependent of the name.",
       remedy: "Correct the name. The message proposes the nearest one.",
       example: "unknown-dependent",
     },
@@ -300,11 +300,11 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       example: "warning-unread-detail",
     },
     "unreadable-cluster": {
-      meaning: "The cluster cannot be asked for its CRDs.",
+      meaning: "The cluster does not answer the request for its CRDs.",
       remedy: "Check the kubeconfig and the context: `kubectl get crds`.",
     },
     "unreadable-file": {
-      meaning: "A file is missing, is no file, or is not UTF-8 text.",
+      meaning: "A file is missing, is not a regular file, or is not UTF-8 text.",
       remedy: "Correct the path or the file.",
       example: "crd-binary",
     },
@@ -336,12 +336,12 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       example: "when-name",
     },
     "when-syntax": {
-      meaning: "A `when:` is no single TypeScript expression.",
+      meaning: "A `when:` is not a single TypeScript expression.",
       remedy: "Write one expression over the names that the message lists, without statements.",
       example: "when-syntax",
     },
     "when-type": {
-      meaning: "A `when:` does not compile against the types of its names, or is no boolean.",
+      meaning: "A `when:` does not compile against the types of its names, or its value is not a boolean.",
       remedy: "Correct the expression. The message is TypeScript's own.",
       example: "when-type",
     },
@@ -356,15 +356,15 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
     },
     "yaml-merge": { meaning: "A merge key `<<` has no map.", remedy: "Refer to a map, or write the values out." },
     "yaml-number": {
-      meaning: "A number loses digits, or is none in JSON.",
-      remedy: "Quote it, or write a number that JSON has.",
+      meaning: "A number loses digits, or JSON has no such number.",
+      remedy: "Quote the number, or write one that JSON has.",
     },
     "yaml-scalar": {
       meaning: "A scalar means one thing in YAML 1.1 and another in YAML 1.2.",
       remedy: "Quote the text, or write `true`, `false` or a decimal number.",
     },
     "yaml-syntax": {
-      meaning: "The text is no YAML.",
+      meaning: "The text is not YAML.",
       remedy: "Correct the line that the message names.",
       example: "yaml-syntax",
     },
