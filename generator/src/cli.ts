@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import yargs from "yargs";
 import { COMMANDS } from "./cli/frame/commands.js";
 import { COMPLETION_FLAG } from "./cli/frame/completion-scripts.js";
@@ -15,6 +15,8 @@ class UsageError extends Error {
 /** What yargs gives to its failure handler: the descriptions of the options and positionals of the command that failed. */
 interface UsageTexts {
   getDescriptions(): { readonly [name: string]: string };
+  /** The lines that say how the command is written, each with its description. */
+  getUsage(): readonly (readonly string[])[];
 }
 
 /**
@@ -55,11 +57,15 @@ async function createParser(args: readonly string[], name: string | undefined, e
     .demandCommand(1, "name a command, such as init, generate or dev")
     .epilogue("Exit codes: 0 all is well, 1 the input is wrong or generated code is stale, 2 the command is wrong.")
     .exitProcess(false)
+    .middleware(async ({ project }) => {
+      if (typeof project !== "string" || (await stat(project).catch(() => undefined))?.isDirectory() !== false) return;
+      throw new UsageError(`--project ${quote(project)} is not a folder`);
+    })
     .fail((message: string | null, error: unknown, usage: unknown) => {
       // What yargs itself throws is about the arguments, too.
       if (error instanceof Error && error.name !== "YError") throw error;
       const said = message ?? (error as Error).message;
-      throw new UsageError(describeUsage(said, Object.keys((usage as UsageTexts).getDescriptions())));
+      throw new UsageError(describeUsage(said, usage as UsageTexts));
     });
   parser.wrap(Math.min(100, parser.terminalWidth()));
   for (const [each, { summary, load }] of COMMANDS)
@@ -74,18 +80,21 @@ function unknownCommand(name: string): string {
 }
 
 /** Says in one line what is wrong with the arguments. yargs speaks of arguments without their dashes. */
-function describeUsage(message: string, options: readonly string[]): string {
+function describeUsage(message: string, usage: UsageTexts): string {
+  const options = Object.keys(usage.getDescriptions());
+  const usageLine = usage.getUsage()[0]?.[0]?.split("\n")[0]?.replaceAll("$0", "gen-operator") ?? "";
   const missing = /^Missing required arguments?: (.*)$/m.exec(message)?.[1]?.split(", ");
   if (missing !== undefined)
     return `${missing.map((name) => `--${name}`).join(" and ")} ${missing.length === 1 ? "is" : "are"} missing`;
   const [, found, least] = /^Not enough non-option arguments: got (\d+), need at least (\d+)/m.exec(message) ?? [];
-  if (found !== undefined) return `too few arguments: expected at least ${least}, found ${found}`;
+  if (found !== undefined)
+    return `${Number(least) - Number(found) === 1 ? "an argument is" : "arguments are"} missing: ${usageLine}`;
   const [, option] = /^Not enough arguments following: (\S+)/m.exec(message) ?? [];
   if (option !== undefined) return `--${option} needs a value`;
   const [, name, given, choices] = /Argument: (.*), Given: (.*), Choices: (.*)$/m.exec(message) ?? [];
   if (name !== undefined && given !== undefined && choices !== undefined) {
     const meant = didYouMean(given.replaceAll('"', ""), choices.replaceAll('"', "").split(", "));
-    return `${given} is no value of ${name}: expected one of ${choices}${meant === undefined ? "" : `; ${meant.hint}`}`;
+    return `${given} is not a value of ${name}: expected one of ${choices}${meant === undefined ? "" : `; ${meant.hint}`}`;
   }
   const unknown = /^Unknown arguments?: (.*)$/m.exec(message)?.[1]?.split(", ")[0];
   if (unknown === undefined)
