@@ -67,7 +67,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     json: { values: [] },
     clock: { values: [] },
     "yaml-library": { values: [] },
-    errors: { values: ["json"] },
+    errors: { values: ["json", "@gen-operator/schema/cel"] },
     storage: { values: ["errors", "json"] },
     // What is kept on disk.
     persistence: { values: ["errors", "json"], types: ["storage"] },

@@ -239,6 +239,88 @@ suite("validating admission policies", (test) => {
   });
 });
 
+/** What a policy may say: what is wrong, by the fields of its spec; nothing for one that is accepted. */
+const DEFINED: readonly { readonly spec: object; readonly says?: readonly string[] }[] = [
+  { spec: { validations: [{ expression: "object.x == 1 && request.operation == 'CREATE'" }] } },
+  { spec: { validations: [{ expression: "variables.x == 1" }], variables: [{ name: "x", expression: "1" }] } },
+  {
+    spec: { validations: [{ expression: "objct.x == 1" }] },
+    says: [`validations[0].expression: ${undeclared("objct", "objct.x == 1")}`],
+  },
+  {
+    spec: { validations: [{ expression: "params.x == 1" }] },
+    says: [`validations[0].expression: ${undeclared("params", "params.x == 1")}`],
+  },
+  {
+    spec: { validations: [{ expression: "variables.x == 1" }] },
+    says: [`validations[0].expression: ${undeclared("variables", "variables.x == 1")}`],
+  },
+  {
+    spec: { validations: [{ expression: "1" }] },
+    says: ['validations[0].expression: Invalid value: "1": must evaluate to bool but got int'],
+  },
+  {
+    spec: { validations: [{ expression: " " }] },
+    says: ["validations[0].expression: Required value: expression is not specified"],
+  },
+  {
+    spec: { validations: [{ expression: "true", messageExpression: "1" }] },
+    says: ['validations[0].messageExpression: Invalid value: "1": must evaluate to string but got int'],
+  },
+  {
+    spec: { validations: [{ expression: "true", message: " " }] },
+    says: ['validations[0].message: Invalid value: " ": must be non-empty if specified'],
+  },
+  {
+    spec: { validations: [{ expression: "true", reason: "X" }] },
+    says: [
+      'validations[0].reason: Unsupported value: "X": supported values: "Forbidden", "Invalid", "RequestEntityTooLarge"',
+    ],
+  },
+  {
+    spec: { validations: [{ expression: "true" }], variables: [{ name: "x-y", expression: "1" }] },
+    says: ['variables[0].name: Invalid value: "x-y": must be a valid CEL identifier'],
+  },
+  {
+    spec: { validations: [{ expression: "true" }], variables: [{ name: "x", expression: "q" }] },
+    says: [`variables[0].expression: ${undeclared("q", "q")}`],
+  },
+  {
+    spec: { validations: [{ expression: "true" }], matchConditions: [{ name: "a", expression: "q" }] },
+    says: [`matchConditions[0].expression: ${undeclared("q", "q")}`],
+  },
+  {
+    spec: { validations: [] },
+    says: ["validations", "auditAnnotations"].map(
+      (name) => `${name}: Required value: validations or auditAnnotations must contain at least one item`,
+    ),
+  },
+];
+
+function undeclared(name: string, expression: string): string {
+  const reference = `undeclared reference to '${name}' (in container '')`;
+  return `Invalid value: ${JSON.stringify(expression)}: compilation failed: ERROR: <input>:1:1: ${reference}\n | ${expression}\n | ^`;
+}
+
+suite("definitions of admission policies", (test) => {
+  for (const { spec, says = [] } of DEFINED)
+    test(`are checked: ${JSON.stringify(spec).slice(0, 70)}`, async () => {
+      const body = { metadata: { name: "p" }, spec: { matchConstraints: { resourceRules: RULES }, ...spec } };
+      const path = `POST ${ADMISSION}/validatingadmissionpolicies?dryRun=All`;
+      const answer = await apiRequest<{ details?: { causes?: { field: string; message: string }[] } }>(
+        await server(),
+        path,
+        { body },
+      );
+      const causes = answer.body.details?.causes ?? [];
+      assert.equal(
+        causes.map(({ field, message }) => `${field.replace("spec.", "")}: ${message}`),
+        says,
+      );
+      assert.is(answer.status, says.length === 0 ? 201 : 422);
+    });
+});
+
 suite("match conditions of webhooks", (test) => {
   test("decide whether a webhook is asked", async () => {
     const to = await server();

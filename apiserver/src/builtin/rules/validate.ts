@@ -10,7 +10,7 @@ import { checkIngress, checkNetworkPolicy } from "./network-rules.js";
 import { checkPod } from "./pod-rules.js";
 import * as scheduling from "./scheduling-rules.js";
 import { checkService } from "./service-rules.js";
-import { checkWebhooks } from "./webhook-rules.js";
+import { checkPolicy, checkWebhooks } from "./webhook-rules.js";
 import * as workload from "./workload-rules.js";
 
 type Rule = (object: JsonObject, old: JsonObject | undefined) => FieldError[];
@@ -48,6 +48,7 @@ const RULES: Record<string, Rule> = {
   "PodDisruptionBudget.policy": (object) => scheduling.checkDisruptionBudget(object),
   "MutatingWebhookConfiguration.admissionregistration.k8s.io": (object) => checkWebhooks(object),
   "ValidatingWebhookConfiguration.admissionregistration.k8s.io": (object) => checkWebhooks(object),
+  "ValidatingAdmissionPolicy.admissionregistration.k8s.io": (object) => checkPolicy(object),
   "PriorityClass.scheduling.k8s.io": scheduling.checkPriorityClass,
   "StorageClass.storage.k8s.io": configuration.checkStorageClass,
 };

@@ -1,9 +1,9 @@
 // What a definition may say in x-kubernetes-validations.
 import type { Schema } from "@gen-operator/schema";
 import { compileExpression, parseFieldPath, typeOfSchema } from "@gen-operator/schema/cel";
+import { checkText, type CheckedText } from "../../errors/expression-problem.js";
 import { invalidError, notSupportedError, requiredError, type FieldError } from "../../errors/field-error.js";
 import { arrayAt, isObject, memberOf, stringAt, type JsonObject, type JsonValue } from "../../json.js";
-import { problemOf } from "./expression-problem.js";
 import { itemSchema, memberSchema, propertiesOf, type StructuralSchema } from "../schema/structural.js";
 
 const REASONS = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
@@ -106,10 +106,10 @@ function checkExpression(rule: JsonObject, { path, uncorrelated, isRoot, node }:
     words === undefined ? [] : [invalidError(`${path}.${member}`, goRuleOf(rule), words)];
   const message = stringAt(rule, "messageExpression") ?? "";
   const errors = [
-    ...wrong("rule", problemOf(text, { variables, kind: "bool", name: "cel expression" })),
+    ...wrong("rule", problemOf(checkText(text, variables), "bool", "cel expression")),
     ...(message === ""
       ? []
-      : wrong("messageExpression", problemOf(message, { variables, kind: "string", name: "messageExpression" }))),
+      : wrong("messageExpression", problemOf(checkText(message, variables), "string", "messageExpression"))),
   ];
   const compilation = compileExpression(text);
   if ("problem" in compilation) return errors;
@@ -121,6 +121,11 @@ function checkExpression(rule: JsonObject, { path, uncorrelated, isRoot, node }:
     errors.push(invalidError(`${path}.rule`, text, words));
   }
   return errors;
+}
+
+function problemOf(checked: CheckedText, kind: "bool" | "string", name: string): string | undefined {
+  if ("problem" in checked) return kind === "string" ? `${name} ${checked.problem}` : checked.problem;
+  return checked.type === "dyn" || checked.type === kind ? undefined : `${name} must evaluate to a ${kind}`;
 }
 
 // The server shows a rule as its own type has it.
