@@ -26,19 +26,24 @@ export interface LoadClient {
 }
 
 /** Creates a client with so many connections for requests; every watch has one of its own. */
-export function createLoadClient({ url, token, ca }: Connection, connections: number): LoadClient {
+export function createLoadClient(
+  { url, token, ca }: Connection,
+  connections: number,
+  headers: Record<string, string> = {},
+): LoadClient {
   const isTls = url.startsWith("https:");
   const options = { keepAlive: true, maxSockets: connections, ...(ca === undefined ? {} : { ca }) };
   const agent = isTls ? new https.Agent(options) : new http.Agent(options);
   const watchAgent = isTls ? new https.Agent(ca === undefined ? {} : { ca }) : new http.Agent();
   const open = ({ method, path, body, contentType = "application/json" }: LoadRequest, via: http.Agent) =>
     new Promise<http.IncomingMessage>((done, fail) => {
-      const headers = {
+      const sent = {
+        ...headers,
         authorization: `Bearer ${token}`,
         "user-agent": "bench-driver",
         ...(body === undefined ? {} : { "content-type": contentType, "content-length": Buffer.byteLength(body) }),
       };
-      const request = (isTls ? https : http).request(url + path, { method, agent: via, headers });
+      const request = (isTls ? https : http).request(url + path, { method, agent: via, headers: sent });
       request.once("error", fail);
       request.once("response", done);
       request.end(body);

@@ -34,6 +34,8 @@ export interface ControlPlaneOptions {
   audited?: boolean;
   /** Admission plugins besides those that are on by default. */
   admissionPlugins?: string[];
+  /** Syncs every write to the disk; tests need no such thing. */
+  isDurable?: boolean;
   /** Versions to serve beside those that are on by default: `api/all=true`. */
   runtimeConfig?: string;
 }
@@ -66,7 +68,7 @@ async function startIn(group: ProcessGroup, options: ControlPlaneOptions): Promi
     `--listen-client-urls=${etcdUrl}`,
     `--advertise-client-urls=${etcdUrl}`,
     `--data-dir=${join(group.folder, "etcd")}`,
-    "--unsafe-no-fsync=true",
+    `--unsafe-no-fsync=${options.isDurable !== true}`,
     "--log-level=error",
   ]);
   const apiserver = group.start("kube-apiserver", findBinaryOrThrow("kube-apiserver"), [

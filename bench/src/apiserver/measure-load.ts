@@ -1,79 +1,116 @@
 import { type Connection, createLoadClient, inParallel, type LoadClient } from "../load-client.js";
 import { quantile } from "../measurement.js";
+import { applyDeployment, createConfigMap, createNamespace, configMapName } from "./load-requests.js";
+import type { RunningServer } from "./running-server.js";
 
-/** What a server does under load. */
-export interface LoadFigures {
+/** How many writes a second a server takes. */
+export interface WriteFigures {
   createsPerSecond: number;
   appliesPerSecond: number;
+}
+
+/** What a server does under load. */
+export interface LoadFigures extends WriteFigures {
   listMs: number;
   fanOutP50Ms: number;
   fanOutP99Ms: number;
+  /** Memory for each object, by the size of its JSON. */
+  bytesPerByte: number;
 }
 
-const CONCURRENCY = 16;
-const WARM_UP = 200;
-const OBJECTS = 2_000;
-const APPLIED_OBJECTS = 200;
-const APPLIES = 1_000;
-const WATCHERS = 10;
-const WATCHED_WRITES = 300;
+// BENCH_SHARE=0.1 tries everything out with a tenth of the load.
+const SHARE = Number(process.env["BENCH_SHARE"] ?? 1);
+const CLIENTS = 10;
+const WARM_UP = 2_000 * SHARE;
+const OBJECTS = 10_000 * SHARE;
+const CREATES = 4_000 * SHARE;
+const APPLIED_OBJECTS = 200 * SHARE;
+const APPLIES = 2_000 * SHARE;
+const WATCHERS = 1_000 * SHARE;
+const WATCHED_WRITES = 30;
 
 /** Measures one server, after a warm-up. */
-export async function measureLoad(connection: Connection): Promise<LoadFigures> {
-  const client = createLoadClient(connection, CONCURRENCY);
+export async function measureLoad(server: RunningServer): Promise<LoadFigures> {
+  const client = createLoadClient(server.connection, CLIENTS);
   try {
-    for (const namespace of ["warm-up", "creates", "applies", "watches"]) await createNamespace(client, namespace);
-    await inParallel(WARM_UP, CONCURRENCY, (index) => createConfigMap(client, "warm-up", index));
-    const createsPerSecond = await rateOf(OBJECTS, (index) => createConfigMap(client, "creates", index));
-    const listMs = await measureList(client);
-    const appliesPerSecond = await rateOf(APPLIES, (index) => applyDeployment(client, index));
+    for (const namespace of ["objects", "watches"]) await createNamespace(client, namespace);
+    const writes = await measureWrites(server.connection);
+    const before = await server.usedBytes();
+    await inParallel(OBJECTS, CLIENTS, (index) => createConfigMap(client, "objects", index));
+    const bytes = (await server.usedBytes()) - before;
+    const { listMs, length } = await measureList(client);
     const latencies = await measureFanOut(client);
     return {
-      createsPerSecond,
-      appliesPerSecond,
+      ...writes,
       listMs,
       fanOutP50Ms: quantile(latencies, 0.5),
       fanOutP99Ms: quantile(latencies, 0.99),
+      bytesPerByte: bytes / length,
     };
   } finally {
     client.close();
   }
 }
 
+/** Measures the writes alone; `headers` say who writes. */
+export async function measureWrites(
+  connection: Connection,
+  headers: Record<string, string> = {},
+): Promise<WriteFigures> {
+  const admin = createLoadClient(connection, 1);
+  const client = createLoadClient(connection, CLIENTS, headers);
+  try {
+    for (const namespace of ["warm-up", "creates", "applies"]) await createNamespace(admin, namespace);
+    await inParallel(WARM_UP, CLIENTS, (index) => createConfigMap(client, "warm-up", index));
+    await inParallel(WARM_UP / 4, CLIENTS, (index) => applyDeployment(client, "warm-up", { index, of: 50 }));
+    return {
+      createsPerSecond: await rateOf(CREATES, (index) => createConfigMap(client, "creates", index)),
+      appliesPerSecond: await rateOf(APPLIES, (index) =>
+        applyDeployment(client, "applies", { index, of: APPLIED_OBJECTS }),
+      ),
+    };
+  } finally {
+    admin.close();
+    client.close();
+  }
+}
+
 async function rateOf(count: number, work: (index: number) => Promise<unknown>): Promise<number> {
   const startedAt = performance.now();
-  await inParallel(count, CONCURRENCY, work);
+  await inParallel(count, CLIENTS, work);
   return count / ((performance.now() - startedAt) / 1000);
 }
 
-async function measureList(client: LoadClient): Promise<number> {
+async function measureList(client: LoadClient): Promise<{ listMs: number; length: number }> {
   const samples: number[] = [];
+  let length = 0;
   for (let round = 0; round < 5; round++) {
     const startedAt = performance.now();
-    await client.send({ method: "GET", path: "/api/v1/namespaces/creates/configmaps" });
+    const text = await client.send({ method: "GET", path: "/api/v1/namespaces/objects/configmaps" });
     samples.push(performance.now() - startedAt);
+    length = text.length;
   }
-  return quantile(samples, 0.5);
+  return { listMs: quantile(samples, 0.5), length };
 }
 
 /** The times from the start of a write until each watcher has its event. */
 async function measureFanOut(client: LoadClient): Promise<number[]> {
   const latencies: number[] = [];
-  const written = new Map<string, { at: number; missing: number; seen: () => void }>();
+  let current = { name: "", at: 0, missing: 0, seen: (): void => undefined };
   const path = "/api/v1/namespaces/watches/configmaps";
   const onLine = (line: string): void => {
-    const name = (JSON.parse(line) as { object: { metadata: { name?: string } } }).object.metadata.name;
-    const write = name === undefined ? undefined : written.get(name);
-    if (write === undefined) return;
-    latencies.push(performance.now() - write.at);
-    if (--write.missing === 0) write.seen();
+    // Parsing for a thousand watchers would take longer than serving them.
+    if (!line.includes(`"name":"${current.name}"`)) return;
+    latencies.push(performance.now() - current.at);
+    if (--current.missing === 0) current.seen();
   };
-  const stops = await Promise.all(Array.from({ length: WATCHERS }, () => client.watch(`${path}?watch=true`, onLine)));
+  const stops: (() => void)[] = [];
   try {
+    for (let watcher = 0; watcher < WATCHERS; watcher++) stops.push(await client.watch(`${path}?watch=true`, onLine));
     for (let index = 0; index < WATCHED_WRITES; index++) {
-      const isSeen = new Promise<void>((seen) =>
-        written.set(nameOf(index), { at: performance.now(), missing: WATCHERS, seen }),
-      );
+      const isSeen = new Promise<void>((seen) => {
+        current = { name: configMapName(index), at: performance.now(), missing: WATCHERS, seen };
+      });
       await createConfigMap(client, "watches", index);
       await isSeen;
     }
@@ -81,52 +118,4 @@ async function measureFanOut(client: LoadClient): Promise<number[]> {
     for (const stop of stops) stop();
   }
   return latencies;
-}
-
-function nameOf(index: number): string {
-  return `object-${String(index).padStart(5, "0")}`;
-}
-
-function createNamespace(client: LoadClient, name: string): Promise<string> {
-  return client.send({ method: "POST", path: "/api/v1/namespaces", body: JSON.stringify({ metadata: { name } }) });
-}
-
-function createConfigMap(client: LoadClient, namespace: string, index: number): Promise<string> {
-  const body = JSON.stringify({
-    apiVersion: "v1",
-    kind: "ConfigMap",
-    metadata: { name: nameOf(index), labels: { app: "bench" } },
-    data: { "index.html": "<h1>hello</h1>".repeat(20) },
-  });
-  return client.send({ method: "POST", path: `/api/v1/namespaces/${namespace}/configmaps`, body });
-}
-
-/** The first applies create, the later ones change something. */
-function applyDeployment(client: LoadClient, index: number): Promise<string> {
-  const name = nameOf(index % APPLIED_OBJECTS);
-  const round = Math.floor(index / APPLIED_OBJECTS);
-  const body = JSON.stringify({
-    apiVersion: "apps/v1",
-    kind: "Deployment",
-    metadata: { name, labels: { app: name } },
-    spec: {
-      replicas: round,
-      selector: { matchLabels: { app: name } },
-      template: {
-        metadata: { labels: { app: name } },
-        spec: {
-          containers: [
-            {
-              name: "web",
-              image: `nginx:1.${round}`,
-              ports: [{ containerPort: 80 }],
-              resources: { requests: { cpu: "10m", memory: "16Mi" } },
-            },
-          ],
-        },
-      },
-    },
-  });
-  const path = `/apis/apps/v1/namespaces/applies/deployments/${name}?fieldManager=bench&force=true`;
-  return client.send({ method: "PATCH", path, body, contentType: "application/apply-patch+yaml" });
 }

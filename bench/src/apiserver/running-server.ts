@@ -1,0 +1,77 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { startControlPlane } from "#test/support/control-plane.js";
+import type { Connection } from "../load-client.js";
+import { readUsage } from "../operators/process-usage.js";
+
+/** A server in processes of its own. */
+export interface RunningServer extends AsyncDisposable {
+  readonly connection: Connection;
+  /** From the start of its processes until it answered, in ms. */
+  readonly readyMs: number;
+  /** The same for the embedded server in a process that runs already: loading its modules, and starting it. */
+  readonly inProcess?: { readonly loadMs: number; readonly startMs: number };
+  /** The memory that its processes have, in MB. */
+  residentMb(): number;
+  /** The memory that objects can be charged with, in bytes: without garbage where the process can tell. */
+  usedBytes(): Promise<number>;
+}
+
+/** Where a server keeps its objects. */
+export interface ServerOptions {
+  /** Whether every write is synced to a disk before it is answered. */
+  readonly isDurable: boolean;
+}
+
+/** Starts the embedded server. */
+export async function startEmbedded({ isDurable }: ServerOptions): Promise<RunningServer> {
+  const program = fileURLToPath(new URL("embedded-server.js", import.meta.url));
+  const folder = isDurable ? await mkdtemp(join(tmpdir(), "gen-operator-bench-")) : undefined;
+  const startedAt = performance.now();
+  const args = ["--expose-gc", program, ...(folder === undefined ? [] : [folder])];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+  const exited = once(child, "exit");
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const nextLine = async <Line>(): Promise<Line> => {
+    const line = await lines.next();
+    if (line.done === true) throw new Error("the embedded server ended");
+    return JSON.parse(line.value) as Line;
+  };
+  const { loadMs, startMs, ...connection } = await nextLine<Connection & { loadMs: number; startMs: number }>();
+  const readyMs = performance.now() - startedAt;
+  return {
+    connection,
+    readyMs,
+    inProcess: { loadMs, startMs },
+    residentMb: () => readUsage(child.pid ?? 0).residentMb,
+    async usedBytes() {
+      child.kill("SIGUSR2");
+      return (await nextLine<{ usedBytes: number }>()).usedBytes;
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGTERM");
+      await exited;
+      if (folder !== undefined) await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Starts etcd and kube-apiserver. */
+export async function startKubeApiServer({ isDurable }: ServerOptions): Promise<RunningServer> {
+  const startedAt = performance.now();
+  const plane = await startControlPlane({ isDurable });
+  const readyMs = performance.now() - startedAt;
+  const residentMb = () => Object.values(plane.pids).reduce((sum, pid) => sum + readUsage(pid).residentMb, 0);
+  return {
+    connection: plane,
+    readyMs,
+    residentMb,
+    usedBytes: () => Promise.resolve(residentMb() * 1024 * 1024),
+    [Symbol.asyncDispose]: () => plane.close(),
+  };
+}
