@@ -78,6 +78,8 @@ const libraryFiles = new Map<string, ts.SourceFile | undefined>();
 function createHost(texts: ReadonlyMap<string, string>): ts.CompilerHost {
   const host = compiler.createCompilerHost(OPTIONS);
   const { fileExists, readFile, getSourceFile } = host;
+  // Nearly all imports are of the runtime's own files, each of which asks for the same folders and packages.
+  const cache = compiler.createModuleResolutionCache(ROOT, (path) => path, OPTIONS);
   return Object.assign(host, {
     getCurrentDirectory: () => ROOT,
     // No comment changes a type, and most of a library's text is comments.
@@ -100,7 +102,7 @@ function createHost(texts: ReadonlyMap<string, string>): ts.CompilerHost {
         if (containingFile.startsWith(ROOT) && isOwnPackage(literal.text))
           return { resolvedModule: { resolvedFileName: typesOf(literal.text), extension: compiler.Extension.Dts } };
         const mode = compiler.getModeForUsageLocation(rest[2], literal, OPTIONS);
-        return compiler.resolveModuleName(literal.text, containingFile, OPTIONS, host, undefined, undefined, mode);
+        return compiler.resolveModuleName(literal.text, containingFile, OPTIONS, host, cache, undefined, mode);
       }),
   });
 }

@@ -7,8 +7,16 @@ export function isOwnPackage(module: string): boolean {
   return module.startsWith("@gen-operator/");
 }
 
+const found = new Map<string, string>();
+
 /** Returns the file with the types of such a module: it is where Node finds it for the generator, and its own imports are resolved from there. */
 export function typesOf(module: string): string {
+  const known = found.get(module) ?? findTypes(module);
+  found.set(module, known);
+  return known;
+}
+
+function findTypes(module: string): string {
   const file = fileURLToPath(import.meta.resolve(module))
     .replaceAll("\\", "/")
     .replace(/\.js$/, ".d.ts");
