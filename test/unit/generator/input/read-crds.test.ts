@@ -114,6 +114,14 @@ suite("readCrds", (test) => {
     });
   else test.skip("CRDs of other projects are read", "there is no collection of them; see CRD_CORPUS");
 
+  test("preserveUnknownFields of v1beta1 is an error that says what v1 has in its place", () => {
+    const old = crdOf("A").replace('"scope"', '"preserveUnknownFields":true,"scope"');
+    const { diagnostics, crds } = read(old);
+    assert.equal(crds, []);
+    assert.match(diagnostics[0]?.message ?? "", "has no preserveUnknownFields: true");
+    assert.is(diagnostics[0]?.hint, "write x-kubernetes-preserve-unknown-fields: true at the root of the schema");
+  });
+
   test("a schema that never ends is an error", () => {
     let schema: object = { type: "string" };
     for (let depth = 0; depth < 150; depth++) schema = { type: "object", properties: { a: schema } };
