@@ -2,12 +2,13 @@ import { checkEscalation } from "../identity/rbac/escalation.js";
 import type { Authorizer } from "../identity/rbac/authorizer.js";
 import type { JsonObject } from "../json.js";
 import type { Admission, AdmittedWrite } from "./admission.js";
+import { checkLimitRanges, setContainerDefaults } from "./limit-ranges.js";
 import type { ValidatingPolicies } from "./policy/validating-policies.js";
 import { setPriority } from "./priority.js";
 
 const RBAC = "rbac.authorization.k8s.io";
 
-/** What is asked about a write: the priority of Pods, then whether it gives more rights than its user has, the policies, the webhooks. */
+/** What is asked about a write: the priority of Pods and their limits, then whether it gives more rights than its user has, the policies, the webhooks. */
 export class AdmissionChain implements Admission {
   readonly #authorizer: Authorizer;
   readonly #policies: ValidatingPolicies;
@@ -21,6 +22,7 @@ export class AdmissionChain implements Admission {
 
   mutate(write: AdmittedWrite): Promise<JsonObject> | undefined {
     setPriority(write);
+    setContainerDefaults(write);
     return this.#webhooks.mutate(write);
   }
 
@@ -32,6 +34,7 @@ export class AdmissionChain implements Admission {
       const previous = oldObject === undefined ? {} : { oldObject };
       checkEscalation(this.#authorizer, { user, plural: type.plural, namespace, name, object, ...previous });
     }
+    checkLimitRanges(write);
     this.#policies.validate(write);
     return this.#webhooks.validate(write);
   }

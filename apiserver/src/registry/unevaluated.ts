@@ -6,7 +6,6 @@ const POLICY = "the embedded API server stores it and does not evaluate it";
 // What a real server would act on, and this one does not: by `plural.group`.
 const KINDS: Readonly<Record<string, string>> = {
   "resourcequotas.": "the embedded API server stores it and limits nothing by it",
-  "limitranges.": "the embedded API server stores it; it neither limits nor completes anything by it",
   "mutatingadmissionpolicies.admissionregistration.k8s.io": POLICY,
   "mutatingadmissionpolicybindings.admissionregistration.k8s.io": POLICY,
   "apiservices.apiregistration.k8s.io": "the embedded API server stores it and passes no request on",

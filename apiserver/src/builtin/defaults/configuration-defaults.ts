@@ -48,7 +48,7 @@ export function defaultPolicyTypes(spec: JsonObject): void {
 export function defaultLimitRangeItem(item: JsonObject): void {
   if (item["type"] !== "Container") return;
   const limits = { ...objectAt(item, "max"), ...objectAt(item, "default") };
-  const requests = { ...limits, ...objectAt(item, "min"), ...objectAt(item, "defaultRequest") };
+  const requests = { ...objectAt(item, "min"), ...limits, ...objectAt(item, "defaultRequest") };
   if (Object.keys(limits).length > 0) item["default"] = limits;
   if (Object.keys(requests).length > 0) item["defaultRequest"] = requests;
 }
