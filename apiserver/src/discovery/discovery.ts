@@ -6,6 +6,7 @@ import { AGGREGATED_TYPE, aggregatedDiscovery } from "./aggregated.js";
 import { groupsOf, type Group } from "./groups.js";
 import { coreVersions, groupDescription, groupList, resourceList } from "./legacy.js";
 import { openApiDocument, openApiIndex, pathOf } from "./openapi.js";
+import { swaggerDocument } from "./swagger.js";
 import { versionInfo } from "./version.js";
 
 /** A request that may be one for discovery. */
@@ -36,6 +37,7 @@ export function discoveryAnswer(request: DiscoveryRequest, types: ServedType[]):
     case "apis":
       return groupAnswer(parts, request.accept, groups());
     case "openapi":
+      if (parts[0] === "v2" && parts.length === 1) return swaggerAnswer(request.accept, groups());
       return parts[0] === "v3" ? openApiAnswer(parts.slice(1).join("/"), query, groups()) : undefined;
     default:
       return undefined;
@@ -102,6 +104,12 @@ function openApiAnswer(path: string, query: string, groups: Group[]): DiscoveryA
   }
   const caching = asked === null ? {} : { "Cache-Control": "public, immutable" };
   return { status: 200, contentType: "application/json", headers: { ETag: `"${hash}"`, ...caching }, body };
+}
+
+function swaggerAnswer(accept: string, groups: Group[]): DiscoveryAnswer {
+  const takesJson = accept === "" || /(^|,)\s*(application\/json|application\/\*|\*\/\*)/.test(accept);
+  if (!takesJson) throw notAcceptable(["application/json"]);
+  return { status: 200, contentType: "application/json", body: swaggerDocument(groups) };
 }
 
 function json(value: JsonObject): DiscoveryAnswer {

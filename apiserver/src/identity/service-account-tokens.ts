@@ -81,6 +81,13 @@ export class ServiceAccountTokens {
     return { ...authenticatedUser(serviceAccountUsername({ namespace, name })), uid, extra };
   }
 
+  /** Returns the key that the tokens can be verified with, as a JSON web key. */
+  publicKey(): JsonObject {
+    const { publicKey, id } = this.#keyPair();
+    const { kty = "", crv = "", x = "", y = "" } = publicKey.export({ format: "jwk" });
+    return { use: "sig", kty, kid: id, crv, alg: "ES256", x, y };
+  }
+
   #claimsOf(token: string): JsonObject | undefined {
     const [head, body, signature, ...more] = token.split(".");
     if (this.#keys === undefined || head === undefined || body === undefined || signature === undefined)

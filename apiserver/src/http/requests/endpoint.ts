@@ -24,6 +24,7 @@ import type { Answer, ApiRequest, StreamAnswer } from "../message.js";
 import { authorizeRequest, type Authorized } from "./authorize-request.js";
 import { readList, readObject, readWatch } from "./read-requests.js";
 import { answerPodRequest } from "./pod-requests.js";
+import { answerServerPath } from "./server-paths.js";
 import { isWatch, verbOf } from "./request-verb.js";
 import type { ResourcePath } from "./resource-path.js";
 import { deprecationWarningOf, renderContextOf, type ResourceRequest } from "./resource-request.js";
@@ -41,7 +42,6 @@ export interface EndpointOptions {
   onDecision?: ((authorized: Authorized) => void) | undefined;
 }
 
-const HEALTH_PATHS = /^\/(healthz|livez|readyz)(\/|$)/;
 const PLAIN = "text/plain; charset=utf-8";
 
 /** Answers a request; every failure is an answer, too. */
@@ -58,10 +58,16 @@ export async function answerRequest(options: EndpointOptions, request: ApiReques
   }
 }
 
-function openAnswer({ registry }: EndpointOptions, request: ApiRequest, warnings: string[]): Answer | undefined {
+function openAnswer(
+  { registry, identity }: EndpointOptions,
+  request: ApiRequest,
+  warnings: string[],
+): Answer | undefined {
   const { path, query, headers, method, target } = request;
-  if (HEALTH_PATHS.test(path)) return { ...plainAnswer(200, "ok"), warnings };
-  if (method !== "GET" || target !== undefined) return undefined;
+  if ((method !== "GET" && method !== "HEAD") || target !== undefined) return undefined;
+  const own = answerServerPath({ registry, tokens: identity.tokens }, request);
+  if (own !== undefined) return { ...own, warnings };
+  if (method !== "GET") return undefined;
   const asked = { path: `${path}?${query.toString()}`, accept: headers.accept ?? "" };
   const answer = discoveryAnswer(asked, registry.types);
   return answer === undefined ? undefined : { kind: "answer", ...answer, warnings };
