@@ -7,32 +7,28 @@ const START = Date.now() / 1000 - process.uptime();
 export function metricsText(registry: Registry): string {
   const { user, system } = process.cpuUsage();
   return [
-    ...metric("apiserver_resource_objects", "gauge", "Number of stored objects, by resource", objectCounts(registry)),
-    ...metric("process_cpu_seconds_total", "counter", "User and system CPU time in seconds", [
-      ["", (user + system) / 1e6],
-    ]),
-    ...metric("process_resident_memory_bytes", "gauge", "Resident memory in bytes", [["", process.memoryUsage.rss()]]),
-    ...metric("process_start_time_seconds", "gauge", "Start of the process, in seconds since the epoch", [["", START]]),
+    "# HELP apiserver_resource_objects Number of stored objects, by resource",
+    "# TYPE apiserver_resource_objects gauge",
+    ...objectCounts(registry),
+    "# HELP process_cpu_seconds_total User and system CPU time in seconds",
+    "# TYPE process_cpu_seconds_total counter",
+    `process_cpu_seconds_total ${(user + system) / 1e6}`,
+    "# HELP process_resident_memory_bytes Resident memory in bytes",
+    "# TYPE process_resident_memory_bytes gauge",
+    `process_resident_memory_bytes ${process.memoryUsage.rss()}`,
+    "# HELP process_start_time_seconds Start of the process, in seconds since the epoch",
+    "# TYPE process_start_time_seconds gauge",
+    `process_start_time_seconds ${START}`,
     "",
   ].join("\n");
 }
 
-type Sample = [labels: string, value: number];
-
-function metric(name: string, type: "counter" | "gauge", help: string, samples: Sample[]): string[] {
-  return [
-    `# HELP ${name} ${help}`,
-    `# TYPE ${name} ${type}`,
-    ...samples.map(([labels, value]) => `${name}${labels} ${value}`),
-  ];
-}
-
-function objectCounts(registry: Registry): Sample[] {
-  const seen = new Map<string, Sample>();
+function objectCounts(registry: Registry): string[] {
+  const lines = new Map<string, string>();
   for (const type of registry.types) {
     const size = registry.find(type)?.store.size ?? 0;
-    const labels = `{group="${type.group}",resource="${type.plural}"}`;
-    if (type.verbs.includes("list")) seen.set(resourceNameOf(type), [labels, size]);
+    const line = `apiserver_resource_objects{group="${type.group}",resource="${type.plural}"} ${size}`;
+    if (type.verbs.includes("list")) lines.set(resourceNameOf(type), line);
   }
-  return [...seen.values()];
+  return [...lines.values()];
 }
