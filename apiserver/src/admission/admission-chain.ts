@@ -2,8 +2,9 @@ import { checkEscalation } from "../identity/rbac/escalation.js";
 import type { Authorizer } from "../identity/rbac/authorizer.js";
 import type { JsonObject } from "../json.js";
 import type { Admission, AdmittedWrite } from "./admission.js";
-import { checkLimitRanges, setContainerDefaults } from "./limit-ranges.js";
+import { checkLimitRanges, setContainerDefaults } from "./limits/limit-ranges.js";
 import type { ValidatingPolicies } from "./policy/validating-policies.js";
+import { chargeQuotas } from "./limits/resource-quotas.js";
 import { setPriority } from "./priority.js";
 
 const RBAC = "rbac.authorization.k8s.io";
@@ -32,10 +33,21 @@ export class AdmissionChain implements Admission {
     if (type.group === RBAC && object !== undefined) {
       const { user, namespace = "" } = context;
       const previous = oldObject === undefined ? {} : { oldObject };
-      checkEscalation(this.#authorizer, { user, plural: type.plural, namespace, name, object, ...previous });
+      checkEscalation(this.#authorizer, {
+        user,
+        plural: type.plural,
+        namespace,
+        name,
+        object,
+        ...previous,
+      });
     }
     checkLimitRanges(write);
     this.#policies.validate(write);
-    return this.#webhooks.validate(write);
+    const asked = this.#webhooks.validate(write);
+    // What is refused is not counted, so quotas come last.
+    if (asked !== undefined) return asked.then(() => chargeQuotas(write));
+    chargeQuotas(write);
+    return undefined;
   }
 }

@@ -26,6 +26,11 @@ export function canonicalQuantity(text: string): string | undefined {
   return printDecimal(nano, family);
 }
 
+/** Returns a quantity in billionths, the unit in which Kubernetes counts at its finest; undefined if the text is none. */
+export function billionthsOf(text: string): bigint | undefined {
+  return parse(text)?.nano;
+}
+
 /** Compares two quantities; undefined if one is none. */
 export function compareQuantities(a: string, b: string): number | undefined {
   const [x, y] = [parse(a), parse(b)];

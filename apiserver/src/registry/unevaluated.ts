@@ -5,7 +5,6 @@ const POLICY = "the embedded API server stores it and does not evaluate it";
 
 // What a real server would act on, and this one does not: by `plural.group`.
 const KINDS: Readonly<Record<string, string>> = {
-  "resourcequotas.": "the embedded API server stores it and limits nothing by it",
   "mutatingadmissionpolicies.admissionregistration.k8s.io": POLICY,
   "mutatingadmissionpolicybindings.admissionregistration.k8s.io": POLICY,
   "apiservices.apiregistration.k8s.io": "the embedded API server stores it and passes no request on",
@@ -15,7 +14,15 @@ const KINDS: Readonly<Record<string, string>> = {
 export function unevaluatedWarnings(type: ServedType, object: JsonObject): string[] {
   const ofKind = KINDS[`${type.plural}.${type.group}`];
   if (ofKind !== undefined) return [`${type.kind}: ${ofKind}`];
+  if (type.plural === "resourcequotas" && type.group === "") return quotaWarnings(object);
   return type.plural === "customresourcedefinitions" ? definitionWarnings(object) : [];
+}
+
+function quotaWarnings(object: JsonObject): string[] {
+  const isCounted = objectAt(objectAt(object, "status"), "hard") !== undefined;
+  return isCounted
+    ? []
+    : ["ResourceQuota: it binds nobody until its status has hard and used, which no controller of this server writes"];
 }
 
 function definitionWarnings(object: JsonObject): string[] {

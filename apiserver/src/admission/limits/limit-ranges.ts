@@ -1,24 +1,15 @@
 // What the admission plugin LimitRanger does: containers get default limits and requests, and what a Pod or a claim asks for has to be
 // within the bounds of every LimitRange of its namespace. https://kubernetes.io/docs/concepts/policy/limit-range/
-import { parseQuantity } from "@gen-operator/schema";
-import { objectsAt } from "../builtin/read-path.js";
-import { canonicalQuantity } from "../builtin/quantity.js";
-import { forbidden } from "../errors/status-error.js";
-import { compareText, objectAt, stringAt, type JsonObject } from "../json.js";
-import { keyPrefixOf, resourceRefOf } from "../object/object-key.js";
-import { metadataOf } from "../object/object-meta.js";
-import type { AdmittedWrite } from "./admission.js";
+import { objectsAt } from "../../builtin/read-path.js";
+import { forbidden } from "../../errors/status-error.js";
+import { compareText, objectAt, stringAt, type JsonObject } from "../../json.js";
+import { keyPrefixOf, resourceRefOf } from "../../object/object-key.js";
+import { metadataOf } from "../../object/object-meta.js";
+import type { AdmittedWrite } from "../admission.js";
+import { amount, askedBy, askedByPod, BILLION, quantitiesAt, type Asked, type Quantities } from "./asked.js";
 
 const LIMIT_RANGES = { group: "", version: "v1", plural: "limitranges" };
 const ANNOTATION = "kubernetes.io/limit-ranger";
-
-type Quantities = Readonly<Record<string, string>>;
-
-/** What is asked for, as a container or a claim has it. */
-interface Asked {
-  requests: Quantities;
-  limits: Quantities;
-}
 
 /** Sets what the LimitRanges of the namespace give to the containers of a Pod that is created, in place. */
 export function setContainerDefaults(write: AdmittedWrite): void {
@@ -61,16 +52,31 @@ function setDefaultsOf(range: JsonObject, pod: JsonObject): void {
     Object.assign({}, ...ofContainers.map((one) => quantitiesAt(one, field)));
   const [limits, requests] = [merged("default"), merged("defaultRequest")];
   const set = [
-    ...objectsAt(pod, "spec.containers").map((container) => ({ container, word: "container" })),
-    ...objectsAt(pod, "spec.initContainers").map((container) => ({ container, word: "init container" })),
+    ...objectsAt(pod, "spec.containers").map((container) => ({
+      container,
+      word: "container",
+    })),
+    ...objectsAt(pod, "spec.initContainers").map((container) => ({
+      container,
+      word: "init container",
+    })),
   ].flatMap(({ container, word }) => [
-    ...setMissing(container, "requests", { from: requests, text: `request for ${word}` }),
-    ...setMissing(container, "limits", { from: limits, text: `limit for ${word}` }),
+    ...setMissing(container, "requests", {
+      from: requests,
+      text: `request for ${word}`,
+    }),
+    ...setMissing(container, "limits", {
+      from: limits,
+      text: `limit for ${word}`,
+    }),
   ]);
   if (set.length === 0) return;
   const metadata = metadataOf(pod);
   const annotations = objectAt(metadata, "annotations") ?? {};
-  metadata["annotations"] = { ...annotations, [ANNOTATION]: `LimitRanger plugin set: ${set.join("; ")}` };
+  metadata["annotations"] = {
+    ...annotations,
+    [ANNOTATION]: `LimitRanger plugin set: ${set.join("; ")}`,
+  };
 }
 
 function setMissing(
@@ -146,60 +152,4 @@ function claimProblems(limit: JsonObject, claim: JsonObject): string[] {
       return isBroken(amount(request), amount(bound)) ? [`${start}, but request is ${request}`] : [];
     });
   return [...ofBound("minimum", (one, bound) => one < bound), ...ofBound("maximum", (one, bound) => one > bound)];
-}
-
-// Init containers run one after the other before the others, but for those that stay.
-function askedByPod(pod: JsonObject): Asked {
-  const containers = objectsAt(pod, "spec.containers");
-  const before = objectsAt(pod, "spec.initContainers");
-  const staying = before.filter(({ restartPolicy }) => restartPolicy === "Always");
-  const own = askedBy(objectAt(pod, "spec") ?? {});
-  const total = (field: keyof Asked): Quantities => {
-    const running = sumOf([...containers, ...staying].map((container) => askedBy(container)[field]));
-    const result: Record<string, string> = { ...running };
-    before.forEach((container, index) => {
-      const beside = before.slice(0, index).filter((other) => staying.includes(other));
-      const needed = sumOf([...beside, container].map((one) => askedBy(one)[field]));
-      for (const [name, quantity] of Object.entries(needed)) {
-        const present = result[name];
-        if (present === undefined || amount(present) < amount(quantity)) result[name] = quantity;
-      }
-    });
-    return { ...result, ...own[field] };
-  };
-  return { requests: total("requests"), limits: total("limits") };
-}
-
-function sumOf(all: readonly Quantities[]): Quantities {
-  const sum: Record<string, string> = {};
-  for (const [name, quantity] of all.flatMap((one) => Object.entries(one))) {
-    const present = sum[name];
-    sum[name] = present === undefined ? quantity : printed(amount(present) + amount(quantity), present);
-  }
-  return sum;
-}
-
-// In the family of suffixes of the first one.
-function printed(sum: bigint, first: string): string {
-  const bytes = sum / BILLION;
-  const isBinary = first.endsWith("i") && sum % BILLION === 0n && bytes % 1024n === 0n;
-  const text = isBinary ? `${bytes / 1024n}Ki` : `${sum}n`;
-  return canonicalQuantity(text) ?? text;
-}
-
-const BILLION = 1_000_000_000n;
-
-function amount(quantity: string): bigint {
-  return parseQuantity(quantity) ?? 0n;
-}
-
-function askedBy(holder: JsonObject): Asked {
-  const resources = objectAt(holder, "resources") ?? {};
-  return { requests: quantitiesAt(resources, "requests"), limits: quantitiesAt(resources, "limits") };
-}
-
-function quantitiesAt(object: JsonObject, field: string): Quantities {
-  return Object.fromEntries(
-    Object.entries(objectAt(object, field) ?? {}).map(([name, value]) => [name, String(value)]),
-  );
 }
