@@ -22,7 +22,9 @@ function quotaWarnings(object: JsonObject): string[] {
   const isCounted = objectAt(objectAt(object, "status"), "hard") !== undefined;
   return isCounted
     ? []
-    : ["ResourceQuota: it binds nobody until its status has hard and used, which no controller of this server writes"];
+    : [
+        "ResourceQuota: it binds nobody until its status has hard and used; the embedded API server has no controller that writes them",
+      ];
 }
 
 function definitionWarnings(object: JsonObject): string[] {
