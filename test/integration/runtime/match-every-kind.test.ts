@@ -156,7 +156,8 @@ async function grown(kind: Kind, minimal: MinimalObject, random: Random) {
   let accepted = 0;
   const first = await kind.apply(kind.named(content, "minimal"), { isDryRun: true });
   assert.is(first.refusal, "", `the minimal ${minimal.kind} is refused`);
-  for (let step = 0; step < STEPS; step++) {
+  // What refuses most changes gets more of them.
+  for (let step = 0; step < STEPS || (accepted < MIN_ACCEPTED && step < 4 * STEPS); step++) {
     const { object, path } = grower.grow(content);
     const desired = kind.named(object, `step-${step}`);
     const { text } = await kind.apply(desired, { isDryRun: true });
@@ -181,9 +182,9 @@ suite(`match, of every built-in kind, with seed ${SEED}`, (test) => {
         const kind = new Kind(await server(), minimal);
         await kind.prepare();
         const { content, accepted, paths, mismatches, grower } = await grown(kind, minimal, random);
-        console.log(`${apiVersion} ${name}: ${accepted} of ${STEPS} changes taken, in ${paths.size} places`);
+        console.log(`${apiVersion} ${name}: ${accepted} changes taken, in ${paths.size} places`);
         assert.equal(mismatches, []);
-        assert.ok(accepted >= MIN_ACCEPTED, `only ${accepted} of ${STEPS} changes were taken`);
+        assert.ok(accepted >= MIN_ACCEPTED, `only ${accepted} changes were taken`);
         if (isOnlyTried !== undefined) return;
         const desired = kind.named(content, "stored");
         const stored = await kind.apply(desired, { isDryRun: false });
