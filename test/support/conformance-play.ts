@@ -73,6 +73,7 @@ function pathsOf(namespace: string): Record<string, string> {
     csr: "/apis/certificates.k8s.io/v1/certificatesigningrequests",
     svc: `${core}/services`,
     sa: `${core}/serviceaccounts`,
+    rc: `${core}/replicationcontrollers`,
     pvc: `${core}/persistentvolumeclaims`,
     job: inGroup("batch/v1", "jobs"),
     cronjob: inGroup("batch/v1", "cronjobs"),
