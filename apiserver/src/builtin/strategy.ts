@@ -17,6 +17,8 @@ export interface Strategy {
   defaultPropagation: "Background" | "Orphan";
   /** Paths that a write on the main endpoint leaves as they are. */
   resetOnMain: string[];
+  /** Paths that only a create writes, and nobody owns. */
+  fixed: string[];
   /** Paths that a write on /status leaves as they are. */
   resetOnStatus: string[];
   nameRule: "subdomain" | "label" | "path-segment" | "namespace";
@@ -31,6 +33,7 @@ const ORDINARY: Strategy = {
   graceful: false,
   defaultPropagation: "Background",
   resetOnMain: [],
+  fixed: [],
   resetOnStatus: [],
   nameRule: "subdomain",
 };

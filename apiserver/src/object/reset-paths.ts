@@ -19,8 +19,8 @@ export function restoreReset(
   if (subresource === "status") return restoreForStatus(type, object, live);
   if (subresource === "") {
     // The finalizers in the spec of a namespace have an endpoint of their own.
-    const paths = isNamespace(type) ? [...type.strategy.resetOnMain, ".spec"] : type.strategy.resetOnMain;
-    restore(object, live, paths);
+    const { resetOnMain, fixed } = type.strategy;
+    restore(object, live, isNamespace(type) ? [...resetOnMain, ".spec"] : [...resetOnMain, ...fixed]);
   }
   const part = restorePart(object, from);
   if (part !== undefined) return part;
