@@ -140,7 +140,8 @@ function withVersion(object: KubernetesObject, version: string): KubernetesObjec
   const head: { [name: string]: unknown } = {};
   for (const name in object) {
     if (name === "metadata") break;
-    if (name === "__proto__") return undefined;
+    // A number comes before the metadata wherever it stood.
+    if (name === "__proto__" || /^[0-9]/.test(name)) return undefined;
     head[name] = (object as unknown as { readonly [name: string]: unknown })[name];
   }
   head["metadata"] = { ...object.metadata, resourceVersion };

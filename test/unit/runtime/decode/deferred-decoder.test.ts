@@ -191,6 +191,13 @@ suite("deferred decoder", (test) => {
     );
   });
 
+  test("a member whose name is a number goes with the state that has it", () => {
+    const decoder = createDecoder();
+    decoder.remember(decoder.decode('{"metadata":{"name":"a","resourceVersion":"1"},"0":0}'));
+    const { object } = decoder.decode('{"metadata":{"name":"a","resourceVersion":"2"}}');
+    assert.equal(Object.keys(object), ["metadata"]);
+  });
+
   test("states of one object that change in little are told apart", () => {
     const change = fc.record({
       version: fc.nat(3),
