@@ -129,7 +129,7 @@ suite("the code of a dependent that has another name", (declareTest) => {
     assert.is(await readFile(file, "utf8"), `\ufeff${wanted.replaceAll("\n", "\r\n")}`);
   });
 
-  test("never overwrites a file: a stub that is there under the new name is an error", async () => {
+  thorough("never overwrites a file: a stub that is there under the new name is an error", async () => {
     await using project = await createProject();
     await project.rename();
     await writeFile(project.file(NEW_STUB), "export const mine = 1;\n");

@@ -21,7 +21,7 @@ suite("new project", (test) => {
     { timeoutMs: 60_000 },
   );
 
-  test(
+  test.thorough(
     "a type error compiles to nothing, so the operator of before keeps running",
     async () => {
       await using folder = await createPagesProject();

@@ -143,7 +143,7 @@ suite("npm run dev", (test) => {
     LONG,
   );
 
-  test(
+  test.thorough(
     "shows why an operator ended, and starts it with the next change",
     async () => {
       const dev = await session();
@@ -160,7 +160,7 @@ suite("npm run dev", (test) => {
     LONG,
   );
 
-  test(
+  test.thorough(
     "shows that an object is gone, and leaves no file or process behind when it is stopped",
     async () => {
       const dev = await session();
@@ -176,7 +176,7 @@ suite("npm run dev", (test) => {
     LONG,
   );
 
-  test(
+  test.thorough(
     "says what it lacks: packages, or a kubeconfig",
     async () => {
       await using folder = await createTemporaryFolder();

@@ -92,7 +92,7 @@ suite("doctor without a cluster", (test) => {
     LONG,
   );
 
-  test(
+  test.thorough(
     "names packages that are not installed",
     async () => {
       await using project = await createProject();
@@ -105,7 +105,7 @@ suite("doctor without a cluster", (test) => {
     LONG,
   );
 
-  test(
+  test.thorough(
     "names a runtime of another version than the generator",
     async () => {
       await using project = await createProject();
@@ -123,7 +123,7 @@ suite("doctor without a cluster", (test) => {
     LONG,
   );
 
-  test(
+  test.thorough(
     "names compiler options that generated code does not compile with, and those that find less",
     async () => {
       await using project = await createProject();
@@ -260,7 +260,7 @@ suite("doctor with a cluster", (test) => {
     LONG,
   );
 
-  test(
+  test.thorough(
     "warns where the cluster has only more than the project, and fails where it does not serve the version",
     async () => {
       const more = await changedCrd(({ spec }) => {

@@ -51,7 +51,7 @@ suite("the inputs of types", (test) => {
     ]);
   });
 
-  test(
+  test.thorough(
     "a folder, a pattern and its files are the same",
     async () => {
       const outputs: string[][] = [];
@@ -126,7 +126,7 @@ suite("the inputs of types", (test) => {
     LONG,
   );
 
-  test(
+  test.thorough(
     "versions are selected by name and by whether they are served",
     async () => {
       await using folder = await createTemporaryFolder();

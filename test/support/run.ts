@@ -1,6 +1,6 @@
 // node test/dist/support/run.js FOLDER|FILE... runs every *.test.js below the named folders of test/dist, or of another project's dist.
 //
-// Each file runs in a process of its own, so that a leaked timer, a hang or a crash stays with the file that caused it; three more at
+// Each file runs in a process of its own, so that a leaked timer, a hang or a crash stays with the file that caused it; five more at
 // once than there are cores, for many wait most of their time. A file fails if it fails a test, declares none, leaves one unfinished,
 // or does not exit by itself.
 import { fork, type ChildProcess } from "node:child_process";
@@ -122,9 +122,8 @@ async function main(paths: string[]): Promise<number> {
   const found = paths.map((path) => ({ path, files: testFiles(resolve(root, path)) }));
   // A suite that is asked for and is not there must not look like one that passes.
   const empty = found.filter(({ files }) => files.length === 0).map(({ path }) => path);
-  const files = found.flatMap(({ files }) => files);
   const outcomes: FileOutcome[] = [];
-  const waiting = [...files];
+  const waiting = inTurns(found.map(({ files }) => files));
   const worker = async () => {
     for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
       const isSlow = relative(root, file).startsWith("e2e");
@@ -133,8 +132,16 @@ async function main(paths: string[]): Promise<number> {
       printOutcome(outcome);
     }
   };
-  await Promise.all(Array.from({ length: availableParallelism() + 3 }, worker));
+  await Promise.all(Array.from({ length: availableParallelism() + 5 }, worker));
   return printSummary(outcomes, empty);
+}
+
+/** All files, those of every folder spread over the whole: some wait most of their time, and others compute. */
+function inTurns(folders: readonly string[][]): string[] {
+  return folders
+    .flatMap((files) => files.map((file, index) => ({ file, at: (index + 0.5) / files.length })))
+    .sort((one, other) => one.at - other.at)
+    .map(({ file }) => file);
 }
 
 function printOutcome({ file, report, problem, output, durationMs }: FileOutcome): void {

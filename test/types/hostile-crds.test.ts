@@ -208,7 +208,7 @@ suite("hostile CRDs", (test) => {
     assert.equal(files, plain.files);
   });
 
-  test(
+  test.thorough(
     "fields of any name and schemas of any depth compile",
     async () => {
       const of = (field: Schema, required: readonly string[] = []): Schema => ({
@@ -233,7 +233,7 @@ suite("hostile CRDs", (test) => {
     slow,
   );
 
-  test(
+  test.thorough(
     "kinds of any name compile beside each other",
     async () => {
       const list = `{"apiVersion":"v1","kind":"List","items":[${KINDS.map((kind) => crdJson(FULL, { kind })).join(",")}]}`;

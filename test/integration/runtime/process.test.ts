@@ -71,19 +71,22 @@ suite("the process of an operator", (test) => {
     }
   });
 
-  test("runOperator resolves after the stop, so that the user may close what is open, and the process ends", async () => {
-    await using server = await startPageServer();
-    const { child, ended, started, output } = run(
-      programOf(server, {
-        before: "const keepsAlive = setInterval(() => {}, 1_000);",
-        after: 'console.error("closed by the user");',
-      }),
-    );
-    await started();
-    child.kill("SIGTERM");
-    assert.is(await ended, 0, output());
-    assert.match(output(), "closed by the user");
-  });
+  test.thorough(
+    "runOperator resolves after the stop, so that the user may close what is open, and the process ends",
+    async () => {
+      await using server = await startPageServer();
+      const { child, ended, started, output } = run(
+        programOf(server, {
+          before: "const keepsAlive = setInterval(() => {}, 1_000);",
+          after: 'console.error("closed by the user");',
+        }),
+      );
+      await started();
+      child.kill("SIGTERM");
+      assert.is(await ended, 0, output());
+      assert.match(output(), "closed by the user");
+    },
+  );
 
   test("the loss of the leadership ends the process with 1, before another one may lead", async () => {
     await using server = await startPageServer();
@@ -98,7 +101,7 @@ suite("the process of an operator", (test) => {
     assert.match(lines().at(-1)!.message, /^the leadership is lost: its Lease was not renewed for 1\d\d\d ms$/);
   });
 
-  test("a signal that is aborted stops the operator, and leaves the process to its owner", async () => {
+  test.thorough("a signal that is aborted stops the operator, and leaves the process to its owner", async () => {
     await using server = await startPageServer();
     const { ended, lines, output } = run(
       programOf(server, {
@@ -114,7 +117,7 @@ suite("the process of an operator", (test) => {
     assert.match(output(), "the owner goes on");
   });
 
-  test("a reconcile that does not end at the stop makes the exit code 1", async () => {
+  test.thorough("a reconcile that does not end at the stop makes the exit code 1", async () => {
     await using server = await startPageServer();
     const path = "/apis/example.com/v1/namespaces/default/pages";
     const { child, ended, lines, output } = run(

@@ -38,6 +38,8 @@ const writesOf = ({ requests }: TestOperator) =>
 suite("the bulk sample", (declareTest) => {
   // Operators that start and rollouts take seconds, more so when other tests run beside them.
   const test = (title: string, body: () => unknown, timeoutMs = 60_000) => declareTest(title, body, { timeoutMs });
+  const thorough = (title: string, body: () => unknown, timeoutMs = 60_000) =>
+    declareTest.thorough(title, body, { timeoutMs });
 
   test("each member has what belongs to it, and its state in the status", async () => {
     await using space = await openSpace();
@@ -53,7 +55,7 @@ suite("the bulk sample", (declareTest) => {
     assert.ok(running.events.every(({ error, workflow }) => error === undefined && workflow?.error === undefined));
   });
 
-  test("a member waits for its own deployment, and for no other", async () => {
+  thorough("a member waits for its own deployment, and for no other", async () => {
     await using space = await openSpace();
     await using running = await space.start([fleetController]);
     await createFleet(space, [{ name: "east" }, { name: "north", paused: true }, { name: "west" }]);
@@ -106,7 +108,7 @@ suite("the bulk sample", (declareTest) => {
     assert.equal(await namesIn(space, Service), []);
   });
 
-  test("a member that fails fails alone, and says why", async () => {
+  thorough("a member that fails fails alone, and says why", async () => {
     await using space = await openSpace();
     await using running = await space.start([fleetController]);
     const template = {
@@ -130,7 +132,7 @@ suite("the bulk sample", (declareTest) => {
     assert.is((await space.get(Deployment, "main-north"))?.metadata.ownerReferences?.[0]?.name, "main");
   });
 
-  test("what others change or delete is repaired, and nothing else is written", async () => {
+  thorough("what others change or delete is repaired, and nothing else is written", async () => {
     await using space = await openSpace();
     await using running = await space.start([fleetController]);
     await createFleet(space, membersOf("east", "north", "west"));
@@ -152,7 +154,7 @@ suite("the bulk sample", (declareTest) => {
     assert.equal(new Set(writesOf(running)), new Set(["PATCH services/main-north", "PATCH deployments/main-east"]));
   });
 
-  test("a large fleet is written a few members at once", async () => {
+  thorough("a large fleet is written a few members at once", async () => {
     await using space = await openSpace();
     const spans: { from: number; to: number }[] = [];
     await using _running = await space.start([fleetController], {
@@ -170,7 +172,7 @@ suite("the bulk sample", (declareTest) => {
     assert.ok(Math.max(...atOnce) > 1, "not one after the other");
   });
 
-  test("an operator that starts again finds everything as desired and makes no request", async () => {
+  thorough("an operator that starts again finds everything as desired and makes no request", async () => {
     await using space = await openSpace();
     {
       await using first = await space.start([fleetController]);

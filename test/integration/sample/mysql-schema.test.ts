@@ -135,7 +135,7 @@ suite("the mysql-schema sample", (test) => {
     STARTED_FIRST,
   );
 
-  test("another encoding is that of the schema, by whatever name, and what is in it stays", async () => {
+  test.thorough("another encoding is that of the schema, by whatever name, and what is in it stays", async () => {
     const [{ server, client }, db] = [await cluster(), await database()];
     await using _ = await startRun(server);
     const schema = newSchema();
@@ -152,7 +152,7 @@ suite("the mysql-schema sample", (test) => {
     await remove(client, schema);
   });
 
-  test("an encoding that there is not is told, and not tried again before it is another", async () => {
+  test.thorough("an encoding that there is not is told, and not tried again before it is another", async () => {
     const [{ server, client }, db] = [await cluster(), await database()];
     await using run = await startRun(server);
     const schema = newSchema("x'; drop database mysql; -- ");
@@ -169,7 +169,7 @@ suite("the mysql-schema sample", (test) => {
     await remove(client, schema);
   });
 
-  test("what somebody drops is made again, with the password that there is", async () => {
+  test.thorough("what somebody drops is made again, with the password that there is", async () => {
     const [{ server, client }, db] = [await cluster(), await database()];
     await using _ = await startRun(server);
     const schema = newSchema();
@@ -184,30 +184,33 @@ suite("the mysql-schema sample", (test) => {
     await remove(client, schema);
   });
 
-  test("what the Secret says is the password: a new one when it was deleted, and whatever somebody writes", async () => {
-    const [{ server, client }, db] = [await cluster(), await database()];
-    await using _ = await startRun(server);
-    const schema = newSchema();
-    await client.create(MySQLSchema, schema);
-    await untilStatus(client, schema, /^CREATED$/);
-    const first = await loginOf(client, schema);
-    const secret = (await secretOf(client, schema))!;
-    await client.delete(Secret, secret.metadata);
-    await waitFor("there is another", async () => {
-      const { uid } = (await secretOf(client, schema))?.metadata ?? {};
-      return uid !== undefined && uid !== secret.metadata.uid;
-    });
-    const second = await loginOf(client, schema);
-    assert.is.not(second.password, first.password);
-    await waitFor("it is the password", async () => (await isAccepted(db, second)) === true);
-    assert.is(await isAccepted(db, first), "ER_ACCESS_DENIED_ERROR");
-    const password = `\\'; DROP DATABASE \`${nameOf(schema)}\`; -- "?`;
-    await client.mergePatch(Secret, secret.metadata, { stringData: { password } });
-    await waitFor("what was written is it", async () => (await isAccepted(db, { ...second, password })) === true);
-    await remove(client, schema);
-  });
+  test.thorough(
+    "what the Secret says is the password: a new one when it was deleted, and whatever somebody writes",
+    async () => {
+      const [{ server, client }, db] = [await cluster(), await database()];
+      await using _ = await startRun(server);
+      const schema = newSchema();
+      await client.create(MySQLSchema, schema);
+      await untilStatus(client, schema, /^CREATED$/);
+      const first = await loginOf(client, schema);
+      const secret = (await secretOf(client, schema))!;
+      await client.delete(Secret, secret.metadata);
+      await waitFor("there is another", async () => {
+        const { uid } = (await secretOf(client, schema))?.metadata ?? {};
+        return uid !== undefined && uid !== secret.metadata.uid;
+      });
+      const second = await loginOf(client, schema);
+      assert.is.not(second.password, first.password);
+      await waitFor("it is the password", async () => (await isAccepted(db, second)) === true);
+      assert.is(await isAccepted(db, first), "ER_ACCESS_DENIED_ERROR");
+      const password = `\\'; DROP DATABASE \`${nameOf(schema)}\`; -- "?`;
+      await client.mergePatch(Secret, secret.metadata, { stringData: { password } });
+      await waitFor("what was written is it", async () => (await isAccepted(db, { ...second, password })) === true);
+      await remove(client, schema);
+    },
+  );
 
-  test("a Secret that lost its label, by which it is watched, keeps its password", async () => {
+  test.thorough("a Secret that lost its label, by which it is watched, keeps its password", async () => {
     const [{ server, client }, db] = [await cluster(), await database()];
     await using run = await startRun(server);
     const schema = newSchema();
@@ -241,33 +244,39 @@ suite("the mysql-schema sample", (test) => {
     assert.equal([await encodingOf(db, other), await hasUser(db, other)], [undefined, false]);
   });
 
-  test("while the server is down nothing is lost, and what was asked for meanwhile is done when it is back", async () => {
-    const [{ server, client }, db] = [await cluster(), await database()];
-    await using run = await startRun(server);
-    const [schema, leaving, coming] = [newSchema(), newSchema(), newSchema()];
-    for (const each of [schema, leaving]) await client.create(MySQLSchema, each);
-    for (const each of [schema, leaving]) await untilStatus(client, each, /^CREATED$/);
-    const login = await loginOf(client, schema);
-    await db.stop();
-    await client.mergePatch(MySQLSchema, schema.metadata, { spec: { encoding: "latin1" } });
-    await client.delete(MySQLSchema, leaving.metadata);
-    await client.create(MySQLSchema, coming);
-    const down = await untilStatus(client, schema, /^ERROR: .*ECONNREFUSED/);
-    assert.is(down.status?.userName, nameOf(schema), "where the schema is does not change");
-    await untilStatus(client, coming, /^ERROR: .*ECONNREFUSED/);
-    assert.is(run.operator.health().status, "unhealthy");
-    assert.ok((await client.get(MySQLSchema, leaving.metadata))?.metadata.deletionTimestamp, "it waits for its schema");
-    await db.start();
-    for (const each of [schema, coming]) await untilStatus(client, each, /^CREATED$/);
-    assert.is(await encodingOf(db, schema), "latin1");
-    assert.equal(await loginOf(client, schema), login);
-    await waitFor("it is gone", async () => (await client.get(MySQLSchema, leaving.metadata)) === undefined);
-    assert.equal([await encodingOf(db, leaving), await hasUser(db, leaving)], [undefined, false]);
-    await waitFor("all is well", () => run.operator.health().status === "healthy");
-    for (const each of [schema, coming]) await remove(client, each);
-  });
+  test.thorough(
+    "while the server is down nothing is lost, and what was asked for meanwhile is done when it is back",
+    async () => {
+      const [{ server, client }, db] = [await cluster(), await database()];
+      await using run = await startRun(server);
+      const [schema, leaving, coming] = [newSchema(), newSchema(), newSchema()];
+      for (const each of [schema, leaving]) await client.create(MySQLSchema, each);
+      for (const each of [schema, leaving]) await untilStatus(client, each, /^CREATED$/);
+      const login = await loginOf(client, schema);
+      await db.stop();
+      await client.mergePatch(MySQLSchema, schema.metadata, { spec: { encoding: "latin1" } });
+      await client.delete(MySQLSchema, leaving.metadata);
+      await client.create(MySQLSchema, coming);
+      const down = await untilStatus(client, schema, /^ERROR: .*ECONNREFUSED/);
+      assert.is(down.status?.userName, nameOf(schema), "where the schema is does not change");
+      await untilStatus(client, coming, /^ERROR: .*ECONNREFUSED/);
+      assert.is(run.operator.health().status, "unhealthy");
+      assert.ok(
+        (await client.get(MySQLSchema, leaving.metadata))?.metadata.deletionTimestamp,
+        "it waits for its schema",
+      );
+      await db.start();
+      for (const each of [schema, coming]) await untilStatus(client, each, /^CREATED$/);
+      assert.is(await encodingOf(db, schema), "latin1");
+      assert.equal(await loginOf(client, schema), login);
+      await waitFor("it is gone", async () => (await client.get(MySQLSchema, leaving.metadata)) === undefined);
+      assert.equal([await encodingOf(db, leaving), await hasUser(db, leaving)], [undefined, false]);
+      await waitFor("all is well", () => run.operator.health().status === "healthy");
+      for (const each of [schema, coming]) await remove(client, each);
+    },
+  );
 
-  test("another password of the administrator holds at once", async () => {
+  test.thorough("another password of the administrator holds at once", async () => {
     const [{ server, client }, db] = [await cluster(), await database()];
     await using _ = await startRun(server);
     await db.query("ALTER USER ?@'%' IDENTIFIED BY 'second'", [OPERATOR.username]);
@@ -279,7 +288,7 @@ suite("the mysql-schema sample", (test) => {
     await remove(client, schema);
   });
 
-  test("an operator that starts again changes nothing, neither here nor there", async () => {
+  test.thorough("an operator that starts again changes nothing, neither here nor there", async () => {
     const [{ server, client }, db] = [await cluster(), await database()];
     const schema = newSchema();
     {

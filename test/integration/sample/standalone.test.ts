@@ -55,6 +55,8 @@ const writesOf = ({ requests }: TestOperator) =>
 suite("the standalone sample", (declareTest) => {
   // Operators that start and rollouts take seconds, more so when other tests run beside them.
   const test = (title: string, body: () => unknown, timeoutMs = 60_000) => declareTest(title, body, { timeoutMs });
+  const thorough = (title: string, body: () => unknown, timeoutMs = 60_000) =>
+    declareTest.thorough(title, body, { timeoutMs });
 
   test("an explicit workflow runs where the reconciler says so, and not while it does not", async () => {
     await using space = await openSpace();
@@ -89,7 +91,7 @@ suite("the standalone sample", (declareTest) => {
     );
   });
 
-  test("an error of a dependent is what the reconciler makes of it, and the others go on", async () => {
+  thorough("an error of a dependent is what the reconciler makes of it, and the others go on", async () => {
     await using space = await openSpace();
     await using running = await space.start(controllers);
     await space.create(ConfigMap, { metadata: { name: "site" }, data: { theirs: "yes" } });
@@ -125,7 +127,7 @@ suite("the standalone sample", (declareTest) => {
     );
   });
 
-  test("the servers of a preview go to sleep in reverse order, and its address stays", async () => {
+  thorough("the servers of a preview go to sleep in reverse order, and its address stays", async () => {
     await using space = await openSpace();
     await using running = await space.start(controllers);
     await createPreview(space);
@@ -143,7 +145,7 @@ suite("the standalone sample", (declareTest) => {
     assert.equal(await kindsOf(space, "preview"), ALL);
   });
 
-  test("what others change or delete is repaired, of all of a controller's workflows", async () => {
+  thorough("what others change or delete is repaired, of all of a controller's workflows", async () => {
     await using space = await openSpace();
     await using running = await space.start(controllers);
     await createPreview(space);
@@ -158,7 +160,7 @@ suite("the standalone sample", (declareTest) => {
     assert.equal(writesOf(running), ["PATCH services/preview", "PATCH configmaps/preview"]);
   });
 
-  test("an error of a workflow that throws is tried again by the runtime", async () => {
+  thorough("an error of a workflow that throws is tried again by the runtime", async () => {
     await using space = await openSpace();
     await using running = await space.start(controllers);
     await space.create(ConfigMap, { metadata: { name: "preview" }, data: {} });
@@ -190,25 +192,29 @@ suite("the standalone sample", (declareTest) => {
     assert.equal(second.requests, []);
   });
 
-  test("what is deleted takes what belongs to it along", async () => {
-    await using space = await openSpace();
-    await using running = await space.start(controllers);
-    await createSite(space);
-    await createPreview(space);
-    await untilPhase(space, "Ready");
-    await untilState(space, "Awake");
-    await space.delete(Site, "site");
-    await space.delete(Preview, "preview");
-    await waitFor(
-      "nothing is left",
-      async () => [...(await kindsOf(space, "site")), ...(await kindsOf(space, "preview"))].length === 0,
-      COLLECTED,
-    );
-    assert.equal(
-      running.events.flatMap(({ primary, kind, error }) =>
-        error === undefined ? [] : `${primary} ${kind}: ${messageOf(error)}`,
-      ),
-      [],
-    );
-  }, 90_000);
+  thorough(
+    "what is deleted takes what belongs to it along",
+    async () => {
+      await using space = await openSpace();
+      await using running = await space.start(controllers);
+      await createSite(space);
+      await createPreview(space);
+      await untilPhase(space, "Ready");
+      await untilState(space, "Awake");
+      await space.delete(Site, "site");
+      await space.delete(Preview, "preview");
+      await waitFor(
+        "nothing is left",
+        async () => [...(await kindsOf(space, "site")), ...(await kindsOf(space, "preview"))].length === 0,
+        COLLECTED,
+      );
+      assert.equal(
+        running.events.flatMap(({ primary, kind, error }) =>
+          error === undefined ? [] : `${primary} ${kind}: ${messageOf(error)}`,
+        ),
+        [],
+      );
+    },
+    90_000,
+  );
 });

@@ -45,6 +45,8 @@ const reconcilesOf = ({ events }: TestOperator, name: string) =>
 suite("the tomcat sample", (declareTest) => {
   // Operators that start and rollouts take seconds, more so when other tests run beside them.
   const test = (title: string, body: () => unknown, timeoutMs = 60_000) => declareTest(title, body, { timeoutMs });
+  const thorough = (title: string, body: () => unknown, timeoutMs = 60_000) =>
+    declareTest.thorough(title, body, { timeoutMs });
 
   test("a Webapp waits for its Tomcat, says so, and is served when that is ready", async () => {
     await using space = await openSpace();
@@ -72,7 +74,7 @@ suite("the tomcat sample", (declareTest) => {
     assert.ok(running.events.every(({ error }) => error === undefined));
   });
 
-  test("kubectl waits for the spec as it is now, and not as it was when it was ready", async () => {
+  thorough("kubectl waits for the spec as it is now, and not as it was when it was ready", async () => {
     await using space = await openSpace();
     {
       await using _first = await space.start(controllers);
@@ -95,7 +97,7 @@ suite("the tomcat sample", (declareTest) => {
     assert.is(container?.image, "tomcat:11.1");
   });
 
-  test("a Tomcat that changes concerns the Webapps that name it, and no others", async () => {
+  thorough("a Tomcat that changes concerns the Webapps that name it, and no others", async () => {
     await using space = await openSpace();
     await using running = await space.start(controllers);
     await createTomcat(space, "main");
@@ -115,7 +117,7 @@ suite("the tomcat sample", (declareTest) => {
     assert.is(reconcilesOf(running, "three").length, three);
   });
 
-  test("a Webapp goes on being served while others are put into its Tomcat", async () => {
+  thorough("a Webapp goes on being served while others are put into its Tomcat", async () => {
     await using space = await openSpace();
     await using running = await space.start(controllers);
     await createTomcat(space, "main");
@@ -132,7 +134,7 @@ suite("the tomcat sample", (declareTest) => {
     assert.equal((await fetchersIn(space, "main")).length, 2);
   });
 
-  test("a Webapp that moves is served by the old Tomcat until the new one is ready", async () => {
+  thorough("a Webapp that moves is served by the old Tomcat until the new one is ready", async () => {
     await using space = await openSpace();
     await using running = await space.start(controllers);
     await createTomcat(space, "main");
@@ -152,27 +154,35 @@ suite("the tomcat sample", (declareTest) => {
     assert.equal(await fetchersIn(space, "main"), []);
   });
 
-  test("only one Webapp of a Tomcat has a context path, and the next one gets it when it is free", async () => {
-    await using space = await openSpace();
-    await using _running = await space.start(controllers);
-    await createTomcat(space, "main");
-    await createWebapp(space, "first", { contextPath: "shop" });
-    await untilServed(space, "first");
-    await createWebapp(space, "second", { contextPath: "shop" });
-    await createWebapp(space, "third");
-    await untilServed(space, "third");
-    const second = await space.until(Webapp, "second", (webapp) => conditionsOf(webapp).length === 2);
-    assert.match(
-      conditionsOf(second)[1]!,
-      /^ConfigMapReady=False Failed: .*main\.shop" exists already and belongs to Webapp "first"/,
-    );
-    await untilServing(space, "main", "first", "third");
-    await space.delete(Webapp, "first");
-    await waitFor("the second is served", async () => isConditionTrue((await space.get(Webapp, "second"))!), COLLECTED);
-    await untilServing(space, "main", "second", "third");
-  }, 90_000);
+  thorough(
+    "only one Webapp of a Tomcat has a context path, and the next one gets it when it is free",
+    async () => {
+      await using space = await openSpace();
+      await using _running = await space.start(controllers);
+      await createTomcat(space, "main");
+      await createWebapp(space, "first", { contextPath: "shop" });
+      await untilServed(space, "first");
+      await createWebapp(space, "second", { contextPath: "shop" });
+      await createWebapp(space, "third");
+      await untilServed(space, "third");
+      const second = await space.until(Webapp, "second", (webapp) => conditionsOf(webapp).length === 2);
+      assert.match(
+        conditionsOf(second)[1]!,
+        /^ConfigMapReady=False Failed: .*main\.shop" exists already and belongs to Webapp "first"/,
+      );
+      await untilServing(space, "main", "first", "third");
+      await space.delete(Webapp, "first");
+      await waitFor(
+        "the second is served",
+        async () => isConditionTrue((await space.get(Webapp, "second"))!),
+        COLLECTED,
+      );
+      await untilServing(space, "main", "second", "third");
+    },
+    90_000,
+  );
 
-  test("what others change or delete is repaired", async () => {
+  thorough("what others change or delete is repaired", async () => {
     await using space = await openSpace();
     await using _running = await space.start(controllers);
     await createTomcat(space, "main");
@@ -214,7 +224,7 @@ suite("the tomcat sample", (declareTest) => {
     await untilServed(space, "two");
   }, 150_000);
 
-  test("an operator that starts again finds everything as desired and makes no request", async () => {
+  thorough("an operator that starts again finds everything as desired and makes no request", async () => {
     await using space = await openSpace();
     {
       await using first = await space.start(controllers);
