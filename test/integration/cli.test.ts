@@ -199,7 +199,7 @@ suite("gen-operator types", (test) => {
 });
 
 suite("gen-operator init", (test) => {
-  test(
+  test.thorough(
     "creates a project whose code is generated, and overwrites nothing the second time",
     async () => {
       await using folder = await createTemporaryFolder();
@@ -271,7 +271,7 @@ ${kinds.map((kind, index) => `    d${index}: { resource: kinds.example.com/v1/${
           primary.spec?.["*/ process.exit(1); /*"] === "\`\${process.exit(1)}\`" && secondary.d1 === undefined
 `;
 
-  test(
+  test.thorough(
     "end up as data in code that compiles",
     async () => {
       await using folder = await createTemporaryFolder();

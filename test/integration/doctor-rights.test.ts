@@ -45,7 +45,7 @@ suite("the rights that doctor asks for", (test) => {
     return server;
   });
 
-  test(
+  test.thorough(
     "are all there for the administrator, and none for the operator before its roles are applied",
     async () => {
       const server = await cluster();
@@ -91,7 +91,7 @@ suite("the rights that doctor asks for", (test) => {
     LONG,
   );
 
-  test(
+  test.thorough(
     "cannot be asked for as somebody whom the user may not impersonate",
     async () => {
       const server = await cluster();

@@ -68,7 +68,7 @@ suite("generate --dry-run", (test) => {
     LONG,
   );
 
-  test("fails where generate fails, and excludes the other modes", async () => {
+  test.thorough("fails where generate fails, and excludes the other modes", async () => {
     await using project = await createPagesProject();
     await edit(project.path, "workflow.yaml", "dependents:", "dependants:");
     const { status, stdout, stderr } = await runCommand(project.path, "generate", "--dry-run");

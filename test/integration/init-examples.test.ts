@@ -71,7 +71,7 @@ suite("init --example", (test) => {
     );
   }
 
-  test("overwrites nothing, says what it keeps, and can be run again", async () => {
+  test.thorough("overwrites nothing, says what it keeps, and can be run again", async () => {
     await using folder = await createTemporaryFolder();
     await writeFile(join(folder.path, "README.md"), "mine\n");
     const first = await runCommand(folder.path, "init", ".", "--example", "webpage", "--name", "pages");
@@ -94,7 +94,7 @@ suite("init --example", (test) => {
     assert.equal(await readdir(folder.path), []);
   });
 
-  test("the package of the templates has the examples without what is generated", async () => {
+  test.thorough("the package of the templates has the examples without what is generated", async () => {
     const target = await mkdtemp(join(repositoryRoot, "test/dist/pack-"));
     try {
       const packed = spawnSync("npm", ["pack", "--json", "--pack-destination", target], {

@@ -11,6 +11,6 @@ suite("controllers of a cluster", (test) => {
   declareGarbageCollectionLaws(test, cluster);
   declareNamespaceLaws(test, cluster);
   declareWorkloadLaws(test, cluster);
-  declareWorkloadObjectLaws(test, cluster);
-  declareClusterObjectLaws(test, cluster);
+  declareWorkloadObjectLaws(test.thorough, cluster);
+  declareClusterObjectLaws(test.thorough, cluster);
 });

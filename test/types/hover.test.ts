@@ -19,7 +19,7 @@ const cases: readonly (readonly [where: string, type: string, doc: RegExp])[] = 
 ];
 
 suite("an editor", (test) => {
-  test(
+  test.thorough(
     "names the types of generated code, and says what the API server says of a field",
     () => {
       const text = readFileSync(file, "utf8");

@@ -11,7 +11,7 @@ import {
 } from "./space-of-cluster.js";
 
 /** Declares what comes about beside workloads: endpoints, volumes, what is in every namespace, disruption budgets. */
-export function declareClusterObjectLaws(test: DeclareTest, connect: () => Promise<Connection>): void {
+export function declareClusterObjectLaws(test: DeclareTest["thorough"], connect: () => Promise<Connection>): void {
   const law = (title: string, body: (space: ClusterSpace) => Promise<void>) =>
     test(title, async () => body(await openClusterSpace(await connect())), TEST_OPTIONS);
   const web = (replicas: number, options = {}) => ({
