@@ -48,6 +48,48 @@ suite("the deletion of a definition", (test) => {
   });
 });
 
+suite("the names of a definition", (test) => {
+  test("that another one has are refused until it goes, and then one of those that wait has them", async () => {
+    await using server = await startTestApiServer();
+    const definitionOf = (plural: string) => ({
+      apiVersion: "apiextensions.k8s.io/v1",
+      kind: "CustomResourceDefinition",
+      metadata: { name: `${plural}.names.example.com` },
+      spec: {
+        group: "names.example.com",
+        scope: "Namespaced",
+        names: { plural, singular: plural, kind: "Name", listKind: `${plural}List` },
+        versions: [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: { type: "object" } } }],
+      },
+    });
+    const stateOf = async (plural: string) => {
+      const { body } = await apiRequest(server, `GET ${DEFINITIONS}/${plural}.names.example.com`);
+      const conditions = (body.status?.["conditions"] ?? []) as { type: string; status: string; reason: string }[];
+      return conditions
+        .filter(({ type }) => type === "NamesAccepted" || type === "Established")
+        .map(({ type, status, reason }) => `${type} ${status} ${reason}`)
+        .sort()
+        .join(", ");
+    };
+    const taken = "Established True InitialNamesAccepted, NamesAccepted True NoConflicts";
+    const refused = "Established False NotAccepted, NamesAccepted False KindConflict";
+    for (const plural of ["firsts", "seconds", "thirds"]) {
+      await apiRequest(server, `POST ${DEFINITIONS}`, {
+        body: definitionOf(plural),
+      });
+      const wanted = plural === "firsts" ? taken : refused;
+      await waitFor(`${plural} have their state`, async () => (await stateOf(plural)) === wanted);
+    }
+    await apiRequest(server, `DELETE ${DEFINITIONS}/firsts.names.example.com`);
+    await waitFor("one of the others has the kind", async () => {
+      return [await stateOf("seconds"), await stateOf("thirds")].filter((state) => state === taken).length === 1;
+    });
+    const [winner, loser] = (await stateOf("seconds")) === taken ? ["seconds", "thirds"] : ["thirds", "seconds"];
+    await apiRequest(server, `DELETE ${DEFINITIONS}/${winner}.names.example.com`);
+    await waitFor("the last one has the kind", async () => (await stateOf(loser!)) === taken);
+  });
+});
+
 // A real server may end the stream properly or break it.
 async function nextOf(watch: { next(): Promise<WatchEvent | undefined> }): Promise<WatchEvent | undefined> {
   try {

@@ -41,7 +41,10 @@ class DefinitionController {
   }
 
   follow(): void {
-    this.#definitions.store.follow(({ key }) => queueMicrotask(() => this.#settle(key)));
+    this.#definitions.store.follow(({ key, previous, current }) => {
+      queueMicrotask(() => this.#settle(key));
+      if (freesNames(previous?.object, current?.object)) queueMicrotask(() => this.#settleRefused());
+    });
     // Of an earlier run: established ones are served from the start, and what was going on goes on.
     for (const { key } of this.#definitions.store.list("")) this.#settle(key);
   }
@@ -51,6 +54,12 @@ class DefinitionController {
     if (crd === undefined) this.#forget(name);
     else if (isTerminating(crd)) this.#terminate(name, crd);
     else this.#establish(name, crd);
+  }
+
+  /** Looks again at the definitions whose names others had. */
+  #settleRefused(): void {
+    for (const { key, object } of this.#definitions.store.list(""))
+      if (!hasCondition(object, "NamesAccepted")) this.#settle(key);
   }
 
   #establish(name: string, crd: JsonObject): void {
@@ -138,6 +147,12 @@ class DefinitionController {
       change: (live) => ({ object: { ...clone(live), status: status(live) }, isTracked: false }),
     });
   }
+}
+
+/** Whether a definition had names that it has no longer. */
+function freesNames(previous: JsonObject | undefined, current: JsonObject | undefined): boolean {
+  const names = acceptedNamesOf(previous);
+  return names !== undefined && !deepEqual(names, acceptedNamesOf(current));
 }
 
 function acceptedNamesOf(crd: JsonObject | undefined): JsonObject | undefined {
