@@ -38,7 +38,7 @@ function checkEphemeral(object: JsonObject, live: JsonObject): FieldError[] {
       if (now === undefined)
         return [forbiddenError(path, `existing ephemeral containers ${quote(name)} may not be removed\n`)];
       if (deepEqual(now, before)) return [];
-      return [forbiddenError(path, `existing ephemeral containers ${quote(name)} may not be changed\n`)];
+      return [forbiddenError(path, `existing ephemeral containers ${quote(name)} may not be changed`)];
     }),
   ];
 }
