@@ -42,7 +42,7 @@ export const STRATEGIES: Record<string, Partial<Strategy>> = {
   "events.events.k8s.io": upsert,
   "leases.coordination.k8s.io": { ...needsVersion, ...upsert },
   "endpointslices.discovery.k8s.io": wholeObject,
-  "certificatesigningrequests.certificates.k8s.io": { ...needsVersion, fixed: [".spec"] },
+  "certificatesigningrequests.certificates.k8s.io": { ...needsVersion, resetOnMain: [".status", ".spec"] },
 
   "ingresses.networking.k8s.io": spec,
   "ingressclasses.networking.k8s.io": spec,

@@ -15,10 +15,8 @@ export interface Strategy {
   /** Whether a DELETE first waits for the object to end by itself. */
   graceful: boolean;
   defaultPropagation: "Background" | "Orphan";
-  /** Paths that a write on the main endpoint leaves as they are. */
+  /** Paths that an update on the main endpoint leaves as they are, and nobody owns through it. A create takes all but a status. */
   resetOnMain: string[];
-  /** Paths that only a create writes, and nobody owns. */
-  fixed: string[];
   /** Paths that a write on /status leaves as they are. */
   resetOnStatus: string[];
   nameRule: "subdomain" | "label" | "path-segment" | "namespace";
@@ -33,7 +31,6 @@ const ORDINARY: Strategy = {
   graceful: false,
   defaultPropagation: "Background",
   resetOnMain: [],
-  fixed: [],
   resetOnStatus: [],
   nameRule: "subdomain",
 };

@@ -4,9 +4,9 @@ import { setAtPath, valueAtPath } from "./field-path.js";
 import { isNamespace } from "./finalizers.js";
 import { metadataOf } from "./object-meta.js";
 
-/** Removes what a create does not write, in place. */
+/** Removes what a create does not write, in place: the status of a type that has an endpoint for it. */
 export function wipeReset(type: ServedType, object: JsonObject): void {
-  for (const path of type.strategy.resetOnMain) setAtPath(object, path, undefined);
+  if (type.strategy.resetOnMain.includes(".status")) setAtPath(object, ".status", undefined);
 }
 
 /** Returns `object` with everything that an endpoint does not write as it is in `live`. */
@@ -19,8 +19,8 @@ export function restoreReset(
   if (subresource === "status") return restoreForStatus(type, object, live);
   if (subresource === "") {
     // The finalizers in the spec of a namespace have an endpoint of their own.
-    const { resetOnMain, fixed } = type.strategy;
-    restore(object, live, isNamespace(type) ? [...resetOnMain, ".spec"] : [...resetOnMain, ...fixed]);
+    const { resetOnMain } = type.strategy;
+    restore(object, live, isNamespace(type) ? [...resetOnMain, ".spec"] : resetOnMain);
   }
   const part = restorePart(object, from);
   if (part !== undefined) return part;

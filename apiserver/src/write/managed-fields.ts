@@ -103,8 +103,7 @@ function resetFieldsOf({ strategy }: ServedType, subresource: string): FieldSet 
 function resetPathsOf(strategy: Strategy, subresource: string): readonly string[] {
   if (subresource === "status") return strategy.resetOnStatus;
   // The number of replicas is in the spec, the finalizers of a namespace too.
-  if (subresource === "scale") return NOTHING;
-  return strategy.fixed.length === 0 ? strategy.resetOnMain : [...strategy.resetOnMain, ...strategy.fixed];
+  return subresource === "scale" ? NOTHING : strategy.resetOnMain;
 }
 
 function parseApiVersion(apiVersion: string): { group: string; version: string } {
