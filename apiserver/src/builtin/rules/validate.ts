@@ -4,13 +4,14 @@ import type { FieldError } from "../../errors/field-error.js";
 import type { JsonObject } from "../../json.js";
 import { objectAt } from "../../json.js";
 import type { ServedType } from "../served-type.js";
+import { checkPolicy } from "./admission/policy-rules.js";
+import { checkWebhooks } from "./admission/webhook-rules.js";
 import * as configuration from "./configuration-rules.js";
 import { checkCronJob, checkJob } from "./job-rules.js";
 import { checkIngress, checkNetworkPolicy } from "./network-rules.js";
 import { checkPod } from "./pod-rules.js";
 import * as scheduling from "./scheduling-rules.js";
 import { checkService } from "./service-rules.js";
-import { checkPolicy, checkWebhooks } from "./webhook-rules.js";
 import * as workload from "./workload-rules.js";
 
 type Rule = (object: JsonObject, old: JsonObject | undefined) => FieldError[];

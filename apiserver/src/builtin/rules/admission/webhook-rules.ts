@@ -1,16 +1,16 @@
-// What kube-apiserver demands of webhook configurations and admission policies, in its order and words (pkg/apis/admissionregistration/validation).
-import { checkText, type Variables } from "../../errors/expression-problem.js";
+// What kube-apiserver demands of webhook configurations, in its order and words (pkg/apis/admissionregistration/validation).
 import {
   duplicateError,
   invalidError,
   notSupportedError,
   requiredError,
   type FieldError,
-} from "../../errors/field-error.js";
-import { isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../../json.js";
-import { objectsAt } from "../read-path.js";
-import { checkOneOf, checkRequired } from "./field-rules.js";
-import { labelValueProblems, qualifiedNameProblems, subdomainProblems } from "./name-syntax.js";
+} from "../../../errors/field-error.js";
+import { objectAt, stringAt, type JsonObject, type JsonValue } from "../../../json.js";
+import { objectsAt } from "../../read-path.js";
+import { checkOneOf, checkRequired } from "../field-rules.js";
+import { checkMatchConditions } from "./condition-rules.js";
+import { labelValueProblems, qualifiedNameProblems, subdomainProblems } from "../name-syntax.js";
 
 const SIDE_EFFECTS = ["None", "NoneOnDryRun"];
 const REVIEW_VERSIONS = ["v1", "v1beta1"];
@@ -21,73 +21,6 @@ const DNS_1035_RULE =
   "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an " +
   "alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 const URL_FORM = "desired format: https://host[/path]";
-
-const POLICY_REASONS = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
-const ANYTHING = { kind: "dyn" } as const;
-// What the expressions about a request see; of their types nothing is known here.
-const REQUEST: Variables = { object: ANYTHING, oldObject: ANYTHING, request: ANYTHING, authorizer: ANYTHING };
-
-/** Checks a ValidatingAdmissionPolicy. */
-export function checkPolicy(policy: JsonObject): FieldError[] {
-  const spec = objectAt(policy, "spec") ?? {};
-  const [validations, variables] = [objectsAt(spec, "validations"), objectsAt(spec, "variables")];
-  const params = spec["paramKind"] === undefined ? {} : { params: ANYTHING };
-  const known: Variables = { ...REQUEST, ...params, namespaceObject: ANYTHING };
-  const composed: Variables = variables.length === 0 ? known : { ...known, variables: ANYTHING };
-  const isEmpty = validations.length === 0 && objectsAt(spec, "auditAnnotations").length === 0;
-  const nothing = "validations or auditAnnotations must contain at least one item";
-  return [
-    ...checkMatchConditions("spec.matchConditions", objectsAt(spec, "matchConditions"), { ...REQUEST, ...params }),
-    ...variables.flatMap((variable, index) => [
-      ...checkVariableName(`spec.variables[${index}].name`, stringAt(variable, "name") ?? ""),
-      ...checkExpressionAt(`spec.variables[${index}].expression`, variable, {
-        variables: index === 0 ? known : composed,
-        wanted: "any",
-      }),
-    ]),
-    ...(isEmpty ? ["validations", "auditAnnotations"].map((name) => requiredError(`spec.${name}`, nothing)) : []),
-    ...validations.flatMap((validation, index) => checkValidation(`spec.validations[${index}]`, validation, composed)),
-  ];
-}
-
-function checkValidation(field: string, validation: JsonObject, variables: Variables): FieldError[] {
-  const message = stringAt(validation, "message") ?? "";
-  const isBlank = (stringAt(validation, "expression") ?? "").trim() === "";
-  return [
-    ...(isBlank
-      ? [requiredError(`${field}.expression`, "expression is not specified")]
-      : checkExpressionAt(`${field}.expression`, validation, { variables })),
-    ...(message !== "" && message.trim() === ""
-      ? [invalidError(`${field}.message`, message, "must be non-empty if specified")]
-      : []),
-    ...(message.trim().includes("\n")
-      ? [invalidError(`${field}.message`, message, "must not contain line breaks")]
-      : []),
-    ...(validation["messageExpression"] === undefined
-      ? []
-      : checkExpressionAt(`${field}.messageExpression`, validation, { variables, wanted: "string" })),
-    ...checkOneOf(`${field}.reason`, validation["reason"], POLICY_REASONS),
-  ];
-}
-
-function checkVariableName(field: string, name: string): FieldError[] {
-  if (name === "") return [requiredError(field, "name is not specified")];
-  return /^[A-Za-z_]\w*$/.test(name) ? [] : [invalidError(field, name, "must be a valid CEL identifier")];
-}
-
-function checkExpressionAt(
-  field: string,
-  object: JsonObject,
-  { variables, wanted = "bool" }: { variables: Variables; wanted?: "bool" | "string" | "any" },
-): FieldError[] {
-  const text = stringAt(object, field.slice(field.lastIndexOf(".") + 1)) ?? "";
-  const checked = text.trim() === "" ? undefined : checkText(text, variables);
-  if (checked === undefined) return [];
-  if ("problem" in checked) return [invalidError(field, text, checked.problem)];
-  const { type } = checked;
-  if (wanted === "any" || type === "dyn" || type === wanted) return [];
-  return [invalidError(field, text, `must evaluate to ${wanted} but got ${type}`)];
-}
 
 /** Checks a ValidatingWebhookConfiguration or MutatingWebhookConfiguration. */
 export function checkWebhooks(configuration: JsonObject): FieldError[] {
@@ -258,18 +191,4 @@ function checkPath(field: string, path: string | undefined): FieldError[] {
     ...(isAbsolute ? [] : [invalidError(field, path, "must start with a '/'")]),
     ...(empty < 0 ? [] : [invalidError(field, path, `segment[${empty}] may not be empty`)]),
   ];
-}
-
-function checkMatchConditions(field: string, conditions: JsonObject[], variables = REQUEST): FieldError[] {
-  const names = conditions.map((condition) => stringAt(condition, "name") ?? "");
-  return conditions.filter(isObject).flatMap((condition, index) => {
-    const name = names[index] ?? "";
-    const isRepeated = name !== "" && names.indexOf(name) < index;
-    return [
-      ...checkRequired(`${field}[${index}].expression`, condition["expression"]),
-      ...checkExpressionAt(`${field}[${index}].expression`, condition, { variables }),
-      ...checkRequired(`${field}[${index}].name`, name),
-      ...(isRepeated ? [duplicateError(`${field}[${index}].name`, name)] : []),
-    ];
-  });
 }
