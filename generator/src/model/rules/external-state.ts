@@ -129,7 +129,7 @@ function problemOfStatus(
     ? `the ids of dependent ${name}, which are an object of strings by the keys of the items`
     : `the id of dependent ${name}, which is a string`;
   return {
-    message: `field "status.${text}" of ${primary.kind} cannot keep ${what}`,
+    message: `field ${quote(`status.${text}`)} of ${primary.kind} cannot keep ${what}`,
     hint: isMap ? MAP_HINT : TEXT_HINT,
   };
 }
@@ -142,7 +142,7 @@ function problemOfOthers(
   const other = dependents.find(({ spec: { external } }) => external?.state?.status === text);
   if (other === undefined || other.name === name) return undefined;
   return {
-    message: `dependents ${quote(name)} and ${quote(other.name)} would keep their ids in the same field: status.${text}`,
+    message: `dependents ${quote(name)} and ${quote(other.name)} would keep their ids in the same field: ${quote(`status.${text}`)}`,
     hint: "give each dependent a field of its own",
   };
 }
@@ -159,5 +159,8 @@ function unknownField(text: string, found: Extract<FieldAt, { kind: "unknown" }>
     };
   const listed = candidates.length > 0 ? `there: ${candidates.join(", ")}` : "add it to the schema";
   const hint = didYouMean(text, candidates)?.hint ?? listed;
-  return { message: `the schema of ${kind} has no "status.${text}", so the API server would drop the id`, hint };
+  return {
+    message: `the schema of ${kind} has no ${quote(`status.${text}`)}, so the API server would drop the id`,
+    hint,
+  };
 }
