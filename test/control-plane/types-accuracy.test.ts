@@ -18,6 +18,7 @@ import { mutantsOf } from "../support/mutants.js";
 import { repositoryRoot } from "../support/repository.js";
 import { resourcesOfCrds } from "../support/resource-models.js";
 import { valueOf, type RandomSchema } from "../support/structural-schemas.js";
+import { seed } from "../support/runs.js";
 import { assert, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
 
@@ -102,7 +103,6 @@ suite("types and parse", (test) => {
       const kinds = resources();
       for (const crd of new Map(kinds.map(({ plural, group, crd }) => [`${plural}.${group}`, crd])).values())
         await apiRequest(server, CRDS, { body: { ...(crd as object), status: undefined }, agent });
-      const seed = Date.now() % 2 ** 31;
       for (const resource of kinds) {
         const { apiVersion, kind, plural, scope, schema } = definitionOf(resource);
         const place = scope === "Namespaced" ? "namespaces/default/" : "";

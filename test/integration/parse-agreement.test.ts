@@ -4,7 +4,7 @@ import { apiRequest, type ApiObject, type Connection } from "../support/api-requ
 import { startTestApiServer } from "../support/api-server.js";
 import { definitionOf } from "../support/definition-of.js";
 import { crdJson } from "../support/hostile-crds.js";
-import { isThorough } from "../support/runs.js";
+import { isThorough, seed } from "../support/runs.js";
 import { structuralSchema, valueOf, type RandomSchema } from "../support/structural-schemas.js";
 import { assert, suite } from "../support/suite.js";
 
@@ -46,7 +46,6 @@ async function compare(server: Connection, definition: ResourceDefinition, { sch
 }
 
 suite("parse", (test) => {
-  const seed = Date.now() % 2 ** 31;
   const count = isThorough ? 500 : 20;
 
   test(

@@ -8,3 +8,10 @@ export const ONLY_THOROUGH = "only where there is time: TEST_THOROUGH=1, as in .
 export function runs(thorough: number): number {
   return isThorough ? thorough : Math.ceil(thorough / 8);
 }
+
+/**
+ * What random cases are made from: the same in every run, so that a change alone can make a law fail; TEST_SEED=random, or a number, tries
+ * others.
+ */
+export const seed =
+  process.env["TEST_SEED"] === "random" ? Date.now() % 2 ** 31 : Number(process.env["TEST_SEED"] ?? 1);

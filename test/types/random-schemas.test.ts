@@ -9,7 +9,7 @@ import { apiRequest } from "../support/api-request.js";
 import { startTestApiServer } from "../support/api-server.js";
 import { chosenCompilers, compileProject, writeProject } from "../support/compile.js";
 import { crdJson } from "../support/hostile-crds.js";
-import { isThorough } from "../support/runs.js";
+import { isThorough, seed } from "../support/runs.js";
 import { structuralSchema } from "../support/structural-schemas.js";
 import { assert, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
@@ -29,7 +29,6 @@ async function emitOrThrow(text: string): Promise<readonly OutputFile[]> {
 }
 
 suite("random structural schemas", (test) => {
-  const seed = Date.now() % 2 ** 31;
   const count = isThorough ? 500 : 30;
 
   test(

@@ -1,5 +1,5 @@
 // The matcher against what an API server makes of random objects of every built-in kind that can be applied. Runs on a real kube-apiserver,
-// too, with TEST_API_SERVER=real. MATCH_SEED gives other objects, MATCH_STEPS more of them.
+// too, with TEST_API_SERVER=real. TEST_SEED gives other objects, MATCH_STEPS more of them.
 import { isDeepStrictEqual } from "node:util";
 import type { JsonObject } from "#apiserver/json.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
@@ -15,11 +15,10 @@ import { isRealApiServer, startTestApiServer } from "../../support/api-server.js
 import { ObjectGrower, randomOf, type Random } from "../../support/grown-objects.js";
 import { builtinDefinition } from "../../support/kind-definitions.js";
 import { minimalObjects, OWN_NAMESPACE, type MinimalObject } from "../../support/minimal-objects.js";
-import { isThorough, runs } from "../../support/runs.js";
+import { isThorough, runs, seed } from "../../support/runs.js";
 import { assert, shared, suite } from "../../support/suite.js";
 
 const FIELD_MANAGER = "laws";
-const SEED = Number(process.env["MATCH_SEED"] ?? 1);
 const STEPS = Number(process.env["MATCH_STEPS"] ?? (isRealApiServer ? 25 : Math.max(6, runs(12))));
 const MUTATIONS = isRealApiServer || isThorough ? 15 : 2;
 /** How many changes the server has to take, so that the laws are known to have been tried. */
@@ -172,10 +171,10 @@ async function grown(kind: Kind, minimal: MinimalObject, random: Random) {
   return { content, accepted, paths, mismatches, grower };
 }
 
-suite(`match, of every built-in kind, with seed ${SEED}`, (test) => {
+suite(`match, of every built-in kind, with seed ${seed}`, (test) => {
   for (const minimal of minimalObjects) {
     const { apiVersion, kind: name, isOnlyTried } = minimal;
-    const random = randomOf(SEED + apiVersion.length * 31 + name.length);
+    const random = randomOf(seed + apiVersion.length * 31 + name.length);
     test(
       `${apiVersion} ${name}: what was applied matches, and what matches is not changed by an apply`,
       async () => {
