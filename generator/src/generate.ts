@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { counted, hasErrors, sortDiagnostics, type Diagnostic } from "./diagnostic.js";
+import { hasErrors, sortDiagnostics, type Diagnostic } from "./diagnostic.js";
 import type { ProjectFile } from "./input/project-files.js";
 import type { ProjectInput, SpecTexts } from "./input/read-project.js";
 import type { FileDigests } from "./memory/file-digests.js";
@@ -93,12 +93,12 @@ async function runStages(root: string, { parts, digests }: Memories, options: Ge
   onStep("reading the CRDs and the spec");
   const stages = await loadStages();
   const { readProject, readSources, readProjectMemory, buildModel, acceptWarnings, checkConditions } = stages;
-  const { emitProject, writeFiles, readChanges, moveCode } = stages;
+  const { emitProject, writeFiles, readChanges, moveCode, checkMissingStubs } = stages;
   const stopped = (input: ProjectInput, found: readonly Diagnostic[]) => {
     const all = sortDiagnostics(found);
     return { input, files: [], all, diagnostics: all };
   };
-  const input = await readProject(root, { specTexts: options.specTexts, parts });
+  const input = await readProject(root, { specTexts: options.specTexts, parts, onStep });
   if (hasErrors(input.diagnostics)) return stopped(input, input.diagnostics);
 
   const code = await readSources(root);
@@ -108,8 +108,8 @@ async function runStages(root: string, { parts, digests }: Memories, options: Ge
   const { model, diagnostics, locate } = await buildModel({ ...input, memory: known, parts });
   if (model === undefined) return stopped(input, [...input.diagnostics, ...diagnostics]);
 
-  onStep(`generating the code of ${counted(model.controllers.length, "controller")}`);
-  const files = await emitProject(model, { parts, isMissing: (path) => !existsSync(join(root, path)) });
+  const isMissing = (path: string) => !existsSync(join(root, path));
+  const files = await emitProject(model, { parts, isMissing, onStep });
   onStep("checking your code and the conditions");
   const readCode = async () => [...code, ...(await readSources(root, "test"))];
   const moved = await moveCode({ root, model, memory: known, workflows: input.workflows, files, readCode });
@@ -118,6 +118,7 @@ async function runStages(root: string, { parts, digests }: Memories, options: Ge
   const problems = [
     ...(await checkUserCode(model, { code: present, specFiles: input.specFiles, locate, parts })),
     ...(await checkConditions(model, files, { code: present, locate, parts })),
+    ...(check && !dryRun ? checkMissingStubs(model, files, (each, path) => placeIn(input, each.name, path)) : []),
   ];
   const reported = [...input.diagnostics, ...diagnostics, ...problems];
   const all = sortDiagnostics(acceptWarnings(reported, input.workflows));
@@ -132,6 +133,11 @@ async function runStages(root: string, { parts, digests }: Memories, options: Ge
   });
   const changes = dryRun ? { changes: await readChanges(root, textsOf(files, moved.changes), report) } : {};
   return { input, files, all, diagnostics: found, report, ...changes };
+}
+
+/** Returns where the spec of a controller states something. */
+function placeIn({ workflows }: ProjectInput, controller: string, path: readonly string[]) {
+  return workflows.find(({ name }) => name === controller)?.document.valueAt(path) ?? {};
 }
 
 /** Returns the texts that files have after a run. */
@@ -162,10 +168,12 @@ async function loadStages() {
     import("./output/files/write-files.js"),
     import("./output/files/file-changes.js"),
     import("./move/move-code.js"),
+    import("./output/stubs/missing-stubs.js"),
   ]);
   const [{ readProject }, { readSources }, { readProjectMemory }, { buildModel }, { acceptWarnings }, ...output] =
     stages;
-  const [{ checkConditions }, { emitProject }, { writeFiles }, { readChanges }, { moveCode }] = output;
+  const [{ checkConditions }, { emitProject }, { writeFiles }, { readChanges }, { moveCode }, { checkMissingStubs }] =
+    output;
   return {
     ...{ readProject, readSources, readProjectMemory },
     buildModel,
@@ -175,6 +183,7 @@ async function loadStages() {
     writeFiles,
     readChanges,
     moveCode,
+    checkMissingStubs,
   };
 }
 

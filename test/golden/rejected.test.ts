@@ -9,7 +9,8 @@ const fixtures = join(repositoryRoot, "fixtures/rejected");
 
 /**
  * Each folder is a project with something wrong, and `expected.txt`: all that the program prints. In folders whose name starts with
- * `warning-` something only looks wrong, which is an error with `--strict`.
+ * `warning-` something only looks wrong, which is an error with `--strict`. In those whose name starts with `check-` a file is missing,
+ * which is an error with `--check`; without it, the file is written.
  */
 suite("rejected projects", (test) => {
   const names = readdirSync(fixtures).sort();
@@ -35,8 +36,11 @@ suite("rejected projects", (test) => {
       async () => {
         const folder = join(fixtures, name);
         const before = contentOf(folder);
-        const strict = name.startsWith("warning-") ? ["--strict"] : [];
-        const { status, stdout, stderr } = await runCommand(folder, "generate", ...strict);
+        const options = [
+          ...(name.startsWith("warning-") ? ["--strict"] : []),
+          ...(name.startsWith("check-") ? ["--check"] : []),
+        ];
+        const { status, stdout, stderr } = await runCommand(folder, "generate", ...options);
         assert.is(status, 1, stderr);
         assert.is(stdout, "");
         assert.equal(contentOf(folder), before);

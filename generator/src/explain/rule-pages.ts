@@ -194,6 +194,16 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       remedy: "State `deletion: ordered`: then the operator deletes the dependent, not the garbage collector.",
       example: "owner-namespace",
     },
+    "missing-reconciler": {
+      meaning:
+        "With `invocation: explicit` only the reconciler runs the workflow, and the file of the reconciler does not exist. Only `generate --check` reports it.",
+      remedy: "Run `generate`, which writes a stub, or remove `invocation: explicit`.",
+      example: "check-missing-reconciler",
+    },
+    "missing-stub": {
+      meaning: "Generated code imports a file of yours that does not exist. Only `generate --check` reports it.",
+      remedy: "Run `generate`, which writes a stub, and commit the file.",
+    },
     "moved-dependent": {
       meaning: "An entry of `moved` names no dependent, or one whose objects are of another kind or in another place.",
       remedy: "Correct the names. A name alone can move: list a dependent that has another kind now under `removed`.",
@@ -268,6 +278,12 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       remedy:
         "Do nothing if it is enough that the API server checks the rule. Otherwise rewrite the rule without what the message names.",
       example: "warning-unchecked-rule",
+    },
+    "uninvoked-workflow": {
+      meaning:
+        "With `invocation: explicit` only the reconciler runs the workflow, and it never calls `context.workflow.reconcile()`.",
+      remedy: "Call `context.workflow.reconcile()`, or remove `invocation: explicit`.",
+      example: "warning-uninvoked-workflow",
     },
     "unknown-dependent": {
       meaning: "The controller has no dependent of the name.",

@@ -52,6 +52,7 @@ export function checkCode(model: ProjectModel, code: readonly CodeFile[], locate
     ...checkUnorderedReads(each),
     ...checkUnreadDetails(each),
     ...checkConstantConditions(each),
+    ...checkInvocation(each),
   ]);
   return [...ofEach, ...checkObjectNames(all)];
 }
@@ -173,4 +174,23 @@ function checkConstantConditions({ controller, folder, program }: Code): Diagnos
       ];
     }),
   );
+}
+
+/** Warns of a reconciler that never runs the workflow, where nothing else does. */
+function checkInvocation({ controller, folder, program }: Code): Diagnostic[] {
+  const file = program.fileAt(`src/${folder}/reconciler.ts`);
+  const reconciler = file === undefined ? undefined : program.exportOf(file, "reconciler");
+  if (controller.workflow?.invocation !== "explicit" || reconciler === undefined) return [];
+  const log = new ReadLog([]);
+  followReconciler(folder, { program, follower: new ReadFollower(program, log) });
+  if (log.isInvoked) return [];
+  return [
+    {
+      severity: "warning",
+      rule: "uninvoked-workflow",
+      message: `the reconciler of the controller ${quote(controller.name)} never runs the workflow, and with invocation: explicit nothing else does`,
+      position: program.positionOf(reconciler),
+      hint: `call context.workflow.reconcile(), or remove invocation from ${controller.specFile}`,
+    },
+  ];
 }

@@ -43,6 +43,7 @@ export class ReadFollower {
     const position = this.#program.positionOf(node);
     this.#log.readEverything(position);
     this.#log.lookUpEverything(position);
+    this.#log.invoke();
   }
 
   // The types that are generated for what is kept stay right when the code changes; a type that says more would let it read more.
@@ -112,6 +113,7 @@ export class ReadFollower {
 
   #useField(access: ts.PropertyAccessExpression | ts.ElementAccessExpression, name: string, value: Value): void {
     const call = callOf(access);
+    if (value.kind === "invocation" && name === "reconcile") this.#log.invoke();
     if (value.kind === "eventSources" || value.kind === "resources") return this.#lookUp(call, { value, name }, access);
     if (value.kind === "list" && call !== undefined) return this.#useListMethod(call, name, value);
     if (value.kind === "invocation" && call !== undefined) return this.#use(call, { kind: "result", path: [] });
@@ -236,8 +238,11 @@ export class ReadFollower {
   #escape(value: Value, node: ts.Node): void {
     if (value.kind === "list") return this.#escape(value.of, node);
     if (value.kind === "object") this.#log.read(value.source, value.path, this.#program.positionOf(node));
-    else if (value.kind === "result" || value.kind === "invocation")
-      this.#log.readResult(value.kind === "result" ? (itemOf(value.path) ?? value.path) : []);
+    else if (value.kind === "result") this.#log.readResult(itemOf(value.path) ?? value.path);
+    else if (value.kind === "invocation") {
+      this.#log.readResult([]);
+      this.#log.invoke();
+    }
     // Nothing leads from there to an object that belongs to no primary.
     else if (value.kind === "secondary") this.#log.readEverything(this.#program.positionOf(node));
     else this.giveUp(node);

@@ -17,6 +17,7 @@ export class ReadLog {
   readonly #members: FieldRead[] = [];
   readonly #kinds: FieldRead[] = [];
   readonly #results: FieldPath[] = [];
+  #isInvoked = false;
   readonly sources: readonly TrackedSource[];
 
   constructor(sources: readonly TrackedSource[]) {
@@ -60,6 +61,16 @@ export class ReadLog {
   /** Tells whether something of the result of a workflow is read, or something that it is part of. */
   readsResult(path: FieldPath): boolean {
     return this.#results.some((read) => read.every((name, index) => path[index] === name));
+  }
+
+  /** Takes that the workflow may be run. */
+  invoke(): void {
+    this.#isInvoked = true;
+  }
+
+  /** Tells whether code may run the workflow. */
+  get isInvoked(): boolean {
+    return this.#isInvoked;
   }
 
   /** Notes that all of every event source may be read. */

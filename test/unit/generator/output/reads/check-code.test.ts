@@ -261,3 +261,33 @@ suite("objects of one name", (test) => {
       assert.equal(check({ "dependents/b.ts": text }, [dependent], { settings }), expected);
     });
 });
+
+suite("reconcilers of explicit workflows", (test) => {
+  const explicit = { workflow: { invocation: "explicit" } } as const;
+  const uninvoked = ["warning uninvoked-workflow src/thing/reconciler.ts:1"];
+  const bodies: readonly (readonly [body: string, expected: readonly string[]])[] = [
+    ["() => {}", uninvoked],
+    ["({ primary, context }) => context.logger.info(primary.metadata)", uninvoked],
+    ["({ context }) => context.workflow.cleanup()", uninvoked],
+    ["({ context }) => context.workflow.reconcile()", []],
+    ["async ({ context: { workflow } }) => { await workflow.reconcile(); }", []],
+    ["({ context }) => { const { reconcile } = context.workflow; return reconcile(); }", []],
+    ["({ context }) => helper(context)", []],
+    ["({ context }) => imported.run(context)", []],
+    ["(args) => imported.run(args)", []],
+    ["({ ...rest }) => rest.context.workflow.reconcile()", []],
+  ];
+  const helper = "const helper = (context) => context.workflow.reconcile();";
+  for (const [body, expected] of bodies)
+    test(`${body} is ${expected.length > 0 ? "warned of" : "accepted"}`, () => {
+      const files = { "reconciler.ts": `export const reconciler = { reconcile: ${body} }; ${helper}` };
+      assert.equal(check(files, [dependentOf("a", configMap)], explicit), expected);
+      assert.equal(check(files, [dependentOf("a", configMap)]), []);
+    });
+
+  test("a reconciler that is made elsewhere, or that is not there, is not judged", () => {
+    const made = { "reconciler.ts": 'import { make } from "elsewhere"; export const reconciler = make();' };
+    assert.equal(check(made, [dependentOf("a", configMap)], explicit), []);
+    assert.equal(check({}, [dependentOf("a", configMap)], explicit), []);
+  });
+});

@@ -1,0 +1,49 @@
+import { quote, type Diagnostic } from "../../diagnostic.js";
+import type { ControllerModel, ProjectModel } from "../../model/project-model.js";
+import { controllerNamesOf } from "../controller-names.js";
+import type { OutputFile } from "../files/output-file.js";
+import { nameResources } from "../resource/resource-name.js";
+import { reconcilerPathOf } from "./reconciler-stub.js";
+
+/** Where the spec of a controller states something. */
+export type LocateSetting = (
+  controller: ControllerModel,
+  path: readonly string[],
+) => Pick<Diagnostic, "position" | "path">;
+
+/** Reports stubs that are not there, although generated code imports them. */
+export function checkMissingStubs(
+  model: ProjectModel,
+  files: readonly OutputFile[],
+  locate: LocateSetting,
+): Diagnostic[] {
+  const names = nameResources(model.resources);
+  const explicit = new Map(
+    model.controllers
+      .filter(({ workflow }) => workflow?.invocation === "explicit")
+      .map((each) => [reconcilerPathOf(controllerNamesOf(each, names, model.controllers)), each]),
+  );
+  return files.filter(isMissing).map(({ path }): Diagnostic => {
+    const controller = explicit.get(path);
+    const write = `gen-operator generate writes a stub of ${path}`;
+    if (controller === undefined)
+      return {
+        severity: "error",
+        rule: "missing-stub",
+        message: `generated code imports ${path}, and there is no such file`,
+        hint: write,
+      };
+    return {
+      severity: "error",
+      rule: "missing-reconciler",
+      message: `nothing runs the workflow of the controller ${quote(controller.name)}: with invocation: explicit its reconciler does, and there is no ${path}`,
+      ...locate(controller, ["spec", "workflow", "invocation"]),
+      hint: `${write}; without invocation: explicit the operator runs the workflow itself`,
+    };
+  });
+}
+
+// Nothing imports the other files, which the user may have replaced by others.
+function isMissing(file: OutputFile): boolean {
+  return file.owner === "user" && file.isPresent !== true && /^src\/[^/]+\//.test(file.path);
+}
