@@ -58,8 +58,11 @@ async function createParser(args: readonly string[], name: string | undefined, e
     .epilogue("Exit codes: 0 all is well, 1 the input is wrong or generated code is stale, 2 the command is wrong.")
     .exitProcess(false)
     .middleware(async ({ project }) => {
-      if (typeof project !== "string" || (await stat(project).catch(() => undefined))?.isDirectory() !== false) return;
-      throw new UsageError(`--project ${quote(project)} is not a folder`);
+      if (typeof project !== "string") return;
+      const found = await stat(project).catch((error: NodeJS.ErrnoException) => error.code);
+      if (found === "ENOENT") throw new UsageError(`--project ${quote(project)}: there is no such folder`);
+      if (typeof found === "object" && !found.isDirectory())
+        throw new UsageError(`--project ${quote(project)} is not a folder`);
     })
     .fail((message: string | null, error: unknown, usage: unknown) => {
       // What yargs itself throws is about the arguments, too.

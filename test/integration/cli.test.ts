@@ -49,6 +49,7 @@ suite("gen-operator", (test) => {
       [["generat"], /^gen-operator: unknown command "generat"; did you mean "generate"\? /],
       [["generate", "--chek"], /^gen-operator: unknown argument "chek"; did you mean "--check"\? /],
       [["generate", "--project", "package.json"], /^gen-operator: --project "package\.json" is not a folder /],
+      [["generate", "--project", "nowhere"], /^gen-operator: --project "nowhere": there is no such folder /],
       [["init"], /^gen-operator: an argument is missing: gen-operator init DIR /],
       [["add", "dependent"], /^gen-operator: an argument is missing: gen-operator add dependent <name> /],
       [["generate", "extra"], /extra/],
@@ -123,11 +124,13 @@ suite("gen-operator generate", (test) => {
 
   test("a project that is not there, and one without specs, are errors", async () => {
     await using folder = await createTemporaryFolder();
-    for (const project of [folder.path, join(folder.path, "nothing")]) {
-      const { status, stderr } = runProgram(repositoryRoot, "generate", "--project", project);
-      assert.is(status, 1);
-      assert.match(stderr, /^error no-workflow: /);
-    }
+    const empty = await runCommand(repositoryRoot, "generate", "--project", folder.path);
+    assert.is(empty.status, 1);
+    assert.match(empty.stderr, /^error no-workflow: /);
+    const missing = join(folder.path, "nothing");
+    const { status, stderr } = await runCommand(repositoryRoot, "generate", "--project", missing);
+    assert.is(status, 2);
+    assert.match(stderr, `gen-operator: --project "${missing}": there is no such folder `);
     assert.equal(await filesOf(folder.path), []);
   });
 

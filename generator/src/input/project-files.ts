@@ -1,6 +1,7 @@
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { basename, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { quote, type Diagnostic } from "../diagnostic.js";
+import { decodeText } from "./decode-text.js";
 import { isRecord } from "./yaml/json.js";
 
 /** A text file of a project. */
@@ -61,13 +62,11 @@ export async function readProjectFile(project: string, file: string): Promise<Pr
   const fail = (message: string): Diagnostic => ({ severity: "error", rule: "unreadable-file", message });
   try {
     if (!(await stat(path)).isFile()) return fail(`${quote(file)} is not a file`);
-    // A fatal decoder, because a replaced character would end up in generated code.
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(await readFile(await realpath(path)));
-    return { file, text };
+    const text = decodeText(file, await readFile(await realpath(path)));
+    return typeof text === "string" ? { file, text } : text;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT") return fail(`there is no file ${quote(file)}`);
-    if (code === "ERR_ENCODING_INVALID_ENCODED_DATA") return fail(`${quote(file)} is not UTF-8 text`);
     if (code !== undefined) return fail(`${quote(file)} cannot be read: ${code}`);
     throw error;
   }

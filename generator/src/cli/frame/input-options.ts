@@ -62,8 +62,8 @@ export async function readCommandInputs({ files, fromCluster, kubeconfig, contex
   return { files: read.flatMap((each) => each.files), diagnostics: read.flatMap((each) => each.diagnostics) };
 }
 
-async function readStdin(): Promise<string> {
+async function readStdin(): Promise<Uint8Array> {
   const chunks: Buffer[] = [];
   for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
-  return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks));
+  return Buffer.concat(chunks);
 }

@@ -1,6 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { join, relative, resolve, sep } from "node:path";
 import { quote, type Diagnostic } from "../../diagnostic.js";
+import { decodeText } from "../decode-text.js";
 import { isDirectory, readProjectFile, type ProjectFile } from "../project-files.js";
 
 /** The texts that a command line names, and what is wrong with it. */
@@ -14,7 +15,7 @@ export interface InputOptions {
   /** Relative inputs begin here. */
   readonly folder: string;
   /** Reads the standard input to its end. */
-  readStdin(): Promise<string>;
+  readStdin(): Promise<Uint8Array>;
 }
 
 /** The name of the standard input in messages. */
@@ -31,9 +32,11 @@ export async function readInputs(inputs: readonly string[], { folder, readStdin 
     found.flatMap((each) => (Array.isArray(each) ? each : [])).map((file) => [keyOf(folder, file), file]),
   );
   const read = await Promise.all(
-    [...names.values()].map(async (file) =>
-      file === STDIN ? { file, text: await readStdin() } : readProjectFile(folder, file),
-    ),
+    [...names.values()].map(async (file) => {
+      if (file !== STDIN) return readProjectFile(folder, file);
+      const text = decodeText(file, await readStdin());
+      return typeof text === "string" ? { file, text } : text;
+    }),
   );
   return {
     files: read.flatMap((each) => ("rule" in each ? [] : [each])),

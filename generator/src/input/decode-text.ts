@@ -1,0 +1,42 @@
+import type { Diagnostic } from "../diagnostic.js";
+
+/** Decodes the bytes of a file, which have to be UTF-8, or says where they are not. */
+export function decodeText(file: string, bytes: Uint8Array): string | Diagnostic {
+  // A fatal decoder, because a replaced character would end up in generated code.
+  const text = decode(bytes, { ignoreBOM: false });
+  if (text !== undefined) return text;
+  const valid = validPartOf(bytes);
+  const lines = valid.split("\n");
+  const byte = bytes[Buffer.byteLength(valid)] ?? 0;
+  return {
+    severity: "error",
+    rule: "unreadable-file",
+    message: `the file is not UTF-8 text: the byte 0x${byte.toString(16).padStart(2, "0")} starts no valid character`,
+    position: { file, line: lines.length, column: (lines.at(-1) ?? "").length + 1 },
+    hint: hasMarkOfUtf16(bytes) ? "it is UTF-16; save it as UTF-8" : "save it as UTF-8",
+  };
+}
+
+/** Returns the characters before the first one that is none. */
+function validPartOf(bytes: Uint8Array): string {
+  const decodePart = (length: number) => decode(bytes.subarray(0, length), { ignoreBOM: true, stream: true });
+  let [valid, invalid] = [0, bytes.length + 1];
+  while (invalid - valid > 1) {
+    const middle = (valid + invalid) >>> 1;
+    if (decodePart(middle) === undefined) invalid = middle;
+    else valid = middle;
+  }
+  return decodePart(valid) ?? "";
+}
+
+function decode(bytes: Uint8Array, { ignoreBOM, stream = false }: { ignoreBOM: boolean; stream?: boolean }) {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM }).decode(bytes, { stream });
+  } catch {
+    return undefined;
+  }
+}
+
+function hasMarkOfUtf16([first, second]: Uint8Array): boolean {
+  return (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
+}
