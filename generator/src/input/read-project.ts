@@ -1,4 +1,4 @@
-import type { Diagnostic } from "../diagnostic.js";
+import { quote, type Diagnostic } from "../diagnostic.js";
 import { readBuiltinKinds, withKinds, type BuiltinKinds } from "./crd/builtin-kinds.js";
 import type { Crd } from "./crd/crd.js";
 import {
@@ -39,12 +39,14 @@ export interface ReadOptions {
   readonly specTexts?: SpecTexts | undefined;
   /** What earlier runs came to. Default: nothing. */
   readonly parts?: PartMemory;
+  /** Called with what is being read, as it begins: for somebody who waits. */
+  readonly onStep?: (step: string) => void;
 }
 
 /** Reads the workflow specs of a project, and all CRDs below `crds`. */
 export async function readProject(
   project: string,
-  { specTexts = new Map(), parts = new RunParts() }: ReadOptions = {},
+  { specTexts = new Map(), parts = new RunParts(), onStep = () => {} }: ReadOptions = {},
 ): Promise<ProjectInput> {
   const [packageName, builtin, specs, crdFiles] = await Promise.all([
     readPackageName(project),
@@ -52,7 +54,15 @@ export async function readProject(
     readSpecs(project, specTexts, parts),
     isDirectory(project).then((exists) => (exists ? listCrdFiles(project) : [])),
   ]);
-  const read = await Promise.all(crdFiles.map((file) => readCrdFile(project, file, parts)));
+  let begun = 0;
+  const read = await Promise.all(
+    crdFiles.map((file) =>
+      readCrdFile(project, file, {
+        parts,
+        onRead: () => onStep(`reading ${file} (${++begun} of ${crdFiles.length})`),
+      }),
+    ),
+  );
   const diagnostics = [
     ...specs.diagnostics,
     ...read.flatMap(({ problem, content }) => [
@@ -84,7 +94,8 @@ async function readSpecs(
     ...{ workflows: [], files: [] },
     diagnostics: [{ severity: "error" as const, rule: "no-workflow", message, hint }],
   });
-  if (!(await isDirectory(project))) return fail("there is no such project folder", "name it with --project");
+  if (!(await isDirectory(project)))
+    return fail(`there is no folder ${quote(project)}`, "name the folder of the project with --project");
   const files = [...new Set([...(await listSpecFiles(project)), ...texts.keys()])].sort();
   if (files.length === 0)
     return fail(
@@ -112,7 +123,13 @@ interface ReadCrdFile {
   readonly problem?: Diagnostic;
 }
 
-async function readCrdFile(project: string, file: string, parts: PartMemory): Promise<ReadCrdFile> {
+async function readCrdFile(
+  project: string,
+  file: string,
+  { parts, onRead }: { readonly parts: PartMemory; onRead(): void },
+): Promise<ReadCrdFile> {
   const read = await readProjectFile(project, file);
+  // The file is on its way to memory together with all others; it is parsed alone.
+  onRead();
   return "rule" in read ? { problem: read } : { content: recallCrds(read, parts) };
 }

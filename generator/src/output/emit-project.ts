@@ -1,3 +1,4 @@
+import { counted } from "../diagnostic.js";
 import type { ProjectModel, ResourceModel } from "../model/project-model.js";
 import { controllerNamesOf } from "./controller-names.js";
 import { emitDeploy } from "./deploy/emit-deploy.js";
@@ -21,20 +22,26 @@ export interface EmitOptions {
   hasReconciler?(path: string): boolean;
   /** What earlier runs came to. Default: nothing. */
   readonly parts?: PartMemory;
+  /** Called with what is being generated, as it begins: for somebody who waits. */
+  readonly onStep?: (step: string) => void;
 }
 
 /** Emits all files of a project: those of the generator, and a stub for each file of the user's that may be missing. */
-export async function emitProject(
-  model: ProjectModel,
-  { isMissing = () => true, hasReconciler = (path) => !isMissing(path), parts = new RunParts() }: EmitOptions = {},
-): Promise<OutputFile[]> {
+export async function emitProject(model: ProjectModel, options: EmitOptions = {}): Promise<OutputFile[]> {
+  const { isMissing = () => true, hasReconciler = (path) => !isMissing(path), parts = new RunParts() } = options;
+  const { onStep = () => {} } = options;
   const names = nameResources(model.resources);
-  const files = model.resources.filter(hasOwnClass).flatMap((resource) => recallResource(resource, parts));
-  const controllers = model.controllers.map((controller) => {
-    const own = controllerNamesOf(controller, names, model.controllers);
-    const isNeeded = needsReconciler(controller) || hasReconciler(reconcilerPathOf(own));
-    return { controller, names: own, hasReconciler: isNeeded };
+  const own = model.resources.filter(hasOwnClass);
+  const files = own.flatMap((resource, index) => {
+    onStep(`generating the types of ${resource.kind} ${resource.version} (${index + 1} of ${own.length})`);
+    return recallResource(resource, parts);
   });
+  const controllers = model.controllers.map((controller) => {
+    const local = controllerNamesOf(controller, names, model.controllers);
+    const isNeeded = needsReconciler(controller) || hasReconciler(reconcilerPathOf(local));
+    return { controller, names: local, hasReconciler: isNeeded };
+  });
+  onStep(`generating the code of ${counted(controllers.length, "controller")}`);
   files.push(...controllers.flatMap((each) => recallController(each, parts)));
   files.push(
     emitIndex(

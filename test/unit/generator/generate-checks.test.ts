@@ -1,0 +1,72 @@
+// What `generate` tells people besides what is wrong with a spec.
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { generate } from "#generator/generate.js";
+import { assert, suite } from "../../support/suite.js";
+import { createTemporaryFolder } from "../../support/temporary-folder.js";
+
+const SPEC = `apiVersion: gen-operator.dev/v1alpha1
+kind: Workflow
+metadata: { name: page }
+spec:
+  primary: example.com/v1/Page
+  dependents:
+    config: { resource: v1/ConfigMap }
+`;
+
+const crd = (kind: string) => `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: { name: ${kind.toLowerCase()}s.example.com }
+spec:
+  group: example.com
+  scope: Namespaced
+  names: { kind: ${kind}, listKind: ${kind}List, plural: ${kind.toLowerCase()}s, singular: ${kind.toLowerCase()} }
+  versions:
+    - { name: v1, served: true, storage: true, schema: { openAPIV3Schema: { type: object } } }
+`;
+
+async function createProject() {
+  const folder = await createTemporaryFolder();
+  await mkdir(join(folder.path, "crds"));
+  await writeFile(join(folder.path, "workflow.yaml"), SPEC);
+  for (const kind of ["Page", "Site"]) await writeFile(join(folder.path, `crds/${kind.toLowerCase()}.yaml`), crd(kind));
+  return folder;
+}
+
+suite("generate", (declareTest) => {
+  const test = (title: string, body: () => unknown) => declareTest(title, body, { timeoutMs: 120_000 });
+
+  test("somebody who waits is told of each CRD that is read and of each kind that is generated", async () => {
+    await using project = await createProject();
+    const steps: string[] = [];
+    await generate({ project: project.path, onStep: (step) => steps.push(step) });
+    const [first, ...others] = steps;
+    assert.is(first, "reading the CRDs and the spec");
+    // Files are parsed as they come.
+    const read = others.splice(0, 2);
+    assert.equal(read.map((step) => step.replace(/ \(.*/, "")).sort(), [
+      "reading crds/page.yaml",
+      "reading crds/site.yaml",
+    ]);
+    assert.equal(
+      read.map((step) => /\(.*/.exec(step)?.[0]),
+      ["(1 of 2)", "(2 of 2)"],
+    );
+    assert.equal(others, [
+      "checking the spec",
+      "generating the types of Page v1 (1 of 2)",
+      "generating the types of Site v1 (2 of 2)",
+      "generating the code of 1 controller",
+      "checking your code and the conditions",
+      "writing the files",
+    ]);
+  });
+
+  test("a folder that is not there is named", async () => {
+    const { diagnostics } = await generate({ project: "/nowhere/at all" });
+    assert.equal(
+      diagnostics.map(({ message }) => message),
+      ['there is no folder "/nowhere/at all"'],
+    );
+  });
+});
