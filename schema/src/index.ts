@@ -4,7 +4,7 @@ export type { JsonValue, Schema, ValidationRule } from "./values/schema.js";
 // Texts
 export { hasFormat, isKnownFormat } from "./texts/formats.js";
 export { compilePattern, findPatternProblem, hasMatch } from "./texts/pattern.js";
-export { isSameQuantity, parseQuantity } from "./texts/quantity.js";
+export { canonicalQuantity, compareQuantities, isSameQuantity, parseQuantity } from "./texts/quantity.js";
 
 // Values
 export { checkValue, type Place, type SchemaProblem } from "./values/check-value.js";

@@ -71,7 +71,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     storage: { values: ["errors", "json"] },
     // What is kept on disk.
     persistence: { values: ["errors", "json"], types: ["storage"] },
-    builtin: { values: ["errors", "json"] },
+    builtin: { values: ["errors", "json", "@gen-operator/schema"] },
     object: { values: ["clock", "builtin", "errors", "json"] },
     decode: { values: ["yaml-library", "builtin", "errors", "json"], types: ["object"] },
     patch: { values: ["decode", "builtin", "errors", "json"] },
@@ -98,7 +98,17 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     },
     identity: { values: ["clock", "object", "builtin", "errors", "json"], types: ["registry", "storage"] },
     admission: {
-      values: ["identity", "patch", "decode", "object", "builtin", "errors", "json", "@gen-operator/schema/cel"],
+      values: [
+        "identity",
+        "patch",
+        "decode",
+        "object",
+        "builtin",
+        "errors",
+        "json",
+        "@gen-operator/schema",
+        "@gen-operator/schema/cel",
+      ],
       types: ["write", "registry", "storage"],
     },
     // What the server does by itself: its first objects, and the life of definitions.

@@ -1,4 +1,4 @@
-import { QUANTITY_PATTERN_MESSAGE, canonicalQuantity } from "./quantity.js";
+import { canonicalQuantity } from "@gen-operator/schema";
 
 const QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 const TIME = "io.k8s.apimachinery.pkg.apis.meta.v1.Time";
@@ -20,7 +20,7 @@ export interface TextType {
 export function textTypeOf(schemaName: string | undefined): TextType | undefined {
   switch (schemaName) {
     case QUANTITY:
-      return { canonical: canonicalOfQuantity, takesNumbers: true };
+      return { canonical: canonicalQuantity, takesNumbers: true };
     case TIME:
       return { canonical: canonicalOfTime, takesNumbers: false };
     case MICRO_TIME:
@@ -38,11 +38,6 @@ export function isIntOrString(schemaName: string | undefined): boolean {
 /** True for the schema of quantities. */
 export function isQuantity(schemaName: string | undefined): boolean {
   return schemaName === QUANTITY;
-}
-
-function canonicalOfQuantity(text: string) {
-  const canonical = canonicalQuantity(text);
-  return canonical === undefined ? { problem: QUANTITY_PATTERN_MESSAGE } : { text: canonical };
 }
 
 function canonicalOfTime(text: string) {

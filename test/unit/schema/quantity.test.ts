@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { isSameQuantity, parseQuantity } from "@gen-operator/schema";
+import { canonicalQuantity, compareQuantities, isSameQuantity, parseQuantity } from "@gen-operator/schema";
 import { assert, suite } from "../../support/suite.js";
 
 suite("quantity", (test) => {
@@ -21,6 +21,8 @@ suite("quantity", (test) => {
     ["100000u", "100m"],
     ["0", "0Gi"],
     ["0", "-0"],
+    ["0", "."],
+    ["1e99999", "10e99998"],
     ["0.1n", "1n"],
     [" 1", "1"],
   ];
@@ -36,11 +38,55 @@ suite("quantity", (test) => {
   for (const [a, b] of different) test(`${a} is another amount than ${b}`, () => assert.not(isSameQuantity(a, b)));
 
   test("what is no quantity is equal only to itself", () => {
-    for (const text of ["", "abc", "1x", "1 Gi", ".", "m", "1mi", "1e", "--1", "1e99999"]) {
+    for (const text of ["", "abc", "1x", "1 Gi", "1..5", "1mi", "1e", "--1", "1e99999999999999999999"]) {
       assert.is(parseQuantity(text), undefined, JSON.stringify(text));
       assert.not(isSameQuantity(text, "1"));
       assert.ok(isSameQuantity(text, text));
     }
+  });
+
+  test("a quantity is shown with the largest suffix that leaves a whole number", () => {
+    const table: [given: string, want: string][] = [
+      ["0.5", "500m"],
+      ["1000m", "1"],
+      ["1000", "1k"],
+      ["1024Mi", "1Gi"],
+      ["0.5Gi", "512Mi"],
+      ["1536Mi", "1536Mi"],
+      ["0.1Ki", "102400m"],
+      ["1e3", "1e3"],
+      ["0.1n", "1n"],
+      ["99999999999999999999e-10", "10e9"],
+      ["-1.5Gi", "-1536Mi"],
+      ["-9Ei", "-9223372036854775807"],
+    ];
+    for (const [given, want] of table) assert.equal(canonicalQuantity(given), { text: want }, given);
+  });
+
+  test("neither an exponent nor a long number costs more than its text", () => {
+    const long = "9".repeat(1_000_000);
+    assert.equal(canonicalQuantity("1e99999998"), { text: "100e99999996" });
+    assert.equal(canonicalQuantity("1e-99999999"), { text: "1e-9" });
+    assert.equal(canonicalQuantity(`0.${long}Mi`), { text: "1Mi" });
+    assert.equal(canonicalQuantity(`${long}Mi`), { text: "9223372036854775807" });
+    assert.equal(canonicalQuantity(`0.${long}`), { text: "1" });
+    assert.ok("problem" in canonicalQuantity(`${"0".repeat(1_000_000)}1x`));
+    assert.not(isSameQuantity("1e99999998", "1e99999999"));
+    assert.is(compareQuantities("1e99999999", "1e999"), 1);
+    assert.is(compareQuantities("1e-99999999", "0"), 1);
+  });
+
+  test("what is shown is shown in the same way again, and is of the same amount", () => {
+    const suffix = fc.constantFrom("", "n", "m", "k", "M", "Ki", "Mi", "Gi", "Ei", "e3", "e-5", "E21");
+    const number = fc.tuple(fc.bigInt({ min: 0n, max: 10n ** 12n }), fc.option(fc.nat(1_000_000)));
+    fc.assert(
+      fc.property(number, suffix, ([whole, fraction], unit) => {
+        const text = `${whole}${fraction === null ? "" : `.${fraction}`}${unit}`;
+        const shown = canonicalQuantity(text) as { text: string };
+        assert.equal(canonicalQuantity(shown.text), shown);
+        assert.is(compareQuantities(shown.text, text), 0);
+      }),
+    );
   });
 
   test("an amount is the same in every unit in which it can be written", () => {

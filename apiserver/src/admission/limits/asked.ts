@@ -1,4 +1,4 @@
-import { billionthsOf, canonicalQuantity } from "../../builtin/quantity.js";
+import { canonicalQuantity, parseQuantity } from "@gen-operator/schema";
 import { objectsAt } from "../../builtin/read-path.js";
 import { objectAt, type JsonObject } from "../../json.js";
 
@@ -51,7 +51,13 @@ function printed(sum: bigint, first: string): string {
   const bytes = sum / BILLION;
   const isBinary = first.endsWith("i") && sum % BILLION === 0n && bytes % 1024n === 0n;
   const text = isBinary ? `${bytes / 1024n}Ki` : `${sum}n`;
-  return canonicalQuantity(text) ?? text;
+  return quantityShown(text);
+}
+
+/** Returns a quantity that was checked as the server shows it. */
+export function quantityShown(quantity: string): string {
+  const canonical = canonicalQuantity(quantity);
+  return "text" in canonical ? canonical.text : quantity;
 }
 
 /** The unit in which amounts are counted. */
@@ -59,7 +65,7 @@ export const BILLION = 1_000_000_000n;
 
 /** Returns a quantity in billionths; 0 for what is none. */
 export function amount(quantity: string): bigint {
-  return billionthsOf(quantity) ?? 0n;
+  return parseQuantity(quantity) ?? 0n;
 }
 
 /** Returns what a container or the spec of a claim asks for. */

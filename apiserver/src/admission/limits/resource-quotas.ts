@@ -1,6 +1,5 @@
 // What the admission plugin ResourceQuota does: an object that would exceed a quota of its namespace is refused, any other one is
 // counted in the status of the quota at once. As on a real server the bounds are those of the status, which a controller writes.
-import { canonicalQuantity } from "../../builtin/quantity.js";
 import { objectsAt } from "../../builtin/read-path.js";
 import { forbidden } from "../../errors/status-error.js";
 import { clone, compareText, objectAt, stringAt, type JsonObject } from "../../json.js";
@@ -8,7 +7,7 @@ import { keyPrefixOf, resourceRefOf } from "../../object/object-key.js";
 import { metadataOf } from "../../object/object-meta.js";
 import type { StoredObject } from "../../storage/stored-object.js";
 import type { AdmittedWrite } from "../admission.js";
-import { amount, askedBy, quantitiesAt, sumOf, type Quantities } from "./asked.js";
+import { amount, askedBy, type Quantities, quantitiesAt, quantityShown, sumOf } from "./asked.js";
 import { isInScopes } from "./quota-scopes.js";
 import { computed, usageOf } from "./quota-usage.js";
 
@@ -97,7 +96,7 @@ function differenceOf(usage: Quantities, before: Quantities, names: readonly str
   const added = names.flatMap((name) => {
     const more = amount(usage[name] ?? "0") - amount(before[name] ?? "0");
     if (more <= 0n) return [];
-    return [[name, before[name] === undefined ? (usage[name] as string) : (canonicalQuantity(`${more}n`) as string)]];
+    return [[name, before[name] === undefined ? (usage[name] as string) : quantityShown(`${more}n`)]];
   });
   return Object.fromEntries(added) as Quantities;
 }
@@ -105,6 +104,6 @@ function differenceOf(usage: Quantities, before: Quantities, names: readonly str
 function printed(quantities: Quantities, names: readonly string[]): string {
   return [...names]
     .sort(compareText)
-    .map((name) => `${name}=${canonicalQuantity(quantities[name] ?? "0") ?? "0"}`)
+    .map((name) => `${name}=${quantityShown(quantities[name] ?? "0")}`)
     .join(",");
 }

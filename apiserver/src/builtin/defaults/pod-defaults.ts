@@ -1,5 +1,5 @@
+import { compareQuantities } from "@gen-operator/schema";
 import { arrayAt, isObject, memberOf, objectAt, stringAt, type JsonObject, type JsonValue } from "../../json.js";
-import { compareQuantities } from "../quantity.js";
 
 const EVICTION_TAINTS = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
 const COMPUTE_RESOURCES = ["cpu", "memory"];

@@ -1,3 +1,4 @@
+import { compareQuantities } from "@gen-operator/schema";
 import {
   forbiddenError,
   invalidError,
@@ -7,7 +8,6 @@ import {
   type FieldError,
 } from "../../errors/field-error.js";
 import { deepEqual, memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
-import { compareQuantities } from "../quantity.js";
 import { objectsAt, textAt } from "../read-path.js";
 import { checkConfigKeys, checkNotNegative, checkOneOf, checkRequired } from "./field-rules.js";
 import { checkImmutable } from "./workload-rules.js";

@@ -1,3 +1,4 @@
+import { compareQuantities } from "@gen-operator/schema";
 import {
   duplicateError,
   forbiddenError,
@@ -7,7 +8,6 @@ import {
   type FieldError,
 } from "../../errors/field-error.js";
 import { arrayAt, clone, deepEqual, isObject, memberOf, objectAt, type JsonObject } from "../../json.js";
-import { compareQuantities } from "../quantity.js";
 import { objectsAt } from "../read-path.js";
 import { checkLabelName, checkNotNegative, checkOneOf, checkPort, checkRequired } from "./field-rules.js";
 
