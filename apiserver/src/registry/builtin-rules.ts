@@ -1,11 +1,11 @@
 import { decodeBuiltin } from "../builtin/decode.js";
 import { stampConditions } from "../builtin/defaults/configuration-defaults.js";
 import { defaultBuiltin } from "../builtin/defaults/defaults.js";
-import { checkPart } from "../builtin/rules/part-rules.js";
+import { checkPart } from "../builtin/rules/workload/part-rules.js";
 import { countTemplate } from "../builtin/defaults/workload-defaults.js";
 import { validateBuiltin } from "../builtin/rules/validate.js";
 import { checkServiceStatus } from "../builtin/rules/service-rules.js";
-import { checkWorkloadStatus } from "../builtin/rules/workload-rules.js";
+import { checkWorkloadStatus } from "../builtin/rules/workload/workload-rules.js";
 import { builtinSchemas } from "../builtin/schemas.js";
 import { hasBuiltinSchema, type ServedType } from "../builtin/served-type.js";
 import { podWarnings } from "../builtin/warnings/pod-warnings.js";

@@ -10,7 +10,7 @@ import {
 import { deepEqual, memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
 import { objectsAt, textAt } from "../read-path.js";
 import { checkConfigKeys, checkNotNegative, checkOneOf, checkRequired } from "./field-rules.js";
-import { checkImmutable } from "./workload-rules.js";
+import { checkImmutable } from "./workload/workload-rules.js";
 
 /** Of the values of a ConfigMap or Secret together (MaxSecretSize). */
 const MAX_DATA_BYTES = 1024 * 1024;

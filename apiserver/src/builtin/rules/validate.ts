@@ -7,12 +7,12 @@ import type { ServedType } from "../served-type.js";
 import { checkPolicy } from "./admission/policy-rules.js";
 import { checkWebhooks } from "./admission/webhook-rules.js";
 import * as configuration from "./configuration-rules.js";
-import { checkCronJob, checkJob } from "./job-rules.js";
+import { checkCronJob, checkJob } from "./workload/job-rules.js";
 import { checkIngress, checkNetworkPolicy } from "./network-rules.js";
-import { checkPod } from "./pod-rules.js";
+import { checkPod } from "./workload/pod-rules.js";
 import * as scheduling from "./scheduling-rules.js";
 import { checkService } from "./service-rules.js";
-import * as workload from "./workload-rules.js";
+import * as workload from "./workload/workload-rules.js";
 
 type Rule = (object: JsonObject, old: JsonObject | undefined) => FieldError[];
 

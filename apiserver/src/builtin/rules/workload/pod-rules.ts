@@ -6,10 +6,10 @@ import {
   notFoundError,
   requiredError,
   type FieldError,
-} from "../../errors/field-error.js";
-import { arrayAt, clone, deepEqual, isObject, memberOf, objectAt, type JsonObject } from "../../json.js";
-import { objectsAt } from "../read-path.js";
-import { checkLabelName, checkNotNegative, checkOneOf, checkPort, checkRequired } from "./field-rules.js";
+} from "../../../errors/field-error.js";
+import { arrayAt, clone, deepEqual, isObject, memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { objectsAt } from "../../read-path.js";
+import { checkLabelName, checkNotNegative, checkOneOf, checkPort, checkRequired } from "../field-rules.js";
 
 const POD_UPDATE_RULE =
   "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`," +

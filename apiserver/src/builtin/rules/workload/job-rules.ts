@@ -1,7 +1,7 @@
-import { invalidError, requiredError, type FieldError } from "../../errors/field-error.js";
-import { memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
-import { textAt } from "../read-path.js";
-import { checkNotNegative, checkOneOf, selectorMatches } from "./field-rules.js";
+import { invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
+import { memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
+import { textAt } from "../../read-path.js";
+import { checkNotNegative, checkOneOf, selectorMatches } from "../field-rules.js";
 import { checkPodSpec } from "./pod-rules.js";
 import { checkImmutable } from "./workload-rules.js";
 

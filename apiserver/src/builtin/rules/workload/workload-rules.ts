@@ -4,10 +4,10 @@ import {
   notSupportedError,
   requiredError,
   type FieldError,
-} from "../../errors/field-error.js";
-import { deepEqual, memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
-import { objectsAt } from "../read-path.js";
-import { checkIntOrPercent, checkLabelSelector, checkNotNegative, selectorMatches } from "./field-rules.js";
+} from "../../../errors/field-error.js";
+import { deepEqual, memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
+import { objectsAt } from "../../read-path.js";
+import { checkIntOrPercent, checkLabelSelector, checkNotNegative, selectorMatches } from "../field-rules.js";
 import { checkPodSpec } from "./pod-rules.js";
 
 const STATEFUL_SET_MUTABLE = [

@@ -1,8 +1,8 @@
 // What may be written through subresources that change a part of an object.
-import { forbiddenError, invalidError, requiredError, type FieldError } from "../../errors/field-error.js";
-import { quote } from "../../errors/quote.js";
-import { arrayAt, deepEqual, isObject, objectAt, stringAt, type JsonObject } from "../../json.js";
-import type { ServedType } from "../served-type.js";
+import { forbiddenError, invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
+import { quote } from "../../../errors/quote.js";
+import { arrayAt, deepEqual, isObject, objectAt, stringAt, type JsonObject } from "../../../json.js";
+import type { ServedType } from "../../served-type.js";
 import { checkPod } from "./pod-rules.js";
 
 const VERDICTS = ["Approved", "Denied"];
