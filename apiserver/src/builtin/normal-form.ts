@@ -90,7 +90,7 @@ function normaliseStruct({ name, schema, object }: Struct): void {
 }
 
 function isUnset(node: JsonObject, value: JsonValue, keepsZero: boolean): boolean {
-  if (Array.isArray(value)) return value.length === 0;
+  if (Array.isArray(value)) return value.length === 0 && !keepsZero;
   if (isObject(value)) return Object.keys(value).length === 0 && isMapNode(node);
   if (keepsZero || resolveSchema(node).name !== undefined) return false;
   return value === "" || value === 0 || value === false;

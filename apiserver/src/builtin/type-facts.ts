@@ -3,7 +3,7 @@ import type { JsonObject } from "../json.js";
 
 /** What a built-in schema does not say about its type; recorded from a kube-apiserver 1.36. */
 export interface TypeFacts {
-  /** Scalars without default that keep an explicit "", 0 or false; of all others a zero is as good as absent. */
+  /** Members that keep an explicit "", 0, false or []; of all others a zero is as good as absent. */
   keepsZero?: string[];
   /** Members that are shown as null when they are absent or an empty list. */
   nullIfUnset?: string[];

@@ -1,4 +1,3 @@
-import { compareQuantities } from "@gen-operator/schema";
 import {
   forbiddenError,
   invalidError,
@@ -7,16 +6,12 @@ import {
   tooLongError,
   type FieldError,
 } from "../../errors/field-error.js";
-import { deepEqual, memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
+import { deepEqual, memberOf, objectAt, type JsonObject } from "../../json.js";
 import { objectsAt, textAt } from "../read-path.js";
-import { checkConfigKeys, checkNotNegative, checkOneOf, checkRequired } from "./field-rules.js";
-import { checkImmutable } from "./workload/workload-rules.js";
+import { checkConfigKeys, checkImmutable, checkNotNegative, checkOneOf, checkRequired } from "./field-rules.js";
 
 /** Of the values of a ConfigMap or Secret together (MaxSecretSize). */
 const MAX_DATA_BYTES = 1024 * 1024;
-const ACCESS_MODES = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
-const CLAIM_RULE =
-  "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
 
 /** Checks a ConfigMap. */
 export function checkConfigMap(object: JsonObject, old: JsonObject | undefined): FieldError[] {
@@ -103,56 +98,6 @@ export function checkEvent(event: JsonObject): FieldError[] {
   return [invalidError("involvedObject.namespace", involved, "does not match event.namespace")];
 }
 
-/** Checks a PersistentVolumeClaim. */
-export function checkClaim(claim: JsonObject, old: JsonObject | undefined): FieldError[] {
-  const spec = objectAt(claim, "spec") ?? {};
-  const storage = memberOf(objectAt(objectAt(spec, "resources"), "requests"), "storage");
-  const modes = memberOf(spec, "accessModes");
-  const oldSpec = objectAt(old, "spec");
-  const isBound = textAt(claim, "status.phase") === "Bound";
-  return [
-    ...(Array.isArray(modes) && modes.length > 0
-      ? []
-      : [requiredError("spec.accessModes", "at least 1 access mode is required")]),
-    ...(storage === undefined ? [requiredError("spec.resources[storage]")] : []),
-    ...(Array.isArray(modes) ? modes : []).flatMap((mode) => checkOneOf("spec.accessModes", mode, ACCESS_MODES)),
-    ...(storage !== undefined && (compareQuantities(String(storage), "0") ?? 1) <= 0
-      ? [invalidError("spec.resources[storage]", storage, "must be greater than zero")]
-      : []),
-    ...(oldSpec === undefined ? [] : checkGrowth(claim, storage, storageOf(oldSpec))),
-    ...(oldSpec === undefined ||
-    deepEqual(fixedPart(spec, { isBound, old: oldSpec }), fixedPart(oldSpec, { isBound, old: oldSpec }))
-      ? []
-      : [forbiddenError("spec", CLAIM_RULE)]),
-    ...(oldSpec === undefined || memberOf(spec, "volumeMode") === memberOf(oldSpec, "volumeMode")
-      ? []
-      : [invalidError("volumeMode", memberOf(spec, "volumeMode") ?? null, "field is immutable")]),
-  ];
-}
-
-function storageOf(spec: JsonObject): JsonValue | undefined {
-  return memberOf(objectAt(objectAt(spec, "resources"), "requests"), "storage");
-}
-
-// A claim may ask for less than before, but not for less than it has.
-function checkGrowth(claim: JsonObject, now: JsonValue | undefined, before: JsonValue | undefined): FieldError[] {
-  const has = memberOf(objectAt(objectAt(claim, "status"), "capacity"), "storage") ?? "0";
-  const [size, old] = [String(now ?? "0"), String(before ?? "0")];
-  const isSmaller = (compareQuantities(size, old) ?? 0) < 0;
-  if (!isSmaller || (compareQuantities(size, String(has)) ?? 1) > 0) return [];
-  return [forbiddenError("spec.resources.requests.storage", "field can not be less than status.capacity")];
-}
-
-// A volume and a class may be set once; the storage of a bound claim may grow.
-function fixedPart(spec: JsonObject, { isBound, old }: { isBound: boolean; old: JsonObject }): JsonObject {
-  const { volumeAttributesClassName, ...fixed } = spec;
-  for (const key of ["volumeName", "storageClassName"]) if (memberOf(old, key) === undefined) delete fixed[key];
-  if (!isBound) return volumeAttributesClassName === undefined ? fixed : spec;
-  const resources = objectAt(spec, "resources") ?? {};
-  const { storage: _, ...requests } = objectAt(resources, "requests") ?? {};
-  return { ...fixed, resources: { ...resources, requests } };
-}
-
 /** Checks a Role or ClusterRole. */
 export function checkRole(kind: string, role: JsonObject): FieldError[] {
   return objectsAt(role, "rules").flatMap((rule, index) => {
@@ -195,13 +140,5 @@ function checkSubject(path: string, subject: JsonObject): FieldError[] {
   return [
     ...checkRequired(`${path}.name`, memberOf(subject, "name")),
     ...(supported.includes(String(kind)) ? [] : [notSupportedError(`${path}.kind`, kind, supported)]),
-  ];
-}
-
-/** Checks a StorageClass. */
-export function checkStorageClass(object: JsonObject, old: JsonObject | undefined): FieldError[] {
-  return [
-    ...checkRequired("provisioner", memberOf(object, "provisioner")),
-    ...checkImmutable("", { spec: object, old, keys: ["provisioner"] }),
   ];
 }

@@ -5,7 +5,7 @@ import {
   requiredError,
   type FieldError,
 } from "../../errors/field-error.js";
-import { isObject, memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
+import { deepEqual, isObject, memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
 import { labelValueProblems, qualifiedNameProblems } from "./name-syntax.js";
 
 const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
@@ -51,6 +51,19 @@ export function checkIntOrPercent(
   return max !== undefined && Number(percent) > max
     ? [invalidError(field, value, "must not be greater than 100%")]
     : [];
+}
+
+/** Demands that some members of an object are as they were. */
+export function checkImmutable(
+  path: string,
+  { spec, old, keys }: { spec: JsonObject; old: JsonObject | undefined; keys: string[] },
+): FieldError[] {
+  if (old === undefined) return [];
+  return keys
+    .filter((key) => !deepEqual(memberOf(spec, key), memberOf(old, key)))
+    .map((key) =>
+      invalidError(path === "" ? key : `${path}.${key}`, memberOf(spec, key) ?? null, "field is immutable"),
+    );
 }
 
 /** Demands that the expressions and labels of a selector, if given, make sense. */

@@ -6,12 +6,16 @@ import { objectAt } from "../../json.js";
 import type { ServedType } from "../served-type.js";
 import { checkPolicy } from "./admission/policy-rules.js";
 import { checkWebhooks } from "./admission/webhook-rules.js";
+import { checkSigningRequest } from "./certificate-rules.js";
 import * as configuration from "./configuration-rules.js";
 import { checkCronJob, checkJob } from "./workload/job-rules.js";
+import { checkImmutable } from "./field-rules.js";
 import { checkIngress, checkNetworkPolicy } from "./network-rules.js";
 import { checkPod } from "./workload/pod-rules.js";
+import { checkQuota } from "./quota-rules.js";
 import * as scheduling from "./scheduling-rules.js";
 import { checkService } from "./service-rules.js";
+import * as storage from "./storage-rules.js";
 import * as workload from "./workload/workload-rules.js";
 
 type Rule = (object: JsonObject, old: JsonObject | undefined) => FieldError[];
@@ -23,12 +27,13 @@ const RULES: Record<string, Rule> = {
   ConfigMap: configuration.checkConfigMap,
   Secret: configuration.checkSecret,
   Event: (object) => configuration.checkEvent(object),
-  PersistentVolumeClaim: configuration.checkClaim,
+  PersistentVolumeClaim: storage.checkClaim,
+  ResourceQuota: checkQuota,
   "Deployment.apps": (object, old) => workload.checkWorkload("Deployment", object, old),
   "ReplicaSet.apps": (object, old) => workload.checkWorkload("ReplicaSet", object, old),
   "StatefulSet.apps": (object, old) => workload.checkWorkload("StatefulSet", object, old),
   "DaemonSet.apps": (object, old) => workload.checkWorkload("DaemonSet", object, old),
-  "ControllerRevision.apps": (object, old) => workload.checkImmutable("", { spec: object, old, keys: ["data"] }),
+  "ControllerRevision.apps": (object, old) => checkImmutable("", { spec: object, old, keys: ["data"] }),
   "Job.batch": checkJob,
   "CronJob.batch": checkCronJob,
   "HorizontalPodAutoscaler.autoscaling": (object) => scheduling.checkAutoscaler(object),
@@ -36,7 +41,7 @@ const RULES: Record<string, Rule> = {
   "Ingress.networking.k8s.io": (object) => checkIngress(object),
   "NetworkPolicy.networking.k8s.io": (object) => checkNetworkPolicy(object),
   "IngressClass.networking.k8s.io": (object, old) =>
-    workload.checkImmutable("spec", {
+    checkImmutable("spec", {
       spec: objectAt(object, "spec") ?? {},
       old: objectAt(old, "spec"),
       keys: ["controller"],
@@ -51,7 +56,9 @@ const RULES: Record<string, Rule> = {
   "ValidatingWebhookConfiguration.admissionregistration.k8s.io": (object) => checkWebhooks(object),
   "ValidatingAdmissionPolicy.admissionregistration.k8s.io": (object) => checkPolicy(object),
   "PriorityClass.scheduling.k8s.io": scheduling.checkPriorityClass,
-  "StorageClass.storage.k8s.io": configuration.checkStorageClass,
+  "StorageClass.storage.k8s.io": storage.checkStorageClass,
+  "CSIStorageCapacity.storage.k8s.io": storage.checkStorageCapacity,
+  "CertificateSigningRequest.certificates.k8s.io": checkSigningRequest,
 };
 
 /** Lists what is wrong with a defaulted object of a built-in type, on update also with what it changes. */

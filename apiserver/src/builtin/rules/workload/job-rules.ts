@@ -1,9 +1,8 @@
 import { invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
 import { memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
 import { textAt } from "../../read-path.js";
-import { checkNotNegative, checkOneOf, selectorMatches } from "../field-rules.js";
+import { checkImmutable, checkNotNegative, checkOneOf, selectorMatches } from "../field-rules.js";
 import { checkPodSpec } from "./pod-rules.js";
-import { checkImmutable } from "./workload-rules.js";
 
 const MAX_CRON_NAME = 52;
 const MAX_INDEXED_PARALLELISM = 100_000;

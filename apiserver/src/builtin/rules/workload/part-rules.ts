@@ -3,6 +3,7 @@ import { forbiddenError, invalidError, requiredError, type FieldError } from "..
 import { quote } from "../../../errors/quote.js";
 import { arrayAt, deepEqual, isObject, objectAt, stringAt, type JsonObject } from "../../../json.js";
 import type { ServedType } from "../../served-type.js";
+import { checkQuotaStatus } from "../quota-rules.js";
 import { checkPod } from "./pod-rules.js";
 
 const VERDICTS = ["Approved", "Denied"];
@@ -15,6 +16,8 @@ export function checkPart(
   switch (`${plural}/${subresource}`) {
     case "pods/ephemeralcontainers":
       return [...checkPod(object, undefined), ...checkEphemeral(object, live)];
+    case "resourcequotas/status":
+      return checkQuotaStatus(object);
     case "pods/resize":
       return checkPod(object, undefined);
     case "certificatesigningrequests/approval":

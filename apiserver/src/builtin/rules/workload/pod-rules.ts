@@ -1,105 +1,57 @@
-import { compareQuantities } from "@gen-operator/schema";
-import {
-  duplicateError,
-  forbiddenError,
-  invalidError,
-  notFoundError,
-  requiredError,
-  type FieldError,
-} from "../../../errors/field-error.js";
+import { duplicateError, forbiddenError, invalidError, type FieldError } from "../../../errors/field-error.js";
 import { arrayAt, clone, deepEqual, isObject, memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { objectsAt } from "../../read-path.js";
-import { checkLabelName, checkNotNegative, checkOneOf, checkPort, checkRequired } from "../field-rules.js";
+import { checkLabelName, checkNotNegative, checkOneOf, checkRequired } from "../field-rules.js";
+import { checkContainers, checkHostNetwork } from "./container-rules.js";
 
 const POD_UPDATE_RULE =
   "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`," +
   "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations)," +
   "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
-/** Checks a pod spec at `path`; absent ones count as empty. `claims` are volumes that it gets from elsewhere. */
+/** Checks a pod spec at `path`; absent ones count as empty. `claims` are volumes that it gets from elsewhere, and that count first. */
 export function checkPodSpec(path: string, spec: JsonObject, claims: JsonObject[] = []): FieldError[] {
-  const volumes = [...objectsAt(spec, "volumes"), ...claims];
-  const containers = objectsAt(spec, "containers");
+  const isReplaced = (volume: JsonObject) => claims.some(({ name }) => name === memberOf(volume, "name"));
+  const volumes = [...claims, ...objectsAt(spec, "volumes").filter((volume) => !isReplaced(volume))];
+  const { errors, usable } = checkVolumes(`${path}.volumes`, volumes);
   return [
-    ...checkVolumes(`${path}.volumes`, objectsAt(spec, "volumes")),
-    ...(containers.length === 0 ? [requiredError(`${path}.containers`)] : []),
-    ...checkContainers(`${path}.containers`, containers, volumes),
-    ...checkContainers(`${path}.initContainers`, objectsAt(spec, "initContainers"), volumes),
+    ...errors,
+    ...checkContainers(path, spec, usable),
     ...checkOneOf(`${path}.restartPolicy`, memberOf(spec, "restartPolicy"), ["Always", "OnFailure", "Never"]),
+    ...checkHostNetwork(path, spec),
   ];
 }
 
-function checkVolumes(path: string, volumes: JsonObject[]): FieldError[] {
-  const names = new Set<unknown>();
-  return volumes.flatMap((volume, index) => {
+// A volume that is wrong cannot be mounted, and its name is free.
+function checkVolumes(path: string, volumes: JsonObject[]): { errors: FieldError[]; usable: JsonObject[] } {
+  const usable = new Map<unknown, JsonObject>();
+  const errors = volumes.flatMap((volume, index) => {
     const name = memberOf(volume, "name");
     const field = `${path}[${index}].name`;
-    const isTaken = names.has(name);
-    names.add(name);
-    return isTaken && name !== undefined ? [duplicateError(field, name)] : checkLabelName(field, name);
-  });
-}
-
-function checkContainers(path: string, containers: JsonObject[], volumes: JsonObject[]): FieldError[] {
-  const names = new Set<unknown>();
-  return containers.flatMap((container, index) => {
-    const at = `${path}[${index}]`;
-    const name = memberOf(container, "name");
-    const isTaken = name !== undefined && name !== "" && names.has(name);
-    names.add(name);
-    return [
-      ...(isTaken ? [duplicateError(`${at}.name`, name)] : checkLabelName(`${at}.name`, name)),
-      ...checkRequired(`${at}.image`, memberOf(container, "image")),
-      ...objectsAt(container, "ports").flatMap((port, place) => checkContainerPort(`${at}.ports[${place}]`, port)),
-      ...objectsAt(container, "env").flatMap((variable, place) =>
-        checkRequired(`${at}.env[${place}].name`, memberOf(variable, "name")),
-      ),
-      ...objectsAt(container, "volumeMounts").flatMap((mount, place) =>
-        checkMount(`${at}.volumeMounts[${place}]`, mount, volumes),
-      ),
-      ...checkOneOf(`${at}.imagePullPolicy`, memberOf(container, "imagePullPolicy"), [
-        "Always",
-        "IfNotPresent",
-        "Never",
-      ]),
-      ...checkResources(`${at}.resources`, objectAt(container, "resources")),
+    const ofVolume = [
+      ...checkSource(`${path}[${index}]`, volume),
+      ...checkLabelName(field, name),
+      ...(name !== undefined && usable.has(name) ? [duplicateError(field, name)] : []),
     ];
+    if (ofVolume.length === 0) usable.set(name, volume);
+    return ofVolume;
   });
+  return { errors, usable: [...usable.values()] };
 }
 
-function checkContainerPort(path: string, port: JsonObject): FieldError[] {
-  const number = memberOf(port, "containerPort");
-  const isMissing = number === undefined || number === 0;
-  return [
-    ...(isMissing ? [requiredError(`${path}.containerPort`)] : checkPort(`${path}.containerPort`, number)),
-    ...checkOneOf(`${path}.protocol`, memberOf(port, "protocol"), ["SCTP", "TCP", "UDP"]),
-  ];
-}
+// What a source of a volume cannot do without.
+const NEEDED_BY_SOURCE: Record<string, string> = {
+  configMap: "name",
+  hostPath: "path",
+  persistentVolumeClaim: "claimName",
+  secret: "secretName",
+};
 
-function checkMount(path: string, mount: JsonObject, volumes: JsonObject[]): FieldError[] {
-  const name = memberOf(mount, "name") ?? "";
-  const isKnown = volumes.some((volume) => memberOf(volume, "name") === name);
-  return [
-    ...(name === "" ? [requiredError(`${path}.name`)] : isKnown ? [] : [notFoundError(`${path}.name`, name)]),
-    ...checkRequired(`${path}.mountPath`, memberOf(mount, "mountPath")),
-  ];
-}
-
-function checkResources(path: string, resources: JsonObject | undefined): FieldError[] {
-  const limits = objectAt(resources, "limits") ?? {};
-  const requests = objectAt(resources, "requests") ?? {};
-  const negative = (list: string, amounts: JsonObject) =>
-    Object.entries(amounts)
-      .filter(([, amount]) => String(amount).startsWith("-"))
-      .map(([name, amount]) => invalidError(`${path}.${list}[${name}]`, amount, "must be greater than or equal to 0"));
-  const excessive = Object.entries(requests).flatMap(([name, request]) => {
-    const limit = memberOf(limits, name);
-    if (limit === undefined || (compareQuantities(String(request), String(limit)) ?? 0) <= 0) return [];
-    return [
-      invalidError(`${path}.requests`, request, `must be less than or equal to ${name} limit of ${String(limit)}`),
-    ];
+function checkSource(path: string, volume: JsonObject): FieldError[] {
+  return Object.entries(NEEDED_BY_SOURCE).flatMap(([source, key]) => {
+    const given = objectAt(volume, source);
+    return given === undefined ? [] : checkRequired(`${path}.${source}.${key}`, memberOf(given, key));
   });
-  return [...negative("limits", limits), ...negative("requests", requests), ...excessive];
 }
 
 /** Checks a Pod, and on update that it only changes what a Pod may change. */

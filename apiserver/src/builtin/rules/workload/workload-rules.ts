@@ -6,8 +6,15 @@ import {
   type FieldError,
 } from "../../../errors/field-error.js";
 import { deepEqual, memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
-import { objectsAt } from "../../read-path.js";
-import { checkIntOrPercent, checkLabelSelector, checkNotNegative, selectorMatches } from "../field-rules.js";
+import { objectsAt, textAt } from "../../read-path.js";
+import {
+  checkImmutable,
+  checkIntOrPercent,
+  checkLabelSelector,
+  checkNotNegative,
+  selectorMatches,
+} from "../field-rules.js";
+import { checkClaimSpec } from "../storage-rules.js";
 import { checkPodSpec } from "./pod-rules.js";
 
 const STATEFUL_SET_MUTABLE = [
@@ -23,6 +30,7 @@ export function checkWorkload(kind: string, object: JsonObject, old: JsonObject 
   const spec = objectAt(object, "spec") ?? {};
   return [
     ...checkNotNegative("spec.replicas", memberOf(spec, "replicas")),
+    ...(kind === "StatefulSet" && old === undefined ? checkClaimTemplates(spec) : []),
     ...checkSelectorAndTemplate(kind, spec),
     ...checkStrategy(kind, spec),
     ...checkNotNegative("spec.minReadySeconds", memberOf(spec, "minReadySeconds")),
@@ -54,7 +62,7 @@ function checkSelectorAndTemplate(kind: string, spec: JsonObject): FieldError[] 
   const selector = objectAt(spec, "selector");
   const template = objectAt(spec, "template") ?? {};
   const labels = objectAt(objectAt(template, "metadata"), "labels");
-  const claims = objectsAt(spec, "volumeClaimTemplates").map((claim) => objectAt(claim, "metadata") ?? {});
+  const claims = kind === "StatefulSet" ? claimVolumesOf(spec) : [];
   const restartPolicy = memberOf(objectAt(template, "spec"), "restartPolicy");
   const isEmpty = selector !== undefined && Object.keys(selector).length === 0;
   const isReadable = checkLabelSelector("", selector).every(({ field }) => !field.endsWith(".operator"));
@@ -75,6 +83,19 @@ function checkSelectorAndTemplate(kind: string, spec: JsonObject): FieldError[] 
       ? []
       : [notSupportedError("spec.template.spec.restartPolicy", restartPolicy, ["Always"])]),
   ];
+}
+
+// A claim that was stored stays as it is.
+function checkClaimTemplates(spec: JsonObject): FieldError[] {
+  return objectsAt(spec, "volumeClaimTemplates").flatMap((claim, index) =>
+    checkClaimSpec(`spec.volumeClaimTemplates[${index}].spec`, objectAt(claim, "spec") ?? {}),
+  );
+}
+
+/** Returns the volumes that the Pods of a StatefulSet get for its claims. */
+function claimVolumesOf(spec: JsonObject): JsonObject[] {
+  const names = objectsAt(spec, "volumeClaimTemplates").map((claim) => textAt(claim, "metadata.name"));
+  return [...new Set(names)].map((name) => ({ name, persistentVolumeClaim: { claimName: name } }));
 }
 
 function unreadableError(kind: string, selector: JsonObject): FieldError {
@@ -153,19 +174,6 @@ function checkWorkloadUpdate(kind: string, spec: JsonObject, old: JsonObject | u
   const fixed = (of: JsonObject) =>
     Object.fromEntries(Object.entries(of).filter(([key]) => !STATEFUL_SET_MUTABLE.includes(key)));
   return deepEqual(fixed(spec), fixed(old)) ? [] : [forbiddenError("spec", STATEFUL_SET_RULE)];
-}
-
-/** Demands that some members of an object are as they were. */
-export function checkImmutable(
-  path: string,
-  { spec, old, keys }: { spec: JsonObject; old: JsonObject | undefined; keys: string[] },
-): FieldError[] {
-  if (old === undefined) return [];
-  return keys
-    .filter((key) => !deepEqual(memberOf(spec, key), memberOf(old, key)))
-    .map((key) =>
-      invalidError(path === "" ? key : `${path}.${key}`, memberOf(spec, key) ?? null, "field is immutable"),
-    );
 }
 
 interface StatusRule {
