@@ -30,6 +30,7 @@ import type { JsonObject } from "./json.js";
 import type { DataFolder } from "./persistence/data-folder.js";
 import { Registry } from "./registry/registry.js";
 import type { SimulatedController, SimulationOptions } from "./simulate/index.js";
+import { WebhookClient } from "./webhooks/webhook-client.js";
 
 /** How a server is started. */
 export interface ApiServerOptions {
@@ -124,10 +125,11 @@ async function startOn(folder: DataFolder | undefined, options: ApiServerOptions
   await installObjects(registry, { sources: options.objects ?? [], before });
 
   const identity = createIdentity(registry, { adminToken: token, secrets });
+  const webhooks = new WebhookClient(registry);
   const admission = new AdmissionChain(
     identity.authorizer,
     new ValidatingPolicies(registry, identity.authorizer),
-    new WebhookAdmission(registry, identity.authorizer),
+    new WebhookAdmission(registry, { authorizer: identity.authorizer, client: webhooks }),
   );
   const rules = new FaultRules();
   for (const rule of options.faults ?? []) rules.add(rule, registry.store.revision);
@@ -197,6 +199,7 @@ async function startOn(folder: DataFolder | undefined, options: ApiServerOptions
   const close = async (): Promise<void> => {
     await simulation?.close();
     await listener.close();
+    webhooks.close();
     await auditLog?.close();
     await folder?.close();
   };

@@ -97,6 +97,8 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
       types: ["admission", "identity"],
     },
     identity: { values: ["clock", "object", "builtin", "errors", "json"], types: ["registry", "storage"] },
+    // The calls of webhooks, of admission and of conversion.
+    webhooks: { values: ["object", "json"], types: ["registry"] },
     admission: {
       values: [
         "identity",
@@ -109,7 +111,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
         "@gen-operator/schema",
         "@gen-operator/schema/cel",
       ],
-      types: ["write", "registry", "storage"],
+      types: ["write", "webhooks", "registry", "storage"],
     },
     // What the server does by itself: its first objects, and the life of definitions.
     bootstrap: {

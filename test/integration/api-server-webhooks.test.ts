@@ -3,6 +3,7 @@ import { apiRequest, apiRequestOrThrow, type ApiObject, type Connection } from "
 import { startTestApiServer } from "../support/api-server.js";
 import { assert, shared, suite } from "../support/suite.js";
 import { startWebhookServer, type ReviewRequest, type WebhookAnswer } from "../support/webhook-server.js";
+import { createServingCertificate } from "#apiserver/identity/certificate.js";
 import { waitFor } from "#apiserver/wait-for.js";
 
 const ADMISSION = "/apis/admissionregistration.k8s.io/v1";
@@ -31,6 +32,10 @@ interface Hooked extends AsyncDisposable {
   /** The path of the ConfigMaps. */
   configMaps: string;
   requests: { path: string; apiVersion: string; request: ReviewRequest }[];
+  /** How many connections the webhooks got. */
+  connections: () => number;
+  /** The path of the configuration of the first answer. */
+  configuration: string;
 }
 
 let namespaces = 0;
@@ -80,6 +85,8 @@ async function hooked(answers: { type: Type; answer: Answer; over?: object }[]):
     to,
     configMaps,
     requests: hooks.requests,
+    connections: hooks.connections,
+    configuration: `${ADMISSION}/${PLURALS[(answers[0] as { type: Type }).type]}/${name}-0`,
     async [Symbol.asyncDispose]() {
       for (const [index, { type }] of answers.entries())
         await apiRequestOrThrow(to, `DELETE ${ADMISSION}/${PLURALS[type]}/${name}-${index}`);
@@ -89,6 +96,23 @@ async function hooked(answers: { type: Type; answer: Answer; over?: object }[]):
 }
 
 suite("admission webhooks", (test) => {
+  test("calls of a webhook share a connection, until its authority changes", async () => {
+    await using hook = await hooked([{ type: "Validating", answer: () => ALLOWED }]);
+    const { to, configMaps, requests, connections, configuration } = hook;
+    const before = connections();
+    for (const name of ["a", "b", "c", "d", "e", "f"])
+      await apiRequestOrThrow(to, `POST ${configMaps}`, { body: configMap(name) });
+    assert.is(requests.length, 6);
+    assert.ok(connections() - before <= 1, `${connections() - before} new connections`);
+    const caBundle = Buffer.from(createServingCertificate().ca).toString("base64");
+    const body = [{ op: "replace", path: "/webhooks/0/clientConfig/caBundle", value: caBundle }];
+    await apiRequestOrThrow(to, `PATCH ${configuration}`, { body, contentType: "application/json-patch+json" });
+    await waitFor("the connection of the former authority is left", async () => {
+      const { status, text } = await apiRequest(to, `POST ${configMaps}?dryRun=All`, { body: configMap("g") });
+      return status === 500 && text.includes("x509: certificate signed by unknown authority");
+    });
+  });
+
   test("a validating webhook sees the old and the new state of every write, and the options", async () => {
     await using hook = await hooked([{ type: "Validating", answer: () => ALLOWED }]);
     const { to, configMaps, requests } = hook;

@@ -25,6 +25,10 @@ export interface WebhookServer extends AsyncDisposable {
   /** The authority of its certificate, base64 of PEM, as in a caBundle. */
   readonly caBundle: string;
   readonly requests: { path: string; apiVersion: string; request: ReviewRequest }[];
+  /** How many connections there were. */
+  readonly connections: () => number;
+  /** How many are open. */
+  readonly openConnections: () => number;
 }
 
 /** Starts a server that answers every review with what `answer` returns for the path and the request. */
@@ -49,12 +53,20 @@ export async function startWebhookServer(
     };
     respond().catch(() => response.destroy());
   });
+  let [connections, open] = [0, 0];
+  server.on("secureConnection", (socket) => {
+    connections++;
+    open++;
+    socket.on("close", () => open--);
+  });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   return {
     url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
     caBundle: Buffer.from(ca).toString("base64"),
     requests,
+    connections: () => connections,
+    openConnections: () => open,
     async [Symbol.asyncDispose]() {
       const closed = new Promise((resolve) => server.close(resolve));
       server.closeAllConnections();

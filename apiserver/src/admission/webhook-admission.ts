@@ -7,8 +7,8 @@ import { applyJsonPatch } from "../patch/json-patch.js";
 import type { Registry } from "../registry/registry.js";
 import type { ServedResource } from "../registry/served-resource.js";
 import type { ResourceStore } from "../storage/resource-store.js";
+import type { WebhookClient } from "../webhooks/webhook-client.js";
 import type { Admission, AdmittedWrite } from "./admission.js";
-import { callWebhook } from "./call-webhook.js";
 import { matchWrite } from "./match-write.js";
 import { CONDITION_BUDGET, expressionsOf } from "./policy/expressions.js";
 import { evaluateConditions } from "./policy/match-conditions.js";
@@ -24,14 +24,14 @@ interface Called {
 
 /** Asks the webhooks of MutatingWebhookConfigurations and ValidatingWebhookConfigurations. */
 export class WebhookAdmission implements Admission {
-  readonly #registry: Registry;
   readonly #authorizer: Authorizer;
+  readonly #client: WebhookClient;
   readonly #mutating: ConfiguredWebhooks;
   readonly #validating: ConfiguredWebhooks;
 
-  constructor(registry: Registry, authorizer: Authorizer) {
-    this.#registry = registry;
+  constructor(registry: Registry, { authorizer, client }: { authorizer: Authorizer; client: WebhookClient }) {
     this.#authorizer = authorizer;
+    this.#client = client;
     this.#mutating = new ConfiguredWebhooks(registry, "mutatingwebhookconfigurations");
     this.#validating = new ConfiguredWebhooks(registry, "validatingwebhookconfigurations");
   }
@@ -111,7 +111,7 @@ export class WebhookAdmission implements Admission {
       oldObject: shownOf(oldObject),
     });
     try {
-      const reply = await callWebhook(this.#registry, webhook, review).catch((error: Error) => {
+      const reply = await this.#client.post(webhook, review).catch((error: Error) => {
         throw new Error(`failed to call webhook: ${error.message}`);
       });
       return readVerdict(reply, { webhook: webhook.name, uid, mutates });
@@ -125,7 +125,7 @@ export class WebhookAdmission implements Admission {
 /** The webhooks of one kind of configuration in the order in which they are asked. */
 class ConfiguredWebhooks {
   readonly #store: ResourceStore;
-  #known: { revision: number; webhooks: Webhook[] } = { revision: -1, webhooks: [] };
+  #known: { version: number; webhooks: Webhook[] } = { version: -1, webhooks: [] };
 
   constructor(registry: Registry, plural: string) {
     this.#store = (
@@ -142,10 +142,10 @@ class ConfiguredWebhooks {
   }
 
   #webhooks(): Webhook[] {
-    const { revision } = this.#store;
-    if (this.#known.revision !== revision) {
+    const { version } = this.#store;
+    if (this.#known.version !== version) {
       const configurations = this.#store.list("").sort((a, b) => compareText(a.key, b.key));
-      this.#known = { revision, webhooks: configurations.flatMap(({ object }) => webhooksOf(object)) };
+      this.#known = { version, webhooks: configurations.flatMap(({ object }) => webhooksOf(object)) };
     }
     return this.#known.webhooks;
   }

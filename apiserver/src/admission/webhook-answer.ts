@@ -4,7 +4,7 @@ import { parseJson, parseYaml } from "../decode/parse-body.js";
 import { quote } from "../errors/quote.js";
 import { statusError, type StatusDetails, type StatusError } from "../errors/status-error.js";
 import { arrayAt, isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
-import type { WebhookReply } from "./call-webhook.js";
+import type { WebhookReply } from "../webhooks/webhook-client.js";
 
 const SCHEME = 'scheme "pkg/runtime/scheme.go:111"';
 const GO_TYPE_META =

@@ -45,6 +45,7 @@ export class ResourceStore {
   readonly #keys = new SortedKeys();
   readonly #subscribers = new Set<Subscriber>();
   readonly #followers = new Set<(event: StoreEvent) => void>();
+  #version = 0;
 
   constructor(name: string, shared: SharedState, history: History) {
     this.name = name;
@@ -59,6 +60,11 @@ export class ResourceStore {
   /** The newest revision of the whole store. */
   get revision(): number {
     return this.#shared.current();
+  }
+
+  /** Grows with every write to this resource: what was computed from its objects holds until then. */
+  get version(): number {
+    return this.#version;
   }
 
   /** The newest revision of the whole store up to which every write may be shown: what a bookmark tells. */
@@ -177,6 +183,7 @@ export class ResourceStore {
   }
 
   #replace(key: string, current: StoredObject | undefined): void {
+    this.#version++;
     if (current === undefined) {
       this.#objects.delete(key);
       this.#keys.delete(key);

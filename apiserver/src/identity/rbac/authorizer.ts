@@ -18,12 +18,18 @@ interface GrantedRule {
   readonly grant: string;
 }
 
+const PLURALS = ["roles", "clusterroles", "rolebindings", "clusterrolebindings"];
+// So many users and namespaces are remembered.
+const MAX_GRANTS = 1000;
+
 /** Decides by the roles and bindings in the store. https://kubernetes.io/docs/reference/access-authn-authz/rbac/ */
 export class Authorizer {
-  readonly #registry: Registry;
+  readonly #stores: ReadonlyMap<string, ResourceStore>;
+  readonly #grants = new Map<string, readonly GrantedRule[]>();
+  #version = -1;
 
   constructor(registry: Registry) {
-    this.#registry = registry;
+    this.#stores = new Map(PLURALS.map((plural) => [plural, storeOf(registry, plural)]));
   }
 
   /** Says whether a user may do something. */
@@ -38,7 +44,7 @@ export class Authorizer {
 
   /** Returns the rules that hold for a user in a namespace, or with "" those that hold everywhere. */
   rulesFor(user: UserInfo, namespace: string): PolicyRule[] {
-    return [...this.#granted(user, namespace)].map(({ rule }) => rule);
+    return this.#granted(user, namespace).map(({ rule }) => rule);
   }
 
   /** Returns the rules of a role that a binding names; none if it does not exist. */
@@ -52,7 +58,19 @@ export class Authorizer {
     return role === undefined ? [] : this.#rulesOfClusterRole(role, new Set());
   }
 
-  *#granted(user: UserInfo, namespace: string): Generator<GrantedRule> {
+  // What a user is granted is remembered until a role or a binding changes.
+  #granted(user: UserInfo, namespace: string): readonly GrantedRule[] {
+    let version = 0;
+    for (const store of this.#stores.values()) version += store.version;
+    if (version !== this.#version || this.#grants.size >= MAX_GRANTS) this.#grants.clear();
+    this.#version = version;
+    const key = JSON.stringify([namespace, user.username, user.groups]);
+    let granted = this.#grants.get(key);
+    if (granted === undefined) this.#grants.set(key, (granted = [...this.#findGrants(user, namespace)]));
+    return granted;
+  }
+
+  *#findGrants(user: UserInfo, namespace: string): Generator<GrantedRule> {
     for (const { key, object } of this.#store("clusterrolebindings").list("")) {
       const subject = subjectFor(user, object, "");
       if (subject === undefined) continue;
@@ -88,10 +106,14 @@ export class Authorizer {
   }
 
   #store(plural: string): ResourceStore {
-    const resource = this.#registry.find({ group: "rbac.authorization.k8s.io", version: "v1", plural });
-    if (resource === undefined) throw new Error(`${plural} are not served`);
-    return resource.store;
+    return this.#stores.get(plural) as ResourceStore;
   }
+}
+
+function storeOf(registry: Registry, plural: string): ResourceStore {
+  const resource = registry.find({ group: "rbac.authorization.k8s.io", version: "v1", plural });
+  if (resource === undefined) throw new Error(`${plural} are not served`);
+  return resource.store;
 }
 
 // The words for the subject of a binding that a user is; undefined for a binding of others.

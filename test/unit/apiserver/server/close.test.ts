@@ -1,7 +1,10 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { startApiServer } from "#apiserver/server.js";
+import { waitFor } from "#apiserver/wait-for.js";
+import { apiRequestOrThrow } from "../../../support/api-request.js";
 import { assert, suite } from "../../../support/suite.js";
+import { startWebhookServer } from "../../../support/webhook-server.js";
 
 suite("closing the API server", (test) => {
   for (const tls of [true, false]) {
@@ -18,4 +21,25 @@ suite("closing the API server", (test) => {
       assert.equal(await broken, [false]);
     });
   }
+
+  test("closes the connections to webhooks that were kept", async () => {
+    await using hooks = await startWebhookServer(() => ({ response: { allowed: true } }));
+    const webhook = {
+      name: "hook.example.com",
+      clientConfig: { url: hooks.url, caBundle: hooks.caBundle },
+      rules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["configmaps"] }],
+      sideEffects: "None",
+      admissionReviewVersions: ["v1"],
+    };
+    const kind = "ValidatingWebhookConfiguration";
+    const apiVersion = "admissionregistration.k8s.io/v1";
+    const server = await startApiServer({
+      objects: [{ apiVersion, kind, metadata: { name: "a" }, webhooks: [webhook] }],
+    });
+    const body = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" } };
+    await apiRequestOrThrow(server, "POST /api/v1/namespaces/default/configmaps", { body });
+    assert.is(hooks.openConnections(), 1);
+    await server.close();
+    await waitFor("the connection is closed", () => Promise.resolve(hooks.openConnections() === 0));
+  });
 });

@@ -1,13 +1,28 @@
+/**
+ * Calls of webhooks.
+ *
+ * Connections are kept between the calls, as kube-apiserver does, and one is only used again for the same address, name and authority: a
+ * configuration that changes gets connections of its own. Those that are not used any more are closed after a while.
+ */
 import { once } from "node:events";
-import { request } from "node:https";
-import { rootCertificates } from "node:tls";
+import type { IncomingMessage } from "node:http";
+import { Agent, request, type RequestOptions } from "node:https";
 import { objectAt, stringAt, type JsonObject } from "../json.js";
 import type { Registry } from "../registry/registry.js";
 import { addressOfService, type WebhookAddress } from "./service-address.js";
-import type { Webhook } from "./webhook.js";
 
 const DEFAULT_PORT = 443;
 const MAX_ANSWER_BYTES = 3 * 1024 * 1024;
+// Those of Go's client.
+const IDLE_TIMEOUT_MS = 90_000;
+const MAX_IDLE_CONNECTIONS = 25;
+
+/** How a webhook is reached. */
+export interface WebhookTarget {
+  /** `url` or `service`, and `caBundle`. */
+  clientConfig: JsonObject;
+  timeoutSeconds: number;
+}
 
 /** What a webhook answered: the text, and the status of HTTP. */
 export interface WebhookReply {
@@ -15,18 +30,34 @@ export interface WebhookReply {
   body: string;
 }
 
-/** Posts a review to a webhook. Throws an Error in the words of Go's client when there is no answer within the timeout. */
-export async function callWebhook(registry: Registry, webhook: Webhook, review: JsonObject): Promise<WebhookReply> {
-  const url = urlOf(webhook);
-  try {
-    const address = addressOf(registry, webhook, url);
-    return await post(url, { address, webhook, body: JSON.stringify(review) });
-  } catch (error) {
-    throw new Error(`Post "${shownUrl(webhook, url)}": ${goTextOf(error as NodeJS.ErrnoException, url)}`);
+/** Calls webhooks over connections that it keeps until it is closed. */
+export class WebhookClient {
+  readonly #registry: Registry;
+  readonly #agent = new Agent({ keepAlive: true, maxFreeSockets: MAX_IDLE_CONNECTIONS, timeout: IDLE_TIMEOUT_MS });
+
+  constructor(registry: Registry) {
+    this.#registry = registry;
+  }
+
+  /** Posts a review to a webhook. Throws an Error in the words of Go's client when there is no answer within the timeout. */
+  async post(target: WebhookTarget, review: JsonObject): Promise<WebhookReply> {
+    const url = urlOf(target);
+    try {
+      const address = addressOf(this.#registry, target, url);
+      const options = { ...requestOf(target, { url, address }), agent: this.#agent };
+      return await send(options, JSON.stringify(review));
+    } catch (error) {
+      throw new Error(`Post "${shownUrl(target, url)}": ${goTextOf(error as NodeJS.ErrnoException, url)}`);
+    }
+  }
+
+  /** Closes every connection. */
+  close(): void {
+    this.#agent.destroy();
   }
 }
 
-function urlOf({ clientConfig, timeoutSeconds }: Webhook): URL {
+function urlOf({ clientConfig, timeoutSeconds }: WebhookTarget): URL {
   const service = objectAt(clientConfig, "service");
   const url = new URL(
     service === undefined
@@ -38,13 +69,13 @@ function urlOf({ clientConfig, timeoutSeconds }: Webhook): URL {
 }
 
 // The port of a service is always shown, that of an address only if it is given.
-function shownUrl({ clientConfig }: Webhook, url: URL): string {
+function shownUrl({ clientConfig }: WebhookTarget, url: URL): string {
   const service = objectAt(clientConfig, "service");
   if (service === undefined) return url.href;
   return `https://${url.host}:${String(service["port"] ?? DEFAULT_PORT)}${url.pathname}${url.search}`;
 }
 
-function addressOf(registry: Registry, { clientConfig }: Webhook, url: URL): WebhookAddress {
+function addressOf(registry: Registry, { clientConfig }: WebhookTarget, url: URL): WebhookAddress {
   const service = objectAt(clientConfig, "service");
   if (service === undefined) {
     const host = url.hostname.replace(/^\[|\]$/g, "");
@@ -58,32 +89,39 @@ function addressOf(registry: Registry, { clientConfig }: Webhook, url: URL): Web
   });
 }
 
-async function post(
-  url: URL,
-  { address, webhook, body }: { address: WebhookAddress; webhook: Webhook; body: string },
-): Promise<WebhookReply> {
+function requestOf(
+  { clientConfig, timeoutSeconds }: WebhookTarget,
+  { url, address }: { url: URL; address: WebhookAddress },
+): RequestOptions {
   const { host, port, serverName } = address;
-  const bundle = stringAt(webhook.clientConfig, "caBundle") ?? "";
-  const call = request({
+  const bundle = stringAt(clientConfig, "caBundle") ?? "";
+  return {
     host,
     port,
     path: `${url.pathname}${url.search}`,
     method: "POST",
     // A name of an address is no server name.
     ...(/^[\d.]+$|:/.test(serverName) ? {} : { servername: serverName }),
-    ca: bundle === "" ? [...rootCertificates] : Buffer.from(bundle, "base64").toString(),
-    // No connection outlives its call, and the certificate is checked each time.
-    agent: false,
-    signal: AbortSignal.timeout(webhook.timeoutSeconds * 1000),
-    headers: {
-      host: url.host,
-      "content-type": "application/json",
-      accept: "application/json, */*",
-      "content-length": Buffer.byteLength(body),
-    },
-  });
+    ...(bundle === "" ? {} : { ca: Buffer.from(bundle, "base64").toString() }),
+    signal: AbortSignal.timeout(timeoutSeconds * 1000),
+    headers: { host: url.host, "content-type": "application/json", accept: "application/json, */*" },
+  };
+}
+
+async function send(options: RequestOptions, body: string): Promise<WebhookReply> {
+  const call = request({ ...options, headers: { ...options.headers, "content-length": Buffer.byteLength(body) } });
   call.end(body);
-  const [answer] = (await once(call, "response")) as [import("node:http").IncomingMessage];
+  let answer: IncomingMessage;
+  try {
+    [answer] = (await once(call, "response")) as [IncomingMessage];
+  } catch (error) {
+    // The webhook closed a kept connection while it was used again: it has not seen the review.
+    const isStale = call.reusedSocket && (error as NodeJS.ErrnoException).code === "ECONNRESET";
+    if (isStale) return send(options, body);
+    throw error;
+  }
+  // What breaks from now on is told by the answer.
+  call.on("error", () => undefined);
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of answer as AsyncIterable<Buffer>) {
