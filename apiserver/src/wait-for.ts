@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 /** How long to wait, and how often to look. */
 export interface WaitOptions {
-  /** Default: 10,000. */
+  /** Default: 10,000; GEN_OPERATOR_WAIT_FACTOR multiplies it, for a machine that is slow or busy. */
   readonly timeoutMs?: number;
   /** Default: 20. */
   readonly intervalMs?: number;
@@ -18,7 +18,8 @@ export async function waitFor<Result>(
   check: () => Result | Promise<Result>,
   { timeoutMs = 10_000, intervalMs = 20 }: WaitOptions = {},
 ): Promise<NonNullable<Exclude<Result, false>>> {
-  const deadline = performance.now() + timeoutMs;
+  const patienceMs = timeoutMs * Number(process.env["GEN_OPERATOR_WAIT_FACTOR"] ?? 1);
+  const deadline = performance.now() + patienceMs;
   for (;;) {
     let lastError: { readonly cause: unknown } | undefined;
     try {
@@ -27,7 +28,7 @@ export async function waitFor<Result>(
     } catch (cause) {
       lastError = { cause };
     }
-    if (performance.now() >= deadline) throw new Error(`${description}: not within ${timeoutMs} ms`, lastError);
+    if (performance.now() >= deadline) throw new Error(`${description}: not within ${patienceMs} ms`, lastError);
     await sleep(intervalMs);
   }
 }

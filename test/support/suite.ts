@@ -37,6 +37,7 @@ export interface DeclareTest extends DeclareTestFunction {
 }
 
 const DEFAULT_TIMEOUT_MS = 20_000;
+const WAIT_FACTOR = Number(process.env["GEN_OPERATOR_WAIT_FACTOR"] ?? 1);
 fc.configureGlobal({ seed });
 const report: SuiteReport = { declared: 0, passed: 0, failed: 0, skipped: [], passedTitles: [], failures: [] };
 
@@ -45,7 +46,7 @@ export function suite(name: string, declare: (test: DeclareTest) => void): void 
   const uvuTest = uvuSuite(name);
   const declareOne: DeclareTestFunction = (title, body, { timeoutMs = DEFAULT_TIMEOUT_MS } = {}) => {
     report.declared++;
-    uvuTest(title, () => counted(title, () => failAfter(timeoutMs, title, body)));
+    uvuTest(title, () => counted(title, () => failAfter(timeoutMs * WAIT_FACTOR, title, body)));
   };
   const skip: DeclareTest["skip"] = (title, reason) => {
     report.skipped.push(`${name} › ${title}: ${reason}`);

@@ -113,7 +113,8 @@ function startRun({ kubeconfig }: TestApiServer, namespace: string): Promise<Rec
     controllers: controllers.map((controller) => ({
       ...controller,
       namespaces: [namespace],
-      retry: { initialIntervalMs: 200 },
+      // A fault may take longer than any number of retries.
+      retry: { initialIntervalMs: 200, maxIntervalMs: 1_000, maxRetries: -1 },
     })),
     kubeconfig,
     logger: createLogger("silent"),
