@@ -11,10 +11,12 @@ export interface AddControllerOptions {
   readonly name: string;
   /** The primary: `example.com/v1/WebPage`. */
   readonly primary: string;
+  /** Called with what is being done, as it begins: for somebody who waits. */
+  readonly onStep?: (step: string) => void;
 }
 
 /** Adds a controller with a spec of its own, `NAME.workflow.yaml`, and generates; overwrites nothing. */
-export async function addController({ project, name, primary }: AddControllerOptions): Promise<AddResult> {
+export async function addController({ project, name, primary, onStep }: AddControllerOptions): Promise<AddResult> {
   const root = resolve(project);
   const input = await readProject(root);
   const problems = input.diagnostics.filter(({ rule }) => rule !== "no-workflow");
@@ -26,7 +28,7 @@ export async function addController({ project, name, primary }: AddControllerOpt
   });
   if (existing !== undefined) return fail(`the project has a controller ${quote(name)} already`);
   if (await exists(join(root, file))) return fail(`refused to overwrite ${file}`);
-  const { updated, ...result } = await writeSpec(root, file, textOf(name, primary));
+  const { updated, ...result } = await writeSpec(root, { file, after: textOf(name, primary) }, onStep);
   return updated === undefined ? result : { ...result, created: updated };
 }
 

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { existsSync, readFileSync } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { didYouMean, hasErrors, quote, sortDiagnostics, type Diagnostic } from "../diagnostic.js";
@@ -18,6 +19,8 @@ export interface AddOptions {
   readonly section: "dependents" | "eventSources";
   readonly name: string;
   readonly value: { readonly [field: string]: unknown };
+  /** Called with what is being done, as it begins: for somebody who waits. */
+  readonly onStep?: (step: string) => void;
 }
 
 /** What came of it. */
@@ -36,7 +39,7 @@ export interface AddResult extends GenerateResult {
  * The spec is written only if all is well with it; comments and everything else in it stay as they are.
  */
 export async function addToSpec(options: AddOptions): Promise<AddResult> {
-  const { controller, section, name, value } = options;
+  const { controller, section, name, value, onStep = () => {} } = options;
   const root = resolve(options.project);
   const input = await readProject(root);
   if (hasErrors(input.diagnostics)) return { diagnostics: sortDiagnostics(input.diagnostics) };
@@ -53,7 +56,7 @@ export async function addToSpec(options: AddOptions): Promise<AddResult> {
     });
   const { document } = workflow;
   const present = valueAt(document.value, ["spec", section, name]);
-  if (isDeepStrictEqual(present, value)) return { ...(await generate({ project: root })), wasPresent: true };
+  if (isDeepStrictEqual(present, value)) return { ...(await generate({ project: root, onStep })), wasPresent: true };
   const place = document.valueAt(["spec", section, name]);
   if (present !== undefined)
     return fail("duplicate-name", `${section} has ${quote(name)} already, with other fields`, {
@@ -68,17 +71,37 @@ export async function addToSpec(options: AddOptions): Promise<AddResult> {
       position: place.position,
       hint: `write it yourself: ${name}: ${writeInline(value)}`,
     });
-  return writeSpec(root, document.file, text);
+  return writeSpec(root, { file: document.file, before: file.text, after: text }, onStep);
 }
 
-/** Writes a spec if all is well with it, and generates. */
-export async function writeSpec(root: string, file: string, text: string): Promise<AddResult> {
-  const tried = await generate({ project: root, dryRun: true, specTexts: new Map([[file, text]]) });
+/** A change of a spec. */
+export interface SpecChange {
+  readonly file: string;
+  /** What the change was made from; absent if there was no such file. */
+  readonly before?: string;
+  readonly after: string;
+}
+
+/** Writes a spec if all is well with it and nobody else has changed it, and generates. */
+export async function writeSpec(
+  root: string,
+  { file, before, after }: SpecChange,
+  onStep: (step: string) => void = () => {},
+): Promise<AddResult> {
+  const tried = await generate({ project: root, dryRun: true, specTexts: new Map([[file, after]]), onStep });
   if (hasErrors(tried.diagnostics)) return { diagnostics: tried.diagnostics };
   const path = join(await realpath(root), file);
-  await writeFileAtOnce(path, text, { owner: "generator", operations: diskOperations });
-  return { ...(await generate({ project: root })), updated: file };
+  // A link to a spec elsewhere stays a link.
+  const target = await realpath(path).catch(() => path);
+  const present = existsSync(target) ? readFileSync(target, "utf8") : undefined;
+  const mark = present?.startsWith(BYTE_ORDER_MARK) === true ? BYTE_ORDER_MARK : "";
+  if (present?.slice(mark.length) !== before)
+    throw new Error(`refused to change ${file}: somebody else has changed it meanwhile; run the command again`);
+  await writeFileAtOnce(target, mark + after, { owner: "generator", operations: diskOperations });
+  return { ...(await generate({ project: root, onStep })), updated: file };
 }
+
+const BYTE_ORDER_MARK = "\ufeff";
 
 function valueAt(value: unknown, path: readonly string[]): unknown {
   let found = value;

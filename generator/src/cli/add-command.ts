@@ -72,7 +72,7 @@ export const addAddCommand: AddCommand = (parser, { summary, end }) => {
         addController,
         async ({ project, name, primary }) => {
           const { addController: add } = await import("../add/add-controller.js");
-          end(printAdded(await withProgress(() => add({ project, name, primary })), name));
+          end(printAdded(await withProgress((onStep) => add({ project, name, primary, onStep })), name));
         },
       );
     return command;
@@ -217,7 +217,10 @@ async function addEntry(
 ): Promise<number> {
   const { addToSpec } = await import("../add/add-to-spec.js");
   const named = controller === undefined ? {} : { controller };
-  return printAdded(await withProgress(() => addToSpec({ project, ...named, section, name, value })), name);
+  return printAdded(
+    await withProgress((onStep) => addToSpec({ project, ...named, section, name, value, onStep })),
+    name,
+  );
 }
 
 function printAdded(result: AddResult, name: string): number {

@@ -6,3 +6,19 @@ export const reservedWords: ReadonlySet<string> = new Set(
     "static super switch this throw true try typeof var void while with yield"
   ).split(" "),
 );
+
+/** The folders of the generator beside those of the controllers. */
+const FOLDERS: ReadonlySet<string> = new Set(["generated", "resources"]);
+
+/** Names of devices, which Windows does not allow for files, whatever their extension. */
+const DEVICES = /^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])$/;
+
+/** Tells whether no file can have a name, whatever its extension. */
+export function isDevice(name: string): boolean {
+  return DEVICES.test(name);
+}
+
+/** Tells whether no controller can have a name, which is also that of its folder. */
+export function isReservedController(name: string): boolean {
+  return FOLDERS.has(name) || isDevice(name);
+}

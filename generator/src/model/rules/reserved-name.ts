@@ -1,17 +1,11 @@
 import { quote, type Diagnostic } from "../../diagnostic.js";
 import type { Place, YamlPath } from "../../input/yaml/yaml-document.js";
-import { reservedWords } from "../reserved-words.js";
+import { isDevice, isReservedController, reservedWords } from "../reserved-words.js";
 import { filtersOf, functionsOf, ruleOfController } from "../build/resolved-project.js";
 import { conditionsOf } from "../build/stated-condition.js";
 
 /** What every object has, so that `secondary.toString` would be there without a dependent. */
 const OBJECT_MEMBERS: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Object.prototype));
-
-/** The folders of the generator beside those of the controllers. */
-const FOLDERS: ReadonlySet<string> = new Set(["generated", "resources"]);
-
-/** Names of devices, which Windows does not allow for files, whatever their extension. */
-const DEVICES = /^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])$/;
 
 /** Finds names that cannot be used for files, properties or functions. */
 export const checkReservedName = ruleOfController((controller) => {
@@ -28,11 +22,11 @@ export const checkReservedName = ruleOfController((controller) => {
     .flatMap(conditionsOf)
     .flatMap(({ condition, path }) => (condition.kind === "function" ? [{ name: condition.name, path }] : []));
   return [
-    ...(FOLDERS.has(spec.name) || DEVICES.test(spec.name)
+    ...(isReservedController(spec.name)
       ? [reserved(spec.document.valueAt(["metadata", "name"]), `controller ${quote(spec.name)}`)]
       : []),
     ...[...dependents, ...eventSources]
-      .filter(({ name }) => OBJECT_MEMBERS.has(name) || DEVICES.test(name))
+      .filter(({ name }) => OBJECT_MEMBERS.has(name) || isDevice(name))
       .map(({ name, path }) => reserved(spec.document.keyAt(path), `${nounOf(path)} ${quote(name)}`)),
     ...[...conditions, ...functions, ...eventSources.flatMap(functionsOf)]
       .filter(({ name }) => reservedWords.has(name))

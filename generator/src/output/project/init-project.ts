@@ -6,6 +6,7 @@ import { mergePackage } from "./merge-package.js";
 import { kebabCase, operatorNameOf } from "../naming.js";
 import type { OutputFile } from "../files/output-file.js";
 import { isRecord } from "../../model/schema/raw-schema.js";
+import { isReservedController } from "../../model/reserved-words.js";
 import { packageFile } from "../../package-file.js";
 import { addDependencies, type Example } from "./examples.js";
 import { renderTemplate, type Replacements } from "./template.js";
@@ -196,7 +197,8 @@ async function renderWorkflows(kinds: readonly PrimaryKind[]): Promise<string> {
   const names = new Set<string>();
   const documents = kinds.map(async ({ group, kind, version, isNamespaced }, index) => {
     const lower = kind.toLowerCase();
-    const controller = names.has(lower) ? `${lower}-${index + 1}` : lower;
+    const free = isReservedController(lower) ? `${lower}-controller` : lower;
+    const controller = names.has(free) ? `${free}-${index + 1}` : free;
     names.add(controller);
     const text = await renderTemplate("project/workflow.yaml", {
       controller,

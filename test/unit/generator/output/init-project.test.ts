@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { initProject } from "#generator/output/project/init-project.js";
@@ -8,6 +9,8 @@ import { createTemporaryFolder } from "../../../support/temporary-folder.js";
 import { parseAllDocuments } from "yaml";
 
 const crd = join(repositoryRoot, "fixtures/samples/webpage/crds/webpages.example.com.yaml");
+
+const definitionText = readFileSync(crd, "utf8");
 
 suite("init", (test) => {
   test("makes a package with everything but what is generated", async () => {
@@ -56,6 +59,18 @@ suite("init", (test) => {
         dependents: { configMap: { resource: "v1/ConfigMap" } },
       },
     });
+  });
+
+  test("a kind whose name no controller can have gets a controller of another name", async () => {
+    await using folder = await createTemporaryFolder();
+    const kinds = ["Con", "Generated", "Page"];
+    const text = kinds.map((kind) => definitionText.replaceAll("WebPage", kind)).join("---\n");
+    await initProject({ directory: folder.path, crdFiles: [{ file: "all.yaml", text }], name: "pages" });
+    const workflows = parseAllDocuments(await readFile(join(folder.path, "workflow.yaml"), "utf8"));
+    assert.equal(
+      workflows.map((each) => (each.toJS() as { metadata: { name: string } }).metadata.name),
+      ["con-controller", "generated-controller", "page"],
+    );
   });
 
   test("no placeholder is left in any file", async () => {
