@@ -11,12 +11,14 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
   generator: {
     diagnostic: { values: [] },
     parts: { values: [] },
+    "system-error": { values: [] },
     "package-file": { values: [] },
     input: {
       values: [
         "diagnostic",
         "package-file",
         "parts",
+        "system-error",
         "@gen-operator/runtime",
         "@gen-operator/schema",
         "@gen-operator/schema/cel",
@@ -25,10 +27,13 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     model: { values: ["diagnostic", "parts"], types: ["input"] },
     memory: { values: ["input", "output", "diagnostic", "package-file", "parts"] },
     // The rooms of commands.
-    add: { values: ["generate", "input", "output", "diagnostic"] },
+    add: { values: ["generate", "input", "output", "diagnostic", "system-error"] },
     diff: { values: ["move", "input", "model", "output", "diagnostic"] },
     doctor: {
-      values: ["generate", "diff", "input", "model", "output", "diagnostic", "package-file", "@gen-operator/runtime"],
+      values: [
+        ...["generate", "diff", "input", "model", "output", "diagnostic", "package-file", "system-error"],
+        "@gen-operator/runtime",
+      ],
     },
     editor: { values: ["input", "model", "diagnostic", "package-file"] },
     explain: { values: ["diagnostic"] },
@@ -38,7 +43,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     suggest: { values: ["input", "model", "output", "diagnostic"] },
     dev: { values: ["generate", "input", "diagnostic", "package-file"], types: ["@gen-operator/runtime"] },
     output: {
-      values: ["model", "diagnostic", "package-file", "parts"],
+      values: ["model", "diagnostic", "package-file", "parts", "system-error"],
       types: ["@gen-operator/runtime", "@gen-operator/runtime/cel", "@gen-operator/runtime/codegen"],
     },
   },

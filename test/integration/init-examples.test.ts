@@ -14,7 +14,7 @@ import { createTemporaryFolder } from "../support/temporary-folder.js";
 import { isThorough, ONLY_THOROUGH } from "../support/runs.js";
 import { linkPackages } from "../support/link-packages.js";
 
-const LONG = { timeoutMs: 60_000 };
+const LONG = { timeoutMs: 180_000 };
 const names = Object.keys(EXAMPLES);
 
 suite("init --example", (test) => {

@@ -8,6 +8,7 @@ import { readProjectFile } from "../input/project-files.js";
 import { readProject } from "../input/read-project.js";
 import { addYamlEntry } from "../input/yaml/add-yaml-entry.js";
 import { writeInline } from "../input/yaml/edit-yaml.js";
+import { isSystemError, reasonOf } from "../system-error.js";
 import { diskOperations, writeFileAtOnce } from "../output/files/file-operations.js";
 
 /** What is added to the spec of a controller. */
@@ -97,7 +98,12 @@ export async function writeSpec(
   const mark = present?.startsWith(BYTE_ORDER_MARK) === true ? BYTE_ORDER_MARK : "";
   if (present?.slice(mark.length) !== before)
     throw new Error(`refused to change ${file}: somebody else has changed it meanwhile; run the command again`);
-  await writeFileAtOnce(target, mark + after, { owner: "generator", operations: diskOperations });
+  try {
+    await writeFileAtOnce(target, mark + after, { owner: "generator", operations: diskOperations });
+  } catch (error) {
+    if (!isSystemError(error)) throw error;
+    throw Object.assign(new Error(`cannot write ${file}: ${reasonOf(error)}`, { cause: error }), { code: error.code });
+  }
   return { ...(await generate({ project: root, onStep })), updated: file };
 }
 

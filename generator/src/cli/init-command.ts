@@ -91,15 +91,18 @@ async function initProject({ directory, inputs, name, example: exampleName }: In
     ...(name === undefined ? {} : { name }),
     ...(example === undefined ? {} : { example }),
   });
+  // What follows may fail, and these files are there.
+  for (const path of init.created) console.log(`created ${path}`);
+  printKept(init.kept);
+  for (const field of init.addedToPackage) console.log(`added   ${field} to package.json`);
+  for (const field of init.differsInPackage)
+    console.error(`warning: ${field} of package.json is not what the project needs`);
   const result = await withProgress((onStep) => generate({ project: directory, onStep }));
   const isNew = init.created.includes("workflow.yaml");
   const objects = example === undefined ? await writeExampleObjects(directory, { isNew }) : { created: [], kept: [] };
   const written = { ...init, created: [...init.created, ...objects.created], kept: [...init.kept, ...objects.kept] };
-  for (const path of written.created) console.log(`created ${path}`);
-  printKept(written.kept);
-  for (const field of init.addedToPackage) console.log(`added   ${field} to package.json`);
-  for (const field of init.differsInPackage)
-    console.error(`warning: ${field} of package.json is not what the project needs`);
+  for (const path of objects.created) console.log(`created ${path}`);
+  printKept(objects.kept);
   const exitCode = printResult(result, { update: "npx gen-operator generate", init: written });
   if (exitCode === 0) console.log(`\nnext: cd ${directory} && npm install && npm run dev`);
   return exitCode;

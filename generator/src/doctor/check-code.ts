@@ -1,7 +1,8 @@
 import { basename } from "node:path";
 import { counted, type Diagnostic } from "../diagnostic.js";
-import { generate } from "../generate.js";
+import { generate, type GenerateResult } from "../generate.js";
 import { readSources } from "../input/read-sources.js";
+import { describeSystemError, isSystemError } from "../system-error.js";
 import { ok, skipped, type Check } from "./check.js";
 
 /** How many files are named; the rest are counted. */
@@ -12,7 +13,7 @@ const STUB_PATH = /^src\/[^/]+\/(?:dependents|event-sources)\/[^/]+\.m?ts$/;
 
 /** Checks the spec of a project, whether its generated code is up to date, and whether each stub is there and needed. */
 export async function checkCode(project: string, update: string): Promise<Check[]> {
-  const { diagnostics, report } = await generate({ project, dryRun: true });
+  const { diagnostics, report } = await generate({ project, dryRun: true }).catch(problemOf);
   const spec = checkSpec(diagnostics, update);
   if (report === undefined)
     return [spec, skipped(GENERATED, "the spec has errors"), skipped(STUBS, "the spec has errors")];
@@ -31,6 +32,14 @@ export async function checkCode(project: string, update: string): Promise<Check[
         },
     checkStubs({ missing, unused: await findOrphans(project, [...report.kept, ...report.created]) }, update),
   ];
+}
+
+/** Returns what the system, or the generator itself, has refused to do. */
+function problemOf(error: unknown): GenerateResult {
+  const { message } = error as Error;
+  if (!isSystemError(error) && !/^refused to /.test(message)) throw error;
+  const said = isSystemError(error) ? describeSystemError(error) : message;
+  return { diagnostics: [{ severity: "error", rule: "unreadable-file", message: said }] };
 }
 
 /** Finds files where stubs are that are no stub of the spec, and that no code of the user imports. */

@@ -1,6 +1,7 @@
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { basename, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { quote, type Diagnostic } from "../diagnostic.js";
+import { isSystemError, reasonOf } from "../system-error.js";
 import { decodeText } from "./decode-text.js";
 import { isRecord } from "./yaml/json.js";
 
@@ -20,7 +21,18 @@ export async function listSpecFiles(project: string): Promise<string[]> {
     .sort();
 }
 
-/** Lists the files in which a project keeps its CRDs: everything below `crds`. */
+/** Lists the files in which a project keeps its CRDs, everything below `crds`, or returns why that is not possible. */
+export async function findCrdFiles(project: string): Promise<string[] | Diagnostic> {
+  try {
+    return await listCrdFiles(project);
+  } catch (error) {
+    if (!isSystemError(error)) throw error;
+    const message = `"crds" cannot be read: ${reasonOf(error)}`;
+    return { severity: "error", rule: "unreadable-file", message };
+  }
+}
+
+/** Lists everything below `crds` that is YAML or JSON. */
 export async function listCrdFiles(project: string): Promise<string[]> {
   const root = join(project, "crds");
   if (!(await isDirectory(root))) return [];
@@ -65,10 +77,9 @@ export async function readProjectFile(project: string, file: string): Promise<Pr
     const text = decodeText(file, await readFile(await realpath(path)));
     return typeof text === "string" ? { file, text } : text;
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT") return fail(`there is no file ${quote(file)}`);
-    if (code !== undefined) return fail(`${quote(file)} cannot be read: ${code}`);
-    throw error;
+    if (!isSystemError(error)) throw error;
+    if (error.code === "ENOENT") return fail(`there is no file ${quote(file)}`);
+    return fail(`${quote(file)} cannot be read: ${reasonOf(error)}`);
   }
 }
 

@@ -2,8 +2,8 @@ import { quote, type Diagnostic } from "../diagnostic.js";
 import { readBuiltinKinds, withKinds, type BuiltinKinds } from "./crd/builtin-kinds.js";
 import type { Crd } from "./crd/crd.js";
 import {
+  findCrdFiles,
   isDirectory,
-  listCrdFiles,
   listSpecFiles,
   readPackageName,
   readProjectFile,
@@ -48,12 +48,13 @@ export async function readProject(
   project: string,
   { specTexts = new Map(), parts = new RunParts(), onStep = () => {} }: ReadOptions = {},
 ): Promise<ProjectInput> {
-  const [packageName, builtin, specs, crdFiles] = await Promise.all([
+  const [packageName, builtin, specs, found] = await Promise.all([
     readPackageName(project),
     readBuiltinKinds(),
     readSpecs(project, specTexts, parts),
-    isDirectory(project).then((exists) => (exists ? listCrdFiles(project) : [])),
+    isDirectory(project).then((exists) => (exists ? findCrdFiles(project) : [])),
   ]);
+  const crdFiles = Array.isArray(found) ? found : [];
   let begun = 0;
   const read = await Promise.all(
     crdFiles.map((file) =>
@@ -65,6 +66,7 @@ export async function readProject(
   );
   const diagnostics = [
     ...specs.diagnostics,
+    ...(Array.isArray(found) ? [] : [found]),
     ...read.flatMap(({ problem, content }) => [
       ...(problem === undefined ? [] : [problem]),
       ...(content?.diagnostics ?? []),

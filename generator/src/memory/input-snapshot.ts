@@ -26,7 +26,11 @@ export async function takeSnapshot(
   digests: FileDigests,
 ): Promise<InputSnapshot | undefined> {
   if (!(await isDirectory(root))) return undefined;
-  const lists = await Promise.all([listSpecFiles(root), listCrdFiles(root), listSourceFiles(root)]);
+  const lists = await Promise.all([listSpecFiles(root), listCrdFiles(root), listSourceFiles(root)]).catch(
+    () => undefined,
+  );
+  // A whole run says which folder cannot be listed.
+  if (lists === undefined) return undefined;
   const paths = new Set([...lists.flat(), ...named, ...(exists(join(root, "package.json")) ? ["package.json"] : [])]);
   const states = new Map<string, FileState>();
   for (const path of paths) {

@@ -1,5 +1,5 @@
 // What `generate` tells people besides what is wrong with a spec.
-import { mkdir, writeFile } from "node:fs/promises";
+import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { generate } from "#generator/generate.js";
 import { assert, suite } from "../../support/suite.js";
@@ -33,9 +33,7 @@ async function createProject() {
   return folder;
 }
 
-suite("generate", (declareTest) => {
-  const test = (title: string, body: () => unknown) => declareTest(title, body, { timeoutMs: 120_000 });
-
+suite("generate", (test) => {
   test("somebody who waits is told of each CRD that is read and of each kind that is generated", async () => {
     await using project = await createProject();
     const steps: string[] = [];
@@ -69,4 +67,17 @@ suite("generate", (declareTest) => {
       ['there is no folder "/nowhere/at all"'],
     );
   });
+
+  const title = "a folder that cannot be read is named with the reason";
+  if (process.getuid?.() === 0) test.skip(title, "root may read anything");
+  else
+    test(title, async () => {
+      await using project = await createProject();
+      await chmod(join(project.path, "crds"), 0o000);
+      const { diagnostics } = await generate({ project: project.path });
+      assert.equal(
+        diagnostics.map(({ rule, message }) => `${rule}: ${message}`),
+        ['unreadable-file: "crds" cannot be read: permission denied'],
+      );
+    });
 });

@@ -10,6 +10,7 @@ import type { GenerateResult } from "../../generate.js";
 import type { MachineFormat } from "./format.js";
 import type { InitReport } from "../../output/project/init-project.js";
 import type { WriteReport } from "../../output/files/write-files.js";
+import { describeSystemError, isSystemError } from "../../system-error.js";
 import { painterFor } from "./terminal.js";
 
 /** Prints diagnostics, how many there are and what comes of an error; returns the exit code. */
@@ -102,9 +103,10 @@ export async function printForProgram(result: GenerateResult, format: MachineFor
 
 /** Prints why a command could not be carried out; returns the exit code. */
 export function printFailure(error: unknown): number {
-  const { code, message, stack } = error as NodeJS.ErrnoException;
-  const isExpected = code !== undefined || /^refused to /.test(message);
-  console.error(isExpected ? `gen-operator: ${message}` : `gen-operator failed, which is a bug in it:\n${stack}`);
+  const { message, stack } = error as Error;
+  if (isSystemError(error)) console.error(`gen-operator: ${describeSystemError(error)}`);
+  else if (/^refused to /.test(message)) console.error(`gen-operator: ${message}`);
+  else console.error(`gen-operator failed, which is a bug in it:\n${stack}`);
   return 1;
 }
 

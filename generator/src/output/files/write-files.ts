@@ -14,6 +14,7 @@ import {
 } from "./manifest.js";
 import type { RememberedDependent } from "../../model/project-memory.js";
 import type { OutputFile } from "./output-file.js";
+import { isSystemError, reasonOf } from "../../system-error.js";
 import { digestOf } from "../../parts/digest.js";
 import { PlainFolders } from "./plain-folders.js";
 import { containedPath, readPlainFile, readPresentFile } from "./present-file.js";
@@ -250,7 +251,8 @@ class Change {
 
 function failure(what: string, error: unknown): Error {
   const { code, message } = error as NodeJS.ErrnoException;
-  return Object.assign(new Error(`${what}: ${message}`, { cause: error }), code === undefined ? {} : { code });
+  const reason = isSystemError(error) ? reasonOf(error) : message;
+  return Object.assign(new Error(`${what}: ${reason}`, { cause: error }), code === undefined ? {} : { code });
 }
 
 function reportOf(outcomes: readonly (readonly [string, Outcome])[]): WriteReport {

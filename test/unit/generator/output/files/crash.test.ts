@@ -48,7 +48,10 @@ const kill = (at: number) => async (folder: string) => {
 };
 
 suite("writes that are cut off", (test) => {
-  test("the next run leaves what an undisturbed run leaves, wherever a crash was", async () => {
+  // One project for every write, on a disk that others use, too.
+  const slowly = (title: string, body: () => Promise<void>) => test(title, body, { timeoutMs: 120_000 });
+
+  slowly("the next run leaves what an undisturbed run leaves, wherever a crash was", async () => {
     for (const before of [[], OLD]) {
       const wanted = await writeUndisturbed(before.length > 0 ? before : NEW, NEW);
       const last = await countOperations(before);
@@ -98,7 +101,7 @@ suite("writes that are cut off", (test) => {
     { timeoutMs: 120_000 },
   );
 
-  test("a full disk leaves no part of a file and no temporary file, and the error names the file", async () => {
+  slowly("a full disk leaves no part of a file and no temporary file, and the error names the file", async () => {
     const wanted = await writeUndisturbed(OLD, NEW);
     const last = await countOperations(OLD);
     const fail = () => Object.assign(new Error("ENOSPC: no space left on device"), { code: "ENOSPC" });
@@ -111,7 +114,7 @@ suite("writes that are cut off", (test) => {
         (error: Error) => error.message,
       );
       // An empty folder that cannot be deleted is not worth an error.
-      if (message !== "") assert.match(message, /^cannot (?:write|delete) (?:src|deploy)\/\S+: ENOSPC: no space left/);
+      if (message !== "") assert.match(message, /^cannot (?:write|delete) (?:src|deploy)\/\S+: no space left/);
       const files = await snapshot(folder.path);
       for (const [path, text] of Object.entries(files)) {
         // Only what could not be deleted may be left, as a whole.
@@ -134,7 +137,7 @@ suite("writes that are cut off", (test) => {
     const limited = `trap "" XFSZ; ulimit -f 100; exec "$0" --input-type=module -e "$1"`;
     const { status, stderr } = spawnSync("sh", ["-c", limited, process.execPath, script], { encoding: "utf8" });
     assert.is(status, 1);
-    assert.match(stderr, "cannot write src/stub.ts: EFBIG");
+    assert.match(stderr, "cannot write src/stub.ts: file too large");
     assert.equal(await readdir(join(folder.path, "src")), []);
   });
 

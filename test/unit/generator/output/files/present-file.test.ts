@@ -85,7 +85,7 @@ suite("what is in place of a file", (test) => {
       await chmod(join(folder.path, "src/generated"), 0o555);
       await assert.rejects(
         writeFiles(folder.path, FILES, { check: false }),
-        "cannot write src/generated/.gen-operator.json: EACCES",
+        "cannot write src/generated/.gen-operator.json: permission denied",
       );
     });
 });
