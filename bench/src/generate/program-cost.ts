@@ -19,9 +19,9 @@ export interface NodeProgram {
   readonly prepare?: () => Promise<void>;
 }
 
-/** A process knows itself what it has used; the file is loaded into each before anything else. */
+/** A process knows itself what it has used, its threads included; the file is loaded into each process and thread before anything else. */
 const REPORTER = `
-process.once("exit", () => {
+if (require("node:worker_threads").isMainThread) process.once("exit", () => {
   const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage();
   const line = JSON.stringify({ cpuSeconds: (userCPUTime + systemCPUTime) / 1e6, peakMb: maxRSS / 1024 });
   require("node:fs").appendFileSync(process.env.USAGE_FILE, line + "\\n");
