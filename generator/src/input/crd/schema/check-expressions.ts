@@ -5,7 +5,7 @@ import type * as Cel from "@gen-operator/schema/cel";
 import { quote } from "../../../diagnostic.js";
 import { isRecord } from "../../yaml/json.js";
 import type { YamlPath } from "../../yaml/yaml-document.js";
-import { schemasIn } from "./check-schema.js";
+import { visitSchemasIn } from "./check-schema.js";
 
 /** A pattern that the API server refuses, or a rule that `parse` does not check. */
 export interface ExpressionProblem {
@@ -15,20 +15,32 @@ export interface ExpressionProblem {
 }
 
 /** Checks the patterns and the rules of a schema whose keywords have values of the right types. */
-export function checkExpressions(schema: unknown, path: YamlPath = []): ExpressionProblem[] {
-  if (!isRecord(schema)) return [];
-  const own = (keyword: string) => (Object.hasOwn(schema, keyword) ? schema[keyword] : undefined);
-  return [
-    ...checkPattern(own("pattern"), [...path, "pattern"]),
-    ...checkRules(own("x-kubernetes-validations"), [...path, "x-kubernetes-validations"]),
-    ...schemasIn(schema).flatMap(([rest, child]) => checkExpressions(child, [...path, ...rest])),
-  ];
+export function checkExpressions(schema: unknown): ExpressionProblem[] {
+  const problems: ExpressionProblem[] = [];
+  checkBelow(schema, [], problems);
+  return problems;
 }
+
+/** `path` is the way to the schema: one list for all of them, of which only problems get a copy. */
+function checkBelow(schema: unknown, path: (string | number)[], problems: ExpressionProblem[]): void {
+  if (!isRecord(schema)) return;
+  if (Object.hasOwn(schema, "pattern")) problems.push(...checkPattern(schema["pattern"], path));
+  if (Object.hasOwn(schema, RULES)) problems.push(...checkRules(schema[RULES], path));
+  visitSchemasIn(schema, path, (child) => checkBelow(child, path, problems));
+}
+
+const RULES = "x-kubernetes-validations";
 
 function checkPattern(pattern: unknown, path: YamlPath): ExpressionProblem[] {
   const problem = typeof pattern === "string" ? findPatternProblem(pattern) : undefined;
   if (problem === undefined) return [];
-  return [{ kind: "pattern", path, message: `${quote(String(pattern))} is no pattern of RE2: ${problem}` }];
+  return [
+    {
+      kind: "pattern",
+      path: [...path, "pattern"],
+      message: `${quote(String(pattern))} is no pattern of RE2: ${problem}`,
+    },
+  ];
 }
 
 // Most runs read no new rule. What checks them is loaded with the first one: by `require`, which Node has for modules, too, since 20.19.
@@ -45,6 +57,8 @@ function checkRules(rules: unknown, path: YamlPath): ExpressionProblem[] {
     const expression = isRecord(rule) ? rule["rule"] : undefined;
     const problem = typeof expression === "string" ? findExpressionProblem(expression) : undefined;
     if (problem === undefined) return [];
-    return [{ kind: "rule", path: [...path, index, "rule"], message: `parse does not check this rule: ${problem}` }];
+    return [
+      { kind: "rule", path: [...path, RULES, index, "rule"], message: `parse does not check this rule: ${problem}` },
+    ];
   });
 }

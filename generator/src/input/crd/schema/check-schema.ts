@@ -14,6 +14,7 @@ const FORBIDDEN = ["$ref", "$schema", "additionalItems", "definitions", "depende
 const TYPES = ["array", "boolean", "integer", "number", "object", "string"];
 const LISTS_OF_SCHEMAS = ["allOf", "anyOf", "oneOf"];
 const SCHEMAS = ["not", "additionalProperties"];
+const SINGLE_SCHEMAS = ["items", ...SCHEMAS];
 /** Deeper than any schema that a cluster stores; recursion must end somewhere. */
 const MAX_DEPTH = 200;
 
@@ -60,11 +61,7 @@ function checkBelow(schema: unknown, path: (string | number)[], problems: Schema
   if (path.length > MAX_DEPTH) return fail("the schema is nested too deeply");
   if (Object.entries(schema).some(isWrong))
     problems.push(...forbiddenKeywords(schema, path), ...inexactNumbers(schema, path), ...checkKeywords(schema, path));
-  for (const [steps, child] of schemasIn(schema)) {
-    path.push(...steps);
-    checkBelow(child, path, problems);
-    path.length -= steps.length;
-  }
+  visitSchemasIn(schema, path, (child) => checkBelow(child, path, problems));
 }
 
 /** Tells whether a keyword may be a problem; most schemas have none, and need no closer look. */
@@ -173,24 +170,28 @@ function isTexts(value: unknown): boolean {
   return Array.isArray(value) && value.every((item) => typeof item === "string");
 }
 
-/** Returns the schemas directly inside of a schema, and where they are. */
-export function schemasIn(schema: { readonly [keyword: string]: unknown }): [YamlPath, unknown][] {
+/** Visits the schemas directly inside of a schema; at each of them, `path` is the way to it. */
+export function visitSchemasIn(
+  schema: { readonly [keyword: string]: unknown },
+  path: (string | number)[],
+  visit: (child: unknown) => void,
+): void {
+  const visitAt = (child: unknown, keyword: string, step?: string | number): void => {
+    const { length } = path;
+    path.push(keyword);
+    if (step !== undefined) path.push(step);
+    visit(child);
+    path.length = length;
+  };
   const own = (keyword: string) => (Object.hasOwn(schema, keyword) ? schema[keyword] : undefined);
   const properties = own("properties");
-  const items = own("items");
-  return [
-    ...(isRecord(properties) ? Object.entries(properties) : []).map(([name, child]): [YamlPath, unknown] => [
-      ["properties", name],
-      child,
-    ]),
-    ...(isRecord(items) ? [[["items"], items] as [YamlPath, unknown]] : []),
-    ...SCHEMAS.flatMap((keyword): [YamlPath, unknown][] => {
-      const child = own(keyword);
-      return isRecord(child) ? [[[keyword], child]] : [];
-    }),
-    ...LISTS_OF_SCHEMAS.flatMap((keyword): [YamlPath, unknown][] => {
-      const children = own(keyword);
-      return Array.isArray(children) ? children.map((child: unknown, index) => [[keyword, index], child]) : [];
-    }),
-  ];
+  if (isRecord(properties)) for (const [name, child] of Object.entries(properties)) visitAt(child, "properties", name);
+  for (const keyword of SINGLE_SCHEMAS) {
+    const child = own(keyword);
+    if (isRecord(child)) visitAt(child, keyword);
+  }
+  for (const keyword of LISTS_OF_SCHEMAS) {
+    const children = own(keyword);
+    if (Array.isArray(children)) for (const [index, child] of children.entries()) visitAt(child, keyword, index);
+  }
 }

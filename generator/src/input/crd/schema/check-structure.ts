@@ -45,7 +45,8 @@ function describeType({ type }: Schema): string {
   return type === "" ? "nothing" : describeValue(type);
 }
 
-function checkNode(schema: Schema, path: YamlPath): SchemaProblem[] {
+/** `path` is the way to the schema: one list for all of them, of which only problems get a copy. */
+function checkNode(schema: Schema, path: (string | number)[]): SchemaProblem[] {
   const { type, items, additionalProperties } = schema;
   const problems: SchemaProblem[] = [];
   const fail = (keyword: string, message: string) => problems.push({ path: [...path, keyword], message });
@@ -68,12 +69,15 @@ function checkNode(schema: Schema, path: YamlPath): SchemaProblem[] {
       problems.push(...checkPart(part, [...path, keyword, index], isIntOrString));
   if (isRecord(schema["not"])) problems.push(...checkPart(schema["not"], [...path, "not"], isIntOrString));
   if (Object.hasOwn(schema, "default")) problems.push(...checkValue(schema["default"], schema, [...path, "default"]));
+  const checkAt = (child: Schema, ...steps: readonly string[]) => {
+    path.push(...steps);
+    problems.push(...checkNode(child, path));
+    path.length -= steps.length;
+  };
   for (const [name, field] of fields)
-    if (path.length > 0 || !["apiVersion", "kind", "metadata"].includes(name))
-      problems.push(...checkNode(field, [...path, "properties", name]));
-  if (isRecord(items)) problems.push(...checkNode(items, [...path, "items"]));
-  if (isRecord(additionalProperties))
-    problems.push(...checkNode(additionalProperties, [...path, "additionalProperties"]));
+    if (path.length > 0 || !["apiVersion", "kind", "metadata"].includes(name)) checkAt(field, "properties", name);
+  if (isRecord(items)) checkAt(items, "items");
+  if (isRecord(additionalProperties)) checkAt(additionalProperties, "additionalProperties");
   return problems;
 }
 
