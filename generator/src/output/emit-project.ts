@@ -39,7 +39,8 @@ export async function emitProject(model: ProjectModel, options: EmitOptions = {}
   const controllers = model.controllers.map((controller) => {
     const local = controllerNamesOf(controller, names, model.controllers);
     const isNeeded = needsReconciler(controller) || hasReconciler(reconcilerPathOf(local));
-    return { controller, names: local, hasReconciler: isNeeded };
+    const all = { controller, names: local, hasReconciler: isNeeded };
+    return { ...all, key: controllerKeyOf(all) };
   });
   onStep(`generating the code of ${counted(controllers.length, "controller")}`);
   files.push(...controllers.flatMap((each) => recallController(each, parts)));
@@ -49,19 +50,25 @@ export async function emitProject(model: ProjectModel, options: EmitOptions = {}
       names,
     ),
   );
-  files.push(...emitDeploy(model, parts), ...(await emitStubs(controllers, isMissing)));
+  files.push(
+    ...emitDeploy(model, { parts, keys: controllers.map(({ key }) => key) }),
+    ...(await emitStubs(controllers, isMissing)),
+  );
   return sorted(files);
 }
 
-function recallController(all: ControllerParts, parts: PartMemory): OutputFile[] {
-  const { controller, names, hasReconciler } = all;
+interface KeyedController extends ControllerParts {
+  readonly key: string | undefined;
+}
+
+function recallController(all: KeyedController, parts: PartMemory): OutputFile[] {
+  const { controller, names, hasReconciler, key } = all;
   const emit = () => [
     emitWorkflowTypes(controller, names, parts),
     ...emitExternalTypes(controller, names),
     emitWorkflow(controller, names),
     emitController(controller, names, hasReconciler),
   ];
-  const key = controllerKeyOf(all);
   return key === undefined ? emit() : recallFiles(["controller", key], parts, emit);
 }
 

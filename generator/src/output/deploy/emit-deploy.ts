@@ -2,20 +2,40 @@
 import { Document } from "yaml";
 import { isKubernetes, kindsOf } from "../../model/dependent-model.js";
 import type { ControllerModel, ProjectModel, ResourceModel } from "../../model/project-model.js";
+import { digestOf } from "../../parts/digest.js";
 import { RunParts, type PartMemory } from "../../parts/part-memory.js";
 import { recallFiles, type OutputFile } from "../files/output-file.js";
 import { emitRbac, fileOf } from "./emit-rbac.js";
 
+/** What is known of a project besides its model. */
+export interface DeployOptions {
+  /** What earlier runs came to. Default: nothing. */
+  readonly parts?: PartMemory;
+  /** What stands for each controller. Default: nothing does */
+  readonly keys?: readonly (string | undefined)[];
+}
+
 /** Emits the CRDs that the operator brings, what it may do, and the kustomization that has both. */
-export function emitDeploy(model: ProjectModel, parts: PartMemory = new RunParts()): OutputFile[] {
+export function emitDeploy(
+  model: ProjectModel,
+  { parts = new RunParts(), keys = [undefined] }: DeployOptions = {},
+): OutputFile[] {
   const kinds = new Map(model.controllers.flatMap(broughtKinds).map((kind) => [crdFileOf(kind), kind]));
   const crds = [...kinds].flatMap(([path, kind]) => crdFiles(path, kind, parts));
-  const kustomization = new Document({
+  const resources = [...crds.map(({ path }) => path.slice(FOLDER.length)).sort(), "rbac.yaml"];
+  const emit = () => [...emitRbac(model), emitKustomization(resources)];
+  if (keys.includes(undefined)) return [...crds, ...emit()];
+  const key = digestOf(JSON.stringify([model.packageName, resources, keys]));
+  return [...crds, ...recallFiles(["deploy", key], parts, emit)];
+}
+
+function emitKustomization(resources: readonly string[]): OutputFile {
+  const document = new Document({
     apiVersion: "kustomize.config.k8s.io/v1beta1",
     kind: "Kustomization",
-    resources: [...crds.map(({ path }) => path.slice(FOLDER.length)).sort(), "rbac.yaml"],
+    resources,
   });
-  return [...crds, ...emitRbac(model), fileOf(`${FOLDER}kustomization.yaml`, { documents: [kustomization] })];
+  return fileOf(`${FOLDER}kustomization.yaml`, { documents: [document] });
 }
 
 const FOLDER = "deploy/generated/";

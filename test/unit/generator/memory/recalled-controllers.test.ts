@@ -42,12 +42,13 @@ async function emitAfter(before: ProjectModel, project: ProjectModel, hasReconci
 }
 
 const WIRING = ["types", "workflow", "controller"].map((name) => `src/generated/thing/${name}.ts`);
+const DEPLOY = ["rbac", "kustomization"].map((name) => `deploy/generated/${name}.yaml`);
 
 suite("recalled controllers", (test) => {
   test("a controller that is as it was is not emitted again, nor is a schema read", async () => {
     const kind = { ...thingOf(schema.properties.spec, { schema }), digest: "a" };
     const files = await emitAfter(projectOf(kind), projectOf(unreadKind("a")));
-    for (const path of WIRING) assert.is.not(files.get(path)?.digest, undefined, path);
+    for (const path of [...WIRING, ...DEPLOY]) assert.is.not(files.get(path)?.digest, undefined, path);
   });
 
   const kind = { ...thingOf(schema.properties.spec, { schema }), digest: "a" };
@@ -56,12 +57,14 @@ suite("recalled controllers", (test) => {
     "its dependents": projectOf(kind, { dependents: [dependentOf("secret", secret)] }),
     "the kind of a dependent": projectOf(kind, { dependents: [dependentOf("configMap", secret)] }),
     "its CRD": projectOf({ ...kind, digest: "b" }),
+    "the name of its CRD": projectOf({ ...kind, plural: "stuff", digest: "b" }),
+    "the name of the package": { ...projectOf(kind), packageName: "other" },
   }))
     test(`a controller is emitted anew after a change of ${what}`, async () => {
       const files = await emitAfter(projectOf(kind), changed);
       const expected = await emitProject(changed, { hasReconciler: () => false });
       for (const { path, content } of expected.filter(({ owner }) => owner === "generator"))
-        if (WIRING.includes(path)) assert.is(files.get(path)?.content, content, path);
+        if ([...WIRING, ...DEPLOY].includes(path)) assert.is(files.get(path)?.content, content, path);
     });
 
   test("a reconciler that was added is wired", async () => {
@@ -72,6 +75,6 @@ suite("recalled controllers", (test) => {
   test("a kind that is described without a CRD is looked at in each run", async () => {
     const described = { ...thingOf(schema.properties.spec, { schema }), isCustom: false, isDescribed: true };
     const files = await emitAfter(projectOf(described), projectOf(described));
-    for (const path of WIRING) assert.is(files.get(path)?.digest, undefined, path);
+    for (const path of [...WIRING, ...DEPLOY]) assert.is(files.get(path)?.digest, undefined, path);
   });
 });
