@@ -2,6 +2,7 @@
 // and the first value that does not fit.
 import { goTypeOf } from "../errors/go-format.js";
 import { isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
+import { goFieldOf } from "./go-types.js";
 import { isIntOrString, isQuantity, textTypeOf } from "./scalar-text.js";
 import { childNode, resolveSchema } from "./schemas.js";
 import type { ServedType } from "./served-type.js";
@@ -14,14 +15,21 @@ export interface Decoding {
   error?: string;
 }
 
+/** A value that does not fit. Go reads on after one of another type; a text that a type cannot read ends the decoding. */
+interface Misfit {
+  message: string;
+  isFinal: boolean;
+}
+
 /** Says what is unknown or wrong about an object of a built-in type. */
 export function decodeBuiltin(type: Pick<ServedType, "schemaName">, object: JsonObject): Decoding {
   const decoding: Decoding = { unknownFields: [] };
   if (type.schemaName === undefined) return decoding;
   const node: JsonObject = { $ref: `#/components/schemas/${type.schemaName}` };
-  const place = { path: "", goPath: "", struct: "" };
-  inspect({ node, value: object, place, decoding });
-  return decoding;
+  const found: Misfit[] = [];
+  inspect({ node, value: object, place: { path: "", goPath: "", struct: "" }, decoding, found });
+  const misfit = found.find(({ isFinal }) => isFinal) ?? found[0];
+  return misfit === undefined ? decoding : { ...decoding, error: misfit.message };
 }
 
 interface Place {
@@ -31,6 +39,8 @@ interface Place {
   goPath: string;
   /** The Go struct that holds the field. */
   struct: string;
+  /** Its Go type, where the schema does not tell. */
+  goType?: string;
 }
 
 interface Inspection {
@@ -38,20 +48,24 @@ interface Inspection {
   value: JsonValue;
   place: Place;
   decoding: Decoding;
+  found: Misfit[];
 }
 
-function inspect({ node, value, place, decoding }: Inspection): void {
-  if (value === null || decoding.error !== undefined) return;
+function inspect({ node, value, place, decoding, found }: Inspection): void {
+  if (value === null || found.at(-1)?.isFinal === true) return;
   const { name, schema } = resolveSchema(node);
   const misfit = misfitOf(node, value, place);
-  if (misfit !== undefined) decoding.error = misfit;
+  if (misfit !== undefined) found.push(misfit);
   else if (Array.isArray(value)) {
     const items = objectAt(schema, "items");
     if (items === undefined) return;
+    const { goType, ...rest } = place;
+    const itemType = goType === undefined ? {} : { goType: goType.replace(/^\[\]/, "") };
     value.forEach((item, index) => {
-      inspect({ node: items, value: item, place: { ...place, path: `${place.path}[${index}]` }, decoding });
+      const itemPlace = { ...rest, ...itemType, path: `${place.path}[${index}]` };
+      inspect({ node: items, value: item, place: itemPlace, decoding, found });
     });
-  } else if (isObject(value)) inspectMembers({ name, schema, value, place, decoding });
+  } else if (isObject(value)) inspectMembers({ name, schema, value, place, decoding, found });
 }
 
 interface MemberInspection {
@@ -60,9 +74,10 @@ interface MemberInspection {
   value: JsonObject;
   place: Place;
   decoding: Decoding;
+  found: Misfit[];
 }
 
-function inspectMembers({ name, schema, value, place, decoding }: MemberInspection): void {
+function inspectMembers({ name, schema, value, place, decoding, found }: MemberInspection): void {
   const properties = objectAt(schema, "properties");
   const isMap = objectAt(schema, "additionalProperties") !== undefined;
   if (properties === undefined && !isMap) return;
@@ -73,13 +88,28 @@ function inspectMembers({ name, schema, value, place, decoding }: MemberInspecti
       decoding.unknownFields.push(path);
       continue;
     }
-    const goPath = isMap ? place.goPath : place.goPath === "" ? key : `${place.goPath}.${key}`;
-    const struct = isMap || name === undefined ? place.struct : shortName(name);
-    inspect({ node, value: member, place: { path, goPath, struct }, decoding });
+    inspect({ node, value: member, place: { ...memberPlace({ name, isMap, place, key }), path }, decoding, found });
   }
 }
 
-function misfitOf(node: JsonObject, value: JsonValue, place: Place): string | undefined {
+function memberPlace(member: { name: string | undefined; isMap: boolean; place: Place; key: string }) {
+  const { name, isMap, place, key } = member;
+  const struct = isMap || name === undefined ? place.struct : shortName(name);
+  if (isMap) return { goPath: place.goPath, struct };
+  const { embedded, type } = goFieldOf(name, key);
+  const goPath = place.goPath === "" ? `${embedded}${key}` : `${place.goPath}.${embedded}${key}`;
+  return { goPath, struct, ...(type === undefined ? {} : { goType: type }) };
+}
+
+function misfitOf(node: JsonObject, value: JsonValue, place: Place): Misfit | undefined {
+  const { name } = resolveSchema(node);
+  // Such types read themselves, and what they say ends the decoding.
+  const isFinal = textTypeOf(name) !== undefined || isIntOrString(name);
+  const message = misfitText(node, value, place);
+  return message === undefined ? undefined : { message, isFinal };
+}
+
+function misfitText(node: JsonObject, value: JsonValue, place: Place): string | undefined {
   const { name, schema } = resolveSchema(node);
   const text = textTypeOf(name);
   const misfit = (target: string, shown = goTypeOf(value)) => {
@@ -97,7 +127,7 @@ function misfitOf(node: JsonObject, value: JsonValue, place: Place): string | un
     if (typeof value === "string") return undefined;
     return typeof value === "number" ? integerMisfit(value, "int32", misfit) : misfit("int32");
   }
-  const target = goTargetOf(node);
+  const target = place.goType ?? goTargetOf(node);
   switch (schema["type"]) {
     case "object":
       return isObject(value) ? undefined : misfit(target);

@@ -6,6 +6,31 @@ import { textTypeOf } from "./scalar-text.js";
 import { childNode, resolveSchema } from "./schemas.js";
 import { typeFactsOf } from "./type-facts.js";
 
+// Go tells an empty list or map from an absent one until the object is stored. JSON does not show the mark, and copies by spreading keep it.
+const GIVEN_EMPTY = Symbol("members that were given empty");
+
+interface Marked {
+  [GIVEN_EMPTY]?: ReadonlySet<string>;
+}
+
+/** True for a member of a struct that the writer gave as an empty list or map, and that was dropped. */
+export function wasGivenEmpty(struct: JsonObject | undefined, key: string): boolean {
+  return (struct as Marked | undefined)?.[GIVEN_EMPTY]?.has(key) === true;
+}
+
+/** True if the writer gave any list or map at or below a value empty. */
+export function hasGivenEmpty(value: JsonValue | undefined): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return (value as Marked)[GIVEN_EMPTY] !== undefined || Object.values(value).some(hasGivenEmpty);
+}
+
+/** Forgets, in place, what was given empty: what is stored has no such thing. */
+export function forgetGivenEmpty(value: JsonValue): void {
+  if (typeof value !== "object" || value === null) return;
+  delete (value as Marked)[GIVEN_EMPTY];
+  Object.values(value).forEach(forgetGivenEmpty);
+}
+
 /** Normalises an object of the named schema in place; values that do not fit their type stay as they are. */
 export function normalise(schemaName: string, object: JsonObject): void {
   const { nullIfUnset = [] } = typeFactsOf(schemaName);
@@ -84,9 +109,14 @@ function normaliseStruct({ name, schema, object }: Struct): void {
     const node = objectAt(objectAt(schema, "properties"), key);
     const value = node === undefined ? undefined : normaliseNode(node, member);
     if (value === undefined || isUnset(node as JsonObject, value, facts.keepsZero?.includes(key) === true)) {
+      if (typeof value === "object") markGivenEmpty(object, key);
       delete object[key];
     } else object[key] = value;
   }
+}
+
+function markGivenEmpty(struct: Marked, key: string): void {
+  struct[GIVEN_EMPTY] = new Set([...(struct[GIVEN_EMPTY] ?? []), key]);
 }
 
 function isUnset(node: JsonObject, value: JsonValue, keepsZero: boolean): boolean {

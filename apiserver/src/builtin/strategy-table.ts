@@ -6,6 +6,7 @@ const wholeObject = { generation: "outside-metadata" } as const;
 const needsVersion = { allowsUnconditionalUpdate: false } as const;
 const upsert = { createsOnUpdate: true } as const;
 const answersObject = { returnsDeletedObject: true } as const;
+const anyFinalizer = { checksFinalizers: false } as const;
 const pathSegment = { nameRule: "path-segment" } as const;
 
 /** The strategy of each built-in type that is not ordinary. */
@@ -28,7 +29,7 @@ export const STRATEGIES: Record<string, Partial<Strategy>> = {
   serviceaccounts: answersObject,
   services: { ...upsert, ...answersObject, nameRule: "label" },
 
-  "apiservices.apiregistration.k8s.io": needsVersion,
+  "apiservices.apiregistration.k8s.io": { ...needsVersion, ...anyFinalizer },
 
   "daemonsets.apps": spec,
   "deployments.apps": { generation: "spec-and-annotations", resetOnStatus: [".spec", ".metadata.labels"] },
@@ -40,14 +41,20 @@ export const STRATEGIES: Record<string, Partial<Strategy>> = {
   "jobs.batch": { ...spec, defaultPropagation: "Orphan", settlesOnUpdate: "without-labels" },
 
   "events.events.k8s.io": upsert,
-  "leases.coordination.k8s.io": { ...needsVersion, ...upsert },
+  "leases.coordination.k8s.io": { ...needsVersion, ...upsert, ...anyFinalizer },
   "endpointslices.discovery.k8s.io": wholeObject,
   "certificatesigningrequests.certificates.k8s.io": { ...needsVersion, resetOnMain: [".status", ".spec"] },
 
   "ingresses.networking.k8s.io": spec,
   "ingressclasses.networking.k8s.io": spec,
-  "networkpolicies.networking.k8s.io": spec,
-  "poddisruptionbudgets.policy": { ...spec, ...needsVersion, ...pathSegment },
+  "networkpolicies.networking.k8s.io": { generation: "spec-as-given" },
+  "poddisruptionbudgets.policy": {
+    ...spec,
+    ...needsVersion,
+    ...pathSegment,
+    ...anyFinalizer,
+    checksMetadata: false,
+  },
 
   "clusterrolebindings.rbac.authorization.k8s.io": { ...upsert, ...pathSegment },
   "clusterroles.rbac.authorization.k8s.io": { ...upsert, ...pathSegment },
@@ -66,20 +73,21 @@ export const STRATEGIES: Record<string, Partial<Strategy>> = {
     resetOnStatus: [".metadata", ".spec"],
   },
 
-  "mutatingadmissionpolicies.admissionregistration.k8s.io": { ...spec, ...needsVersion },
-  "mutatingadmissionpolicybindings.admissionregistration.k8s.io": { ...spec, ...needsVersion },
-  "mutatingwebhookconfigurations.admissionregistration.k8s.io": { ...wholeObject, ...needsVersion },
-  "validatingadmissionpolicies.admissionregistration.k8s.io": { ...spec, ...needsVersion },
-  "validatingadmissionpolicybindings.admissionregistration.k8s.io": { ...spec, ...needsVersion },
-  "validatingwebhookconfigurations.admissionregistration.k8s.io": { ...wholeObject, ...needsVersion },
+  "mutatingadmissionpolicies.admissionregistration.k8s.io": { ...spec, ...needsVersion, ...anyFinalizer },
+  "mutatingadmissionpolicybindings.admissionregistration.k8s.io": { ...spec, ...needsVersion, ...anyFinalizer },
+  "mutatingwebhookconfigurations.admissionregistration.k8s.io": { ...wholeObject, ...needsVersion, ...anyFinalizer },
+  "validatingadmissionpolicies.admissionregistration.k8s.io": { ...spec, ...needsVersion, ...anyFinalizer },
+  "validatingadmissionpolicybindings.admissionregistration.k8s.io": { ...spec, ...needsVersion, ...anyFinalizer },
+  "validatingwebhookconfigurations.admissionregistration.k8s.io": { ...wholeObject, ...needsVersion, ...anyFinalizer },
   "customresourcedefinitions.apiextensions.k8s.io": {
     ...spec,
     ...needsVersion,
+    ...anyFinalizer,
     resetOnStatus: [".metadata", ".spec"],
   },
 
   "priorityclasses.scheduling.k8s.io": wholeObject,
-  "runtimeclasses.node.k8s.io": { ...needsVersion, ...upsert },
+  "runtimeclasses.node.k8s.io": { ...needsVersion, ...upsert, ...anyFinalizer },
   "flowschemas.flowcontrol.apiserver.k8s.io": spec,
   "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": spec,
 };

@@ -2,8 +2,11 @@ import { STRATEGIES } from "./strategy-table.js";
 
 /** How objects of a type are written and deleted, as far as types differ. */
 export interface Strategy {
-  /** What raises metadata.generation; "outside-metadata" leaves out the status of types with a status subresource. */
-  generation: "spec" | "spec-and-annotations" | "outside-metadata" | "never";
+  /**
+   * What raises metadata.generation; "outside-metadata" leaves out the status of types with a status subresource, "spec-as-given" counts an empty list
+   * as a change.
+   */
+  generation: "spec" | "spec-as-given" | "spec-and-annotations" | "outside-metadata" | "never";
   /** Whether an update without resourceVersion is taken. */
   allowsUnconditionalUpdate: boolean;
   /** Whether a PUT on a missing object creates it. */
@@ -20,6 +23,10 @@ export interface Strategy {
   /** Paths that a write on /status leaves as they are. */
   resetOnStatus: string[];
   nameRule: "subdomain" | "label" | "path-segment" | "namespace";
+  /** Whether what is checked of the kind includes its metadata. Otherwise a new object with another mistake hears of that alone. */
+  checksMetadata: boolean;
+  /** Whether a finalizer has to be a standard one, or to have a path. */
+  checksFinalizers: boolean;
 }
 
 const ORDINARY: Strategy = {
@@ -33,6 +40,8 @@ const ORDINARY: Strategy = {
   resetOnMain: [],
   resetOnStatus: [],
   nameRule: "subdomain",
+  checksMetadata: true,
+  checksFinalizers: true,
 };
 
 /** Gives the strategy of a built-in type. */
@@ -52,6 +61,7 @@ export function customStrategy(options: { hasStatus: boolean }): Strategy {
     ...ORDINARY,
     generation: "outside-metadata",
     allowsUnconditionalUpdate: false,
+    checksFinalizers: false,
     resetOnMain: options.hasStatus ? [".status"] : [],
     resetOnStatus: options.hasStatus ? [".metadata", ".spec"] : [],
   };

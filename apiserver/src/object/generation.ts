@@ -1,4 +1,5 @@
 import type { ServedType } from "../builtin/served-type.js";
+import { hasGivenEmpty } from "../builtin/normal-form.js";
 import { deepEqual, objectAt, type JsonObject } from "../json.js";
 import { metadataOf } from "./object-meta.js";
 
@@ -20,6 +21,8 @@ function isRaised(type: ServedType, object: JsonObject, live: JsonObject): boole
       return false;
     case "spec":
       return !deepEqual(object["spec"], live["spec"]);
+    case "spec-as-given":
+      return hasGivenEmpty(object["spec"]) || !deepEqual(object["spec"], live["spec"]);
     case "spec-and-annotations":
       return !deepEqual(object["spec"], live["spec"]) || !deepEqual(annotationsOf(object), annotationsOf(live));
     case "outside-metadata":

@@ -19,16 +19,7 @@ import { checkName } from "./names.js";
 const MAX_ANNOTATION_BYTES = 256 * 1024;
 const CHECKED_TWICE = new Set([
   ...["clusterrolebindings", "clusterroles", "configmaps", "endpoints", "ingressclasses", "ingresses", "jobs"],
-  ...[
-    "persistentvolumeclaims",
-    "persistentvolumes",
-    "pods",
-    "rolebindings",
-    "roles",
-    "secrets",
-    "serviceaccounts",
-    "services",
-  ],
+  ...["persistentvolumeclaims", "persistentvolumes", "pods", "rolebindings", "roles", "secrets", "serviceaccounts"],
 ]);
 const STANDARD_FINALIZERS = new Set(["kubernetes", "orphan", "foregroundDeletion"]);
 
@@ -54,14 +45,36 @@ export function isStandardFinalizer(name: string): boolean {
 
 /** Checks the metadata of an object as it would be stored. */
 export function checkObjectMeta(type: ServedType, object: JsonObject): FieldError[] {
+  return [...checkCommonMeta(type, object), ...checkOwnFinalizers(type, finalizersOf(object))];
+}
+
+function checkCommonMeta(type: ServedType, object: JsonObject): FieldError[] {
   const metadata = metadataOf(object);
   return [
     ...checkNames(type, metadata),
+    ...checkWritable(metadata),
+    ...finalizersOf(object).flatMap((name) => checkFinalizer(name, "metadata.finalizers")),
+  ];
+}
+
+// What Kubernetes checks of every object, and again of every update.
+function checkWritable(metadata: JsonObject): FieldError[] {
+  return [
     ...checkLabels(objectAt(metadata, "labels") ?? {}, "metadata.labels"),
     ...checkAnnotations(objectAt(metadata, "annotations") ?? {}, "metadata.annotations"),
     ...checkOwnerReferences(arrayAt(metadata, "ownerReferences") ?? [], "metadata.ownerReferences"),
-    ...checkFinalizers(type, finalizersOf(object)),
   ];
+}
+
+/**
+ * Checks the metadata of an updated object. Kubernetes checks most of it for all types, and again with what the type checks; all of that is listed.
+ */
+export function checkUpdatedMeta(type: ServedType, object: JsonObject, live: JsonObject): FieldError[] {
+  const update = [...checkObjectMetaUpdate(object, live), ...checkWritable(metadataOf(object))];
+  const ofAll = [...checkCommonMeta(type, object), ...update];
+  return type.strategy.checksMetadata
+    ? [...ofAll, ...update, ...checkOwnFinalizers(type, finalizersOf(object))]
+    : ofAll;
 }
 
 /** Checks the metadata of an updated object once more, for the types whose updates Kubernetes checks as objects, too. */
@@ -88,8 +101,8 @@ export function checkEmbeddedMeta(metadata: JsonObject, path: string): FieldErro
   ];
 }
 
-/** Checks what a write may not change about the metadata of an existing object. */
-export function checkObjectMetaUpdate(object: JsonObject, live: JsonObject): FieldError[] {
+// What a write may not change about the metadata of an existing object.
+function checkObjectMetaUpdate(object: JsonObject, live: JsonObject): FieldError[] {
   const metadata = metadataOf(object);
   const before = metadataOf(live);
   const immutable = ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"]
@@ -192,16 +205,9 @@ function checkOwnerReference(owner: JsonObject, path: string): FieldError[] {
   ];
 }
 
-// The stricter rule of the older types: custom resources and their definitions are served by another part of Kubernetes.
-function checkFinalizers(type: ServedType, finalizers: string[]): FieldError[] {
-  return [
-    ...finalizers.flatMap((name) => checkFinalizer(name, "metadata.finalizers")),
-    ...checkOwnFinalizers(type, finalizers),
-  ];
-}
-
+// The stricter rule of most built-in types.
 function checkOwnFinalizers(type: ServedType, finalizers: string[]): FieldError[] {
-  if (type.custom !== undefined || type.group === "apiextensions.k8s.io") return [];
+  if (!type.strategy.checksFinalizers) return [];
   return finalizers.flatMap((name, index) =>
     name.includes("/") || STANDARD_FINALIZERS.has(name)
       ? []

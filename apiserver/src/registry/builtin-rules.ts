@@ -2,8 +2,9 @@ import { decodeBuiltin } from "../builtin/decode.js";
 import { stampConditions } from "../builtin/defaults/configuration-defaults.js";
 import { defaultBuiltin } from "../builtin/defaults/defaults.js";
 import { checkPart } from "../builtin/rules/workload/part-rules.js";
-import { countTemplate } from "../builtin/defaults/workload-defaults.js";
+import { countTemplate, relabelJob } from "../builtin/defaults/workload-defaults.js";
 import { validateBuiltin } from "../builtin/rules/validate.js";
+import { checkDisruptionBudgetStatus } from "../builtin/rules/scheduling-rules.js";
 import { checkServiceStatus } from "../builtin/rules/service-rules.js";
 import { checkWorkloadStatus } from "../builtin/rules/workload/workload-rules.js";
 import { builtinSchemas } from "../builtin/schemas.js";
@@ -41,6 +42,7 @@ export function builtinRules(type: ServedType, allocatorOf: () => Allocator): Ty
       if (live !== undefined) {
         if (type.kind === "CertificateSigningRequest") stampConditions(object, live, now());
         if (type.kind === "DaemonSet") countTemplate(object, live);
+        if (type.kind === "Job") relabelJob(object);
         if (type.kind === "Service") defaultBuiltin(type, object, { ...allocatorOf(), old: live });
         return;
       }
@@ -54,11 +56,12 @@ export function builtinRules(type: ServedType, allocatorOf: () => Allocator): Ty
     validateStatus(object, live) {
       const errors = checkPart(type, { object, live, subresource: "status" }) ?? [];
       if (type.kind === "Service") return checkServiceStatus(object);
+      if (type.kind === "PodDisruptionBudget") return checkDisruptionBudgetStatus(object);
       return type.group === "apps" ? checkWorkloadStatus(type.kind, object) : errors;
     },
-    warnings: (object, live) => [
+    warnings: (object, live, subresource) => [
       ...podWarnings(type, object, live),
-      ...(type.kind === "Service" ? serviceWarnings(object) : []),
+      ...(type.kind === "Service" && subresource !== "status" ? serviceWarnings(object) : []),
       ...unevaluatedWarnings(type, object),
     ],
   };

@@ -1,4 +1,4 @@
-import { withoutEmptyLists } from "../builtin/normal-form.js";
+import { forgetGivenEmpty, withoutEmptyLists } from "../builtin/normal-form.js";
 import type { ServedType } from "../builtin/served-type.js";
 import type { JsonObject } from "../json.js";
 import { apiVersionOf } from "../object/object-key.js";
@@ -79,6 +79,7 @@ export class ServedResource {
 
 /** Returns an object with its members in the order in which the server keeps them, and the kind and apiVersion of its type. */
 export function normalForm(type: ServedType, object: JsonObject): JsonObject {
+  if (type.custom === undefined) forgetGivenEmpty(object);
   return {
     kind: type.kind,
     apiVersion: apiVersionOf(type),

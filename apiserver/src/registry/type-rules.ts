@@ -23,5 +23,5 @@ export interface TypeRules {
   /** Checks an object that was written through /status. */
   validateStatus(object: JsonObject, live: JsonObject): FieldError[];
   /** Returns the warnings that a write of this object causes. */
-  warnings(object: JsonObject, live?: JsonObject): string[];
+  warnings(object: JsonObject, live?: JsonObject, subresource?: string): string[];
 }

@@ -1,5 +1,5 @@
 // metadata.managedFields as owners and back.
-import { compareText, isObject, type JsonObject, type JsonValue } from "../json.js";
+import { compareText, isObject, stringAt, type JsonObject, type JsonValue } from "../json.js";
 import { decodeFieldsV1, encodeFieldsV1 } from "./fields/fields-v1.js";
 import type { OwnedFields, Owners } from "./updater.js";
 
@@ -57,9 +57,18 @@ export function decodeManagedFields(managedFields: JsonValue | undefined): Manag
 /** Writes metadata.managedFields, sorted: appliers first, then by time, manager, version and subresource. */
 export function encodeManagedFields({ owners, times }: ManagedState): JsonObject[] {
   return [...owners]
-    .map(([identity, owned]) => ({ identity: parseIdentity(identity), owned, time: times.get(identity) }))
-    .sort(compareEntries)
-    .map(encodeEntry);
+    .map(([identity, owned]) => encodeEntry({ identity: parseIdentity(identity), owned, time: times.get(identity) }))
+    .sort(compareEncoded);
+}
+
+/** Compares two entries of metadata.managedFields by their place in it. */
+export function compareEncoded(a: JsonObject, b: JsonObject): number {
+  const textOf = (entry: JsonObject, key: string): string => stringAt(entry, key) ?? "";
+  return (
+    compareText(textOf(a, "operation"), textOf(b, "operation")) ||
+    secondsOf(stringAt(a, "time")) - secondsOf(stringAt(b, "time")) ||
+    ["manager", "apiVersion", "subresource"].reduce((sum, key) => sum || compareText(textOf(a, key), textOf(b, key)), 0)
+  );
 }
 
 /** Tells RFC 3339 times apart by the second; no time is the first. */
@@ -72,16 +81,6 @@ interface Entry {
   readonly identity: ManagerIdentity;
   readonly owned: OwnedFields;
   readonly time: string | undefined;
-}
-
-function compareEntries(a: Entry, b: Entry): number {
-  return (
-    compareText(a.identity.operation, b.identity.operation) ||
-    secondsOf(a.time) - secondsOf(b.time) ||
-    compareText(a.identity.manager, b.identity.manager) ||
-    compareText(a.owned.apiVersion, b.owned.apiVersion) ||
-    compareText(a.identity.subresource, b.identity.subresource)
-  );
 }
 
 function encodeEntry({ identity: { manager, operation, subresource }, owned, time }: Entry): JsonObject {

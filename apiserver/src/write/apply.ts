@@ -22,8 +22,8 @@ export async function applyObject(context: WriteContext, request: ApplyRequest):
   const { name, subresource, force } = request;
   const config = parseConfig(context, request.body);
   checkConfig(context, config);
-  const track = (live: JsonObject | undefined): { object: JsonObject; isTracked: boolean } => {
-    const object = trackApply(context, { live, config, subresource, force });
+  const track = (live: JsonObject | undefined, applied = config): { object: JsonObject; isTracked: boolean } => {
+    const object = trackApply(context, { live, config: applied, subresource, force });
     // Conflicts come first.
     const given = stringAt(objectAt(object, "metadata"), "name") ?? "";
     checkNameOfUrl(given, name);
@@ -33,14 +33,14 @@ export async function applyObject(context: WriteContext, request: ApplyRequest):
     name,
     subresource,
     isPut: false,
-    change: track,
+    change: (live) => track(live),
     create() {
       const ref = resourceRefOf(context.resource.type, name);
-      if (subresource !== "") throw notFound(ref);
+      if (subresource !== "" && !context.resource.type.strategy.createsOnUpdate) throw notFound(ref);
       const uid = stringAt(objectAt(config, "metadata"), "uid") ?? "";
       if (uid !== "") throw uidOfMissingObject(ref, uid);
-      const created = track(undefined);
-      return { ...created, object: clone(created.object) };
+      // A create writes into its object, and may be tried again.
+      return track(undefined, clone(config));
     },
   });
 }

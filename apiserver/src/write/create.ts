@@ -62,7 +62,9 @@ export async function createObject(
   const isGenerated = (stringAt(metadataOf(object), "name") ?? "") === "" && base !== "";
   if (isGenerated) chooseName(context, object, base);
   const name = stringAt(metadataOf(object), "name") ?? "";
-  const errors = [...checkObjectMeta(type, object), ...rules.validate(object)];
+  const ofKind = rules.validate(object);
+  const hearsOfKindAlone = !type.strategy.checksMetadata && ofKind.length > 0;
+  const errors = hearsOfKindAlone ? ofKind : [...checkObjectMeta(type, object), ...ofKind];
   if (errors.length > 0) throw invalid(kindRefOf(type, name), errors);
   context.warnings.push(...rules.warnings(object));
   const key = keyOf({ namespace, name });
@@ -82,8 +84,8 @@ function store(
   { resource, isDryRun }: WriteContext,
   { key, object, settles }: { key: string; object: JsonObject; settles: boolean },
 ): StoredObject {
-  // A dry run has no revision to show.
-  if (isDryRun) return new StoredObject(key, object, 0);
+  // A dry run has no revision to show, but what it answers was in the form of the store, too.
+  if (isDryRun) return resource.read(new StoredObject(key, resource.storedForm(object), 0));
   const stored = resource.store.put(key, resource.storedForm(object));
   if (settles) unsettled.add(stored);
   return resource.read(stored);

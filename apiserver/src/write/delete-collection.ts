@@ -4,7 +4,7 @@ import { StatusError } from "../errors/status-error.js";
 import { stringAt } from "../json.js";
 import { metadataOf } from "../object/object-meta.js";
 import { prepareList, type ListResult } from "../read/list.js";
-import { deleteObject } from "./delete.js";
+import { deleteObject, warnOfOrphans } from "./delete.js";
 import type { WriteContext } from "./write-context.js";
 
 /** Deletes what a list returns, and returns that list: the objects as they were before. */
@@ -13,6 +13,7 @@ export async function deleteCollection(
   options: { deletion: DeleteOptions; list: ListOptions },
 ): Promise<ListResult> {
   const { resource, namespace } = context;
+  warnOfOrphans(context, options.deletion);
   const list = prepareList(resource, { ...options.list, namespace })();
   for (const { object } of list.items) {
     const metadata = metadataOf(object);

@@ -37,7 +37,7 @@ async function attemptDelete(
 ): Promise<DeleteResult> {
   const { resource, namespace } = context;
   const { type } = resource;
-  warnOfOrphans(context, options);
+  if (options.isOfCollection !== true) warnOfOrphans(context, options);
   const stored = resource.store.get(keyOf({ namespace, name }));
   if (stored === undefined) throw notFound(resourceRefOf(type, name));
   if (isNamespace(type) && IMMORTAL_NAMESPACES.has(name)) {
@@ -98,7 +98,8 @@ function checkPreconditions({ resource }: WriteContext, live: JsonObject, option
   }
 }
 
-function warnOfOrphans({ resource, warnings }: WriteContext, options: DeleteOptions): void {
+/** Warns who deletes Jobs without saying what becomes of their Pods; a collection is warned of once. */
+export function warnOfOrphans({ resource, warnings }: WriteContext, options: DeleteOptions): void {
   const isUndecided = options.propagation === undefined;
   if (isUndecided && resource.type.group === "batch" && resource.type.plural === "jobs") {
     warnings.push(

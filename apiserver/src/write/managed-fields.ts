@@ -1,12 +1,14 @@
 import type { ServedType, Strategy } from "../builtin/served-type.js";
 import { plainError, StatusError } from "../errors/status-error.js";
-import { arrayAt, isObject, type JsonObject } from "../json.js";
+import { arrayAt, type JsonObject } from "../json.js";
 import { apiVersionOf } from "../object/object-key.js";
 import { metadataOf, now } from "../object/object-meta.js";
+import { scalePathsOf } from "../object/scale-paths.js";
 import { zeroObjectOf } from "../object/zero-object.js";
 import type { ServedResource } from "../registry/served-resource.js";
 import { applyManaged, restoreUnchangedTimes, updateManaged, type ManagedWrite } from "../ssa/field-manager.js";
 import { FieldSet } from "../ssa/fields/field-set.js";
+import { throughScale } from "../ssa/scale-managers.js";
 import type { WriteContext } from "./write-context.js";
 
 const NOTHING: readonly string[] = [];
@@ -18,7 +20,7 @@ export function trackUpdate(
   write: { live: JsonObject | undefined; object: JsonObject; subresource: string },
 ): JsonObject {
   const tracked = updateManaged({ ...managedWrite(context, write), object: write.object });
-  return write.subresource === "scale" ? withoutTimesOf("scale", tracked) : tracked;
+  return write.subresource === "scale" ? withScaleManagers(context, tracked) : tracked;
 }
 
 /** Merges an applied configuration into `live` and returns the result with its managedFields. */
@@ -40,16 +42,12 @@ export function restoreTimes(live: JsonObject, object: JsonObject): JsonObject {
   return restoreUnchangedTimes(live, object);
 }
 
-/** Returns `object` without the times of the entries of one subresource, which has none. */
-export function withoutTimesOf(subresource: string, object: JsonObject): JsonObject {
+/** Returns `object` with the managers that a write of its Scale leaves. */
+export function withScaleManagers({ resource }: WriteContext, object: JsonObject): JsonObject {
   const metadata = metadataOf(object);
   const entries = arrayAt(metadata, "managedFields");
   if (entries === undefined) return object;
-  const managedFields = entries.map((entry) => {
-    if (!isObject(entry) || entry["subresource"] !== subresource) return entry;
-    const { time: _, ...rest } = entry;
-    return rest;
-  });
+  const managedFields = throughScale(entries, scalePathsOf(resource.type).specReplicas);
   return { ...object, metadata: { ...metadata, managedFields } };
 }
 

@@ -129,12 +129,23 @@ function decodePatched(
 }
 
 function decodeOrUnfit({ resource }: WriteContext, patched: JsonObject): string[] {
+  const result = decodingOf(resource, patched);
+  if ("unknown" in result) return result.unknown;
+  // Kubernetes decodes the patched object from text in which the members are sorted, and names the first that does not fit.
+  const given = canonicalJson(patched);
+  const sorted = decodingOf(resource, JSON.parse(given) as JsonObject);
+  throw unfitPatch(given, "detail" in sorted ? sorted.detail : result.detail);
+}
+
+function decodingOf(
+  { rules }: WriteContext["resource"],
+  object: JsonObject,
+): { unknown: string[] } | { detail: string } {
   try {
-    return resource.rules.decode(patched);
+    return { unknown: rules.decode(object) };
   } catch (error) {
     if (!(error instanceof StatusError) || error.status.code !== 400) throw error;
-    const detail = /cannot be handled as a [^:]*: (.*)$/s.exec(error.message)?.[1] ?? error.message;
-    throw unfitPatch(canonicalJson(patched), detail);
+    return { detail: /cannot be handled as a [^:]*: (.*)$/s.exec(error.message)?.[1] ?? error.message };
   }
 }
 

@@ -3,7 +3,7 @@ import type { ServedType } from "../builtin/served-type.js";
 import { invalidError } from "../errors/field-error.js";
 import { quote } from "../errors/quote.js";
 import { applyConflict, badRequest, invalid, plainError, StatusError } from "../errors/status-error.js";
-import { clone, isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
+import { arrayAt, clone, isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
 import { setAtPath, valueAtPath } from "../object/field-path.js";
 import { apiVersionOf } from "../object/object-key.js";
 import { metadataOf } from "../object/object-meta.js";
@@ -11,7 +11,7 @@ import { scalePathsOf } from "../object/scale-paths.js";
 import { scaleOf, withScale } from "../object/scale.js";
 import type { StoredObject } from "../storage/stored-object.js";
 import { canonicalJson } from "../ssa/fields/path-element.js";
-import { trackApply, trackUpdate, withoutTimesOf } from "./managed-fields.js";
+import { trackApply, trackUpdate, withScaleManagers } from "./managed-fields.js";
 import { unfitPatch } from "./patch.js";
 import { updateObject } from "./update.js";
 import type { WriteContext, WriteResult } from "./write-context.js";
@@ -81,31 +81,46 @@ export function decodePatchedScale(patched: JsonValue): JsonObject {
   return patched;
 }
 
-/** Applies a Scale to a built-in object. */
+/** Applies a Scale to an object. */
 export async function applyScale(
   context: WriteContext,
   write: { name: string; config: JsonObject; force: boolean },
 ): Promise<WriteResult> {
   const { type } = context.resource;
-  if (type.custom !== undefined) {
-    throw plainError(
-      "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) to proper " +
-        "version: request to convert CR to an invalid group/version: autoscaling/v1",
-    );
-  }
+  const path = scalePathsOf(type).specReplicas;
   const config: JsonObject = { apiVersion: apiVersionOf(type), kind: type.kind, metadata: { name: write.name } };
   const replicas = objectAt(write.config, "spec")?.["replicas"];
-  if (replicas !== undefined) config["spec"] = { replicas };
+  if (replicas !== undefined) setAtPath(config, path, replicas);
   return updateObject(context, {
     name: write.name,
     subresource: SUBRESOURCE,
     isPut: false,
     change(live) {
+      if (type.custom !== undefined && !isOwned(live, path)) throw unownedScale();
       const apply = { live, config, subresource: SUBRESOURCE, force: write.force };
       const object = asScaleConflict(type, () => trackApply(context, apply));
-      return { object: withoutTimesOf(SUBRESOURCE, object), isTracked: true };
+      return { object: withScaleManagers(context, object), isTracked: true };
     },
   });
+}
+
+function isOwned(live: JsonObject, path: string): boolean {
+  const entries = (arrayAt(metadataOf(live), "managedFields") ?? []).filter(isObject);
+  const number = path
+    .split(".")
+    .slice(1)
+    .map((name) => `f:${name}`);
+  return entries.some(
+    ({ fieldsV1 }) => number.reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), fieldsV1) !== undefined,
+  );
+}
+
+// Kubernetes would have to make a first manager for what is there, and cannot read a Scale as a custom resource.
+function unownedScale(): Error {
+  return plainError(
+    "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) to proper " +
+      "version: request to convert CR to an invalid group/version: autoscaling/v1",
+  );
 }
 
 // To a Scale the managers of its object are managers of a Scale.

@@ -9,8 +9,7 @@ import { raiseGeneration } from "../object/generation.js";
 import { keyOf, kindRefOf, resourceRefOf } from "../object/object-key.js";
 import {
   checkObjectMetaAgain,
-  checkObjectMeta,
-  checkObjectMetaUpdate,
+  checkUpdatedMeta,
   dropDuplicateOwners,
   isTerminating,
   metadataOf,
@@ -93,7 +92,7 @@ async function replaceObject(context: WriteContext, replacement: Replacement): P
   if (warning !== undefined) context.warnings.push(warning);
   const errors = checkReplacement(context, { object, live, subresource });
   if (errors.length > 0) throw invalid(kindRefOf(type, name), errors);
-  context.warnings.push(...rules.warnings(object, live));
+  context.warnings.push(...rules.warnings(object, live, subresource));
   const next = normalForm(type, object);
   const validation = context.admission?.validate({ ...admitted, object: next });
   if (validation !== undefined) await validation;
@@ -108,13 +107,11 @@ function checkReplacement(
 ): FieldError[] {
   const { type, rules } = context.resource;
   const { object, live, subresource } = write;
-  // Kubernetes checks what is immutable twice and lists it twice.
-  const immutable = checkObjectMetaUpdate(object, live);
   const ofPart = subresource === "" ? undefined : rules.validatePart?.(object, live, subresource);
   const again = subresource === "" ? checkObjectMetaAgain(type, object) : [];
   const ofKind =
     subresource === "status" ? rules.validateStatus(object, live) : (ofPart ?? rules.validate(object, live));
-  return [...immutable, ...checkObjectMeta(type, object), ...immutable, ...again, ...ofKind];
+  return [...checkUpdatedMeta(type, object, live), ...again, ...ofKind];
 }
 
 function store(
@@ -126,7 +123,7 @@ function store(
   metadataOf(next)["resourceVersion"] = metadataOf(write.live)["resourceVersion"] as string;
   const storedForm = resource.storedForm(next);
   if (deepEqual(storedForm, write.stored.object) && !isUnsettled(write.stored)) return resource.read(write.stored);
-  if (isDryRun) return write.stored.as(next);
+  if (isDryRun) return resource.read(write.stored.as(storedForm));
   return resource.read(resource.store.put(write.stored.key, storedForm));
 }
 

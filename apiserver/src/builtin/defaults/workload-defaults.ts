@@ -1,3 +1,4 @@
+import { wasGivenEmpty } from "../normal-form.js";
 import { clone, deepEqual, memberOf, objectAt, stringAt, type JsonObject } from "../../json.js";
 
 /** Gives an update strategy of type RollingUpdate its parameters. */
@@ -52,17 +53,25 @@ const TEMPLATE_GENERATION = "deprecated.daemonset.template.generation";
 export function keepTemplateCount(daemonSet: JsonObject, old: JsonObject | undefined): void {
   const metadata = objectAt(daemonSet, "metadata") ?? {};
   const given = objectAt(metadata, "annotations");
-  const before = stringAt(objectAt(objectAt(old, "metadata"), "annotations"), TEMPLATE_GENERATION);
-  metadata["annotations"] =
-    before === undefined ? { [TEMPLATE_GENERATION]: "1", ...given } : { ...given, [TEMPLATE_GENERATION]: before };
+  // Who leaves it out of an update sets it to 0 for as long as fields are attributed.
+  metadata["annotations"] = { [TEMPLATE_GENERATION]: old === undefined ? "1" : "0", ...given };
 }
 
 /** Counts the template of a DaemonSet if it is another one. */
 export function countTemplate(daemonSet: JsonObject, old: JsonObject): void {
-  if (deepEqual(templateOf(daemonSet), templateOf(old))) return;
-  const annotations = objectAt(objectAt(daemonSet, "metadata"), "annotations");
-  if (annotations !== undefined)
-    annotations[TEMPLATE_GENERATION] = String(Number(annotations[TEMPLATE_GENERATION]) + 1);
+  const before = stringAt(objectAt(objectAt(old, "metadata"), "annotations"), TEMPLATE_GENERATION) ?? "0";
+  const isSame = deepEqual(templateOf(daemonSet), templateOf(old));
+  const metadata = objectAt(daemonSet, "metadata") ?? {};
+  metadata["annotations"] = {
+    ...objectAt(metadata, "annotations"),
+    [TEMPLATE_GENERATION]: isSame ? before : String(Number(before) + 1),
+  };
+}
+
+/** Gives a Job without labels those of its Pods, as reading it from the store does. */
+export function relabelJob(job: JsonObject): void {
+  const spec = objectAt(job, "spec");
+  if (spec !== undefined) copyTemplateLabels(job, spec);
 }
 
 function templateOf(object: JsonObject | undefined): JsonObject {
@@ -90,6 +99,7 @@ export function defaultAutoscaler(spec: JsonObject): void {
   spec["metrics"] ??= [{ type: "Resource", resource: { name: "cpu", target: utilization } }];
   const behavior = objectAt(spec, "behavior");
   if (behavior === undefined) return;
+  const withoutPolicies = ["scaleUp", "scaleDown"].filter((key) => wasGivenEmpty(objectAt(behavior, key), "policies"));
   behavior["scaleUp"] = {
     stabilizationWindowSeconds: 0,
     selectPolicy: "Max",
@@ -104,4 +114,5 @@ export function defaultAutoscaler(spec: JsonObject): void {
     policies: [{ type: "Percent", value: 100, periodSeconds: 15 }],
     ...objectAt(behavior, "scaleDown"),
   };
+  for (const key of withoutPolicies) delete objectAt(behavior, key)?.["policies"];
 }

@@ -7,6 +7,7 @@ import {
   type FieldError,
 } from "../../errors/field-error.js";
 import { deepEqual, memberOf, objectAt, type JsonObject } from "../../json.js";
+import { wasGivenEmpty } from "../normal-form.js";
 import { objectsAt, textAt } from "../read-path.js";
 import { checkConfigKeys, checkImmutable, checkNotNegative, checkOneOf, checkRequired } from "./field-rules.js";
 
@@ -74,7 +75,7 @@ function checkSealed(object: JsonObject, old: JsonObject | undefined, members: s
   return [
     ...(object["immutable"] === true ? [] : [forbiddenError("immutable", detail)]),
     ...members
-      .filter((member) => !deepEqual(memberOf(object, member), memberOf(old, member)))
+      .filter((member) => wasGivenEmpty(object, member) || !deepEqual(memberOf(object, member), memberOf(old, member)))
       .map((member) => forbiddenError(member, detail)),
   ];
 }

@@ -1,6 +1,7 @@
 // What lets traffic in: Ingresses and NetworkPolicies.
 import { invalidError, notSupportedError, requiredError, type FieldError } from "../../errors/field-error.js";
 import { arrayAt, memberOf, objectAt, type JsonObject } from "../../json.js";
+import { wasGivenEmpty } from "../normal-form.js";
 import { objectsAt, textAt } from "../read-path.js";
 import {
   checkLabelName,
@@ -30,7 +31,13 @@ export function checkIngress(ingress: JsonObject): FieldError[] {
   const className = memberOf(spec, "ingressClassName");
   return [
     ...(rules.length === 0 && backend === undefined
-      ? [invalidError("spec", null, "either `defaultBackend` or `rules` must be specified")]
+      ? [
+          invalidError(
+            "spec",
+            wasGivenEmpty(spec, "rules") ? [] : null,
+            "either `defaultBackend` or `rules` must be specified",
+          ),
+        ]
       : []),
     ...(backend === undefined ? [] : checkBackend("spec.defaultBackend", backend)),
     ...rules.flatMap((rule, index) => checkHostRule(`spec.rules[${index}]`, rule)),
@@ -52,7 +59,10 @@ function checkHostRule(path: string, rule: JsonObject): FieldError[] {
 }
 
 function checkHost(path: string, host: string): FieldError[] {
-  if (host === "") return [];
+  return host === "" ? [] : checkGivenHost(path, host);
+}
+
+function checkGivenHost(path: string, host: string): FieldError[] {
   const problems = host.includes("*") ? (WILDCARD.test(host) ? [] : [WILDCARD_RULE]) : subdomainProblems(host);
   return problems.map((problem) => invalidError(path, host, problem));
 }
@@ -101,7 +111,9 @@ function checkTls(path: string, tls: JsonObject): FieldError[] {
   const hosts = memberOf(tls, "hosts");
   const secret = textAt(tls, "secretName");
   return [
-    ...(Array.isArray(hosts) ? hosts : []).flatMap((host, index) => checkHost(`${path}.hosts[${index}]`, String(host))),
+    ...(Array.isArray(hosts) ? hosts : []).flatMap((host, index) =>
+      checkGivenHost(`${path}.hosts[${index}]`, String(host)),
+    ),
     ...(secret === ""
       ? []
       : subdomainProblems(secret).map((detail) => invalidError(`${path}.secretName`, secret, detail))),

@@ -8,7 +8,14 @@ import {
 } from "../../errors/field-error.js";
 import { memberOf, objectAt, stringAt, type JsonObject, type JsonValue } from "../../json.js";
 import { objectsAt, textAt } from "../read-path.js";
-import { checkIntOrPercent, checkLabelSelector, checkOneOf, checkRequired } from "./field-rules.js";
+import {
+  checkConditions,
+  checkIntOrPercent,
+  checkLabelSelector,
+  checkNotNegative,
+  checkOneOf,
+  checkRequired,
+} from "./field-rules.js";
 
 const MAX_USER_PRIORITY = 1_000_000_000;
 const MAX_STABILIZATION_SECONDS = 3600;
@@ -116,6 +123,16 @@ export function checkDisruptionBudget(budget: JsonObject): FieldError[] {
     ...checkIntOrPercent("spec.maxUnavailable", max, { max: 100 }),
     ...checkLabelSelector("spec.selector", objectAt(spec, "selector")),
     ...checkOneOf("spec.unhealthyPodEvictionPolicy", policy, ["AlwaysAllow", "IfHealthyBudget"]),
+  ];
+}
+
+/** Checks the status of a PodDisruptionBudget. */
+export function checkDisruptionBudgetStatus(budget: JsonObject): FieldError[] {
+  const status = objectAt(budget, "status") ?? {};
+  const counts = ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"];
+  return [
+    ...checkConditions("status.conditions", objectsAt(status, "conditions")),
+    ...counts.flatMap((key) => checkNotNegative(`status.${key}`, memberOf(status, key))),
   ];
 }
 

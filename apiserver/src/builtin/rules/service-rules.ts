@@ -24,7 +24,7 @@ export function checkService(service: JsonObject, old: JsonObject | undefined): 
     ...checkPorts(ports),
     ...checkOneOf("spec.sessionAffinity", memberOf(spec, "sessionAffinity"), ["ClientIP", "None"]),
     ...checkOneOf("spec.type", type, ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"]),
-    ...(isExternal ? checkRequired("spec.externalName", memberOf(spec, "externalName")) : checkAddresses(spec)),
+    ...(isExternal ? checkExternal(spec) : checkAddresses(spec)),
     ...(arrayAt(spec, "externalIPs") ?? []).flatMap((address, index) =>
       IP.test(String(address)) ? [] : [invalidError(`spec.externalIPs[${index}]`, address, IP_RULE)],
     ),
@@ -32,6 +32,16 @@ export function checkService(service: JsonObject, old: JsonObject | undefined): 
       ? [invalidError("spec.clusterIPs[0]", "None", `may not be set to 'None' for ${type} services`)]
       : []),
     ...checkAddressKept(spec, objectAt(old, "spec")),
+  ];
+}
+
+function checkExternal(spec: JsonObject): FieldError[] {
+  const given = ["clusterIPs", "ipFamilies", "ipFamilyPolicy"].filter(
+    (key) => memberOf(spec, key) !== undefined || (key === "clusterIPs" && memberOf(spec, "clusterIP") !== undefined),
+  );
+  return [
+    ...given.map((key) => forbiddenError(`spec.${key}`, "may not be set for ExternalName services")),
+    ...checkRequired("spec.externalName", memberOf(spec, "externalName")),
   ];
 }
 

@@ -34,12 +34,23 @@ export function misfitOfEmbedded(
   }
   if (!isObject(value)) return undefined;
   const metadata = schema["x-kubernetes-embedded-resource"] === true ? (memberOf(value, "metadata") ?? null) : null;
+  const odd = schema["x-kubernetes-embedded-resource"] === true ? oddTypeMeta(value, path) : undefined;
+  if (odd !== undefined) return odd;
   const misfit = metadata === null ? undefined : decode(metadata);
   if (misfit !== undefined) return `${path}.metadata: Invalid value: ${JSON.stringify(metadata)}: ${misfit}`;
   return firstDefined(Object.keys(value), (name) => {
     const inner = memberSchema(schema, name);
     const below = { decode, path: path === "" ? name : `${path}.${name}` };
     return inner && misfitOfEmbedded(inner, value[name] as JsonValue, below);
+  });
+}
+
+function oddTypeMeta(object: JsonObject, path: string): string | undefined {
+  return firstDefined(["kind", "apiVersion"], (key) => {
+    const value = memberOf(object, key);
+    return value === undefined || typeof value === "string"
+      ? undefined
+      : `${path}.${key}: Invalid value: ${JSON.stringify(value)}: must be a string`;
   });
 }
 

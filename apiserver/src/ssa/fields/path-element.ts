@@ -57,13 +57,22 @@ export function pathElementText(element: PathElement): string {
       return `.${rest}`;
     case "k":
       return `[${keyPairs(element)
-        .map(([name, value]) => `${name}=${formatValue(value)}`)
+        .map(([name, value]) => `${name}=${valueText(value)}`)
         .join(",")}]`;
     case "v":
-      return `[=${formatValue(JSON.parse(rest) as JsonValue)}]`;
+      return `[=${valueText(JSON.parse(rest) as JsonValue)}]`;
     default:
       return `[${rest}]`;
   }
+}
+
+// The members of a map stand side by side.
+function valueText(value: JsonValue): string {
+  if (Array.isArray(value)) return `[${value.map(valueText).join(",")}]`;
+  if (!isObject(value)) return formatValue(value);
+  return sortedPairs(value)
+    .map(([name, member]) => `${name}=${valueText(member)}`)
+    .join("");
 }
 
 /** Orders steps as Kubernetes writes them: fields, keys, values, indices. */

@@ -36,6 +36,7 @@ function identifyKeyed(list: ListShape, item: JsonValue): ItemIdentity {
 }
 
 function identifyByValue(item: JsonValue): ItemIdentity {
+  if (item === null) return { problem: "associative list without keys has an element that's an explicit null" };
   if (Array.isArray(item)) return { problem: "not supported: associative list with lists as elements" };
   if (isObject(item)) return { problem: "associative list without keys has an element that's a map type" };
   return { element: valueElement(item) };

@@ -127,7 +127,8 @@ function checkMount(path: string, mount: JsonObject, volumes: JsonObject[]): Fie
   const name = memberOf(mount, "name") ?? "";
   const isKnown = volumes.some((volume) => memberOf(volume, "name") === name);
   return [
-    ...(name === "" ? [requiredError(`${path}.name`)] : isKnown ? [] : [notFoundError(`${path}.name`, name)]),
+    ...checkRequired(`${path}.name`, name),
+    ...(isKnown ? [] : [notFoundError(`${path}.name`, name)]),
     ...checkRequired(`${path}.mountPath`, memberOf(mount, "mountPath")),
   ];
 }

@@ -25,7 +25,15 @@ export function checkJob(job: JsonObject, old: JsonObject | undefined): FieldErr
       old: isSuspended ? withoutScheduling(oldSpec) : oldSpec,
       keys: isIndexed ? keys : [...keys, "completions"],
     }),
+    ...(isIndexed && oldSpec !== undefined ? checkTandem(spec, oldSpec) : []),
   ];
+}
+
+function checkTandem(spec: JsonObject, old: JsonObject): FieldError[] {
+  const completions = memberOf(spec, "completions");
+  if (completions === undefined || completions === memberOf(old, "completions")) return [];
+  if (completions === memberOf(spec, "parallelism")) return [];
+  return [invalidError("spec.completions", completions, "can only be modified in tandem with spec.parallelism")];
 }
 
 // What a Job selects is set when it is created; an update that leaves it out has nothing.

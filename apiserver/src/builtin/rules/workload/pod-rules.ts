@@ -66,6 +66,13 @@ export function checkPod(pod: JsonObject, old: JsonObject | undefined): FieldErr
   const changed = ["containers", "initContainers"].find(
     (list) => objectsAt(spec, list).length !== objectsAt(oldSpec, list).length,
   );
+  // Until a list has another length, an image that is missing is listed again.
+  const lists = ["containers", "initContainers"].slice(0, changed === undefined ? 2 : changed === "containers" ? 0 : 1);
+  errors.push(
+    ...lists.flatMap((list) =>
+      objectsAt(spec, list).flatMap(({ image }, index) => checkRequired(`spec.${list}[${index}].image`, image)),
+    ),
+  );
   if (changed !== undefined)
     return [...errors, forbiddenError(`spec.${changed}`, "pod updates may not add or remove containers")];
   const late = checkDeadlineKept(spec, oldSpec);
