@@ -27,7 +27,7 @@ for (const module of MODULES) {
     encoding: "utf8",
   }).trim();
   for (const file of readdirSync(folder, { recursive: true, encoding: "utf8" }).sort())
-    if (/(^|\/)(types|micro_time|duration)\w*\.go$/.test(file) && !file.endsWith("_test.go"))
+    if (/(^|\/)(types\w*|micro_time|duration|uid|nodename)\.go$/.test(file) && !file.endsWith("_test.go"))
       readTypes(
         readFileSync(join(folder, file), "utf8"),
         `${module.replace("k8s.io/", "io.k8s.")}.${dirname(file).replaceAll("/", ".")}`,

@@ -18,10 +18,11 @@ export function wasGivenEmpty(struct: JsonObject | undefined, key: string): bool
   return (struct as Marked | undefined)?.[GIVEN_EMPTY]?.has(key) === true;
 }
 
-/** True if the writer gave any list or map at or below a value empty. */
+/** True if the writer gave any list or map at or below a value empty, and no default has filled it. */
 export function hasGivenEmpty(value: JsonValue | undefined): boolean {
   if (typeof value !== "object" || value === null) return false;
-  return (value as Marked)[GIVEN_EMPTY] !== undefined || Object.values(value).some(hasGivenEmpty);
+  const given = [...((value as Marked)[GIVEN_EMPTY] ?? [])];
+  return given.some((key) => !Object.hasOwn(value, key)) || Object.values(value).some(hasGivenEmpty);
 }
 
 /** Forgets, in place, what was given empty: what is stored has no such thing. */

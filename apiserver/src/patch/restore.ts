@@ -64,7 +64,15 @@ function listProblem(schema: JsonObject, value: JsonValue): string | undefined {
   return undefined;
 }
 
+// Bytes come as text, or as a list of numbers.
+function bytesProblem(value: JsonValue): string | undefined {
+  if (typeof value === "string") return undefined;
+  if (!Array.isArray(value)) return `cannot restore slice from ${kindOf(value)}`;
+  return value.every((byte) => typeof byte === "number") ? undefined : "unrecognized type: uint8";
+}
+
 function scalarProblem(schema: JsonObject, value: JsonValue): string | undefined {
+  if (schema["format"] === "byte") return bytesProblem(value);
   const type = String(schema["type"]);
   const target = type === "integer" ? (stringAt(schema, "format") ?? "int64") : SCALARS[type];
   if (typeof value === "number" && type === "integer") {

@@ -130,7 +130,11 @@ function mergeMember({ merged, key, value, schema }: MemberMerge): void {
   else if (Array.isArray(live) && Array.isArray(value)) {
     const list = listMergeOf(schema, key);
     setMember(merged, key, list.merges ? mergeList(live, value, list) : clone(value));
-  } else setMember(merged, key, withoutDirectives(value));
+  } else {
+    const taken = withoutDirectives(value);
+    if (taken === undefined) delete merged[key];
+    else setMember(merged, key, taken);
+  }
 }
 
 function mergeNode(live: JsonObject, patch: JsonObject, node: JsonObject | undefined): JsonObject {
@@ -158,16 +162,15 @@ function strategiesOf(node: JsonObject | undefined): string[] {
   return (stringAt(node, "x-kubernetes-patch-strategy") ?? "").split(",");
 }
 
-// What nothing live stands against is taken without its directives and nulls; a map or list item that is one is taken empty.
-function withoutDirectives(value: JsonValue): JsonValue {
-  if (Array.isArray(value)) {
-    return value.filter((item) => !isObject(item) || memberOf(item, DIRECTIVE) === undefined).map(withoutDirectives);
-  }
+// What nothing live stands against is taken without its nulls, and without the maps that have a directive. Other directives count as members there.
+function withoutDirectives(value: JsonValue): JsonValue | undefined {
+  if (Array.isArray(value)) return value.map(withoutDirectives).filter((item) => item !== undefined);
   if (!isObject(value)) return value;
+  if (memberOf(value, DIRECTIVE) !== undefined) return undefined;
   const kept: JsonObject = {};
-  if (memberOf(value, DIRECTIVE) !== undefined) return kept;
   for (const [key, member] of Object.entries(value)) {
-    if (!key.startsWith("$") && member !== null) setMember(kept, key, withoutDirectives(member));
+    const inner = member === null ? undefined : withoutDirectives(member);
+    if (inner !== undefined) setMember(kept, key, inner);
   }
   return kept;
 }

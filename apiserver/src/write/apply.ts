@@ -36,7 +36,7 @@ export async function applyObject(context: WriteContext, request: ApplyRequest):
     change: (live) => track(live),
     create() {
       const ref = resourceRefOf(context.resource.type, name);
-      if (subresource !== "" && !context.resource.type.strategy.createsOnUpdate) throw notFound(ref);
+      if (subresource !== "") throw notFound(ref);
       const uid = stringAt(objectAt(config, "metadata"), "uid") ?? "";
       if (uid !== "") throw uidOfMissingObject(ref, uid);
       // A create writes into its object, and may be tried again.

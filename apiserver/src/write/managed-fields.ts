@@ -1,6 +1,6 @@
 import type { ServedType, Strategy } from "../builtin/served-type.js";
 import { plainError, StatusError } from "../errors/status-error.js";
-import { arrayAt, type JsonObject } from "../json.js";
+import { arrayAt, objectAt, type JsonObject } from "../json.js";
 import { apiVersionOf } from "../object/object-key.js";
 import { metadataOf, now } from "../object/object-meta.js";
 import { scalePathsOf } from "../object/scale-paths.js";
@@ -33,7 +33,7 @@ export function trackApply(
     ...managedWrite(context, write),
     config,
     force,
-    finish: (merged) => finished(context, merged),
+    finish: (merged) => finished(context, merged, config),
   });
 }
 
@@ -51,20 +51,21 @@ export function withScaleManagers({ resource }: WriteContext, object: JsonObject
   return { ...object, metadata: { ...metadata, managedFields } };
 }
 
-function finished({ resource }: WriteContext, merged: JsonObject): JsonObject {
-  decodeOrUnconvertible(resource, merged);
+function finished({ resource }: WriteContext, merged: JsonObject, config: JsonObject): JsonObject {
+  decodeOrUnconvertible(resource, merged, config);
   resource.rules.fillDefaults(merged);
   return merged;
 }
 
-function decodeOrUnconvertible({ type, rules }: ServedResource, merged: JsonObject): void {
+function decodeOrUnconvertible({ type, rules }: ServedResource, merged: JsonObject, config: JsonObject): void {
   try {
     rules.decode(merged, { keepsNulls: true });
   } catch (error) {
     if (!(error instanceof StatusError) || error.status.code !== 400) throw error;
     const reason = /cannot be handled as a [^:]*: (.*)$/s.exec(error.message)?.[1] ?? error.message;
     const kind = `${apiVersionOf(type).includes("/") ? "" : "/"}${apiVersionOf(type)}, Kind=${type.kind}`;
-    const { namespace = "", name = "" } = metadataOf(merged) as { namespace?: string; name?: string };
+    // Kubernetes names what was applied, which may leave out its namespace.
+    const { namespace = "", name = "" } = (objectAt(config, "metadata") ?? {}) as { namespace?: string; name?: string };
     throw plainError(
       `failed to convert new object (${namespace}/${name}; ${kind}) to proper version: ` +
         `unable to convert unstructured object to ${kind}: ${reason}`,

@@ -96,9 +96,12 @@ export async function applyScale(
     subresource: SUBRESOURCE,
     isPut: false,
     change(live) {
-      if (type.custom !== undefined && !isOwned(live, path)) throw unownedScale();
+      if (type.custom !== undefined && !isOwned(live, path))
+        throw unreadableScale("failed to create manager for existing fields: failed to convert live object (/; SCALE)");
       const apply = { live, config, subresource: SUBRESOURCE, force: write.force };
       const object = asScaleConflict(type, () => trackApply(context, apply));
+      if (type.custom !== undefined && valueAtPath(object, path) !== valueAtPath(live, path))
+        throw unreadableScale(`failed to convert new object (${placeOf(write.config)}; SCALE)`);
       return { object: withScaleManagers(context, object), isTracked: true };
     },
   });
@@ -115,12 +118,15 @@ function isOwned(live: JsonObject, path: string): boolean {
   );
 }
 
-// Kubernetes would have to make a first manager for what is there, and cannot read a Scale as a custom resource.
-function unownedScale(): Error {
-  return plainError(
-    "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) to proper " +
-      "version: request to convert CR to an invalid group/version: autoscaling/v1",
-  );
+function placeOf(config: JsonObject): string {
+  const metadata = objectAt(config, "metadata");
+  return `${stringAt(metadata, "namespace") ?? ""}/${stringAt(metadata, "name") ?? ""}`;
+}
+
+// Kubernetes cannot read a Scale as a custom resource, so only an apply of the number that is there, by somebody else, succeeds.
+function unreadableScale(problem: string): Error {
+  const text = problem.replace("SCALE", "autoscaling/v1, Kind=Scale");
+  return plainError(`${text} to proper version: request to convert CR to an invalid group/version: autoscaling/v1`);
 }
 
 // To a Scale the managers of its object are managers of a Scale.

@@ -37,6 +37,7 @@ export function checkAutoscaler(autoscaler: JsonObject): FieldError[] {
     ...(typeof min === "number" && typeof max === "number" && max < min
       ? [invalidError("spec.maxReplicas", max, "must be greater than or equal to `minReplicas`")]
       : []),
+    ...objectsAt(spec, "metrics").flatMap((metric, index) => checkMetric(`spec.metrics[${index}]`, metric)),
     ...checkTarget(objectAt(spec, "scaleTargetRef") ?? {}),
     ...["scaleUp", "scaleDown"].flatMap((key) => checkScaling(`spec.behavior.${key}`, objectAt(behavior, key))),
   ];
@@ -46,6 +47,34 @@ function checkZero(spec: JsonObject): FieldError[] {
   const isFromOutside = objectsAt(spec, "metrics").some(({ type }) => type === "Object" || type === "External");
   const detail = "must specify at least one Object or External metric to support scaling to zero replicas";
   return isFromOutside ? [] : [forbiddenError("spec.metrics", detail)];
+}
+
+const METRICS: Record<string, string> = {
+  ContainerResource: "containerResource",
+  External: "external",
+  Object: "object",
+  Pods: "pods",
+  Resource: "resource",
+};
+
+function checkMetric(path: string, metric: JsonObject): FieldError[] {
+  const type = memberOf(metric, "type") ?? "";
+  const source = Object.hasOwn(METRICS, String(type)) ? METRICS[String(type)] : undefined;
+  const given = Object.values(METRICS).filter((key) => memberOf(metric, key) !== undefined);
+  const unsupported = notSupportedError(`${path}.type`, type, Object.keys(METRICS));
+  return [
+    ...(type === "" ? [requiredError(`${path}.type`, "must specify a metric source type")] : []),
+    // Kubernetes says it twice.
+    ...(source === undefined ? [unsupported, unsupported] : []),
+    ...(source === undefined || given.includes(source)
+      ? []
+      : [requiredError(`${path}.${source}`, "must populate information for the given metric source")]),
+    ...(given.length === 1
+      ? []
+      : given
+          .filter((key) => key !== source)
+          .map((key) => forbiddenError(`${path}.${key}`, "must populate the given metric source only"))),
+  ];
 }
 
 function checkMaximum(max: JsonValue): FieldError[] {

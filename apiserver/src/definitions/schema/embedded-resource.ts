@@ -47,8 +47,8 @@ export function misfitOfEmbedded(
 
 function oddTypeMeta(object: JsonObject, path: string): string | undefined {
   return firstDefined(["kind", "apiVersion"], (key) => {
-    const value = memberOf(object, key);
-    return value === undefined || typeof value === "string"
+    const value = memberOf(object, key) ?? "";
+    return typeof value === "string"
       ? undefined
       : `${path}.${key}: Invalid value: ${JSON.stringify(value)}: must be a string`;
   });

@@ -37,7 +37,7 @@ export async function writeUpdate(on: ResourceRequest): Promise<Answer> {
   checkName(object, name);
   const next = renewable(object, () => decodeBody(on, context));
   const change = (): { object: JsonObject; isTracked: boolean } => ({ object: next(), isTracked: false });
-  const canCreate = resource.type.strategy.createsOnUpdate && (subresource === "" || subresource === "status");
+  const canCreate = resource.type.strategy.createsOnUpdate && subresource === "";
   const result = await updateObject(context, {
     name,
     subresource,
