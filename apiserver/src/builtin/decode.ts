@@ -155,7 +155,9 @@ function integerMisfit(value: number, target: string, misfit: (target: string, s
 
 // Go reads a list of numbers as bytes, too.
 function bytesMisfit(value: JsonValue[], misfit: (target: string, shown: string) => string): string | undefined {
-  const odd = value.find((byte) => typeof byte !== "number" || !Number.isInteger(byte) || byte < 0 || byte > 255);
+  const odd = value.find(
+    (byte) => byte !== null && (typeof byte !== "number" || !Number.isInteger(byte) || byte < 0 || byte > 255),
+  );
   if (odd === undefined) return undefined;
   return misfit("uint8", typeof odd === "number" ? `number ${odd}` : goTypeOf(odd));
 }

@@ -66,14 +66,21 @@ function removeAtOnce(context: WriteContext, stored: StoredObject): StoredObject
   const live = resource.read(stored).object;
   if (!resource.type.strategy.graceful) {
     const removed = removeObject(context, { stored, last: live });
-    if (isDryRun) return removed;
-    const metadata = { ...metadataOf(live), resourceVersion: String(context.registry.store.revision) };
-    return stored.as({ ...live, metadata });
+    return isDryRun ? removed : atPresent(context, removed, live);
   }
   const last = normalForm(resource.type, withoutGrace(live));
   // That its time is over is written before the object goes.
   const shown = isDryRun ? stored : resource.store.put(stored.key, resource.storedForm(last));
-  return removeObject(context, { stored: shown, last });
+  const removed = removeObject(context, { stored: shown, last });
+  return isDryRun ? removed : atPresent(context, removed, last);
+}
+
+// A DELETE shows the revision of the deletion.
+function atPresent({ registry }: WriteContext, stored: StoredObject, object: JsonObject): StoredObject {
+  return stored.as({
+    ...object,
+    metadata: { ...metadataOf(object), resourceVersion: String(registry.store.revision) },
+  });
 }
 
 /** Takes an object out of the store and returns the state that the client is shown. */

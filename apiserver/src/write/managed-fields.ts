@@ -43,11 +43,15 @@ export function restoreTimes(live: JsonObject, object: JsonObject): JsonObject {
 }
 
 /** Returns `object` with the managers that a write of its Scale leaves. */
-export function withScaleManagers({ resource }: WriteContext, object: JsonObject): JsonObject {
+export function withScaleManagers(
+  { resource }: WriteContext,
+  object: JsonObject,
+  was = { wasZero: false },
+): JsonObject {
   const metadata = metadataOf(object);
   const entries = arrayAt(metadata, "managedFields");
   if (entries === undefined) return object;
-  const managedFields = throughScale(entries, scalePathsOf(resource.type).specReplicas);
+  const managedFields = throughScale(entries, scalePathsOf(resource.type).specReplicas, was);
   return { ...object, metadata: { ...metadata, managedFields } };
 }
 

@@ -115,7 +115,6 @@ function decodePatched(
   // A strategic merge works on the Go value, whose type is given.
   if (patchType === "strategic" && resource.type.custom === undefined) setTypeMeta(resource.type, patched);
   else checkTypeMeta(context, name, patched);
-  checkName(patched, name);
   const isStrict = context.fieldValidation === "Strict";
   // Decoding drops what is unknown, but the failure shows it.
   const given = isStrict ? (patchType === "strategic" ? goFormat(patched) : canonicalJson(patched)) : "";
@@ -125,6 +124,7 @@ function decodePatched(
   if (isStrict && all.length > 0) {
     throw unfitPatch(given, `strict decoding error: ${all.join(", ")}`);
   }
+  checkName(patched, name);
   return patched;
 }
 

@@ -53,7 +53,11 @@ export function writeScale(
 // A Scale of zero replicas is written without a number: it takes the number from its owners, and nobody owns the next one.
 function withZero(context: WriteContext, live: JsonObject, object: JsonObject) {
   const path = scalePathsOf(context.resource.type).specReplicas;
-  if (valueAtPath(live, path) === 0) return { object, isTracked: true };
+  if (valueAtPath(live, path) === 0)
+    return {
+      object: withScaleManagers(context, object, { wasZero: valueAtPath(object, path) !== 0 }),
+      isTracked: true,
+    };
   if (valueAtPath(object, path) !== 0) return undefined;
   const without = clone(object);
   setAtPath(without, path, undefined);

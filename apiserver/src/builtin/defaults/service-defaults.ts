@@ -15,6 +15,7 @@ export function defaultService(service: JsonObject, context: DefaultingContext):
   // What was allocated is no field of the writer.
   const isFinal = context.allocateClusterIP !== undefined;
   const old = objectAt(context.old, "spec");
+  if (isFinal) pairAddresses(spec, old);
   if (isFinal && old !== undefined) dropUnneeded(spec, old);
   if (type === "ExternalName") return;
   spec["internalTrafficPolicy"] ??= "Cluster";
@@ -52,11 +53,30 @@ const NEEDS: [needs: (spec: Spec) => boolean, fields: string[]][] = [
   [isReachedFromOutside, ["externalTrafficPolicy"]],
 ];
 
+// Who writes the one address and leaves the list as it is means both.
+function pairAddresses(spec: Spec, old: Spec | undefined): void {
+  const [now, before] = [stringAt(spec, "clusterIP") ?? "", stringAt(old, "clusterIP") ?? ""];
+  if (old === undefined) {
+    if (now !== "") spec["clusterIPs"] ??= [now];
+    return;
+  }
+  if (now === before) {
+    if (arrayAt(old, "clusterIPs") !== undefined) spec["clusterIPs"] ??= clone(arrayAt(old, "clusterIPs") ?? []);
+  } else if (deepEqual(spec["clusterIPs"] ?? null, old["clusterIPs"] ?? null)) {
+    if (now === "") delete spec["clusterIPs"];
+    else spec["clusterIPs"] = [now];
+  }
+}
+
 /** Takes away what the type before needed, the new one does not, and the update says nothing about. */
 function dropUnneeded(spec: Spec, old: Spec): void {
   for (const [needs, fields] of NEEDS) {
     if (!needs(old) || needs(spec)) continue;
-    for (const field of fields) if (deepEqual(spec[field] ?? null, old[field] ?? null)) delete spec[field];
+    const isSame = (field: string) => deepEqual(spec[field] ?? null, old[field] ?? null);
+    for (const field of fields) if (field !== "clusterIP" && isSame(field)) delete spec[field];
+    // An address goes with the list that says the same.
+    if (fields.includes("clusterIP") && spec["clusterIPs"] === undefined && isSame("clusterIP"))
+      delete spec["clusterIP"];
   }
   if (!hasNodePorts(old) || hasNodePorts(spec)) return;
   const before = (arrayAt(old, "ports") ?? []).filter(isObject).map(({ nodePort }) => nodePort);

@@ -36,9 +36,7 @@ export function checkService(service: JsonObject, old: JsonObject | undefined): 
 }
 
 function checkExternal(spec: JsonObject): FieldError[] {
-  const given = ["clusterIPs", "ipFamilies", "ipFamilyPolicy"].filter(
-    (key) => memberOf(spec, key) !== undefined || (key === "clusterIPs" && memberOf(spec, "clusterIP") !== undefined),
-  );
+  const given = ["clusterIPs", "ipFamilies", "ipFamilyPolicy"].filter((key) => memberOf(spec, key) !== undefined);
   return [
     ...given.map((key) => forbiddenError(`spec.${key}`, "may not be set for ExternalName services")),
     ...checkRequired("spec.externalName", memberOf(spec, "externalName")),

@@ -60,7 +60,7 @@ suite("strategic merge patch", (test) => {
       [{ containers: null }, {}],
       [{ tolerations: [{ key: "a", value: null }] }, { containers: [web, proxy], tolerations: [{ key: "a" }] }],
       [{ nodeSelector: { a: null, b: "1" } }, { containers: [web, proxy], nodeSelector: { b: "1" } }],
-      [{ nodeSelector: { $patch: "replace", x: "y" } }, { containers: [web, proxy], nodeSelector: {} }],
+      [{ nodeSelector: { $patch: "replace", x: "y" } }, { containers: [web, proxy] }],
       [{ initContainers: [{ name: "i", $patch: "delete" }] }, { containers: [web, proxy], initContainers: [] }],
       [{ $patch: "replace", containers: [] }, { containers: [] }],
       [{ $patch: "delete" }, {}],
