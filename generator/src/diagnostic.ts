@@ -104,7 +104,8 @@ function isError({ severity }: Diagnostic): boolean {
  *
  * Nothing in it can move a cursor or start a line of its own: names and paths come from files that others wrote.
  */
-export function formatDiagnostic({ severity, rule, message, position, path, hint }: Diagnostic): string {
+export function formatDiagnostic(diagnostic: Diagnostic): string {
+  const { severity, rule, message, position, path, hint } = withShortWords(diagnostic);
   const place = position === undefined ? "" : `${position.file}:${position.line}:${position.column}: `;
   const [first = "", ...rest] = message.split("\n");
   const lines = [
@@ -116,6 +117,23 @@ export function formatDiagnostic({ severity, rule, message, position, path, hint
   return lines.map(escapeControls).join("\n");
 }
 
+/** Returns a diagnostic whose texts are not endless, whoever wrote the names in them: compilers and libraries quote without a limit. */
+export function withShortWords(diagnostic: Diagnostic): Diagnostic {
+  const { message, hint } = diagnostic;
+  return {
+    ...diagnostic,
+    message: shortenWords(message),
+    ...(hint === undefined ? {} : { hint: shortenWords(hint) }),
+  };
+}
+
+// Longer than the longest path of a real CRD.
+const LONG_WORD = /\S{301,}/g;
+
+function shortenWords(text: string): string {
+  return text.length <= 300 ? text : text.replace(LONG_WORD, shorten);
+}
+
 /** Formats the position of something that a message refers to. */
 export function formatPosition({ file, line, column }: SourcePosition): string {
   return `${file}:${line}:${column}`;
@@ -123,10 +141,19 @@ export function formatPosition({ file, line, column }: SourcePosition): string {
 
 /** Quotes a text of unknown origin for a message: one line, nothing invisible, not endless. */
 export function quote(text: string): string {
-  const characters = [...text];
-  const short = characters.length > 100 ? `${characters.slice(0, 100).join("")}…` : text;
-  return escapeControls(JSON.stringify(short));
+  return escapeControls(JSON.stringify(shorten(text)));
 }
+
+/** Returns the beginning of a text that is too long for a message, or all of another one. */
+export function shorten(text: string): string {
+  // No text has more characters than code units.
+  if (text.length <= LONGEST) return text;
+  const characters = [...text.slice(0, 2 * LONGEST + 2)];
+  return characters.length > LONGEST ? `${characters.slice(0, LONGEST).join("")}…` : text;
+}
+
+/** How many characters of a text of unknown origin a message shows. */
+const LONGEST = 100;
 
 // C0 and C1 controls, line and paragraph separators, marks that change the direction of writing or have no width.
 function escapeControls(text: string): string {

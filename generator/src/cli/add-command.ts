@@ -81,7 +81,12 @@ export const addAddCommand: AddCommand = (parser, { summary, end }) => {
 
 function addDependent<Options>(command: Argv<Options>) {
   return withDependencies(withEntry(command))
-    .option("resource", { type: "string", requiresArg: true, demandOption: true, describe: KIND })
+    .option("resource", {
+      type: "string",
+      requiresArg: true,
+      demandOption: true,
+      describe: `The kind of its objects: ${KIND}`,
+    })
     .option("namespace", {
       type: "string",
       requiresArg: true,
@@ -90,15 +95,19 @@ function addDependent<Options>(command: Argv<Options>) {
     .option("when", {
       type: "string",
       requiresArg: true,
-      describe: "Only while this expression holds: primary.spec.exposed === true",
+      describe: "Reconcile it only while this expression holds: primary.spec.exposed === true",
     })
     .option("ready", {
       type: "boolean",
       default: false,
-      describe: "Dependents that depend on it wait until it is ready",
+      describe: "What depends on it waits until it is ready",
     })
-    .option("read-only", { type: "boolean", default: false, describe: "Somebody else writes it" })
-    .option("bulk", { type: "boolean", default: false, describe: "Any number of objects" })
+    .option("read-only", {
+      type: "boolean",
+      default: false,
+      describe: "The operator only reads it, and somebody else writes it",
+    })
+    .option("bulk", { type: "boolean", default: false, describe: "It has any number of objects, one for each item" })
     .check(({ name, resource }) => checkEntryName(name) ?? checkResource(resource) ?? true)
     .example("$0 add dependent deployment --resource apps/v1/Deployment --depends-on configMap --ready", "")
     .example(
@@ -119,7 +128,11 @@ function addExternal<Options>(command: Argv<Options>) {
       requiresArg: true,
       describe: "The field of the primary's status that keeps the id of what was created: databaseId",
     })
-    .option("read-only", { type: "boolean", default: false, describe: "Somebody else creates and deletes it" })
+    .option("read-only", {
+      type: "boolean",
+      default: false,
+      describe: "The operator only reads it, and somebody else creates and deletes it",
+    })
     .check(
       ({ name, ...given }) =>
         checkEntryName(name) ?? checkOneOf(given, ["poll", "per-primary-poll", "inbound", "event-source"]),
@@ -130,7 +143,7 @@ function addExternal<Options>(command: Argv<Options>) {
 
 function addSource<Options>(command: Argv<Options>) {
   return addExternalOptions(withEntry(command))
-    .option("resource", { type: "string", requiresArg: true, describe: `Watch a kind. ${KIND}` })
+    .option("resource", { type: "string", requiresArg: true, describe: `The kind to watch: ${KIND}` })
     .option("label", {
       type: "string",
       requiresArg: true,
@@ -173,7 +186,7 @@ function addController<Options>(command: Argv<Options>) {
     .example("$0 add controller backup --primary example.com/v1/Backup", "");
 }
 
-const KIND = "Its kind: v1/ConfigMap, apps/v1/Deployment";
+const KIND = "v1/ConfigMap, apps/v1/Deployment";
 
 function withProject<Options>(command: Argv<Options>) {
   return command.option("project", {
@@ -186,7 +199,7 @@ function withProject<Options>(command: Argv<Options>) {
 
 function withEntry<Options>(command: Argv<Options>) {
   return withProject(command)
-    .positional("name", { type: "string", demandOption: true, describe: "Its name in the spec and in code: configMap" })
+    .positional("name", { type: "string", demandOption: true, describe: "The name in the spec and in code: configMap" })
     .option("controller", {
       type: "string",
       requiresArg: true,
@@ -200,7 +213,7 @@ function withDependencies<Options>(command: Argv<Options>) {
     array: true,
     requiresArg: true,
     default: [] as string[],
-    describe: "The dependents that have to be ready before",
+    describe: "The dependents that must be ready before it is reconciled",
   });
 }
 

@@ -24,7 +24,7 @@ export const addGenerateCommand: AddCommand = (parser, { summary, end }) => {
         .option("check", {
           type: "boolean",
           default: false,
-          describe: "Write nothing; fail and name the files if generated code is stale",
+          describe: "Write nothing; exit with 1 and name the files if generated code is stale or a stub is missing",
         })
         .option("dry-run", {
           type: "boolean",

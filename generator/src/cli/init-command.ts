@@ -37,7 +37,7 @@ export const addInitCommand: AddCommand = (parser, { summary, end }) => {
         .option("example", {
           choices: Object.keys(EXAMPLES) as ExampleName[],
           requiresArg: true,
-          describe: "Start with a complete project",
+          describe: "Start from a complete project",
         })
         .check(({ crd, "from-cluster": kinds, example }) => {
           const given = [crd.length > 0, (kinds as string[]).length > 0, example !== undefined];

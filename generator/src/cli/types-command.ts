@@ -42,7 +42,7 @@ export const addTypesCommand: AddCommand = (parser, { summary, end }) => {
         .option("check", {
           type: "boolean",
           default: false,
-          describe: "Write nothing; fail and name the files if generated code is stale",
+          describe: "Write nothing; exit with 1 and name the files if generated code is stale",
         })
         .option("format", FORMAT_OPTION)
         .check(({ files, "from-cluster": kinds }) => {

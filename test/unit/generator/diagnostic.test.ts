@@ -27,6 +27,17 @@ suite("diagnostics", (test) => {
     assert.not.match(text.replaceAll("\n", ""), /[\u0000-\u001f\u007f-\u009f\u2028\u202e\u200b]/);
     assert.is(quote('a\nb"\u001b'), '"a\\nb\\"\\u001b"');
     assert.is([...quote("x".repeat(1000))].length, 103);
+    assert.is(quote("\u{1f600}".repeat(100)), `"${"\u{1f600}".repeat(100)}"`);
+    assert.is(quote("\u{1f600}".repeat(1000)), `"${"\u{1f600}".repeat(100)}…"`);
+  });
+
+  test("a long word is cut, in the message and in what helps, and ordinary ones are not", () => {
+    const long = "x".repeat(20_000);
+    const text = formatDiagnostic({ ...diagnostic, message: `no ${long}.y or ${long}`, hint: `write ${long}` });
+    assert.match(text, `no ${"x".repeat(100)}… or ${"x".repeat(100)}…\n`);
+    assert.match(text, `write ${"x".repeat(100)}…`);
+    const path = `spec.${"name.".repeat(50)}`;
+    assert.match(formatDiagnostic({ ...diagnostic, message: path }), path);
   });
 
   test("a near name is offered, a far one is not, and case counts least", () => {

@@ -1,5 +1,11 @@
 import { relative, resolve, sep } from "node:path";
-import { describeOmitted, formatDiagnostic, limitDiagnostics, type Diagnostic } from "../../diagnostic.js";
+import {
+  describeOmitted,
+  formatDiagnostic,
+  limitDiagnostics,
+  withShortWords,
+  type Diagnostic,
+} from "../../diagnostic.js";
 
 /** How diagnostics are printed. */
 export const FORMATS = ["text", "json", "github"] as const;
@@ -12,7 +18,7 @@ export const FORMAT_OPTION = {
   choices: FORMATS,
   default: "text" as (typeof FORMATS)[number],
   requiresArg: true,
-  describe: "How problems are printed: for people, as one JSON document, or as annotations of GitHub Actions",
+  describe: "Print problems for people, as one JSON document, or as annotations of GitHub Actions",
 } as const;
 
 /** What a command has to say in JSON. */
@@ -25,7 +31,7 @@ export interface JsonResult {
 /** Formats a result as one JSON document. Files of diagnostics are relative to the project; `omitted` counts those beyond the limit. */
 export function formatJson({ diagnostics, exitCode, ...others }: JsonResult): string {
   const { shown, omitted } = limitDiagnostics(diagnostics);
-  const problems = shown.map(({ severity, rule, message, position, path, hint }) => ({
+  const problems = shown.map(withShortWords).map(({ severity, rule, message, position, path, hint }) => ({
     ...{ severity, rule, message },
     ...position,
     ...(path === undefined ? {} : { path }),
@@ -63,7 +69,8 @@ export function formatAnnotations(diagnostics: readonly Diagnostic[], project: s
  *
  * Files are named relative to the checkout, and no text of a file can start a command of its own.
  */
-export function formatAnnotation({ severity, rule, message, position, hint }: Diagnostic, project: string): string {
+export function formatAnnotation(diagnostic: Diagnostic, project: string): string {
+  const { severity, rule, message, position, hint } = withShortWords(diagnostic);
   const checkout = process.env["GITHUB_WORKSPACE"] ?? ".";
   const properties = {
     ...(position === undefined

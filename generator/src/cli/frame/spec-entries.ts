@@ -20,17 +20,17 @@ export function addExternalOptions<Options>(command: Argv<Options>) {
     .option("poll", {
       type: "string",
       requiresArg: true,
-      describe: "Fetch all resources so often: 30s, 5m",
+      describe: "Fetch all resources at this interval: 30s, 5m",
     })
     .option("per-primary-poll", {
       type: "string",
       requiresArg: true,
-      describe: "Fetch the resources of each primary so often: 30s, 5m",
+      describe: "Fetch the resources of each primary at this interval: 30s, 5m",
     })
     .option("inbound", {
       type: "boolean",
       default: false,
-      describe: "Something else brings the resources, such as a webhook",
+      describe: "Your code pushes the resources, for example from a webhook",
     });
 }
 

@@ -1,5 +1,5 @@
 import { isAlias, isMap, isScalar, isSeq, type Document, type LineCounter, type Node, type Pair } from "yaml";
-import type { SourcePosition } from "../../diagnostic.js";
+import { shorten, type SourcePosition } from "../../diagnostic.js";
 import { sourceOffsets } from "./scalar-offsets.js";
 
 /** The way from the root of a document to one of its values. */
@@ -70,13 +70,14 @@ export function positionOf(file: string, lines: LineCounter, offset: number): So
   return { file, line: Math.max(line, 1), column: Math.max(col, 1) };
 }
 
-/** Formats a path: `spec.dependents.web.dependsOn[0]`. */
+/** Formats a path for a message: `spec.dependents.web.dependsOn[0]`. Of a long step it has the beginning. */
 export function formatPath(path: YamlPath): string {
   return path
     .map((step, index) => {
       if (typeof step === "number") return `[${step}]`;
-      if (!/^[\w$-]+$/.test(step)) return `[${JSON.stringify(step)}]`;
-      return index === 0 ? step : `.${step}`;
+      const short = shorten(step);
+      if (!/^[\w$-]+…?$/.test(short)) return `[${JSON.stringify(short)}]`;
+      return index === 0 ? short : `.${short}`;
     })
     .join("");
 }

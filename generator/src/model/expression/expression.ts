@@ -115,7 +115,7 @@ function forbiddenUse(node: ts.Node, compiler: typeof ts): string | undefined {
     const operator = node.operatorToken.kind;
     if (operator >= SyntaxKind.FirstAssignment && operator <= SyntaxKind.LastAssignment)
       return "assign; compare with ===";
-    return operator === SyntaxKind.CommaToken ? "have several expressions" : undefined;
+    return operator === SyntaxKind.CommaToken ? "use the comma operator; join conditions with && or ||" : undefined;
   }
   if (compiler.isPrefixUnaryExpression(node) || compiler.isPostfixUnaryExpression(node)) {
     const isChange = node.operator === SyntaxKind.PlusPlusToken || node.operator === SyntaxKind.MinusMinusToken;

@@ -11,7 +11,7 @@ export const checkCachePath = ruleOfController(({ spec: { document }, eventSourc
       if (found.kind !== "unknown") return [];
       const before = text.split(".").slice(0, found.depth);
       const candidates = found.known.map((name) => [...before, name].join("."));
-      const listed = candidates.length > 0 ? { hint: `there: ${candidates.join(", ")}` } : {};
+      const listed = candidates.length > 0 ? { hint: `known fields: ${candidates.join(", ")}` } : {};
       const what =
         found.reason === "whole"
           ? `the cache keeps ${quote(before.join("."))} as a whole or not at all`

@@ -81,7 +81,7 @@ function misuseOf(used: ExpressionName, condition: ConditionName, { name, spec }
   if (spec.bulk === undefined && used === "item")
     return {
       message: `${quote(name)} is not a bulk dependent, so it has no items`,
-      hint: "remove item, or state bulk",
+      hint: "remove item from the expression, or state bulk: true",
     };
   if (spec.bulk !== undefined && !isOfItem)
     return {

@@ -49,7 +49,8 @@ function checkField(field: FieldEqualsSpec, path: YamlPath, { resource, controll
       found.reason === "whole"
         ? `field ${quote(before.join("."))} of ${resource.kind} has no fields that the schema names`
         : `${resource.kind} has no field ${quote(text)}`;
-    const listed = candidates.length > 0 ? `there: ${candidates.join(", ")}` : "state when: or function: instead";
+    const listed =
+      candidates.length > 0 ? `known fields: ${candidates.join(", ")}` : "state when: or function: instead";
     const hint = didYouMean(text, candidates)?.hint ?? listed;
     return [fail({ message, hint }, "path")];
   }
@@ -68,7 +69,8 @@ function checkValue({ path, value }: FieldEqualsSpec, schema: RawSchema): Said[]
   if (Array.isArray(allowed) && !allowed.includes(value)) {
     const texts = allowed.map(String);
     const hint =
-      didYouMean(String(value), texts)?.hint ?? `one of ${allowed.map((each) => JSON.stringify(each)).join(", ")}`;
+      didYouMean(String(value), texts)?.hint ??
+      `state one of ${allowed.map((each) => JSON.stringify(each)).join(", ")}`;
     return [{ message: `field ${quote(path)} is never ${describe(value)}`, hint }];
   }
   const type = schema["type"];

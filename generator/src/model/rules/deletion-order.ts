@@ -37,9 +37,9 @@ function checkEdges(dependent: ResolvedDependent, controller: ResolvedController
       {
         severity: "error",
         rule: "deletion-order",
-        message: `dependent ${quote(name)} depends on ${quote(deleted)}${through} and would be deleted after it: only ${quote(name)} is left to the garbage collector`,
+        message: `the operator deletes ${quote(deleted)} before the garbage collector deletes ${quote(name)}, which depends on it${through}`,
         ...controller.spec.document.valueAt(path),
-        hint: `state deletion: ordered for ${quote(name)}, too; the operator then deletes it first`,
+        hint: `state deletion: ordered for ${quote(name)}, too, and the operator deletes it first`,
       },
     ];
   });

@@ -8,7 +8,7 @@ interface Exclusion {
   /** Returns what the dependent is, for people; undefined if it is not of the kind. */
   readonly what: (spec: DependentSpec) => string | undefined;
   readonly options: readonly (keyof DependentSpec)[];
-  /** What to do about an option. Default: remove it */
+  /** What to do about an option. Default: to remove it */
   readonly hints?: { readonly [option in keyof DependentSpec]?: string };
 }
 
@@ -21,7 +21,7 @@ const EXCLUSIONS: readonly Exclusion[] = [
     ],
     hints: {
       namespace: "state it as an expression: ref: { name: …, namespace: … }",
-      bulk: "remove it; of any number of objects an event source knows which are whose",
+      bulk: "remove bulk; of any number of objects an event source knows which are whose",
     },
   },
   {
@@ -80,7 +80,13 @@ export const checkDependentOption = ruleOfController(({ spec: { document, depend
         const message = `${quote(option)} has no effect: dependent ${quote(name)} ${kind}`;
         const place = document.keyAt([...path, option]);
         return [
-          { severity: "error", rule: "dependent-option", message, ...place, hint: hints?.[option] ?? "remove it" },
+          {
+            severity: "error",
+            rule: "dependent-option",
+            message,
+            ...place,
+            hint: hints?.[option] ?? `remove ${option}`,
+          },
         ];
       });
     }).concat(checkOperations(dependent, document));
@@ -101,7 +107,7 @@ function checkOperations(
       fail(
         `"onDeleteFailure" has no effect: dependent ${quote(name)} is never deleted, as its capabilities lack delete`,
         ["external", "onDeleteFailure"],
-        "remove it",
+        "remove onDeleteFailure",
       ),
     ];
   if (mode === "readOnly") return [];
@@ -110,7 +116,7 @@ function checkOperations(
       fail(
         `"deletion: orphan" has no effect: dependent ${quote(name)} is never deleted, as operations.delete is false`,
         ["deletion"],
-        "remove one of them",
+        "remove deletion or operations.delete",
       ),
     ];
   if (operations.create === false && (operations.update === false || mode === "createOnly"))
@@ -123,5 +129,5 @@ function checkOperations(
     ];
   if (mode !== "createOnly" || operations.update === undefined) return [];
   const message = `"update" has no effect: dependent ${quote(name)} is never updated, as its mode is createOnly`;
-  return [fail(message, ["operations", "update"], "remove it")];
+  return [fail(message, ["operations", "update"], "remove operations.update")];
 }

@@ -32,7 +32,8 @@ function checkSource(dependent: ResolvedDependent, controller: ResolvedControlle
   const source = controller.eventSources.find((other) => other.name === named);
   if (source === undefined) {
     const names = controller.eventSources.map((other) => other.name);
-    const listed = names.length === 0 ? "declare it under eventSources" : `there: ${names.map(quote).join(", ")}`;
+    const listed =
+      names.length === 0 ? "declare it under eventSources" : `known event sources: ${names.map(quote).join(", ")}`;
     const hint = didYouMean(named, names)?.hint ?? listed;
     return [
       fail(

@@ -43,7 +43,8 @@ function reserved(place: Place, what: string): Diagnostic {
   return {
     severity: "error",
     rule: "reserved-name",
-    message: `${what} needs another name: this one is reserved in TypeScript, in file systems or in src/`,
+    message: `the name of ${what} is reserved in TypeScript, in file systems or in src/`,
     ...place,
+    hint: "choose another name",
   };
 }

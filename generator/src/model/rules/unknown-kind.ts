@@ -69,7 +69,7 @@ function checkKind(
     return fail(
       "unknown-version",
       `${quote(text)} does not exist: ${parseKind(text).kind} has no version ${quote(parseKind(text).version)}`,
-      others.length === 1 ? { hint: `did you mean ${quote(others[0]!)}?` } : { hint: `one of ${listed(others)}` },
+      others.length === 1 ? { hint: `did you mean ${quote(others[0]!)}?` } : { hint: `state one of ${listed(others)}` },
     );
   if (resource === undefined)
     return fail(

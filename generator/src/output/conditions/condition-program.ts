@@ -157,5 +157,5 @@ function adviceFor(type: ts.Type, checker: ts.TypeChecker): string {
   const isOptional = checker.isTypeAssignableTo(checker.getUndefinedType(), type);
   const rest = checker.getNonNullableType(type);
   if (isOptional && checker.isTypeAssignableTo(rest, checker.getBooleanType())) return "compare it with === true";
-  return isOptional ? "compare it, for example with !== undefined" : "compare it with something";
+  return isOptional ? "compare it, for example with !== undefined" : "compare it with a value";
 }

@@ -51,6 +51,8 @@ h:
 
   test("paths are written as in messages of Kubernetes", () => {
     assert.is(formatPath(["spec", "a-b", 0, "c d", "__proto__"]), 'spec.a-b[0]["c d"].__proto__');
+    const long = "x".repeat(20_000);
+    assert.is(formatPath(["spec", long, `${long} y`]), `spec.${"x".repeat(100)}….${"x".repeat(100)}…`);
   });
 });
 

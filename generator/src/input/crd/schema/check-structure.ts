@@ -84,7 +84,7 @@ function checkNode(schema: Schema, path: (string | number)[]): SchemaProblem[] {
 /** Checks a part of `allOf`, `anyOf`, `oneOf` or `not`, which may limit values and not say what they are. */
 function checkPart(part: Schema, path: YamlPath, isIntOrString: boolean): SchemaProblem[] {
   const isStated = part["type"] !== undefined && part["type"] !== "" && !isIntOrString;
-  const message = "a part of allOf, anyOf, oneOf or not has no type: the schema around it says it";
+  const message = "a schema in allOf, anyOf, oneOf or not states no type: the schema around it does";
   return [
     ...(isStated ? [{ path: [...path, "type"], message }] : []),
     ...["allOf", "anyOf", "oneOf"].flatMap((keyword) =>
