@@ -11,6 +11,7 @@ import { isForgotten, rememberDependents } from "./model/project-memory.js";
 import type { FileChange } from "./output/files/file-changes.js";
 import { MANIFEST_PATH } from "./output/files/manifest.js";
 import type { OutputFile } from "./output/files/output-file.js";
+import type { LocateSetting } from "./output/stubs/missing-stubs.js";
 import type { WriteReport } from "./output/files/write-files.js";
 import { digestOf } from "./parts/digest.js";
 import { RunParts, type PartMemory } from "./parts/part-memory.js";
@@ -36,7 +37,10 @@ export interface GenerateOptions {
 /** What came of it. */
 export interface GenerateResult {
   readonly diagnostics: readonly Diagnostic[];
-  /** What became of the files; absent when a diagnostic is an error, for then nothing is written. */
+  /**
+   * What became of the files; absent when a diagnostic is an error, for then nothing is written. With `check` and no errors but missing
+   * stubs, it says what is stale.
+   */
   readonly report?: WriteReport;
   /** With `dryRun`: the files that would change. */
   readonly changes?: readonly FileChange[];
@@ -69,7 +73,7 @@ export async function generate(options: GenerateOptions = {}): Promise<GenerateR
   const creates = !check && !dryRun;
   const { report } = result;
   await stored.store({ creates, isWhole: report !== undefined });
-  if (report !== undefined && !dryRun && report.stale.length === 0)
+  if (report !== undefined && !dryRun && report.stale.length === 0 && !hasErrors(result.diagnostics))
     await memory.remember({ named: namedFilesOf(input), diagnostics: all, files }, { creates });
   return result;
 }
@@ -118,7 +122,6 @@ async function runStages(root: string, { parts, digests }: Memories, options: Ge
   const problems = [
     ...(await checkUserCode(model, { code: present, specFiles: input.specFiles, locate, parts })),
     ...(await checkConditions(model, files, { code: present, locate, parts })),
-    ...(check && !dryRun ? checkMissingStubs(model, files, (each, path) => placeIn(input, each.name, path)) : []),
   ];
   const reported = [...input.diagnostics, ...diagnostics, ...problems];
   const all = sortDiagnostics(acceptWarnings(reported, input.workflows));
@@ -132,7 +135,9 @@ async function runStages(root: string, { parts, digests }: Memories, options: Ge
     ...(digests === undefined ? {} : { digests }),
   });
   const changes = dryRun ? { changes: await readChanges(root, textsOf(files, moved.changes), report) } : {};
-  return { input, files, all, diagnostics: found, report, ...changes };
+  const locateSetting: LocateSetting = ({ name }, path) => placeIn(input, name, path);
+  const missing = check && !dryRun ? checkMissingStubs(model, files, locateSetting) : [];
+  return { input, files, all, diagnostics: sortDiagnostics([...found, ...missing]), report, ...changes };
 }
 
 /** Returns where the spec of a controller states something. */

@@ -48,6 +48,7 @@ export function printResult({ diagnostics, report }: GenerateResult, options: Pr
     console.error(`generated code is not up to date: ${counted(report.stale.length, "file")}; run: ${update}`);
     return 1;
   }
+  if (exitCode !== 0) return exitCode;
   for (const change of ["created", "updated", "deleted"] as const)
     for (const path of report[change]) console.log(`${change} ${path}`);
   for (const path of report.unused)
@@ -87,7 +88,7 @@ export async function printForProgram(result: GenerateResult, format: MachineFor
   const { formatJson, formatAnnotations } = await import("./format.js");
   const { diagnostics, report } = result;
   const isStale = report !== undefined && report.stale.length > 0;
-  const exitCode = report === undefined || isStale ? 1 : 0;
+  const exitCode = report === undefined || isStale || hasErrors(diagnostics) ? 1 : 0;
   if (format === "json")
     console.log(formatJson({ diagnostics, ...(report === undefined ? {} : { files: report }), exitCode }));
   else {
