@@ -1,5 +1,6 @@
 /** The server as a whole: objects behind an endpoint behind a listener, and what tests may do to them. */
 import { AdmissionChain } from "./admission/admission-chain.js";
+import { MutatingPolicies } from "./admission/policy/mutating-policies.js";
 import { ValidatingPolicies } from "./admission/policy/validating-policies.js";
 import { WebhookAdmission } from "./admission/webhook-admission.js";
 import { withShiftedTime } from "./clock.js";
@@ -128,7 +129,10 @@ async function startOn(folder: DataFolder | undefined, options: ApiServerOptions
   const webhooks = new WebhookClient(registry);
   const admission = new AdmissionChain(
     identity.authorizer,
-    new ValidatingPolicies(registry, identity.authorizer),
+    {
+      mutating: new MutatingPolicies(registry, identity.authorizer),
+      validating: new ValidatingPolicies(registry, identity.authorizer),
+    },
     new WebhookAdmission(registry, { authorizer: identity.authorizer, client: webhooks }),
   );
   const rules = new FaultRules();

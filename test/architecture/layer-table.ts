@@ -108,6 +108,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
       values: [
         "identity",
         "patch",
+        "ssa",
         "decode",
         "object",
         "builtin",

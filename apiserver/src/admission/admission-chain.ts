@@ -3,19 +3,30 @@ import type { Authorizer } from "../identity/rbac/authorizer.js";
 import type { JsonObject } from "../json.js";
 import type { Admission, AdmittedWrite } from "./admission.js";
 import { checkLimitRanges, setContainerDefaults } from "./limits/limit-ranges.js";
+import type { MutatingPolicies, PolicyChanges } from "./policy/mutating-policies.js";
 import type { ValidatingPolicies } from "./policy/validating-policies.js";
 import { chargeQuotas } from "./limits/resource-quotas.js";
 import { setPriority } from "./priority.js";
+import type { WebhookAdmission } from "./webhook-admission.js";
 
 const RBAC = "rbac.authorization.k8s.io";
 
-/** What is asked about a write: the priority of Pods and their limits, then whether it gives more rights than its user has, the policies, the webhooks. */
+/** The policies of both kinds. */
+export interface Policies {
+  readonly mutating: MutatingPolicies;
+  readonly validating: ValidatingPolicies;
+}
+
+/**
+ * What is asked about a write: the priority of Pods and their limits, mutating policies and webhooks; then whether it gives more rights than its
+ * user has, validating policies and webhooks.
+ */
 export class AdmissionChain implements Admission {
   readonly #authorizer: Authorizer;
-  readonly #policies: ValidatingPolicies;
-  readonly #webhooks: Admission;
+  readonly #policies: Policies;
+  readonly #webhooks: WebhookAdmission;
 
-  constructor(authorizer: Authorizer, policies: ValidatingPolicies, webhooks: Admission) {
+  constructor(authorizer: Authorizer, policies: Policies, webhooks: WebhookAdmission) {
     this.#authorizer = authorizer;
     this.#policies = policies;
     this.#webhooks = webhooks;
@@ -24,7 +35,22 @@ export class AdmissionChain implements Admission {
   mutate(write: AdmittedWrite): Promise<JsonObject> | undefined {
     setPriority(write);
     setContainerDefaults(write);
-    return this.#webhooks.mutate(write);
+    const { object } = write;
+    const changes = object === undefined ? undefined : this.#policies.mutating.changesOf(write);
+    if (object === undefined || changes === undefined) return this.#webhooks.mutate(write);
+    return this.#mutateByPolicies(changes, write, object);
+  }
+
+  // Policies come before webhooks, and see once more what those have changed.
+  async #mutateByPolicies(changes: PolicyChanges, write: AdmittedWrite, given: JsonObject): Promise<JsonObject> {
+    const object = changes.first(write, given);
+    const again = (changed: JsonObject): JsonObject => {
+      const next = { ...write, object: changed };
+      setPriority(next);
+      setContainerDefaults(next);
+      return changes.again(write, changed);
+    };
+    return (await this.#webhooks.mutate({ ...write, object }, again)) ?? again(object);
   }
 
   validate(write: AdmittedWrite): Promise<void> | undefined {
@@ -43,7 +69,7 @@ export class AdmissionChain implements Admission {
       });
     }
     checkLimitRanges(write);
-    this.#policies.validate(write);
+    this.#policies.validating.validate(write);
     const asked = this.#webhooks.validate(write);
     // What is refused is not counted, so quotas come last.
     if (asked !== undefined) return asked.then(() => chargeQuotas(write));

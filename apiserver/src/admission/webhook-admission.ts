@@ -36,9 +36,10 @@ export class WebhookAdmission implements Admission {
     this.#validating = new ConfiguredWebhooks(registry, "validatingwebhookconfigurations");
   }
 
-  mutate(write: AdmittedWrite): Promise<JsonObject> | undefined {
+  /** `between` is called before webhooks are asked again, and returns what they are asked about. */
+  mutate(write: AdmittedWrite, between = (object: JsonObject) => object): Promise<JsonObject> | undefined {
     const called = this.#mutating.matching(write);
-    return called.length === 0 ? undefined : this.#mutateBy(called, write);
+    return called.length === 0 ? undefined : this.#mutateBy(called, write, between);
   }
 
   validate(write: AdmittedWrite): Promise<void> | undefined {
@@ -47,13 +48,18 @@ export class WebhookAdmission implements Admission {
   }
 
   // One after the other, by the names of their configurations; once more those that want to see what later ones changed.
-  async #mutateBy(called: readonly Called[], write: AdmittedWrite): Promise<JsonObject> {
+  async #mutateBy(
+    called: readonly Called[],
+    write: AdmittedWrite,
+    between: (object: JsonObject) => JsonObject,
+  ): Promise<JsonObject> {
     const left = new Map<Called, JsonObject | undefined>();
     let { object } = write;
     for (const one of called) {
       object = await this.#mutateOnce(one, { ...write, ...(object === undefined ? {} : { object }) });
       left.set(one, object);
     }
+    if (object !== undefined) object = between(object);
     for (const one of called) {
       if (one.webhook.reinvocationPolicy === "Never" || object === undefined) continue;
       if (!deepEqual(object, left.get(one))) object = await this.#mutateOnce(one, { ...write, object });

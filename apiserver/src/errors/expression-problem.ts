@@ -1,22 +1,28 @@
-import { checkExpression, compileExpression, type CheckedType } from "@gen-operator/schema/cel";
+import {
+  checkExpression,
+  compileExpression,
+  nameOfType,
+  type CheckedType,
+  type CheckOptions,
+} from "@gen-operator/schema/cel";
 
 /** The types of the variables of an expression. */
 export type Variables = { readonly [name: string]: CheckedType };
 
 /** The type of what an expression comes to, or why kube-apiserver cannot compile it, in its words. */
-export type CheckedText = { readonly type: CheckedType["kind"] } | { readonly problem: string };
+export type CheckedText = { readonly type: CheckedType["kind"]; readonly name: string } | { readonly problem: string };
 
 /** Checks an expression; what nobody knows for certain is taken as right. */
-export function checkText(text: string, variables: Variables): CheckedText {
+export function checkText(text: string, variables: Variables, options: CheckOptions = {}): CheckedText {
   const compilation = compileExpression(text);
   if ("problem" in compilation && compilation.position !== undefined) {
     const { position, problem } = compilation;
     const message = `Syntax error: ${problem.replace(/^.*?: \d+:\d+: /s, "")}`;
     return { problem: `compilation failed: ${shown(text, position, message)}` };
   }
-  if ("problem" in compilation && compilation.problem.startsWith("it is")) return { type: "dyn" };
-  const { type, problems } = checkExpression(text, variables);
-  if (problems.length === 0) return { type: type.kind };
+  if ("problem" in compilation && compilation.problem.startsWith("it is")) return { type: "dyn", name: "dyn" };
+  const { type, problems } = checkExpression(text, variables, options);
+  if (problems.length === 0) return { type: type.kind, name: nameOfType(type) };
   const lines = problems.map(({ offset, message }) => shown(text, positionOf(text, offset), message));
   return { problem: `compilation failed: ${lines.join("\n")}` };
 }

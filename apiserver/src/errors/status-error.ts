@@ -279,7 +279,8 @@ export function denied(ref: ResourceRef, { reason, message }: { reason: string; 
   return failureOn(ref, failure, { causes: [{ message }] });
 }
 
-function failureOn(ref: ResourceRef, failure: Omit<Failure, "details">, more: StatusDetails = {}): StatusError {
+/** A failure on an object, which it names in its details. */
+export function failureOn(ref: ResourceRef, failure: Omit<Failure, "details">, more: StatusDetails = {}): StatusError {
   const details: StatusDetails = {
     ...(ref.name === "" ? {} : { name: ref.name }),
     ...(ref.group === "" ? {} : { group: ref.group }),

@@ -10,22 +10,44 @@ const MAX_OPERATIONS = 10_000;
 const MAX_COPIED_BYTES = 3 * 1024 * 1024;
 const MEMBERS = new Set(["op", "path", "from", "value"]);
 
-interface Operation {
-  op?: string;
-  path?: string;
-  from?: string;
-  value?: JsonValue;
+/** One operation of a patch. */
+export interface PatchOperation {
+  readonly op?: string;
+  readonly path?: string;
+  readonly from?: string;
+  readonly value?: JsonValue;
+}
+
+/** Says why a patch does not apply, in the words of the server's own library; clients of a PATCH do not get to see them. */
+export class PatchFailure extends Error {
+  override readonly name = "PatchFailure";
+  /** Whether it is an operation `test` that does not hold. */
+  readonly isTest: boolean;
+
+  constructor(message: string, { isTest = false }: { isTest?: boolean } = {}) {
+    super(message);
+    this.isTest = isTest;
+  }
 }
 
 /** Applies a JSON patch to a copy of `object`; throws the Status that Kubernetes answers if it does not apply. */
 export function applyJsonPatch(object: JsonValue, patch: unknown): JsonValue {
   const operations = operationsOf(patch);
   if (operations.length > MAX_OPERATIONS) throw tooManyOperations(operations.length);
+  try {
+    return applyOperations(object, operations);
+  } catch (error) {
+    throw error instanceof PatchFailure ? unappliablePatch() : error;
+  }
+}
+
+/** Applies the operations of a JSON patch to a copy of `object`; throws a PatchFailure if one of them does not apply. */
+export function applyOperations(object: JsonValue, operations: readonly PatchOperation[]): JsonValue {
   const result = clone(object);
   let copied = 0;
   for (const operation of operations) {
-    if (operation.op === "copy") copied += sizeOf(read(locate(result, operation.from)));
-    if (copied > MAX_COPIED_BYTES) throw unappliablePatch();
+    if (operation.op === "copy") copied += sizeOf(copyOf(result, operation));
+    if (copied > MAX_COPIED_BYTES) throw new PatchFailure("the operations copy too much");
     applyOperation(result, operation);
   }
   return result;
@@ -41,7 +63,7 @@ export function unknownPatchMembers(patch: unknown): string[] {
   );
 }
 
-function operationsOf(patch: unknown): Operation[] {
+function operationsOf(patch: unknown): PatchOperation[] {
   if (patch === null) return [];
   if (!Array.isArray(patch)) throw decodeError(patch, "value of type []handlers.jsonPatchOp");
   return patch.map((operation: unknown) => {
@@ -53,7 +75,7 @@ function operationsOf(patch: unknown): Operation[] {
         throw decodeError(text, `struct field jsonPatchOp.${member} of type string`);
       }
     }
-    return operation as Operation;
+    return operation as PatchOperation;
   });
 }
 
@@ -69,56 +91,100 @@ function tooManyOperations(count: number) {
 
 function sizeOf(value: JsonValue): number {
   // A value that copies of itself have made too deep is too large, as well.
-  if (isTooDeep(value)) throw unappliablePatch();
+  if (isTooDeep(value)) throw new PatchFailure("the operations copy too much");
   return Buffer.byteLength(JSON.stringify(value));
 }
 
-function applyOperation(root: JsonValue, { op, path, from, value = null }: Operation): void {
-  const target = locate(root, path);
+function applyOperation(root: JsonValue, operation: PatchOperation): void {
+  const { op, path = "", value = null } = operation;
   switch (op) {
-    case "add":
-      return add(target, clone(value));
-    case "remove":
-      return remove(target);
-    case "replace":
-      read(target);
+    case "add": {
+      const target = locate(root, path) ?? missing(`add operation does not apply: doc is missing path: "${path}"`);
+      return within(`error in add for path: '${path}'`, () => add(target, clone(value)));
+    }
+    case "remove": {
+      const target = locate(root, path) ?? missing(`remove operation does not apply: doc is missing path: "${path}"`);
+      return within(`error in remove for path: '${path}'`, () => remove(target));
+    }
+    case "replace": {
+      const words = "replace operation does not apply: doc is missing";
+      const target = locate(root, path) ?? missing(`${words} path: ${path}`);
+      if (Array.isArray(target.parent) && indexOf(target.key, target.parent.length) === undefined)
+        missing(`${words} key: ${path}`);
       return replace(target, clone(value));
-    case "test":
-      if (!deepEqual(read(target), value)) throw unappliablePatch();
-      return;
-    case "copy":
-      return add(target, clone(read(locate(root, from))));
+    }
+    case "test": {
+      const target = locate(root, path) ?? missing(`test operation does not apply: is missing path: ${path}`);
+      const live = within(`error in test for path: '${path}'`, () => read(target));
+      if (deepEqual(live, value)) return;
+      throw new PatchFailure(`testing value ${path} failed: test failed`, { isTest: true });
+    }
+    case "copy": {
+      const copy = clone(copyOf(root, operation));
+      const words = "error while adding value during copy";
+      return within(words, () => add(destinationOf(root, operation), copy));
+    }
     case "move": {
-      const source = locate(root, from);
-      const moved = read(source);
-      remove(source);
+      const source = sourceOf(root, operation);
+      const moved = within(`error in move for path: '${source.key}'`, () => {
+        const value = read(source);
+        remove(source);
+        return value;
+      });
       // The target is found again: removing the source may have shifted it.
-      return add(locate(root, path), moved);
+      return within(`error in move for path: '${path}'`, () => add(destinationOf(root, operation), moved));
     }
     default:
-      throw unappliablePatch();
+      throw new PatchFailure(`Unexpected kind: ${op ?? "unknown"}`);
   }
 }
 
 interface Location {
-  parent: JsonObject | JsonValue[];
-  key: string;
+  readonly parent: JsonObject | JsonValue[];
+  readonly key: string;
 }
 
-function locate(root: JsonValue, path: string | undefined): Location {
+/** Finds where a path leads to; undefined if what should hold it is not there. */
+function locate(root: JsonValue, path: string | undefined): Location | undefined {
   const [, ...keys] = (path ?? "")
     .split("/")
     .map((key) => key.replace(/~[01]/g, (code) => (code === "~0" ? "~" : "/")));
   const last = keys.pop();
-  if (last === undefined) throw unappliablePatch();
+  if (last === undefined) return undefined;
   let parent: JsonValue = root;
-  for (const key of keys) parent = read({ parent: containerOrThrow(parent), key });
-  return { parent: containerOrThrow(parent), key: last };
+  for (const key of keys) {
+    if (typeof parent !== "object" || parent === null) return undefined;
+    const index: number | undefined = Array.isArray(parent) ? indexOf(key, parent.length) : undefined;
+    if (Array.isArray(parent)) parent = index === undefined ? null : (parent[index] as JsonValue);
+    else parent = memberOf(parent, key) ?? null;
+  }
+  return typeof parent !== "object" || parent === null ? undefined : { parent, key: last };
 }
 
-function containerOrThrow(value: JsonValue): JsonObject | JsonValue[] {
-  if (typeof value !== "object" || value === null) throw unappliablePatch();
-  return value;
+function sourceOf(root: JsonValue, { op = "", from = "" }: PatchOperation): Location {
+  return locate(root, from) ?? missing(`${op} operation does not apply: doc is missing from path: ${from}`);
+}
+
+function copyOf(root: JsonValue, operation: PatchOperation): JsonValue {
+  return within(`error in copy for from: '${operation.from ?? ""}'`, () => read(sourceOf(root, operation)));
+}
+
+function destinationOf(root: JsonValue, { op = "", path = "" }: PatchOperation): Location {
+  return locate(root, path) ?? missing(`${op} operation does not apply: doc is missing destination path: ${path}`);
+}
+
+function missing(words: string): never {
+  throw new PatchFailure(`${words}: missing value`);
+}
+
+// What finds no place is said as it is, what fails there with the operation.
+function within<Result>(words: string, change: () => Result): Result {
+  try {
+    return change();
+  } catch (error) {
+    if (!(error instanceof PatchFailure) || / operation does not apply: /.test(error.message)) throw error;
+    throw new PatchFailure(words === "" ? error.message : `${words}: ${error.message}`);
+  }
 }
 
 function read({ parent, key }: Location): JsonValue {
@@ -128,7 +194,15 @@ function read({ parent, key }: Location): JsonValue {
 
 function add({ parent, key }: Location, value: JsonValue): void {
   if (!Array.isArray(parent)) setMember(parent, key, value);
-  else parent.splice(key === "-" ? parent.length : indexOrThrow(key, parent.length + 1), 0, value);
+  else if (key === "-") parent.push(value);
+  else
+    parent.splice(
+      within(/^[+-]?\d+$/.test(key) ? "" : `value was not a proper array index: '${key}'`, () =>
+        indexOrThrow(key, parent.length + 1),
+      ),
+      0,
+      value,
+    );
 }
 
 function replace({ parent, key }: Location, value: JsonValue): void {
@@ -141,13 +215,20 @@ function remove({ parent, key }: Location): void {
     parent.splice(indexOrThrow(key, parent.length), 1);
     return;
   }
-  if (!Object.hasOwn(parent, key)) throw unappliablePatch();
+  if (!Object.hasOwn(parent, key)) missing(`Unable to remove nonexistent key: ${key}`);
   delete parent[key];
 }
 
-function indexOrThrow(text: string, length: number): number {
+function indexOf(text: string, length: number): number | undefined {
   const given = /^[+-]?\d+$/.test(text) ? Number(text) : Number.NaN;
   const index = given < 0 ? given + length : given;
-  if (!(index >= 0 && index < length)) throw unappliablePatch();
-  return index;
+  return index >= 0 && index < length ? index : undefined;
+}
+
+function indexOrThrow(text: string, length: number): number {
+  const index = indexOf(text, length);
+  if (index !== undefined) return index;
+  if (/^[+-]?\d+$/.test(text))
+    throw new PatchFailure(`Unable to access invalid index: ${Number(text)}: invalid index referenced`);
+  throw new PatchFailure(`strconv.Atoi: parsing ${JSON.stringify(text)}: invalid syntax`);
 }

@@ -1,12 +1,8 @@
 import type { ServedType } from "../builtin/served-type.js";
 import { objectAt, stringAt, type JsonObject } from "../json.js";
 
-const POLICY = "the embedded API server stores it and does not evaluate it";
-
 // What a real server would act on, and this one does not: by `plural.group`.
 const KINDS: Readonly<Record<string, string>> = {
-  "mutatingadmissionpolicies.admissionregistration.k8s.io": POLICY,
-  "mutatingadmissionpolicybindings.admissionregistration.k8s.io": POLICY,
   "apiservices.apiregistration.k8s.io": "the embedded API server stores it and passes no request on",
 };
 

@@ -47,6 +47,7 @@ export async function createObject(
     object: tracked,
   });
   const object = mutation === undefined ? tracked : await mutation;
+  settleNamespace(metadataOf(object), namespace);
   wipeReset(type, object);
   setServerOwned(object);
   if (isCertificateRequest(type)) setRequester(object, context.user);

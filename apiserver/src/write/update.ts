@@ -83,6 +83,7 @@ async function replaceObject(context: WriteContext, replacement: Replacement): P
   const admitted: Omit<AdmittedWrite, "object"> = { context, operation: "UPDATE", name, subresource, oldObject: live };
   const mutation = context.admission?.mutate({ ...admitted, object: tracked });
   const mutated = mutation === undefined ? tracked : await mutation;
+  settleNamespace(metadataOf(mutated), namespace);
   carryOver(mutated, live, replacement);
   if (isCertificateRequest(type)) mutated["spec"] = live["spec"] as JsonObject;
   const object = restoreReset(type, mutated, { live, subresource });

@@ -50,7 +50,6 @@ function compile(text: string, { parse, plan, isCelError }: Library): Compilatio
   try {
     const env = loadEnvironment();
     const plain = withoutOptionalOperators(text);
-    if (plain === undefined) return { problem: "an optional entry of a literal is not supported", kind: "unsupported" };
     const parsed = parse(plain);
     const { problem, usesOldSelf, isUnknown } = prepareExpression(parsed.expr, env);
     if (problem !== undefined) return { problem, kind: isUnknown ? "name" : "unsupported" };

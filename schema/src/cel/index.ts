@@ -1,10 +1,11 @@
 // Rules in CEL. The evaluator takes 100 ms to load, so the first expression loads it, and not the import.
 import { compileExpression } from "./compile-rule.js";
 
-export { checkExpression, type CheckedExpression } from "./check/check-expression.js";
-export { typeOfSchema, type CheckedType } from "./check/types.js";
+export { checkExpression, type CheckedExpression, type CheckOptions } from "./check/check-expression.js";
+export { nameOfType, typeOfSchema, type CheckedType } from "./check/types.js";
 export { OBJECT_LIMIT } from "./budget.js";
 export { compileExpression, type Compilation } from "./compile-rule.js";
+export { applyConfigurationOf, jsonPatchOf, type JsonPatchOperation, type PatchJson } from "./patch-values.js";
 export { RequestExpressions, type ExpressionResult } from "./request-expressions.js";
 export type { AccessQuestion, RequestSurroundings } from "./functions/requests.js";
 export { checkRules } from "./rules/check-rules.js";

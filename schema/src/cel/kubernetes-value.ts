@@ -18,7 +18,8 @@ export function typesOf({ CelScalar, mapType, listType }: Library): Types {
   return { ...CelScalar, MAP: mapType(CelScalar.DYN, CelScalar.DYN), LIST: listType(CelScalar.DYN) };
 }
 
-const KIND = "@kind";
+/** The member of such a map that says what it is. */
+export const KIND = "@kind";
 
 /** Returns a value of a type of Kubernetes; those with the same fields are equal. */
 export function valueOfKind(

@@ -47,7 +47,10 @@ export class RequestExpressions implements RequestSurroundings {
     if ("problem" in compilation) return { error: `compilation failed: ${compilation.problem}` };
     const { evaluate } = compilation.expression;
     const outcome = withSurroundings(this, () => evaluate(this.#bindings, Math.min(this.#left, RULE_LIMIT)));
-    this.#left = outcome.kind === "budget" ? -1 : this.#left - outcome.cost;
+    const isTooCostly = outcome.kind === "budget" && this.#left > RULE_LIMIT;
+    this.#left = outcome.kind === "budget" && !isTooCostly ? -1 : this.#left - outcome.cost;
+    if (isTooCostly)
+      return { error: `expression '${expression}' resulted in error: operation cancelled: actual cost limit exceeded` };
     if (outcome.kind === "value") return { value: outcome.value };
     if (outcome.kind === "error") return { error: `expression '${expression}' resulted in error: ${outcome.message}` };
     return {

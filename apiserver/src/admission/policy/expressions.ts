@@ -54,7 +54,8 @@ export function expressionsOf({ write, seen, authorizer, params, variables = [],
   );
 }
 
-function shown(object: JsonObject, { write, seen }: { write: AdmittedWrite; seen: ServedResource }): JsonObject {
+/** Returns what expressions see of an object: the version that matched, and of a scale the Scale. */
+export function shown(object: JsonObject, { write, seen }: { write: AdmittedWrite; seen: ServedResource }): JsonObject {
   const { resource } = write.context;
   if (write.subresource === "scale") return scaleOf(resource.type, { object }, { needsReplicas: false });
   const inVersion = resource === seen ? object : seen.formOf(resource.storedForm(object));

@@ -1,24 +1,19 @@
 import { selectorMatches } from "../../builtin/rules/field-rules.js";
 import { objectAt, stringAt, type JsonObject } from "../../json.js";
 import { apiVersionOf } from "../../object/object-key.js";
+import type { Registry } from "../../registry/registry.js";
+import type { ServedResource } from "../../registry/served-resource.js";
 import type { AdmittedWrite } from "../admission.js";
-import type { PolicyBinding, ValidatingPolicy } from "./policy.js";
+import type { PolicyBinding, Policy } from "./policy.js";
 
 /** Returns the objects that a policy is asked with, one after the other; `undefined` stands for none. Throws an Error if they cannot be found. */
 export function paramsOf(
-  { paramKind }: ValidatingPolicy,
+  { paramKind }: Policy,
   { paramRef }: PolicyBinding,
   { context }: AdmittedWrite,
 ): readonly (JsonObject | undefined)[] {
-  if (paramKind === undefined || paramRef === undefined) return [undefined];
-  const { registry } = context;
-  const kind = [...registry.resources].find(
-    ({ type }) => type.kind === paramKind.kind && apiVersionOf(type) === paramKind.apiVersion,
-  );
-  if (kind === undefined)
-    throw new Error(
-      `failed to find resource referenced by paramKind: '${paramKind.apiVersion}, Kind=${paramKind.kind}'`,
-    );
+  const kind = paramKind === undefined ? undefined : resourceOf(paramKind, context.registry);
+  if (kind === undefined || paramRef === undefined) return [undefined];
   const [name, given] = [stringAt(paramRef, "name") ?? "", stringAt(paramRef, "namespace") ?? ""];
   if (given !== "" && !kind.type.namespaced)
     throw new Error("paramRef.namespace must not be provided for a cluster-scoped `paramKind`");
@@ -34,6 +29,20 @@ export function paramsOf(
   if (found.length > 0 || stringAt(paramRef, "parameterNotFoundAction") === "Allow")
     return found.map((stored) => kind.read(stored).object);
   throw new Error("no params found for policy binding with `Deny` parameterNotFoundAction");
+}
+
+/** Returns why a policy can be asked nothing: its parameters are of a kind that nobody knows. */
+export function paramKindProblem({ paramKind }: Policy, registry: Registry): string | undefined {
+  if (paramKind === undefined || resourceOf(paramKind, registry) !== undefined) return undefined;
+  const { apiVersion, kind } = paramKind;
+  return `failed to configure policy: failed to find resource referenced by paramKind: '${apiVersion}, Kind=${kind}'`;
+}
+
+function resourceOf(
+  { apiVersion, kind }: NonNullable<Policy["paramKind"]>,
+  { resources }: Registry,
+): ServedResource | undefined {
+  return [...resources].find(({ type }) => type.kind === kind && apiVersionOf(type) === apiVersion);
 }
 
 function labelsOf(object: JsonObject): JsonObject {

@@ -10,15 +10,32 @@ export interface PolicyValidation {
   readonly reason: string;
 }
 
-/** A ValidatingAdmissionPolicy; https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/ */
-export interface ValidatingPolicy {
+/** What both kinds of policies have. */
+export interface Policy {
   readonly name: string;
   readonly failurePolicy: "Fail" | "Ignore";
   readonly paramKind: { readonly apiVersion: string; readonly kind: string } | undefined;
   readonly selector: WriteSelector;
   readonly conditions: readonly MatchCondition[];
   readonly variables: readonly MatchCondition[];
+}
+
+/** A ValidatingAdmissionPolicy; https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/ */
+export interface ValidatingPolicy extends Policy {
   readonly validations: readonly PolicyValidation[];
+}
+
+/** A MutatingAdmissionPolicy; https://kubernetes.io/docs/reference/access-authn-authz/mutating-admission-policy/ */
+export interface MutatingPolicy extends Policy {
+  readonly mutations: readonly PolicyMutation[];
+  /** Whether it is asked again when something has changed the object after it. */
+  readonly isReinvoked: boolean;
+}
+
+/** One change of an object, in CEL. */
+export interface PolicyMutation {
+  readonly patchType: "ApplyConfiguration" | "JSONPatch";
+  readonly expression: string;
 }
 
 /** A ValidatingAdmissionPolicyBinding. */
@@ -31,8 +48,34 @@ export interface PolicyBinding {
   readonly actions: readonly string[];
 }
 
-/** Reads a policy that the server has stored, and so completed and checked. */
-export function policyOf(object: JsonObject): ValidatingPolicy {
+/** Reads a ValidatingAdmissionPolicy that the server has stored, and so completed and checked. */
+export function validatingPolicyOf(object: JsonObject): ValidatingPolicy {
+  return {
+    ...policyOf(object),
+    validations: listOf(objectAt(object, "spec") ?? {}, "validations").map((one) => ({
+      expression: stringAt(one, "expression") ?? "",
+      message: stringAt(one, "message") ?? "",
+      messageExpression: stringAt(one, "messageExpression") ?? "",
+      reason: stringAt(one, "reason") ?? "Invalid",
+    })),
+  };
+}
+
+/** Reads a MutatingAdmissionPolicy that the server has stored. */
+export function mutatingPolicyOf(object: JsonObject): MutatingPolicy {
+  const spec = objectAt(object, "spec") ?? {};
+  return {
+    ...policyOf(object),
+    isReinvoked: stringAt(spec, "reinvocationPolicy") === "IfNeeded",
+    mutations: listOf(spec, "mutations").map((one) => {
+      const patchType = stringAt(one, "patchType") === "JSONPatch" ? "JSONPatch" : "ApplyConfiguration";
+      const patch = objectAt(one, patchType === "JSONPatch" ? "jsonPatch" : "applyConfiguration");
+      return { patchType, expression: stringAt(patch, "expression") ?? "" };
+    }),
+  };
+}
+
+function policyOf(object: JsonObject): Policy {
   const spec = objectAt(object, "spec") ?? {};
   const paramKind = objectAt(spec, "paramKind");
   return {
@@ -47,12 +90,6 @@ export function policyOf(object: JsonObject): ValidatingPolicy {
     variables: listOf(spec, "variables").map((one) => ({
       name: stringAt(one, "name") ?? "",
       expression: stringAt(one, "expression") ?? "",
-    })),
-    validations: listOf(spec, "validations").map((one) => ({
-      expression: stringAt(one, "expression") ?? "",
-      message: stringAt(one, "message") ?? "",
-      messageExpression: stringAt(one, "messageExpression") ?? "",
-      reason: stringAt(one, "reason") ?? "Invalid",
     })),
   };
 }

@@ -1,19 +1,24 @@
 import type { RequestExpressions } from "@gen-operator/schema/cel";
 import { denied, type StatusError } from "../../errors/status-error.js";
 import type { Authorizer } from "../../identity/rbac/authorizer.js";
-import { compareText, stringAt, type JsonObject } from "../../json.js";
-import { metadataOf } from "../../object/object-meta.js";
+import type { JsonObject } from "../../json.js";
 import type { Registry } from "../../registry/registry.js";
 import type { ServedResource } from "../../registry/served-resource.js";
-import type { ResourceStore } from "../../storage/resource-store.js";
 import type { AdmittedWrite } from "../admission.js";
 import { matchWrite } from "../match-write.js";
 import { expressionsOf, CONDITION_BUDGET, POLICY_BUDGET } from "./expressions.js";
 import { evaluateConditions } from "./match-conditions.js";
-import { paramsOf } from "./params.js";
-import { bindingOf, policyOf, type PolicyBinding, type PolicyValidation, type ValidatingPolicy } from "./policy.js";
+import { paramKindProblem, paramsOf } from "./params.js";
+import {
+  bindingOf,
+  validatingPolicyOf,
+  type PolicyBinding,
+  type PolicyValidation,
+  type ValidatingPolicy,
+} from "./policy.js";
+import { refName } from "./ref-name.js";
+import { StoredPolicies } from "./stored-policies.js";
 
-const GROUP = { group: "admissionregistration.k8s.io", version: "v1" };
 const LONGEST_MESSAGE = 5120;
 
 /** Why a policy refuses a write. */
@@ -27,13 +32,13 @@ interface Denial {
 /** Evaluates ValidatingAdmissionPolicies as their bindings ask for it. */
 export class ValidatingPolicies {
   readonly #authorizer: Authorizer;
-  readonly #policies: Stored<ValidatingPolicy>;
-  readonly #bindings: Stored<PolicyBinding>;
+  readonly #policies: StoredPolicies<ValidatingPolicy>;
+  readonly #bindings: StoredPolicies<PolicyBinding>;
 
   constructor(registry: Registry, authorizer: Authorizer) {
     this.#authorizer = authorizer;
-    this.#policies = new Stored(registry, "validatingadmissionpolicies", policyOf);
-    this.#bindings = new Stored(registry, "validatingadmissionpolicybindings", bindingOf);
+    this.#policies = new StoredPolicies(registry, "validatingadmissionpolicies", validatingPolicyOf);
+    this.#bindings = new StoredPolicies(registry, "validatingadmissionpolicybindings", bindingOf);
   }
 
   /** Checks what would be stored; throws a StatusError for the first denial. */
@@ -47,6 +52,9 @@ export class ValidatingPolicies {
     const bindings = this.#bindings.all().filter(({ policyName }) => policyName === policy.name);
     const seen = bindings.length === 0 ? undefined : matchWrite(policy.selector, write);
     if (seen === undefined) return [];
+    const wrong = paramKindProblem(policy, write.context.registry);
+    if (wrong !== undefined)
+      return policy.failurePolicy === "Ignore" ? [] : [{ policy: policy.name, reason: "Invalid", message: wrong }];
     return bindings
       .filter(({ selector }) => matchWrite(selector, write) !== undefined)
       .flatMap((binding) => this.#denialsBy(binding, policy, { write, seen }));
@@ -114,35 +122,8 @@ function messageOf(
   return message.trim() || `failed expression: ${expression.trim()}`;
 }
 
-function refusal({ policy, binding, reason, message }: Denial, { context, name, object }: AdmittedWrite): StatusError {
-  const { type } = context.resource;
+function refusal({ policy, binding, reason, message }: Denial, write: AdmittedWrite): StatusError {
   const by = binding === undefined ? "" : ` with binding '${binding}'`;
-  const generated = object === undefined ? undefined : stringAt(metadataOf(object), "generateName");
-  const ref = { resource: type.plural, group: type.group, name: name || generated || "Unknown" };
-  return denied(ref, { reason, message: `ValidatingAdmissionPolicy '${policy}'${by} denied request: ${message}` });
-}
-
-/** The objects of one kind of policy, by their names; read again when one of them changed. */
-class Stored<Value> {
-  readonly #store: ResourceStore;
-  readonly #read: (object: JsonObject) => Value;
-  #known: { revision: number; values: readonly Value[] } = { revision: -1, values: [] };
-
-  constructor(registry: Registry, plural: string, read: (object: JsonObject) => Value) {
-    this.#store = (registry.find({ ...GROUP, plural }) as ServedResource).store;
-    this.#read = read;
-  }
-
-  get isEmpty(): boolean {
-    return this.#store.size === 0;
-  }
-
-  all(): readonly Value[] {
-    const { revision } = this.#store;
-    if (this.#known.revision !== revision) {
-      const stored = this.#store.list("").sort((a, b) => compareText(a.key, b.key));
-      this.#known = { revision, values: stored.map(({ object }) => this.#read(object)) };
-    }
-    return this.#known.values;
-  }
+  const words = `ValidatingAdmissionPolicy '${policy}'${by} denied request: ${message}`;
+  return denied(refName(write), { reason, message: words });
 }

@@ -4,7 +4,8 @@ import type { FieldError } from "../../errors/field-error.js";
 import type { JsonObject } from "../../json.js";
 import { objectAt } from "../../json.js";
 import type { ServedType } from "../served-type.js";
-import { checkPolicy } from "./admission/policy-rules.js";
+import { checkMutatingBinding, checkValidatingBinding } from "./admission/binding-rules.js";
+import { checkMutatingPolicy, checkValidatingPolicy } from "./admission/policy-rules.js";
 import { checkWebhooks } from "./admission/webhook-rules.js";
 import { checkSigningRequest } from "./certificate-rules.js";
 import * as configuration from "./configuration-rules.js";
@@ -54,7 +55,10 @@ const RULES: Record<string, Rule> = {
   "PodDisruptionBudget.policy": (object) => scheduling.checkDisruptionBudget(object),
   "MutatingWebhookConfiguration.admissionregistration.k8s.io": (object) => checkWebhooks(object),
   "ValidatingWebhookConfiguration.admissionregistration.k8s.io": (object) => checkWebhooks(object),
-  "ValidatingAdmissionPolicy.admissionregistration.k8s.io": (object) => checkPolicy(object),
+  "ValidatingAdmissionPolicy.admissionregistration.k8s.io": (object) => checkValidatingPolicy(object),
+  "ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io": (object) => checkValidatingBinding(object),
+  "MutatingAdmissionPolicy.admissionregistration.k8s.io": (object) => checkMutatingPolicy(object),
+  "MutatingAdmissionPolicyBinding.admissionregistration.k8s.io": (object) => checkMutatingBinding(object),
   "PriorityClass.scheduling.k8s.io": scheduling.checkPriorityClass,
   "StorageClass.storage.k8s.io": storage.checkStorageClass,
   "CSIStorageCapacity.storage.k8s.io": storage.checkStorageCapacity,

@@ -58,6 +58,8 @@ function checkScalar(check: Check, value: Exclude<JsonValue, null>): void {
     if (typeof value === "object") report(check, `expected any scalar, got &{${goText(value)}}`);
   } else if (kind === "numeric") {
     if (typeof value !== "number") report(check, `expected numeric (int or float), got ${goType(value)}`);
+  } else if (typeof value !== kind && kind === "boolean") {
+    report(check, `expected boolean, got &{${goText(value)}}`);
   } else if (typeof value !== kind) {
     report(check, `expected ${kind}, got &value.valueUnstructured{Value:${goSyntax(value)}}`);
   }

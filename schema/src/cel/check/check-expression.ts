@@ -2,8 +2,31 @@
 import { findPatternProblem } from "../../texts/pattern.js";
 import { loadEnvironment } from "../environment.js";
 import { loadLibrary } from "../library.js";
-import { OPTIONAL_FIELD, OPTIONAL_INDEX, withoutOptionalOperators } from "../prepare/optional-syntax.js";
+import {
+  OPTIONAL_ENTRY,
+  OPTIONAL_FIELD,
+  OPTIONAL_INDEX,
+  withoutOptionalOperators,
+} from "../prepare/optional-syntax.js";
 import type { Expression } from "../prepare/prepare-expression.js";
+import {
+  OF_TEXT,
+  RESULTS,
+  SIZED,
+  TYPE_NAMES,
+  common,
+  elementOf,
+  isMacro,
+  isOptionalMark,
+  isPlain,
+  qualifiedName,
+  typeOfConstant,
+  type Call,
+  type Loop,
+  type MapEntry,
+  type Select,
+  type Struct,
+} from "./expression-parts.js";
 import { isOperator, resultOf } from "./operators.js";
 import { DYN, nameOfType, type CheckedType } from "./types.js";
 
@@ -26,27 +49,24 @@ interface Arguments {
   readonly offset?: number;
 }
 
+/** What an expression may do besides. */
+export interface CheckOptions {
+  /** Whether it may construct `Object{…}` and `JSONPatch{…}`. Default: false. */
+  readonly hasPatchTypes?: boolean;
+}
+
 type Scope = ReadonlyMap<string, CheckedType>;
 
-const TYPE_NAMES: ReadonlySet<string> = new Set(
-  "bool int uint double string bytes list map null_type type optional_type".split(" "),
-);
-const RESULTS: { readonly [name: string]: CheckedType["kind"] } = {
-  "google.protobuf.Timestamp": "timestamp",
-  "google.protobuf.Duration": "duration",
-  ...Object.fromEntries(["bool", "int", "uint", "double", "string", "bytes"].map((name) => [name, name])),
-};
-// What takes these arguments alone.
-const OF_TEXT: ReadonlySet<string> = new Set(["startsWith", "endsWith", "matches", "contains"]);
-const SIZED: ReadonlySet<string> = new Set(["dyn", "string", "bytes", "list", "map", "object", "optional"]);
-
 /** Checks an expression that can be parsed, given the types of its variables. */
-export function checkExpression(text: string, variables: { readonly [name: string]: CheckedType }): CheckedExpression {
+export function checkExpression(
+  text: string,
+  variables: { readonly [name: string]: CheckedType },
+  { hasPatchTypes = false }: CheckOptions = {},
+): CheckedExpression {
   const plain = withoutOptionalOperators(text);
-  if (plain === undefined) return { type: DYN, problems: [] };
   const { expr, sourceInfo } = loadLibrary().parse(plain);
   if (expr === undefined) return { type: DYN, problems: [] };
-  const check = new Check(plain, sourceInfo?.positions ?? {});
+  const check = new Check(plain, sourceInfo?.positions ?? {}, hasPatchTypes);
   const type = check.typeOf(expr, new Map(Object.entries(variables)));
   return { type, problems: check.problems.sort((a, b) => a.offset - b.offset) };
 }
@@ -56,9 +76,12 @@ class Check {
   readonly #text: string;
   readonly #positions: { readonly [id: string]: number };
 
-  constructor(text: string, positions: { readonly [id: string]: number }) {
+  readonly #hasPatchTypes: boolean;
+
+  constructor(text: string, positions: { readonly [id: string]: number }, hasPatchTypes: boolean) {
     this.#text = text;
     this.#positions = positions;
+    this.#hasPatchTypes = hasPatchTypes;
   }
 
   typeOf(expression: Expression, scope: Scope): CheckedType {
@@ -71,9 +94,11 @@ class Check {
       case "selectExpr":
         return this.#typeOfField(expression, exprKind.value, scope);
       case "listExpr":
-        return { kind: "list", element: common(exprKind.value.elements.map((each) => this.typeOf(each, scope))) };
+        return { kind: "list", element: this.#typeOfItems(exprKind.value.elements, scope) };
       case "structExpr":
-        return this.#typeOfMap(exprKind.value.entries, scope);
+        return exprKind.value.messageName === ""
+          ? this.#typeOfMap(exprKind.value.entries, scope)
+          : this.#typeOfMessage(expression, exprKind.value, scope);
       case "callExpr":
         return this.#typeOfCall(expression, exprKind.value, scope);
       case "comprehensionExpr":
@@ -99,16 +124,66 @@ class Check {
     if (type.kind === "optional") return { kind: "optional", element: this.#fieldOf(type.element, field, offset) };
     if (type.kind === "map") return type.element;
     if (type.kind === "object") return type.field(field) ?? this.#fail(offset, `undefined field '${field}'`);
-    if (type.kind === "dyn" || type.kind === "null") return DYN;
+    if (type.kind === "dyn" || type.kind === "null" || type.kind === "message") return DYN;
     return this.#fail(offset, `type '${nameOfType(type)}' does not support field selection`);
   }
 
   #typeOfMap(entries: readonly MapEntry[], scope: Scope): CheckedType {
-    const types = entries.map(({ keyKind, value }) => {
-      if (keyKind.case === "mapKey") this.typeOf(keyKind.value, scope);
-      return value === undefined ? DYN : this.typeOf(value, scope);
-    });
-    return { kind: "map", element: common(types) };
+    const keys = entries.flatMap(({ keyKind }) => (keyKind.case === "mapKey" ? [keyKind.value] : []));
+    const values = entries.flatMap(({ value }, index) =>
+      value === undefined ? [] : [isOptionalMark(keys[index]) ? keys[index]! : value],
+    );
+    const key = this.#typeOfItems(
+      keys.filter((each) => !isOptionalMark(each)),
+      scope,
+    );
+    return { kind: "map", key, element: this.#typeOfItems(values, scope) };
+  }
+
+  // The items of a literal have one type.
+  #typeOfItems(items: readonly Expression[], scope: Scope): CheckedType {
+    const isMark = (index: number) => isOptionalMark(items[index]);
+    const given = items.map((each, index) => (isMark(index) ? DYN : this.typeOf(each, scope)));
+    const types = given.map((type, index) => (isMark(index - 1) ? elementOf(type) : type)).filter((_, i) => !isMark(i));
+    return this.#oneType(
+      items.filter((_, index) => !isMark(index)),
+      types,
+    );
+  }
+
+  #oneType(items: readonly Expression[], types: readonly CheckedType[]): CheckedType {
+    const [first = DYN] = types;
+    for (const [index, type] of types.entries()) {
+      const areKnown = isPlain(first) && isPlain(type);
+      if (areKnown && nameOfType(first) !== nameOfType(type))
+        this.#fail(
+          this.#startOf(items[index]!),
+          `expected type '${nameOfType(first)}' but found '${nameOfType(type)}'`,
+        );
+    }
+    return common(types);
+  }
+
+  #typeOfMessage(expression: Expression, { messageName, entries }: Struct, scope: Scope): CheckedType {
+    const isKnown = this.#hasPatchTypes && /^(JSONPatch|Object(\.\w+)*)$/.test(messageName);
+    const offset = this.#startOf(expression);
+    if (!isKnown) return this.#fail(offset, `undeclared reference to '${messageName}' (in container '')`);
+    const fieldAt = (index: number) => {
+      const { keyKind } = entries[index] ?? {};
+      return keyKind?.case === "fieldKey" ? keyKind.value : "";
+    };
+    for (const [index, { id, value }] of entries.entries()) {
+      const given = value === undefined ? DYN : this.typeOf(value, scope);
+      const type = fieldAt(index - 1) === OPTIONAL_ENTRY ? elementOf(given) : given;
+      const field = fieldAt(index);
+      if (field === OPTIONAL_ENTRY) continue;
+      if (messageName !== "JSONPatch" || field === "value") continue;
+      const wanted = ["op", "path", "from"].includes(field) ? "string" : "";
+      if (type.kind === wanted || (type.kind === "dyn" && wanted !== "")) continue;
+      const start = this.#text.indexOf(":", this.#positions[String(id)] ?? 0);
+      this.#fail(start, `expected type of field '${field}' is '${wanted}' but provided type is '${nameOfType(type)}'`);
+    }
+    return { kind: "message", name: messageName };
   }
 
   #typeOfCall(expression: Expression, { function: name, target, args }: Call, scope: Scope): CheckedType {
@@ -129,14 +204,14 @@ class Check {
       (func) => (func.target !== undefined) === (on !== undefined) && func.arguments.length === args.length,
     );
     const offset = this.#callOffset(expression, name);
+    const fullName = isQualified ? `${qualified}.${name}` : name;
     if (fitting.length === 0)
       return isMacro(name) ? DYN : this.#fail(offset, `undeclared reference to '${name}' (in container '')`);
     const isWrong =
-      (OF_TEXT.has(name) &&
-        on !== undefined &&
-        [on, ...types].some(({ kind }) => kind !== "string" && kind !== "dyn")) ||
+      (OF_TEXT.has(fullName) &&
+        [...(on === undefined ? [] : [on]), ...types].some(({ kind }) => kind !== "string" && kind !== "dyn")) ||
       (name === "size" && ![on, ...types].every((each) => each === undefined || SIZED.has(each.kind)));
-    if (isWrong) return this.#mismatch(expression, name, { on, types, offset });
+    if (isWrong) return this.#mismatch(expression, fullName, { on, types, offset });
     if (name === "matches") this.#checkPattern(args.at(-1));
     const results = new Set(fitting.map(({ result }) => RESULTS[result.name] ?? "dyn"));
     const [only] = results;
@@ -201,6 +276,14 @@ class Check {
     return this.#positions[String(id)] ?? 0;
   }
 
+  // kube-apiserver names the brace of what is constructed.
+  #startOf(expression: Expression): number {
+    const offset = this.#offsetOf(expression);
+    const { exprKind } = expression;
+    const isMessage = exprKind.case === "structExpr" && exprKind.value.messageName !== "";
+    return isMessage ? this.#text.indexOf("{", offset) : offset;
+  }
+
   // kube-apiserver names the parenthesis of a call, and the question mark of a choice.
   #callOffset(expression: Expression, name: string): number {
     const start = this.#text.indexOf(name, this.#offsetOf(expression));
@@ -213,38 +296,4 @@ class Check {
     const mark = name === "_?_:_" ? this.#text.indexOf("?", offset) : -1;
     return mark === -1 ? offset : mark;
   }
-}
-
-type Select = Extract<Expression["exprKind"], { case: "selectExpr" }>["value"];
-type Call = Extract<Expression["exprKind"], { case: "callExpr" }>["value"];
-type Loop = Extract<Expression["exprKind"], { case: "comprehensionExpr" }>["value"];
-type MapEntry = Extract<Expression["exprKind"], { case: "structExpr" }>["value"]["entries"][number];
-
-const MACROS: ReadonlySet<string> = new Set(
-  "all exists exists_one existsOne map filter optMap optFlatMap sortBy transformList transformMap transformMapEntry".split(
-    " ",
-  ),
-);
-
-function isMacro(name: string): boolean {
-  return MACROS.has(name);
-}
-
-function common(types: readonly CheckedType[]): CheckedType {
-  const [first = DYN] = types;
-  return types.every(({ kind }) => kind === first.kind) && first.kind !== "object" && !("element" in first)
-    ? first
-    : DYN;
-}
-
-function qualifiedName({ exprKind }: Expression): string | undefined {
-  if (exprKind.case === "identExpr") return exprKind.value.name;
-  if (exprKind.case !== "selectExpr" || exprKind.value.operand === undefined) return undefined;
-  const operand = qualifiedName(exprKind.value.operand);
-  return operand === undefined ? undefined : `${operand}.${exprKind.value.field}`;
-}
-
-function typeOfConstant(kind: string | undefined): CheckedType {
-  const [, name = "dyn"] = /^(bool|int64|uint64|double|string|bytes|null)Value$/.exec(kind ?? "") ?? [];
-  return { kind: name.replace("64", "") } as CheckedType;
 }

@@ -44,6 +44,7 @@ function either(one: CheckedType, other: CheckedType): "timestamp" | "duration" 
 }
 
 function joined(one: CheckedType, other: CheckedType): CheckedType {
+  if (one.kind === "list" && other.kind === "list" && one.element.kind === "dyn") return other;
   return one.kind === other.kind && one.kind !== "object" ? one : one.kind === "null" ? other : DYN;
 }
 

@@ -10,7 +10,10 @@ export type CheckedType =
       readonly kind:
         "dyn" | "null" | "bool" | "int" | "uint" | "double" | "string" | "bytes" | "timestamp" | "duration";
     }
-  | { readonly kind: "list" | "map" | "optional"; readonly element: CheckedType }
+  | { readonly kind: "list" | "optional"; readonly element: CheckedType }
+  | { readonly kind: "map"; readonly key: CheckedType; readonly element: CheckedType }
+  /** What `Object{…}` and `JSONPatch{…}` of a mutating policy construct. */
+  | { readonly kind: "message"; readonly name: string }
   | { readonly kind: "object"; readonly field: (name: string) => CheckedType | undefined };
 
 /** What nothing is known of. */
@@ -49,7 +52,7 @@ export function typeOfSchema(given: Schema, definitions: Definitions, isRoot = f
   const { properties, additionalProperties } = schema;
   if (typeof additionalProperties === "object") {
     const element = typeOfSchema(additionalProperties, definitions);
-    return element === undefined ? undefined : { kind: "map", element };
+    return element === undefined ? undefined : { kind: "map", key: { kind: "string" }, element };
   }
   const isResource = isRoot || schema["x-kubernetes-embedded-resource"] === true;
   const fields = isResource ? { ...properties, ...RESOURCE } : (properties ?? {});
@@ -69,9 +72,13 @@ export function nameOfType(type: CheckedType): string {
     case "list":
       return `list(${nameOfType(type.element)})`;
     case "map":
-      return `map(string, ${nameOfType(type.element)})`;
+      return `map(${nameOfType(type.key)}, ${nameOfType(type.element)})`;
     case "optional":
       return `optional_type(${nameOfType(type.element)})`;
+    case "null":
+      return "null_type";
+    case "message":
+      return type.name;
     default:
       return type.kind;
   }
@@ -82,5 +89,6 @@ export function canBeSame(one: CheckedType, other: CheckedType): boolean {
   const kinds = [one.kind, other.kind];
   if (kinds.includes("dyn") || kinds.includes("null")) return true;
   if (one.kind !== other.kind) return kinds.includes("object") && kinds.includes("map");
+  if (one.kind === "message") return one.name === (other as typeof one).name;
   return "element" in one && "element" in other ? canBeSame(one.element, other.element) : true;
 }

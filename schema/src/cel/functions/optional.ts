@@ -14,7 +14,7 @@ export function optionalOf({ celMap }: Library, value: CelInput | undefined): Ce
 /** `optional.of`, `optional.none` and what an optional value can do. */
 export const optionalFunctions: FunctionsOf = (library) => {
   const { celFunc, celMethod, isCelList, isCelMap } = library;
-  const { BOOL, DYN, MAP, STRING } = typesOf(library);
+  const { BOOL, DYN, LIST, MAP, STRING } = typesOf(library);
   const valueOf = (optional: CelMap) => {
     if (kindOf(optional) !== "optional") throw new Error("no such overload: the value is not optional");
     return optional.get("value");
@@ -31,7 +31,23 @@ export const optionalFunctions: FunctionsOf = (library) => {
     [null, false, 0, 0n, ""].includes(value as null) ||
     ((isCelList(value) || isCelMap(value)) && value.size === 0) ||
     (value instanceof Uint8Array && value.length === 0);
+  const present = (value: CelValue): CelValue[] => {
+    const inner = isCelMap(value) ? valueOf(value) : undefined;
+    if (!isCelMap(value)) throw new Error("no such overload: the value is not optional");
+    return inner === undefined ? [] : [inner];
+  };
   return [
+    celFunc("@present", [LIST, LIST], LIST, (items, optional) => {
+      const indexes = new Set([...optional].map(Number));
+      return [...items].flatMap((item, index) => (indexes.has(index) ? present(item) : [item])) as CelInput[];
+    }),
+    celFunc("@present", [MAP, LIST], MAP, (map, optional) => {
+      const keys = new Set(optional);
+      const entries = [...map.entries()].flatMap(([key, value]) =>
+        (keys.has(key) ? present(value) : [value]).map((each): [string, CelInput] => [key as string, each as CelInput]),
+      );
+      return library.celMap(new Map(entries));
+    }),
     celFunc("optional.of", [DYN], MAP, (value) => optionalOf(library, value)),
     celMethod(OPTIONAL_FIELD, DYN, [STRING], MAP, function (name) {
       return optionalOf(library, memberOf(this, name));

@@ -1,13 +1,17 @@
-// Kubernetes' library of regular expressions, and the functions of texts that are paid for.
+// Kubernetes' libraries of regular expressions and of JSON patches.
 import { compilePattern } from "../../texts/pattern.js";
-import { spendMatch } from "../budget.js";
+import { spendMatch, spendText } from "../budget.js";
 import { typesOf, type FunctionsOf } from "../kubernetes-value.js";
 
-/** `find` and `findAll`. */
+/** `find`, `findAll` and `jsonpatch.escapeKey`. */
 export const textFunctions: FunctionsOf = (library) => {
-  const { celMethod } = library;
+  const { celFunc, celMethod } = library;
   const { STRING, INT, LIST } = typesOf(library);
   return [
+    celFunc("jsonpatch.escapeKey", [STRING], STRING, (key) => {
+      spendText(key);
+      return key.replaceAll("~", "~0").replaceAll("/", "~1");
+    }),
     celMethod("find", STRING, [STRING], STRING, function (pattern) {
       return findAll(this, pattern, 1)[0] ?? "";
     }),

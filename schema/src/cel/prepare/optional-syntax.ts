@@ -12,10 +12,16 @@ const QUOTED =
 const FIELD = /\.\s*\?\s*([A-Za-z_]\w*)/y;
 const BEFORE_INDEX = /[\w)\]}"'`]\s*$/;
 
-/** Returns an expression without the operators of optional values; undefined if an optional entry of a literal, `[?a]` or `{?a: b}`, is left. */
-export function withoutOptionalOperators(text: string): string | undefined {
+/** The entry of a literal that says of the next one that it is optional: `[?a]` and `{?a: b}`. */
+export const OPTIONAL_ENTRY = "optionalEntry__";
+
+const CLOSING: { readonly [opening: string]: string } = { "[": "]", "{": "}", "(": ")" };
+
+/** Returns an expression without the operators of optional values. */
+export function withoutOptionalOperators(text: string): string {
   if (!/[.[{,]\s*\?/.test(text)) return text;
-  const closing: string[] = [];
+  // What opened the brackets around, and what closes them now.
+  const open: { readonly by: string; readonly closing: string }[] = [];
   let [result, index] = ["", 0];
   while (index < text.length) {
     const quoted = matchAt(QUOTED, text, index);
@@ -29,11 +35,13 @@ export function withoutOptionalOperators(text: string): string | undefined {
       index += field[0].length;
     } else {
       const optional = matchAt(/[[{,]\s*\?/y, text, index);
-      if (optional !== undefined && !(character === "[" && BEFORE_INDEX.test(result))) return undefined;
-      if (optional !== undefined) closing.push(")");
-      else if (character === "[") closing.push("]");
-      if (optional !== undefined) result += `.${OPTIONAL_INDEX}(`;
-      else result += character === "]" ? (closing.pop() ?? "]") : character;
+      const isIndex = optional !== undefined && character === "[" && BEFORE_INDEX.test(result);
+      const closing = isIndex ? ")" : CLOSING[character];
+      if (closing !== undefined) open.push({ by: isIndex ? "(" : character, closing });
+      if (isIndex) result += `.${OPTIONAL_INDEX}(`;
+      else if (optional !== undefined)
+        result += `${character}${OPTIONAL_ENTRY}${open.at(-1)?.by === "{" ? ": 0" : ""}, `;
+      else result += "]})".includes(character) ? (open.pop()?.closing ?? character) : character;
       index += optional?.[0].length ?? 1;
     }
   }

@@ -1,8 +1,9 @@
 // Rewrites a parsed expression where the evaluator differs from the API server: loops are paid for and collect their results in one list, and
 // `has` sees a field that is null.
 import type { celEnv, parse } from "@bufbuild/cel";
+import { KIND } from "../kubernetes-value.js";
 import { expandMacro, UNUSED } from "./expand-macros.js";
-import { OPTIONAL_FIELD, OPTIONAL_INDEX } from "./optional-syntax.js";
+import { OPTIONAL_ENTRY, OPTIONAL_FIELD, OPTIONAL_INDEX } from "./optional-syntax.js";
 
 /** A parsed expression. */
 export type Expression = NonNullable<ReturnType<typeof parse>["expr"]>;
@@ -30,6 +31,9 @@ const OPTIONAL: ReadonlySet<string> = new Set([OPTIONAL_FIELD, OPTIONAL_INDEX, "
 
 type Comprehension = Extract<Expression["exprKind"], { case: "comprehensionExpr" }>["value"];
 type Select = Extract<Expression["exprKind"], { case: "selectExpr" }>["value"];
+type Struct = Extract<Expression["exprKind"], { case: "structExpr" }>["value"];
+type List = Extract<Expression["exprKind"], { case: "listExpr" }>["value"];
+type Constant = Extract<Expression["exprKind"], { case: "constExpr" }>["value"];
 type Call = Extract<Expression["exprKind"], { case: "callExpr" }>["value"];
 
 /** Prepares an expression for its evaluation, in place. */
@@ -73,11 +77,13 @@ class Preparation {
         break;
       case "listExpr":
         this.#visitEach(...exprKind.value.elements);
+        withOptionalItems(expression, exprKind.value);
         break;
       case "structExpr":
-        if (exprKind.value.messageName !== "") this.#fail(`the type ${exprKind.value.messageName}`);
+        if (exprKind.value.messageName !== "") this.#visitMessage(expression, exprKind.value);
         for (const { keyKind, value } of exprKind.value.entries)
           this.#visitEach(keyKind.case === "mapKey" ? keyKind.value : undefined, value);
+        withOptionalEntries(expression, exprKind.value);
         break;
       case "comprehensionExpr":
         this.#visitLoop(exprKind.value);
@@ -89,6 +95,19 @@ class Preparation {
 
   #visitEach(...expressions: readonly (Expression | undefined)[]): void {
     for (const expression of expressions) if (expression !== undefined) this.visit(expression);
+  }
+
+  // What a mutating policy constructs is a map that says of what type it is.
+  #visitMessage(expression: Expression, struct: Struct): void {
+    const { messageName } = struct;
+    if (!/^(JSONPatch|Object(\.\w+)*)$/.test(messageName)) return this.#fail(`the type ${messageName}`);
+    struct.messageName = "";
+    for (const entry of struct.entries)
+      if (entry.keyKind.case === "fieldKey")
+        entry.keyKind = { case: "mapKey", value: textOf(expression, entry.keyKind.value) };
+    const kind = { case: "mapKey", value: textOf(expression, KIND) } as const;
+    const entry = { id: expression.id, keyKind: kind, value: textOf(expression, messageName), optionalEntry: false };
+    struct.entries.push({ $typeName: "cel.expr.Expr.CreateStruct.Entry", ...entry });
   }
 
   // A field of an optional value is an optional value again.
@@ -138,6 +157,42 @@ class Preparation {
   }
 }
 
+// `[?a, b]` becomes `@present([a, b], [0])`: the items with these indexes are optional.
+function withOptionalItems(expression: Expression, list: List): void {
+  const optional: Expression[] = [];
+  const items: Expression[] = [];
+  for (const item of list.elements)
+    if (isIdentifier(item, OPTIONAL_ENTRY))
+      optional.push(constantOf(item, { case: "int64Value", value: BigInt(items.length) }));
+    else items.push(item);
+  if (optional.length === 0) return;
+  list.elements = items;
+  replace(expression, "@present", [{ ...expression }, listOf(expression, optional)]);
+}
+
+// `{?a: b}` becomes `@present({a: b}, [a])`.
+function withOptionalEntries(expression: Expression, struct: Struct): void {
+  const optional: Expression[] = [];
+  const { entries } = struct;
+  const isMark = (index: number) => {
+    const { keyKind } = entries[index] ?? {};
+    if (keyKind?.case !== "mapKey") return false;
+    const { exprKind } = keyKind.value;
+    const isText = exprKind.case === "constExpr" && exprKind.value.constantKind.value === OPTIONAL_ENTRY;
+    return isText || isIdentifier(keyKind.value, OPTIONAL_ENTRY);
+  };
+  for (const [index, { keyKind }] of entries.entries())
+    if (isMark(index - 1) && keyKind.case === "mapKey") optional.push(keyKind.value);
+  if (optional.length === 0) return;
+  struct.entries = entries.filter((_, index) => !isMark(index));
+  replace(expression, "@present", [{ ...expression }, listOf(expression, optional)]);
+}
+
+function listOf({ id }: Expression, elements: Expression[]): Expression {
+  const list = { $typeName: "cel.expr.Expr.CreateList", elements, optionalIndices: [] } as const;
+  return { $typeName: "cel.expr.Expr", id, exprKind: { case: "listExpr", value: { ...list, optionalIndices: [] } } };
+}
+
 function callOf({ exprKind }: Expression): Call | undefined {
   return exprKind.case === "callExpr" ? exprKind.value : undefined;
 }
@@ -153,8 +208,12 @@ function nameOf({ exprKind }: Expression): string | undefined {
   return operand === undefined ? undefined : `${operand}.${exprKind.value.field}`;
 }
 
-function textOf({ id }: Expression, text: string): Expression {
-  const constant = { $typeName: "cel.expr.Constant", constantKind: { case: "stringValue", value: text } } as const;
+function textOf(expression: Expression, text: string): Expression {
+  return constantOf(expression, { case: "stringValue", value: text });
+}
+
+function constantOf({ id }: Expression, constantKind: Constant["constantKind"]): Expression {
+  const constant = { $typeName: "cel.expr.Constant", constantKind } as const;
   return { $typeName: "cel.expr.Expr", id, exprKind: { case: "constExpr", value: constant } };
 }
 

@@ -1,7 +1,13 @@
 import { checkText, type Variables } from "../../../errors/expression-problem.js";
-import { duplicateError, invalidError, type FieldError } from "../../../errors/field-error.js";
+import {
+  duplicateError,
+  invalidError,
+  requiredError,
+  tooManyError,
+  type FieldError,
+} from "../../../errors/field-error.js";
 import { isObject, stringAt, type JsonObject } from "../../../json.js";
-import { checkRequired } from "../field-rules.js";
+import { qualifiedNameProblems } from "../name-syntax.js";
 
 /** The type of what nothing is known of. */
 export const ANYTHING = { kind: "dyn" } as const;
@@ -9,32 +15,52 @@ export const ANYTHING = { kind: "dyn" } as const;
 /** What the expressions about a request see; of their types nothing is known here. */
 export const REQUEST: Variables = { object: ANYTHING, oldObject: ANYTHING, request: ANYTHING, authorizer: ANYTHING };
 
+const MOST_CONDITIONS = 64;
+
 /** Checks the match conditions of a webhook or a policy. */
 export function checkMatchConditions(field: string, conditions: JsonObject[], variables = REQUEST): FieldError[] {
   const names = conditions.map((condition) => stringAt(condition, "name") ?? "");
-  return conditions.filter(isObject).flatMap((condition, index) => {
-    const name = names[index] ?? "";
+  const each = conditions.filter(isObject).flatMap((condition, index) => {
+    const [name, at] = [names[index] ?? "", `${field}[${index}]`];
     const isRepeated = name !== "" && names.indexOf(name) < index;
     return [
-      ...checkRequired(`${field}[${index}].expression`, condition["expression"]),
-      ...checkExpressionAt(`${field}[${index}].expression`, condition, { variables }),
-      ...checkRequired(`${field}[${index}].name`, name),
-      ...(isRepeated ? [duplicateError(`${field}[${index}].name`, name)] : []),
+      ...((stringAt(condition, "expression") ?? "").trim() === ""
+        ? [requiredError(`${at}.expression`)]
+        : checkExpressionAt(`${at}.expression`, condition, { variables })),
+      ...(name === ""
+        ? [requiredError(`${at}.name`)]
+        : qualifiedNameProblems(name).map((detail) => invalidError(`${at}.name`, name, detail))),
+      ...(isRepeated ? [duplicateError(`${at}.name`, name)] : []),
     ];
   });
+  return [
+    ...(conditions.length > MOST_CONDITIONS ? [tooManyError(field, conditions.length, MOST_CONDITIONS)] : []),
+    ...each,
+  ];
+}
+
+/** What an expression may see, and what it has to come to. */
+interface Wanted {
+  readonly variables: Variables;
+  /** Default: bool. */
+  readonly wanted?: string | readonly string[];
+  /** Whether it may construct `Object{…}` and `JSONPatch{…}`; what it comes to must be known then. */
+  readonly hasPatchTypes?: boolean;
 }
 
 /** Checks an expression that is the last member of a path; of one that is missing nothing is said. */
 export function checkExpressionAt(
   field: string,
   object: JsonObject,
-  { variables, wanted = "bool" }: { variables: Variables; wanted?: "bool" | "string" | "any" },
+  { variables, wanted = "bool", hasPatchTypes = false }: Wanted,
 ): FieldError[] {
   const text = stringAt(object, field.slice(field.lastIndexOf(".") + 1)) ?? "";
-  const checked = text.trim() === "" ? undefined : checkText(text, variables);
+  const checked = text.trim() === "" ? undefined : checkText(text, variables, { hasPatchTypes });
   if (checked === undefined) return [];
   if ("problem" in checked) return [invalidError(field, text, checked.problem)];
-  const { type } = checked;
-  if (wanted === "any" || type === "dyn" || type === wanted) return [];
-  return [invalidError(field, text, `must evaluate to ${wanted} but got ${type}`)];
+  const { type, name } = checked;
+  if (wanted === "any" || (type === "dyn" && !hasPatchTypes) || [wanted].flat().includes(name)) return [];
+  const [only, ...others] = [wanted].flat();
+  const words = others.length === 0 ? String(only) : `one of [${[wanted].flat().join(" ")}]`;
+  return [invalidError(field, text, `must evaluate to ${words} but got ${name}`)];
 }

@@ -1,57 +1,193 @@
 // What kube-apiserver demands of admission policies, in its order and words (pkg/apis/admissionregistration/validation).
 import type { Variables } from "../../../errors/expression-problem.js";
-import { invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
+import { duplicateError, invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
 import { objectAt, stringAt, type JsonObject } from "../../../json.js";
 import { objectsAt } from "../../read-path.js";
 import { checkOneOf } from "../field-rules.js";
+import { qualifiedNameProblems, subdomainProblems } from "../name-syntax.js";
 import { ANYTHING, checkExpressionAt, checkMatchConditions, REQUEST } from "./condition-rules.js";
+import { checkMatchResources, checkMutatedOperations } from "./resource-rules.js";
 
 const POLICY_REASONS = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
+const RESERVED: ReadonlySet<string> = new Set(
+  "true false null in as break const continue else for function if import let loop package namespace return var void while".split(
+    " ",
+  ),
+);
+const MOST_ANNOTATIONS = 20;
+const LONGEST_ANNOTATION = 5 * 1024;
+const DNS_1035 = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
+const DNS_1035_RULE =
+  "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an " +
+  "alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 
 /** Checks a ValidatingAdmissionPolicy. */
-export function checkPolicy(policy: JsonObject): FieldError[] {
+export function checkValidatingPolicy(policy: JsonObject): FieldError[] {
   const spec = objectAt(policy, "spec") ?? {};
-  const [validations, variables] = [objectsAt(spec, "validations"), objectsAt(spec, "variables")];
-  const params = spec["paramKind"] === undefined ? {} : { params: ANYTHING };
-  const known: Variables = { ...REQUEST, ...params, namespaceObject: ANYTHING };
-  const composed: Variables = variables.length === 0 ? known : { ...known, variables: ANYTHING };
-  const isEmpty = validations.length === 0 && objectsAt(spec, "auditAnnotations").length === 0;
+  const [validations, annotations] = [objectsAt(spec, "validations"), objectsAt(spec, "auditAnnotations")];
+  const variables = variablesOf(spec, { isComposed: objectsAt(spec, "variables").length > 0 });
   const nothing = "validations or auditAnnotations must contain at least one item";
   return [
+    ...checkSpec(spec, { isMutating: false }),
+    ...(validations.length === 0 && annotations.length === 0
+      ? ["validations", "auditAnnotations"].map((name) => requiredError(`spec.${name}`, nothing))
+      : []),
+    ...validations.flatMap((validation, index) => checkValidation(`spec.validations[${index}]`, validation, variables)),
+    ...checkAnnotations(annotations, stringAt(objectAt(policy, "metadata"), "name") ?? "", variables),
+  ];
+}
+
+/** Checks a MutatingAdmissionPolicy. */
+export function checkMutatingPolicy(policy: JsonObject): FieldError[] {
+  const spec = objectAt(policy, "spec") ?? {};
+  const mutations = objectsAt(spec, "mutations");
+  const variables = variablesOf(spec, { isComposed: true });
+  const reinvocation = stringAt(spec, "reinvocationPolicy") ?? "";
+  return [
+    ...checkSpec(spec, { isMutating: true }),
+    ...(mutations.length === 0 ? [requiredError("spec.mutations", "mutations must contain at least one item")] : []),
+    ...mutations.flatMap((mutation, index) => checkMutation(`spec.mutations[${index}]`, mutation, variables)),
+    ...(reinvocation === ""
+      ? [requiredError("spec.reinvocationPolicy")]
+      : checkOneOf("spec.reinvocationPolicy", reinvocation, ["IfNeeded", "Never"])),
+  ];
+}
+
+// What both kinds of policies have.
+function checkSpec(spec: JsonObject, { isMutating }: { isMutating: boolean }): FieldError[] {
+  const [kind, match] = [objectAt(spec, "paramKind"), objectAt(spec, "matchConstraints")];
+  const params = kind === undefined ? {} : { params: ANYTHING };
+  const field = "spec.matchConstraints";
+  return [
+    ...checkOneOf("spec.failurePolicy", spec["failurePolicy"], ["Fail", "Ignore"]),
+    ...(kind === undefined ? [] : checkParamKind("spec.paramKind", kind)),
+    ...(match === undefined
+      ? [requiredError(field)]
+      : [
+          ...checkMatchResources(field, match),
+          ...(objectsAt(match, "resourceRules").length === 0 ? [requiredError(`${field}.resourceRules`)] : []),
+          ...(isMutating ? checkMutatedOperations(field, match) : []),
+        ]),
     ...checkMatchConditions("spec.matchConditions", objectsAt(spec, "matchConditions"), { ...REQUEST, ...params }),
-    ...variables.flatMap((variable, index) => [
-      ...checkVariableName(`spec.variables[${index}].name`, stringAt(variable, "name") ?? ""),
-      ...checkExpressionAt(`spec.variables[${index}].expression`, variable, {
-        variables: index === 0 ? known : composed,
-        wanted: "any",
-      }),
-    ]),
-    ...(isEmpty ? ["validations", "auditAnnotations"].map((name) => requiredError(`spec.${name}`, nothing)) : []),
-    ...validations.flatMap((validation, index) => checkValidation(`spec.validations[${index}]`, validation, composed)),
+    ...objectsAt(spec, "variables").flatMap((variable, index) =>
+      checkVariable(`spec.variables[${index}]`, variable, variablesOf(spec, { isComposed: isMutating || index > 0 })),
+    ),
+  ];
+}
+
+function variablesOf(spec: JsonObject, { isComposed }: { isComposed: boolean }): Variables {
+  return {
+    ...REQUEST,
+    ...(spec["paramKind"] === undefined ? {} : { params: ANYTHING }),
+    namespaceObject: ANYTHING,
+    ...(isComposed ? { variables: ANYTHING } : {}),
+  };
+}
+
+function checkParamKind(field: string, kind: JsonObject): FieldError[] {
+  const [apiVersion, name] = [stringAt(kind, "apiVersion") ?? "", stringAt(kind, "kind") ?? ""];
+  const words = "may have mixed case, but should otherwise match";
+  return [
+    ...checkApiVersion(`${field}.apiVersion`, apiVersion),
+    ...(name === "" ? [requiredError(`${field}.kind`)] : []),
+    ...(name === "" || DNS_1035.test(name.toLowerCase())
+      ? []
+      : [invalidError(`${field}.kind`, name, `${words}: ${DNS_1035_RULE}`)]),
+  ];
+}
+
+function checkApiVersion(field: string, apiVersion: string): FieldError[] {
+  if (apiVersion === "") return [requiredError(field)];
+  const parts = apiVersion.split("/");
+  if (parts.length > 2) return [invalidError(field, apiVersion, `unexpected GroupVersion string: ${apiVersion}`)];
+  const [version = "", group = ""] = parts.reverse();
+  const ofGroup = group === "" ? [] : subdomainProblems(group);
+  return [
+    ...(ofGroup.length === 0 ? [] : [invalidError(field, group, ofGroup.join(","))]),
+    ...(version === "" ? [invalidError(field, apiVersion, "version must be specified")] : []),
+    ...(version === "" || DNS_1035.test(version) ? [] : [invalidError(field, version, DNS_1035_RULE)]),
+  ];
+}
+
+function checkVariable(field: string, variable: JsonObject, variables: Variables): FieldError[] {
+  const [name, expression] = [stringAt(variable, "name") ?? "", stringAt(variable, "expression") ?? ""];
+  return [
+    ...(name.trim() === "" ? [requiredError(`${field}.name`, "name is not specified")] : []),
+    ...(name.trim() === "" || (/^[A-Za-z_]\w*$/.test(name) && !RESERVED.has(name))
+      ? []
+      : [invalidError(`${field}.name`, name, "must be a valid CEL identifier")]),
+    ...(expression.trim() === ""
+      ? [requiredError(`${field}.expression`, "expression is not specified")]
+      : checkExpressionAt(`${field}.expression`, variable, { variables, wanted: "any" })),
   ];
 }
 
 function checkValidation(field: string, validation: JsonObject, variables: Variables): FieldError[] {
   const message = stringAt(validation, "message") ?? "";
+  const messageExpression = stringAt(validation, "messageExpression") ?? "";
   const isBlank = (stringAt(validation, "expression") ?? "").trim() === "";
   return [
     ...(isBlank
       ? [requiredError(`${field}.expression`, "expression is not specified")]
       : checkExpressionAt(`${field}.expression`, validation, { variables })),
+    ...(messageExpression !== "" && messageExpression.trim() === ""
+      ? [invalidError(`${field}.messageExpression`, messageExpression, "must be non-empty if specified")]
+      : checkExpressionAt(`${field}.messageExpression`, validation, { variables, wanted: "string" })),
     ...(message !== "" && message.trim() === ""
       ? [invalidError(`${field}.message`, message, "must be non-empty if specified")]
       : []),
-    ...(message.trim().includes("\n")
+    ...(/[\n\r]/.test(message.trim())
       ? [invalidError(`${field}.message`, message, "must not contain line breaks")]
       : []),
-    ...(validation["messageExpression"] === undefined
-      ? []
-      : checkExpressionAt(`${field}.messageExpression`, validation, { variables, wanted: "string" })),
     ...checkOneOf(`${field}.reason`, validation["reason"], POLICY_REASONS),
   ];
 }
 
-function checkVariableName(field: string, name: string): FieldError[] {
-  if (name === "") return [requiredError(field, "name is not specified")];
-  return /^[A-Za-z_]\w*$/.test(name) ? [] : [invalidError(field, name, "must be a valid CEL identifier")];
+function checkAnnotations(annotations: JsonObject[], policy: string, variables: Variables): FieldError[] {
+  const keys = annotations.map((annotation) => stringAt(annotation, "key") ?? "");
+  const all = "spec.auditAnnotations";
+  const tooMany = `must not have more than ${MOST_ANNOTATIONS} auditAnnotations`;
+  return [
+    ...(annotations.length > MOST_ANNOTATIONS ? [invalidError(all, annotations, tooMany)] : []),
+    ...annotations.flatMap((annotation, index) => {
+      const [field, key] = [`${all}[${index}]`, keys[index] ?? ""];
+      const name = `${policy}/${key}`;
+      return [
+        ...qualifiedNameProblems(name).map((detail) => invalidError(`${field}.key`, name, detail)),
+        ...checkAnnotationValue(field, annotation, variables),
+        ...(keys.indexOf(key) < index ? [duplicateError(`${field}.key`, key)] : []),
+      ];
+    }),
+  ];
+}
+
+function checkAnnotationValue(field: string, annotation: JsonObject, variables: Variables): FieldError[] {
+  const text = (stringAt(annotation, "valueExpression") ?? "").trim();
+  const at = `${field}.valueExpression`;
+  if (text === "") return [requiredError(at, "valueExpression is not specified")];
+  if (Buffer.byteLength(text) > LONGEST_ANNOTATION)
+    return [requiredError(at, `must not exceed ${LONGEST_ANNOTATION} bytes in length`)];
+  return checkExpressionAt(at, annotation, { variables, wanted: ["string", "null_type"] });
+}
+
+function checkMutation(field: string, mutation: JsonObject, variables: Variables): FieldError[] {
+  const type = stringAt(mutation, "patchType") ?? "";
+  if (type === "") return [requiredError(`${field}.patchType`)];
+  const [member, other] =
+    type === "JSONPatch" ? ["jsonPatch", "applyConfiguration"] : ["applyConfiguration", "jsonPatch"];
+  if (type !== "JSONPatch" && type !== "ApplyConfiguration")
+    return checkOneOf(`${field}.patchType`, type, ["ApplyConfiguration", "JSONPatch"]);
+  const patch = objectAt(mutation, member);
+  const wanted = type === "JSONPatch" ? "list(JSONPatch)" : "Object";
+  const at = `${field}.${member}`;
+  return [
+    ...(patch === undefined
+      ? [requiredError(at, `must be specified when patchType is ${type}`)]
+      : (stringAt(patch, "expression") ?? "").trim() === ""
+        ? [requiredError(`${at}.expression`)]
+        : checkExpressionAt(`${at}.expression`, patch, { variables, wanted, hasPatchTypes: true })),
+    ...(mutation[other] === undefined
+      ? []
+      : [invalidError(`${field}.${other}`, `{${other}}`, `must not be specified when patchType is ${type}`)]),
+  ];
 }

@@ -10,11 +10,11 @@ import { objectAt, stringAt, type JsonObject, type JsonValue } from "../../../js
 import { objectsAt } from "../../read-path.js";
 import { checkOneOf, checkRequired } from "../field-rules.js";
 import { checkMatchConditions } from "./condition-rules.js";
+import { checkRule } from "./resource-rules.js";
 import { labelValueProblems, qualifiedNameProblems, subdomainProblems } from "../name-syntax.js";
 
 const SIDE_EFFECTS = ["None", "NoneOnDryRun"];
 const REVIEW_VERSIONS = ["v1", "v1beta1"];
-const OPERATIONS = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 const SELECTOR_OPERATORS = ["In", "NotIn", "Exists", "DoesNotExist"];
 const DNS_1035 = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
 const DNS_1035_RULE =
@@ -79,50 +79,6 @@ function checkSideEffects(field: string, value: JsonValue | undefined): FieldErr
 function checkTimeout(field: string, value: JsonValue | undefined): FieldError[] {
   if (typeof value !== "number" || (value >= 1 && value <= 30)) return [];
   return [invalidError(field, value, "the timeout value must be between 1 and 30 seconds")];
-}
-
-function checkRule(field: string, rule: JsonObject): FieldError[] {
-  const listOf = (member: string): string[] => (Array.isArray(rule[member]) ? rule[member].map(String) : []);
-  const [operations, groups, versions] = [listOf("operations"), listOf("apiGroups"), listOf("apiVersions")];
-  return [
-    ...checkList(`${field}.apiGroups`, groups, "API groups"),
-    ...checkList(`${field}.apiVersions`, versions, "API versions"),
-    ...versions.flatMap((version, index) => checkRequired(`${field}.apiVersions[${index}]`, version)),
-    ...checkResources(`${field}.resources`, listOf("resources")),
-    ...checkOneOf(`${field}.scope`, rule["scope"], ["*", "Cluster", "Namespaced"]),
-    ...checkList(`${field}.operations`, operations, "operations"),
-    ...operations.flatMap((operation, index) => checkOneOf(`${field}.operations[${index}]`, operation, OPERATIONS)),
-  ];
-}
-
-function checkList(field: string, values: string[], what: string): FieldError[] {
-  if (values.length === 0) return [requiredError(field)];
-  if (values.length === 1 || !values.includes("*")) return [];
-  return [invalidError(field, values, `if '*' is present, must not specify other ${what}`)];
-}
-
-function checkResources(field: string, resources: string[]): FieldError[] {
-  if (resources.length === 0) return [requiredError(field)];
-  const each = resources.flatMap((resource, index) => {
-    const at = `${field}[${index}]`;
-    if (resource === "") return [requiredError(at)];
-    const [plural = "", sub] = resource.split("/");
-    if (sub === undefined) return [];
-    const wider = [`${plural}/*`, `*/${sub}`].find((one) => one !== resource && resources.includes(one));
-    if (wider === undefined) return [];
-    return [invalidError(at, resource, `if '${wider}' is present, must not specify ${resource}`)];
-  });
-  const plain = resources.filter((resource) => !resource.includes("/"));
-  const detail = "must not specify other resources";
-  return [
-    ...each,
-    ...(resources.length > 1 && resources.includes("*/*")
-      ? [invalidError(field, resources, `if '*/*' is present, ${detail}`)]
-      : []),
-    ...(plain.length > 1 && plain.includes("*")
-      ? [invalidError(field, resources, `if '*' is present, ${detail} without subresources`)]
-      : []),
-  ];
 }
 
 function checkSelector(field: string, selector: JsonObject | undefined): FieldError[] {

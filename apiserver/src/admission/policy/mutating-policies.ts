@@ -1,0 +1,162 @@
+import { failureOn, StatusError } from "../../errors/status-error.js";
+import type { Authorizer } from "../../identity/rbac/authorizer.js";
+import { deepEqual, type JsonObject } from "../../json.js";
+import type { Registry } from "../../registry/registry.js";
+import type { ServedResource } from "../../registry/served-resource.js";
+import type { AdmittedWrite } from "../admission.js";
+import { matchWrite } from "../match-write.js";
+import { CONDITION_BUDGET, expressionsOf, POLICY_BUDGET } from "./expressions.js";
+import { evaluateConditions } from "./match-conditions.js";
+import { paramKindProblem, paramsOf } from "./params.js";
+import { patchObject } from "./patch-object.js";
+import { bindingOf, mutatingPolicyOf, type MutatingPolicy, type PolicyBinding } from "./policy.js";
+import { refName } from "./ref-name.js";
+import { StoredPolicies } from "./stored-policies.js";
+
+/** A policy that selects a write, by one binding and with one object of parameters. */
+interface Invocation {
+  readonly policy: MutatingPolicy;
+  readonly binding: PolicyBinding;
+  readonly params: JsonObject | undefined;
+  readonly seen: ServedResource;
+}
+
+/** Why a write is refused. */
+interface Problem {
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** Changes writes as MutatingAdmissionPolicies and their bindings ask for it. */
+export class MutatingPolicies {
+  readonly #authorizer: Authorizer;
+  readonly #policies: StoredPolicies<MutatingPolicy>;
+  readonly #bindings: StoredPolicies<PolicyBinding>;
+
+  constructor(registry: Registry, authorizer: Authorizer) {
+    this.#authorizer = authorizer;
+    this.#policies = new StoredPolicies(registry, "mutatingadmissionpolicies", mutatingPolicyOf);
+    this.#bindings = new StoredPolicies(registry, "mutatingadmissionpolicybindings", bindingOf);
+  }
+
+  /** Returns the changes of one write; undefined where no policy can want to change it. */
+  changesOf(write: AdmittedWrite): PolicyChanges | undefined {
+    if (write.operation === "DELETE" || this.#policies.isEmpty || this.#bindings.isEmpty) return undefined;
+    return new PolicyChanges(this.#authorizer, this.#policies.all(), this.#bindings.all());
+  }
+}
+
+/** The changes of one write by policies: once, and once more by those that want to see what came after them. */
+export class PolicyChanges {
+  readonly #authorizer: Authorizer;
+  readonly #policies: readonly MutatingPolicy[];
+  readonly #bindings: readonly PolicyBinding[];
+  readonly #invoked = new Set<string>();
+  #hasPatched = false;
+  #last: JsonObject | undefined;
+
+  constructor(authorizer: Authorizer, policies: readonly MutatingPolicy[], bindings: readonly PolicyBinding[]) {
+    this.#authorizer = authorizer;
+    this.#policies = policies;
+    this.#bindings = bindings;
+  }
+
+  /** Returns the object as the policies change it; throws a StatusError if one fails whose failures count. */
+  first(write: AdmittedWrite, object: JsonObject): JsonObject {
+    this.#last = this.#apply(write, object, () => true);
+    return this.#last;
+  }
+
+  /** Returns the object after the policies that are asked again; after `first`, and with what webhooks made of its object. */
+  again(write: AdmittedWrite, object: JsonObject): JsonObject {
+    if (this.#invoked.size === 0 || (!this.#hasPatched && deepEqual(object, this.#last))) return object;
+    const invoked = new Set(this.#invoked);
+    return this.#apply(write, object, (invocation) => invoked.has(keyOf(invocation)));
+  }
+
+  #apply(write: AdmittedWrite, object: JsonObject, isWanted: (invocation: Invocation) => boolean): JsonObject {
+    const problems: Problem[] = [];
+    const invocations = this.#invocationsOf({ ...write, object }, problems);
+    let current = object;
+    for (const invocation of invocations) {
+      const { policy, binding } = invocation;
+      const problem = (error: unknown): void => {
+        if (error instanceof StatusError) throw error;
+        if (policy.failurePolicy === "Fail")
+          problems.push({ reason: "Invalid", message: denialBy(policy, binding, (error as Error).message) });
+      };
+      try {
+        // Conditions and expressions see what earlier policies changed.
+        if (!this.#meetsConditions(invocation, { ...write, object: current }) || !isWanted(invocation)) continue;
+      } catch (error) {
+        problem(error);
+        continue;
+      }
+      for (const mutation of policy.mutations) {
+        try {
+          const expressions = this.#expressionsOf(invocation, { ...write, object: current }, POLICY_BUDGET);
+          const result = expressions.evaluate(mutation.expression);
+          current = patchObject(mutation, result, { write, seen: invocation.seen, object: current });
+          this.#hasPatched = true;
+        } catch (error) {
+          problem(error);
+        }
+      }
+      if (policy.isReinvoked) this.#invoked.add(keyOf(invocation));
+    }
+    if (problems[0] !== undefined) throw refusal(problems[0], problems, { ...write, object: current });
+    return current;
+  }
+
+  #invocationsOf(write: AdmittedWrite, problems: Problem[]): Invocation[] {
+    return this.#policies.flatMap((policy) => {
+      const bindings = this.#bindings.filter(({ policyName }) => policyName === policy.name);
+      const seen = bindings.length === 0 ? undefined : matchWrite(policy.selector, write);
+      if (seen === undefined) return [];
+      const wrong = paramKindProblem(policy, write.context.registry);
+      if (wrong !== undefined) {
+        const message = `policy ${JSON.stringify(policy.name)} denied request: ${wrong}`;
+        if (policy.failurePolicy === "Fail") problems.push({ reason: "Forbidden", message });
+        return [];
+      }
+      const matching = bindings.filter(({ selector }) => matchWrite(selector, write) !== undefined);
+      return matching.flatMap((binding) => {
+        try {
+          return paramsOf(policy, binding, write).map((params) => ({ policy, binding, params, seen }));
+        } catch (error) {
+          const message = `failed to configure binding: ${(error as Error).message}`;
+          if (policy.failurePolicy === "Fail")
+            problems.push({ reason: "Forbidden", message: denialBy(policy, binding, message) });
+          return [];
+        }
+      });
+    });
+  }
+
+  #meetsConditions(invocation: Invocation, write: AdmittedWrite): boolean {
+    const { conditions, failurePolicy } = invocation.policy;
+    if (conditions.length === 0) return true;
+    const expressions = this.#expressionsOf(invocation, write, CONDITION_BUDGET);
+    const match = evaluateConditions(conditions, expressions, failurePolicy);
+    if ("error" in match) throw new Error(match.error);
+    return match.matches;
+  }
+
+  #expressionsOf({ policy, params, seen }: Invocation, write: AdmittedWrite, budget: number) {
+    return expressionsOf({ write, seen, authorizer: this.#authorizer, params, variables: policy.variables, budget });
+  }
+}
+
+function keyOf({ policy, binding, params }: Invocation): string {
+  return JSON.stringify([policy.name, binding.name, params?.["metadata"] ?? null]);
+}
+
+function denialBy(policy: MutatingPolicy, binding: PolicyBinding, message: string): string {
+  return `policy '${policy.name}' with binding '${binding.name}' denied request: ${message}`;
+}
+
+// The code is that of a refusal, whatever the reason.
+function refusal({ reason, message }: Problem, problems: readonly Problem[], write: AdmittedWrite): StatusError {
+  const causes = problems.map((each) => ({ message: each.message }));
+  return failureOn(refName(write), { code: 403, reason, message }, { causes });
+}

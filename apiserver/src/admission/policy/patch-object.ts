@@ -1,0 +1,70 @@
+import { applyConfigurationOf, jsonPatchOf, type ExpressionResult } from "@gen-operator/schema/cel";
+import { internalError } from "../../errors/status-error.js";
+import { isObject, type JsonObject } from "../../json.js";
+import { withScale } from "../../object/scale.js";
+import { applyOperations, PatchFailure } from "../../patch/json-patch.js";
+import type { ServedResource } from "../../registry/served-resource.js";
+import { mergeConfiguration } from "../../ssa/merge-configuration.js";
+import type { AdmittedWrite } from "../admission.js";
+import { shown } from "./expressions.js";
+import type { PolicyMutation } from "./policy.js";
+
+/** A write, the object in it as it is now, and the resource in the version that matched. */
+export interface Patched {
+  readonly write: AdmittedWrite;
+  readonly seen: ServedResource;
+  readonly object: JsonObject;
+}
+
+/** Returns an object with what the expression of a mutation came to; throws an Error that says why it does not apply. */
+export function patchObject(
+  { patchType }: PolicyMutation,
+  result: ExpressionResult,
+  { write, seen, object }: Patched,
+): JsonObject {
+  if ("error" in result) throw new Error(result.error);
+  const { resource } = write.context;
+  const before = shown(object, { write, seen });
+  const changed =
+    patchType === "JSONPatch"
+      ? withOperations(before, jsonPatchOf(result.value))
+      : mergeConfiguration(seen.rules.mergeType, before, applyConfigurationOf(result.value));
+  if (write.subresource === "scale") return withScale(resource.type, object, changed);
+  decodeChanged(changed, { seen, before, isStrict: patchType === "JSONPatch" });
+  seen.rules.fillDefaults(changed);
+  return resource === seen ? changed : resource.formOf(seen.storedForm(changed));
+}
+
+// What a policy makes is its own failure, not the client's.
+function decodeChanged(
+  changed: JsonObject,
+  { seen, before, isStrict }: { seen: ServedResource; before: JsonObject; isStrict: boolean },
+): void {
+  const [kind, apiVersion] = [changed["kind"], changed["apiVersion"]].map((text) => JSON.stringify(text ?? ""));
+  if (changed["kind"] !== before["kind"] || changed["apiVersion"] !== before["apiVersion"])
+    throw internalError(
+      `no kind ${kind} is registered for version ${apiVersion} in scheme "pkg/runtime/scheme.go:111"`,
+    );
+  let unknown: readonly string[];
+  try {
+    unknown = seen.rules.decode(changed);
+  } catch (error) {
+    const { message } = error as Error;
+    throw internalError(/cannot be handled as a [^:]*: (.*)$/s.exec(message)?.[1] ?? message);
+  }
+  if (!isStrict || unknown.length === 0 || seen.type.custom !== undefined) return;
+  const fields = unknown.map((path) => `unknown field ${JSON.stringify(path)}`);
+  throw internalError(`strict decoding error: ${fields.join(", ")}`);
+}
+
+// A test that does not hold leaves everything as it is.
+function withOperations(before: JsonObject, operations: Parameters<typeof applyOperations>[1]): JsonObject {
+  try {
+    const changed = applyOperations(before, operations);
+    return isObject(changed) ? changed : before;
+  } catch (error) {
+    if (!(error instanceof PatchFailure)) throw error;
+    if (error.isTest) return before;
+    throw new Error(`JSON Patch: ${error.message}`, { cause: error });
+  }
+}

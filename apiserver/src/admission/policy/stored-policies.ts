@@ -1,0 +1,31 @@
+import { compareText, type JsonObject } from "../../json.js";
+import type { Registry } from "../../registry/registry.js";
+import type { ServedResource } from "../../registry/served-resource.js";
+import type { ResourceStore } from "../../storage/resource-store.js";
+
+const GROUP = { group: "admissionregistration.k8s.io", version: "v1" };
+
+/** The objects of one kind of policy, by their names; read again when one of them changed. */
+export class StoredPolicies<Value> {
+  readonly #store: ResourceStore;
+  readonly #read: (object: JsonObject) => Value;
+  #known: { revision: number; values: readonly Value[] } = { revision: -1, values: [] };
+
+  constructor(registry: Registry, plural: string, read: (object: JsonObject) => Value) {
+    this.#store = (registry.find({ ...GROUP, plural }) as ServedResource).store;
+    this.#read = read;
+  }
+
+  get isEmpty(): boolean {
+    return this.#store.size === 0;
+  }
+
+  all(): readonly Value[] {
+    const { revision } = this.#store;
+    if (this.#known.revision !== revision) {
+      const stored = this.#store.list("").sort((a, b) => compareText(a.key, b.key));
+      this.#known = { revision, values: stored.map(({ object }) => this.#read(object)) };
+    }
+    return this.#known.values;
+  }
+}

@@ -1,0 +1,97 @@
+import { duplicateError, invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
+import { objectAt, type JsonObject } from "../../../json.js";
+import { objectsAt } from "../../read-path.js";
+import { checkLabelSelector, checkOneOf, checkRequired } from "../field-rules.js";
+
+const OPERATIONS = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
+
+/** What a mutating policy can be asked about. */
+const MUTATING_OPERATIONS = ["*", "CONNECT", "CREATE", "UPDATE"];
+
+/** Checks which writes a policy or its binding selects. */
+export function checkMatchResources(field: string, match: JsonObject): FieldError[] {
+  const rulesAt = (member: string): FieldError[] =>
+    objectsAt(match, member).flatMap((rule, index) => checkNamedRule(`${field}.${member}[${index}]`, rule));
+  return [
+    ...checkOneOf(`${field}.matchPolicy`, match["matchPolicy"], ["Equivalent", "Exact"]),
+    ...checkLabelSelector(`${field}.namespaceSelector`, objectAt(match, "namespaceSelector")),
+    ...checkLabelSelector(`${field}.objectSelector`, objectAt(match, "objectSelector")),
+    ...rulesAt("resourceRules"),
+    ...rulesAt("excludeResourceRules"),
+  ];
+}
+
+/** Checks that what a mutating policy selects can be changed: a deletion cannot. */
+export function checkMutatedOperations(field: string, match: JsonObject): FieldError[] {
+  return objectsAt(match, "resourceRules").flatMap((rule) =>
+    textsAt(rule, "operations").flatMap((operation) =>
+      checkOneOf(`${field}.resourceRules.operations`, operation, MUTATING_OPERATIONS),
+    ),
+  );
+}
+
+function checkNamedRule(field: string, rule: JsonObject): FieldError[] {
+  const names = textsAt(rule, "resourceNames");
+  const ofNames = names.flatMap((name, index) => [
+    ...pathSegmentProblems(name).map((detail) => invalidError(`${field}.resourceNames[${index}]`, name, detail)),
+    ...(names.indexOf(name) < index ? [duplicateError(`${field}.resourceNames[${index}]`, name)] : []),
+  ]);
+  return [...ofNames, ...checkRule(field, rule)];
+}
+
+/** Lists what is wrong with a name that has to fit into a path. */
+export function pathSegmentProblems(name: string): string[] {
+  if (name === "." || name === "..") return [`may not be '${name}'`];
+  return ["/", "%"].filter((part) => name.includes(part)).map((part) => `may not contain '${part}'`);
+}
+
+function textsAt(object: JsonObject, member: string): string[] {
+  const value = object[member];
+  return Array.isArray(value) ? value.map(String) : [];
+}
+
+/** Checks a rule of a webhook or a policy: which operations on which resources it selects. */
+export function checkRule(field: string, rule: JsonObject): FieldError[] {
+  const [operations, groups, versions] = ["operations", "apiGroups", "apiVersions"].map((member) =>
+    textsAt(rule, member),
+  ) as [string[], string[], string[]];
+  return [
+    ...checkList(`${field}.operations`, operations, "operations"),
+    ...operations.flatMap((operation, index) => checkOneOf(`${field}.operations[${index}]`, operation, OPERATIONS)),
+    ...checkList(`${field}.apiGroups`, groups, "API groups"),
+    ...checkList(`${field}.apiVersions`, versions, "API versions"),
+    ...versions.flatMap((version, index) => checkRequired(`${field}.apiVersions[${index}]`, version)),
+    ...checkResources(`${field}.resources`, textsAt(rule, "resources")),
+    ...checkOneOf(`${field}.scope`, rule["scope"], ["*", "Cluster", "Namespaced"]),
+  ];
+}
+
+function checkList(field: string, values: string[], what: string): FieldError[] {
+  if (values.length === 0) return [requiredError(field)];
+  if (values.length === 1 || !values.includes("*")) return [];
+  return [invalidError(field, values, `if '*' is present, must not specify other ${what}`)];
+}
+
+function checkResources(field: string, resources: string[]): FieldError[] {
+  if (resources.length === 0) return [requiredError(field)];
+  const each = resources.flatMap((resource, index) => {
+    const at = `${field}[${index}]`;
+    if (resource === "") return [requiredError(at)];
+    const [plural = "", sub] = resource.split("/");
+    if (sub === undefined) return [];
+    const wider = [`${plural}/*`, `*/${sub}`].find((one) => one !== resource && resources.includes(one));
+    if (wider === undefined) return [];
+    return [invalidError(at, resource, `if '${wider}' is present, must not specify ${resource}`)];
+  });
+  const plain = resources.filter((resource) => !resource.includes("/"));
+  const detail = "must not specify other resources";
+  return [
+    ...each,
+    ...(resources.length > 1 && resources.includes("*/*")
+      ? [invalidError(field, resources, `if '*/*' is present, ${detail}`)]
+      : []),
+    ...(plain.length > 1 && plain.includes("*")
+      ? [invalidError(field, resources, `if '*' is present, ${detail} without subresources`)]
+      : []),
+  ];
+}
