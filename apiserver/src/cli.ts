@@ -1,4 +1,6 @@
+import { readFile } from "node:fs/promises";
 import yargs from "yargs";
+import { readTokenFile } from "./identity/tokens/token-file.js";
 import { startApiServer, type ApiServer } from "./server.js";
 import type { SimulatedController, SimulationOptions } from "./simulate/index.js";
 
@@ -37,6 +39,14 @@ async function start(args: readonly string[]): Promise<void> {
       type: "string",
       describe: "The user of the kubeconfig, e.g. system:serviceaccount:web:operator [default: the administrator]",
     })
+    .option("token-auth-file", {
+      type: "string",
+      describe: 'Users with their tokens: lines of token,user,uid,"group1,group2"',
+    })
+    .option("client-ca-file", {
+      type: "string",
+      describe: "Trust certificates of clients that these authorities have signed, beside those of its own",
+    })
     .option("data-dir", {
       type: "string",
       describe: "Keep all that is written in this folder and go on from there; needs the package classic-level",
@@ -61,11 +71,14 @@ async function start(args: readonly string[]): Promise<void> {
     })
     .parseAsync();
   const { port, crds, objects, as, auditLog, dataDir, simulate, tls, token, kubeconfig } = options;
+  const { tokenAuthFile, clientCaFile } = options;
   const server = await startApiServer({
     ...{ port, crds, objects, tls },
     ...(typeof simulate !== "string" || simulate === "false" ? {} : { simulate: await simulationOf(simulate) }),
     ...(token === undefined ? {} : { token }),
     ...(as === undefined ? {} : { as }),
+    ...(tokenAuthFile === undefined ? {} : { users: await readTokenFile(tokenAuthFile) }),
+    ...(clientCaFile === undefined ? {} : { clientCa: await readFile(clientCaFile, "utf8") }),
     ...(auditLog === undefined ? {} : { auditLog }),
     ...(dataDir === undefined ? {} : { dataDir, onFailure: exitWith }),
   });

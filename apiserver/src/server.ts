@@ -21,15 +21,17 @@ import type { Answer, ApiRequest, StreamAnswer } from "./http/message.js";
 import type { Authorized } from "./http/requests/authorize-request.js";
 import { answerRequest } from "./http/requests/endpoint.js";
 import { verbOf } from "./http/requests/request-verb.js";
-import { adminTokenOf } from "./identity/admin-token.js";
-import { servingCertificateOf } from "./identity/certificate.js";
+import { adminTokenOf } from "./identity/tokens/admin-token.js";
 import { createIdentity } from "./identity/identity.js";
-import { kubeconfigOf, writePrivateFile } from "./identity/kubeconfig.js";
+import { writePrivateFile } from "./identity/kubeconfig.js";
 import type { Secrets } from "./identity/secrets.js";
-import { authenticatedUser } from "./identity/user.js";
+import { servingCertificateOf } from "./identity/serving-certificate.js";
+import type { StaticUser } from "./identity/tokens/token-file.js";
+import { createAccesses, type Accesses, type CertificateAccess, type UserAccess } from "./identity/user-access.js";
 import type { JsonObject } from "./json.js";
 import type { DataFolder } from "./persistence/data-folder.js";
 import { Registry } from "./registry/registry.js";
+import type { ServingCertificate } from "./x509/serving-certificate.js";
 import type { SimulatedController, SimulationOptions } from "./simulate/index.js";
 import { WebhookClient } from "./webhooks/webhook-client.js";
 
@@ -43,6 +45,10 @@ export interface ApiServerOptions {
   token?: string;
   /** The user whose token and kubeconfig the server has, for example `system:serviceaccount:web:operator`; the administrator without. */
   as?: string;
+  /** Users with tokens that are known before, as of kube-apiserver's `--token-auth-file`. */
+  users?: readonly StaticUser[];
+  /** Authorities in PEM whose certificates prove who a client is, beside that of the server. */
+  clientCa?: string;
   /** CustomResourceDefinitions to install first: objects, or files of YAML or JSON. */
   crds?: readonly (string | object)[];
   /** Objects to create then, such as roles and bindings: objects, or files of YAML or JSON. */
@@ -75,22 +81,14 @@ export interface RequestRecord {
   changedNothing: boolean;
 }
 
-/** How one user reaches a server. */
-export interface UserAccess {
-  readonly url: string;
-  readonly token: string;
-  /** The authority of the serving certificate in PEM; absent without TLS. */
-  readonly ca?: string;
-  /** A kubeconfig as YAML text. */
-  readonly kubeconfig: string;
-}
-
 /** A running server; its token and kubeconfig are those of the option `as`. */
 export interface ApiServer extends UserAccess, AsyncDisposable {
   /** How the administrator reaches it, who may do everything. */
   readonly admin: UserAccess;
   /** Returns how another user reaches it, who may do what roles allow. A service account need not exist for it. */
-  as(username: string, options?: { groups?: readonly string[] }): UserAccess;
+  as(...user: Parameters<Accesses["ofUser"]>): UserAccess;
+  /** Returns how another user reaches it who shows a certificate in place of a token. */
+  withCertificate(...user: Parameters<Accesses["ofCertificate"]>): CertificateAccess;
   readonly faults: FaultControl;
   /** The latest requests, oldest first. */
   readonly requests: readonly RequestRecord[];
@@ -125,7 +123,7 @@ async function startOn(folder: DataFolder | undefined, options: ApiServerOptions
   await installDefinitions(registry, { sources: options.crds ?? [], before });
   await installObjects(registry, { sources: options.objects ?? [], before });
 
-  const identity = createIdentity(registry, { adminToken: token, secrets });
+  const identity = createIdentity(registry, { adminToken: token, secrets, users: options.users ?? [] });
   const webhooks = new WebhookClient(registry);
   const admission = new AdmissionChain(
     identity.authorizer,
@@ -140,7 +138,7 @@ async function startOn(folder: DataFolder | undefined, options: ApiServerOptions
   const requests: RequestRecord[] = [];
   const certificate = options.tls === false ? undefined : servingCertificateOf(secrets);
   const watches = new WatchFaults();
-  const userOf = (request: ApiRequest) => identity.authenticator.userOfRequest(request.headers, rules.token);
+  const userOf = (request: ApiRequest) => identity.authenticator.userOfRequest(request, rules.token);
   const askedFor = (request: ApiRequest): AskedFor => ({
     path: request.path,
     namespace: request.target?.namespace,
@@ -152,7 +150,7 @@ async function startOn(folder: DataFolder | undefined, options: ApiServerOptions
   });
   const listener = new Listener({
     port: options.port ?? 0,
-    ...(certificate === undefined ? {} : { tls: { cert: certificate.certificate, key: certificate.key } }),
+    ...(certificate === undefined ? {} : { tls: tlsOf(certificate, options.clientCa) }),
     onStream(stream, request) {
       // Its first lines may show what is not durable yet.
       folder?.pending?.then(stream.hold(), () => stream.abort());
@@ -188,18 +186,14 @@ async function startOn(folder: DataFolder | undefined, options: ApiServerOptions
     options.onFailure?.(error);
   });
   await listener.open();
-  const { url } = listener;
-  const accessOf = (ofUser: string): UserAccess => ({
-    url,
-    token: ofUser,
-    ...(certificate === undefined ? {} : { ca: certificate.ca }),
-    kubeconfig: kubeconfigOf({ url, token: ofUser, ca: certificate?.ca }),
-  });
-  const as: ApiServer["as"] = (username, { groups = [] } = {}) =>
-    accessOf(identity.authenticator.tokenOf(authenticatedUser(username, groups)));
-  const admin = accessOf(token);
+  const {
+    ofToken,
+    ofUser: as,
+    ofCertificate: withCertificate,
+  } = createAccesses(listener.url, identity.authenticator, certificate);
+  const admin = ofToken(token);
   const own = options.as === undefined ? admin : as(options.as);
-  const simulation = await startSimulationOf(admin, options.simulate);
+  const simulation = await startSimulationOf(admin, options.simulate, certificate);
   const close = async (): Promise<void> => {
     await simulation?.close();
     await listener.close();
@@ -211,12 +205,17 @@ async function startOn(folder: DataFolder | undefined, options: ApiServerOptions
     ...own,
     admin,
     as,
+    withCertificate,
     requests,
     faults,
     writeKubeconfig: (file) => writePrivateFile(file, own.kubeconfig),
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+function tlsOf({ certificate, key, ca }: ServingCertificate, clientCa: string | undefined) {
+  return { cert: certificate, key, ca: clientCa === undefined ? [ca] : [ca, clientCa] };
 }
 
 // Only a clock that is shifted costs anything.
@@ -281,11 +280,13 @@ function isGone(object: JsonObject): boolean {
 async function startSimulationOf(
   connection: { url: string; token: string; ca?: string },
   simulate: ApiServerOptions["simulate"],
+  serving: ServingCertificate | undefined,
 ): Promise<{ close(): Promise<void> } | undefined> {
   if (simulate === undefined || simulate === false) return undefined;
   const { startSimulation } = await import("./simulate/index.js");
-  if (simulate === true) return startSimulation(connection);
-  return startSimulation(connection, isList(simulate) ? { only: simulate } : simulate);
+  const given = simulate === true ? {} : isList(simulate) ? { only: simulate } : simulate;
+  const authority = serving === undefined ? {} : { authority: { certificate: serving.ca, key: serving.caKey } };
+  return startSimulation(connection, { ...authority, ...given });
 }
 
 function isList(value: object): value is readonly SimulatedController[] {

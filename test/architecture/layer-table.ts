@@ -101,11 +101,14 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
       values: ["clock", "read", "registry", "patch", "ssa", "decode", "object", "storage", "builtin", "errors", "json"],
       types: ["admission", "identity"],
     },
-    identity: { values: ["clock", "object", "builtin", "errors", "json"], types: ["registry", "storage"] },
+    // Certificates, and requests for them.
+    x509: { values: [] },
+    identity: { values: ["x509", "clock", "object", "builtin", "errors", "json"], types: ["registry", "storage"] },
     // The calls of webhooks, of admission and of conversion.
     webhooks: { values: ["object", "json"], types: ["registry"] },
     admission: {
       values: [
+        "x509",
         "identity",
         "patch",
         "ssa",
@@ -145,7 +148,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     },
     faults: { values: ["http", "identity", "decode", "errors", "json"], types: ["registry", "read"] },
     // Controllers that speak to any API server over HTTP.
-    simulate: { values: [] },
+    simulate: { values: ["x509"] },
   },
   schema: {
     texts: { values: [] },

@@ -1,9 +1,11 @@
 // The command line of the embedded server, as a process, with kubectl beside it.
 import { execFile } from "node:child_process";
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { createAuthority, issueCertificate, subjectOf } from "#apiserver/x509/authority.js";
+import { parse } from "yaml";
 import { findBinaryOrThrow } from "../support/binaries.js";
 import { assert, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
@@ -23,6 +25,8 @@ async function kubectl(kubeconfig: string, line: string): Promise<string> {
   return (await promisify(execFile)(findBinaryOrThrow("kubectl"), args, { timeout: 30_000 })).stdout.trim();
 }
 
+const base64 = (text: string): string => Buffer.from(text).toString("base64");
+
 suite("bin/apiserver.js", (test) => {
   test("it prints one line, serves kubectl, and ends properly when asked to", async () => {
     await using folder = await createTemporaryFolder();
@@ -35,6 +39,33 @@ suite("bin/apiserver.js", (test) => {
     assert.is(code, 0);
     assert.match(stdout, /^ready https:\/\/127\.0\.0\.1:\d+\n$/);
     assert.is(stderr, "");
+  });
+
+  test("it knows users by its file of tokens, and by certificates of its authority and of those it is given", async () => {
+    await using folder = await createTemporaryFolder();
+    const [tokens, clientCa] = ["tokens.csv", "ca.crt"].map((name) => join(folder.path, name)) as [string, string];
+    const authority = createAuthority("clients");
+    await writeFile(tokens, 'secret,ann,ann-uid,"readers,writers"\n');
+    await writeFile(clientCa, authority.certificate);
+    const admin = join(folder.path, "kubeconfig");
+    const options = ["--kubeconfig", admin, "--token-auth-file", tokens, "--client-ca-file", clientCa];
+    await using program = startProgram(options);
+    await program.ready();
+    const subject = subjectOf({ commonName: "jane", organizations: ["readers"] });
+    const { certificate, key } = issueCertificate(authority, { subject, usages: ["client auth"] });
+    const credentials = {
+      ann: { token: "secret" },
+      jane: { "client-certificate-data": base64(certificate), "client-key-data": base64(key) },
+    };
+    const whoAmI = async (name: keyof typeof credentials) => {
+      const config = parse(await readFile(admin, "utf8")) as { users: { user: object }[] };
+      config.users[0]!.user = credentials[name];
+      const file = join(folder.path, name);
+      await writeFile(file, JSON.stringify(config));
+      return kubectl(file, "auth whoami -o jsonpath={.status.userInfo.username}:{.status.userInfo.groups}");
+    };
+    assert.is(await whoAmI("ann"), 'ann:["readers","writers","system:authenticated"]');
+    assert.is(await whoAmI("jane"), 'jane:["readers","system:authenticated"]');
   });
 
   test("an open watch does not keep it from ending", async () => {

@@ -1,4 +1,5 @@
 import { startTestApiServer } from "../support/api-server.js";
+import { declareCertificateLaws } from "../support/laws/certificates.js";
 import { declareClusterObjectLaws } from "../support/laws/cluster-objects.js";
 import { declareGarbageCollectionLaws } from "../support/laws/garbage-collection.js";
 import { declareNamespaceLaws } from "../support/laws/namespaces.js";
@@ -11,6 +12,7 @@ suite("controllers of a cluster", (test) => {
   declareGarbageCollectionLaws(test, cluster);
   declareNamespaceLaws(test, cluster);
   declareWorkloadLaws(test, cluster);
+  declareCertificateLaws(test, cluster);
   declareWorkloadObjectLaws(test.thorough, cluster);
   declareClusterObjectLaws(test.thorough, cluster);
 });

@@ -54,6 +54,8 @@ export interface ApiRequestOptions {
   headers?: Record<string, string>;
   /** What keeps connections between requests. */
   agent?: http.Agent;
+  /** What the client shows when it connects, in PEM. */
+  shown?: { certificate: string; key: string };
 }
 
 /** Keeps the connections of the requests that are sent with it, until it is destroyed: a handshake costs more than most answers. */
@@ -65,7 +67,7 @@ export function createAgent({ url }: Connection): http.Agent {
 export function apiRequest<T = ApiObject>(
   connection: Connection,
   methodAndPath: string,
-  { body, contentType = "application/json", headers = {}, agent }: ApiRequestOptions = {},
+  { body, contentType = "application/json", headers = {}, agent, shown }: ApiRequestOptions = {},
 ): Promise<ApiAnswer<T>> {
   const [method = "GET", path = "/"] = methodAndPath.split(" ");
   const isWritten = body === undefined || typeof body === "string" || Buffer.isBuffer(body);
@@ -76,6 +78,7 @@ export function apiRequest<T = ApiObject>(
       method,
       agent: agent ?? false,
       ...(connection.ca === undefined ? {} : { ca: connection.ca }),
+      ...(shown === undefined ? {} : { cert: shown.certificate, key: shown.key }),
       headers: {
         authorization: `Bearer ${connection.token}`,
         ...(data === undefined ? {} : { "content-type": contentType, "content-length": Buffer.byteLength(data) }),

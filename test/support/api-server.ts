@@ -34,6 +34,7 @@ export const REAL_CONTROLLERS = [
   ...["deployment", "replicaset", "statefulset", "daemonset", "job", "cronjob", "ttl-after-finished"],
   ...["endpoints", "endpointslice", "disruption", "horizontal-pod-autoscaler"],
   ...["persistentvolume-binder", "persistentvolumeclaim-protection", "persistentvolume-protection"],
+  ...["certificatesigningrequest-signing", "resourcequota"],
 ].map((name) => `${name}-controller`);
 
 /** Does the suite run on a real kube-apiserver? */

@@ -107,6 +107,8 @@ async function startIn(group: ProcessGroup, options: ControlPlaneOptions): Promi
       `--controllers=${controllerNames.join(",")}`,
       `--service-account-private-key-file=${files.serviceAccountKey}`,
       `--root-ca-file=${files.ca}`,
+      `--cluster-signing-cert-file=${files.ca}`,
+      `--cluster-signing-key-file=${files.caKey}`,
       "--secure-port=0",
     ]);
   }
@@ -132,7 +134,7 @@ const AUDIT_POLICY = {
 };
 
 async function writeCredentials(folder: string) {
-  const { ca, ...certificates } = createCertificates();
+  const { ca, caKey, ...certificates } = createCertificates();
   const write = async (name: string, text: string) => {
     const path = join(folder, name);
     await writeFile(path, text, { mode: 0o600 });
@@ -141,6 +143,7 @@ async function writeCredentials(folder: string) {
   return {
     caText: ca,
     ca: await write("ca.crt", ca),
+    caKey: await write("ca.key", caKey),
     serverCertificate: await write("apiserver.crt", certificates.serverCertificate),
     serverKey: await write("apiserver.key", certificates.serverKey),
     serviceAccountKey: await write("sa.key", certificates.serviceAccountKey),

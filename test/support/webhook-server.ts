@@ -1,4 +1,4 @@
-import { createServingCertificate } from "#apiserver/identity/certificate.js";
+import { createServingCertificate } from "#apiserver/x509/serving-certificate.js";
 import { once } from "node:events";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";

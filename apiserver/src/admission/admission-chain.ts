@@ -2,6 +2,7 @@ import { checkEscalation } from "../identity/rbac/escalation.js";
 import type { Authorizer } from "../identity/rbac/authorizer.js";
 import type { JsonObject } from "../json.js";
 import type { Admission, AdmittedWrite } from "./admission.js";
+import { checkCertificateSubject } from "./certificate-subject.js";
 import { checkLimitRanges, setContainerDefaults } from "./limits/limit-ranges.js";
 import type { MutatingPolicies, PolicyChanges } from "./policy/mutating-policies.js";
 import type { ValidatingPolicies } from "./policy/validating-policies.js";
@@ -19,7 +20,7 @@ export interface Policies {
 
 /**
  * What is asked about a write: the priority of Pods and their limits, mutating policies and webhooks; then whether it gives more rights than its
- * user has, validating policies and webhooks.
+ * user has, and to whom a certificate would, validating policies and webhooks.
  */
 export class AdmissionChain implements Admission {
   readonly #authorizer: Authorizer;
@@ -68,6 +69,7 @@ export class AdmissionChain implements Admission {
         ...previous,
       });
     }
+    checkCertificateSubject(write);
     checkLimitRanges(write);
     this.#policies.validating.validate(write);
     const asked = this.#webhooks.validate(write);

@@ -7,6 +7,7 @@ import { shownWarnings } from "./answer/warning-headers.js";
 import type { Answer, ApiRequest, StreamAnswer } from "./message.js";
 import { parseResourcePath } from "./requests/resource-path.js";
 import { StreamConnection, type StreamTarget } from "./stream-connection.js";
+import { certificateOf } from "./peer-certificate.js";
 import { acceptWebSocket, isWebSocketRequest } from "./web-socket.js";
 
 const HOST = "127.0.0.1";
@@ -19,8 +20,8 @@ const REQUEST_TIMEOUT_MS = 60_000;
 /** What the listener needs from the server behind it. */
 export interface ListenerOptions {
   port: number;
-  /** Serving certificate and key in PEM; plain HTTP without. */
-  tls?: { cert: string; key: string };
+  /** Serving certificate, key and the authorities of clients in PEM; plain HTTP without. */
+  tls?: { cert: string; key: string; ca: readonly string[] };
   answer(request: ApiRequest): Promise<Answer | StreamAnswer> | Answer | StreamAnswer;
   /** Answers a request whose body is larger than the given limit. */
   answerTooLarge(limit: number): Answer;
@@ -62,7 +63,7 @@ export class Listener {
       requestTimeout: REQUEST_TIMEOUT_MS,
     };
     const server =
-      tls === undefined ? createHttpServer(limits, listener) : createHttpsServer({ ...tls, ...limits }, listener);
+      tls === undefined ? createHttpServer(limits, listener) : createHttpsServer(tlsOptionsOf(tls, limits), listener);
     server.on("connection", (socket: Duplex) => {
       this.#sockets.add(socket);
       socket.once("close", () => this.#sockets.delete(socket));
@@ -144,6 +145,11 @@ export class Listener {
   }
 }
 
+// Who shows a certificate that proves nothing is told so in an answer.
+function tlsOptionsOf<T extends object>({ cert, key, ca }: NonNullable<ListenerOptions["tls"]>, limits: T) {
+  return { cert, key, ca: [...ca], requestCert: true, rejectUnauthorized: false, ...limits };
+}
+
 function requestOf(message: IncomingMessage, body: Buffer): ApiRequest {
   const url = message.url ?? "/";
   const mark = url.indexOf("?");
@@ -154,6 +160,7 @@ function requestOf(message: IncomingMessage, body: Buffer): ApiRequest {
     target: parseResourcePath(path),
     query: new URLSearchParams(mark < 0 ? "" : url.slice(mark + 1)),
     headers: message.headers,
+    certificate: certificateOf(message.socket),
     body,
   };
 }

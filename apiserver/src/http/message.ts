@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
+import type { ClientCertificate } from "../identity/client-certificate.js";
 import type { StreamSink } from "../read/stream-sink.js";
 import type { ResourcePath } from "./requests/resource-path.js";
 
@@ -11,6 +12,8 @@ export interface ApiRequest {
   target: ResourcePath | undefined;
   query: URLSearchParams;
   headers: IncomingHttpHeaders;
+  /** What the client showed when it connected. */
+  certificate?: ClientCertificate | undefined;
   body: Buffer;
 }
 

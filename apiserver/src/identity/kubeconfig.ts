@@ -3,8 +3,11 @@ import { rename, rm, writeFile } from "node:fs/promises";
 
 const NAME = "gen-operator";
 
-/** Builds the text of a kubeconfig that logs in as the administrator of the server. */
-export function kubeconfigOf(server: { url: string; token: string; ca: string | undefined }): string {
+/** What a user shows to a server: a token, or a certificate and its key in PEM. */
+export type Credentials = { token: string } | { certificate: string; key: string };
+
+/** Builds the text of a kubeconfig that logs in with these credentials. */
+export function kubeconfigOf(server: { url: string; credentials: Credentials; ca?: string }): string {
   return [
     "apiVersion: v1",
     "kind: Config",
@@ -16,8 +19,7 @@ export function kubeconfigOf(server: { url: string; token: string; ca: string | 
     "users:",
     `  - name: ${NAME}`,
     "    user:",
-    // A given token may look like a number.
-    `      token: ${JSON.stringify(server.token)}`,
+    ...credentialLines(server.credentials).map((line) => `      ${line}`),
     "contexts:",
     `  - name: ${NAME}`,
     "    context:",
@@ -27,6 +29,13 @@ export function kubeconfigOf(server: { url: string; token: string; ca: string | 
     `current-context: ${NAME}`,
     "",
   ].join("\n");
+}
+
+function credentialLines(credentials: Credentials): string[] {
+  // A given token may look like a number.
+  if ("token" in credentials) return [`token: ${JSON.stringify(credentials.token)}`];
+  const { certificate, key } = credentials;
+  return [`client-certificate-data: ${base64(certificate)}`, `client-key-data: ${base64(key)}`];
 }
 
 function base64(text: string): string {

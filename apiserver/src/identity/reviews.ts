@@ -6,7 +6,7 @@ import { arrayAt, objectAt, stringAt, type JsonObject } from "../json.js";
 import { now } from "../object/object-meta.js";
 import type { Identity } from "./identity.js";
 import type { AccessAttributes, PolicyRule } from "./rbac/policy-rule.js";
-import { ISSUER } from "./service-account-tokens.js";
+import { ISSUER } from "./tokens/service-account-tokens.js";
 import { userObject, type UserInfo } from "./user.js";
 
 const KINDS = new Set([

@@ -8,7 +8,8 @@ export interface UserInfo {
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
-const AUTHENTICATED = "system:authenticated";
+/** The group of all who have proven to be who they are. */
+export const AUTHENTICATED = "system:authenticated";
 const SERVICE_ACCOUNT = "system:serviceaccount:";
 
 /** The group that may do everything. */

@@ -1,4 +1,5 @@
 // The controllers by their names, each with what it needs.
+import { createSigning } from "./certificates/signing.js";
 import type { Controller } from "./feed/controller.js";
 import { createCronJobs } from "./jobs/cron-jobs.js";
 import { createJobs } from "./jobs/jobs.js";
@@ -31,6 +32,7 @@ export type KindController =
   | "namespace-contents"
   | "disruption-budgets"
   | "autoscalers"
+  | "certificates"
   | "events";
 
 /** A controller that can be simulated. */
@@ -50,6 +52,7 @@ const CONTROLLERS: Record<KindController, () => unknown[]> = {
   "namespace-contents": () => [createNamespaceContents()],
   "disruption-budgets": () => [createDisruptionBudgets()],
   autoscalers: () => [createAutoscalers()],
+  certificates: () => [createSigning()],
   events: () => [createEvents()],
 };
 

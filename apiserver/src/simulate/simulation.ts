@@ -1,6 +1,7 @@
 // What a cluster does beside its API server, as far as an operator notices: garbage collection, the end of namespaces, workloads
 // and their Pods, services, volumes. Separate controllers over HTTP, so they run beside the embedded server and beside a real one.
 import { setMaxListeners } from "node:events";
+import type { KeyedCertificate } from "../x509/authority.js";
 import { type SimulatedController, controllersNamed, simulatedControllers } from "./controllers.js";
 import { type ApiClient, type Connection, createApiClient } from "./feed/api-client.js";
 import { startCluster } from "./feed/cluster.js";
@@ -20,6 +21,8 @@ export interface SimulationOptions {
   except?: readonly SimulatedController[];
   /** The time from the start of a Pod until it is ready, in milliseconds. Default: 200 */
   delayMs?: number;
+  /** Signs the certificates that are requested and approved: an authority that the server trusts, in PEM. Without it nobody signs. */
+  authority?: KeyedCertificate;
   /** Learns of attempts that failed and will be made again; conflicts are part of normal work. */
   onError?: (error: unknown, key: string) => void;
 }
@@ -33,7 +36,7 @@ const DEFAULT_DELAY_MS = 200;
 
 /** Starts the controllers; resolves once they have seen all that exists. */
 export async function startSimulation(connection: Connection, options: SimulationOptions = {}): Promise<Simulation> {
-  const { delayMs = DEFAULT_DELAY_MS, onError = () => {} } = options;
+  const { delayMs = DEFAULT_DELAY_MS, authority, onError = () => {} } = options;
   const names = namesOf(options);
   const client = createApiClient(connection);
   const stop = new AbortController();
@@ -53,7 +56,7 @@ export async function startSimulation(connection: Connection, options: Simulatio
   try {
     await Promise.all([
       startAll(client, { listeners: clusterControllers, signal, onError }),
-      startKinds(client, { controllers, names, connection, delayMs, signal, onError }),
+      startKinds(client, { controllers, names, connection, delayMs, authority, signal, onError }),
     ]);
   } catch (error) {
     await close();
@@ -88,14 +91,15 @@ async function startKinds(
     names: SimulatedController[];
     connection: Connection;
     delayMs: number;
+    authority: KeyedCertificate | undefined;
     signal: AbortSignal;
     onError: (error: unknown, key: string) => void;
   },
 ): Promise<void> {
-  const { controllers, names, connection, delayMs, signal, onError } = options;
+  const { controllers, names, connection, delayMs, authority, signal, onError } = options;
   const { kinds, changed } = controllers;
   const cluster = await startCluster(client, { kinds, changed, signal, onError });
-  const context: ControllerContext = { cluster, delayMs, ca: connection.ca, now: () => new Date() };
+  const context: ControllerContext = { cluster, delayMs, ca: connection.ca, authority, now: () => new Date() };
   if (names.includes("pods")) await registerNode(cluster, context.now());
   if (names.includes("endpoints")) await writeServerEndpoints(cluster, connection.url);
   if (names.includes("volumes")) await createDefaultClass(context);

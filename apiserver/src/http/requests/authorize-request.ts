@@ -17,7 +17,7 @@ export interface Authorized {
 /**
  * Returns who a request is made for, after `onDecision` was told of it.
  *
- * @throws 401 for a token of nobody, 403 for what no role allows.
+ * @throws 401 for credentials of nobody, 403 for what no role allows.
  */
 export function authorizeRequest(
   { authenticator, authorizer }: Identity,
@@ -28,7 +28,7 @@ export function authorizeRequest(
     onDecision?: ((authorized: Authorized) => void) | undefined;
   },
 ): UserInfo {
-  const sender = authenticator.authenticate(request.headers, options);
+  const sender = authenticator.authenticate(request, options);
   const attributes = attributesOf(request);
   const user = impersonate(sender, { headers: request.headers, attributes }, authorizer);
   const decision = authorizer.decide(user, attributes);

@@ -13,7 +13,7 @@ import {
 } from "../../errors/status-error.js";
 import { answerReview, isReview } from "../../identity/reviews.js";
 import type { Identity } from "../../identity/identity.js";
-import { answerTokenRequest } from "../../identity/token-requests.js";
+import { answerTokenRequest } from "../../identity/tokens/token-requests.js";
 import type { UserInfo } from "../../identity/user.js";
 import { isObject, type JsonObject } from "../../json.js";
 import { resourceRefOf } from "../../object/object-key.js";

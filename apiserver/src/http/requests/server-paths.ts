@@ -1,5 +1,5 @@
 /** What a server says of itself, besides its resources: its paths, its health, its metrics, and how its tokens are verified. */
-import { ISSUER, type ServiceAccountTokens } from "../../identity/service-account-tokens.js";
+import { ISSUER, type ServiceAccountTokens } from "../../identity/tokens/service-account-tokens.js";
 import type { JsonObject } from "../../json.js";
 import type { Registry } from "../../registry/registry.js";
 import type { Answer, ApiRequest } from "../message.js";

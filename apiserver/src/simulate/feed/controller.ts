@@ -1,4 +1,5 @@
 // Runs controllers: each has objects that it brings about, one at a time, whenever they or what they depend on change.
+import type { KeyedCertificate } from "../../x509/authority.js";
 import { ApiError } from "./api-client.js";
 import type { Cluster } from "./cluster.js";
 import { KeyedQueue } from "./keyed-queue.js";
@@ -12,6 +13,8 @@ export interface ControllerContext {
   delayMs: number;
   /** The authority of the server, as PEM. */
   ca: string | undefined;
+  /** What signs the certificates of clients that the server trusts. */
+  authority: KeyedCertificate | undefined;
 }
 
 /** A controller of objects of one kind; kinds are named by `plural.group`. */

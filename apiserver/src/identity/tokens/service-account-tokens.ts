@@ -8,12 +8,12 @@ import {
   verify,
   type KeyObject,
 } from "node:crypto";
-import { serverTime } from "../clock.js";
-import { isObject, objectAt, stringAt, type JsonObject } from "../json.js";
-import { keyOf } from "../object/object-key.js";
-import type { Registry } from "../registry/registry.js";
-import type { Secrets } from "./secrets.js";
-import { authenticatedUser, serviceAccountUsername, type UserInfo } from "./user.js";
+import { serverTime } from "../../clock.js";
+import { isObject, objectAt, stringAt, type JsonObject } from "../../json.js";
+import { keyOf } from "../../object/object-key.js";
+import type { Registry } from "../../registry/registry.js";
+import type { Secrets } from "../secrets.js";
+import { authenticatedUser, serviceAccountUsername, type UserInfo } from "../user.js";
 
 const KEY = "service-account-key";
 const ACCOUNTS = { group: "", version: "v1", plural: "serviceaccounts" };

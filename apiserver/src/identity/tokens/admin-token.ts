@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { Secrets } from "./secrets.js";
+import type { Secrets } from "../secrets.js";
 
 const SECRET = "admin-token";
 

@@ -1,9 +1,9 @@
-import { invalidError } from "../errors/field-error.js";
-import { invalid, notFound } from "../errors/status-error.js";
-import { arrayAt, objectAt, stringAt, type JsonObject } from "../json.js";
-import { keyOf, resourceRefOf } from "../object/object-key.js";
-import { now } from "../object/object-meta.js";
-import type { ServedResource } from "../registry/served-resource.js";
+import { invalidError } from "../../errors/field-error.js";
+import { invalid, notFound } from "../../errors/status-error.js";
+import { arrayAt, objectAt, stringAt, type JsonObject } from "../../json.js";
+import { keyOf, resourceRefOf } from "../../object/object-key.js";
+import { now } from "../../object/object-meta.js";
+import type { ServedResource } from "../../registry/served-resource.js";
 import { ISSUER, type ServiceAccountTokens } from "./service-account-tokens.js";
 
 const DEFAULT_SECONDS = 3_600;

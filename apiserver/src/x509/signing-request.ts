@@ -1,0 +1,91 @@
+import { createPublicKey, verify } from "node:crypto";
+import { ALTERNATIVE_NAMES } from "./authority.js";
+import { objectIdentifier, readElements, type Element } from "./der.js";
+
+/** What a request for a certificate asks for, in DER. */
+export interface SigningRequest {
+  subject: Buffer;
+  publicKey: Buffer;
+  /** The value of the extension subjectAltName. */
+  alternativeNames?: Buffer;
+}
+
+const PEM = /-----BEGIN CERTIFICATE REQUEST-----([^-]*)-----END CERTIFICATE REQUEST-----/;
+const EXTENSION_REQUEST = objectIdentifier("1.2.840.113549.1.9.14");
+const ORGANIZATION = objectIdentifier("2.5.4.10");
+const NAMES_EXTENSION = objectIdentifier(ALTERNATIVE_NAMES);
+// The digests of the ways to sign, ECDSA and RSA; Ed25519 has its own.
+const DIGESTS: readonly [id: string, digest: string | null][] = [
+  ["1.2.840.10045.4.3.2", "sha256"],
+  ["1.2.840.10045.4.3.3", "sha384"],
+  ["1.2.840.10045.4.3.4", "sha512"],
+  ["1.2.840.113549.1.1.11", "sha256"],
+  ["1.2.840.113549.1.1.12", "sha384"],
+  ["1.2.840.113549.1.1.13", "sha512"],
+  ["1.3.101.112", null],
+];
+
+/**
+ * Reads a request in PEM (RFC 2986).
+ *
+ * @throws if it is none, or not signed with the key that it is about.
+ */
+export function parseSigningRequest(text: string): SigningRequest {
+  const base64 = PEM.exec(text)?.[1];
+  if (base64 === undefined) throw new Error("PEM block type must be CERTIFICATE REQUEST");
+  const [whole] = readElements(Buffer.from(base64, "base64"));
+  const [info, algorithm, signature] = readElements(contentOf(whole));
+  const [, subject, publicKey, ...attributes] = readElements(contentOf(info));
+  if (info === undefined || subject === undefined || publicKey === undefined)
+    throw new Error("the request for a certificate is incomplete");
+  if (!isSigned(info.raw, { algorithm, signature, publicKey: publicKey.raw }))
+    throw new Error("unable to verify certificate request signature");
+  const names = alternativeNamesOf(attributes);
+  return {
+    subject: subject.raw,
+    publicKey: publicKey.raw,
+    ...(names === undefined ? {} : { alternativeNames: names }),
+  };
+}
+
+function isSigned(
+  content: Buffer,
+  given: { algorithm: Element | undefined; signature: Element | undefined; publicKey: Buffer },
+): boolean {
+  const id = readElements(contentOf(given.algorithm))[0]?.raw;
+  const known = DIGESTS.find(([name]) => id?.equals(objectIdentifier(name)));
+  if (known === undefined) throw new Error("the request for a certificate is signed in a way that is not known");
+  const key = createPublicKey({ key: given.publicKey, type: "spki", format: "der" });
+  // A bit string begins with the number of its unused bits.
+  return verify(known[1], content, key, contentOf(given.signature).subarray(1));
+}
+
+// Attributes hold, among others, the extensions that the certificate is to have.
+function alternativeNamesOf(attributes: Element[]): Buffer | undefined {
+  const sets = attributes.flatMap(({ content }) => readElements(content));
+  for (const attribute of sets) {
+    const [id, values] = readElements(attribute.content);
+    if (!id?.raw.equals(EXTENSION_REQUEST)) continue;
+    const extensions = readElements(contentOf(readElements(contentOf(values))[0]));
+    for (const extension of extensions) {
+      const [name, ...rest] = readElements(extension.content);
+      if (name?.raw.equals(NAMES_EXTENSION)) return rest.at(-1)?.content;
+    }
+  }
+  return undefined;
+}
+
+function contentOf(element: Element | undefined): Buffer {
+  if (element === undefined) throw new Error("the request for a certificate is incomplete");
+  return element.content;
+}
+
+/** Lists the organizations of a subject, which are the groups of a user. */
+export function organizationsOf({ subject }: SigningRequest): string[] {
+  const sets = readElements(readElements(subject)[0]?.content ?? subject);
+  return sets
+    .flatMap(({ content }) => readElements(content))
+    .map(({ content }) => readElements(content))
+    .filter(([id]) => id?.raw.equals(ORGANIZATION))
+    .map(([, text]) => contentOf(text).toString());
+}

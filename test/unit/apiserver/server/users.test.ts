@@ -1,0 +1,57 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { startApiServer } from "#apiserver/index.js";
+import { readTokenFile } from "#apiserver/identity/tokens/token-file.js";
+import { apiRequest, type ApiObject, type Connection } from "../../../support/api-request.js";
+import { assert, suite } from "../../../support/suite.js";
+import { createTemporaryFolder } from "../../../support/temporary-folder.js";
+
+const WHO_AM_I = "POST /apis/authentication.k8s.io/v1/selfsubjectreviews";
+const SELF = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
+type Reviewed = ApiObject & { code?: number; status?: { userInfo?: { username: string } } };
+
+async function userOf(connection: Connection, shown?: { certificate: string; key: string }): Promise<unknown> {
+  const options = { body: SELF, ...(shown === undefined ? {} : { shown }) };
+  const { body } = await apiRequest<Reviewed>(connection, WHO_AM_I, options);
+  return body.status?.userInfo ?? body.code;
+}
+
+suite("the users of a server", (test) => {
+  test("a user that is given has their token, uid and groups", async () => {
+    const users = [{ name: "ann", token: "secret", uid: "7", groups: ["writers"] }];
+    await using server = await startApiServer({ users });
+    const ann = { username: "ann", uid: "7", groups: ["writers", "system:authenticated"] };
+    assert.equal(await userOf({ ...server, token: "secret" }), ann);
+    assert.is(await userOf({ ...server, token: "secrets" }), 401);
+  });
+
+  test("a certificate counts before a token, and a token where the certificate is over", async () => {
+    await using server = await startApiServer();
+    const nameOf = async (token: string) =>
+      ((await userOf({ ...server, token }, jane)) as { username?: string }).username ?? "nobody";
+    const jane = server.withCertificate("jane", { groups: ["readers"] });
+    assert.is(await nameOf(server.token), "jane");
+    assert.is(await nameOf("wrong"), "jane");
+    server.faults.shiftClock(366 * 24 * 3_600_000);
+    assert.is(await nameOf(server.token), "gen-operator-admin");
+    assert.is(await userOf({ ...server, token: "" }, jane), 401);
+  });
+
+  test("a server without TLS sees no certificates, and says so", async () => {
+    await using server = await startApiServer({ tls: false });
+    assert.throws(() => server.withCertificate("jane"), "a server without TLS sees no certificates");
+  });
+
+  test("a file of tokens has one user a line, and a line that is not whole is named", async () => {
+    await using folder = await createTemporaryFolder();
+    const file = join(folder.path, "tokens.csv");
+    await writeFile(file, 'a,ann,,"x,""y"""\r\n\nb,bob,7\nc, cid ,8,z\n');
+    assert.equal(await readTokenFile(file), [
+      { token: "a", name: "ann", groups: ["x", '"y"'] },
+      { token: "b", name: "bob", uid: "7", groups: [] },
+      { token: "c", name: "cid", uid: "8", groups: ["z"] },
+    ]);
+    await writeFile(file, "a,ann,1\nb\n");
+    await assert.rejects(readTokenFile(file), `${file}:2: expected the columns token, user name, user uid`);
+  });
+});
