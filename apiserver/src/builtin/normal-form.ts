@@ -2,7 +2,7 @@
 // and zeros that mean "absent" are dropped; quantities and times are written canonically.
 import { isObject, memberOf, objectAt, setMember, type JsonObject, type JsonValue } from "../json.js";
 import { decimalText } from "./decode.js";
-import { textTypeOf } from "./scalar-text.js";
+import { isQuantity, textTypeOf } from "./scalar-text.js";
 import { childNode, resolveSchema } from "./schemas.js";
 import { typeFactsOf } from "./type-facts.js";
 
@@ -82,7 +82,8 @@ function normaliseMap(schema: JsonObject, map: JsonObject): void {
 
 // A null in a list or map is the zero value of its type.
 function zeroOf(node: JsonObject): JsonValue {
-  const { schema } = resolveSchema(node);
+  const { name, schema } = resolveSchema(node);
+  if (isQuantity(name)) return "0";
   switch (schema["type"]) {
     case "string":
       return "";

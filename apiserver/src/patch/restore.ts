@@ -1,7 +1,8 @@
 // What Kubernetes finds when it turns the result of a strategic merge patch, a tree of maps, back into the Go type of the kind. It
 // says it in other words than the JSON decoder and does not name the field.
+import { goFieldOf } from "../builtin/go-types.js";
 import { isIntOrString, textTypeOf } from "../builtin/scalar-text.js";
-import { childNode, resolveSchema } from "../builtin/schemas.js";
+import { childNode, resolveSchema, type SchemaNode } from "../builtin/schemas.js";
 import { goTypeOf } from "../errors/go-format.js";
 import { isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
 
@@ -10,9 +11,10 @@ export function restoreProblem(schemaName: string, object: JsonObject): string |
   return problemOf({ $ref: `#/components/schemas/${schemaName}` }, object);
 }
 
-function problemOf(node: JsonObject, value: JsonValue): string | undefined {
+function problemOf(node: JsonObject, value: JsonValue, goType?: string): string | undefined {
   if (value === null) return undefined;
-  const { name, schema } = resolveSchema(node);
+  const resolved = resolveSchema(node);
+  const { name, schema } = resolved;
   const text = textTypeOf(name);
   if (text !== undefined) {
     if (typeof value !== "string" && !text.takesNumbers) return unmarshalProblem(value, "string");
@@ -20,18 +22,20 @@ function problemOf(node: JsonObject, value: JsonValue): string | undefined {
     return "problem" in canonical ? canonical.problem : undefined;
   }
   if (isIntOrString(name)) {
+    if (typeof value === "number" && !Number.isInteger(value))
+      return `json: cannot unmarshal number ${value} into Go value of type int32`;
     return typeof value === "string" || typeof value === "number" ? undefined : unmarshalProblem(value, "int32");
   }
   switch (schema["type"]) {
     case "object":
-      return objectProblem(schema, value);
+      return objectProblem(resolved, value);
     case "array":
-      return listProblem(schema, value);
+      return listProblem(schema, value, goType?.replace(/^\[\]/, ""));
     case "string":
     case "integer":
     case "number":
     case "boolean":
-      return scalarProblem(schema, value);
+      return scalarProblem(schema, value, goType);
     default:
       return undefined;
   }
@@ -41,24 +45,25 @@ function unmarshalProblem(value: JsonValue, target: string): string {
   return `json: cannot unmarshal ${goTypeOf(value)} into Go value of type ${target}`;
 }
 
-function objectProblem(schema: JsonObject, value: JsonValue): string | undefined {
+function objectProblem({ name, schema }: SchemaNode, value: JsonValue): string | undefined {
   const isMap = objectAt(schema, "additionalProperties") !== undefined;
   if (!isObject(value))
     return isMap ? `cannot restore map from ${kindOf(value)}` : `cannot restore struct from: ${kindOf(value)}`;
   for (const [key, member] of Object.entries(value)) {
     const node = childNode(schema, key);
-    const problem = node === undefined ? undefined : problemOf(node, member);
+    const goType = isMap ? undefined : goFieldOf(name, key).type;
+    const problem = node === undefined ? undefined : problemOf(node, member, goType);
     if (problem !== undefined) return problem;
   }
   return undefined;
 }
 
-function listProblem(schema: JsonObject, value: JsonValue): string | undefined {
+function listProblem(schema: JsonObject, value: JsonValue, itemType: string | undefined): string | undefined {
   if (!Array.isArray(value)) return `cannot restore slice from ${kindOf(value)}`;
   const items = objectAt(schema, "items");
   if (items === undefined) return undefined;
   for (const item of value) {
-    const problem = problemOf(items, item);
+    const problem = problemOf(items, item, itemType);
     if (problem !== undefined) return problem;
   }
   return undefined;
@@ -71,7 +76,7 @@ function bytesProblem(value: JsonValue): string | undefined {
   return value.every((byte) => typeof byte === "number") ? undefined : "unrecognized type: uint8";
 }
 
-function scalarProblem(schema: JsonObject, value: JsonValue): string | undefined {
+function scalarProblem(schema: JsonObject, value: JsonValue, goType: string | undefined): string | undefined {
   if (schema["format"] === "byte") return bytesProblem(value);
   const type = String(schema["type"]);
   const target = type === "integer" ? (stringAt(schema, "format") ?? "int64") : SCALARS[type];
@@ -81,7 +86,7 @@ function scalarProblem(schema: JsonObject, value: JsonValue): string | undefined
   if (goTypeOf(value) === (type === "boolean" ? "bool" : type)) return undefined;
   // Go can convert an integer into text, so the refusal reads differently.
   const isConvertible = type === "string" && typeof value === "number" && Number.isInteger(value);
-  return isConvertible ? `cannot convert int64 to ${target}` : `unrecognized type: ${target}`;
+  return isConvertible ? `cannot convert int64 to ${goType ?? target}` : `unrecognized type: ${target}`;
 }
 
 const SCALARS: Record<string, string> = { string: "string", number: "float64", boolean: "bool" };

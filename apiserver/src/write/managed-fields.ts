@@ -6,6 +6,7 @@ import { metadataOf, now } from "../object/object-meta.js";
 import { scalePathsOf } from "../object/scale-paths.js";
 import { zeroObjectOf } from "../object/zero-object.js";
 import type { ServedResource } from "../registry/served-resource.js";
+import { restoreProblem } from "../patch/restore.js";
 import { applyManaged, restoreUnchangedTimes, updateManaged, type ManagedWrite } from "../ssa/field-manager.js";
 import { FieldSet } from "../ssa/fields/field-set.js";
 import { throughScale } from "../ssa/scale-managers.js";
@@ -66,7 +67,8 @@ function decodeOrUnconvertible({ type, rules }: ServedResource, merged: JsonObje
     rules.decode(merged, { keepsNulls: true });
   } catch (error) {
     if (!(error instanceof StatusError) || error.status.code !== 400) throw error;
-    const reason = /cannot be handled as a [^:]*: (.*)$/s.exec(error.message)?.[1] ?? error.message;
+    const decoded = /cannot be handled as a [^:]*: (.*)$/s.exec(error.message)?.[1] ?? error.message;
+    const reason = type.schemaName === undefined ? decoded : (restoreProblem(type.schemaName, merged) ?? decoded);
     const kind = `${apiVersionOf(type).includes("/") ? "" : "/"}${apiVersionOf(type)}, Kind=${type.kind}`;
     // Kubernetes names what was applied, which may leave out its namespace.
     const { namespace = "", name = "" } = (objectAt(config, "metadata") ?? {}) as { namespace?: string; name?: string };

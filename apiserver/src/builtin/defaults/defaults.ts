@@ -27,7 +27,8 @@ type StructDefault = (struct: JsonObject) => void;
 // By `Kind` or `Kind.group`: what depends on the whole object or on its being created.
 const ROOT_DEFAULTS: Record<string, RootDefault> = {
   // What admission sets is there before an update and comes with the uid of a new Pod; it has no owner.
-  Pod: (pod, { uid, old }) => defaultPod(pod, { isAdmitted: uid !== undefined || old !== undefined }),
+  Pod: (pod, { uid, old }) =>
+    defaultPod(pod, { isAdmitted: uid !== undefined || old !== undefined, isNew: old === undefined }),
   Service: defaultService,
   Secret: (secret) => configuration.encodeStringData(secret),
   Namespace: (namespace, { uid }) => configuration.defaultNamespace(namespace, uid !== undefined),

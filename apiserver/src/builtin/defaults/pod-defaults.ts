@@ -25,7 +25,7 @@ function agreeOnAddresses(status: JsonObject, one: string, all: string): void {
 }
 
 /** Sets what Kubernetes sets in Pods, but not in pod templates. */
-export function defaultPod(pod: JsonObject, { isAdmitted }: { isAdmitted: boolean }): void {
+export function defaultPod(pod: JsonObject, { isAdmitted, isNew }: { isAdmitted: boolean; isNew: boolean }): void {
   const spec = objectAt(pod, "spec");
   if (spec === undefined) return;
   spec["enableServiceLinks"] ??= true;
@@ -46,7 +46,7 @@ export function defaultPod(pod: JsonObject, { isAdmitted }: { isAdmitted: boolea
     ["hostIP", "hostIPs"],
   ] as const)
     agreeOnAddresses(status, one, all);
-  status["phase"] ??= "Pending";
+  if (isNew) status["phase"] ??= "Pending";
   status["qosClass"] ??= qosClassOf(spec);
   pod["status"] = status;
 }

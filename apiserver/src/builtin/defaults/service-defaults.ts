@@ -1,4 +1,14 @@
-import { arrayAt, clone, deepEqual, isObject, memberOf, objectAt, stringAt, type JsonObject } from "../../json.js";
+import {
+  arrayAt,
+  clone,
+  deepEqual,
+  isObject,
+  memberOf,
+  objectAt,
+  stringAt,
+  type JsonObject,
+  type JsonValue,
+} from "../../json.js";
 import type { DefaultingContext } from "./defaults.js";
 
 const DEFAULT_AFFINITY_SECONDS = 10_800;
@@ -122,7 +132,15 @@ function defaultClusterIp(spec: JsonObject, context: DefaultingContext): void {
 
 function allocateNodePorts(spec: JsonObject, { allocateNodePort }: DefaultingContext): void {
   if (allocateNodePort === undefined) return;
-  for (const port of (arrayAt(spec, "ports") ?? []).filter(isObject)) port["nodePort"] ??= allocateNodePort();
+  // Ports of one number and different protocols have one port of the nodes.
+  const byNumber = new Map<unknown, JsonValue>();
+  const ports = (arrayAt(spec, "ports") ?? []).filter(isObject);
+  for (const { port, nodePort } of ports)
+    if (nodePort !== undefined && !byNumber.has(port)) byNumber.set(port, nodePort);
+  for (const port of ports) {
+    const nodePort = (port["nodePort"] ??= byNumber.get(port["port"]) ?? allocateNodePort());
+    if (!byNumber.has(port["port"])) byNumber.set(port["port"], nodePort);
+  }
   if (spec["type"] === "LoadBalancer" && spec["externalTrafficPolicy"] === "Local") {
     spec["healthCheckNodePort"] ??= allocateNodePort();
   }

@@ -53,6 +53,7 @@ export function checkServiceStatus(service: JsonObject): FieldError[] {
 function checkPorts(ports: JsonObject[]): FieldError[] {
   const names = new Set<unknown>();
   const numbers = new Set<string>();
+  const nodePorts = new Set<string>();
   return ports.flatMap((port, index) => {
     const path = `spec.ports[${index}]`;
     const [name, number, protocol] = ["name", "port", "protocol"].map((key) => memberOf(port, key));
@@ -61,6 +62,10 @@ function checkPorts(ports: JsonObject[]): FieldError[] {
     const place = `${String(protocol)} ${String(number)}`;
     const isRepeated = numbers.has(place);
     numbers.add(place);
+    const nodePort = memberOf(port, "nodePort") ?? 0;
+    const onNodes = `${String(protocol)} ${String(nodePort)}`;
+    const isTakenOnNodes = nodePort !== 0 && nodePorts.has(onNodes);
+    nodePorts.add(onNodes);
     const target = memberOf(port, "targetPort");
     return [
       ...(name === undefined && ports.length === 1 ? [] : isTaken ? [] : checkLabelName(`${path}.name`, name)),
@@ -71,6 +76,7 @@ function checkPorts(ports: JsonObject[]): FieldError[] {
       ...(typeof target === "string"
         ? portNameProblems(target).map((detail) => invalidError(`${path}.targetPort`, target, detail))
         : []),
+      ...(isTakenOnNodes ? [duplicateError(`${path}.nodePort`, nodePort)] : []),
       ...(isRepeated ? [duplicateError(path, goPort(port))] : []),
     ];
   });
