@@ -3,7 +3,7 @@ import yargs from "yargs";
 import { COMMANDS } from "./cli/frame/commands.js";
 import { COMPLETION_FLAG } from "./cli/frame/completion-scripts.js";
 import { STDIN } from "./cli/frame/input-options.js";
-import { printFailure } from "./cli/frame/print.js";
+import { printFailure, printProblem } from "./cli/frame/print.js";
 import { didYouMean, quote } from "./diagnostic.js";
 import { packageFile } from "./package-file.js";
 
@@ -40,7 +40,7 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
   } catch (error) {
     if (!(error instanceof UsageError)) return printFailure(error);
     const command = name !== undefined && COMMANDS.has(name) ? [name] : [];
-    console.error(`gen-operator: ${error.message} (see ${["gen-operator", ...command, "--help"].join(" ")})`);
+    printProblem(`${error.message} (see ${["gen-operator", ...command, "--help"].join(" ")})`);
     return 2;
   }
 }

@@ -130,7 +130,8 @@ export function withShortWords(diagnostic: Diagnostic): Diagnostic {
 // Longer than the longest path of a real CRD.
 const LONG_WORD = /\S{301,}/g;
 
-function shortenWords(text: string): string {
+/** Returns a text of which the longest words are cut. */
+export function shortenWords(text: string): string {
   return text.length <= 300 ? text : text.replace(LONG_WORD, shorten);
 }
 

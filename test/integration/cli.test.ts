@@ -66,6 +66,27 @@ suite("gen-operator", (test) => {
   });
 });
 
+suite("a long argument", (test) => {
+  const long = "x".repeat(20_000);
+  const commands: readonly (readonly string[])[] = [
+    [long],
+    ["generate", `--${long}`],
+    ["generate", "--project", long],
+    ["graph", "--output", long],
+    ["explain", long],
+    ["add", "dependent", long, "--resource", "v1/Pod"],
+    ["add", "dependent", "web", "--resource", long],
+    ["types", long, "--out", "out"],
+    ["init", long, "--example", "webpage"],
+  ];
+  for (const [index, args] of commands.entries())
+    test(`does not fill the screen: ${args.join(" ").replaceAll(long, "LONG")}`, async () => {
+      const { status, stderr } = await runCommand(repositoryRoot, ...args);
+      assert.is.not(status, 0, String(index));
+      assert.ok(stderr.length > 0 && stderr.length < 1_000, `${stderr.length} characters`);
+    });
+});
+
 suite("gen-operator generate", (test) => {
   test(
     "writes once, then finds nothing to do, and names what is stale",

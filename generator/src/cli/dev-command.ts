@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import type { AddCommand } from "./frame/command.js";
+import { printProblem } from "./frame/print.js";
 import { untilSignal } from "./frame/until-signal.js";
 
 /** Adds `gen-operator dev`. */
@@ -59,7 +60,7 @@ async function runDevCommand({ project, kubeconfig, args }: DevArguments): Promi
     return 0;
   } catch (error) {
     if (!(error instanceof Error) || error.name !== "DevError") throw error;
-    console.error(`gen-operator: ${error.message}`);
+    printProblem(error.message);
     return 1;
   }
 }

@@ -1,8 +1,9 @@
 import type { Change } from "../diff/change.js";
 import type { ProjectDiff } from "../diff/diff-project.js";
+import { quote } from "../diagnostic.js";
 import type { AddCommand } from "./frame/command.js";
 import { FORMAT_OPTION } from "./frame/format.js";
-import { printDiagnostics } from "./frame/print.js";
+import { printDiagnostics, printProblem } from "./frame/print.js";
 import { painterFor, withProgress } from "./frame/terminal.js";
 
 /** Adds `gen-operator diff`. */
@@ -42,7 +43,7 @@ export const addDiffCommand: AddCommand = (parser, { summary, end }) => {
       const { diffProject } = await import("../diff/diff-project.js");
       const result = await withProgress((onStep) => diffProject({ project, against, onStep }));
       if (result.kind === "unreadable") {
-        console.error(`gen-operator: cannot compare with ${JSON.stringify(against)}: ${result.problem}`);
+        printProblem(`cannot compare with ${quote(against)}: ${result.problem}`);
         return end(2);
       }
       if (result.kind === "rejected") {

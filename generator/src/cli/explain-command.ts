@@ -1,4 +1,5 @@
 import type { AddCommand } from "./frame/command.js";
+import { printProblem } from "./frame/print.js";
 
 /** Adds `gen-operator explain`. */
 export const addExplainCommand: AddCommand = (parser, { summary, end }) => {
@@ -21,7 +22,7 @@ export const addExplainCommand: AddCommand = (parser, { summary, end }) => {
       }
       const explained = explainRule(rule);
       if ("text" in explained) console.log(explained.text);
-      else console.error(`gen-operator: ${explained.problem}`);
+      else printProblem(explained.problem);
       end("text" in explained ? 0 : 2);
     },
   );

@@ -1,6 +1,6 @@
 import { didYouMean } from "../diagnostic.js";
 import type { AddCommand } from "./frame/command.js";
-import { printDiagnostics } from "./frame/print.js";
+import { printDiagnostics, printProblem } from "./frame/print.js";
 
 /** Adds `gen-operator graph`. */
 export const addGraphCommand: AddCommand = (parser, { summary, end }) => {
@@ -47,7 +47,7 @@ export const addGraphCommand: AddCommand = (parser, { summary, end }) => {
         controller === undefined
           ? "a picture shows one controller; name it with --controller"
           : `there is no controller ${JSON.stringify(controller)}; ${didYouMean(controller, choices)?.hint ?? "name another one"}`;
-      console.error(`gen-operator: ${problem}: ${choices.join(", ")}`);
+      printProblem(`${problem}: ${choices.join(", ")}`);
       end(1);
     },
   );

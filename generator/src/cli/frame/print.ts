@@ -4,6 +4,7 @@ import {
   formatDiagnostic,
   hasErrors,
   limitDiagnostics,
+  shortenWords,
   type Diagnostic,
 } from "../../diagnostic.js";
 import type { GenerateResult } from "../../generate.js";
@@ -102,11 +103,16 @@ export async function printForProgram(result: GenerateResult, format: MachineFor
   return exitCode;
 }
 
+/** Prints what is wrong with a command, or with what it was given. */
+export function printProblem(message: string): void {
+  console.error(`gen-operator: ${shortenWords(message)}`);
+}
+
 /** Prints why a command could not be carried out; returns the exit code. */
 export function printFailure(error: unknown): number {
   const { message, stack } = error as Error;
-  if (isSystemError(error)) console.error(`gen-operator: ${describeSystemError(error)}`);
-  else if (/^refused to /.test(message)) console.error(`gen-operator: ${message}`);
+  if (isSystemError(error)) printProblem(describeSystemError(error));
+  else if (/^refused to /.test(message)) printProblem(message);
   else console.error(`gen-operator failed, which is a bug in it:\n${stack}`);
   return 1;
 }

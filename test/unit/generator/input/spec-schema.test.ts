@@ -44,6 +44,18 @@ suite("schema of workflow specs", (test) => {
     );
   });
 
+  test("a name that ends up in code and in paths has an end", () => {
+    const { definitions } = schema as { definitions: { untypedResource: { properties: Record<string, Node> } } };
+    const { kind, plural } = definitions.untypedResource.properties;
+    for (const [part, letter] of [
+      [kind, "K"],
+      [plural, "k"],
+    ] as const) {
+      const pattern = new RegExp(String(part?.["pattern"]));
+      assert.equal([pattern.test(letter.repeat(63)), pattern.test(letter.repeat(64))], [true, false]);
+    }
+  });
+
   test("a spec may state every default", () => {
     const [[, spec]] = partsOf(schema).filter(([path]) => path === "/spec") as [[string, Node]];
     const defaultsIn = (list: string) =>
