@@ -6,12 +6,14 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { waitFor } from "#apiserver/wait-for.js";
 import { repositoryRoot } from "../support/repository.js";
+import { createProcessGroup } from "../support/process-group.js";
 import { startCommand } from "../support/started-program.js";
 import { assert, shared, suite } from "../support/suite.js";
 import { runCommand, userEnvironment } from "./command.js";
 import { findPackageProblems } from "./package-problems.js";
 import { packageNames, packPackages, unpack } from "./packages.js";
-import { convergeOnePage } from "./running-operator.js";
+import { keepMovedObject } from "./moved-dependent.js";
+import { convergeOnePage, CRD, startProjectServer } from "./running-operator.js";
 import { createUserProject, installTools } from "./user-project.js";
 
 const LONG = { timeoutMs: 280_000 };
@@ -268,6 +270,26 @@ suite("published packages", (test) => {
       await runOrThrow("rm", "-f", "src/webpage/dependents/deployment.ts");
       await runOrThrow("npm", "run", "build");
       await convergeOnePage(folder, { node: process.execPath });
+    },
+    LONG,
+  );
+
+  test(
+    "a second version that renames a dependent keeps its object",
+    async () => {
+      const all = await packages();
+      const options = { name: "pages", crd: crds.webpage, tools: await tools() };
+      const { folder, runOrThrow } = await createUserProject(all, options);
+      const group = await createProcessGroup("gen-operator-e2e-");
+      try {
+        const { node } = all;
+        const { connection, kubeconfig } = await startProjectServer(group, folder, { node, crd: CRD });
+        const generate = async () => void (await runOrThrow("npx", "gen-operator", "generate"));
+        const compile = async () => void (await runOrThrow("npm", "run", "build"));
+        await keepMovedObject({ folder, server: connection, kubeconfig, node, generate, compile });
+      } finally {
+        await group.close();
+      }
     },
     LONG,
   );
