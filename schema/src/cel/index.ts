@@ -3,6 +3,8 @@ import { compileExpression } from "./compile-rule.js";
 
 export { checkExpression, type CheckedExpression, type CheckOptions } from "./check/check-expression.js";
 export { nameOfType, typeOfSchema, type CheckedType } from "./check/types.js";
+export { estimateCost } from "./cost/estimate-cost.js";
+export { LARGEST_REQUEST, sizedTypeOf, type SizedType } from "./cost/sized-type.js";
 export { OBJECT_LIMIT } from "./budget.js";
 export { compileExpression, type Compilation } from "./compile-rule.js";
 export { applyConfigurationOf, jsonPatchOf, type JsonPatchOperation, type PatchJson } from "./patch-values.js";

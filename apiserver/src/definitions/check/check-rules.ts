@@ -4,6 +4,7 @@ import { compileExpression, parseFieldPath, typeOfSchema } from "@gen-operator/s
 import { checkText, type CheckedText } from "../../errors/expression-problem.js";
 import { invalidError, notSupportedError, requiredError, type FieldError } from "../../errors/field-error.js";
 import { arrayAt, isObject, memberOf, stringAt, type JsonObject, type JsonValue } from "../../json.js";
+import { copiesBelow, RuleCosts } from "./rule-costs.js";
 import { itemSchema, memberSchema, propertiesOf, type StructuralSchema } from "../schema/structural.js";
 
 const REASONS = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
@@ -23,20 +24,34 @@ interface Place {
   readonly isRoot: boolean;
   /** What has the structure if the rules are those of a branch of `allOf`. */
   readonly node: StructuralSchema;
+  /** How many values of the schema one object can have; undefined if nothing bounds them. */
+  readonly copies: number | undefined;
+  readonly costs: RuleCosts;
 }
 
 /** Checks the expressions of all rules in a schema that is right otherwise. */
 export function checkExpressions(schema: StructuralSchema, path: string): FieldError[] {
-  return checkBelow(schema, { path, isRoot: true, node: schema });
+  const costs = new RuleCosts();
+  const errors = checkBelow(schema, { path, isRoot: true, node: schema, copies: 1, costs });
+  return [...errors, ...costs.check(path)];
 }
 
 function checkBelow(schema: StructuralSchema, place: Place): FieldError[] {
   const { path, uncorrelated, node } = place;
   // Items are known again in a list with keys alone.
   const isCut = uncorrelated === undefined && node["x-kubernetes-list-type"] !== "map";
+  const copies = copiesBelow(node, place.copies);
   const inner = (child: JsonValue | undefined, name: string, more: Partial<Place> = {}): FieldError[] =>
     isObject(child)
-      ? checkBelow(child, { uncorrelated, path: `${path}.${name}`, isRoot: false, node: child, ...more })
+      ? checkBelow(child, {
+          ...place,
+          uncorrelated,
+          copies,
+          path: `${path}.${name}`,
+          isRoot: false,
+          node: child,
+          ...more,
+        })
       : [];
   return [
     ...Object.entries(propertiesOf(schema)).flatMap(([name, child]) =>
@@ -48,7 +63,7 @@ function checkBelow(schema: StructuralSchema, place: Place): FieldError[] {
       node: itemSchema(node) ?? {},
     }),
     ...(arrayAt(schema, "allOf") ?? []).flatMap((child, index) =>
-      inner(child, `allOf[${index}]`, { node, isRoot: place.isRoot }),
+      inner(child, `allOf[${index}]`, { node, isRoot: place.isRoot, copies: place.copies }),
     ),
     ...rulesOf(schema).flatMap((rule, index) => checkExpression(rule, { ...place, path: rulePath(path, index) })),
   ];
@@ -97,7 +112,8 @@ function checkFields(given: JsonObject, { schema, path }: { schema: StructuralSc
   return errors;
 }
 
-function checkExpression(rule: JsonObject, { path, uncorrelated, isRoot, node }: Place): FieldError[] {
+function checkExpression(rule: JsonObject, place: Place): FieldError[] {
+  const { path, uncorrelated, isRoot, node } = place;
   const text = stringAt(rule, "rule") ?? "";
   const optional = rule["optionalOldSelf"];
   const self = typeOfSchema(node as Schema, {}, isRoot) ?? { kind: "dyn" };
@@ -105,11 +121,14 @@ function checkExpression(rule: JsonObject, { path, uncorrelated, isRoot, node }:
   const wrong = (member: string, words: string | undefined) =>
     words === undefined ? [] : [invalidError(`${path}.${member}`, goRuleOf(rule), words)];
   const message = stringAt(rule, "messageExpression") ?? "";
+  const asked = { variables, node, isRoot, copies: place.copies };
   const errors = [
+    ...place.costs.checkRule(`${path}.rule`, text, asked),
     ...wrong("rule", problemOf(checkText(text, variables), "bool", "cel expression")),
     ...(message === ""
       ? []
       : wrong("messageExpression", problemOf(checkText(message, variables), "string", "messageExpression"))),
+    ...(message === "" ? [] : place.costs.checkMessage(`${path}.messageExpression`, message, asked)),
   ];
   const compilation = compileExpression(text);
   if ("problem" in compilation) return errors;

@@ -16,10 +16,12 @@ import {
   TYPE_NAMES,
   common,
   elementOf,
+  isContainer,
   isMacro,
   isOptionalMark,
   isPlain,
   qualifiedName,
+  resultOfFunction,
   typeOfConstant,
   type Call,
   type Loop,
@@ -28,6 +30,7 @@ import {
   type Struct,
 } from "./expression-parts.js";
 import { isOperator, resultOf } from "./operators.js";
+import { Positions } from "./positions.js";
 import { DYN, nameOfType, type CheckedType } from "./types.js";
 
 /** What is wrong with an expression, and where: an offset in its text. */
@@ -40,6 +43,9 @@ export interface ExpressionProblem {
 export interface CheckedExpression {
   readonly type: CheckedType;
   readonly problems: readonly ExpressionProblem[];
+  /** The types of all parts. */
+  readonly types: ReadonlyMap<Expression, CheckedType>;
+  readonly root: Expression | undefined;
 }
 
 /** What something is called on and with, and where. */
@@ -65,26 +71,32 @@ export function checkExpression(
 ): CheckedExpression {
   const plain = withoutOptionalOperators(text);
   const { expr, sourceInfo } = loadLibrary().parse(plain);
-  if (expr === undefined) return { type: DYN, problems: [] };
+  if (expr === undefined) return { type: DYN, problems: [], types: new Map(), root: undefined };
   const check = new Check(plain, sourceInfo?.positions ?? {}, hasPatchTypes);
   const type = check.typeOf(expr, new Map(Object.entries(variables)));
-  return { type, problems: check.problems.sort((a, b) => a.offset - b.offset) };
+  return { type, problems: check.problems.sort((a, b) => a.offset - b.offset), types: check.types, root: expr };
 }
 
 class Check {
   readonly problems: ExpressionProblem[] = [];
+  readonly types = new Map<Expression, CheckedType>();
   readonly #text: string;
-  readonly #positions: { readonly [id: string]: number };
-
+  readonly #positions: Positions;
   readonly #hasPatchTypes: boolean;
 
-  constructor(text: string, positions: { readonly [id: string]: number }, hasPatchTypes: boolean) {
+  constructor(text: string, offsets: { readonly [id: string]: number }, hasPatchTypes: boolean) {
     this.#text = text;
-    this.#positions = positions;
+    this.#positions = new Positions(text, offsets);
     this.#hasPatchTypes = hasPatchTypes;
   }
 
   typeOf(expression: Expression, scope: Scope): CheckedType {
+    const type = this.#typeOf(expression, scope);
+    this.types.set(expression, type);
+    return type;
+  }
+
+  #typeOf(expression: Expression, scope: Scope): CheckedType {
     const { exprKind } = expression;
     switch (exprKind.case) {
       case "constExpr":
@@ -111,12 +123,12 @@ class Check {
   #typeOfName(expression: Expression, name: string, scope: Scope): CheckedType {
     const type = scope.get(name);
     if (type !== undefined || TYPE_NAMES.has(name)) return type ?? DYN;
-    return this.#fail(this.#offsetOf(expression), `undeclared reference to '${name}' (in container '')`);
+    return this.#fail(this.#positions.of(expression), `undeclared reference to '${name}' (in container '')`);
   }
 
   #typeOfField(expression: Expression, { operand, field, testOnly }: Select, scope: Scope): CheckedType {
     const type = operand === undefined ? DYN : this.typeOf(operand, scope);
-    const inner = this.#fieldOf(type, field, this.#offsetOf(expression));
+    const inner = this.#fieldOf(type, field, this.#positions.of(expression));
     return testOnly ? { kind: "bool" } : inner;
   }
 
@@ -157,7 +169,7 @@ class Check {
       const areKnown = isPlain(first) && isPlain(type);
       if (areKnown && nameOfType(first) !== nameOfType(type))
         this.#fail(
-          this.#startOf(items[index]!),
+          this.#positions.startOf(items[index]!),
           `expected type '${nameOfType(first)}' but found '${nameOfType(type)}'`,
         );
     }
@@ -166,7 +178,7 @@ class Check {
 
   #typeOfMessage(expression: Expression, { messageName, entries }: Struct, scope: Scope): CheckedType {
     const isKnown = this.#hasPatchTypes && /^(JSONPatch|Object(\.\w+)*)$/.test(messageName);
-    const offset = this.#startOf(expression);
+    const offset = this.#positions.startOf(expression);
     if (!isKnown) return this.#fail(offset, `undeclared reference to '${messageName}' (in container '')`);
     const fieldAt = (index: number) => {
       const { keyKind } = entries[index] ?? {};
@@ -180,7 +192,7 @@ class Check {
       if (messageName !== "JSONPatch" || field === "value") continue;
       const wanted = ["op", "path", "from"].includes(field) ? "string" : "";
       if (type.kind === wanted || (type.kind === "dyn" && wanted !== "")) continue;
-      const start = this.#text.indexOf(":", this.#positions[String(id)] ?? 0);
+      const start = this.#text.indexOf(":", this.#positions.ofId(id));
       this.#fail(start, `expected type of field '${field}' is '${wanted}' but provided type is '${nameOfType(type)}'`);
     }
     return { kind: "message", name: messageName };
@@ -199,11 +211,12 @@ class Check {
     if (name === "_&&_" || name === "_||_") return this.#typeOfJunction(args, types);
     if (isOperator(name)) return resultOf(name, types) ?? this.#mismatch(expression, name, { types });
     if (name === OPTIONAL_FIELD) return { kind: "optional", element: this.#optionalField(expression, on, args[0]) };
-    if (name === OPTIONAL_INDEX) return { kind: "optional", element: DYN };
+    if (name === OPTIONAL_INDEX)
+      return { kind: "optional", element: on !== undefined && isContainer(on) ? on.element : DYN };
     const fitting = [...(funcs.find(isQualified ? `${qualified}.${name}` : name) ?? [])].filter(
       (func) => (func.target !== undefined) === (on !== undefined) && func.arguments.length === args.length,
     );
-    const offset = this.#callOffset(expression, name);
+    const offset = this.#positions.ofCall(expression, name);
     const fullName = isQualified ? `${qualified}.${name}` : name;
     if (fitting.length === 0)
       return isMacro(name) ? DYN : this.#fail(offset, `undeclared reference to '${name}' (in container '')`);
@@ -213,6 +226,8 @@ class Check {
       (name === "size" && ![on, ...types].every((each) => each === undefined || SIZED.has(each.kind)));
     if (isWrong) return this.#mismatch(expression, fullName, { on, types, offset });
     if (name === "matches") this.#checkPattern(args.at(-1));
+    const known = resultOfFunction(fullName, on ?? types[0]);
+    if (known !== undefined) return known;
     const results = new Set(fitting.map(({ result }) => RESULTS[result.name] ?? "dyn"));
     const [only] = results;
     return results.size === 1 && only !== undefined && only !== "dyn" ? ({ kind: only } as CheckedType) : DYN;
@@ -221,14 +236,14 @@ class Check {
   #typeOfJunction(args: readonly Expression[], types: readonly CheckedType[]): CheckedType {
     for (const [index, type] of types.entries())
       if (type.kind !== "bool" && type.kind !== "dyn")
-        this.#fail(this.#offsetOf(args[index]!), `expected type 'bool' but found '${nameOfType(type)}'`);
+        this.#fail(this.#positions.of(args[index]!), `expected type 'bool' but found '${nameOfType(type)}'`);
     return { kind: "bool" };
   }
 
   #optionalField(expression: Expression, on: CheckedType | undefined, name: Expression | undefined): CheckedType {
     const field = name?.exprKind.case === "constExpr" ? name.exprKind.value.constantKind.value : undefined;
     const type = on?.kind === "optional" ? on.element : (on ?? DYN);
-    return typeof field === "string" ? this.#fieldOf(type, field, this.#offsetOf(expression)) : DYN;
+    return typeof field === "string" ? this.#fieldOf(type, field, this.#positions.of(expression)) : DYN;
   }
 
   #typeOfLoop(
@@ -238,7 +253,7 @@ class Check {
     const range = iterRange === undefined ? DYN : this.typeOf(iterRange, scope);
     if (iterRange !== undefined && !["list", "map", "dyn"].includes(range.kind))
       this.#fail(
-        this.#offsetOf(iterRange),
+        this.#positions.of(iterRange),
         `expression of type '${nameOfType(range)}' cannot be range of a comprehension (must be list, map, or dynamic)`,
       );
     const item: CheckedType = range.kind === "list" ? range.element : range.kind === "map" ? { kind: "string" } : DYN;
@@ -246,21 +261,25 @@ class Check {
     const accumulated = start.kind === "list" ? { kind: "list" as const, element: DYN } : start;
     const inner = new Map([...scope, [iterVar, item], [accuVar, accumulated]]);
     if (loopCondition !== undefined) this.typeOf(loopCondition, inner);
-    if (loopStep !== undefined) this.typeOf(loopStep, inner);
-    return result === undefined ? DYN : this.typeOf(result, inner);
+    const step = loopStep === undefined ? DYN : this.typeOf(loopStep, inner);
+    const end = new Map([
+      ...inner,
+      [accuVar, step.kind === "list" && accumulated.kind === "list" ? step : accumulated],
+    ]);
+    return result === undefined ? DYN : this.typeOf(result, end);
   }
 
   #checkPattern(pattern: Expression | undefined): void {
     if (pattern?.exprKind.case !== "constExpr") return;
     const { value } = pattern.exprKind.value.constantKind;
     if (typeof value === "string" && findPatternProblem(value) !== undefined)
-      this.#fail(this.#offsetOf(pattern), "invalid matches argument");
+      this.#fail(this.#positions.of(pattern), "invalid matches argument");
   }
 
   #mismatch(
     expression: Expression,
     name: string,
-    { on, types, offset = this.#operatorOffset(expression, name) }: Arguments,
+    { on, types, offset = this.#positions.ofOperator(expression, name) }: Arguments,
   ): CheckedType {
     const target = on === undefined ? "" : `${nameOfType(on)}.`;
     const shown = `${target}(${types.map(nameOfType).join(", ")})`;
@@ -270,30 +289,5 @@ class Check {
   #fail(offset: number, message: string): CheckedType {
     this.problems.push({ offset, message });
     return DYN;
-  }
-
-  #offsetOf({ id }: Expression): number {
-    return this.#positions[String(id)] ?? 0;
-  }
-
-  // kube-apiserver names the brace of what is constructed.
-  #startOf(expression: Expression): number {
-    const offset = this.#offsetOf(expression);
-    const { exprKind } = expression;
-    const isMessage = exprKind.case === "structExpr" && exprKind.value.messageName !== "";
-    return isMessage ? this.#text.indexOf("{", offset) : offset;
-  }
-
-  // kube-apiserver names the parenthesis of a call, and the question mark of a choice.
-  #callOffset(expression: Expression, name: string): number {
-    const start = this.#text.indexOf(name, this.#offsetOf(expression));
-    const parenthesis = start === -1 ? -1 : this.#text.indexOf("(", start + name.length);
-    return parenthesis === -1 ? this.#offsetOf(expression) : parenthesis;
-  }
-
-  #operatorOffset(expression: Expression, name: string): number {
-    const offset = this.#offsetOf(expression);
-    const mark = name === "_?_:_" ? this.#text.indexOf("?", offset) : -1;
-    return mark === -1 ? offset : mark;
   }
 }

@@ -50,6 +50,11 @@ export function elementOf(type: CheckedType): CheckedType {
   return type.kind === "optional" ? type.element : DYN;
 }
 
+/** Tells whether a type is that of a list or a map. */
+export function isContainer(type: CheckedType): type is Extract<CheckedType, { kind: "list" | "map" }> {
+  return type.kind === "list" || type.kind === "map";
+}
+
 /** Tells whether all is known of a type. */
 export function isPlain({ kind }: CheckedType): boolean {
   return PLAIN.has(kind);
@@ -69,6 +74,7 @@ export function isMacro(name: string): boolean {
 /** Returns the type that several have in common; dyn if they have none. */
 export function common(types: readonly CheckedType[]): CheckedType {
   const [first = DYN] = types;
+  if (types.every((type) => type === first)) return first;
   return types.every((type) => nameOfType(type) === nameOfType(first)) &&
     first.kind !== "object" &&
     !("element" in first)
@@ -88,4 +94,15 @@ export function qualifiedName({ exprKind }: Expression): string | undefined {
 export function typeOfConstant(kind: string | undefined): CheckedType {
   const [, name = "dyn"] = /^(bool|int64|uint64|double|string|bytes|null)Value$/.exec(kind ?? "") ?? [];
   return { kind: name.replace("64", "") } as CheckedType;
+}
+
+/** Returns the type of a function's result where it is known from what the function is called on; undefined if it is not. */
+export function resultOfFunction(name: string, on: CheckedType | undefined): CheckedType | undefined {
+  if (name === "optional.of" || name === "optional.ofNonZeroValue") return { kind: "optional", element: on ?? DYN };
+  if (name === "split" || name === "findAll") return { kind: "list", element: { kind: "string" } };
+  const isList = on?.kind === "list";
+  if (isList && ["slice", "reverse", "distinct", "sort"].includes(name)) return on;
+  if (isList && ["sum", "min", "max"].includes(name)) return on.element;
+  if (on?.kind === "optional" && (name === "value" || name === "orValue")) return on.element;
+  return undefined;
 }

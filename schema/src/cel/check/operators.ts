@@ -24,7 +24,8 @@ export function resultOf(name: string, types: readonly CheckedType[]): CheckedTy
   if (name === "_-_" && one.kind === "timestamp" && TIMES.has(other.kind))
     return { kind: other.kind === "timestamp" ? "duration" : "timestamp" };
   if (name === "_-_" && one.kind === "duration" && other.kind === "duration") return one;
-  if (name === "_+_" && one.kind === "list" && other.kind === "list") return canBeSame(one, other) ? one : undefined;
+  if (name === "_+_" && one.kind === "list" && other.kind === "list")
+    return canBeSame(one, other) ? (one.element.kind === "dyn" ? other : one) : undefined;
   if (name === "_+_") return areBoth(new Set([...NUMBERS, "string", "bytes"])) ? (isOpen ? DYN : one) : undefined;
   if (ARITHMETIC.has(name)) return areBoth(NUMBERS) ? (isOpen ? DYN : one) : undefined;
   return undefined;
