@@ -3,7 +3,6 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { chosenCompilers, compilers } from "../support/compile.js";
 import { createPagesProject } from "../support/new-project.js";
-import { isThorough, ONLY_THOROUGH } from "../support/runs.js";
 import { listSamples } from "../support/samples.js";
 import { assert, suite } from "../support/suite.js";
 
@@ -55,13 +54,8 @@ suite("new project", (test) => {
 
 suite("sample project", (test) => {
   for (const { name, folder } of listSamples()) {
-    const title = `the own tests of ${name} pass`;
-    if (name !== "webpage" && !isThorough) {
-      test.skip(title, ONLY_THOROUGH);
-      continue;
-    }
-    test(
-      title,
+    test.thorough(
+      `the own tests of ${name} pass`,
       async () => {
         const tests = (await readdir(join(folder, "dist/test"))).filter((file) => file.endsWith(".test.js"));
         const { status, output } = run(folder, ["--test", ...tests.map((file) => `dist/test/${file}`)]);

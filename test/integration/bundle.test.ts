@@ -124,7 +124,7 @@ suite("bundle of a new project", (test) => {
     LONG,
   );
 
-  test(
+  test.thorough(
     "refuses an auth-provider without client-node",
     async () => {
       const token = createOidcToken();

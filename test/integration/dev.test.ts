@@ -92,8 +92,16 @@ suite("npm run dev", (test) => {
         async () => (await client.get(CONFIG_MAP, HELLO))?.data?.["page"] === "<h1>hello</h1>",
       );
       assert.is((await client.get(CONFIG_MAP, HELLO))?.metadata.uid, first.metadata.uid);
+      await client.close();
+    },
+    LONG,
+  );
 
-      // A new field of the CRD, and a new dependent.
+  test.thorough(
+    "generates what a new field of the CRD and a new dependent need",
+    async () => {
+      const dev = await session();
+      const client = await dev.client();
       await dev.edit(
         "crds/webpages.example.com.yaml",
         /^( +)html:/m,
@@ -117,7 +125,7 @@ suite("npm run dev", (test) => {
     LONG,
   );
 
-  test(
+  test.thorough(
     "keeps the operator running while something is wrong, and says where",
     async () => {
       const dev = await session();

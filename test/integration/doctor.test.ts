@@ -75,7 +75,7 @@ suite("doctor without a cluster", (test) => {
     LONG,
   );
 
-  test(
+  test.thorough(
     "names a lock file that says otherwise, and says that there is none",
     async () => {
       await using project = await createProject();
@@ -150,7 +150,7 @@ suite("doctor without a cluster", (test) => {
     LONG,
   );
 
-  test(
+  test.thorough(
     "names stale generated code, missing stubs, orphan stubs and errors of the spec",
     async () => {
       await using project = await createProject();
@@ -225,7 +225,7 @@ suite("doctor with a cluster", (test) => {
     LONG,
   );
 
-  test(
+  test.thorough(
     "names a CRD that the cluster lacks, and the command that applies it",
     async () => {
       await using server = await startTestApiServer();
@@ -293,7 +293,7 @@ suite("doctor with a cluster", (test) => {
     LONG,
   );
 
-  test(
+  test.thorough(
     "fails where the server is away, the file is missing or the context is unknown, and skips the rest",
     async () => {
       const server = await startTestApiServer();

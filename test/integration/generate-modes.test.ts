@@ -84,7 +84,7 @@ suite("generate --dry-run", (test) => {
 });
 
 suite("generate --watch", (test) => {
-  test(
+  test.thorough(
     "generates after every save, also of an editor that replaces files, and survives what is wrong for a while",
     async () => {
       await using project = await createPagesProject();

@@ -11,7 +11,6 @@ import { runCommand } from "../support/command-line.js";
 import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
-import { isThorough, ONLY_THOROUGH } from "../support/runs.js";
 import { linkPackages } from "../support/link-packages.js";
 
 const LONG = { timeoutMs: 180_000 };
@@ -26,13 +25,8 @@ suite("init --example", (test) => {
   });
 
   for (const name of names) {
-    const title = `${name} compiles, is up to date, and has objects to start with`;
-    if (name !== "webpage" && !isThorough) {
-      test.skip(title, ONLY_THOROUGH);
-      continue;
-    }
-    test(
-      title,
+    test.thorough(
+      `${name} compiles, is up to date, and has objects to start with`,
       async () => {
         await using folder = await createTemporaryFolder();
         const { status, stdout, stderr } = await runCommand(folder.path, "init", "project", "--example", name);

@@ -68,7 +68,7 @@ suite("the inputs of types", (test) => {
     LONG,
   );
 
-  test(
+  test.thorough(
     "the standard input may be a stream of documents, a list, or JSON",
     async () => {
       const crd = await readFile(pageCrd, "utf8");
@@ -156,7 +156,7 @@ suite("the inputs of types", (test) => {
 });
 
 suite("the CRDs of a cluster", (test) => {
-  test(
+  test.thorough(
     "are found by kind, name, plural and group, and make the types that their files make",
     async () => {
       await using server = await startTestApiServer({ crds: [pageCrd] });

@@ -10,8 +10,8 @@ import { shared, suite } from "../support/suite.js";
 suite("controllers of a cluster", (test) => {
   const cluster = shared(() => startTestApiServer({ simulate: true }));
   declareGarbageCollectionLaws(test, cluster);
-  declareNamespaceLaws(test, cluster);
-  declareWorkloadLaws(test, cluster);
+  declareNamespaceLaws(test.thorough, cluster);
+  declareWorkloadLaws(test.thorough, cluster);
   declareCertificateLaws(test, cluster);
   declareWorkloadObjectLaws(test.thorough, cluster);
   declareClusterObjectLaws(test.thorough, cluster);

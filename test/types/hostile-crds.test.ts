@@ -190,9 +190,14 @@ suite("hostile CRDs", (test) => {
   test(
     "a keyword with a value of any type is refused at its place, or what is generated compiles",
     async () => {
-      const texts = [...crdsWithKeywords(), ...crdsWithStructures()].map(({ text: json }) => json);
+      const all = [...crdsWithKeywords(), ...crdsWithStructures()].map(({ text: json }) => json);
+      const texts = all.filter((_, index) => isThorough || index % 8 === 0);
       const { accepted, refused } = await compileAll(texts);
-      assert.ok(accepted > 400 && refused.length > 1000, `${accepted} accepted, ${refused.length} refused`);
+      const share = texts.length / all.length;
+      assert.ok(
+        accepted > 400 * share && refused.length > 1000 * share,
+        `${accepted} accepted, ${refused.length} refused`,
+      );
       for (const problems of refused) assert.match(problems, /^crd\.json:1:\d+: error crd-\w+: /);
     },
     slow,
@@ -242,12 +247,12 @@ suite("hostile CRDs", (test) => {
     slow,
   );
 
-  test(
-    isThorough ? "an operator for a kind of any name compiles" : "an operator for a twentieth of the kinds compiles",
+  test.thorough(
+    "an operator for a kind of any name compiles",
     async () => {
       await using folder = await createTemporaryFolder();
       await writeProject(folder.path, [], { ...CAREFUL, isolatedDeclarations: false });
-      for (const kind of KINDS.filter((_, index) => isThorough || index % 20 === 0)) {
+      for (const kind of KINDS) {
         const project = join(folder.path, kind);
         const files = { "crds/crd.json": crdJson(FULL, { kind }), "workflow.yaml": workflowText(kind) };
         for (const [path, content] of Object.entries(files)) {

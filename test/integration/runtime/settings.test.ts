@@ -57,36 +57,39 @@ suite("the settings of an operator's process", (test) => {
     assert.is(server.requests.length, 0);
   });
 
-  test("that are wrong end it with 1 before it asks for anything, and are all told, with their lines", async () => {
-    await using server = await startPageServer();
-    await using folder = await createTemporaryFolder();
-    const file = join(folder.path, "config.yaml");
-    await writeFile(file, "logLevel: info\nleaderElect: true\n");
-    await using wrongFile = run(server, [], { CONFIG_FILE: file });
-    assert.is(await wrongFile.ended, 1);
-    assert.match(wrongFile.output(), `${file}:2:1: leaderElect is no setting; there are logLevel, `);
-    await using wrongFlag = run(server, ["--concurrency=5"]);
-    assert.is(await wrongFlag.ended, 1);
-    assert.is(wrongFlag.output(), "--concurrency is no flag of this operator; --help lists them\n");
-    await using unfit = run(server, ["--controllers.page.rate-limit.within=1s"]);
-    assert.is(await unfit.ended, 1);
-    assert.match(unfit.output(), "controllers.page.rateLimit needs both maxReconciliations and within");
-    const addresses = ["--health-probe-bind-address=:6x", "--debug-bind-address=0.0.0.0:8082", "--namespaces=,"];
-    await using unread = run(server, addresses);
-    assert.is(await unread.ended, 1);
-    assert.equal(unread.output().trim().split("\n"), [
-      '--health-probe-bind-address is ":6x", and has to be an address such as ":8081" or "127.0.0.1:8081", or "0" for none',
-      '--debug-bind-address is "0.0.0.0:8082", and has to be a loopback address such as "127.0.0.1:8082" or "[::1]:8082", or "0" for none',
-      '--namespaces is ",", and has to be a list of texts, or texts with commas between; one at least',
-    ]);
-    await using impossible = run(server, ["--leader-elect", "--leader-elect-lease-duration=5s"]);
-    assert.is(await impossible.ended, 1);
-    assert.match(
-      impossible.output(),
-      /^leaderElection: leaseDuration \(5000 ms\) has to be above renewDeadline \(10000 ms\)[^\n]*\n$/,
-    );
-    assert.is(server.requests.length, 0);
-  });
+  test.thorough(
+    "that are wrong end it with 1 before it asks for anything, and are all told, with their lines",
+    async () => {
+      await using server = await startPageServer();
+      await using folder = await createTemporaryFolder();
+      const file = join(folder.path, "config.yaml");
+      await writeFile(file, "logLevel: info\nleaderElect: true\n");
+      await using wrongFile = run(server, [], { CONFIG_FILE: file });
+      assert.is(await wrongFile.ended, 1);
+      assert.match(wrongFile.output(), `${file}:2:1: leaderElect is no setting; there are logLevel, `);
+      await using wrongFlag = run(server, ["--concurrency=5"]);
+      assert.is(await wrongFlag.ended, 1);
+      assert.is(wrongFlag.output(), "--concurrency is no flag of this operator; --help lists them\n");
+      await using unfit = run(server, ["--controllers.page.rate-limit.within=1s"]);
+      assert.is(await unfit.ended, 1);
+      assert.match(unfit.output(), "controllers.page.rateLimit needs both maxReconciliations and within");
+      const addresses = ["--health-probe-bind-address=:6x", "--debug-bind-address=0.0.0.0:8082", "--namespaces=,"];
+      await using unread = run(server, addresses);
+      assert.is(await unread.ended, 1);
+      assert.equal(unread.output().trim().split("\n"), [
+        '--health-probe-bind-address is ":6x", and has to be an address such as ":8081" or "127.0.0.1:8081", or "0" for none',
+        '--debug-bind-address is "0.0.0.0:8082", and has to be a loopback address such as "127.0.0.1:8082" or "[::1]:8082", or "0" for none',
+        '--namespaces is ",", and has to be a list of texts, or texts with commas between; one at least',
+      ]);
+      await using impossible = run(server, ["--leader-elect", "--leader-elect-lease-duration=5s"]);
+      assert.is(await impossible.ended, 1);
+      assert.match(
+        impossible.output(),
+        /^leaderElection: leaseDuration \(5000 ms\) has to be above renewDeadline \(10000 ms\)[^\n]*\n$/,
+      );
+      assert.is(server.requests.length, 0);
+    },
+  );
 
   test("hold over what the code says: a flag over the environment, that over the file", async () => {
     await using server = await startPageServer();

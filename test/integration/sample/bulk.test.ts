@@ -41,7 +41,7 @@ suite("the bulk sample", (declareTest) => {
   const thorough = (title: string, body: () => unknown, timeoutMs = 60_000) =>
     declareTest.thorough(title, body, { timeoutMs });
 
-  test("each member has what belongs to it, and its state in the status", async () => {
+  thorough("each member has what belongs to it, and its state in the status", async () => {
     await using space = await openSpace();
     await using running = await space.start([fleetController]);
     await createFleet(space, [{ name: "east", replicas: 3 }, { name: "north" }, { name: "west", replicas: 0 }]);
@@ -203,16 +203,20 @@ suite("the bulk sample", (declareTest) => {
     assert.equal(last.requests, [], "of an empty fleet, too");
   });
 
-  test("a deleted fleet takes all of its members along", async () => {
-    await using space = await openSpace();
-    await using running = await space.start([fleetController]);
-    await createFleet(space, membersOf("east", "west"));
-    await untilStates(space, readyOf("east", "west"));
-    await space.delete(Fleet, "main");
-    await space.untilGone(Fleet, "main");
-    const isEmpty = async () =>
-      [...(await namesIn(space, Deployment)), ...(await namesIn(space, Service))].length === 0;
-    await waitFor("nothing is left", isEmpty, COLLECTED);
-    assert.ok(running.events.every(({ error }) => error === undefined));
-  }, 90_000);
+  thorough(
+    "a deleted fleet takes all of its members along",
+    async () => {
+      await using space = await openSpace();
+      await using running = await space.start([fleetController]);
+      await createFleet(space, membersOf("east", "west"));
+      await untilStates(space, readyOf("east", "west"));
+      await space.delete(Fleet, "main");
+      await space.untilGone(Fleet, "main");
+      const isEmpty = async () =>
+        [...(await namesIn(space, Deployment)), ...(await namesIn(space, Service))].length === 0;
+      await waitFor("nothing is left", isEmpty, COLLECTED);
+      assert.ok(running.events.every(({ error }) => error === undefined));
+    },
+    90_000,
+  );
 });

@@ -204,25 +204,29 @@ suite("the tomcat sample", (declareTest) => {
     await untilServed(space, "shop");
   });
 
-  test("what is deleted takes what belongs to it along, and Webapps wait for their Tomcat again", async () => {
-    await using space = await openSpace();
-    await using _running = await space.start(controllers);
-    await createTomcat(space, "main");
-    await createWebapp(space, "one");
-    await createWebapp(space, "two");
-    await untilServing(space, "main", "one", "two");
-    await space.delete(Webapp, "one");
-    await waitFor("one is gone from the pods", async () => (await fetchersIn(space, "main")).length === 1, COLLECTED);
-    await untilServing(space, "main", "two");
-    await space.delete(Tomcat, "main");
-    const waiting = await space.until(Webapp, "two", (webapp) => !isConditionTrue(webapp));
-    assert.is(waiting.status?.url, undefined);
-    await waitFor("the servers are gone", async () => (await space.get(Deployment, "main")) === undefined, COLLECTED);
-    assert.ok(await space.get(ConfigMap, "main.two"), "it waits for a Tomcat of the name");
-    await createTomcat(space, "main");
-    await untilServing(space, "main", "two");
-    await untilServed(space, "two");
-  }, 150_000);
+  thorough(
+    "what is deleted takes what belongs to it along, and Webapps wait for their Tomcat again",
+    async () => {
+      await using space = await openSpace();
+      await using _running = await space.start(controllers);
+      await createTomcat(space, "main");
+      await createWebapp(space, "one");
+      await createWebapp(space, "two");
+      await untilServing(space, "main", "one", "two");
+      await space.delete(Webapp, "one");
+      await waitFor("one is gone from the pods", async () => (await fetchersIn(space, "main")).length === 1, COLLECTED);
+      await untilServing(space, "main", "two");
+      await space.delete(Tomcat, "main");
+      const waiting = await space.until(Webapp, "two", (webapp) => !isConditionTrue(webapp));
+      assert.is(waiting.status?.url, undefined);
+      await waitFor("the servers are gone", async () => (await space.get(Deployment, "main")) === undefined, COLLECTED);
+      assert.ok(await space.get(ConfigMap, "main.two"), "it waits for a Tomcat of the name");
+      await createTomcat(space, "main");
+      await untilServing(space, "main", "two");
+      await untilServed(space, "two");
+    },
+    150_000,
+  );
 
   thorough("an operator that starts again finds everything as desired and makes no request", async () => {
     await using space = await openSpace();

@@ -67,7 +67,7 @@ suite("the webpage sample", (test) => {
     await tester.client.delete(WebPage, page.metadata);
   });
 
-  test("a service waits until its deployment is ready", async () => {
+  test.thorough("a service waits until its deployment is ready", async () => {
     await using tester = await testClient();
     await using run = await startRun(await server());
     const page = newPage();
@@ -79,7 +79,7 @@ suite("the webpage sample", (test) => {
     await tester.client.delete(WebPage, page.metadata);
   });
 
-  test("a change reaches only what it concerns", async () => {
+  test.thorough("a change reaches only what it concerns", async () => {
     await using tester = await testClient();
     await using run = await startRun(await server());
     const page = newPage();
@@ -125,7 +125,7 @@ suite("the webpage sample", (test) => {
     await tester.client.delete(WebPage, page.metadata);
   });
 
-  test("an ingress exists exactly while its precondition holds", async () => {
+  test.thorough("an ingress exists exactly while its precondition holds", async () => {
     await using tester = await testClient();
     await using run = await startRun(await server());
     const page = newPage({ exposed: true });

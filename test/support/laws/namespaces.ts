@@ -12,7 +12,7 @@ import {
 } from "./cluster-steps.js";
 
 /** Declares the laws of the deletion of namespaces. */
-export function declareNamespaceLaws(test: DeclareTest, connect: () => Promise<Connection>): void {
+export function declareNamespaceLaws(test: DeclareTest["thorough"], connect: () => Promise<Connection>): void {
   test(
     "a namespace that is deleted takes all that is in it with it",
     async () => {

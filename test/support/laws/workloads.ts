@@ -5,7 +5,7 @@ import { assert, type DeclareTest } from "../suite.js";
 import { type Condition, RESTRAINT_MS } from "./cluster-steps.js";
 
 /** Declares the laws of workloads that become ready; a real cluster obeys them only where it has nodes. */
-export function declareWorkloadLaws(test: DeclareTest, connect: () => Promise<Connection>): void {
+export function declareWorkloadLaws(test: DeclareTest["thorough"], connect: () => Promise<Connection>): void {
   const podTemplate = (restartPolicy = "Always") => ({
     metadata: { labels: { app: "web" } },
     spec: { restartPolicy, containers: [{ name: "web", image: "nginx" }] },

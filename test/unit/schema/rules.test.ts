@@ -142,7 +142,7 @@ suite("the cost of a rule", (test) => {
   const digits = Array.from({ length: 400 }, (_, index) => index);
 
   // A million steps take a second, and more where other tests run beside this one.
-  test(
+  test.thorough(
     "ends loops in loops, also where their errors are caught",
     () => {
       const rule = "self.n.exists(x, self.n.exists(y, self.n.exists(z, 1 / 0 > 0))) || true";
@@ -157,7 +157,7 @@ suite("the cost of a rule", (test) => {
     assert.match(check(rule, spec, { n: numbers, list: { type: "array", items: TEXT } })[0] ?? "", TOO_COSTLY);
   });
 
-  test("ends texts that grow", () => {
+  test.thorough("ends texts that grow", () => {
     const grown = ".replace('a', self.text)";
     const rule = `self.text${grown}${grown}${grown}.size() > 0`;
     assert.match(check(rule, { text: "a".repeat(1000) }, { text: TEXT })[0] ?? "", TOO_COSTLY);
@@ -215,7 +215,7 @@ suite("macros of rules", (test) => {
   ])
     test(`hold: ${rule}`, () => assert.equal(check(rule, { l: [3, 5], m: { a: 1 } }, schema), []));
 
-  test("of two variables cost what they loop over", () => {
+  test.thorough("of two variables cost what they loop over", () => {
     const n = Array.from({ length: 2_000 }, (_, index) => index);
     assert.equal(check("self.l.all(i, v, self.l.all(j, w, i + v + j + w >= 0))", { l: n }, schema), [
       "spec: costs more than the API server lets a rule cost evaluating rule: self.l.all(i, v, self.l.all(j, w, i + v + j + w >= 0))",

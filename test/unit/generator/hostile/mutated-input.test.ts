@@ -239,7 +239,7 @@ suite("mutated input", (test) => {
       slow,
     );
 
-  test(
+  test.thorough(
     "what is wrong in the user's code is no error of generate, but for an export that is missing",
     async () => {
       const files = ["src/podwatch/reconciler.ts", "src/podwatch/filters.ts", "src/podwatch/event-sources/node.ts"];
@@ -273,7 +273,7 @@ suite("mutated input", (test) => {
     slow,
   );
 
-  test(
+  test.thorough(
     "a project is made of a mutated CRD, or there is an error and no stack",
     async () => {
       await fc.assert(

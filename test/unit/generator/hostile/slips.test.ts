@@ -56,14 +56,17 @@ suite("slips of a spec and of a CRD", (test) => {
       assert.match(await diagnose({ when }), message);
     });
 
-  for (const [name, repeat] of Object.entries(REPEATED))
-    test(`${name}, however often they are repeated, are generated or an error`, async () => {
-      assert.match(
-        await diagnose({ when: repeat(5000) }),
-        /yaml:9:\d+: error when-syntax: an expression cannot have more than 500 words and signs/,
-      );
-      assert.not.match(await diagnose({ when: repeat(60) }), /more than 500 words/);
-    });
+  for (const [index, [name, repeat]] of Object.entries(REPEATED).entries())
+    (index === 0 ? test : test.thorough)(
+      `${name}, however often they are repeated, are generated or an error`,
+      async () => {
+        assert.match(
+          await diagnose({ when: repeat(5000) }),
+          /yaml:9:\d+: error when-syntax: an expression cannot have more than 500 words and signs/,
+        );
+        assert.not.match(await diagnose({ when: repeat(60) }), /more than 500 words/);
+      },
+    );
 
   for (const [schema, message] of SCHEMAS)
     test(`the schema ${schema.slice(0, 40)} is an error at its place`, async () => {

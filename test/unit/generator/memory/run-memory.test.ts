@@ -100,7 +100,7 @@ suite("run memory", (declareTest) => {
             assert.equal(await outcomeOf(project, step.mode), expected);
           }
         }),
-        { numRuns: runs(12) },
+        { numRuns: runs(8) },
       );
     });
 
