@@ -1,5 +1,6 @@
 // The operator of a test with a record of what it does: the one harness of all tests of operators.
 import { waitFor } from "#apiserver/wait-for.js";
+import { isRealApiServer } from "./api-server.js";
 import { createOperator, type ConnectedOperator, type Operator } from "#runtime/operator.js";
 import type { OperatorOptions } from "#runtime/assemble/operator/operator-options.js";
 import type { ReconcileEvent } from "#runtime/reconcile/reconcile-event.js";
@@ -15,10 +16,11 @@ export interface RecordedOperator<Recorded extends Operator = ConnectedOperator>
   readonly requests: string[];
   /** Every line of the log: level and message. */
   readonly logs: string[];
-  /** Waits until it has neither reconciled nor asked for anything for a while. Default: 150. */
+  /** Waits until it has neither reconciled nor asked for anything for a while. Default: 150, and 500 on a real API server. */
   quiet(quietMs?: number): Promise<void>;
 }
 
+const INTERVAL_MS = 20;
 const lineOfRequest = ({ method, path, status }: Request) => `${method} ${path.replace(/\?.*/, "")} ${status}`;
 
 /** Creates an operator that is recorded and not started; disposing it stops it. `lineOf` says how a request is written down. */
@@ -42,18 +44,26 @@ export function createRecordedOperator(options: OperatorOptions, lineOf = lineOf
     stopTimeoutMs: 2_000,
     ...options,
   });
+  const isBusy = () =>
+    operator.health().status !== "stopped" &&
+    options.controllers.some(({ name }) => {
+      const { queued, running } = operator.controller(name).counts();
+      return queued > 0 || running > 0;
+    });
   return {
     ...{ operator, events, requests, logs },
-    async quiet(quietMs = 150) {
+    async quiet(quietMs = isRealApiServer ? 500 : 150) {
       let before = "";
-      let since = Date.now();
+      let since = 0;
+      let looks = 0;
+      // A busy machine may stop this process for that long: what came meanwhile is handled between two looks.
       const isQuiet = () => {
-        const now = `${events.length} ${requests.length}`;
-        if (now !== before) [before, since] = [now, Date.now()];
-        return Date.now() - since > quietMs;
+        const now = `${events.length} ${requests.length} ${isBusy()}`;
+        if (now !== before) [before, since, looks] = [now, Date.now(), 0];
+        return !isBusy() && Date.now() - since > quietMs && ++looks > quietMs / INTERVAL_MS;
       };
       // Less than a test has, so that what was waited for is named.
-      await waitFor("nothing happens any more", isQuiet, { timeoutMs: 18_000 });
+      await waitFor("nothing happens any more", isQuiet, { timeoutMs: 18_000, intervalMs: INTERVAL_MS });
     },
     [Symbol.asyncDispose]: async () => void (await operator.stop()),
   };

@@ -23,6 +23,7 @@ suite("the channels of an operator", (test) => {
     const [{ controllers } = {}] = started.messages;
     assert.is(started.messages.length, 1);
     await createPage(page);
+    await waitFor("a reconcile", () => page.events.length > 0);
     await page.quiet();
     // The user's observer is told the same.
     assert.ok(page.events.length > 0);

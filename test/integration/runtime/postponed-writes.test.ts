@@ -148,8 +148,9 @@ suite("what never settles", (test) => {
     const [loop] = await waitFor("a loop", () => page.loops[0] && page.loops);
     const { isNew, writes, paths, pauseMs } = loop!;
     assert.equal([loop!.loop, isNew, writes, paths, pauseMs], ["unsettled", true, 20, ["data.at"], 2_000]);
-    await sleep(500);
     const writesOf = () => page.requests.filter((line) => line.includes("/configmaps/restless-text 20")).length;
+    await waitFor("the last write is answered", () => writesOf() === 20);
+    await sleep(500);
     assert.is(writesOf(), 20);
     const warnings = page.logs.filter((line) => line.startsWith("warn") && line.includes("restless-text"));
     assert.is(warnings.length, 1, warnings.join("\n"));
@@ -169,8 +170,10 @@ suite("what never settles", (test) => {
     await createPage(page, "ticking");
     const [loop] = await waitFor("a loop", () => page.loops[0] && page.loops);
     assert.equal([loop!.loop, loop!.paths, loop!.dependent], ["unsettled", ["status.text"], undefined]);
+    const writesOf = () => page.requests.filter((line) => line.includes("/pages/ticking/status 20")).length;
+    await waitFor("the last write is answered", () => writesOf() === 20);
     await sleep(500);
-    assert.is(page.requests.filter((line) => line.includes("/pages/ticking/status 20")).length, 20);
+    assert.is(writesOf(), 20);
   });
 
   const edits: [string, (count: number, client: ApiClient) => unknown][] = [

@@ -53,11 +53,11 @@ interface Line {
 
 suite("the process of an operator", (test) => {
   test("runOperator exits with 1 when START_TIMEOUT is over, and says why", async () => {
-    const { ended, lines } = run(programOf({ url: NOWHERE }), { START_TIMEOUT: "1s" });
+    const { ended, lines } = run(programOf({ url: NOWHERE }), { START_TIMEOUT: "5s" });
     assert.is(await ended, 1);
     const { level, message } = lines().at(-1)!;
     assert.is(level, "error");
-    assert.match(message, "the operator could not start within 1000 ms");
+    assert.match(message, "the operator could not start within 5000 ms");
     assert.match(message, NOWHERE);
   });
 

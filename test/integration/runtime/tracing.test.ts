@@ -100,11 +100,14 @@ suite("the traces of an operator", (test) => {
     await page.quiet();
     exporter.reset();
     await setText(page, "second");
-    await page.quiet();
     const pathsOf = (dependent: string) => {
       const spans = exporter.getFinishedSpans().filter(({ name }) => name === `dependent ${dependent}`);
       return spans.flatMap(({ attributes }) => (attributes["gen_operator.changed_paths"] ?? []) as string[]);
     };
+    await waitFor("each dependent is changed", () =>
+      ["text", "bulk", "more"].every((dependent) => pathsOf(dependent).length > 0),
+    );
+    await page.quiet();
     assert.equal(pathsOf("text"), ["data.text"]);
     assert.equal(pathsOf("bulk").sort(), ["data.a", "data.b"]);
     assert.is(pathsOf("more").length, 20);
