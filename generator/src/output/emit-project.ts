@@ -2,7 +2,7 @@ import { counted } from "../diagnostic.js";
 import type { ProjectModel, ResourceModel } from "../model/project-model.js";
 import { controllerNamesOf } from "./controller-names.js";
 import { emitDeploy } from "./deploy/emit-deploy.js";
-import { controllerKeyOf, type ControllerParts } from "./controller/controller-key.js";
+import { controllerKeysOf, type ControllerKeys, type ControllerParts } from "./controller/controller-key.js";
 import { emitController, emitIndex } from "./controller/emit-controller.js";
 import { emitExternalTypes } from "./controller/emit-external.js";
 import { emitResource } from "./resource/emit-resource.js";
@@ -40,7 +40,7 @@ export async function emitProject(model: ProjectModel, options: EmitOptions = {}
     const local = controllerNamesOf(controller, names, model.controllers);
     const isNeeded = needsReconciler(controller) || hasReconciler(reconcilerPathOf(local));
     const all = { controller, names: local, hasReconciler: isNeeded };
-    return { ...all, key: controllerKeyOf(all) };
+    return { ...all, keys: controllerKeysOf(all) };
   });
   onStep(`generating the code of ${counted(controllers.length, "controller")}`);
   files.push(...controllers.flatMap((each) => recallController(each, parts)));
@@ -51,25 +51,25 @@ export async function emitProject(model: ProjectModel, options: EmitOptions = {}
     ),
   );
   files.push(
-    ...emitDeploy(model, { parts, keys: controllers.map(({ key }) => key) }),
+    ...emitDeploy(model, { parts, outlines: controllers.map(({ keys }) => keys.outline) }),
     ...(await emitStubs(controllers, isMissing)),
   );
   return sorted(files);
 }
 
 interface KeyedController extends ControllerParts {
-  readonly key: string | undefined;
+  readonly keys: ControllerKeys;
 }
 
 function recallController(all: KeyedController, parts: PartMemory): OutputFile[] {
-  const { controller, names, hasReconciler, key } = all;
+  const { controller, names, hasReconciler, keys } = all;
   const emit = () => [
     emitWorkflowTypes(controller, names, parts),
     ...emitExternalTypes(controller, names),
     emitWorkflow(controller, names),
     emitController(controller, names, hasReconciler),
   ];
-  return key === undefined ? emit() : recallFiles(["controller", key], parts, emit);
+  return keys.whole === undefined ? emit() : recallFiles(["controller", keys.whole], parts, emit);
 }
 
 function recallResource(resource: ResourceModel, parts: PartMemory): OutputFile[] {

@@ -9,12 +9,26 @@ export interface ControllerParts {
   readonly hasReconciler: boolean;
 }
 
-/** Returns what stands for a controller in the memory of a run; undefined if it has a kind that nothing short stands for. */
-export function controllerKeyOf({ controller, names, hasReconciler }: ControllerParts): string | undefined {
+/** What stands for a controller in the memory of a run. */
+export interface ControllerKeys {
+  /** Stands for all of it; undefined if it has a kind that nothing short stands for. */
+  readonly whole: string | undefined;
+  /** Stands for all of it but the fields of its kinds: a CRD that changes rarely changes it. */
+  readonly outline: string;
+}
+
+/** Returns what stands for a controller. */
+export function controllerKeysOf({ controller, names, hasReconciler }: ControllerParts): ControllerKeys {
   const { resources, ...rest } = names;
-  if (![...resources.keys()].every(isKnownByName)) return undefined;
-  const shortened = (_key: string, value: unknown) => (isResource(value) ? outlineOf(value) : value);
-  return digestOf(JSON.stringify([controller, rest, [...resources], hasReconciler], shortened));
+  const digests: string[] = [];
+  const shortened = (_key: string, value: unknown) => {
+    if (!isResource(value)) return value;
+    digests.push(value.digest ?? "");
+    return outlineOf(value);
+  };
+  const outline = JSON.stringify([controller, rest, [...resources], hasReconciler], shortened);
+  const isKnown = [...resources.keys()].every(isKnownByName);
+  return { whole: isKnown ? digestOf(outline, ...digests) : undefined, outline: digestOf(outline) };
 }
 
 /** Tells whether a kind is told by its digest, or by its name since it comes with the generator. */
@@ -28,6 +42,6 @@ function isResource(value: unknown): value is ResourceModel {
 
 /** Returns all of a kind but its fields, which are long, and are read from a CRD only if somebody looks at them. */
 function outlineOf(resource: ResourceModel): object {
-  const names = Object.keys(resource).filter((name) => !["schema", "definitions", "crd"].includes(name));
+  const names = Object.keys(resource).filter((name) => !["schema", "definitions", "crd", "digest"].includes(name));
   return Object.fromEntries(names.map((name) => [name, resource[name as keyof ResourceModel]]));
 }

@@ -11,21 +11,21 @@ import { emitRbac, fileOf } from "./emit-rbac.js";
 export interface DeployOptions {
   /** What earlier runs came to. Default: nothing. */
   readonly parts?: PartMemory;
-  /** What stands for each controller. Default: nothing does */
-  readonly keys?: readonly (string | undefined)[];
+  /** What stands for each controller, but for the fields of its kinds, of which no right depends. Default: nothing does */
+  readonly outlines?: readonly string[];
 }
 
 /** Emits the CRDs that the operator brings, what it may do, and the kustomization that has both. */
 export function emitDeploy(
   model: ProjectModel,
-  { parts = new RunParts(), keys = [undefined] }: DeployOptions = {},
+  { parts = new RunParts(), outlines }: DeployOptions = {},
 ): OutputFile[] {
   const kinds = new Map(model.controllers.flatMap(broughtKinds).map((kind) => [crdFileOf(kind), kind]));
   const crds = [...kinds].flatMap(([path, kind]) => crdFiles(path, kind, parts));
   const resources = [...crds.map(({ path }) => path.slice(FOLDER.length)).sort(), "rbac.yaml"];
   const emit = () => [...emitRbac(model), emitKustomization(resources)];
-  if (keys.includes(undefined)) return [...crds, ...emit()];
-  const key = digestOf(JSON.stringify([model.packageName, resources, keys]));
+  if (outlines === undefined) return [...crds, ...emit()];
+  const key = digestOf(JSON.stringify([model.packageName, resources, outlines]));
   return [...crds, ...recallFiles(["deploy", key], parts, emit)];
 }
 
