@@ -7,6 +7,8 @@ import { cp, mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { isBuiltin } from "node:module";
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { Ajv } from "ajv";
+import standaloneCode from "ajv/dist/standalone/index.js";
 import { generateDtsBundle } from "dts-bundle-generator";
 import { build } from "esbuild";
 
@@ -55,6 +57,24 @@ export default (text) => stripVTControlCharacters(text).length;`,
   },
 };
 
+/** The code that checks a spec: made here, it takes the compiler of its JSON Schema from every start that reads a spec. */
+const compiledValidator = {
+  name: "compiled validator",
+  setup({ onResolve, onLoad }) {
+    onLoad({ filter: /[\\/]dist[\\/]input[\\/]spec-validator\.js$/ }, () => ({
+      contents: 'export const loadSpecValidator = async () => (await import("spec-validator")).default;',
+      resolveDir: root,
+    }));
+    onResolve({ filter: /^spec-validator$/ }, () => ({ path: "spec-validator", namespace: "compiled" }));
+    onLoad({ filter: /^/, namespace: "compiled" }, async () => {
+      const { VALIDATOR_OPTIONS } = await import("./dist/input/spec-validator.js");
+      const ajv = new Ajv({ ...VALIDATOR_OPTIONS, code: { source: true, esm: true } });
+      const schema = JSON.parse(await readFile(join(root, "data/workflow.schema.json"), "utf8"));
+      return { contents: standaloneCode.default(ajv, ajv.compile(schema)), resolveDir: root };
+    });
+  },
+};
+
 const { outputFiles, metafile } = await build({
   absWorkingDir: root,
   entryPoints: ENTRIES.map((entry) => `dist/${entry}`),
@@ -66,7 +86,7 @@ const { outputFiles, metafile } = await build({
   platform: "node",
   target: `node${/\d+\.\d+/.exec(engines.node)[0]}`,
   external,
-  plugins: [plainWidth, namedImports],
+  plugins: [plainWidth, compiledValidator, namedImports],
   // The licences are in a file of their own.
   legalComments: "none",
   metafile: true,

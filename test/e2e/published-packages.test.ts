@@ -341,6 +341,10 @@ const PRINTING = [
   ["generate", "--check"],
   ["generate", "--dry-run"],
   ["generate", "--check", "--format", "github"],
+  // What checks a spec is compiled into the program.
+  ...["dependent-name", "external-shape", "missing-field", "wrong-type"].map((rule) => [
+    ...["generate", "--check", "--project", join(repositoryRoot, "fixtures/rejected", rule)],
+  ]),
   ["suggest", "caches", "--dry-run"],
   ["diff", "--against", "."],
   ["add", "dependent", "web", "--resource", "apps/v1/Deploiment"],

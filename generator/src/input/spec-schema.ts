@@ -1,16 +1,13 @@
-import { readFile } from "node:fs/promises";
 import type { ErrorObject } from "ajv";
 import { didYouMean, quote, type Diagnostic } from "../diagnostic.js";
 import { hintForKey, hintForWord } from "./condition-hints.js";
 import { replaceOldSpellings } from "./old-spellings.js";
-import { packageFile } from "../package-file.js";
 import { describeValue } from "./yaml/describe-value.js";
+import { loadSpecValidator } from "./spec-validator.js";
 import type { YamlDocument, YamlPath } from "./yaml/yaml-document.js";
 
 /** Checks a document against the published JSON Schema of workflow specs. */
 export type CheckSpec = (document: YamlDocument) => Diagnostic[];
-
-const SCHEMA = packageFile("data/workflow.schema.json");
 
 /** The rules that exclude a value as a whole, so that one of them says all. */
 const VALUE_RULES: ReadonlySet<string> = new Set(["maxLength", "maximum", "minLength", "minimum", "pattern"]);
@@ -23,10 +20,7 @@ export function loadSpecSchema(): Promise<CheckSpec> {
 }
 
 async function compileSpecSchema(): Promise<CheckSpec> {
-  const [{ Ajv }, text] = await Promise.all([import("ajv"), readFile(SCHEMA, "utf8")]);
-  // Optimising what it compiles takes ajv longer than any spec takes to check.
-  const options = { allErrors: true, verbose: true, code: { optimize: false } };
-  const validate = new Ajv(options).compile(JSON.parse(text) as object);
+  const validate = await loadSpecValidator();
   return (document) => {
     const { value, diagnostics, pathInText } = replaceOldSpellings(document);
     if (validate(value)) return [...diagnostics];
