@@ -33,6 +33,7 @@ import type { DataFolder } from "./persistence/data-folder.js";
 import { Registry } from "./registry/registry.js";
 import type { ServingCertificate } from "./x509/serving-certificate.js";
 import type { SimulatedController, SimulationOptions } from "./simulate/index.js";
+import { conversionWebhooks } from "./webhooks/conversion-webhook.js";
 import { WebhookClient } from "./webhooks/webhook-client.js";
 
 /** How a server is started. */
@@ -114,7 +115,11 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
 }
 
 async function startOn(folder: DataFolder | undefined, options: ApiServerOptions): Promise<ApiServer> {
-  const registry = new Registry({ historyLimit: options.historyLimit });
+  const registry: Registry = new Registry({
+    historyLimit: options.historyLimit,
+    ask: (definition, request) => conversionWebhooks(webhooks)(definition, request),
+  });
+  const webhooks = new WebhookClient(registry);
   const secrets: Secrets = folder ?? new Map<string, string>();
   const token = adminTokenOf(secrets, options.token);
   const before = folder?.restore(registry.store) ?? 0;
@@ -124,7 +129,6 @@ async function startOn(folder: DataFolder | undefined, options: ApiServerOptions
   await installObjects(registry, { sources: options.objects ?? [], before });
 
   const identity = createIdentity(registry, { adminToken: token, secrets, users: options.users ?? [] });
-  const webhooks = new WebhookClient(registry);
   const admission = new AdmissionChain(
     identity.authorizer,
     {

@@ -73,6 +73,8 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     clock: { values: [] },
     "yaml-library": { values: [] },
     errors: { values: ["json", "@gen-operator/schema/cel"] },
+    // How code that runs within one turn waits for the forms of other versions.
+    "pending-conversion": { values: ["errors", "json"] },
     storage: { values: ["errors", "json"] },
     // What is kept on disk.
     persistence: { values: ["errors", "json"], types: ["storage"] },
@@ -95,19 +97,39 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
       ],
       types: ["registry"],
     },
-    registry: { values: ["definitions", "ssa", "object", "storage", "builtin", "errors", "json"] },
-    read: { values: ["object", "builtin", "errors", "json"], types: ["registry", "decode", "storage"] },
+    registry: {
+      values: ["pending-conversion", "definitions", "ssa", "object", "storage", "builtin", "errors", "json"],
+    },
+    read: {
+      values: ["pending-conversion", "object", "builtin", "errors", "json"],
+      types: ["registry", "decode", "storage"],
+    },
     write: {
-      values: ["clock", "read", "registry", "patch", "ssa", "decode", "object", "storage", "builtin", "errors", "json"],
+      values: [
+        "pending-conversion",
+        "clock",
+        "read",
+        "registry",
+        "patch",
+        "ssa",
+        "decode",
+        "object",
+        "storage",
+        "builtin",
+        "errors",
+        "json",
+      ],
       types: ["admission", "identity"],
     },
     // Certificates, and requests for them.
     x509: { values: [] },
     identity: { values: ["x509", "clock", "object", "builtin", "errors", "json"], types: ["registry", "storage"] },
     // The calls of webhooks, of admission and of conversion.
-    webhooks: { values: ["object", "json"], types: ["registry"] },
+    webhooks: { values: ["decode", "object", "builtin", "errors", "json"], types: ["registry"] },
     admission: {
       values: [
+        "pending-conversion",
+        "webhooks",
         "x509",
         "identity",
         "patch",
@@ -120,7 +142,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
         "@gen-operator/schema",
         "@gen-operator/schema/cel",
       ],
-      types: ["write", "webhooks", "registry", "storage"],
+      types: ["write", "registry", "storage"],
     },
     // What the server does by itself: its first objects, and the life of definitions.
     bootstrap: {
@@ -131,6 +153,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     table: { values: ["builtin", "json"] },
     http: {
       values: [
+        "pending-conversion",
         "yaml-library",
         "clock",
         "write",

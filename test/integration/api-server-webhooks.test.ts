@@ -3,7 +3,7 @@ import { apiRequest, apiRequestOrThrow, type ApiObject, type Connection } from "
 import { startTestApiServer } from "../support/api-server.js";
 import { assert, shared, suite } from "../support/suite.js";
 import { startWebhookServer, type ReviewRequest, type WebhookAnswer } from "../support/webhook-server.js";
-import { createServingCertificate } from "#apiserver/identity/certificate.js";
+import { createServingCertificate } from "#apiserver/x509/serving-certificate.js";
 import { waitFor } from "#apiserver/wait-for.js";
 
 const ADMISSION = "/apis/admissionregistration.k8s.io/v1";

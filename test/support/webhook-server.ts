@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 
-/** The request of an AdmissionReview, as far as tests read it. */
+/** The request of an AdmissionReview or a ConversionReview, as far as tests read it. */
 export interface ReviewRequest {
   uid: string;
   operation: string;
@@ -19,7 +19,7 @@ export interface ReviewRequest {
 /** What a webhook answers: the response of the review without its uid, or the whole answer. */
 export type WebhookAnswer = { response: object } | { status?: number; body: string };
 
-/** A server of admission webhooks, which keeps what it is asked. */
+/** A server of webhooks, which keeps what it is asked. */
 export interface WebhookServer extends AsyncDisposable {
   readonly url: string;
   /** The authority of its certificate, base64 of PEM, as in a caBundle. */
@@ -41,15 +41,17 @@ export async function startWebhookServer(
     const respond = async (): Promise<void> => {
       let text = "";
       for await (const chunk of message) text += String(chunk);
-      const { apiVersion, request } = JSON.parse(text) as { apiVersion: string; request: ReviewRequest };
+      const { apiVersion, kind, request } = JSON.parse(text) as {
+        apiVersion: string;
+        kind: string;
+        request: ReviewRequest;
+      };
       const path = message.url ?? "";
       requests.push({ path, apiVersion, request });
       const given = await answer(path.replace(/\?.*/, ""), request);
       if ("body" in given) return void response.writeHead(given.status ?? 200).end(given.body);
       response.writeHead(200, { "content-type": "application/json" });
-      response.end(
-        JSON.stringify({ apiVersion, kind: "AdmissionReview", response: { uid: request.uid, ...given.response } }),
-      );
+      response.end(JSON.stringify({ apiVersion, kind, response: { uid: request.uid, ...given.response } }));
     };
     respond().catch(() => response.destroy());
   });

@@ -1,6 +1,7 @@
 import { checkEscalation } from "../identity/rbac/escalation.js";
 import type { Authorizer } from "../identity/rbac/authorizer.js";
 import type { JsonObject } from "../json.js";
+import { settled } from "../pending-conversion.js";
 import type { Admission, AdmittedWrite } from "./admission.js";
 import { checkCertificateSubject } from "./certificate-subject.js";
 import { checkLimitRanges, setContainerDefaults } from "./limits/limit-ranges.js";
@@ -44,12 +45,12 @@ export class AdmissionChain implements Admission {
 
   // Policies come before webhooks, and see once more what those have changed.
   async #mutateByPolicies(changes: PolicyChanges, write: AdmittedWrite, given: JsonObject): Promise<JsonObject> {
-    const object = changes.first(write, given);
-    const again = (changed: JsonObject): JsonObject => {
+    const object = await settled(() => changes.first(write, given));
+    const again = (changed: JsonObject): JsonObject | Promise<JsonObject> => {
       const next = { ...write, object: changed };
       setPriority(next);
       setContainerDefaults(next);
-      return changes.again(write, changed);
+      return settled(() => changes.again(write, changed));
     };
     return (await this.#webhooks.mutate({ ...write, object }, again)) ?? again(object);
   }
@@ -71,7 +72,17 @@ export class AdmissionChain implements Admission {
     }
     checkCertificateSubject(write);
     checkLimitRanges(write);
-    this.#policies.validating.validate(write);
+    const { warnings } = context;
+    const told = warnings.length;
+    const evaluated = settled(() => {
+      warnings.length = told;
+      this.#policies.validating.validate(write);
+    });
+    if (evaluated !== undefined) return evaluated.then(() => this.#askAndCharge(write));
+    return this.#askAndCharge(write);
+  }
+
+  #askAndCharge(write: AdmittedWrite): Promise<void> | undefined {
     const asked = this.#webhooks.validate(write);
     // What is refused is not counted, so quotas come last.
     if (asked !== undefined) return asked.then(() => chargeQuotas(write));

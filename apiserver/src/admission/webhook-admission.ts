@@ -4,6 +4,7 @@ import type { JsonObject, JsonValue } from "../json.js";
 import { compareText, deepEqual, isObject } from "../json.js";
 import { scaleOf, withScale } from "../object/scale.js";
 import { applyJsonPatch } from "../patch/json-patch.js";
+import { PendingConversion, settled } from "../pending-conversion.js";
 import type { Registry } from "../registry/registry.js";
 import type { ServedResource } from "../registry/served-resource.js";
 import type { ResourceStore } from "../storage/resource-store.js";
@@ -22,6 +23,9 @@ interface Called {
   seen: ServedResource;
 }
 
+/** Returns what webhooks are asked about when they are asked again. */
+type Between = (object: JsonObject) => JsonObject | Promise<JsonObject>;
+
 /** Asks the webhooks of MutatingWebhookConfigurations and ValidatingWebhookConfigurations. */
 export class WebhookAdmission implements Admission {
   readonly #authorizer: Authorizer;
@@ -37,7 +41,7 @@ export class WebhookAdmission implements Admission {
   }
 
   /** `between` is called before webhooks are asked again, and returns what they are asked about. */
-  mutate(write: AdmittedWrite, between = (object: JsonObject) => object): Promise<JsonObject> | undefined {
+  mutate(write: AdmittedWrite, between: Between = (object) => object): Promise<JsonObject> | undefined {
     const called = this.#mutating.matching(write);
     return called.length === 0 ? undefined : this.#mutateBy(called, write, between);
   }
@@ -48,18 +52,14 @@ export class WebhookAdmission implements Admission {
   }
 
   // One after the other, by the names of their configurations; once more those that want to see what later ones changed.
-  async #mutateBy(
-    called: readonly Called[],
-    write: AdmittedWrite,
-    between: (object: JsonObject) => JsonObject,
-  ): Promise<JsonObject> {
+  async #mutateBy(called: readonly Called[], write: AdmittedWrite, between: Between): Promise<JsonObject> {
     const left = new Map<Called, JsonObject | undefined>();
     let { object } = write;
     for (const one of called) {
       object = await this.#mutateOnce(one, { ...write, ...(object === undefined ? {} : { object }) });
       left.set(one, object);
     }
-    if (object !== undefined) object = between(object);
+    if (object !== undefined) object = await between(object);
     for (const one of called) {
       if (one.webhook.reinvocationPolicy === "Never" || object === undefined) continue;
       if (!deepEqual(object, left.get(one))) object = await this.#mutateOnce(one, { ...write, object });
@@ -74,7 +74,8 @@ export class WebhookAdmission implements Admission {
     context.warnings.push(...(verdict?.warnings ?? []));
     if (verdict?.refusal !== undefined) throw verdict.refusal;
     if (object === undefined || verdict?.patch === undefined) return object;
-    return patched(object, verdict.patch, { write, seen });
+    const { patch } = verdict;
+    return settled(() => patched(object, patch, { write, seen }));
   }
 
   // All at once; of several refusals the first one counts.
@@ -100,22 +101,26 @@ export class WebhookAdmission implements Admission {
     throw forbidden({ resource: type.plural, group: type.group, name: write.name }, match.error);
   }
 
+  #reviewIfAsked(
+    webhook: Webhook,
+    { write, seen }: { write: AdmittedWrite; seen: ServedResource },
+  ): { uid: string; review: JsonObject } | undefined {
+    if (!this.#meetsConditions(webhook, { write, seen })) return undefined;
+    const [object, oldObject] = [write.object, write.oldObject].map((one) =>
+      one === undefined ? null : shown(one, { write, seen }),
+    ) as [JsonObject | null, JsonObject | null];
+    return reviewOf({ write, type: seen.type, object, oldObject });
+  }
+
   /** Returns what a webhook says; undefined when its conditions do not hold, or it cannot be asked and its failures are ignored. */
   async #ask(
     { webhook, seen }: Called,
     write: AdmittedWrite,
     { mutates }: { mutates: boolean },
   ): Promise<Verdict | undefined> {
-    if (!this.#meetsConditions(webhook, { write, seen })) return undefined;
-    const shownOf = (object?: JsonObject): JsonObject | null =>
-      object === undefined ? null : shown(object, { write, seen });
-    const { object, oldObject } = write;
-    const { uid, review } = reviewOf({
-      write,
-      type: seen.type,
-      object: shownOf(object),
-      oldObject: shownOf(oldObject),
-    });
+    const reviewed = await settled(() => this.#reviewIfAsked(webhook, { write, seen }));
+    if (reviewed === undefined) return undefined;
+    const { uid, review } = reviewed;
     try {
       const reply = await this.#client.post(webhook, review).catch((error: Error) => {
         throw new Error(`failed to call webhook: ${error.message}`);
@@ -161,11 +166,7 @@ class ConfiguredWebhooks {
 function shown(object: JsonObject, { write, seen }: { write: AdmittedWrite; seen: ServedResource }): JsonObject {
   const { resource } = write.context;
   if (write.subresource === "scale") return scaleOf(resource.type, { object }, { needsReplicas: false });
-  return converted(object, { from: resource, to: seen });
-}
-
-function converted(object: JsonObject, { from, to }: { from: ServedResource; to: ServedResource }): JsonObject {
-  return from === to ? object : to.formOf(from.storedForm(object));
+  return resource.formIn(seen, object);
 }
 
 function patched(
@@ -181,8 +182,9 @@ function patched(
     if (write.subresource === "scale") return withScale(resource.type, object, result);
     seen.rules.decode(result);
     seen.rules.fillDefaults(result);
-    return converted(result, { from: seen, to: resource });
+    return seen.formIn(resource, result);
   } catch (error) {
+    if (error instanceof PendingConversion) throw error;
     const { message } = error as Error;
     // What a webhook makes is its own failure, not the client's.
     const ofType = error instanceof StatusError ? /cannot be handled as a [^:]*: (.*)$/s.exec(message)?.[1] : undefined;

@@ -1,14 +1,12 @@
 import { BodySyntaxError } from "../decode/body-syntax-error.js";
 import { NumberRangeError } from "../decode/check-limits.js";
-import { parseJson, parseYaml } from "../decode/parse-body.js";
+import { parseJson } from "../decode/parse-body.js";
 import { quote } from "../errors/quote.js";
 import { statusError, type StatusDetails, type StatusError } from "../errors/status-error.js";
-import { arrayAt, isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
+import { arrayAt, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
+import { readReply } from "../webhooks/read-reply.js";
 import type { WebhookReply } from "../webhooks/webhook-client.js";
 
-const SCHEME = 'scheme "pkg/runtime/scheme.go:111"';
-const GO_TYPE_META =
-  'type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
 const DETAIL_MEMBERS = ["name", "group", "kind", "uid", "causes", "retryAfterSeconds"];
 
 /** What a webhook decided. */
@@ -33,38 +31,16 @@ export function readVerdict(reply: WebhookReply, of: { webhook: string; uid: str
   return { warnings, ...(patch === undefined ? {} : { patch }) };
 }
 
-function responseOf({ status, body }: WebhookReply): JsonObject {
-  if (status < 200 || status > 299) throw callFailed(textOfStatus(status, body));
-  const review = parsed(body);
-  const apiVersion = stringAt(review, "apiVersion") ?? "";
-  const kind = stringAt(review, "kind") ?? "";
-  if (kind !== "AdmissionReview" || apiVersion !== "admission.k8s.io/v1") {
-    throw callFailed(`no kind ${quote(kind)} is registered for version ${quote(apiVersion)} in ${SCHEME}`);
+function responseOf(reply: WebhookReply): JsonObject {
+  let review: JsonObject;
+  try {
+    review = readReply(reply, { kind: "AdmissionReview", apiVersions: ["admission.k8s.io/v1"] });
+  } catch (error) {
+    throw callFailed((error as Error).message);
   }
   const response = objectAt(review, "response");
   if (response === undefined) throw invalidResponse("webhook response was absent");
   return response;
-}
-
-function parsed(body: string): JsonObject {
-  const start = "couldn't get version/kind; json parse error: ";
-  try {
-    // What is no JSON is read as YAML.
-    const { value } = parseYaml(Buffer.from(body));
-    if (isObject(value)) return value;
-    const type = Array.isArray(value) ? "array" : typeof value;
-    throw callFailed(`${start}json: cannot unmarshal ${type} into Go value of ${GO_TYPE_META}`);
-  } catch (error) {
-    if (!(error instanceof BodySyntaxError || error instanceof NumberRangeError)) throw error;
-    throw callFailed(`${start}${error.message}`);
-  }
-}
-
-function textOfStatus(status: number, body: string): string {
-  if (status === 404) return "the server could not find the requested resource";
-  if (status >= 500)
-    return `an error on the server (${quote(body.trim() || "unknown")}) has prevented the request from succeeding`;
-  return `the server responded with the status code ${status} but did not return more information`;
 }
 
 function refusalOf(webhook: string, status: JsonObject | undefined): StatusError {

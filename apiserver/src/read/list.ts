@@ -23,7 +23,7 @@ const TOO_OLD_TOKEN =
 /**
  * Prepares a list of objects, as they are or as they were at the revision that the options name.
  *
- * What can be said against the options is said at once; the returned function reads the objects.
+ * What can be said against the options is said at once; the returned function reads the objects, and may throw a PendingConversion.
  */
 export function prepareList(
   resource: ServedResource,
@@ -46,12 +46,15 @@ function readPage(
   const revision = revisionOf(resource, options, token);
   const all = objectsAt(resource, { revision, selection, token });
   const rest = token === undefined ? all : all.slice(firstFrom(all, selection.prefix + token.startKey));
+  if (selection.isFiltered) resource.require(rest);
   const matching = selection.isFiltered
     ? rest.filter((stored) => selection.matches(resource.read(stored).object))
     : rest;
   // A list "from any revision" is answered from a cache that knows no pages.
   const limit = options.resourceVersion === "0" && token === undefined ? 0 : options.limit;
-  return pageOf(matching, { limit, revision, selection });
+  const result = pageOf(matching, { limit, revision, selection });
+  resource.require(result.items);
+  return result;
 }
 
 function revisionOf(resource: ServedResource, options: ListOptions, token: ContinueToken | undefined): number {

@@ -6,7 +6,8 @@
  * deleted for this watch. A line is encoded once for all watches that show it in the same form.
  */
 import type { ListOptions } from "../decode/options/list-options.js";
-import { tooLargeResourceVersion, type Status } from "../errors/status-error.js";
+import { StatusError, tooLargeResourceVersion, type Status } from "../errors/status-error.js";
+import { settled } from "../pending-conversion.js";
 import type { ServedResource } from "../registry/served-resource.js";
 import type { StoreEvent } from "../storage/history.js";
 import type { StoredObject } from "../storage/stored-object.js";
@@ -54,6 +55,9 @@ class Watch {
   /** The newest revision that the client knows. */
   #sent = 0;
   #startsAfter = 0;
+  /** The latest event that waits for the form of its object; those after it wait for it. */
+  #telling: Promise<void> | undefined;
+  #isStopped = false;
 
   constructor(parts: WatchRequest & { selection: Selection; sink: StreamSink }) {
     this.#resource = parts.resource;
@@ -64,6 +68,11 @@ class Watch {
   }
 
   start(): () => void {
+    this.#whenKnown(() => this.#begin());
+    return () => this.#stop();
+  }
+
+  #begin(): void {
     const { resourceVersion, sendInitialEvents } = this.#options;
     const revision = Number(resourceVersion || "0");
     if (sendInitialEvents === true && revision > this.#resource.store.revision) this.#waitForFuture(revision);
@@ -71,13 +80,25 @@ class Watch {
     else if (revision === 0) this.#follow(this.#resource.store.revision);
     else this.#resume(revision);
     this.#armTimers();
-    return () => this.#stop();
+  }
+
+  // Runs at once, or again when the forms are known that it needs.
+  #whenKnown(run: () => void): void {
+    const waited = settled(() => {
+      if (!this.#isStopped) run();
+    });
+    waited?.catch((error: unknown) => {
+      if (this.#isStopped) return;
+      if (error instanceof StatusError) this.#fail(error.status);
+      else this.#sink.end();
+    });
   }
 
   #sendState(): void {
     const { store } = this.#resource;
     const { revision } = store;
     const objects = presentObjects(this.#resource, this.#selection);
+    this.#resource.require(objects);
     this.#sink.sendLazily(this.#initialLines(objects, revision));
     this.#follow(revision);
   }
@@ -119,6 +140,25 @@ class Watch {
   }
 
   #next(event: StoreEvent): void {
+    if (!this.#resource.asksWebhook) return this.#tell(event);
+    const telling = (this.#telling ?? Promise.resolve())
+      .then(() => settled(() => this.#tell(event)))
+      .catch(() => this.#break())
+      .finally(() => {
+        if (this.#telling === telling) this.#telling = undefined;
+      });
+    this.#telling = telling;
+  }
+
+  // An event is lost, so the client has to start again.
+  #break(): void {
+    if (this.#isStopped) return;
+    this.#stop();
+    this.#sink.end();
+  }
+
+  #tell(event: StoreEvent): void {
+    if (this.#isStopped) return;
     if (event.revision <= this.#startsAfter || !event.key.startsWith(this.#selection.prefix)) return;
     const { current } = event;
     const wasSelected = this.#selects(event.previous);
@@ -142,7 +182,7 @@ class Watch {
   #waitForFuture(revision: number): void {
     this.#after(FUTURE_WAIT_MS, () => {
       const current = this.#resource.store.revision;
-      if (revision <= current) this.#sendState();
+      if (revision <= current) this.#whenKnown(() => this.#sendState());
       else this.#fail(tooLargeResourceVersion(String(revision), String(current)).status);
     });
   }
@@ -165,7 +205,7 @@ class Watch {
   // Only news are worth a bookmark: a quiet server sends none.
   #sendBookmark(): void {
     const { shownRevision: revision } = this.#resource.store;
-    if (revision <= this.#sent || this.#unsubscribe === undefined) return;
+    if (revision <= this.#sent || this.#unsubscribe === undefined || this.#telling !== undefined) return;
     this.#sent = revision;
     this.#sink.send(this.#writer.writeBookmark(revision, { endsInitialEvents: false }));
   }
@@ -175,6 +215,7 @@ class Watch {
   }
 
   #stop(): void {
+    this.#isStopped = true;
     this.#unsubscribe?.();
     for (const timer of this.#timers) clearTimeout(timer);
   }

@@ -1,8 +1,7 @@
 import type { ServedType } from "../builtin/served-type.js";
-import { clone, deepEqual, setMember, type JsonObject } from "../json.js";
-import { apiVersionOf, resourceNameOf } from "../object/object-key.js";
+import { setMember, type JsonObject } from "../json.js";
+import { resourceNameOf } from "../object/object-key.js";
 import { normalForm, type Conversion } from "./served-resource.js";
-import type { TypeRules } from "./type-rules.js";
 
 /** Returns under which name the objects of a type are stored; a few types are two views of one storage. */
 export function storageNameOf(type: ServedType): string {
@@ -21,55 +20,6 @@ export function builtinConversion(type: ServedType): Conversion | undefined {
     return { toStored: scalerToV2, fromStored: (object) => normalForm(type, scalerFromV2(object)) };
   }
   return undefined;
-}
-
-/**
- * Returns how a version of a custom resource is read from its storage: through the schema, as it is now, of the version that an object
- * is stored in. Defaults come by that schema alone; unknown fields go by it and by that of the version that is asked for.
- */
-export function customConversion(type: ServedType, rulesOf: (type: ServedType) => TypeRules): Conversion {
-  const apiVersion = apiVersionOf(type);
-  const versions = versionsOf(type);
-  const stored = apiVersionOf({ group: type.group, version: versions.find(isStorage)?.name ?? type.version });
-  const rules = new Map<string, TypeRules>();
-  const rulesOfStored = (storedVersion: string): TypeRules => {
-    let found = rules.get(storedVersion);
-    if (found === undefined) {
-      const version = versions.find(({ name }) => apiVersionOf({ group: type.group, version: name }) === storedVersion);
-      rules.set(storedVersion, (found = rulesOf(version === undefined ? type : inVersion(type, version))));
-    }
-    return found;
-  };
-  return {
-    toStored: (object) => (stored === apiVersion ? object : { ...object, apiVersion: stored }),
-    fromStored(object) {
-      const view = { ...clone(object), apiVersion };
-      const { decode, fillDefaults } = rulesOfStored(String(object["apiVersion"]));
-      decode(view);
-      fillDefaults(view);
-      if (object["apiVersion"] !== apiVersion) rulesOfStored(apiVersion).decode(view);
-      return deepEqual(view, object) ? object : view;
-    },
-  };
-}
-
-interface CustomVersion {
-  name: string;
-  storage: boolean;
-  schema?: { openAPIV3Schema?: JsonObject };
-}
-
-function versionsOf({ custom }: ServedType): CustomVersion[] {
-  return (custom?.crd["spec"] as unknown as { versions: CustomVersion[] }).versions;
-}
-
-function isStorage({ storage }: CustomVersion): boolean {
-  return storage;
-}
-
-function inVersion(type: ServedType, { name, schema }: CustomVersion): ServedType {
-  if (type.custom === undefined) return type;
-  return { ...type, version: name, custom: { ...type.custom, schema: schema?.openAPIV3Schema ?? {} } };
 }
 
 const EVENT_TO_CORE: Record<string, string> = {

@@ -1,5 +1,6 @@
 import { builtinTypes, type ServedType } from "../builtin/served-type.js";
-import { builtinConversion, customConversion, storageNameOf } from "./conversion.js";
+import { builtinConversion, storageNameOf } from "./conversion.js";
+import { customConversion, type AskWebhook } from "./custom-conversion.js";
 import { customRules } from "../definitions/custom-rules.js";
 import { definitionRules } from "../definitions/definition-rules.js";
 import { isDefinition } from "../object/definition-cleanup.js";
@@ -18,10 +19,13 @@ export class Registry {
   readonly #resources = new Map<string, ServedResource>();
   readonly #customPaths = new Map<string, string[]>();
   readonly #builtinGroups: ReadonlySet<string>;
+  readonly #ask: AskWebhook | undefined;
   #types: ServedType[] | undefined;
 
-  constructor(options: { historyLimit?: number | undefined } = {}) {
+  /** `ask` calls the webhooks of definitions; without it all versions have the same form. */
+  constructor(options: { historyLimit?: number | undefined; ask?: AskWebhook } = {}) {
     this.store = new Store(options);
+    this.#ask = options.ask;
     let made: Allocator | undefined;
     // Made when the first Service needs it, so that it sees those of an earlier run.
     const allocator = (): Allocator => (made ??= createAllocator(this.store.resource("services")));
@@ -89,7 +93,10 @@ export class Registry {
       type,
       store,
       rules: () => rules,
-      conversion: customConversion(type, (other) => (other === type ? rules : customRules(other))),
+      conversion: customConversion(type, {
+        rulesOf: (other) => (other === type ? rules : customRules(other)),
+        ask: this.#ask,
+      }),
     });
   }
 }

@@ -4,6 +4,7 @@ import type { JsonObject } from "../json.js";
 import { apiVersionOf } from "../object/object-key.js";
 import type { ResourceStore } from "../storage/resource-store.js";
 import type { StoredObject } from "../storage/stored-object.js";
+import { knownFormOrThrow, PendingConversion } from "../pending-conversion.js";
 import type { TypeRules } from "./type-rules.js";
 
 /** Between the form in which a resource is stored and the form of one of its versions. */
@@ -11,6 +12,18 @@ export interface Conversion {
   toStored(object: JsonObject): JsonObject;
   /** Returns the stored object itself where the forms are the same. */
   fromStored(object: JsonObject): JsonObject;
+  /** Who is asked for the forms of other versions. */
+  webhook?: WebhookForms;
+}
+
+/** The forms of a custom resource that a webhook knows. */
+export interface WebhookForms {
+  /** The version that objects are stored in from now on. */
+  readonly storedVersion: string;
+  /** Asks for stored objects in the version of the resource. */
+  fromStored(objects: readonly JsonObject[]): Promise<JsonObject[]>;
+  /** Asks for an object in any version. */
+  into(apiVersion: string, object: JsonObject): Promise<JsonObject>;
 }
 
 /** One version of a resource as requests reach it: the type, its rules and the objects. */
@@ -20,6 +33,7 @@ export class ServedResource {
   readonly #rulesOf: () => TypeRules;
   readonly #conversion: Conversion | undefined;
   readonly #views = new WeakMap<StoredObject, StoredObject>();
+  readonly #loading = new WeakMap<StoredObject, Promise<void>>();
   readonly #typeMetaLength: number;
   #rules: TypeRules | undefined;
 
@@ -41,11 +55,17 @@ export class ServedResource {
     return (this.#rules ??= this.#rulesOf());
   }
 
+  /** Whether forms of objects have to be asked for: what needs them throws a PendingConversion then. */
+  get asksWebhook(): boolean {
+    return this.#conversion?.webhook !== undefined;
+  }
+
   /** Returns an object in this version; equal forms are shared, so that their JSON is made once. */
   read(stored: StoredObject): StoredObject {
     if (this.#conversion === undefined) return stored;
     let view = this.#views.get(stored);
     if (view === undefined) {
+      if (this.#isAskedFor(stored)) throw this.#pending([stored]);
       const before = stored.object;
       const object = this.#conversion.fromStored(before);
       view = object === before ? stored : stored.as(object);
@@ -54,14 +74,63 @@ export class ServedResource {
     return view;
   }
 
-  /** Returns an object of the stored form in the form of this version. */
-  formOf(object: JsonObject): JsonObject {
-    return this.#conversion === undefined ? object : this.#conversion.fromStored(object);
+  /** Makes sure that objects can be read, so that all are asked for at once. */
+  require(objects: readonly StoredObject[]): void {
+    if (!this.asksWebhook) return;
+    const missing = objects.filter((stored) => !this.#views.has(stored) && this.#isAskedFor(stored));
+    if (missing.length > 0) throw this.#pending(missing);
+  }
+
+  /** Asks for the form of an object, even if it is known; undefined if nobody has to be asked. */
+  refresh(stored: StoredObject): Promise<void> | undefined {
+    return this.#isAskedFor(stored) ? this.#load([stored]) : undefined;
+  }
+
+  /** Returns an object of this version in another version of the same resource. */
+  formIn(other: ServedResource, object: JsonObject): JsonObject {
+    if (other === this) return object;
+    const webhook = this.#conversion?.webhook;
+    return webhook === undefined
+      ? other.#formOf(this.storedForm(object))
+      : formBy(webhook, { object, apiVersion: apiVersionOf(other.type) });
   }
 
   /** Returns the stored form of an object of this version. */
   storedForm(object: JsonObject): JsonObject {
-    return this.#conversion === undefined ? object : this.#conversion.toStored(object);
+    const webhook = this.#conversion?.webhook;
+    if (webhook === undefined || webhook.storedVersion === apiVersionOf(this.type))
+      return this.#conversion === undefined ? object : this.#conversion.toStored(object);
+    const { resourceVersion, ...metadata } = object["metadata"] as JsonObject;
+    const form = formBy(webhook, { object: { ...object, metadata }, apiVersion: webhook.storedVersion });
+    if (resourceVersion === undefined) return form;
+    return { ...form, metadata: { ...(form["metadata"] as JsonObject), resourceVersion } };
+  }
+
+  #formOf(object: JsonObject): JsonObject {
+    return this.#conversion === undefined ? object : this.#conversion.fromStored(object);
+  }
+
+  #isAskedFor(stored: StoredObject): boolean {
+    return this.asksWebhook && stored.object["apiVersion"] !== apiVersionOf(this.type);
+  }
+
+  #pending(missing: readonly StoredObject[]): PendingConversion {
+    return new PendingConversion(async () => {
+      const fresh = missing.filter((stored) => !this.#loading.has(stored));
+      const loaded = fresh.length === 0 ? undefined : this.#load(fresh);
+      for (const stored of fresh) this.#loading.set(stored, loaded as Promise<void>);
+      try {
+        await Promise.all(missing.map((stored) => this.#loading.get(stored)));
+      } finally {
+        for (const stored of fresh) this.#loading.delete(stored);
+      }
+    });
+  }
+
+  async #load(missing: readonly StoredObject[]): Promise<void> {
+    const { webhook } = this.#conversion as Conversion;
+    const forms = await (webhook as WebhookForms).fromStored(missing.map(({ object }) => object));
+    missing.forEach((stored, index) => this.#views.set(stored, stored.as(forms[index] as JsonObject)));
   }
 
   /** Returns an object of this version as JSON text. */
@@ -75,6 +144,11 @@ export class ServedResource {
     // Objects begin with these two members, see `normalForm`.
     return this.type.custom === undefined ? `{${json.slice(this.#typeMetaLength)}` : json;
   }
+}
+
+function formBy(webhook: WebhookForms, to: { object: JsonObject; apiVersion: string }): JsonObject {
+  const { object, apiVersion } = to;
+  return knownFormOrThrow(`${apiVersion} ${JSON.stringify(object)}`, () => webhook.into(apiVersion, object));
 }
 
 /** Returns an object with its members in the order in which the server keeps them, and the kind and apiVersion of its type. */

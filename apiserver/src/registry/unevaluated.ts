@@ -1,5 +1,5 @@
 import type { ServedType } from "../builtin/served-type.js";
-import { objectAt, stringAt, type JsonObject } from "../json.js";
+import { objectAt, type JsonObject } from "../json.js";
 
 // What a real server would act on, and this one does not: by `plural.group`.
 const KINDS: Readonly<Record<string, string>> = {
@@ -11,7 +11,7 @@ export function unevaluatedWarnings(type: ServedType, object: JsonObject): strin
   const ofKind = KINDS[`${type.plural}.${type.group}`];
   if (ofKind !== undefined) return [`${type.kind}: ${ofKind}`];
   if (type.plural === "resourcequotas" && type.group === "") return quotaWarnings(object);
-  return type.plural === "customresourcedefinitions" ? definitionWarnings(object) : [];
+  return [];
 }
 
 function quotaWarnings(object: JsonObject): string[] {
@@ -21,11 +21,4 @@ function quotaWarnings(object: JsonObject): string[] {
     : [
         "ResourceQuota: it binds nobody until its status has hard and used; the embedded API server has no controller that writes them",
       ];
-}
-
-function definitionWarnings(object: JsonObject): string[] {
-  const strategy = stringAt(objectAt(objectAt(object, "spec"), "conversion"), "strategy");
-  return strategy === "Webhook"
-    ? ["spec.conversion: the embedded API server calls no webhook; it converts as with the strategy None"]
-    : [];
 }

@@ -32,6 +32,8 @@ export interface ManagedWrite {
   now: string;
   /** The merge type of another version; undefined if that is not served. Without it all versions are alike. */
   mergeTypeOf?: (apiVersion: string) => MergeType | undefined;
+  /** Gives a value in the terms of another version; throws an UnfitVersion if that fails. Without it all versions are alike. */
+  convert?: (value: JsonObject, apiVersion: string) => JsonObject;
   /** What a new object of the kind shows before anything is set, which then has no owner; {} without. */
   zero?: JsonObject;
 }
@@ -212,7 +214,7 @@ function ownedWrite(write: ManagedWrite, on: Pick<OwnedWrite, "live" | "owners" 
   const { apiVersion, mergeType, mergeTypeOf, resetFields } = write;
   const typeOf = (version: string): MergeType | undefined =>
     version === apiVersion || mergeTypeOf === undefined ? mergeType : mergeTypeOf(version);
-  return { ...on, apiVersion, typeOf, resetFields };
+  return { ...on, apiVersion, typeOf, resetFields, ...(write.convert === undefined ? {} : { convert: write.convert }) };
 }
 
 function identityOfWrite(

@@ -1,5 +1,5 @@
 // Who owns what after a write. Knows sets and values, nothing of managedFields, times or Status.
-import { deepEqual, type JsonObject } from "../json.js";
+import { deepEqual, isObject, type JsonObject, type JsonValue } from "../json.js";
 import { fieldSetOf } from "./applied-set.js";
 import { FieldSet } from "./fields/field-set.js";
 import { compareValuesOf, excludeFields, type Comparison } from "./merge/compare.js";
@@ -29,6 +29,8 @@ export interface OwnedWrite {
   readonly typeOf: (apiVersion: string) => MergeType | undefined;
   /** Fields that the endpoint does not write and hence nobody owns through it. */
   readonly resetFields: FieldSet;
+  /** Gives a value in the terms of a version; may throw an UnfitVersion. Without it all versions are alike. */
+  readonly convert?: (value: JsonObject, apiVersion: string) => JsonObject;
 }
 
 /** The fields of one other manager that an apply would change. */
@@ -93,8 +95,12 @@ function moveOwnership<Force extends boolean>(
   const comparisonIn = (apiVersion: string, type: MergeType): Comparison => {
     let comparison = comparisons.get(apiVersion);
     if (comparison === undefined) {
-      if (apiVersion !== write.apiVersion) for (const value of [write.live, object]) checkFits(type, value);
-      comparison = excludeFields(compareValuesOf(type, write.live, object), write.resetFields);
+      const [before, after] = [write.live, object].map((value) => inVersion(write, value, apiVersion)) as [
+        JsonObject,
+        JsonObject,
+      ];
+      if (apiVersion !== write.apiVersion) for (const value of [before, after]) checkFits(type, value);
+      comparison = excludeFields(compareValuesOf(type, before, after), write.resetFields);
       comparisons.set(apiVersion, comparison);
     }
     return comparison;
@@ -136,20 +142,27 @@ function prune(write: OwnedWrite, merged: JsonObject, last: OwnedFields): JsonOb
   const type = write.typeOf(last.apiVersion);
   // What is still applied stays, so nothing can go if all of it is.
   if (type === undefined || last.set.difference(mine.set).isEmpty) return merged;
+  const mergedThen = inVersion(write, merged, last.apiVersion);
   const lastNamed = withNamedFields(type, last.set);
-  let pruned = removeFields(type, merged, lastNamed);
+  let pruned = removeFields(type, mergedThen, lastNamed);
   for (const [apiVersion, owned] of unionByVersion(write.owners, last.apiVersion)) {
     const versionType = write.typeOf(apiVersion);
     if (versionType === undefined) continue;
-    const all = withNamedFields(versionType, fieldSetOf(versionType, merged));
-    const kept = withNamedFields(versionType, fieldSetOf(versionType, pruned));
+    const mergedNow = inVersion(write, merged, apiVersion);
+    const all = withNamedFields(versionType, fieldSetOf(versionType, mergedNow));
+    const kept = withNamedFields(versionType, fieldSetOf(versionType, inVersion(write, pruned, apiVersion)));
     const unowned = all.difference(kept.union(withNamedFields(versionType, owned)));
-    pruned = removeFields(versionType, merged, unowned);
+    pruned = removeFields(versionType, mergedNow, unowned);
   }
   // Only what the manager owned may vanish; anything else that fell with it comes back.
-  const all = withNamedFields(type, fieldSetOf(type, merged));
-  const kept = withNamedFields(type, fieldSetOf(type, pruned));
-  return (removeFields(type, merged, all.difference(kept).intersection(lastNamed)) ?? {}) as JsonObject;
+  const all = withNamedFields(type, fieldSetOf(type, mergedThen));
+  const kept = withNamedFields(type, fieldSetOf(type, inVersion(write, pruned, last.apiVersion)));
+  const left = removeFields(type, mergedThen, all.difference(kept).intersection(lastNamed)) ?? {};
+  return inVersion(write, left, write.apiVersion) as JsonObject;
+}
+
+function inVersion<T extends JsonValue>({ convert }: OwnedWrite, value: T, apiVersion: string): T | JsonObject {
+  return convert === undefined || !isObject(value) ? value : convert(value, apiVersion);
 }
 
 function unionByVersion(owners: Owners, first: string): Map<string, FieldSet> {

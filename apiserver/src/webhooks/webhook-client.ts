@@ -28,6 +28,8 @@ export interface WebhookTarget {
 export interface WebhookReply {
   status: number;
   body: string;
+  /** "" if it is not said. */
+  contentType: string;
 }
 
 /** Calls webhooks over connections that it keeps until it is closed. */
@@ -129,7 +131,8 @@ async function send(options: RequestOptions, body: string): Promise<WebhookReply
     if (bytes > MAX_ANSWER_BYTES) throw new Error("http: response body too large");
     chunks.push(chunk);
   }
-  return { status: answer.statusCode ?? 0, body: Buffer.concat(chunks).toString() };
+  const contentType = answer.headers["content-type"] ?? "";
+  return { status: answer.statusCode ?? 0, body: Buffer.concat(chunks).toString(), contentType };
 }
 
 // The words of Go's HTTP client, which users find in the answers of a real server.

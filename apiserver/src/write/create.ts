@@ -8,6 +8,7 @@ import { generateName } from "../object/names.js";
 import { keyOf, kindRefOf, resourceRefOf } from "../object/object-key.js";
 import { checkObjectMeta, dropDuplicateOwners, isTerminating, metadataOf, now } from "../object/object-meta.js";
 import { wipeReset } from "../object/reset-paths.js";
+import { settled } from "../pending-conversion.js";
 import { normalForm } from "../registry/served-resource.js";
 import { StoredObject } from "../storage/stored-object.js";
 import { OutdatedWrite } from "./attempts.js";
@@ -78,7 +79,19 @@ export async function createObject(
   }
   if (existing !== undefined)
     throw alreadyExists(resourceRefOf(type, name), { isTerminating: isTerminating(existing.object) });
+  if (resource.asksWebhook) return { status: 201, object: await storeConverted(context, key, next) };
   return { status: 201, object: store(context, { key, object: next, settles }) };
+}
+
+async function storeConverted(
+  { resource, isDryRun }: WriteContext,
+  key: string,
+  object: JsonObject,
+): Promise<StoredObject> {
+  const storedForm = await settled(() => resource.storedForm(object));
+  if (resource.store.get(key) !== undefined) throw new OutdatedWrite();
+  const stored = isDryRun ? new StoredObject(key, storedForm, 0) : resource.store.put(key, storedForm);
+  return settled(() => resource.read(stored));
 }
 
 function store(

@@ -4,6 +4,7 @@ import { StatusError } from "../errors/status-error.js";
 import { stringAt } from "../json.js";
 import { metadataOf } from "../object/object-meta.js";
 import { prepareList, type ListResult } from "../read/list.js";
+import { settled } from "../pending-conversion.js";
 import { deleteObject, warnOfOrphans } from "./delete.js";
 import type { WriteContext } from "./write-context.js";
 
@@ -14,7 +15,7 @@ export async function deleteCollection(
 ): Promise<ListResult> {
   const { resource, namespace } = context;
   warnOfOrphans(context, options.deletion);
-  const list = prepareList(resource, { ...options.list, namespace })();
+  const list = await settled(prepareList(resource, { ...options.list, namespace }));
   for (const { object } of list.items) {
     const metadata = metadataOf(object);
     const of = { ...context, namespace: stringAt(metadata, "namespace") };

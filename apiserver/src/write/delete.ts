@@ -7,6 +7,7 @@ import { holdDefinition, isDefinition } from "../object/definition-cleanup.js";
 import { finalizersForDeletion, holdersOf, isNamespace } from "../object/finalizers.js";
 import { keyOf, kindRefOf, resourceRefOf } from "../object/object-key.js";
 import { isTerminating, metadataOf, now } from "../object/object-meta.js";
+import { settled } from "../pending-conversion.js";
 import { normalForm } from "../registry/served-resource.js";
 import type { StoredObject } from "../storage/stored-object.js";
 import { attemptWrite, OutdatedWrite } from "./attempts.js";
@@ -43,6 +44,8 @@ async function attemptDelete(
   if (isNamespace(type) && IMMORTAL_NAMESPACES.has(name)) {
     throw forbidden(resourceRefOf(type, name), "this namespace may not be deleted");
   }
+  const refreshed = resource.refresh(stored);
+  if (refreshed !== undefined) await refreshed;
   const live = resource.read(stored).object;
   checkPreconditions(context, live, options);
   // Who deletes a collection names none of its objects.
@@ -58,6 +61,12 @@ async function attemptDelete(
   if (deepEqual(marked, live)) return { isGone: false, object: resource.read(stored) };
   const next = normalForm(type, marked);
   if (context.isDryRun) return { isGone: false, object: stored.as(next) };
+  if (resource.asksWebhook) {
+    const storedForm = await settled(() => resource.storedForm(next));
+    if (resource.store.get(stored.key) !== stored) throw new OutdatedWrite();
+    const put = resource.store.put(stored.key, storedForm);
+    return { isGone: false, object: await settled(() => resource.read(put)) };
+  }
   return { isGone: false, object: resource.read(resource.store.put(stored.key, resource.storedForm(next))) };
 }
 

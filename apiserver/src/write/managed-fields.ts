@@ -10,6 +10,7 @@ import { restoreProblem } from "../patch/restore.js";
 import { applyManaged, restoreUnchangedTimes, updateManaged, type ManagedWrite } from "../ssa/field-manager.js";
 import { FieldSet } from "../ssa/fields/field-set.js";
 import { throughScale } from "../ssa/scale-managers.js";
+import { UnfitVersion } from "../ssa/updater.js";
 import type { WriteContext } from "./write-context.js";
 
 const NOTHING: readonly string[] = [];
@@ -80,9 +81,10 @@ function decodeOrUnconvertible({ type, rules }: ServedResource, merged: JsonObje
 }
 
 function managedWrite(
-  { registry, resource, manager }: WriteContext,
+  context: WriteContext,
   write: { live: JsonObject | undefined; subresource: string },
 ): ManagedWrite {
+  const { registry, resource, manager } = context;
   const { type, rules } = resource;
   return {
     live: write.live,
@@ -95,7 +97,21 @@ function managedWrite(
     now: now(),
     mergeTypeOf: (apiVersion) =>
       registry.find({ ...parseApiVersion(apiVersion), plural: type.plural })?.rules.mergeType,
+    ...(resource.asksWebhook ? { convert: (value, apiVersion) => convert(context, value, apiVersion) } : {}),
   };
+}
+
+function convert({ registry, resource }: WriteContext, value: JsonObject, apiVersion: string): JsonObject {
+  const { plural } = resource.type;
+  const [from, to] = [String(value["apiVersion"]), apiVersion].map((version) =>
+    registry.find({ ...parseApiVersion(version), plural }),
+  );
+  if (from === undefined || to === undefined) return value;
+  try {
+    return from.formIn(to, value);
+  } catch (error) {
+    throw error instanceof StatusError ? new UnfitVersion(error.message) : error;
+  }
 }
 
 function resetFieldsOf({ strategy }: ServedType, subresource: string): FieldSet {

@@ -15,6 +15,7 @@ import {
   metadataOf,
 } from "../object/object-meta.js";
 import { restoreReset } from "../object/reset-paths.js";
+import { settled } from "../pending-conversion.js";
 import { normalForm, type ServedResource } from "../registry/served-resource.js";
 import type { StoredObject } from "../storage/stored-object.js";
 import { attemptWrite, OutdatedWrite } from "./attempts.js";
@@ -99,7 +100,10 @@ async function replaceObject(context: WriteContext, replacement: Replacement): P
   if (validation !== undefined) await validation;
   if (resource.store.get(stored.key) !== stored) throw new OutdatedWrite();
   if (isReadyToGo(resource, next, live)) return removeObject(context, { stored, last: next });
-  return store(context, { next, live, stored });
+  const last = restoreTimes(live, next);
+  metadataOf(last)["resourceVersion"] = metadataOf(live)["resourceVersion"] as string;
+  if (resource.asksWebhook) return storeConverted(context, { stored, next: last });
+  return store(context, { stored, storedForm: resource.storedForm(last) });
 }
 
 function checkReplacement(
@@ -116,16 +120,23 @@ function checkReplacement(
 }
 
 function store(
-  context: WriteContext,
-  write: { next: JsonObject; live: JsonObject; stored: StoredObject },
+  { resource, isDryRun }: WriteContext,
+  { stored, storedForm }: { stored: StoredObject; storedForm: JsonObject },
 ): StoredObject {
-  const { resource, isDryRun } = context;
-  const next = restoreTimes(write.live, write.next);
-  metadataOf(next)["resourceVersion"] = metadataOf(write.live)["resourceVersion"] as string;
-  const storedForm = resource.storedForm(next);
-  if (deepEqual(storedForm, write.stored.object) && !isUnsettled(write.stored)) return resource.read(write.stored);
-  if (isDryRun) return resource.read(write.stored.as(storedForm));
-  return resource.read(resource.store.put(write.stored.key, storedForm));
+  if (deepEqual(storedForm, stored.object) && !isUnsettled(stored)) return resource.read(stored);
+  if (isDryRun) return resource.read(stored.as(storedForm));
+  return resource.read(resource.store.put(stored.key, storedForm));
+}
+
+async function storeConverted(
+  { resource, isDryRun }: WriteContext,
+  { stored, next }: { stored: StoredObject; next: JsonObject },
+): Promise<StoredObject> {
+  const storedForm = await settled(() => resource.storedForm(next));
+  if (resource.store.get(stored.key) !== stored) throw new OutdatedWrite();
+  if (deepEqual(storedForm, stored.object) && !isUnsettled(stored)) return settled(() => resource.read(stored));
+  const result = isDryRun ? stored.as(storedForm) : resource.store.put(stored.key, storedForm);
+  return settled(() => resource.read(result));
 }
 
 function checkUid(context: WriteContext, { object, live, name, isPut }: Replacement): void {

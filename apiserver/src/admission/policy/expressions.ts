@@ -58,7 +58,7 @@ export function expressionsOf({ write, seen, authorizer, params, variables = [],
 export function shown(object: JsonObject, { write, seen }: { write: AdmittedWrite; seen: ServedResource }): JsonObject {
   const { resource } = write.context;
   if (write.subresource === "scale") return scaleOf(resource.type, { object }, { needsReplicas: false });
-  const inVersion = resource === seen ? object : seen.formOf(resource.storedForm(object));
+  const inVersion = resource.formIn(seen, object);
   return { ...inVersion, kind: seen.type.kind, apiVersion: apiVersionOf(seen.type) };
 }
 

@@ -1,6 +1,7 @@
 import { failureOn, StatusError } from "../../errors/status-error.js";
 import type { Authorizer } from "../../identity/rbac/authorizer.js";
 import { deepEqual, type JsonObject } from "../../json.js";
+import { PendingConversion } from "../../pending-conversion.js";
 import type { Registry } from "../../registry/registry.js";
 import type { ServedResource } from "../../registry/served-resource.js";
 import type { AdmittedWrite } from "../admission.js";
@@ -81,7 +82,7 @@ export class PolicyChanges {
     for (const invocation of invocations) {
       const { policy, binding } = invocation;
       const problem = (error: unknown): void => {
-        if (error instanceof StatusError) throw error;
+        if (error instanceof StatusError || error instanceof PendingConversion) throw error;
         if (policy.failurePolicy === "Fail")
           problems.push({ reason: "Invalid", message: denialBy(policy, binding, (error as Error).message) });
       };
@@ -124,6 +125,7 @@ export class PolicyChanges {
         try {
           return paramsOf(policy, binding, write).map((params) => ({ policy, binding, params, seen }));
         } catch (error) {
+          if (error instanceof PendingConversion) throw error;
           const message = `failed to configure binding: ${(error as Error).message}`;
           if (policy.failurePolicy === "Fail")
             problems.push({ reason: "Forbidden", message: denialBy(policy, binding, message) });

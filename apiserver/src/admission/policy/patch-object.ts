@@ -32,7 +32,7 @@ export function patchObject(
   if (write.subresource === "scale") return withScale(resource.type, object, changed);
   decodeChanged(changed, { seen, before, isStrict: patchType === "JSONPatch" });
   seen.rules.fillDefaults(changed);
-  return resource === seen ? changed : resource.formOf(seen.storedForm(changed));
+  return seen.formIn(resource, changed);
 }
 
 // What a policy makes is its own failure, not the client's.

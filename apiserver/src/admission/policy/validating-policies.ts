@@ -2,6 +2,7 @@ import type { RequestExpressions } from "@gen-operator/schema/cel";
 import { denied, type StatusError } from "../../errors/status-error.js";
 import type { Authorizer } from "../../identity/rbac/authorizer.js";
 import type { JsonObject } from "../../json.js";
+import { PendingConversion } from "../../pending-conversion.js";
 import type { Registry } from "../../registry/registry.js";
 import type { ServedResource } from "../../registry/served-resource.js";
 import type { AdmittedWrite } from "../admission.js";
@@ -70,6 +71,7 @@ export class ValidatingPolicies {
     try {
       params = paramsOf(policy, binding, write);
     } catch (error) {
+      if (error instanceof PendingConversion) throw error;
       const message = `failed to configure binding: ${(error as Error).message}`;
       return policy.failurePolicy === "Ignore" ? [] : [denial({ reason: "Invalid", message })];
     }

@@ -7,6 +7,7 @@ import { prepareList } from "../../read/list.js";
 import { checkSelectorSyntax } from "../../read/selectors.js";
 import { invalidResourceVersionText, isUint64 } from "../../read/resource-version.js";
 import { prepareWatch, type EventWriter } from "../../read/watch.js";
+import { settled } from "../../pending-conversion.js";
 import type { ResourceStore } from "../../storage/resource-store.js";
 import { partialEventWriter, tableEventWriter } from "../answer/other-forms.js";
 import { renderList, renderObject, renderScale, type RenderContext } from "../answer/render.js";
@@ -23,6 +24,9 @@ export async function readObject(on: ResourceRequest): Promise<Answer> {
   await reachRevision(resource.store, request.query.get("resourceVersion") ?? "");
   const stored = resource.store.get(keyOf({ namespace, name }));
   if (stored === undefined) throw notFound(resourceRefOf(resource.type, name));
+  // As on a real server, which keeps forms for lists and watches only.
+  const refreshed = resource.refresh(stored);
+  if (refreshed !== undefined) await refreshed;
   const object = resource.read(stored);
   if (subresource === "scale") return renderScale(context, 200, scaleOf(resource.type, object));
   return renderObject(context, 200, object);
@@ -35,7 +39,8 @@ export async function readList(on: ResourceRequest): Promise<Answer> {
   const options = parseListOptions(request.query, { isWatch: false, checkSyntax: checkSelectorSyntax });
   const list = prepareList(resource, { ...options, namespace });
   await reachRevision(resource.store, options.resourceVersion);
-  return renderList(context, list());
+  const page = settled(list);
+  return renderList(context, page instanceof Promise ? await page : page);
 }
 
 /** Answers a watch. */

@@ -1,0 +1,104 @@
+import type { ServedType } from "../builtin/served-type.js";
+import { clone, deepEqual, type JsonObject } from "../json.js";
+import { apiVersionOf } from "../object/object-key.js";
+import type { Conversion, WebhookForms } from "./served-resource.js";
+import type { TypeRules } from "./type-rules.js";
+
+/** Asks the webhook of a definition for objects, which are in other versions, in one version. Throws a StatusError if it has none to give. */
+export type AskWebhook = (
+  definition: JsonObject,
+  request: { objects: readonly JsonObject[]; apiVersion: string },
+) => Promise<JsonObject[]>;
+
+/**
+ * Returns how a version of a custom resource is read from its storage: through the schema, as it is now, of the version that an object
+ * is stored in. Defaults come by that schema alone; unknown fields go by it and by that of the version that is asked for.
+ */
+export function customConversion(
+  type: ServedType,
+  { rulesOf, ask }: { rulesOf: (type: ServedType) => TypeRules; ask: AskWebhook | undefined },
+): Conversion {
+  const apiVersion = apiVersionOf(type);
+  const versions = versionsOf(type);
+  const storedVersion = apiVersionOf({ group: type.group, version: versions.find(isStorage)?.name ?? type.version });
+  const rules = new Map<string, TypeRules>();
+  const rulesIn = (version: string): TypeRules => {
+    let found = rules.get(version);
+    if (found === undefined) {
+      const given = versions.find(({ name }) => apiVersionOf({ group: type.group, version: name }) === version);
+      rules.set(version, (found = rulesOf(given === undefined ? type : inVersion(type, given))));
+    }
+    return found;
+  };
+  const completed = (stored: JsonObject): JsonObject => {
+    const object = clone(stored);
+    const { decode, fillDefaults } = rulesIn(String(stored["apiVersion"]));
+    decode(object);
+    fillDefaults(object);
+    return object;
+  };
+  const conversion: Conversion = {
+    toStored: (object) => (storedVersion === apiVersion ? object : { ...object, apiVersion: storedVersion }),
+    fromStored(object) {
+      const view = { ...completed(object), apiVersion };
+      if (object["apiVersion"] !== apiVersion) rulesIn(apiVersion).decode(view);
+      return deepEqual(view, object) ? object : view;
+    },
+  };
+  const definition = type.custom?.crd;
+  if (ask === undefined || definition === undefined || !isByWebhook(definition)) return conversion;
+  const into = async (version: string, objects: readonly JsonObject[]): Promise<JsonObject[]> => {
+    const forms = await ask(definition, { objects, apiVersion: version });
+    for (const form of forms) rulesIn(version).decode(form);
+    return forms;
+  };
+  const webhook: WebhookForms = {
+    storedVersion,
+    into: async (version, object) => (await into(version, [object]))[0] as JsonObject,
+    async fromStored(objects) {
+      const completedObjects = objects.map(completed);
+      const forms = await into(apiVersion, completedObjects.map(withoutResourceVersion));
+      return forms.map((form, index) => withResourceVersionOf(completedObjects[index] as JsonObject, form));
+    },
+  };
+  return { ...conversion, webhook };
+}
+
+function isByWebhook(definition: JsonObject): boolean {
+  const { conversion, versions } = definition["spec"] as unknown as {
+    conversion?: { strategy?: string };
+    versions: readonly unknown[];
+  };
+  return conversion?.strategy === "Webhook" && versions.length > 1;
+}
+
+// What is kept on disk has no version, and neither has what webhooks are shown of it.
+function withoutResourceVersion(object: JsonObject): JsonObject {
+  const { resourceVersion: _, ...metadata } = object["metadata"] as JsonObject;
+  return { ...object, metadata };
+}
+
+function withResourceVersionOf(stored: JsonObject, form: JsonObject): JsonObject {
+  const { resourceVersion } = stored["metadata"] as JsonObject;
+  const metadata = form["metadata"] as JsonObject;
+  return { ...form, metadata: resourceVersion === undefined ? metadata : { ...metadata, resourceVersion } };
+}
+
+interface CustomVersion {
+  name: string;
+  storage: boolean;
+  schema?: { openAPIV3Schema?: JsonObject };
+}
+
+function versionsOf({ custom }: ServedType): CustomVersion[] {
+  return (custom?.crd["spec"] as unknown as { versions: CustomVersion[] }).versions;
+}
+
+function isStorage({ storage }: CustomVersion): boolean {
+  return storage;
+}
+
+function inVersion(type: ServedType, { name, schema }: CustomVersion): ServedType {
+  if (type.custom === undefined) return type;
+  return { ...type, version: name, custom: { ...type.custom, schema: schema?.openAPIV3Schema ?? {} } };
+}
