@@ -1,5 +1,6 @@
 import type { AddCommand } from "./frame/command.js";
 import { printDiagnostics } from "./frame/print.js";
+import { withProgress } from "./frame/terminal.js";
 
 /** Adds `gen-operator suggest`. */
 export const addSuggestCommand: AddCommand = (parser, { summary, end }) => {
@@ -29,7 +30,9 @@ export const addSuggestCommand: AddCommand = (parser, { summary, end }) => {
         .example("$0 suggest caches --dry-run", "to see what can be left out"),
     async ({ project, dryRun }) => {
       const { suggestCaches } = await import("../suggest/suggest-caches.js");
-      const { diagnostics, report, updated } = await suggestCaches({ project, dryRun });
+      const { diagnostics, report, updated } = await withProgress((onStep) =>
+        suggestCaches({ project, dryRun, onStep }),
+      );
       const exitCode = printDiagnostics(diagnostics);
       for (const line of report) console.log(line);
       if (exitCode === 0 && report.length === 0) console.log("no event source watches a kind");

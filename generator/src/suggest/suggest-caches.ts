@@ -17,6 +17,8 @@ export interface SuggestOptions {
   readonly project?: string;
   /** Writes nothing. */
   readonly dryRun?: boolean;
+  /** Called with what is being done, as it begins: for somebody who waits. */
+  readonly onStep?: (step: string) => void;
 }
 
 /** What came of it. */
@@ -29,14 +31,16 @@ export interface SuggestResult {
 }
 
 /** Writes what the caches of event sources have to keep into the workflow specs of a project, from what its code reads. */
-export async function suggestCaches({ project = ".", dryRun = false }: SuggestOptions = {}): Promise<SuggestResult> {
+export async function suggestCaches(options: SuggestOptions = {}): Promise<SuggestResult> {
+  const { project = ".", dryRun = false, onStep = () => {} } = options;
   const root = resolve(project);
-  const input = await readProject(root);
+  const input = await readProject(root, { onStep });
   const nothing = { report: [], updated: [] };
   if (hasErrors(input.diagnostics)) return { diagnostics: sortDiagnostics(input.diagnostics), ...nothing };
   const { model, diagnostics, locate } = await buildModel(input);
   if (model === undefined) return { diagnostics: sortDiagnostics([...input.diagnostics, ...diagnostics]), ...nothing };
 
+  onStep("following what your code reads");
   const [{ suggestCaches: suggest }, sources] = await Promise.all([
     import("../output/reads/suggest-caches.js"),
     readSources(root),

@@ -2,6 +2,7 @@
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { generate } from "#generator/generate.js";
+import { suggestCaches } from "#generator/suggest/suggest-caches.js";
 import { assert, suite } from "../../support/suite.js";
 import { createTemporaryFolder } from "../../support/temporary-folder.js";
 
@@ -58,6 +59,17 @@ suite("generate", (test) => {
       "checking your code and the conditions",
       "writing the files",
     ]);
+  });
+
+  test("somebody who waits for suggestions is told of each CRD, and of the code", async () => {
+    await using project = await createProject();
+    const steps: string[] = [];
+    await suggestCaches({ project: project.path, dryRun: true, onStep: (step) => steps.push(step) });
+    assert.equal(
+      steps.slice(0, -1).map((step) => step.replace(/ \S+\.yaml/, "")),
+      ["reading (1 of 2)", "reading (2 of 2)"],
+    );
+    assert.is(steps.at(-1), "following what your code reads");
   });
 
   test("a folder that is not there is named", async () => {
