@@ -85,8 +85,10 @@ suite("generate", (test) => {
   else
     test(title, async () => {
       await using project = await createProject();
-      await chmod(join(project.path, "crds"), 0o000);
-      const { diagnostics } = await generate({ project: project.path });
+      const crds = join(project.path, "crds");
+      await chmod(crds, 0o000);
+      // What cannot be read cannot be removed at the end.
+      const { diagnostics } = await generate({ project: project.path }).finally(() => chmod(crds, 0o755));
       assert.equal(
         diagnostics.map(({ rule, message }) => `${rule}: ${message}`),
         ['unreadable-file: "crds" cannot be read: permission denied'],
