@@ -16,7 +16,8 @@ export type NameRule = "subdomain" | "label" | "path-segment" | "namespace";
 
 /** Checks a name and returns what is wrong with it; the base of a generated name may end in a dash. */
 export function checkName(rule: NameRule, name: string, { isPrefix = false } = {}): string[] {
-  const tried = isPrefix && rule !== "path-segment" ? name.replace(/-$/, "a") : name;
+  // As Kubernetes has it, one letter stands for the dash at the end of a prefix and for what is before the dash.
+  const tried = isPrefix && rule !== "path-segment" ? name.replace(/.-$/s, "a") : name;
   if (rule === "path-segment") return checkPathSegment(tried);
   // Labels count bytes, names count characters.
   if (rule === "subdomain") return subdomainProblems(tried).map((problem) => problem.replace(/bytes$/, "characters"));

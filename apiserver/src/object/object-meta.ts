@@ -191,7 +191,9 @@ function checkOwnerReferences(owners: JsonValue[], path: string): FieldError[] {
 
 function checkOwnerReference(owner: JsonObject, path: string): FieldError[] {
   const apiVersion = stringAt(owner, "apiVersion") ?? "";
-  const [group, version] = apiVersion.includes("/") ? apiVersion.split("/") : ["", apiVersion];
+  const parts = apiVersion.split("/");
+  // What is no group and version has neither.
+  const [group, version] = parts.length > 2 ? ["", ""] : parts.length === 2 ? parts : ["", apiVersion];
   const empty = ["kind", "name", "uid"]
     .filter((field) => (memberOf(owner, field) ?? "") === "")
     .map((field) => invalidError(`${path}.${field}`, "", "must not be empty"));
