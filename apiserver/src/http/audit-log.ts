@@ -64,7 +64,9 @@ function eventOf(request: ApiRequest, { received, authorized, answer }: Audited)
     responseStatus: { metadata: {}, code: answer.kind === "answer" ? answer.status : 200 },
     requestReceivedTimestamp: timeText(received),
     stageTimestamp: timeText(new Date()),
-    ...(authorized === undefined ? {} : { annotations: annotationsOf(authorized) }),
+    ...(authorized === undefined
+      ? {}
+      : { annotations: { ...annotationsOf(authorized), ...Object.fromEntries(request.auditAnnotations) } }),
   };
 }
 

@@ -158,6 +158,7 @@ function requestOf(message: IncomingMessage, body: Buffer): ApiRequest {
     method: message.method ?? "GET",
     path,
     target: parseResourcePath(path),
+    auditAnnotations: new Map(),
     query: new URLSearchParams(mark < 0 ? "" : url.slice(mark + 1)),
     headers: message.headers,
     certificate: certificateOf(message.socket),

@@ -15,6 +15,8 @@ export interface ApiRequest {
   /** What the client showed when it connected. */
   certificate?: ClientCertificate | undefined;
   body: Buffer;
+  /** What admission adds to the entry of the request in the audit log; the first value of a key counts. */
+  auditAnnotations: Map<string, string>;
 }
 
 /** An answer that is complete. */

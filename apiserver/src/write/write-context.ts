@@ -26,6 +26,8 @@ export interface WriteContext {
   readonly admission?: Admission | undefined;
   /** Collects what becomes `Warning` headers. */
   readonly warnings: string[];
+  /** Collects what the audit log says of the write besides; the first value of a key counts. */
+  readonly auditAnnotations: Map<string, string>;
 }
 
 /** What a write leads to. */
@@ -46,5 +48,6 @@ export function ownContext(registry: Registry, resource: ServedResource, namespa
     isDryRun: false,
     fieldValidation: "Ignore",
     warnings: [],
+    auditAnnotations: new Map(),
   };
 }

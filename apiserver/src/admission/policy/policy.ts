@@ -2,6 +2,12 @@ import { arrayAt, isObject, objectAt, stringAt, type JsonObject } from "../../js
 import type { WriteSelector } from "../match-write.js";
 import { matchConditionsOf, type MatchCondition } from "./match-conditions.js";
 
+/** What a policy adds to the entry of a write in the audit log. */
+export interface PolicyAnnotation {
+  readonly key: string;
+  readonly expression: string;
+}
+
 /** One expression that has to hold. */
 export interface PolicyValidation {
   readonly expression: string;
@@ -22,6 +28,7 @@ export interface Policy {
 
 /** A ValidatingAdmissionPolicy; https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/ */
 export interface ValidatingPolicy extends Policy {
+  readonly annotations: readonly PolicyAnnotation[];
   readonly validations: readonly PolicyValidation[];
 }
 
@@ -52,6 +59,10 @@ export interface PolicyBinding {
 export function validatingPolicyOf(object: JsonObject): ValidatingPolicy {
   return {
     ...policyOf(object),
+    annotations: listOf(objectAt(object, "spec") ?? {}, "auditAnnotations").map((one) => ({
+      key: stringAt(one, "key") ?? "",
+      expression: stringAt(one, "valueExpression") ?? "",
+    })),
     validations: listOf(objectAt(object, "spec") ?? {}, "validations").map((one) => ({
       expression: stringAt(one, "expression") ?? "",
       message: stringAt(one, "message") ?? "",

@@ -7,6 +7,7 @@ import type { Registry } from "../../registry/registry.js";
 import type { ServedResource } from "../../registry/served-resource.js";
 import type { AdmittedWrite } from "../admission.js";
 import { matchWrite } from "../match-write.js";
+import { Annotations, auditFailure } from "./audit-annotations.js";
 import { expressionsOf, CONDITION_BUDGET, POLICY_BUDGET } from "./expressions.js";
 import { evaluateConditions } from "./match-conditions.js";
 import { paramKindProblem, paramsOf } from "./params.js";
@@ -56,17 +57,25 @@ export class ValidatingPolicies {
     const wrong = paramKindProblem(policy, write.context.registry);
     if (wrong !== undefined)
       return policy.failurePolicy === "Ignore" ? [] : [{ policy: policy.name, reason: "Invalid", message: wrong }];
-    return bindings
+    const annotations = new Annotations();
+    const denials = bindings
       .filter(({ selector }) => matchWrite(selector, write) !== undefined)
-      .flatMap((binding) => this.#denialsBy(binding, policy, { write, seen }));
+      .flatMap((binding) => this.#denialsBy(binding, policy, { write, seen, annotations }));
+    annotations.publish(policy.name, write.context.auditAnnotations);
+    return denials;
   }
 
   #denialsBy(
     binding: PolicyBinding,
     policy: ValidatingPolicy,
-    { write, seen }: { write: AdmittedWrite; seen: ServedResource },
+    { write, seen, annotations }: { write: AdmittedWrite; seen: ServedResource; annotations: Annotations },
   ): Denial[] {
-    const denial = (failure: Failure): Denial => ({ ...failure, policy: policy.name, binding: binding.name });
+    const denial = ({ reason, message }: Omit<Failure, "index">): Denial => ({
+      reason,
+      message,
+      policy: policy.name,
+      binding: binding.name,
+    });
     let params: readonly (JsonObject | undefined)[];
     try {
       params = paramsOf(policy, binding, write);
@@ -75,15 +84,21 @@ export class ValidatingPolicies {
       const message = `failed to configure binding: ${(error as Error).message}`;
       return policy.failurePolicy === "Ignore" ? [] : [denial({ reason: "Invalid", message })];
     }
-    const failures = params.flatMap((each) => {
+    const unannotated: Denial[] = [];
+    const failures = params.flatMap((each): Failure[] => {
       const input = { write, seen, authorizer: this.#authorizer, params: each, variables: policy.variables };
       const conditions = evaluateConditions(
         policy.conditions,
         expressionsOf({ ...input, variables: [], budget: CONDITION_BUDGET }),
         policy.failurePolicy,
       );
-      if ("error" in conditions) return [{ reason: "Invalid", message: conditions.error }];
-      return conditions.matches ? failuresOf(policy, expressionsOf({ ...input, budget: POLICY_BUDGET })) : [];
+      if ("error" in conditions) return [{ index: 0, reason: "Invalid", message: conditions.error }];
+      if (!conditions.matches) return [];
+      const found = failuresOf(policy, expressionsOf({ ...input, budget: POLICY_BUDGET }));
+      const problems = annotations.add(policy, expressionsOf({ ...input, budget: POLICY_BUDGET }));
+      // What cannot be annotated is refused, whatever the binding does with validations.
+      unannotated.push(...problems.map((message) => denial({ reason: "Invalid", message })));
+      return found;
     });
     const { actions } = binding;
     if (actions.includes("Warn"))
@@ -91,25 +106,29 @@ export class ValidatingPolicies {
         write.context.warnings.push(
           `Validation failed for ValidatingAdmissionPolicy '${policy.name}' with binding '${binding.name}': ${message}`,
         );
-    return actions.includes("Deny") ? failures.map(denial) : [];
+    if (actions.includes("Audit"))
+      for (const failure of failures) auditFailure(failure, binding, write.context.auditAnnotations);
+    return [...(actions.includes("Deny") ? failures.map(denial) : []), ...unannotated];
   }
 }
 
 interface Failure {
+  /** Which of the validations it is. */
+  readonly index: number;
   readonly reason: string;
   readonly message: string;
 }
 
 function failuresOf({ validations, failurePolicy }: ValidatingPolicy, expressions: RequestExpressions): Failure[] {
   const failures: Failure[] = [];
-  for (const validation of validations) {
+  for (const [index, validation] of validations.entries()) {
     const result = expressions.evaluate(validation.expression);
     if ("error" in result) {
-      if (failurePolicy === "Fail") failures.push({ reason: "Invalid", message: result.error });
+      if (failurePolicy === "Fail") failures.push({ index, reason: "Invalid", message: result.error });
       // Nothing else is evaluated once the budget is spent.
       if (expressions.isSpent) break;
     } else if (result.value !== true)
-      failures.push({ reason: validation.reason, message: messageOf(validation, expressions) });
+      failures.push({ index, reason: validation.reason, message: messageOf(validation, expressions) });
   }
   return failures;
 }

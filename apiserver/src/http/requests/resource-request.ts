@@ -42,6 +42,7 @@ export function writeContextOf(on: ResourceRequest, options: WriteOptions): Writ
     admission,
     fieldValidation: options.fieldValidation,
     warnings,
+    auditAnnotations: request.auditAnnotations,
   };
 }
 
