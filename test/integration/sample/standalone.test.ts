@@ -201,6 +201,8 @@ suite("the standalone sample", (declareTest) => {
       await createPreview(space);
       await untilPhase(space, "Ready");
       await untilState(space, "Awake");
+      // A reconcile that is under way when its primary is deleted ends with an error.
+      await running.quiet();
       await space.delete(Site, "site");
       await space.delete(Preview, "preview");
       await waitFor(
