@@ -121,6 +121,8 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
       ],
       types: ["admission", "identity"],
     },
+    // What objects count for in ResourceQuotas.
+    quota: { values: ["builtin", "json", "@gen-operator/schema"] },
     // Certificates, and requests for them.
     x509: { values: [] },
     identity: { values: ["x509", "clock", "object", "builtin", "errors", "json"], types: ["registry", "storage"] },
@@ -130,6 +132,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
       values: [
         "pending-conversion",
         "webhooks",
+        "quota",
         "x509",
         "identity",
         "patch",
@@ -171,7 +174,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     },
     faults: { values: ["http", "identity", "decode", "errors", "json"], types: ["registry", "read"] },
     // Controllers that speak to any API server over HTTP.
-    simulate: { values: ["x509"] },
+    simulate: { values: ["x509", "quota", "json"] },
   },
   schema: {
     texts: { values: [] },

@@ -19,6 +19,6 @@ function quotaWarnings(object: JsonObject): string[] {
   return isCounted
     ? []
     : [
-        "ResourceQuota: it binds nobody until its status has hard and used; the embedded API server has no controller that writes them",
+        "ResourceQuota: it binds nobody until its status has hard and used, which the simulated controller `quotas` writes",
       ];
 }

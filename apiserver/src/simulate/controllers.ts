@@ -9,6 +9,7 @@ import { createPods } from "./pods/pods.js";
 import { createAutoscalers } from "./policies/autoscalers.js";
 import { createDisruptionBudgets } from "./policies/disruption-budgets.js";
 import { createEvents } from "./policies/events.js";
+import { createQuotas } from "./policies/quotas.js";
 import { createEndpointSlices } from "./services/endpoint-slices.js";
 import { createEndpoints } from "./services/endpoints.js";
 import { createClaims } from "./volumes/claims.js";
@@ -33,6 +34,7 @@ export type KindController =
   | "disruption-budgets"
   | "autoscalers"
   | "certificates"
+  | "quotas"
   | "events";
 
 /** A controller that can be simulated. */
@@ -53,6 +55,7 @@ const CONTROLLERS: Record<KindController, () => unknown[]> = {
   "disruption-budgets": () => [createDisruptionBudgets()],
   autoscalers: () => [createAutoscalers()],
   certificates: () => [createSigning()],
+  quotas: () => [createQuotas()],
   events: () => [createEvents()],
 };
 

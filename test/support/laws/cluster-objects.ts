@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Connection } from "../api-request.js";
 import { assert, type DeclareTest } from "../suite.js";
 import { TEST_OPTIONS } from "./cluster-steps.js";
@@ -10,6 +11,9 @@ import {
   type ClusterSpace,
 } from "./space-of-cluster.js";
 
+/** What is used of a quota in a new namespace. */
+const UNUSED = { configmaps: "1", "count/deployments.apps": "0", pods: "0", services: "0" };
+
 /** Declares what comes about beside workloads: endpoints, volumes, what is in every namespace, disruption budgets. */
 export function declareClusterObjectLaws(test: DeclareTest["thorough"], connect: () => Promise<Connection>): void {
   const law = (title: string, body: (space: ClusterSpace) => Promise<void>) =>
@@ -19,6 +23,33 @@ export function declareClusterObjectLaws(test: DeclareTest["thorough"], connect:
     spec: { replicas, selector: { matchLabels: { app: "web" } }, template: podTemplate("web", options) },
   });
   const areReady = (replicas: number) => (object: AnyObject) => countIn(object, "readyReplicas") === replicas;
+
+  law("a quota counts what comes and what goes, and binds as soon as it is counted", async (space) => {
+    // Not before what every namespace has is there.
+    await space.untilList("configmaps", "", (present) => present.length === 1);
+    const hard = { configmaps: "3", "count/deployments.apps": "2", pods: "1", services: "4" };
+    await space.create("resourcequotas", { metadata: { name: "all" }, spec: { hard } });
+    const isUsed = (expected: object) => (quota: AnyObject) =>
+      isDeepStrictEqual(quota.status, { hard, used: { ...UNUSED, ...expected } });
+    await space.until("resourcequotas", "all", isUsed({}));
+    await space.create("configmaps", { metadata: { name: "a" } });
+    await space.until("resourcequotas", "all", isUsed({ configmaps: "2" }));
+    await space.create("configmaps", { metadata: { name: "b" } });
+    await assert.rejects(
+      space.create("configmaps", { metadata: { name: "c" } }),
+      "exceeded quota: all, requested: configmaps=1, used: configmaps=3, limited: configmaps=3",
+    );
+    await space.remove("configmaps", "a");
+    await space.until("resourcequotas", "all", isUsed({ configmaps: "2" }));
+    await space.create("configmaps", { metadata: { name: "c" } });
+    await space.create("deployments", web(2));
+    await space.until("resourcequotas", "all", isUsed({ configmaps: "3", "count/deployments.apps": "1", pods: "1" }));
+    await space.remove("deployments", "web");
+    await space.until("resourcequotas", "all", isUsed({ configmaps: "3" }));
+    await space.patch("resourcequotas", "all", { spec: { hard: { services: null } } });
+    const isFewer = ({ status }: AnyObject) => !Object.hasOwn(status?.["used"] as object, "services");
+    await space.until("resourcequotas", "all", isFewer);
+  });
 
   law("a Service has an EndpointSlice and Endpoints with the ready Pods that it selects", async (space) => {
     const ports = [{ name: "www", port: 8080, targetPort: "http" }];

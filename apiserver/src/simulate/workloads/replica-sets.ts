@@ -1,7 +1,7 @@
 import { ApiError } from "../feed/api-client.js";
 import type { Cluster } from "../feed/cluster.js";
 import type { Controller, ControllerContext } from "../feed/controller.js";
-import { type Pod, type StatusCondition, isActive, isReady, podsOf, timestamp, withConditions } from "../pods/pod.js";
+import { type Pod, type StatusCondition, isActive, isReady, podsOf, timestamp } from "../pods/pod.js";
 import { isSame } from "../pods/same.js";
 import { type Workload, claimPods, nonZero, ownersOf, podFrom, readiness } from "./workload.js";
 
@@ -85,8 +85,12 @@ async function writeStatus(
 }
 
 function conditionsOf({ status }: Workload, failure: ApiError | undefined, now: Date): StatusCondition[] {
-  const others = (status?.conditions ?? []).filter(({ type }) => type !== "ReplicaFailure");
+  const before = status?.conditions ?? [];
+  const others = before.filter(({ type }) => type !== "ReplicaFailure");
   if (failure === undefined) return others;
+  // The message names another Pod each time. As in kube-controller-manager the first one stays: a status that changed would be a reason
+  // to try again at once.
+  const present = before.find(({ type, reason }) => type === "ReplicaFailure" && reason === "FailedCreate");
   const condition: StatusCondition = {
     type: "ReplicaFailure",
     status: "True",
@@ -94,11 +98,5 @@ function conditionsOf({ status }: Workload, failure: ApiError | undefined, now: 
     reason: "FailedCreate",
     message: failure.detail,
   };
-  return [
-    ...others,
-    ...withConditions(
-      status?.conditions?.filter(({ type }) => type === "ReplicaFailure"),
-      [condition],
-    ),
-  ];
+  return [...others, present ?? condition];
 }

@@ -1,6 +1,6 @@
 import { canonicalQuantity, parseQuantity } from "@gen-operator/schema";
-import { objectsAt } from "../../builtin/read-path.js";
-import { objectAt, type JsonObject } from "../../json.js";
+import { objectsAt } from "../builtin/read-path.js";
+import { objectAt, type JsonObject } from "../json.js";
 
 /** Quantities such as `500m` by the names of resources. */
 export type Quantities = Readonly<Record<string, string>>;

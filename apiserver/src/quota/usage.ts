@@ -1,7 +1,5 @@
 // What an object counts for in a ResourceQuota. https://kubernetes.io/docs/concepts/policy/resource-quotas/
-import type { ServedType } from "../../builtin/served-type.js";
-import { arrayAt, objectAt, stringAt, type JsonObject } from "../../json.js";
-import { resourceNameOf } from "../../object/object-key.js";
+import { arrayAt, objectAt, stringAt, type JsonObject } from "../json.js";
 import { askedBy, askedByPod, type Asked, type Quantities } from "./asked.js";
 
 // Those that are counted under their own name, too.
@@ -9,8 +7,8 @@ const PLAIN_COUNTS = new Set(["configmaps", "replicationcontrollers", "resourceq
 const COMPUTED = ["cpu", "memory", "ephemeral-storage"];
 
 /** Returns what an object of a type counts for. */
-export function usageOf(type: ServedType, object: JsonObject): Quantities {
-  const count = { [`count/${resourceNameOf(type)}`]: "1" };
+export function usageOf(type: { group: string; plural: string }, object: JsonObject): Quantities {
+  const count = { [`count/${type.plural}${type.group === "" ? "" : `.${type.group}`}`]: "1" };
   if (type.group !== "") return count;
   switch (type.plural) {
     case "pods":

@@ -1,5 +1,5 @@
-import { objectsAt } from "../../builtin/read-path.js";
-import { arrayAt, objectAt, stringAt, type JsonObject } from "../../json.js";
+import { objectsAt } from "../builtin/read-path.js";
+import { arrayAt, objectAt, stringAt, type JsonObject } from "../json.js";
 import { amount, askedBy } from "./asked.js";
 
 /** Tells whether an object is among those that the scopes of a ResourceQuota name; without scopes every object is. */
