@@ -20,7 +20,7 @@ const DECLARING = [
 const INT_OR_STRING = [{ type: "integer" }, { type: "string" }];
 
 /** A schema inside a junctor, with its path. */
-interface Branch {
+export interface Branch {
   schema: JsonObject;
   path: string;
 }
@@ -42,6 +42,12 @@ export function checkJunctorSchemas(schema: StructuralSchema, path: string): Fie
     }
     return checkBranch(branch);
   });
+}
+
+/** Lists every schema inside the junctors of a node, however deep. */
+export function schemasInJunctors(schema: StructuralSchema, path: string): Branch[] {
+  const below = (branch: Branch): Branch[] => [branch, ...innerOf(branch).flatMap(below)];
+  return branchesOf(schema, path).flatMap(below);
 }
 
 /** Checks that fields which junctors at the root constrain are declared outside of them. */

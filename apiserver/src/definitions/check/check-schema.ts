@@ -19,7 +19,7 @@ import {
 } from "../../json.js";
 import { applyDefaults, pruneUnknownFields, propertiesOf, type StructuralSchema } from "../schema/structural.js";
 import { validateSchema } from "../schema/validate-schema.js";
-import { checkCompleteness, checkJunctorSchemas } from "./check-junctors.js";
+import { checkCompleteness, checkJunctorSchemas, schemasInJunctors } from "./check-junctors.js";
 import { checkListType } from "./check-list-type.js";
 import { checkExpressions, checkRuleFields } from "./check-rules.js";
 
@@ -62,13 +62,17 @@ function hasUnsupported(schema: JsonValue | undefined): boolean {
   if (!isObject(schema)) return false;
   if (UNSUPPORTED.some((keyword) => schema[keyword] !== undefined)) return true;
   const inner = [schema["items"], schema["additionalProperties"], ...Object.values(propertiesOf(schema))];
-  return inner.some(hasUnsupported);
+  return inner.some(hasUnsupported) || schemasInJunctors(schema, "").some((branch) => hasUnsupported(branch.schema));
 }
 
 function checkNode(schema: StructuralSchema, node: Node): FieldError[] {
   const { path } = node;
   return [
-    ...checkUnsupported(schema, node),
+    ...checkUnsupported(schema, path),
+    ...schemasInJunctors(schema, path).flatMap((branch) => [
+      ...checkUnsupported(branch.schema, branch.path),
+      ...checkPattern(branch.schema, branch.path),
+    ]),
     ...Object.entries(propertiesOf(schema)).flatMap(([name, property]) =>
       // Metadata is declared by the server; what a schema may say of it is checked at the root.
       isObject(property) && !(node.place === "root" && name === "metadata")
@@ -87,7 +91,7 @@ function checkNode(schema: StructuralSchema, node: Node): FieldError[] {
   ];
 }
 
-function checkUnsupported(schema: StructuralSchema, { path }: Node): FieldError[] {
+function checkUnsupported(schema: StructuralSchema, path: string): FieldError[] {
   const errors = UNSUPPORTED.flatMap((keyword) =>
     schema[keyword] === undefined ? [] : [forbiddenError(`${path}.${keyword}`, `${keyword} is not supported`)],
   );
