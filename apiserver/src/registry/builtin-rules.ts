@@ -62,7 +62,7 @@ export function builtinRules(type: ServedType, allocatorOf: () => Allocator): Ty
     warnings: (object, live, subresource) => [
       ...podWarnings(type, object, live),
       ...(type.kind === "Service" && subresource !== "status" ? serviceWarnings(object) : []),
-      ...unevaluatedWarnings(type, object),
+      ...unevaluatedWarnings(type),
     ],
   };
 }
