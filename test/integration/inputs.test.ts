@@ -155,6 +155,20 @@ suite("the inputs of types", (test) => {
   );
 });
 
+suite("the inputs of init", (test) => {
+  test("that define one kind twice are refused before anything is written", async () => {
+    await using folder = await createInputs();
+    await cp(pageCrd, join(folder.path, "crds/inner/again.yaml"));
+    const { status, stdout, stderr } = await runCommand(folder.path, "init", "pages", "--crd", "crds");
+    assert.equal([status, stdout], [1, ""]);
+    assert.match(
+      stderr,
+      /^crds\/page\.yaml:\d+:\d+: error duplicate-kind: WebPage of example\.com is defined twice, first at crds\/inner\/again\.yaml:\d+:\d+\n.*\n1 error; nothing was written\n$/,
+    );
+    assert.not.ok((await readdir(folder.path)).includes("pages"));
+  });
+});
+
 suite("the CRDs of a cluster", (test) => {
   test.thorough(
     "are found by kind, name, plural and group, and make the types that their files make",

@@ -4,13 +4,14 @@ import { initProject } from "#generator/output/project/init-project.js";
 import * as assert from "./assert.js";
 import { repositoryRoot } from "./repository.js";
 import { createTemporaryFolder, type TemporaryFolder } from "./temporary-folder.js";
+import { readNewCrdFiles } from "./new-crds.js";
 import { linkPackages } from "./link-packages.js";
 
 /** Creates the project `pages` of WebPages as `init` makes it, with the packages of the repository. */
 export async function createPagesProject(): Promise<TemporaryFolder> {
   const folder = await createTemporaryFolder();
-  const crdFiles = [join(repositoryRoot, "fixtures/samples/webpage/crds/webpages.example.com.yaml")];
-  await initProject({ directory: folder.path, crdFiles, name: "pages" });
+  const crd = join(repositoryRoot, "fixtures/samples/webpage/crds/webpages.example.com.yaml");
+  await initProject({ directory: folder.path, crdFiles: await readNewCrdFiles(crd), name: "pages" });
   // First, as the generator keeps its memory there.
   await linkPackages(folder.path);
   const { diagnostics } = await generate({ project: folder.path });

@@ -1,4 +1,4 @@
-import { addClusterOptions, readCommandInputs, type CommandInputs } from "./frame/input-options.js";
+import { addCrdOptions, readProjectCrds, type CommandInputs } from "./frame/input-options.js";
 import { EXAMPLES, readExample, type ExampleName } from "../output/project/examples.js";
 import type { AddCommand } from "./frame/command.js";
 import { isPackageName } from "../output/project/package-name.js";
@@ -11,7 +11,7 @@ export const addInitCommand: AddCommand = (parser, { summary, end }) => {
     "init <directory>",
     summary,
     (command) =>
-      addClusterOptions(command)
+      addCrdOptions(command)
         .usage(
           "$0 init DIR --crd FILE... | --from-cluster KIND... | --example NAME [--name NAME]\n\n" +
             "Creates a project with a controller for each CRD, generates its code, and writes deploy/: manifests for kustomize and Helm. " +
@@ -21,13 +21,6 @@ export const addInitCommand: AddCommand = (parser, { summary, end }) => {
           type: "string",
           demandOption: true,
           describe: "The folder of the project; created if missing",
-        })
-        .option("crd", {
-          type: "string",
-          array: true,
-          requiresArg: true,
-          default: [] as string[],
-          describe: "Files, folders or patterns of CustomResourceDefinitions, or - ; they are copied to crds/",
         })
         .option("name", {
           type: "string",
@@ -74,20 +67,18 @@ interface InitArguments {
 }
 
 async function initProject({ directory, inputs, name, example: exampleName }: InitArguments): Promise<number> {
-  const [{ readCrdFiles }, { hasErrors }, project, { generate }, { writeExampleObjects }] = await Promise.all([
-    import("../input/crd/read-crd-files.js"),
-    import("../diagnostic.js"),
+  const [project, { generate }, { writeExampleObjects }] = await Promise.all([
     import("../output/project/init-project.js"),
     import("../generate.js"),
     import("../init/write-example-objects.js"),
   ]);
-  const read = await readCommandInputs(inputs);
   const example = exampleName === undefined ? undefined : await readExample(exampleName);
-  const { diagnostics, kinds } = example === undefined ? readCrdFiles(read) : { ...read, kinds: [] };
-  if (hasErrors(diagnostics)) return printDiagnostics(diagnostics);
+  const { diagnostics, files } =
+    example === undefined ? await readProjectCrds(directory, inputs) : { diagnostics: [], files: [] };
+  if (printDiagnostics(diagnostics) !== 0) return 1;
   const init = await project.initProject({
     directory,
-    crdFiles: read.files.map((each) => ({ ...each, kinds: kinds.filter(({ file }) => file === each.file) })),
+    crdFiles: files,
     ...(name === undefined ? {} : { name }),
     ...(example === undefined ? {} : { example }),
   });

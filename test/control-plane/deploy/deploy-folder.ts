@@ -5,6 +5,7 @@ import { parseAllDocuments } from "yaml";
 import { generate } from "#generator/generate.js";
 import { initProject } from "#generator/output/project/init-project.js";
 import { findBinaryOrThrow, type BinaryName } from "../../support/binaries.js";
+import { readNewCrdFiles } from "../../support/new-crds.js";
 import { repositoryRoot } from "../../support/repository.js";
 import { createTemporaryFolder, type TemporaryFolder } from "../../support/temporary-folder.js";
 
@@ -37,7 +38,7 @@ export const TEAM = "pages-system-of-a-team";
 export async function createDeployFolder(): Promise<TemporaryFolder> {
   const folder = await createTemporaryFolder();
   const crd = join(repositoryRoot, "fixtures/samples/webpage", CRD);
-  await initProject({ directory: folder.path, crdFiles: [crd], name: "@acme/pages" });
+  await initProject({ directory: folder.path, crdFiles: await readNewCrdFiles(crd), name: "@acme/pages" });
   const workflow = join(folder.path, "workflow.yaml");
   const dependent = `    notes: { resource: v1/Secret, namespace: ${TEAM}, deletion: ordered }\n`;
   await writeFile(workflow, (await readFile(workflow, "utf8")).replace("  dependents:\n", `$&${dependent}`));

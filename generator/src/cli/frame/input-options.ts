@@ -1,4 +1,5 @@
 import type { Argv } from "yargs";
+import type { NewCrds } from "../../init/read-new-crds.js";
 import type { Inputs } from "../../input/source/read-inputs.js";
 import { withProgress } from "./terminal.js";
 
@@ -13,6 +14,24 @@ export interface CommandInputs {
   readonly fromCluster: readonly string[];
   readonly kubeconfig: string | undefined;
   readonly context: string | undefined;
+}
+
+/** Adds the options with which a command takes CRDs for a project. */
+export function addCrdOptions<Options>(command: Argv<Options>) {
+  return addClusterOptions(
+    command.option("crd", {
+      type: "string",
+      array: true,
+      requiresArg: true,
+      default: [] as string[],
+      describe: "Files, folders or patterns of CustomResourceDefinitions, or - ; they are copied to crds/",
+    }),
+  );
+}
+
+/** Tells whether a command was given nothing to take CRDs from. */
+export function isEmpty({ files, fromCluster }: CommandInputs): boolean {
+  return files.length + fromCluster.length === 0;
 }
 
 /** Adds the options with which a command takes CRDs from a cluster. */
@@ -35,6 +54,12 @@ export function addClusterOptions<Options>(command: Argv<Options>) {
       requiresArg: true,
       describe: "The context of the kubeconfig for --from-cluster [default: the current one]",
     });
+}
+
+/** Reads the CRDs that a project is to get. */
+export async function readProjectCrds(project: string, inputs: CommandInputs): Promise<NewCrds> {
+  const { readNewCrds } = await import("../../init/read-new-crds.js");
+  return readNewCrds(project, await readCommandInputs(inputs));
 }
 
 /** Reads all that a command was given. */

@@ -1,6 +1,5 @@
 import { mkdir, readFile, realpath } from "node:fs/promises";
-import { basename, join, parse, resolve } from "node:path";
-import { parseAllDocuments } from "yaml";
+import { basename, join, resolve } from "node:path";
 import { renderDeployFiles } from "../deploy/deploy-files.js";
 import { mergePackage } from "./merge-package.js";
 import { kebabCase, operatorNameOf } from "../naming.js";
@@ -9,33 +8,17 @@ import { isRecord } from "../../model/schema/raw-schema.js";
 import { isReservedController } from "../../model/reserved-words.js";
 import { packageFile } from "../../package-file.js";
 import { addDependencies, type Example } from "./examples.js";
+import { primaryNameOf, type NewCrdFile, type PrimaryKind } from "./new-crds.js";
 import { renderTemplate, type Replacements } from "./template.js";
 import { diskOperations, writeFileAtOnce } from "../files/file-operations.js";
 import { readPresentFile } from "../files/present-file.js";
 import { writeFiles } from "../files/write-files.js";
 
-/** A file that was read already, or that is on no disk. */
-export interface TextFile {
-  readonly file: string;
-  readonly text: string;
-  /** The kinds that it describes without a CRD. Default: none; it has CRDs. */
-  readonly kinds?: readonly DescribedKind[];
-}
-
-/** A kind without a CRD. */
-export interface DescribedKind {
-  readonly group: string;
-  readonly version: string;
-  readonly kind: string;
-  readonly scope: "Namespaced" | "Cluster";
-}
-
 /** What a new project is made from. */
 export interface InitOptions {
   /** Created if missing. */
   readonly directory: string;
-  /** Files with CustomResourceDefinitions, by their path or with their text; they are copied. */
-  readonly crdFiles: readonly (string | TextFile)[];
+  readonly crdFiles: readonly NewCrdFile[];
   /** The name of the package. Default: that of the folder. */
   readonly name?: string;
   /** The files of an example, which bring a spec and CRDs of their own. */
@@ -61,7 +44,6 @@ export interface InitReport {
  * Overwrites nothing; in a package that exists already it adds only what is missing.
  */
 export async function initProject({ directory, crdFiles, name, example }: InitOptions): Promise<InitReport> {
-  const crds = withOwnPaths(await Promise.all([...new Set(crdFiles)].map(readCrdFile)));
   const packageName = name ?? (kebabCase(basename(resolve(directory))) || "operator");
   await mkdir(directory, { recursive: true });
   const root = await realpath(directory);
@@ -77,12 +59,12 @@ export async function initProject({ directory, crdFiles, name, example }: InitOp
       TEMPLATES.map(([template, path]) => fileOf(template, path, { name: packageName, operator })),
     )),
     ...(await renderDeployFiles(operator)),
-    ...crds.map(({ path, text }): OutputFile => ({ path, owner: "user", content: text })),
+    ...crdFiles.map(({ path, text }): OutputFile => ({ path, owner: "user", content: text })),
     ...(example?.files ?? [
       {
         path: "workflow.yaml",
         owner: "user" as const,
-        content: await renderWorkflows(crds.flatMap((file) => file.kinds)),
+        content: await renderWorkflows(crdFiles.flatMap((file) => file.kinds)),
       },
     ]),
   ];
@@ -130,83 +112,20 @@ async function versionOfGenerator(): Promise<string> {
   return (JSON.parse(text) as { version: string }).version;
 }
 
-interface PrimaryKind {
-  readonly group: string;
-  readonly kind: string;
-  readonly version: string;
-  readonly isNamespaced: boolean;
-}
-
-interface CrdFile {
-  readonly path: string;
-  readonly text: string;
-  readonly kinds: readonly PrimaryKind[];
-}
-
-async function readCrdFile(given: string | TextFile): Promise<CrdFile> {
-  const read: TextFile = typeof given === "string" ? { file: given, text: await readFile(given, "utf8") } : given;
-  const { file, text, kinds: described = [] } = read;
-  // Standard input has no name.
-  const path = `crds/${/^<.*>$/.test(file) ? "crds.yaml" : basename(file)}`;
-  if (described.length > 0) {
-    const isNamespaced = (scope: DescribedKind["scope"]) => scope === "Namespaced";
-    const own = described.map(({ scope, ...kind }) => ({ ...kind, isNamespaced: isNamespaced(scope) }));
-    return { path, text, kinds: own };
-  }
-  const kinds = parseAllDocuments(text, { merge: true }).flatMap((document) => {
-    const problem = document.errors[0];
-    if (problem !== undefined) throw new Error(`${file}: ${problem.message}`);
-    // Whoever asks for the project has read the file as CRDs before, which limits what aliases stand for.
-    return objectsIn(document.toJS({ maxAliasCount: -1 })).flatMap((object) => kindsOf(object));
-  });
-  if (kinds.length === 0) throw new Error(`refused to create a project: ${file} has no CustomResourceDefinition`);
-  return { path, text, kinds };
-}
-
-/** Returns the object of a document, or the items of a list. */
-function objectsIn(value: unknown): unknown[] {
-  const items = isRecord(value) ? value["items"] : undefined;
-  return Array.isArray(items) ? items : [value];
-}
-
-/** Gives files of one name, from several folders, paths of their own; some file systems do not tell upper from lower case. */
-function withOwnPaths(files: readonly CrdFile[]): CrdFile[] {
-  const taken = new Set<string>();
-  return files.map((file) => {
-    const { name, ext } = parse(file.path);
-    let path = file.path;
-    for (let number = 2; taken.has(path.toLowerCase()); number += 1) path = `crds/${name}-${number}${ext}`;
-    taken.add(path.toLowerCase());
-    return { ...file, path };
-  });
-}
-
-function kindsOf(document: unknown): PrimaryKind[] {
-  if (!isRecord(document) || document["kind"] !== "CustomResourceDefinition") return [];
-  const spec = isRecord(document["spec"]) ? document["spec"] : {};
-  const kind = isRecord(spec["names"]) ? spec["names"]["kind"] : undefined;
-  const versions = Array.isArray(spec["versions"]) ? spec["versions"].filter(isRecord) : [];
-  const served = versions.filter((version) => version["served"] === true);
-  const version = (served.find(({ storage }) => storage === true) ?? served[0])?.["name"];
-  const group = spec["group"];
-  if (typeof kind !== "string" || typeof version !== "string" || typeof group !== "string") return [];
-  return [{ group, kind, version, isNamespaced: spec["scope"] !== "Cluster" }];
-}
-
 async function renderWorkflows(kinds: readonly PrimaryKind[]): Promise<string> {
   const names = new Set<string>();
-  const documents = kinds.map(async ({ group, kind, version, isNamespaced }, index) => {
-    const lower = kind.toLowerCase();
+  const documents = kinds.map(async (primary, index) => {
+    const lower = primary.kind.toLowerCase();
     const free = isReservedController(lower) ? `${lower}-controller` : lower;
     const controller = names.has(free) ? `${free}-${index + 1}` : free;
     names.add(controller);
     const text = await renderTemplate("project/workflow.yaml", {
       controller,
-      primary: `${group === "" ? "" : `${group}/`}${version}/${kind}`,
+      primary: primaryNameOf(primary),
       namespace: "namespace",
     });
     // Only the dependents of a cluster-scoped kind have to say where they live.
-    return isNamespaced ? text.replace(/^.* namespace: default\n/gm, "") : text;
+    return primary.scope === "Namespaced" ? text.replace(/^.* namespace: default\n/gm, "") : text;
   });
   return (await Promise.all(documents)).join("---\n");
 }

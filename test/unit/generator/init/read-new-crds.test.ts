@@ -1,0 +1,54 @@
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { readNewCrds } from "#generator/init/read-new-crds.js";
+import { repositoryRoot } from "../../../support/repository.js";
+import { assert, suite } from "../../../support/suite.js";
+import { createTemporaryFolder } from "../../../support/temporary-folder.js";
+
+const text = await readFile(join(repositoryRoot, "fixtures/samples/webpage/crds/webpages.example.com.yaml"), "utf8");
+const kind = { group: "example.com", version: "v1", kind: "WebPage", scope: "Namespaced" };
+
+async function read(project: string, files: Record<string, string>) {
+  const given = Object.entries(files).map(([file, content]) => ({ file, text: content }));
+  const { files: found, diagnostics } = await readNewCrds(project, { files: given, diagnostics: [] });
+  return { found: found.map(({ path, kinds }) => ({ path, kinds })), rules: diagnostics.map(({ rule }) => rule) };
+}
+
+suite("the CRDs that a project is to get", (test) => {
+  test("are the files that define a kind; others are passed over with a warning", async () => {
+    const { found, rules } = await read("nowhere", {
+      "a/kustomization.yaml": "resources: [page.yaml]\n",
+      "page.yaml": text,
+    });
+    assert.equal(found, [{ path: "crds/page.yaml", kinds: [kind] }]);
+    assert.equal(rules, ["not-a-crd"]);
+    assert.equal((await read("nowhere", { "a.yaml": "kind: ConfigMap\n" })).rules, ["not-a-crd", "no-crds"]);
+  });
+
+  test("have paths of their own, also if their names differ in case alone or are none", async () => {
+    const other = (name: string) => text.replaceAll("WebPage", name).replaceAll("webpage", name.toLowerCase());
+    const { found } = await read("nowhere", {
+      "a/page.yaml": text,
+      "b/Page.yaml": other("Site"),
+      "<stdin>": other("Shop"),
+    });
+    assert.equal(
+      found.map(({ path }) => path),
+      ["crds/page.yaml", "crds/Page-2.yaml", "crds/crds.yaml"],
+    );
+  });
+
+  test("need a version that is served", async () => {
+    const { found, rules } = await read("nowhere", { "a.yaml": text.replace("served: true", "served: false") });
+    assert.equal([found, rules], [[], ["no-crds"]]);
+  });
+
+  test("define no kind twice, among themselves or with those of the project", async () => {
+    assert.equal((await read("nowhere", { "a.yaml": text, "b.yaml": text })).rules, ["duplicate-kind"]);
+    await using folder = await createTemporaryFolder();
+    await mkdir(join(folder.path, "crds"));
+    await writeFile(join(folder.path, "crds/a.yaml"), text);
+    assert.equal((await read(folder.path, { "b.yaml": text })).rules, ["duplicate-kind"]);
+    assert.equal((await read(folder.path, { "elsewhere/a.yaml": text })).rules, []);
+  });
+});
