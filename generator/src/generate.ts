@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { hasErrors, sortDiagnostics, type Diagnostic } from "./diagnostic.js";
 import type { ProjectFile } from "./input/project-files.js";
-import type { ProjectInput, SpecTexts } from "./input/read-project.js";
+import type { FileTexts, ProjectInput } from "./input/read-project.js";
 import type { FileDigests } from "./memory/file-digests.js";
 import { RunMemory, type UnchangedRun } from "./memory/run-memory.js";
 import { StoredParts } from "./memory/stored-parts.js";
@@ -24,8 +24,8 @@ export interface GenerateOptions {
   readonly check?: boolean;
   /** Reports what would change, with the texts, and writes nothing. */
   readonly dryRun?: boolean;
-  /** Texts of specs that take the place of what is on disk: what would be if they were written. */
-  readonly specTexts?: SpecTexts;
+  /** Texts of specs and CRDs that take the place of what is on disk: what would be if they were written. */
+  readonly texts?: FileTexts;
   /** Treats warnings as errors. */
   readonly strict?: boolean;
   /** Controllers, or `controller/dependent`, of which no object runs anywhere, so that nothing has to be stated about them. */
@@ -53,9 +53,9 @@ export interface GenerateResult {
  */
 export async function generate(options: GenerateOptions = {}): Promise<GenerateResult> {
   const root = resolve(options.project ?? ".");
-  const { specTexts, check = false, dryRun = false } = options;
-  // What would be if a spec were another one is nothing to remember.
-  const memory = specTexts === undefined ? await RunMemory.open(root, MANIFEST_PATH) : undefined;
+  const { texts, check = false, dryRun = false } = options;
+  // What would be if a file were another one is nothing to remember.
+  const memory = texts === undefined ? await RunMemory.open(root, MANIFEST_PATH) : undefined;
   const unchanged = memory?.unchangedRun();
   if (unchanged !== undefined) {
     await memory?.keep();
@@ -102,7 +102,7 @@ async function runStages(root: string, { parts, digests }: Memories, options: Ge
     const all = sortDiagnostics(found);
     return { input, files: [], all, diagnostics: all };
   };
-  const input = await readProject(root, { specTexts: options.specTexts, parts, onStep });
+  const input = await readProject(root, { texts: options.texts, parts, onStep });
   if (hasErrors(input.diagnostics)) return stopped(input, input.diagnostics);
 
   const code = await readSources(root);

@@ -1,9 +1,11 @@
 // `gen-operator add`: the spec gets what was asked for, and nothing else in it changes.
-import { readFile, readdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { compileProject, compilers } from "../support/compile.js";
 import { runCommand } from "../support/command-line.js";
+import { startTestApiServer } from "../support/api-server.js";
 import { createPagesProject } from "../support/new-project.js";
+import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";
 
 const LONG = { timeoutMs: 90_000 };
@@ -78,6 +80,74 @@ suite("gen-operator add", (test) => {
         /dependents:\n {4}secret: \{ resource: v1\/Secret \}/,
       );
       assert.is((await runCommand(project.path, "generate", "--check")).status, 0);
+    },
+    LONG,
+  );
+
+  test(
+    "adds a controller with its CRD, which comes from wherever init takes one",
+    async () => {
+      await using project = await createPagesProject();
+      const text = await readFile(
+        join(repositoryRoot, "fixtures/samples/podwatch/crds/podwatches.example.com.yaml"),
+        "utf8",
+      );
+      await mkdir(join(project.path, "given/other"), { recursive: true });
+      await writeFile(join(project.path, "given/watch.yaml"), text);
+      await writeFile(join(project.path, "given/kustomization.yaml"), "resources: [watch.yaml]\n");
+      const { status, stdout, stderr } = await runCommand(project.path, "add", "controller", "watch", "--crd", "given");
+      assert.is(status, 0, stderr);
+      assert.match(stdout, /^created crds\/watch\.yaml\ncreated watch\.workflow\.yaml$/m);
+      assert.match(stderr, /^given\/kustomization\.yaml:1:1: warning not-a-crd: /);
+      assert.is(await readFile(join(project.path, "crds/watch.yaml"), "utf8"), text);
+      assert.match(
+        await readFile(join(project.path, "watch.workflow.yaml"), "utf8"),
+        "primary: example.com/v1/PodWatch\n",
+      );
+
+      const again = await runCommand(project.path, "add", "controller", "again", "--crd", "given/*atch.yaml");
+      assert.is(again.status, 0, again.stderr);
+      assert.match(again.stdout, /^created again\.workflow\.yaml\nkept {4}crds\/watch\.yaml$/m);
+
+      const before = await readdir(project.path, { recursive: true });
+      await writeFile(join(project.path, "given/other/watch.yaml"), `# another\n${text}`);
+      const cases: [args: string[], status: number, message: RegExp][] = [
+        [
+          ["--crd", "given/other"],
+          1,
+          /refused to overwrite crds\/watch\.yaml, which differs from given\/other\/watch\.yaml/,
+        ],
+        [["--crd", "given/none.yaml"], 1, /there is no file "given\/none\.yaml"/],
+        [["--crd", "given/*.yaml", "--primary", "example.com/v1/Pod"], 1, /unknown-kind/],
+        [[], 2, /say what the controller reconciles: --primary KIND, --crd FILE or --from-cluster KIND/],
+      ];
+      for (const [args, code, message] of cases) {
+        const outcome = await runCommand(project.path, "add", "controller", "third", ...args);
+        assert.is(outcome.status, code, outcome.stderr);
+        assert.match(outcome.stderr, message);
+      }
+      await rm(join(project.path, "given/other/watch.yaml"));
+      assert.equal(await readdir(project.path, { recursive: true }), before);
+    },
+    LONG,
+  );
+
+  test(
+    "adds a controller for a kind of a cluster, and asks which if there are several",
+    async () => {
+      await using project = await createPagesProject();
+      const crds = ["podwatch/crds/podwatches.example.com.yaml", "external/crds/tenants.example.com.yaml"];
+      await using server = await startTestApiServer({ crds: crds.map((crd) => `fixtures/samples/${crd}`) });
+      const add = (...args: string[]) =>
+        runCommand(project.path, "add", "controller", "watch", "--kubeconfig", server.kubeconfig, ...args);
+      const before = await readdir(project.path, { recursive: true });
+      const several = await add("--from-cluster", "PodWatch", "Tenant");
+      assert.is(several.status, 1);
+      assert.match(several.stderr, /--primary: example\.com\/v1\/PodWatch, example\.com\/v1\/Tenant$/m);
+      assert.equal(await readdir(project.path, { recursive: true }), before);
+      const { status, stdout, stderr } = await add("--from-cluster", "PodWatch");
+      assert.is(status, 0, stderr);
+      assert.match(stdout, /^created crds\/podwatches\.example\.com\.yaml$/m);
     },
     LONG,
   );

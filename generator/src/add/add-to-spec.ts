@@ -10,6 +10,9 @@ import { addYamlEntry } from "../input/yaml/add-yaml-entry.js";
 import { writeInline } from "../input/yaml/edit-yaml.js";
 import { isSystemError, reasonOf } from "../system-error.js";
 import { diskOperations, writeFileAtOnce } from "../output/files/file-operations.js";
+import type { OutputFile } from "../output/files/output-file.js";
+import { writeFiles, type WriteReport } from "../output/files/write-files.js";
+import type { NewCrdFile } from "../output/project/new-crds.js";
 
 /** What is added to the spec of a controller. */
 export interface AddOptions {
@@ -26,10 +29,8 @@ export interface AddOptions {
 
 /** What came of it. */
 export interface AddResult extends GenerateResult {
-  /** The spec that was changed; absent if it says so already, or if something is wrong. */
-  readonly updated?: string;
-  /** The spec that was created. */
-  readonly created?: string;
+  /** What became of the spec and of CRDs; absent if the spec says so already, or if something is wrong. */
+  readonly written?: Pick<WriteReport, "created" | "updated" | "kept">;
   /** Whether the spec said so before. */
   readonly wasPresent?: boolean;
 }
@@ -81,15 +82,18 @@ export interface SpecChange {
   /** What the change was made from; absent if there was no such file. */
   readonly before?: string;
   readonly after: string;
+  /** The CRDs that it needs. Default: those of the project */
+  readonly crdFiles?: readonly NewCrdFile[];
 }
 
 /** Writes a spec if all is well with it and nobody else has changed it, and generates. */
 export async function writeSpec(
   root: string,
-  { file, before, after }: SpecChange,
+  { file, before, after, crdFiles = [] }: SpecChange,
   onStep: (step: string) => void = () => {},
 ): Promise<AddResult> {
-  const tried = await generate({ project: root, dryRun: true, specTexts: new Map([[file, after]]), onStep });
+  const texts = new Map([[file, after], ...crdFiles.map(({ path, text }) => [path, text] as const)]);
+  const tried = await generate({ project: root, dryRun: true, texts, onStep });
   if (hasErrors(tried.diagnostics)) return { diagnostics: tried.diagnostics };
   const path = join(await realpath(root), file);
   // A link to a spec elsewhere stays a link.
@@ -98,13 +102,17 @@ export async function writeSpec(
   const mark = present?.startsWith(BYTE_ORDER_MARK) === true ? BYTE_ORDER_MARK : "";
   if (present?.slice(mark.length) !== before)
     throw new Error(`refused to change ${file}: somebody else has changed it meanwhile; run the command again`);
+  const crds = crdFiles.map(({ path, text }): OutputFile => ({ path, owner: "user", content: text }));
+  const { created, kept } = await writeFiles(root, crds, { check: false });
   try {
     await writeFileAtOnce(target, mark + after, { owner: "generator", operations: diskOperations });
   } catch (error) {
     if (!isSystemError(error)) throw error;
     throw Object.assign(new Error(`cannot write ${file}: ${reasonOf(error)}`, { cause: error }), { code: error.code });
   }
-  return { ...(await generate({ project: root, onStep })), updated: file };
+  const isNew = before === undefined;
+  const written = { created: isNew ? [...created, file] : created, updated: isNew ? [] : [file], kept };
+  return { ...(await generate({ project: root, onStep })), written };
 }
 
 const BYTE_ORDER_MARK = "\ufeff";

@@ -1,7 +1,9 @@
 import type { Argv } from "yargs";
 import type { AddOptions, AddResult } from "../add/add-to-spec.js";
+import { hasErrors } from "../diagnostic.js";
 import type { AddCommand } from "./frame/command.js";
-import { printResult } from "./frame/print.js";
+import { addCrdOptions, isEmpty, readProjectCrds, type CommandInputs } from "./frame/input-options.js";
+import { printDiagnostics, printKept, printResult } from "./frame/print.js";
 import {
   addExternalOptions,
   checkControllerName,
@@ -70,10 +72,8 @@ export const addAddCommand: AddCommand = (parser, { summary, end }) => {
         "controller <name>",
         "Add a controller with a spec of its own, NAME.workflow.yaml",
         addController,
-        async ({ project, name, primary }) => {
-          const { addController: add } = await import("../add/add-controller.js");
-          end(printAdded(await withProgress((onStep) => add({ project, name, primary, onStep })), name));
-        },
+        async ({ project, name, primary, crd, fromCluster, kubeconfig, context }) =>
+          end(await addNewController({ project, name, primary }, { files: crd, fromCluster, kubeconfig, context })),
       );
     return command;
   });
@@ -174,16 +174,21 @@ function addSource<Options>(command: Argv<Options>) {
 }
 
 function addController<Options>(command: Argv<Options>) {
-  return withProject(command)
+  return addCrdOptions(withProject(command))
     .positional("name", { type: "string", demandOption: true, describe: "The name of the controller" })
     .option("primary", {
       type: "string",
       requiresArg: true,
-      demandOption: true,
-      describe: "The kind that it reconciles, such as example.com/v1/WebPage",
+      describe: "The kind that it reconciles, such as example.com/v1/WebPage [default: that of the CRD]",
     })
-    .check(({ name, primary }) => checkControllerName(name) ?? checkResource(primary) ?? true)
-    .example("$0 add controller backup --primary example.com/v1/Backup", "");
+    .check(({ name, primary, crd, "from-cluster": kinds }) => {
+      if (primary === undefined && crd.length + (kinds as string[]).length === 0)
+        return "say what the controller reconciles: --primary KIND, --crd FILE or --from-cluster KIND";
+      return checkControllerName(name) ?? (primary === undefined ? undefined : checkResource(primary)) ?? true;
+    })
+    .example("$0 add controller backup --primary example.com/v1/Backup", "a kind that the project has")
+    .example("$0 add controller backup --crd backups.example.com.yaml", "a kind that is new to it")
+    .example("$0 add controller backup --from-cluster Backup", "the same, from the current cluster");
 }
 
 const KIND = "v1/ConfigMap, apps/v1/Deployment";
@@ -236,9 +241,24 @@ async function addEntry(
   );
 }
 
+async function addNewController(
+  { project, name, primary }: { readonly project: string; readonly name: string; readonly primary: string | undefined },
+  inputs: CommandInputs,
+): Promise<number> {
+  const { files, diagnostics } = isEmpty(inputs)
+    ? { files: [], diagnostics: [] }
+    : await readProjectCrds(project, inputs);
+  if (hasErrors(diagnostics)) return printDiagnostics(diagnostics);
+  const { addController: add } = await import("../add/add-controller.js");
+  const stated = primary === undefined ? {} : { primary };
+  const result = await withProgress((onStep) => add({ project, name, ...stated, crdFiles: files, onStep }));
+  return printAdded({ ...result, diagnostics: [...diagnostics, ...result.diagnostics] }, name);
+}
+
 function printAdded(result: AddResult, name: string): number {
   if (result.wasPresent === true) console.log(`${name} is there already`);
-  if (result.created !== undefined) console.log(`created ${result.created}`);
-  if (result.updated !== undefined) console.log(`updated ${result.updated}`);
+  for (const path of result.written?.created ?? []) console.log(`created ${path}`);
+  for (const path of result.written?.updated ?? []) console.log(`updated ${path}`);
+  printKept(result.written?.kept ?? []);
   return printResult(result, { update: "npx gen-operator generate" });
 }

@@ -31,12 +31,12 @@ export interface ProjectInput {
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** Texts of specs that take the place of what is on disk, by the names of their files. */
-export type SpecTexts = ReadonlyMap<string, string>;
+/** Texts of specs, and of files below `crds`, that take the place of what is on disk, by their paths in the project. */
+export type FileTexts = ReadonlyMap<string, string>;
 
 /** How a project is read. */
 export interface ReadOptions {
-  readonly specTexts?: SpecTexts | undefined;
+  readonly texts?: FileTexts | undefined;
   /** What earlier runs came to. Default: nothing. */
   readonly parts?: PartMemory;
   /** Called with what is being read, as it begins: for somebody who waits. */
@@ -46,20 +46,23 @@ export interface ReadOptions {
 /** Reads the workflow specs of a project, and all CRDs below `crds`. */
 export async function readProject(
   project: string,
-  { specTexts = new Map(), parts = new RunParts(), onStep = () => {} }: ReadOptions = {},
+  { texts = new Map(), parts = new RunParts(), onStep = () => {} }: ReadOptions = {},
 ): Promise<ProjectInput> {
+  const isDefinition = (file: string) => file.startsWith("crds/");
+  const specTexts = new Map([...texts].filter(([file]) => !isDefinition(file)));
   const [packageName, builtin, specs, found] = await Promise.all([
     readPackageName(project),
     readBuiltinKinds(),
     readSpecs(project, specTexts, parts),
     isDirectory(project).then((exists) => (exists ? findCrdFiles(project) : [])),
   ]);
-  const crdFiles = Array.isArray(found) ? found : [];
+  const listed = Array.isArray(found) ? found : [];
+  const crdFiles = [...new Set([...listed, ...[...texts.keys()].filter(isDefinition)])].sort();
   let begun = 0;
   const read = await Promise.all(
     crdFiles.map((file) =>
       readCrdFile(project, file, {
-        parts,
+        ...{ parts, text: texts.get(file) },
         onRead: () => onStep(`reading ${file} (${++begun} of ${crdFiles.length})`),
       }),
     ),
@@ -89,7 +92,7 @@ export async function readProject(
 
 async function readSpecs(
   project: string,
-  texts: SpecTexts,
+  texts: FileTexts,
   parts: PartMemory,
 ): Promise<{ workflows: WorkflowSpec[]; files: ProjectFile[]; diagnostics: Diagnostic[] }> {
   const fail = (message: string, hint: string) => ({
@@ -128,9 +131,9 @@ interface ReadCrdFile {
 async function readCrdFile(
   project: string,
   file: string,
-  { parts, onRead }: { readonly parts: PartMemory; onRead(): void },
+  { parts, text, onRead }: { readonly parts: PartMemory; readonly text: string | undefined; onRead(): void },
 ): Promise<ReadCrdFile> {
-  const read = await readProjectFile(project, file);
+  const read = text === undefined ? await readProjectFile(project, file) : { file, text };
   // The file is on its way to memory together with all others; it is parsed alone.
   onRead();
   return "rule" in read ? { problem: read } : { content: recallCrds(read, parts) };
