@@ -119,8 +119,9 @@ async function runStages(root: string, { parts, digests }: Memories, options: Ge
   const moved = await moveCode({ root, model, memory: known, workflows: input.workflows, files, readCode });
   if (moved.diagnostics.length > 0) return stopped(input, moved.diagnostics);
   const present = withChanges(code, moved.changes);
+  const { specFiles } = input;
   const problems = [
-    ...(await checkUserCode(model, { code: present, specFiles: input.specFiles, locate, parts })),
+    ...(await checkUserCode(model, { code: present, stubs: newStubsIn(files), specFiles, locate, parts })),
     ...(await checkConditions(model, files, { code: present, locate, parts })),
   ];
   const reported = [...input.diagnostics, ...diagnostics, ...problems];
@@ -158,6 +159,14 @@ function withChanges(code: readonly ProjectFile[], changes: readonly FileChange[
     ...code.filter(({ file }) => !changed.has(file)),
     ...[...changed].flatMap(([file, text]) => (text === undefined || !file.startsWith("src/") ? [] : [{ file, text }])),
   ];
+}
+
+/** Returns the code of the user's that this run writes, and the next one finds. */
+function newStubsIn(files: readonly OutputFile[]): ProjectFile[] {
+  const missing = files.filter(
+    ({ path, owner, isPresent }) => owner === "user" && !isPresent && path.startsWith("src/"),
+  );
+  return missing.map(({ path, content }) => ({ file: path, text: content }));
 }
 
 /** Loads what a project that has changed needs. */
@@ -212,6 +221,8 @@ function namedFilesOf({ crds, externalFiles }: ProjectInput): string[] {
 /** What the user's code is checked with. */
 export interface UserCodeOptions {
   readonly code: readonly ProjectFile[];
+  /** Code of the user's that is still to be written, as it will be. Default: none */
+  readonly stubs?: readonly ProjectFile[];
   /** The texts of the specs, in which expressions are. */
   readonly specFiles: readonly ProjectFile[];
   readonly locate: LocateExpression;
@@ -222,16 +233,20 @@ export interface UserCodeOptions {
 /** Checks what only the user's code tells. */
 export async function checkUserCode(
   model: ProjectModel,
-  { code, specFiles, locate, parts = new RunParts() }: UserCodeOptions,
+  { code: present, stubs = [], specFiles, locate, parts = new RunParts() }: UserCodeOptions,
 ): Promise<readonly Diagnostic[]> {
   const hasExpressions = model.controllers.some(({ dependents }) =>
     dependents.some(({ conditions }) => Object.values(conditions).some(({ kind }) => kind === "when")),
   );
+  // The next run finds the new stubs among the other code, and has nothing to check then.
+  const code = [...present, ...stubs].sort((one, other) => (one.file < other.file ? -1 : 1));
   if (code.length === 0 && !hasExpressions) return [];
   const texts = [...specFiles, ...code].flatMap(({ file, text }) => [file, text]);
   const files = code.map(({ file, text }) => ({ path: file, text }));
   // The compiler takes a while to load.
   return parts.recallLater("code", digestOf(JSON.stringify(model.resources.map(namesOf)), ...texts), async () => {
+    // A stub that nobody has filled in does nothing.
+    if (present.length === 0 && !hasExpressions) return [];
     const { checkStubs } = await import("./output/stubs/check-stubs.js");
     const misshapen = checkStubs(model, files);
     if (misshapen.length > 0) return misshapen;

@@ -143,6 +143,18 @@ suite("run memory", (declareTest) => {
     }
   });
 
+  for (const [sample, loads] of [
+    ["webpage", true],
+    ["bulk", false],
+  ] as const)
+    test(`the first run of ${sample} checks the code that it writes, so that the next one loads no compiler`, async () => {
+      await using folder = await createTemporaryFolder();
+      const project = await createSample(sample, folder.path);
+      for (const part of ["src", "deploy", "test"]) await rm(join(project, part), { recursive: true, force: true });
+      assert.is(await loadsCompiler(project), loads);
+      assert.not.ok(await loadsCompiler(project));
+    });
+
   thorough(
     "the compiler is loaded only if a condition, a type that it sees, or code of the user's has changed",
     async () => {
