@@ -123,7 +123,7 @@ function unknownField(error: ErrorObject, path: YamlPath, document: YamlDocument
   const known = Object.keys((error.parentSchema as { properties?: object }).properties ?? {});
   const hint = hintForKey(path, name, error.data as object) ??
     didYouMean(name, known) ?? {
-      hint: known.length === 0 ? "no fields are known here" : `known fields: ${known.join(", ")}`,
+      hint: known.length === 0 ? "it takes no fields" : `known fields: ${known.join(", ")}`,
     };
   return {
     severity: "error",

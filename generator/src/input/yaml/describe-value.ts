@@ -5,5 +5,6 @@ export function describeValue(value: unknown): string {
   if (value === undefined || value === null) return "nothing";
   if (typeof value === "string") return quote(value);
   if (typeof value === "number" || typeof value === "boolean") return `the ${typeof value} ${String(value)}`;
-  return Array.isArray(value) ? "a list" : "an object";
+  if (Array.isArray(value)) return value.length === 0 ? "an empty list" : "a list";
+  return "an object";
 }

@@ -93,7 +93,9 @@ function checkKind(
 }
 
 // A right kind in a wrong group or version is meant more likely than a name that looks alike.
-function nearestKind(text: string, { names }: ResourceCatalog): { hint: string } | undefined {
+function nearestKind(text: string, { custom, names }: ResourceCatalog): { hint: string } | undefined {
+  const inFile = custom.filter(({ crdFile }) => crdFile === text).map(formatKind);
+  if (inFile.length > 0) return { hint: `a kind is written group/version/Kind: ${listed(inFile)}` };
   const { kind } = parseKind(text);
   const same = names.filter((name) => parseKind(name).kind.toLowerCase() === kind.toLowerCase());
   if (same.length === 1) return { hint: `did you mean ${same.map(quote).join()}?` };
