@@ -58,6 +58,11 @@ async function start(args: readonly string[]): Promise<void> {
         "Run the controllers of a cluster: all, or those with these names, or all but those after a minus, e.g. " +
         "--simulate=deployments,pods or --simulate=-events",
     })
+    .option("service-account-admission", {
+      type: "boolean",
+      describe:
+        "Let only Pods in whose ServiceAccount exists, and mount its token [default: with --simulate=namespace-contents]",
+    })
     .option("tls", {
       type: "boolean",
       default: true,
@@ -71,10 +76,11 @@ async function start(args: readonly string[]): Promise<void> {
     })
     .parseAsync();
   const { port, crds, objects, as, auditLog, dataDir, simulate, tls, token, kubeconfig } = options;
-  const { tokenAuthFile, clientCaFile } = options;
+  const { tokenAuthFile, clientCaFile, serviceAccountAdmission } = options;
   const server = await startApiServer({
     ...{ port, crds, objects, tls },
     ...(typeof simulate !== "string" || simulate === "false" ? {} : { simulate: await simulationOf(simulate) }),
+    ...(serviceAccountAdmission === undefined ? {} : { serviceAccountAdmission }),
     ...(token === undefined ? {} : { token }),
     ...(as === undefined ? {} : { as }),
     ...(tokenAuthFile === undefined ? {} : { users: await readTokenFile(tokenAuthFile) }),

@@ -32,7 +32,7 @@ import type { JsonObject } from "./json.js";
 import type { DataFolder } from "./persistence/data-folder.js";
 import { Registry } from "./registry/registry.js";
 import type { ServingCertificate } from "./x509/serving-certificate.js";
-import type { SimulatedController, SimulationOptions } from "./simulate/index.js";
+import { isSimulated, startSimulationOf, type Simulated } from "./simulated.js";
 import { conversionWebhooks } from "./webhooks/conversion-webhook.js";
 import { WebhookClient } from "./webhooks/webhook-client.js";
 
@@ -55,7 +55,12 @@ export interface ApiServerOptions {
   /** Objects to create then, such as roles and bindings: objects, or files of YAML or JSON. */
   objects?: readonly (string | object)[];
   /** Runs the controllers of `@gen-operator/apiserver/simulate` against the server: all, these, or as the options say. */
-  simulate?: boolean | readonly SimulatedController[] | SimulationOptions;
+  simulate?: Simulated;
+  /**
+   * Whether each Pod has to have a ServiceAccount, whose token is mounted in its containers, as the admission plugin `ServiceAccount` sees to it.
+   * Default: true if the simulated controller `namespace-contents` runs, which creates the account `default` of each namespace.
+   */
+  serviceAccountAdmission?: boolean;
   /** Rules in force from the start. */
   faults?: readonly FaultRule[];
   /** A file that gets a line of JSON for each request: who asked what, what allowed it, and how it was answered. */
@@ -129,14 +134,15 @@ async function startOn(folder: DataFolder | undefined, options: ApiServerOptions
   await installObjects(registry, { sources: options.objects ?? [], before });
 
   const identity = createIdentity(registry, { adminToken: token, secrets, users: options.users ?? [] });
-  const admission = new AdmissionChain(
-    identity.authorizer,
-    {
-      mutating: new MutatingPolicies(registry, identity.authorizer),
-      validating: new ValidatingPolicies(registry, identity.authorizer),
+  const { authorizer } = identity;
+  const admission = new AdmissionChain(authorizer, {
+    policies: {
+      mutating: new MutatingPolicies(registry, authorizer),
+      validating: new ValidatingPolicies(registry, authorizer),
     },
-    new WebhookAdmission(registry, { authorizer: identity.authorizer, client: webhooks }),
-  );
+    webhooks: new WebhookAdmission(registry, { authorizer, client: webhooks }),
+    needsAccounts: options.serviceAccountAdmission ?? isSimulated("namespace-contents", options.simulate),
+  });
   const rules = new FaultRules();
   for (const rule of options.faults ?? []) rules.add(rule, registry.store.revision);
   const requests: RequestRecord[] = [];
@@ -278,21 +284,4 @@ function isGone(object: JsonObject): boolean {
     finalizers = [],
   } = (object["metadata"] ?? {}) as JsonObject;
   return deletionTimestamp !== undefined && deletionGracePeriodSeconds === 0 && (finalizers as unknown[]).length === 0;
-}
-
-// The controllers are a client like any other, and most tests do without them.
-async function startSimulationOf(
-  connection: { url: string; token: string; ca?: string },
-  simulate: ApiServerOptions["simulate"],
-  serving: ServingCertificate | undefined,
-): Promise<{ close(): Promise<void> } | undefined> {
-  if (simulate === undefined || simulate === false) return undefined;
-  const { startSimulation } = await import("./simulate/index.js");
-  const given = simulate === true ? {} : isList(simulate) ? { only: simulate } : simulate;
-  const authority = serving === undefined ? {} : { authority: { certificate: serving.ca, key: serving.caKey } };
-  return startSimulation(connection, { ...authority, ...given });
-}
-
-function isList(value: object): value is readonly SimulatedController[] {
-  return Array.isArray(value);
 }

@@ -100,6 +100,7 @@ function normalise(output: string): string {
     .replace(new RegExp(`\\b(agent|once|tick-now)-${hash}{5}\\b`, "g"), "$1-POD")
     .replace(new RegExp(`\\b(web|db|agent)-${hash}{8,10}\\b`, "g"), "$1-HASH")
     .replace(new RegExp(`(pod-template-hash|controller-revision-hash)([=:] ?)"?${hash}{5,10}"?`, "g"), "$1$2HASH")
+    .replace(new RegExp(`\\bkube-api-access-${hash}{5}\\b`, "g"), "kube-api-access-HASH")
     .replace(/https:\/\/127\.0\.0\.1:\d+/g, "SERVER")
     .replace(/\b\d+\.\d+\.\d+\.\d+(:\d+)?/g, "ADDRESS")
     .replace(/\b3[0-2]\d{3}\b/g, "PORT")

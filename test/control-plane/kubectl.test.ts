@@ -141,7 +141,7 @@ suite("kubectl", (test) => {
       await using embedded = await startApiServer({ simulate: true });
       const kubeconfig = join(folder.path, "kubeconfig");
       await embedded.writeKubeconfig(kubeconfig);
-      await using plane = await startControlPlane({ controllers: true });
+      await using plane = await startControlPlane({ controllers: true, serviceAccountAdmission: true });
       const simulation = await startSimulation(plane, { except: ["garbage-collection", "namespaces"] });
       await using _simulation = { [Symbol.asyncDispose]: () => simulation.close() };
       const [ours, theirs] = await Promise.all([play(kubeconfig), play(plane.kubeconfig)]);

@@ -3,6 +3,7 @@ import { declareCertificateLaws } from "../support/laws/certificates.js";
 import { declareClusterObjectLaws } from "../support/laws/cluster-objects.js";
 import { declareGarbageCollectionLaws } from "../support/laws/garbage-collection.js";
 import { declareNamespaceLaws } from "../support/laws/namespaces.js";
+import { declareServiceAccountLaws } from "../support/laws/service-accounts.js";
 import { declareWorkloadObjectLaws } from "../support/laws/workload-objects.js";
 import { declareWorkloadLaws } from "../support/laws/workloads.js";
 import { shared, suite } from "../support/suite.js";
@@ -12,6 +13,7 @@ suite("controllers of a cluster", (test) => {
   declareGarbageCollectionLaws(test, cluster);
   declareNamespaceLaws(test.thorough, cluster);
   declareWorkloadLaws(test.thorough, cluster);
+  declareServiceAccountLaws(test, cluster);
   declareCertificateLaws(test, cluster);
   declareWorkloadObjectLaws(test.thorough, cluster);
   declareClusterObjectLaws(test.thorough, cluster);

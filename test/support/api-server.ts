@@ -68,6 +68,10 @@ async function startReal(crds: object[], simulate: boolean): Promise<TestApiServ
   try {
     await Promise.all(crds.map((crd) => installCrd(plane, crd as Crd)));
     if (!simulate) return plane;
+    // The controllers take seconds to start, and without accounts there are no Pods.
+    const account = "GET /api/v1/namespaces/default/serviceaccounts/default";
+    const hasAccount = async () => (await apiRequest(plane, account)).status === 200;
+    await waitFor("the controllers create accounts", hasAccount, { timeoutMs: 40_000 });
     const simulation = await startSimulation(plane, { only: ["pods"] });
     const close = async () => {
       await simulation.close();

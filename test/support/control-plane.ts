@@ -30,6 +30,8 @@ export interface ControlPlaneOptions {
   controllers?: boolean;
   /** Names of the controllers to start instead of those two. */
   controllerNames?: string[];
+  /** Whether a Pod needs a ServiceAccount. Default: true if the controller runs that creates those of namespaces. */
+  serviceAccountAdmission?: boolean;
   /** Writes down the requests of service accounts. */
   audited?: boolean;
   /** Admission plugins besides those that are on by default. */
@@ -62,6 +64,9 @@ async function startIn(group: ProcessGroup, options: ControlPlaneOptions): Promi
   const [clientPort, peerPort, port] = await freePorts(3);
   const auditLog = options.audited === true ? join(group.folder, "audit.log") : undefined;
   const { admissionPlugins = [] } = options;
+  const controllerNames =
+    options.controllerNames ?? (options.controllers ? ["garbage-collector-controller", "namespace-controller"] : []);
+  const { serviceAccountAdmission = controllerNames.includes("serviceaccount-controller") } = options;
   const etcdUrl = `http://127.0.0.1:${clientPort}`;
   const etcd = group.start("etcd", findBinaryOrThrow("etcd"), [
     `--listen-peer-urls=http://127.0.0.1:${peerPort}`,
@@ -82,7 +87,7 @@ async function startIn(group: ProcessGroup, options: ControlPlaneOptions): Promi
     `--secure-port=${port}`,
     "--service-cluster-ip-range=10.0.0.0/16",
     "--allow-privileged=true",
-    "--disable-admission-plugins=ServiceAccount",
+    ...(serviceAccountAdmission ? [] : ["--disable-admission-plugins=ServiceAccount"]),
     "--authorization-mode=RBAC",
     `--service-account-issuer=https://127.0.0.1:${port}/`,
     `--service-account-key-file=${files.serviceAccountKey}`,
@@ -98,8 +103,6 @@ async function startIn(group: ProcessGroup, options: ControlPlaneOptions): Promi
   await ready(connection, [etcd, apiserver]);
   const kubeconfig = join(group.folder, "kubeconfig");
   await writeKubeconfig(kubeconfig, connection);
-  const controllerNames =
-    options.controllerNames ?? (options.controllers ? ["garbage-collector-controller", "namespace-controller"] : []);
   if (controllerNames.length > 0) {
     group.start("kube-controller-manager", findBinaryOrThrow("kube-controller-manager"), [
       `--kubeconfig=${kubeconfig}`,

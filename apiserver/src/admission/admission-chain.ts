@@ -2,6 +2,7 @@ import { checkEscalation } from "../identity/rbac/escalation.js";
 import type { Authorizer } from "../identity/rbac/authorizer.js";
 import type { JsonObject } from "../json.js";
 import { settled } from "../pending-conversion.js";
+import { checkServiceAccount, setServiceAccount } from "./accounts/service-accounts.js";
 import type { Admission, AdmittedWrite } from "./admission.js";
 import { checkCertificateSubject } from "./certificate-subject.js";
 import { checkLimitRanges, setContainerDefaults } from "./limits/limit-ranges.js";
@@ -19,24 +20,48 @@ export interface Policies {
   readonly validating: ValidatingPolicies;
 }
 
+/** Who is asked beside those who always are. */
+export interface AdmissionMembers {
+  readonly policies: Policies;
+  readonly webhooks: WebhookAdmission;
+  /** Whether each Pod has to have a ServiceAccount. */
+  readonly needsAccounts: boolean;
+}
+
 /**
- * What is asked about a write: the priority of Pods and their limits, mutating policies and webhooks; then whether it gives more rights than its
+ * What is asked about a write: the limits of Pods, their accounts and priority, mutating policies and webhooks; then whether it gives more rights than its
  * user has, and to whom a certificate would, validating policies and webhooks.
  */
 export class AdmissionChain implements Admission {
   readonly #authorizer: Authorizer;
   readonly #policies: Policies;
   readonly #webhooks: WebhookAdmission;
+  readonly #needsAccounts: boolean;
 
-  constructor(authorizer: Authorizer, policies: Policies, webhooks: WebhookAdmission) {
+  constructor(authorizer: Authorizer, { policies, webhooks, needsAccounts }: AdmissionMembers) {
     this.#authorizer = authorizer;
     this.#policies = policies;
     this.#webhooks = webhooks;
+    this.#needsAccounts = needsAccounts;
   }
 
   mutate(write: AdmittedWrite): Promise<JsonObject> | undefined {
-    setPriority(write);
+    const { object } = write;
+    const completed = this.#complete(write);
+    if (completed === undefined || object === undefined) return this.#mutateCompleted(write);
+    return completed.then(async () => (await this.#mutateCompleted(write)) ?? object);
+  }
+
+  // In place; a promise where an account is waited for.
+  #complete(write: AdmittedWrite): Promise<void> | undefined {
     setContainerDefaults(write);
+    const isGiven = this.#needsAccounts ? setServiceAccount(write) : undefined;
+    if (isGiven !== undefined) return isGiven.then(() => setPriority(write));
+    setPriority(write);
+    return undefined;
+  }
+
+  #mutateCompleted(write: AdmittedWrite): Promise<JsonObject> | undefined {
     const { object } = write;
     const changes = object === undefined ? undefined : this.#policies.mutating.changesOf(write);
     if (object === undefined || changes === undefined) return this.#webhooks.mutate(write);
@@ -47,10 +72,9 @@ export class AdmissionChain implements Admission {
   async #mutateByPolicies(changes: PolicyChanges, write: AdmittedWrite, given: JsonObject): Promise<JsonObject> {
     const object = await settled(() => changes.first(write, given));
     const again = (changed: JsonObject): JsonObject | Promise<JsonObject> => {
-      const next = { ...write, object: changed };
-      setPriority(next);
-      setContainerDefaults(next);
-      return settled(() => changes.again(write, changed));
+      const completed = this.#complete({ ...write, object: changed });
+      if (completed === undefined) return settled(() => changes.again(write, changed));
+      return completed.then(() => settled(() => changes.again(write, changed)));
     };
     return (await this.#webhooks.mutate({ ...write, object }, again)) ?? again(object);
   }
@@ -72,6 +96,7 @@ export class AdmissionChain implements Admission {
     }
     checkCertificateSubject(write);
     checkLimitRanges(write);
+    if (this.#needsAccounts) checkServiceAccount(write);
     const { warnings } = context;
     const told = warnings.length;
     const evaluated = settled(() => {

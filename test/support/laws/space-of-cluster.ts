@@ -35,7 +35,7 @@ export interface ClusterSpace {
   untilList(plural: string, selector: string, predicate: (objects: AnyObject[]) => boolean): Promise<AnyObject[]>;
 }
 
-/** Opens a new namespace. */
+/** Opens a new namespace, once it has the account that its Pods run under. */
 export async function openClusterSpace(cluster: Connection): Promise<ClusterSpace> {
   const namespace = await createNamespace(cluster);
   const pathOf = (plural: string, name?: string) => {
@@ -50,6 +50,8 @@ export async function openClusterSpace(cluster: Connection): Promise<ClusterSpac
     const path = `${pathOf(plural)}?labelSelector=${encodeURIComponent(selector)}`;
     return (await apiRequestOrThrow<{ items: AnyObject[] }>(cluster, `GET ${path}`)).items;
   };
+  const hasAccount = async () => (await get("serviceaccounts", "default")) !== undefined;
+  await waitFor(`${namespace} has the account default`, hasAccount, PATIENCE);
   return {
     namespace,
     get,

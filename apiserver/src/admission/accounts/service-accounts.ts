@@ -1,0 +1,95 @@
+// What the admission plugin ServiceAccount does: a Pod runs under an account of its namespace, whose token its containers find mounted.
+// https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#serviceaccount
+import { setTimeout as sleep } from "node:timers/promises";
+import { textAt } from "../../builtin/read-path.js";
+import { forbidden } from "../../errors/status-error.js";
+import { arrayAt, isObject, objectAt, stringAt, type JsonObject } from "../../json.js";
+import { keyOf, resourceRefOf } from "../../object/object-key.js";
+import { metadataOf } from "../../object/object-meta.js";
+import type { AdmittedWrite } from "../admission.js";
+import { mirrorPodProblem, secretProblem } from "./secret-references.js";
+import { mountToken } from "./token-volume.js";
+
+const ACCOUNTS = { group: "", version: "v1", plural: "serviceaccounts" };
+const DEFAULT_ACCOUNT = "default";
+/** A controller creates the account `default` soon after its namespace, so a Pod waits for it: as long as kube-apiserver does, but in shorter steps. */
+const PATIENCE_MS = 1_500;
+const PAUSE_MS = 10;
+
+/** Gives a Pod that is created its account and what the account brings, in place; a promise where the account is waited for. */
+export function setServiceAccount(write: AdmittedWrite): Promise<void> | undefined {
+  const { object } = write;
+  if (object === undefined || !isAboutPods(write) || write.operation !== "CREATE") return undefined;
+  const spec = objectAt(object, "spec");
+  if (spec === undefined || isMirrorPod(object)) return undefined;
+  if (nameOfAccount(object) === "") spec["serviceAccountName"] = spec["serviceAccount"] = DEFAULT_ACCOUNT;
+  const account = accountOf(write, object);
+  if (account !== undefined) return void give(account, spec);
+  if (nameOfAccount(object) !== DEFAULT_ACCOUNT) throw missing(write, object);
+  return waitForDefault(write, object).then((created) => give(created, spec));
+}
+
+/** Fails if a Pod has no account that exists, or refers to a Secret that its account must not read. */
+export function checkServiceAccount(write: AdmittedWrite): void {
+  const { object, operation, subresource } = write;
+  if (object === undefined || !isAboutPods(write)) return;
+  const isDebugged = operation === "UPDATE" && subresource === "ephemeralcontainers";
+  if (operation !== "CREATE" && !isDebugged) return;
+  if (isMirrorPod(object) && !isDebugged) {
+    const problem = mirrorPodProblem(object);
+    if (problem !== undefined) throw refusal(write, problem);
+    return;
+  }
+  const name = stringAt(metadataOf(object), "name") ?? "";
+  if (nameOfAccount(object) === "")
+    throw refusal(write, `no service account specified for pod ${write.context.namespace}/${name}`);
+  const account = accountOf(write, object);
+  if (account === undefined) throw missing(write, object);
+  const problem = secretProblem(account, object, isDebugged);
+  if (problem !== undefined) throw refusal(write, problem);
+}
+
+function isAboutPods({ context, subresource }: AdmittedWrite): boolean {
+  const { group, plural } = context.resource.type;
+  return group === "" && plural === "pods" && (subresource === "" || subresource === "ephemeralcontainers");
+}
+
+function isMirrorPod(pod: JsonObject): boolean {
+  return objectAt(metadataOf(pod), "annotations")?.["kubernetes.io/config.mirror"] !== undefined;
+}
+
+function nameOfAccount(pod: JsonObject): string {
+  return textAt(pod, "spec.serviceAccountName");
+}
+
+function accountOf({ context }: AdmittedWrite, pod: JsonObject): JsonObject | undefined {
+  const key = keyOf({ namespace: context.namespace, name: nameOfAccount(pod) });
+  return context.registry.find(ACCOUNTS)?.store.get(key)?.object;
+}
+
+async function waitForDefault(write: AdmittedWrite, pod: JsonObject): Promise<JsonObject> {
+  for (const deadline = performance.now() + PATIENCE_MS; performance.now() < deadline; await sleep(PAUSE_MS)) {
+    const account = accountOf(write, pod);
+    if (account !== undefined) return account;
+  }
+  throw missing(write, pod);
+}
+
+function give(account: JsonObject, spec: JsonObject): void {
+  const mounts = spec["automountServiceAccountToken"] ?? account["automountServiceAccountToken"];
+  if (mounts !== false) mountToken(spec);
+  const secrets = arrayAt(account, "imagePullSecrets") ?? [];
+  if (secrets.length > 0 && (arrayAt(spec, "imagePullSecrets") ?? []).length === 0)
+    spec["imagePullSecrets"] = secrets.filter(isObject).map(({ name = "" }) => ({ name }));
+}
+
+function missing(write: AdmittedWrite, pod: JsonObject): Error {
+  const name = nameOfAccount(pod);
+  const { namespace } = write.context;
+  return refusal(write, `error looking up service account ${namespace}/${name}: serviceaccount "${name}" not found`);
+}
+
+function refusal({ context, object, name }: AdmittedWrite, detail: string): Error {
+  const given = object === undefined ? undefined : stringAt(metadataOf(object), "name");
+  return forbidden(resourceRefOf(context.resource.type, given ?? name), detail);
+}
