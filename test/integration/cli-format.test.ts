@@ -1,4 +1,4 @@
-import { cp, writeFile } from "node:fs/promises";
+import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { formatAnnotation, formatAnnotations, formatJson } from "#generator/cli/frame/format.js";
 import type { Diagnostic } from "#generator/diagnostic.js";
@@ -87,6 +87,112 @@ suite("--format", (test) => {
     const printed = formatAnnotation({ severity: "warning", rule: "known-kind", message, position }, ".");
     assert.is(printed.split("\n").length, 1);
     assert.match(printed, /^::warning file=a%2Cb%3Ac\.yaml,line=1,col=2,title=known-kind::a%25%0D%0A::error/);
+  });
+});
+
+const sample = join(repositoryRoot, "fixtures/samples/webpage");
+const crd = "crds/webpages.example.com.yaml";
+
+interface Printed {
+  diagnostics: { severity: string; rule: string; file?: string; line?: number }[];
+  exitCode: number;
+  [part: string]: unknown;
+}
+
+/** Runs a command for a program, which has one document to read. */
+async function printed(folder: string, ...args: string[]): Promise<Printed> {
+  const { status, stdout, stderr } = await runCommand(folder, ...args, "--format", "json");
+  assert.is(stderr, "");
+  const outcome = JSON.parse(stdout) as Printed;
+  assert.is(outcome.exitCode, status);
+  return outcome;
+}
+
+async function annotations(folder: string, ...args: string[]): Promise<string[]> {
+  const { stdout, stderr } = await runCommand(folder, ...args, "--format", "github");
+  assert.is(stderr, "");
+  return stdout.split("\n").filter((line) => line !== "");
+}
+
+suite("--format of every command that finds problems", (test) => {
+  test("init and add say what they wrote, and what is wrong with a file of the command line", async () => {
+    await using folder = await createTemporaryFolder();
+    await cp(join(sample, crd), join(folder.path, "in/page.yaml"), { recursive: true });
+    await writeFile(join(folder.path, "in/other.yaml"), "kind: ConfigMap\n");
+    const made = await printed(folder.path, "init", "pages", "--crd", "in");
+    assert.equal(
+      made.diagnostics.map(({ rule, file }) => [rule, file]),
+      [["not-a-crd", "../in/other.yaml"]],
+    );
+    assert.ok((made["written"] as { created: string[] }).created.includes("crds/page.yaml"));
+    assert.ok((made["files"] as { created: string[] }).created.includes("src/generated/index.ts"));
+    const wrong = await annotations(folder.path, "init", "others", "--crd", "in/other.yaml");
+    assert.match(wrong[1] ?? "", /^::warning file=in\/other\.yaml,line=1,col=1,title=not-a-crd::/);
+    assert.match(wrong[0] ?? "", /^::error title=no-crds::/);
+
+    const project = join(folder.path, "pages");
+    const added = await printed(project, "add", "dependent", "web", "--resource", "v1/Secret");
+    assert.equal(added["written"], { created: [], updated: ["workflow.yaml"], kept: [] });
+    const args = ["--resource", "v1/Pod", "--project", "pages"];
+    const [twice = ""] = await annotations(folder.path, "add", "dependent", "web", ...args);
+    assert.match(twice, /^::error file=pages\/workflow\.yaml,line=\d+,col=\d+,title=duplicate-name::/);
+    const [none = ""] = await annotations(project, "add", "controller", "other", "--crd", "../in/other.yaml");
+    assert.match(none, /^::error title=no-crds::/);
+  });
+
+  test("suggest and graph print what they found, or the problems in its place", async () => {
+    const shown = await printed(sample, "graph");
+    assert.match(String(shown["graph"]), "deployment");
+    assert.equal((await printed(sample, "suggest", "caches", "--dry-run"))["updated"], []);
+    assert.match((await annotations(sample, "graph")).join("\n"), "deployment");
+    for (const command of [["graph"], ["suggest", "caches"]]) {
+      const [first] = (await printed(wrong, ...command)).diagnostics;
+      assert.equal([first?.rule, first?.file], ["unknown-dependent", "workflow.yaml"]);
+      assert.match((await annotations(wrong, ...command))[0] ?? "", "workflow.yaml,line=");
+    }
+    assert.is((await printed(sample, "graph", "--controller", "web")).diagnostics[0]?.rule, "unknown-controller");
+  });
+
+  test("diff annotates what breaks at its place in the project, and says why there is nothing to compare", async () => {
+    await using folder = await createTemporaryFolder();
+    for (const state of ["old", "new"]) {
+      await cp(join(sample, "crds"), join(folder.path, state, "crds"), { recursive: true });
+      await cp(join(sample, "workflow.yaml"), join(folder.path, state, "workflow.yaml"));
+    }
+    const project = join(folder.path, "new");
+    const edit = async (file: string, from: string, to: string) => {
+      const text = await readFile(join(project, file), "utf8");
+      assert.ok(text.includes(from), from);
+      await writeFile(join(project, file), text.replace(from, to));
+    };
+    await edit(crd, "required: [html]", "required: [html, host]");
+    await edit("workflow.yaml", "resource: v1/ConfigMap", "resource: v1/Secret");
+    const found = await annotations(folder.path, "diff", "--project", "new", "--against", "old");
+    const place = (file: string) => `file=new/${file},line=\\d+,col=\\d+,title=breaking-change`;
+    const wanted = [
+      `^::error ${place(crd)}::webpages\\.example\\.com v1: spec\\.host: `,
+      `^::error ${place("workflow.yaml")}::.*configMap: `,
+    ];
+    for (const pattern of wanted) assert.match(found.join("\n"), new RegExp(pattern, "m"));
+    const { changes } = await printed(folder.path, "diff", "--project", "new", "--against", "old");
+    assert.ok((changes as { file?: string; line?: number }[]).every(({ file, line }) => file !== undefined && line));
+
+    const [unread] = (await printed(project, "diff", "--against", "../nowhere")).diagnostics;
+    assert.is(unread?.rule, "unreadable-baseline");
+    await writeFile(join(folder.path, "old/workflow.yaml"), "kind: Workflow\n");
+    const [rejected = ""] = await annotations(project, "diff", "--against", "../old");
+    assert.match(rejected, /^::error title=[a-z-]+::workflow\.yaml:\d+:\d+: /);
+  });
+
+  test("a file that is not in the checkout is named in the text", async () => {
+    const position = { file: "../elsewhere/a.yaml", line: 3, column: 4 };
+    const outside = formatAnnotation({ severity: "error", rule: "x", message: "m", position }, ".");
+    assert.is(outside, "::error title=x::../elsewhere/a.yaml:3:4: m");
+    const piped = formatAnnotation(
+      { severity: "error", rule: "x", message: "m", position: { ...position, file: "<stdin>" } },
+      ".",
+    );
+    assert.is(piped, "::error title=x::<stdin>:3:4: m");
   });
 });
 

@@ -2,6 +2,7 @@ import type { Argv } from "yargs";
 import type { AddOptions, AddResult } from "../add/add-to-spec.js";
 import { hasErrors } from "../diagnostic.js";
 import type { AddCommand } from "./frame/command.js";
+import { FORMAT_OPTION, generateOutcome, printOutcome, relativeTo, type Format } from "./frame/format.js";
 import { addCrdOptions, isEmpty, readProjectCrds, type CommandInputs } from "./frame/input-options.js";
 import { printDiagnostics, printKept, printResult } from "./frame/print.js";
 import {
@@ -72,8 +73,8 @@ export const addAddCommand: AddCommand = (parser, { summary, end }) => {
         "controller <name>",
         "Add a controller with a spec of its own, NAME.workflow.yaml",
         addController,
-        async ({ project, name, primary, crd, fromCluster, kubeconfig, context }) =>
-          end(await addNewController({ project, name, primary }, { files: crd, fromCluster, kubeconfig, context })),
+        async ({ crd, fromCluster, kubeconfig, context, ...given }) =>
+          end(await addNewController(given, { files: crd, fromCluster, kubeconfig, context })),
       );
     return command;
   });
@@ -194,12 +195,14 @@ function addController<Options>(command: Argv<Options>) {
 const KIND = "v1/ConfigMap, apps/v1/Deployment";
 
 function withProject<Options>(command: Argv<Options>) {
-  return command.option("project", {
-    type: "string",
-    requiresArg: true,
-    default: ".",
-    describe: "The folder with workflow.yaml",
-  });
+  return command
+    .option("project", {
+      type: "string",
+      requiresArg: true,
+      default: ".",
+      describe: "The folder with workflow.yaml",
+    })
+    .option("format", FORMAT_OPTION);
 }
 
 function withEntry<Options>(command: Argv<Options>) {
@@ -222,43 +225,55 @@ function withDependencies<Options>(command: Argv<Options>) {
   });
 }
 
-interface EntryArguments {
+interface CommonArguments {
   readonly project: string;
   readonly name: string;
+  readonly format: Format;
+}
+
+interface EntryArguments extends CommonArguments {
   readonly controller: string | undefined;
 }
 
 async function addEntry(
-  { project, name, controller }: EntryArguments,
+  { controller, ...common }: EntryArguments,
   section: AddOptions["section"],
   value: SpecEntry,
 ): Promise<number> {
   const { addToSpec } = await import("../add/add-to-spec.js");
+  const { project, name } = common;
   const named = controller === undefined ? {} : { controller };
   return printAdded(
     await withProgress((onStep) => addToSpec({ project, ...named, section, name, value, onStep })),
-    name,
+    common,
   );
 }
 
 async function addNewController(
-  { project, name, primary }: { readonly project: string; readonly name: string; readonly primary: string | undefined },
+  { primary, ...common }: CommonArguments & { readonly primary: string | undefined },
   inputs: CommandInputs,
 ): Promise<number> {
+  const { project, name, format } = common;
   const { files, diagnostics } = isEmpty(inputs)
     ? { files: [], diagnostics: [] }
     : await readProjectCrds(project, inputs);
-  if (hasErrors(diagnostics)) return printDiagnostics(diagnostics);
+  const found = relativeTo(project, diagnostics);
+  if (hasErrors(found))
+    return printOutcome(format, { diagnostics: found, project }, () => printDiagnostics(diagnostics));
   const { addController: add } = await import("../add/add-controller.js");
   const stated = primary === undefined ? {} : { primary };
   const result = await withProgress((onStep) => add({ project, name, ...stated, crdFiles: files, onStep }));
-  return printAdded({ ...result, diagnostics: [...diagnostics, ...result.diagnostics] }, name);
+  return printAdded({ ...result, diagnostics: [...found, ...result.diagnostics] }, common);
 }
 
-function printAdded(result: AddResult, name: string): number {
-  if (result.wasPresent === true) console.log(`${name} is there already`);
-  for (const path of result.written?.created ?? []) console.log(`created ${path}`);
-  for (const path of result.written?.updated ?? []) console.log(`updated ${path}`);
-  printKept(result.written?.kept ?? []);
-  return printResult(result, { update: "npx gen-operator generate" });
+function printAdded(result: AddResult, { project, name, format }: CommonArguments): Promise<number> {
+  const { written = { created: [], updated: [], kept: [] }, wasPresent = false } = result;
+  const outcome = generateOutcome(result, project);
+  return printOutcome(format, { ...outcome, parts: { ...outcome.parts, written } }, () => {
+    if (wasPresent) console.log(`${name} is there already`);
+    for (const path of written.created) console.log(`created ${path}`);
+    for (const path of written.updated) console.log(`updated ${path}`);
+    printKept(written.kept);
+    return printResult(result, { update: "npx gen-operator generate" });
+  });
 }

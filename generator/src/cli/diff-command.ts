@@ -1,8 +1,8 @@
 import type { Change } from "../diff/change.js";
-import type { ProjectDiff } from "../diff/diff-project.js";
-import { quote } from "../diagnostic.js";
+import type { DiffResult, ProjectDiff } from "../diff/diff-project.js";
+import { formatPosition, quote, type Diagnostic } from "../diagnostic.js";
 import type { AddCommand } from "./frame/command.js";
-import { FORMAT_OPTION } from "./frame/format.js";
+import { FORMAT_OPTION, printOutcome, type Outcome } from "./frame/format.js";
 import { printDiagnostics, printProblem } from "./frame/print.js";
 import { painterFor, withProgress } from "./frame/terminal.js";
 
@@ -14,7 +14,7 @@ export const addDiffCommand: AddCommand = (parser, { summary, end }) => {
     (command) =>
       command
         .usage(
-          "$0 diff [--project DIR] [--against REF|FOLDER]\n\n" +
+          "$0 diff [--project DIR] [--against REF|FOLDER] [--format FORMAT]\n\n" +
             "Compares the CRDs and specs of the project with an earlier state: changes of fields, effects on running objects, lines of\n" +
             "yours that stop compiling, and stubs that nothing calls any more. Exits with 1 if a change is breaking, with 2 if there is\n" +
             "nothing to compare. Writes nothing.",
@@ -31,35 +31,75 @@ export const addDiffCommand: AddCommand = (parser, { summary, end }) => {
           default: "HEAD",
           describe: "A commit, branch or tag of git, or a folder with the earlier state",
         })
-        .option("format", {
-          ...FORMAT_OPTION,
-          choices: ["text", "json"] as const,
-          describe: "For people, or as one JSON document",
-        })
+        .option("format", FORMAT_OPTION)
         .example("$0 diff", "what is not committed")
         .example("$0 diff --against origin/main", "in a pull request")
+        .example("$0 diff --against origin/main --format github", "the same, with annotations")
         .example("$0 diff --against v1.2.0 --format json", "since a release, for a program"),
     async ({ project, against, format }) => {
       const { diffProject } = await import("../diff/diff-project.js");
       const result = await withProgress((onStep) => diffProject({ project, against, onStep }));
-      if (result.kind === "unreadable") {
-        printProblem(`cannot compare with ${quote(against)}: ${result.problem}`);
-        return end(2);
-      }
-      if (result.kind === "rejected") {
-        printDiagnostics(
-          result.diagnostics,
-          `nothing was compared: ${result.state === "now" ? "the project" : against} is wrong`,
-        );
-        return end(2);
-      }
-      const exitCode = result.diff.changes.some(({ effect }) => effect === "breaking") ? 1 : 0;
-      if (format === "json") console.log(JSON.stringify({ ...result.diff, exitCode }, undefined, 2));
-      else for (const line of linesOf(result.diff)) console.log(line);
-      end(exitCode);
+      end(await printOutcome(format, outcomeOf(result, { project, against }), () => printDiff(result, against)));
     },
   );
 };
+
+interface Compared {
+  readonly project: string;
+  readonly against: string;
+}
+
+function outcomeOf(result: DiffResult, { project, against }: Compared): Outcome {
+  if (result.kind === "unreadable") {
+    const message = `the project cannot be compared with ${quote(against)}: ${result.problem}`;
+    return { diagnostics: [{ severity: "error", rule: "unreadable-baseline", message }], project, exitCode: 2 };
+  }
+  if (result.kind === "rejected") {
+    // What was wrong before is at no line of what is there now.
+    const diagnostics = result.state === "now" ? result.diagnostics : result.diagnostics.map(withoutPosition);
+    return { diagnostics, project, exitCode: 2 };
+  }
+  const { changes, brokenLines = [], staleStubs } = result.diff;
+  const parts = {
+    ...result.diff,
+    changes: changes.map(({ position, ...change }) => ({ ...change, ...position })),
+  };
+  const breaking = changes.filter(({ effect }) => effect === "breaking");
+  const annotated = [
+    ...breaking.map(annotationOf),
+    ...brokenLines.map(({ message, ...position }): Diagnostic => {
+      return { severity: "warning", rule: "broken-line", message: `stops compiling: ${message}`, position };
+    }),
+    ...staleStubs.map((file): Diagnostic => {
+      const position = { file, line: 1, column: 1 };
+      return { severity: "warning", rule: "stale-stub", message: "nothing calls it any more", position };
+    }),
+  ];
+  return { diagnostics: [], project, exitCode: breaking.length > 0 ? 1 : 0, parts, annotated };
+}
+
+function annotationOf({ subject, path, message, position }: Change): Diagnostic {
+  const text = `${subject}: ${path === undefined ? "" : `${path}: `}${message}`;
+  return { severity: "error", rule: "breaking-change", message: text, ...(position === undefined ? {} : { position }) };
+}
+
+function withoutPosition({ position, message, ...others }: Diagnostic): Diagnostic {
+  return { ...others, message: position === undefined ? message : `${formatPosition(position)}: ${message}` };
+}
+
+function printDiff(result: DiffResult, against: string): number {
+  if (result.kind === "unreadable") {
+    printProblem(`cannot compare with ${quote(against)}: ${result.problem}`);
+    return 2;
+  }
+  if (result.kind === "rejected") {
+    const wrong = result.state === "now" ? "the project" : against;
+    printDiagnostics(result.diagnostics, `nothing was compared: ${wrong} is wrong`);
+    return 2;
+  }
+  for (const line of linesOf(result.diff)) console.log(line);
+  return result.diff.changes.some(({ effect }) => effect === "breaking") ? 1 : 0;
+}
 
 function paintEffect(effect: Change["effect"]): string {
   const text = effect.padEnd(11);

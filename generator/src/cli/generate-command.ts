@@ -1,6 +1,6 @@
 import type { AddCommand } from "./frame/command.js";
-import { FORMAT_OPTION } from "./frame/format.js";
-import { printChanges, printForProgram, printResult } from "./frame/print.js";
+import { FORMAT_OPTION, generateOutcome, printOutcome } from "./frame/format.js";
+import { printChanges, printResult } from "./frame/print.js";
 import { withProgress } from "./frame/terminal.js";
 
 /** Adds `gen-operator generate`. */
@@ -68,9 +68,9 @@ export const addGenerateCommand: AddCommand = (parser, { summary, end }) => {
       const { generate } = await import("../generate.js");
       const result = await withProgress((onStep) => generate({ project, check, dryRun, strict, forget, onStep }));
       if (dryRun) return end(await printChanges(result));
-      if (format !== "text") return end(await printForProgram(result, format, project));
       const folder = project === "." ? "" : ` --project ${project}`;
-      end(printResult(result, { update: `npx gen-operator generate${folder}` }));
+      const printText = () => printResult(result, { update: `npx gen-operator generate${folder}` });
+      end(await printOutcome(format, generateOutcome(result, project), printText));
     },
   );
 };

@@ -1,6 +1,6 @@
-import { didYouMean } from "../diagnostic.js";
 import type { AddCommand } from "./frame/command.js";
-import { printDiagnostics, printProblem } from "./frame/print.js";
+import { FORMAT_OPTION, printOutcome } from "./frame/format.js";
+import { printDiagnostics } from "./frame/print.js";
 
 /** Adds `gen-operator graph`. */
 export const addGraphCommand: AddCommand = (parser, { summary, end }) => {
@@ -10,7 +10,7 @@ export const addGraphCommand: AddCommand = (parser, { summary, end }) => {
     (command) =>
       command
         .usage(
-          "$0 graph [--project DIR] [--controller NAME] [--output text|mermaid|dot|svg]\n\n" +
+          "$0 graph [--project DIR] [--controller NAME] [--output text|mermaid|dot|svg] [--format FORMAT]\n\n" +
             "Shows the dependents of each controller, what they wait for, their conditions, event sources, and the order of deletion.",
         )
         .option("project", {
@@ -31,24 +31,29 @@ export const addGraphCommand: AddCommand = (parser, { summary, end }) => {
           default: "text" as const,
           describe: "A tree for a terminal, or a diagram",
         })
+        .option("format", FORMAT_OPTION)
         .example("$0 graph", "in a terminal")
         .example("$0 graph --output mermaid", "for a README on GitHub")
         .example("$0 graph --output svg > workflow.svg", "a picture"),
-    async ({ project, controller, output }) => {
+    async ({ project, controller, output, format }) => {
       const { showGraph } = await import("../graph/show-graph.js");
       const chosen = controller === undefined ? {} : { controller };
-      const { diagnostics, text, choices } = await showGraph({ project, output, ...chosen });
-      if (text !== undefined) {
+      const { diagnostics, text } = await showGraph({ project, output, ...chosen });
+      const printText = () => {
+        if (text === undefined) return printDiagnostics(diagnostics, "nothing is shown");
         process.stdout.write(text);
-        return end(0);
-      }
-      if (choices === undefined) return end(printDiagnostics(diagnostics, "nothing is shown"));
-      const problem =
-        controller === undefined
-          ? "a picture shows one controller; name it with --controller"
-          : `there is no controller ${JSON.stringify(controller)}; ${didYouMean(controller, choices)?.hint ?? "name another one"}`;
-      printProblem(`${problem}: ${choices.join(", ")}`);
-      end(1);
+        return 0;
+      };
+      // A log of GitHub Actions shows the graph as it is.
+      const isAnnotated = format === "github" && text === undefined;
+      const parts = text === undefined ? {} : { graph: text };
+      end(
+        await printOutcome(
+          format === "json" || isAnnotated ? format : "text",
+          { diagnostics, project, parts },
+          printText,
+        ),
+      );
     },
   );
 };

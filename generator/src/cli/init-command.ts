@@ -1,6 +1,9 @@
 import { addCrdOptions, readProjectCrds, type CommandInputs } from "./frame/input-options.js";
 import { EXAMPLES, readExample, type ExampleName } from "../output/project/examples.js";
 import type { AddCommand } from "./frame/command.js";
+import { hasErrors } from "../diagnostic.js";
+import { FORMAT_OPTION, generateOutcome, printOutcome, relativeTo, type Format } from "./frame/format.js";
+import type { InitReport } from "../output/project/init-project.js";
 import { isPackageName } from "../output/project/package-name.js";
 import { printDiagnostics, printKept, printResult } from "./frame/print.js";
 import { withProgress } from "./frame/terminal.js";
@@ -32,6 +35,7 @@ export const addInitCommand: AddCommand = (parser, { summary, end }) => {
           requiresArg: true,
           describe: "Start from a complete project",
         })
+        .option("format", FORMAT_OPTION)
         .check(({ crd, "from-cluster": kinds, example }) => {
           const given = [crd.length > 0, (kinds as string[]).length > 0, example !== undefined];
           if (!given.includes(true))
@@ -54,8 +58,8 @@ export const addInitCommand: AddCommand = (parser, { summary, end }) => {
             .map(([name, text]) => `  ${name.padEnd(14)}${text}`)
             .join("\n")}`,
         ),
-    async ({ directory, crd, name, example, ...cluster }) =>
-      end(await initProject({ directory, inputs: { files: crd, ...cluster }, name, example })),
+    async ({ directory, crd, name, example, format, ...cluster }) =>
+      end(await initProject({ directory, inputs: { files: crd, ...cluster }, name, example, format })),
   );
 };
 
@@ -64,9 +68,10 @@ interface InitArguments {
   readonly inputs: CommandInputs;
   readonly name: string | undefined;
   readonly example: ExampleName | undefined;
+  readonly format: Format;
 }
 
-async function initProject({ directory, inputs, name, example: exampleName }: InitArguments): Promise<number> {
+async function initProject({ directory, inputs, name, example: exampleName, format }: InitArguments): Promise<number> {
   const [project, { generate }, { writeExampleObjects }] = await Promise.all([
     import("../output/project/init-project.js"),
     import("../generate.js"),
@@ -75,7 +80,10 @@ async function initProject({ directory, inputs, name, example: exampleName }: In
   const example = exampleName === undefined ? undefined : await readExample(exampleName);
   const { diagnostics, files } =
     example === undefined ? await readProjectCrds(directory, inputs) : { diagnostics: [], files: [] };
-  if (printDiagnostics(diagnostics) !== 0) return 1;
+  const found = relativeTo(directory, diagnostics);
+  const isForPeople = format === "text";
+  if (isForPeople) printDiagnostics(diagnostics);
+  if (hasErrors(found)) return printOutcome(format, { diagnostics: found, project: directory }, () => 1);
   const init = await project.initProject({
     directory,
     crdFiles: files,
@@ -83,18 +91,29 @@ async function initProject({ directory, inputs, name, example: exampleName }: In
     ...(example === undefined ? {} : { example }),
   });
   // What follows may fail, and these files are there.
-  for (const path of init.created) console.log(`created ${path}`);
-  printKept(init.kept);
-  for (const field of init.addedToPackage) console.log(`added   ${field} to package.json`);
-  for (const field of init.differsInPackage)
-    console.error(`warning: ${field} of package.json is not what the project needs`);
+  if (isForPeople) printStart(init);
   const result = await withProgress((onStep) => generate({ project: directory, onStep }));
   const isNew = init.created.includes("workflow.yaml");
   const objects = example === undefined ? await writeExampleObjects(directory, { isNew }) : { created: [], kept: [] };
   const written = { ...init, created: [...init.created, ...objects.created], kept: [...init.kept, ...objects.kept] };
-  for (const path of objects.created) console.log(`created ${path}`);
-  printKept(objects.kept);
-  const exitCode = printResult(result, { update: "npx gen-operator generate", init: written });
-  if (exitCode === 0) console.log(`\nnext: cd ${directory} && npm install && npm run dev`);
-  return exitCode;
+  const { exitCode = 0, parts } = generateOutcome(result, directory);
+  const outcome = {
+    ...{ diagnostics: [...found, ...result.diagnostics], project: directory, exitCode },
+    parts: { ...parts, written },
+  };
+  return printOutcome(format, outcome, () => {
+    for (const path of objects.created) console.log(`created ${path}`);
+    printKept(objects.kept);
+    printResult(result, { update: "npx gen-operator generate", init: written });
+    if (exitCode === 0) console.log(`\nnext: cd ${directory} && npm install && npm run dev`);
+    return exitCode;
+  });
+}
+
+function printStart({ created, kept, addedToPackage, differsInPackage }: InitReport): void {
+  for (const path of created) console.log(`created ${path}`);
+  printKept(kept);
+  for (const field of addedToPackage) console.log(`added   ${field} to package.json`);
+  for (const field of differsInPackage)
+    console.error(`warning: ${field} of package.json is not what the project needs`);
 }

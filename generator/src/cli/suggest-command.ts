@@ -1,4 +1,5 @@
 import type { AddCommand } from "./frame/command.js";
+import { FORMAT_OPTION, printOutcome } from "./frame/format.js";
 import { printDiagnostics } from "./frame/print.js";
 import { withProgress } from "./frame/terminal.js";
 
@@ -10,7 +11,7 @@ export const addSuggestCommand: AddCommand = (parser, { summary, end }) => {
     (command) =>
       command
         .usage(
-          "$0 suggest caches [--project DIR] [--dry-run]\n\n" +
+          "$0 suggest caches [--project DIR] [--dry-run] [--format FORMAT]\n\n" +
             "Reads your code and writes into workflow.yaml which fields each event source has to keep (cache), and whether it\n" +
             "needs only the objects with the label of its mapping (labelSelector). Comments stay as they are.",
         )
@@ -26,20 +27,25 @@ export const addSuggestCommand: AddCommand = (parser, { summary, end }) => {
           default: false,
           describe: "Print the suggestions and write nothing",
         })
+        .option("format", FORMAT_OPTION)
         .example("$0 suggest caches", "once the code is written; then generate")
         .example("$0 suggest caches --dry-run", "to see what can be left out"),
-    async ({ project, dryRun }) => {
+    async ({ project, dryRun, format }) => {
       const { suggestCaches } = await import("../suggest/suggest-caches.js");
       const { diagnostics, report, updated } = await withProgress((onStep) =>
         suggestCaches({ project, dryRun, onStep }),
       );
-      const exitCode = printDiagnostics(diagnostics);
-      for (const line of report) console.log(line);
-      if (exitCode === 0 && report.length === 0) console.log("no event source watches a kind");
-      if (!dryRun) for (const file of updated) console.log(`updated ${file}`);
-      if (!dryRun && updated.length > 0)
-        console.log(`next: npx gen-operator generate${project === "." ? "" : ` --project ${project}`}`);
-      end(exitCode);
+      const parts = { suggestions: report, updated: dryRun ? [] : updated };
+      const printText = () => {
+        const exitCode = printDiagnostics(diagnostics);
+        for (const line of report) console.log(line);
+        if (exitCode === 0 && report.length === 0) console.log("no event source watches a kind");
+        for (const file of parts.updated) console.log(`updated ${file}`);
+        if (parts.updated.length > 0)
+          console.log(`next: npx gen-operator generate${project === "." ? "" : ` --project ${project}`}`);
+        return exitCode;
+      };
+      end(await printOutcome(format, { diagnostics, project, parts }, printText));
     },
   );
 };

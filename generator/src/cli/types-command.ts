@@ -1,7 +1,7 @@
 import type { AddCommand } from "./frame/command.js";
 import { addClusterOptions, readCommandInputs, STDIN } from "./frame/input-options.js";
-import { FORMAT_OPTION } from "./frame/format.js";
-import { printForProgram, printResult } from "./frame/print.js";
+import { FORMAT_OPTION, generateOutcome, printOutcome } from "./frame/format.js";
+import { printResult } from "./frame/print.js";
 import { withProgress } from "./frame/terminal.js";
 
 /** Adds `gen-operator types`. */
@@ -65,7 +65,7 @@ export const addTypesCommand: AddCommand = (parser, { summary, end }) => {
       const result = await withProgress((onStep) =>
         generateTypes({ files: inputs, out, check, servedOnly, ...versions, onStep }),
       );
-      end(format === "text" ? printResult(result, { update }) : await printForProgram(result, format, "."));
+      end(await printOutcome(format, generateOutcome(result, "."), () => printResult(result, { update })));
     },
   );
 };

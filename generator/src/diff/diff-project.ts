@@ -3,7 +3,7 @@ import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { hasErrors, sortDiagnostics, type Diagnostic } from "../diagnostic.js";
 import { findBrokenLines, type BrokenLine } from "./broken-lines.js";
-import type { Change } from "./change.js";
+import { locateChange, type Change } from "./change.js";
 import { compareCrds } from "./compare-crds.js";
 import { compareStubs } from "./compare-stubs.js";
 import { compareWorkflows } from "./compare-workflows.js";
@@ -64,13 +64,14 @@ export async function diffProject({ project, against, onStep = () => {} }: DiffO
   const moved = await followMoves(root, before, now);
   const brokenLines = findBrokenLines(root, { before: before.files, after: now.files, changes: moved });
   const isMoved = (path: string) => moved.some((each) => each.path === path);
-  const changes = [
+  const found = [
     ...compareCrds(before.input.crds, now.input.crds),
     ...compareWorkflows(before.controllers, now.controllers),
     ...(await compareStubs({ before: baseline.folder, now: root, controllers: now.controllers })),
   ];
+  const located = { input: now.input, before: before.controllers };
   const diff = {
-    changes,
+    changes: found.map((change) => locateChange(change, located)),
     ...(brokenLines === undefined ? {} : { brokenLines }),
     staleStubs: former.filter((path) => !current.includes(path) && present.has(path) && !isMoved(path)),
     newStubs: current.filter((path) => !present.has(path) && !isMoved(path)),

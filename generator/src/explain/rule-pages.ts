@@ -14,6 +14,15 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       remedy: "Remove `onAllEvents`, or the setting that the message names.",
       example: "all-events",
     },
+    "breaking-change": {
+      meaning:
+        "A change of a CRD or of a spec breaks stored objects, manifests or other programs, or deletes running objects.",
+      remedy: "Take the change back, add a version, or plan a migration. `gen-operator diff` lists all changes.",
+    },
+    "broken-line": {
+      meaning: "A line of your code compiles with the types of the earlier state, and not with those of now.",
+      remedy: "Adapt the line to the new types.",
+    },
     "builtin-condition": {
       meaning:
         "A condition of the runtime, such as `ready`, is stated where the runtime cannot ask it, or for an external dependent.",
@@ -257,6 +266,10 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       meaning: "A generated file is not what `generate` would write now.",
       remedy: "Run `gen-operator generate`, and commit the result.",
     },
+    "stale-stub": {
+      meaning: "A stub of the earlier state is called no more.",
+      remedy: "Delete the file, or state under `moved` where the dependent went.",
+    },
     "status-conditions": {
       meaning: "The primary has no `status.conditions` that the runtime can write.",
       remedy: "Give the CRD a list of `metav1.Condition`, with `type` as its map key.",
@@ -284,6 +297,10 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
         "With `invocation: explicit` only the reconciler runs the workflow, and it never calls `context.workflow.reconcile()`.",
       remedy: "Call `context.workflow.reconcile()`, or remove `invocation: explicit`.",
       example: "warning-uninvoked-workflow",
+    },
+    "unknown-controller": {
+      meaning: "The project has no controller of that name, or several to choose from.",
+      remedy: "Name one of those that the message lists.",
     },
     "unknown-dependent": {
       meaning: "The controller has no dependent of the name.",
@@ -314,6 +331,11 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       meaning: "A condition returns a detail that the reconciler does not read.",
       remedy: "Read the detail, or return a boolean.",
       example: "warning-unread-detail",
+    },
+    "unreadable-baseline": {
+      meaning: "The state that a project is compared with cannot be read.",
+      remedy:
+        "Name a commit, a branch, a tag or a folder. In continuous integration, fetch the history: `fetch-depth: 0`.",
     },
     "unreadable-cluster": {
       meaning: "The cluster does not answer the request for its CRDs.",

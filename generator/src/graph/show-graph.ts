@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { hasErrors, sortDiagnostics, type Diagnostic } from "../diagnostic.js";
+import { didYouMean, hasErrors, quote, sortDiagnostics, type Diagnostic } from "../diagnostic.js";
 import { buildGraph, type WorkflowGraph } from "./workflow-graph.js";
 import { readProject } from "../input/read-project.js";
 import { buildModel } from "../model/build/build-model.js";
@@ -19,8 +19,6 @@ export interface GraphOptions {
 export interface GraphResult {
   readonly diagnostics: readonly Diagnostic[];
   readonly text?: string;
-  /** The controllers to choose from, if the choice is open or wrong. */
-  readonly choices?: readonly string[];
 }
 
 /** Shows the dependents of a project, their order, conditions and event sources. */
@@ -31,10 +29,19 @@ export async function showGraph({ project, output, controller }: GraphOptions): 
   const found = sortDiagnostics([...input.diagnostics, ...diagnostics].filter(({ severity }) => severity === "error"));
   if (model === undefined) return { diagnostics: found };
   const chosen = model.controllers.filter(({ name }) => controller === undefined || name === controller);
-  if (chosen.length === 0 || (output === "svg" && chosen.length > 1))
-    return { diagnostics: [], choices: model.controllers.map(({ name }) => name) };
+  const names = model.controllers.map(({ name }) => name).sort();
+  if (output === "svg" && chosen.length > 1)
+    return fail("a picture shows one controller", `name it with --controller: ${names.join(", ")}`);
+  if (chosen.length === 0) {
+    const meant = didYouMean(controller ?? "", names)?.hint ?? `there are: ${names.join(", ")}`;
+    return fail(`the project has no controller ${quote(controller ?? "")}`, meant);
+  }
   const render = await loadRenderer(output);
   return { diagnostics: found, text: chosen.map((each) => render(buildGraph(each))).join("\n") };
+}
+
+function fail(message: string, hint: string): GraphResult {
+  return { diagnostics: [{ severity: "error", rule: "unknown-controller", message, hint }] };
 }
 
 async function loadRenderer(output: GraphOptions["output"]): Promise<(graph: WorkflowGraph) => string> {

@@ -1,25 +1,88 @@
-import { relative, resolve, sep } from "node:path";
+import { realpathSync } from "node:fs";
+import { isAbsolute, relative, resolve, sep } from "node:path";
 import {
   describeOmitted,
   formatDiagnostic,
+  formatPosition,
+  hasErrors,
   limitDiagnostics,
   withShortWords,
   type Diagnostic,
+  type SourcePosition,
 } from "../../diagnostic.js";
+import type { GenerateResult } from "../../generate.js";
 
 /** How diagnostics are printed. */
 export const FORMATS = ["text", "json", "github"] as const;
 
-/** A format that programs read. */
-export type MachineFormat = "json" | "github";
+/** A format. */
+export type Format = (typeof FORMATS)[number];
 
 /** The option with which a command takes a format. */
 export const FORMAT_OPTION = {
   choices: FORMATS,
-  default: "text" as (typeof FORMATS)[number],
+  default: "text" as Format,
   requiresArg: true,
   describe: "Print problems for people, as one JSON document, or as annotations of GitHub Actions",
 } as const;
+
+/** What a command came to. */
+export interface Outcome {
+  readonly diagnostics: readonly Diagnostic[];
+  /** The folder to which files of diagnostics are relative. */
+  readonly project: string;
+  /** Default: 1 if a diagnostic is an error, and 0 otherwise. */
+  readonly exitCode?: number;
+  /** What JSON has besides. Default: nothing */
+  readonly parts?: { readonly [part: string]: unknown };
+  /** What is annotated besides. Default: nothing; JSON has it among its parts. */
+  readonly annotated?: readonly Diagnostic[];
+}
+
+/** Prints what a command came to in the format that it was asked for, for people by `printText`; returns the exit code. */
+export async function printOutcome(
+  format: Format,
+  outcome: Outcome,
+  printText: () => number | Promise<number>,
+): Promise<number> {
+  if (format === "text") return printText();
+  const { diagnostics, project, parts = {}, annotated = [] } = outcome;
+  const { exitCode = hasErrors(diagnostics) ? 1 : 0 } = outcome;
+  if (format === "json") console.log(formatJson({ diagnostics, ...parts, exitCode }));
+  else for (const line of formatAnnotations([...diagnostics, ...annotated], project)) console.log(line);
+  return exitCode;
+}
+
+/** Returns what came of generating as an outcome. */
+export function generateOutcome({ diagnostics, report }: GenerateResult, project: string): Outcome {
+  const stale = report?.stale ?? [];
+  return {
+    ...{ diagnostics, project },
+    exitCode: report === undefined || stale.length > 0 || hasErrors(diagnostics) ? 1 : 0,
+    parts: report === undefined ? {} : { files: report },
+    annotated: stale.map((path) => ({ severity: "error", rule: "stale", message: `${path} is not up to date` })),
+  };
+}
+
+/** Returns diagnostics of files that were named on the command line with their files relative to a project. */
+export function relativeTo(project: string, diagnostics: readonly Diagnostic[]): Diagnostic[] {
+  const toProject = (position: SourcePosition) => ({
+    ...position,
+    file: isNoFile(position) ? position.file : slashed(relative(resolve(project), resolve(position.file))),
+  });
+  return diagnostics.map(({ position, ...others }) =>
+    position === undefined ? others : { ...others, position: toProject(position) },
+  );
+}
+
+// The standard input, and what comes from a cluster.
+function isNoFile({ file }: SourcePosition): boolean {
+  return file.startsWith("<");
+}
+
+function slashed(path: string): string {
+  return path.split(sep).join("/");
+}
 
 /** What a command has to say in JSON. */
 export interface JsonResult {
@@ -71,19 +134,30 @@ export function formatAnnotations(diagnostics: readonly Diagnostic[], project: s
  */
 export function formatAnnotation(diagnostic: Diagnostic, project: string): string {
   const { severity, rule, message, position, hint } = withShortWords(diagnostic);
-  const checkout = process.env["GITHUB_WORKSPACE"] ?? ".";
-  const properties = {
-    ...(position === undefined
-      ? {}
-      : {
-          file: relative(resolve(checkout), resolve(project, position.file)).split(sep).join("/"),
-          line: position.line,
-          col: position.column,
-        }),
-    title: rule,
-  };
-  const stated = Object.entries(properties).map(([name, value]) => `${name}=${escapeProperty(String(value))}`);
-  return `::${severity} ${stated.join(",")}::${escapeData(hint === undefined ? message : `${message}\n${hint}`)}`;
+  const file = position === undefined ? undefined : fileInCheckout(position, project);
+  const place = position === undefined || file === undefined ? {} : { file, line: position.line, col: position.column };
+  const stated = Object.entries({ ...place, title: rule }).map(
+    ([name, value]) => `${name}=${escapeProperty(String(value))}`,
+  );
+  const where = position === undefined || file !== undefined ? "" : `${formatPosition(position)}: `;
+  return `::${severity} ${stated.join(",")}::${escapeData([where + message, hint ?? []].flat().join("\n"))}`;
+}
+
+/** GitHub shows nothing beside a file that is not in the checkout. */
+function fileInCheckout(position: SourcePosition, project: string): string | undefined {
+  if (isNoFile(position)) return undefined;
+  const [checkout, folder] = [process.env["GITHUB_WORKSPACE"] ?? ".", project].map(realPathOf);
+  const file = relative(checkout ?? "", resolve(folder ?? "", position.file));
+  return isAbsolute(file) || file === ".." || file.startsWith(`..${sep}`) ? undefined : slashed(file);
+}
+
+// The checkout may be named by way of a link, and the working directory not.
+function realPathOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return resolve(path);
+  }
 }
 
 // https://docs.github.com/actions/reference/workflow-commands-for-github-actions: %25, %0D and %0A, in properties also %3A and %2C.

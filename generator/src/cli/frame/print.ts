@@ -8,7 +8,6 @@ import {
   type Diagnostic,
 } from "../../diagnostic.js";
 import type { GenerateResult } from "../../generate.js";
-import type { MachineFormat } from "./format.js";
 import type { InitReport } from "../../output/project/init-project.js";
 import type { WriteReport } from "../../output/files/write-files.js";
 import { describeSystemError, isSystemError } from "../../system-error.js";
@@ -82,25 +81,6 @@ function paintPatch(patch: string): string {
     return line;
   };
   return patch.split("\n").map(paintLine).join("\n");
-}
-
-/** Prints what came of generating for a program; returns the exit code. */
-export async function printForProgram(result: GenerateResult, format: MachineFormat, project: string): Promise<number> {
-  const { formatJson, formatAnnotations } = await import("./format.js");
-  const { diagnostics, report } = result;
-  const isStale = report !== undefined && report.stale.length > 0;
-  const exitCode = report === undefined || isStale || hasErrors(diagnostics) ? 1 : 0;
-  if (format === "json")
-    console.log(formatJson({ diagnostics, ...(report === undefined ? {} : { files: report }), exitCode }));
-  else {
-    const stale = (report?.stale ?? []).map((path): Diagnostic => ({
-      severity: "error",
-      rule: "stale",
-      message: `${path} is not up to date`,
-    }));
-    for (const line of formatAnnotations([...diagnostics, ...stale], project)) console.log(line);
-  }
-  return exitCode;
 }
 
 /** Prints what is wrong with a command, or with what it was given. */

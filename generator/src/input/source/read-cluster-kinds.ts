@@ -68,7 +68,7 @@ async function readKind(
         found.map(({ name }) => name),
       );
     const { stringify } = await import("yaml");
-    return { file: `cluster/${crd.name}.yaml`, text: stringify(withoutState(crd), { lineWidth: 0 }) };
+    return { file: `<cluster>/${crd.name}.yaml`, text: stringify(withoutState(crd), { lineWidth: 0 }) };
   }
   const served = await findServedKinds(client, wanted);
   const names = [...new Set(served.map(({ plural, group }) => (group === "" ? plural : `${plural}.${group}`)))];
@@ -96,7 +96,7 @@ async function readServedKind(client: ApiClient, kind: ServedKind, name: string)
     return fail("unknown-kind", `the API server publishes no schema of ${quote(fullName)}`, {
       hint: `describe it in workflow.yaml without types: resource: { apiVersion: ${fullName.slice(0, -kind.kind.length - 1)}, kind: ${kind.kind}, plural: ${kind.plural}, scope: ${kind.isNamespaced ? "Namespaced" : "Cluster"} }`,
     });
-  return { file: `cluster/${name}.json`, text: document };
+  return { file: `<cluster>/${name}.json`, text: document };
 }
 
 function findCrds(wanted: string, crds: readonly ClusterCrd[]): ClusterCrd[] {
