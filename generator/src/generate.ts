@@ -95,7 +95,8 @@ interface Memories {
 async function runStages(root: string, { parts, digests }: Memories, options: GenerateOptions): Promise<StagesResult> {
   const { check = false, dryRun = false, strict = false, forget = [], onStep = () => {} } = options;
   onStep("reading the CRDs and the spec");
-  const stages = await loadStages();
+  // One import: each would become a file of the published program, with others for what some of them share.
+  const stages = await import("./generate-stages.js");
   const { readProject, readSources, readProjectMemory, buildModel, acceptWarnings, checkConditions } = stages;
   const { emitProject, writeFiles, readChanges, moveCode, checkMissingStubs } = stages;
   const stopped = (input: ProjectInput, found: readonly Diagnostic[]) => {
@@ -167,38 +168,6 @@ function newStubsIn(files: readonly OutputFile[]): ProjectFile[] {
     ({ path, owner, isPresent }) => owner === "user" && !isPresent && path.startsWith("src/"),
   );
   return missing.map(({ path, content }) => ({ file: path, text: content }));
-}
-
-/** Loads what a project that has changed needs. */
-async function loadStages() {
-  const stages = await Promise.all([
-    import("./input/read-project.js"),
-    import("./input/read-sources.js"),
-    import("./output/files/read-memory.js"),
-    import("./model/build/build-model.js"),
-    import("./model/build/accept-warnings.js"),
-    import("./output/conditions/check-conditions.js"),
-    import("./output/emit-project.js"),
-    import("./output/files/write-files.js"),
-    import("./output/files/file-changes.js"),
-    import("./move/move-code.js"),
-    import("./output/stubs/missing-stubs.js"),
-  ]);
-  const [{ readProject }, { readSources }, { readProjectMemory }, { buildModel }, { acceptWarnings }, ...output] =
-    stages;
-  const [{ checkConditions }, { emitProject }, { writeFiles }, { readChanges }, { moveCode }, { checkMissingStubs }] =
-    output;
-  return {
-    ...{ readProject, readSources, readProjectMemory },
-    buildModel,
-    acceptWarnings,
-    checkConditions,
-    emitProject,
-    writeFiles,
-    readChanges,
-    moveCode,
-    checkMissingStubs,
-  };
 }
 
 /** Returns what a whole run of a project would return of which nothing has changed. */
