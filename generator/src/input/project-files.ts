@@ -1,3 +1,4 @@
+import { readdirSync, type Dirent } from "node:fs";
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { basename, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { quote, type Diagnostic } from "../diagnostic.js";
@@ -34,13 +35,23 @@ export async function findCrdFiles(project: string): Promise<string[] | Diagnost
 
 /** Lists everything below `crds` that is YAML or JSON. */
 export async function listCrdFiles(project: string): Promise<string[]> {
-  const root = join(project, "crds");
-  if (!(await isDirectory(root))) return [];
-  const entries = await readdir(root, { recursive: true, withFileTypes: true });
-  return entries
-    .filter((entry) => !entry.isDirectory() && /\.(?:yaml|yml|json)$/.test(entry.name))
-    .map((entry) => relative(project, join(entry.parentPath, entry.name)).split(sep).join("/"))
+  if (!(await isDirectory(join(project, "crds")))) return [];
+  return entriesBelow(project, "crds")
+    .flatMap(([path]) => (/\.(?:yaml|yml|json)$/.test(path) ? [path] : []))
     .sort();
+}
+
+/**
+ * Lists what is in a folder of a project and in the folders in it, by path, but for folders themselves and what is in `skipped`.
+ *
+ * The calls are synchronous: a project has a folder for each controller, and handing a call to another thread takes longer than most of them.
+ */
+export function entriesBelow(project: string, folder: string, skipped?: string): (readonly [path: string, Dirent])[] {
+  return readdirSync(join(project, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = `${folder}/${entry.name}`;
+    if (!entry.isDirectory()) return [[path, entry] as const];
+    return path === skipped ? [] : entriesBelow(project, path, skipped);
+  });
 }
 
 /** Tells whether a path is a directory. */

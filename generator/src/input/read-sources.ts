@@ -1,16 +1,11 @@
-import { readdir } from "node:fs/promises";
-import { join, relative, sep } from "node:path";
-import { isDirectory, readProjectFile, type ProjectFile } from "./project-files.js";
+import { join } from "node:path";
+import { entriesBelow, isDirectory, readProjectFile, type ProjectFile } from "./project-files.js";
 
 /** Lists the code that the user has written: everything below `src`, or another folder, that is not generated. */
 export async function listSourceFiles(project: string, folder = "src"): Promise<string[]> {
-  const root = join(project, folder);
-  if (!(await isDirectory(root))) return [];
-  const entries = await readdir(root, { recursive: true, withFileTypes: true });
-  return entries
-    .filter((entry) => entry.isFile() && /\.m?ts$/.test(entry.name) && !/\.d\.m?ts$/.test(entry.name))
-    .map((entry) => relative(project, join(entry.parentPath, entry.name)).split(sep).join("/"))
-    .filter((file) => !file.startsWith("src/generated/"))
+  if (!(await isDirectory(join(project, folder)))) return [];
+  return entriesBelow(project, folder, "src/generated")
+    .flatMap(([path, entry]) => (entry.isFile() && /\.m?ts$/.test(path) && !/\.d\.m?ts$/.test(path) ? [path] : []))
     .sort();
 }
 

@@ -20,12 +20,13 @@ export function generatorIdentity(): string {
 
 function partsOfGenerator(): string[] {
   const own = fileURLToPath(packageFile(""));
-  // What it is developed with is a part of the published program, and missing beside it.
   const { dependencies = {}, devDependencies = {} } = packageAt(own);
+  // What it is developed with is a part of the published program, which has no sources.
+  const loaded = existsSync(join(own, "src")) ? { ...dependencies, ...devDependencies } : dependencies;
   return [
     process.version,
     ...stampsBelow(own),
-    ...Object.keys({ ...dependencies, ...devDependencies }).flatMap((name) => {
+    ...Object.keys(loaded).flatMap((name) => {
       const folder = locate(name);
       if (folder === undefined) return [`${name} is missing`];
       // Templates are read as they are; what is compiled has a file that tells when.
@@ -50,7 +51,7 @@ function locate(name: string): string | undefined {
   const found = (require.resolve.paths(name) ?? [])
     .map((folder) => join(folder, name))
     .find((folder) => existsSync(join(folder, "package.json")));
-  return found === undefined ? undefined : realpathSync(found);
+  return found === undefined ? undefined : realpathSync.native(found);
 }
 
 /** What is not part of a package when it runs. */
