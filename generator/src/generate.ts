@@ -3,7 +3,6 @@ import { join, resolve } from "node:path";
 import { hasErrors, sortDiagnostics, type Diagnostic } from "./diagnostic.js";
 import type { ProjectFile } from "./input/project-files.js";
 import type { FileTexts, ProjectInput } from "./input/read-project.js";
-import type { FileDigests } from "./memory/file-digests.js";
 import { RunMemory, type UnchangedRun } from "./memory/run-memory.js";
 import { StoredParts } from "./memory/stored-parts.js";
 import type { LocateExpression, ProjectModel, ResourceModel } from "./model/project-model.js";
@@ -63,11 +62,7 @@ export async function generate(options: GenerateOptions = {}): Promise<GenerateR
   }
 
   const stored = await StoredParts.open(root);
-  const { input, files, all, ...result } = await runStages(
-    root,
-    { parts: stored.parts, digests: memory?.digests },
-    options,
-  );
+  const { input, files, all, ...result } = await runStages(root, { parts: stored.parts, memory }, options);
   if (memory === undefined) return result;
   // Without a memory, a check writes nothing at all.
   const creates = !check && !dryRun;
@@ -89,10 +84,10 @@ interface StagesResult extends GenerateResult {
 /** What earlier runs came to. */
 interface Memories {
   readonly parts: PartMemory;
-  readonly digests: FileDigests | undefined;
+  readonly memory: RunMemory | undefined;
 }
 
-async function runStages(root: string, { parts, digests }: Memories, options: GenerateOptions): Promise<StagesResult> {
+async function runStages(root: string, { parts, memory }: Memories, options: GenerateOptions): Promise<StagesResult> {
   const { check = false, dryRun = false, strict = false, forget = [], onStep = () => {} } = options;
   onStep("reading the CRDs and the spec");
   // One import: each would become a file of the published program, with others for what some of them share.
@@ -103,7 +98,8 @@ async function runStages(root: string, { parts, digests }: Memories, options: Ge
     const all = sortDiagnostics(found);
     return { input, files: [], all, diagnostics: all };
   };
-  const input = await readProject(root, { texts: options.texts, parts, onStep });
+  const recalled = { parts, digestOf: (file: string) => memory?.inputDigestOf(file) };
+  const input = await readProject(root, { texts: options.texts, ...recalled, onStep });
   if (hasErrors(input.diagnostics)) return stopped(input, input.diagnostics);
 
   const code = await readSources(root);
@@ -134,7 +130,7 @@ async function runStages(root: string, { parts, digests }: Memories, options: Ge
   const report = await writeFiles(root, files, {
     ...{ check, dryRun, userChanges: moved.changes },
     dependents: rememberDependents(model),
-    ...(digests === undefined ? {} : { digests }),
+    ...(memory === undefined ? {} : { digests: memory.digests }),
   });
   const changes = dryRun ? { changes: await readChanges(root, textsOf(files, moved.changes), report) } : {};
   const locateSetting: LocateSetting = ({ name }, path) => placeIn(input, name, path);

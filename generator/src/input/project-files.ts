@@ -1,7 +1,8 @@
-import { readdirSync, type Dirent } from "node:fs";
+import { readdirSync, readFileSync, type Dirent } from "node:fs";
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { basename, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { quote, type Diagnostic } from "../diagnostic.js";
+import { digestOf } from "../parts/digest.js";
 import { isSystemError, reasonOf } from "../system-error.js";
 import { decodeText } from "./decode-text.js";
 import { isRecord } from "./yaml/json.js";
@@ -92,6 +93,13 @@ export async function readProjectFile(project: string, file: string): Promise<Pr
     if (error.code === "ENOENT") return fail(`there is no file ${quote(file)}`);
     return fail(`${quote(file)} cannot be read: ${reasonOf(error)}`);
   }
+}
+
+/** Reads a file that has this digest, which has to be UTF-8, or returns the problem. */
+export function readKnownFile(project: string, file: string, digest: string): string | Diagnostic {
+  const bytes = readFileSync(resolve(project, file));
+  if (digestOf(bytes) !== digest) throw new Error(`refused to use ${file}: it is being changed; run the command again`);
+  return decodeText(file, bytes);
 }
 
 async function statOf(path: string) {

@@ -5,6 +5,7 @@ import {
   findCrdFiles,
   isDirectory,
   listSpecFiles,
+  readKnownFile,
   readPackageName,
   readProjectFile,
   type ProjectFile,
@@ -15,6 +16,7 @@ import { recallCrds } from "./crd/recall-crds.js";
 import { readExternalFiles, type ExternalFile } from "./read-external-files.js";
 import { recallWorkflows } from "./recall-workflows.js";
 import type { WorkflowSpec } from "./workflow-spec.js";
+import { digestOf as digestOfText } from "../parts/digest.js";
 import { RunParts, type PartMemory } from "../parts/part-memory.js";
 
 /** What the files of a project say, and what is wrong with them. */
@@ -39,6 +41,8 @@ export interface ReadOptions {
   readonly texts?: FileTexts | undefined;
   /** What earlier runs came to. Default: nothing. */
   readonly parts?: PartMemory;
+  /** Returns the digest of a file, if it is known, so that the file is read only if no earlier run has. Default: none is */
+  digestOf?(file: string): string | undefined;
   /** Called with what is being read, as it begins: for somebody who waits. */
   readonly onStep?: (step: string) => void;
 }
@@ -46,7 +50,7 @@ export interface ReadOptions {
 /** Reads the workflow specs of a project, and all CRDs below `crds`. */
 export async function readProject(
   project: string,
-  { texts = new Map(), parts = new RunParts(), onStep = () => {} }: ReadOptions = {},
+  { texts = new Map(), parts = new RunParts(), digestOf = () => undefined, onStep = () => {} }: ReadOptions = {},
 ): Promise<ProjectInput> {
   const isDefinition = (file: string) => file.startsWith("crds/");
   const specTexts = new Map([...texts].filter(([file]) => !isDefinition(file)));
@@ -62,7 +66,7 @@ export async function readProject(
   const read = await Promise.all(
     crdFiles.map((file) =>
       readCrdFile(project, file, {
-        ...{ parts, text: texts.get(file) },
+        ...{ parts, text: texts.get(file), digest: digestOf(file) },
         onRead: () => onStep(`reading ${file} (${++begun} of ${crdFiles.length})`),
       }),
     ),
@@ -128,13 +132,25 @@ interface ReadCrdFile {
   readonly problem?: Diagnostic;
 }
 
+interface ReadCrdFileOptions {
+  readonly parts: PartMemory;
+  readonly text: string | undefined;
+  readonly digest: string | undefined;
+  onRead(): void;
+}
+
 async function readCrdFile(
   project: string,
   file: string,
-  { parts, text, onRead }: { readonly parts: PartMemory; readonly text: string | undefined; onRead(): void },
+  { parts, text, digest, onRead }: ReadCrdFileOptions,
 ): Promise<ReadCrdFile> {
-  const read = text === undefined ? await readProjectFile(project, file) : { file, text };
+  if (text === undefined && digest !== undefined) {
+    onRead();
+    return { content: recallCrds({ file, digest, read: () => readKnownFile(project, file, digest) }, parts) };
+  }
+  const found = text === undefined ? await readProjectFile(project, file) : { file, text };
   // The file is on its way to memory together with all others; it is parsed alone.
   onRead();
-  return "rule" in read ? { problem: read } : { content: recallCrds(read, parts) };
+  if ("rule" in found) return { problem: found };
+  return { content: recallCrds({ file, digest: digestOfText(found.text), read: () => found.text }, parts) };
 }

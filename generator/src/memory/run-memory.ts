@@ -76,6 +76,11 @@ export class RunMemory {
     return new RunMemory([root, manifestPath], record, [inputs, digests]);
   }
 
+  /** Returns the digest of an input as it was when the memory was opened; undefined if it was none. */
+  inputDigestOf(path: string): string | undefined {
+    return this.#inputs?.get(path)?.digest;
+  }
+
   /** What the files of the project hold. */
   get digests(): FileDigests {
     return this.#digests;

@@ -1,6 +1,6 @@
+import type { Diagnostic } from "../../diagnostic.js";
 import { digestOf } from "../../parts/digest.js";
 import type { PartMemory } from "../../parts/part-memory.js";
-import type { ProjectFile } from "../project-files.js";
 import type { Place } from "../yaml/yaml-document.js";
 import type { Crd, CrdVersion } from "./crd.js";
 import { readCrds, type CrdFile } from "./read-crds.js";
@@ -10,29 +10,44 @@ interface CrdOutline extends Omit<Crd, "versions" | "document" | "placeOf"> {
   readonly versions: readonly Omit<CrdVersion, "schema">[];
 }
 
-/** Reads the CRDs of a file. If an earlier run has read the same text, it is parsed only when somebody looks at a schema. */
-export function recallCrds(source: ProjectFile, parts: PartMemory): CrdFile {
-  const { file, text } = source;
-  const key = digestOf(file, text);
-  let read: CrdFile | undefined;
+/** A file with a text that may not be needed. */
+export interface CrdSource {
+  readonly file: string;
+  /** Stands for what the file holds. */
+  readonly digest: string;
+  /** Returns the text, or why the file has none. */
+  read(): string | Diagnostic;
+}
+
+/** Reads the CRDs of a file. If an earlier run has read the same file, its text is read only when somebody looks at a schema. */
+export function recallCrds(source: CrdSource, parts: PartMemory): CrdFile {
+  const { file } = source;
+  const key = digestOf(file, source.digest);
+  let content: CrdFile | undefined;
+  const read = () => (content ??= readCrdFile(source));
   const crdAt = (index: number): Crd => {
-    read ??= readCrds(source);
-    const crd = read.crds[index];
+    const crd = read().crds[index];
     if (crd === undefined) throw new Error(`${file} has fewer CRDs than it had`);
     return crd;
   };
   const { outlines, hasKinds, hasDefinitions, diagnostics } = parts.recall("crds", key, () => {
-    read ??= readCrds(source);
-    const { crds, kinds, hasDefinitions, diagnostics } = read;
+    const { crds, kinds, hasDefinitions, diagnostics } = read();
     return { outlines: crds.map(outlineOf), hasKinds: kinds.length > 0, hasDefinitions, diagnostics };
   });
   // The description of a cluster's kinds is no matter of single schemas.
-  if (hasKinds) return (read ??= readCrds(source));
+  if (hasKinds) return read();
   const crds = outlines.map((outline, index) => {
     const placeOf = () => parts.recall("place", digestOf(key, String(index)), (): Place => crdAt(index).placeOf());
     return completed(outline, { crd: () => crdAt(index), placeOf });
   });
   return { file, crds, kinds: [], hasDefinitions, diagnostics };
+}
+
+function readCrdFile({ file, read }: CrdSource): CrdFile {
+  const text = read();
+  if (typeof text === "string") return readCrds({ file, text });
+  // Nobody knows what such a file would define.
+  return { file, crds: [], kinds: [], hasDefinitions: true, diagnostics: [text] };
 }
 
 function outlineOf({ versions, document, placeOf: _placeOf, ...outline }: Crd): CrdOutline {

@@ -1,0 +1,58 @@
+import { cp, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { RunParts } from "#generator/parts/part-memory.js";
+import { digestOf } from "#generator/parts/digest.js";
+import { readKnownFile } from "#generator/input/project-files.js";
+import { recallCrds } from "#generator/input/crd/recall-crds.js";
+import { repositoryRoot } from "../../../support/repository.js";
+import { assert, suite } from "../../../support/suite.js";
+import { createTemporaryFolder } from "../../../support/temporary-folder.js";
+
+const FILE = "crds/webpages.example.com.yaml";
+const SAMPLE = join(repositoryRoot, "fixtures/samples/webpage");
+
+/** Returns the file of the sample, and how often its text was read. */
+async function createSource() {
+  const text = await readFile(join(SAMPLE, FILE), "utf8");
+  const reads = { count: 0 };
+  const read = () => {
+    reads.count += 1;
+    return text;
+  };
+  return { source: { file: FILE, digest: digestOf(text), read }, reads };
+}
+
+suite("recalled CRDs", (test) => {
+  test("the text of a file that an earlier run has read is read again only for a schema", async () => {
+    const first = new RunParts();
+    const { source, reads } = await createSource();
+    const before = recallCrds(source, first);
+    assert.is(reads.count, 1);
+
+    const again = recallCrds(source, new RunParts(first.used));
+    assert.equal(
+      again.crds.map(({ kind, versions }) => [kind, versions.map(({ name }) => name)]),
+      before.crds.map(({ kind, versions }) => [kind, versions.map(({ name }) => name)]),
+    );
+    assert.is(reads.count, 1);
+    assert.equal(again.crds[0]!.versions[0]!.schema, before.crds[0]!.versions[0]!.schema);
+    assert.is(reads.count, 2);
+  });
+
+  test("a file that is other than when the run began is refused", async () => {
+    await using folder = await createTemporaryFolder();
+    await cp(join(SAMPLE, "crds"), join(folder.path, "crds"), { recursive: true });
+    const text = await readFile(join(folder.path, FILE), "utf8");
+    assert.is(readKnownFile(folder.path, FILE, digestOf(text)), text);
+    await writeFile(join(folder.path, FILE), `${text}\n`);
+    assert.throws(() => readKnownFile(folder.path, FILE, digestOf(text)), `refused to use ${FILE}`);
+  });
+
+  test("a file that is no text has its problem in every run", () => {
+    const problem = { severity: "error" as const, rule: "unreadable-file", message: "no text" };
+    const parts = new RunParts();
+    const source = { file: FILE, digest: "1", read: () => problem };
+    assert.equal(recallCrds(source, parts).diagnostics, [problem]);
+    assert.equal(recallCrds(source, new RunParts(parts.used)).diagnostics, [problem]);
+  });
+});
