@@ -16,6 +16,17 @@ suite("repository", (test) => {
     );
   });
 
+  test("only the module that configures it imports fast-check, so that the other tests do not load it", () => {
+    const importers = ["test", "bench", "demo"]
+      .flatMap((folder) => readSources(folder))
+      .filter(({ text }) => text.includes("fast-check"))
+      .filter(({ imports }) => imports.some(({ specifier }) => specifier === "fast-check"));
+    assert.equal(
+      importers.map(({ path }) => path),
+      ["test/support/fast-check.ts"],
+    );
+  });
+
   test("the generator and the API server ship the same data of Kubernetes", () => {
     const [names, others] = ["apiserver/data", "generator/data"].map((folder) =>
       readdirSync(join(repositoryRoot, folder)).filter((name) => /^kubernetes-.*\.json$/.test(name)),

@@ -3,7 +3,7 @@
 // short, to a file:
 //
 //   TEST_RANDOM_COUNT=2000 TEST_RANDOM_SEED=7 TEST_RANDOM_REPORT=differences.txt node test/dist/support/run.js control-plane/random-requests.test.js
-import fc from "fast-check";
+import fc from "../support/fast-check.js";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { startApiServer } from "#apiserver/index.js";

@@ -1,5 +1,5 @@
 // What the API server says of objects whose schemas have rules in CEL is what `parse` says, and what the embedded one says in the same words.
-import fc from "fast-check";
+import fc from "../support/fast-check.js";
 import { parseResource } from "@gen-operator/runtime/cel";
 import { SchemaError } from "@gen-operator/runtime/codegen";
 import { startApiServer } from "@gen-operator/apiserver";

@@ -1,7 +1,7 @@
 // Objects that a real API server accepts compile and parse; objects with one thing wrong, which it refuses, do neither.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import fc from "fast-check";
+import fc from "../support/fast-check.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import type { ResourceModel } from "#generator/model/project-model.js";
 import { emitResources } from "#generator/output/emit-project.js";

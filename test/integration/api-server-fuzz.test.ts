@@ -1,5 +1,5 @@
 // Random input: whatever is sent, the answer is a Status or what was asked for, never a failure of the server, and never late.
-import fc from "fast-check";
+import fc from "../support/fast-check.js";
 import { startApiServer } from "#apiserver/index.js";
 import { apiRequest, createAgent, type ApiRequestOptions } from "../support/api-request.js";
 import { runs } from "../support/runs.js";

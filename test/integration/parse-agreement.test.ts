@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import fc from "../support/fast-check.js";
 import { parseResource, type ResourceDefinition } from "@gen-operator/runtime/codegen";
 import { apiRequest, type ApiObject, type Connection } from "../support/api-request.js";
 import { startTestApiServer } from "../support/api-server.js";

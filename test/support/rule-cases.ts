@@ -1,5 +1,5 @@
 // Rules in CEL that use what Kubernetes offers, over a spec of all kinds of fields, and random values of the spec.
-import fc from "fast-check";
+import fc from "./fast-check.js";
 
 const text = { type: "string", maxLength: 40 };
 const listOf = (items: object, rest: object = {}) => ({ type: "array", maxItems: 5, items, ...rest });

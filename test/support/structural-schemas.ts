@@ -1,5 +1,5 @@
 // Random structural schemas that an API server accepts, and random objects that are valid for them, or nearly.
-import fc from "fast-check";
+import fc from "./fast-check.js";
 
 /** A structural schema. */
 export interface RandomSchema {

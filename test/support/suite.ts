@@ -1,9 +1,8 @@
 // The only file that imports uvu. It exits 0 when a `before` or `after.each` hook throws and when `.run()` is forgotten, and
 // it has no timeout. So this wrapper offers no hooks (set-up is a disposable: `await using`), runs the suite itself, limits
 // every test in time, and reports to run.ts what was declared and what became of it.
-import fc from "fast-check";
 import { suite as uvuSuite } from "uvu";
-import { isThorough, ONLY_THOROUGH, seed } from "./runs.js";
+import { isThorough, ONLY_THOROUGH } from "./runs.js";
 
 export * as assert from "./assert.js";
 
@@ -38,7 +37,6 @@ export interface DeclareTest extends DeclareTestFunction {
 
 const DEFAULT_TIMEOUT_MS = 20_000;
 const WAIT_FACTOR = Number(process.env["GEN_OPERATOR_WAIT_FACTOR"] ?? 1);
-fc.configureGlobal({ seed });
 const report: SuiteReport = { declared: 0, passed: 0, failed: 0, skipped: [], passedTitles: [], failures: [] };
 
 /** Declares and runs a suite. There are no hooks; use `await using` for set-up. */

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import fc from "../support/fast-check.js";
 import { formatDiagnostic } from "#generator/diagnostic.js";
 import { readBuiltinKinds } from "#generator/input/crd/builtin-kinds.js";
 import { readCrds } from "#generator/input/crd/read-crds.js";

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import fc from "../../support/fast-check.js";
 import { DataFolder } from "#apiserver/persistence/data-folder.js";
 import { Store } from "#apiserver/storage/store.js";
 import { runs } from "../../support/runs.js";

@@ -2,7 +2,7 @@
 //
 // Random interleavings of what people, other controllers, the network and the operator itself do. TEST_SEED and MODEL_RUNS give
 // other and more of them; the time between the commands is real, so a failure may need more than one attempt to come back.
-import fc from "fast-check";
+import fc from "../../support/fast-check.js";
 import type { ApiServer } from "#apiserver/index.js";
 import { isApiError } from "#runtime/base/errors.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";

@@ -1,5 +1,5 @@
 // Whatever a controller and others write at the same time: what others do is told, and what the controller knows ends as it is.
-import fc from "fast-check";
+import fc from "../../support/fast-check.js";
 import type { DisturbedWatches } from "#apiserver/faults/faults.js";
 import { keyOf } from "#runtime/base/kubernetes-object.js";
 import { isApiError } from "#runtime/base/errors.js";

@@ -1,4 +1,4 @@
-import fc, { type Arbitrary } from "fast-check";
+import fc, { type Arbitrary } from "../fast-check.js";
 import type { RandomKind } from "./random-kind.js";
 import { conditions, count, intOrString, map, some, word, words } from "./random-values.js";
 

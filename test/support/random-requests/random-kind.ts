@@ -1,4 +1,4 @@
-import type { Arbitrary } from "fast-check";
+import type { Arbitrary } from "../fast-check.js";
 
 /** A kind that random requests are about. */
 export interface RandomKind {

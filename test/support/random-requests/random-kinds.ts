@@ -1,5 +1,5 @@
 // The kinds that random requests are about: an object that is accepted, and random parts of one, most of which make sense.
-import fc from "fast-check";
+import fc from "../fast-check.js";
 import { RANDOM_CUSTOM_KINDS } from "./random-custom-kinds.js";
 import type { RandomKind } from "./random-kind.js";
 import { conditions, count, intOrString, labels, map, some, word } from "./random-values.js";

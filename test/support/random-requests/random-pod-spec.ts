@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import fc from "../fast-check.js";
 import { some } from "./random-values.js";
 
 const environment = fc.array(

@@ -1,5 +1,5 @@
 // Values that random objects are made of: few, so that those of two requests are often the same.
-import fc, { type Arbitrary } from "fast-check";
+import fc, { type Arbitrary } from "../fast-check.js";
 
 export const word = fc.constantFrom("a", "b", "c", "x");
 export const count = fc.constantFrom(0, 1, 2, 3, 7);

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import fc from "../fast-check.js";
 import type { RandomKind } from "./random-kind.js";
 import { randomPodSpec } from "./random-pod-spec.js";
 import { conditions, container, count, labels, map, some, word } from "./random-values.js";

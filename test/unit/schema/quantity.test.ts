@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import fc from "../../support/fast-check.js";
 import { canonicalQuantity, compareQuantities, isSameQuantity, parseQuantity } from "@gen-operator/schema";
 import { assert, suite } from "../../support/suite.js";
 

@@ -1,5 +1,5 @@
 import { duplicateFields } from "#apiserver/decode/duplicate-fields.js";
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const cases: [json: string, want: string[]][] = [

@@ -1,5 +1,5 @@
 import { yamlOf } from "#apiserver/http/answer/yaml.js";
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { parse } from "yaml";
 import type { JsonObject } from "#apiserver/json.js";
 import { runs } from "../../../support/runs.js";

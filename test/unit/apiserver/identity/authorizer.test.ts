@@ -1,7 +1,7 @@
 import { Authorizer } from "#apiserver/identity/rbac/authorizer.js";
 import type { JsonObject } from "#apiserver/json.js";
 import { Registry } from "#apiserver/registry/registry.js";
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const users = ["jane", "system:serviceaccount:a:robot", "system:serviceaccount:b:robot"].map((username) => ({

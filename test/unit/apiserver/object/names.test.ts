@@ -1,5 +1,5 @@
 import { checkName, generateName, type NameRule } from "#apiserver/object/names.js";
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const cases: [rule: NameRule, name: string, problem: string | undefined][] = [

@@ -1,5 +1,5 @@
 import { readContinueToken, writeContinueToken } from "#apiserver/read/continue-token.js";
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const encode = (content: unknown) => Buffer.from(JSON.stringify(content)).toString("base64url");

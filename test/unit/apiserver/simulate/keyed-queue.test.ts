@@ -1,5 +1,5 @@
 import { KeyedQueue } from "#apiserver/simulate/feed/keyed-queue.js";
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { setTimeout as sleep } from "node:timers/promises";
 import { waitFor } from "#apiserver/wait-for.js";
 import { assert, suite } from "../../../support/suite.js";

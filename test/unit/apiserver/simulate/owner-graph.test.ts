@@ -6,7 +6,7 @@ import {
   OwnerGraph,
   type ReferenceState,
 } from "#apiserver/simulate/garbage/owner-graph.js";
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
 
 suite("owner graph", (test) => {

@@ -1,5 +1,5 @@
 import { readLines } from "#apiserver/simulate/feed/read-lines.js";
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
 
 suite("read lines", (test) => {

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import type { Deployment, ReplicaSet } from "#apiserver/simulate/workloads/deployment.js";
 import { rolloutLimits } from "#apiserver/simulate/workloads/deployment.js";
 import { planRollout, planScaling } from "#apiserver/simulate/workloads/rollout.js";

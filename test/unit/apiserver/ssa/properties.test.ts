@@ -1,5 +1,5 @@
 // Laws of server-side apply over random objects and writes.
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { deepEqual, type JsonObject, type JsonValue } from "#apiserver/json.js";
 import { fieldSetOf } from "#apiserver/ssa/applied-set.js";
 import { checkValue } from "#apiserver/ssa/types/check-value.js";

@@ -1,6 +1,6 @@
 import type { ResourceStore } from "#apiserver/storage/resource-store.js";
 import { Store } from "#apiserver/storage/store.js";
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const objectOf = (value: number) => ({ metadata: { name: "x" }, value });

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { parseAllDocuments, stringify } from "yaml";
 import { formatDiagnostic, hasErrors, type Diagnostic } from "#generator/diagnostic.js";
 import { generate } from "#generator/generate.js";

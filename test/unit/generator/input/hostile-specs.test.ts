@@ -1,7 +1,7 @@
 // Whatever stands at a field of a spec: a diagnostic that says where, never a crash, and never silence about a value of a wrong type.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { parse, stringify } from "yaml";
 import { formatDiagnostic, type Diagnostic } from "#generator/diagnostic.js";
 import { readBuiltinKinds } from "#generator/input/crd/builtin-kinds.js";

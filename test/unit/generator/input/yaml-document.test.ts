@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { stringify } from "yaml";
 import { parseYaml } from "#generator/input/yaml/parse-yaml.js";
 import { formatPath, type YamlDocument } from "#generator/input/yaml/yaml-document.js";

@@ -1,6 +1,6 @@
 import { cp, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 
 /** A change of a project that numbers choose. */
 export interface Edit {

@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 import { cp, readFile, readlink, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { existsSync, lstatSync } from "node:fs";
 import { join } from "node:path";
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { generate, type GenerateOptions } from "#generator/generate.js";
 import { repositoryRoot } from "../../../support/repository.js";
 import { runs } from "../../../support/runs.js";

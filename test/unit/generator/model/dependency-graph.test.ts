@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { findCycles, reachableFrom, sortGraph, type DependencyGraph } from "#generator/model/build/dependency-graph.js";
 import { assert, suite } from "../../../support/suite.js";
 

@@ -1,5 +1,5 @@
 import { descriptionLinesOf, docLinesOf, renderDoc } from "#generator/output/resource/doc-comment.js";
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { loadLibrary } from "#generator/model/expression/library.js";
 import { assert, suite } from "../../../support/suite.js";
 

@@ -1,6 +1,6 @@
 import type { RawSchema } from "#generator/model/project-model.js";
 import { emitResources } from "#generator/output/emit-project.js";
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { loadLibrary } from "#generator/model/expression/library.js";
 import { thingOf } from "../../../support/resource-models.js";
 import { runs } from "../../../support/runs.js";

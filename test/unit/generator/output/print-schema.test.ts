@@ -1,5 +1,5 @@
 import type { Schema } from "@gen-operator/runtime/codegen";
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { format } from "prettier";
 import { loadLibrary } from "#generator/model/expression/library.js";
 import { printSchema, printSchemaAlone } from "#generator/output/print/print-schema.js";

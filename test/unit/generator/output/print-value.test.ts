@@ -1,5 +1,5 @@
 import { printLine, printValue } from "#generator/output/print/print-value.js";
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { format } from "prettier";
 import { assert, suite } from "../../../support/suite.js";
 

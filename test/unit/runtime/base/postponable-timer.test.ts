@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { PostponableTimer } from "#runtime/base/clock.js";
 import { assert, suite } from "../../../support/suite.js";
 import { VirtualClock } from "../../../support/virtual-clock.js";

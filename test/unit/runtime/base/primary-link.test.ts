@@ -1,5 +1,5 @@
 import { isWrittenBy, labelValueOf, selectorOf, sharesDependent } from "#runtime/base/primary-link.js";
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const LABEL = "gen-operator.dev/controller";

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
 import { compareResourceVersions } from "#runtime/base/kubernetes-object.js";
 

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { Turns } from "#runtime/base/clock.js";
 import { assert, suite } from "../../../support/suite.js";
 

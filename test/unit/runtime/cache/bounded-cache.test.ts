@@ -3,7 +3,7 @@ import { keyOf, type KubernetesObject, type ObjectKey, type ObjectMeta } from "#
 import type { DecodedResource } from "#runtime/decode/decode-resource.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { builtinDefinition } from "../../../support/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
 

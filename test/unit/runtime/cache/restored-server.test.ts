@@ -1,5 +1,5 @@
 // A server that was restored from a backup: the whole state is older than what was observed, and is the truth.
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import type { ResourceChange } from "#runtime/cache/resource-change.js";

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { applyDefaults, dropNulls, pruneUnknownFields } from "#apiserver/definitions/schema/structural.js";
 import { validateCustomResource } from "#apiserver/definitions/schema/validate.js";
 import type { JsonObject } from "#apiserver/json.js";

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { decodeResource, ownedBy } from "#runtime/decode/decode-resource.js";
 import { assert, suite } from "../../../support/suite.js";
 

@@ -1,6 +1,6 @@
 // Objects that are parsed when they are read look as if they had been parsed at once, whatever states came before them.
 import { deepStrictEqual } from "node:assert";
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { keyOf, type KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { decodeResource, type DecodedResource } from "#runtime/decode/decode-resource.js";
 import { deepFreeze } from "#runtime/decode/deep-freeze.js";

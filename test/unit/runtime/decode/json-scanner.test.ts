@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { peekIdentity, peekResourceVersion } from "#runtime/decode/decode-resource.js";
 import { endOfValue, firstMember, isEndOfObject, nextMember, valueOfMember } from "#runtime/decode/json-scanner.js";
 import { itemsOf, metadataOf } from "#runtime/client/list-page.js";

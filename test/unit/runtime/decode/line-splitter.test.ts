@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { LineSplitter } from "#runtime/decode/line-splitter.js";
 import { assert, suite } from "../../../support/suite.js";
 

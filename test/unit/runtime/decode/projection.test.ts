@@ -1,6 +1,6 @@
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { compileProjection } from "#runtime/decode/projection.js";
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const metadata = {

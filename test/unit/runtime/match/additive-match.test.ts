@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { isDeepStrictEqual } from "node:util";
 import type { JsonValue } from "#runtime/base/kubernetes-object.js";
 import { findMissing, includes } from "#runtime/match/additive-match.js";

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { hasForeignChange } from "#runtime/match/foreign-change.js";
 import { parseOwnedFields } from "#runtime/match/owned-fields.js";

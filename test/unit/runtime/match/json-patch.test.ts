@@ -1,5 +1,5 @@
 // The patches that are sent, and what is expected of them, checked against the API server's own.
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { applyJsonPatch as applyOnServer } from "#apiserver/patch/json-patch.js";
 import { applyMergePatch as mergeOnServer } from "#apiserver/patch/merge-patch.js";
 import type { JsonValue, JsonPatchOperation } from "#runtime/base/kubernetes-object.js";

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { LoopDetector, type ObservedWrite } from "#runtime/match/loop-detector.js";
 import { assert, suite } from "../../../support/suite.js";
 

@@ -1,5 +1,5 @@
 // The promises of the matcher, checked against server-side apply itself.
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { isDeepStrictEqual } from "node:util";
 import { applyDefaults } from "#apiserver/definitions/schema/structural.js";
 import type { JsonObject, JsonValue } from "#apiserver/json.js";

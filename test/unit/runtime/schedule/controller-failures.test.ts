@@ -1,5 +1,5 @@
 // What a failing, a restless or a hanging reconcile may cost: a pause for events, a slow end, a place.
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { ApiError, RetryAfterError, TerminalError } from "#runtime/base/errors.js";
 import type { PrimaryOutcome } from "#runtime/schedule/reconcile-scope.js";
 import { runs } from "../../../support/runs.js";

@@ -1,5 +1,5 @@
 // JOSDK's TimerEventSourceTest.
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { KnownPrimary } from "#runtime/schedule/known-primary.js";
 import { NEW_STATE } from "#runtime/schedule/processor-state.js";
 import { runs } from "../../../support/runs.js";

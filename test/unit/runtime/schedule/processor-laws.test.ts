@@ -1,5 +1,5 @@
 // What holds however events, reconciles and time interleave.
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import type { ObjectKey } from "#runtime/base/kubernetes-object.js";
 import { TerminalError } from "#runtime/base/errors.js";
 import type { PrimaryOutcome, ReconcileScope } from "#runtime/schedule/reconcile-scope.js";

@@ -1,5 +1,5 @@
 // JOSDK's ResourceStateManagerTest.
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { priorityOf, type ReconcileReason } from "#runtime/base/reconcile-reason.js";
 import { transitionOf } from "#runtime/schedule/processor.js";
 import {

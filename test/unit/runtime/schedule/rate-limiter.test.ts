@@ -1,5 +1,5 @@
 // JOSDK's LinearRateLimiterTest.
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { createLinearRateLimiter, rateLimiterFactoryOf } from "#runtime/schedule/rate-limiter.js";
 import { assert, suite } from "../../../support/suite.js";
 

@@ -1,5 +1,5 @@
 // JOSDK's GenericRetryExecutionTest.
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import {
   createRetry,
   guardedRetryOf,

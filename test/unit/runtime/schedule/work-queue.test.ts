@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import type { ReconcilePriority } from "#runtime/base/reconcile-reason.js";
 import { WorkQueue, type Queued } from "#runtime/schedule/work-queue.js";
 import { assert, suite } from "../../../support/suite.js";

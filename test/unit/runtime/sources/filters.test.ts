@@ -1,7 +1,7 @@
 import { createEventGate } from "#runtime/sources/filters.js";
 import { allOf, anyOf, not } from "#runtime/sources/filters.js";
 import { HealthRecord } from "#runtime/sources/health-record.js";
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createSourceContext } from "./source-context.js";
 import type { EventFilters } from "#runtime/cache/resource-change.js";

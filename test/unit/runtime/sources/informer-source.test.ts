@@ -6,7 +6,7 @@ import { createConnection } from "#runtime/client/connect/connection.js";
 import { untypedResource } from "#runtime/codegen/define-resource.js";
 import { informerSource, type InformerSourceOptions } from "#runtime/sources/kind/informer-source.js";
 import { byLabel } from "#runtime/sources/mappers.js";
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
 import { keysOf, objectOf, ownedBy } from "./simulated-informers.js";
 import { createSourceContext, page, primaryOf } from "./source-context.js";

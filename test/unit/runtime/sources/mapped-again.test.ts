@@ -3,7 +3,7 @@ import { keyOf, type KubernetesObject, type ObjectKey } from "#runtime/base/kube
 import { untypedResource } from "#runtime/codegen/define-resource.js";
 import type { IndexedPrimaries } from "#runtime/sources/event-source.js";
 import { informerSource, type InformerSourceOptions } from "#runtime/sources/kind/informer-source.js";
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
 import { keysOf, objectOf } from "./simulated-informers.js";
 import { changeOf, createSourceContext, primaryOf } from "./source-context.js";

@@ -3,7 +3,7 @@ import type { ResourceChange } from "#runtime/cache/resource-change.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
 import { untypedResource } from "#runtime/codegen/define-resource.js";
 import { ViewWatch, type Namespaces } from "#runtime/sources/kind/view-watch.js";
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
 import { keysOf, objectOf, SimulatedInformers } from "./simulated-informers.js";
 

@@ -1,5 +1,5 @@
 // Random workflows for the properties of plans and runs.
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { defineResource } from "#runtime/codegen/define-resource.js";
 import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/definition/workflow-definition.js";
 

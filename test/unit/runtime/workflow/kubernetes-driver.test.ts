@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { OWNER_INDEX } from "#runtime/base/primary-link.js";
 import { byAnyLink } from "#runtime/sources/mappers.js";

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { keyOf, type KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { Semaphore } from "#runtime/base/semaphore.js";
 import type { DecodedResource } from "#runtime/decode/decode-resource.js";

@@ -1,5 +1,5 @@
 // Random workflows over several runs, beside a model that does one thing after another.
-import fc from "fast-check";
+import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createWorkflow, FakeCluster, type FakeDependent } from "./fake-cluster.js";
 import { playRun, SINGLE, type ModelStore, type NodeMood, type NodeShape } from "./workflow-model.js";

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import fc from "../../../../support/fast-check.js";
 import { parseAllDocuments } from "yaml";
 import { controllerGrants, EVERYWHERE, VERBS, type Grant, type Verb } from "#generator/output/deploy/grants.js";
 import { emitDeploy } from "#generator/output/deploy/emit-deploy.js";

@@ -1,5 +1,5 @@
 // Random code that reads pods in every way that JavaScript has, as the body of a reconcile with `secondary` and `context`.
-import fc from "fast-check";
+import fc from "../../../../support/fast-check.js";
 
 type Text = fc.Arbitrary<string>;
 

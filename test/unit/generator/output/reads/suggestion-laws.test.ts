@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import fc from "../../../../support/fast-check.js";
 import type { InformerModel, ProjectModel } from "#generator/model/project-model.js";
 import { suggestCaches } from "#generator/output/reads/suggest-caches.js";
 import { compileProjection } from "#runtime/decode/projection.js";

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import fc from "../../../../support/fast-check.js";
 import { buildRuntimeSchema } from "#generator/output/resource/runtime-schema.js";
 import type { Schema } from "#runtime/base/resource-definition.js";
 import { schemaDifferences, type ClusterSchema } from "#runtime/operate/crd/schema-difference.js";

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import fc from "../../../../support/fast-check.js";
 import { WriteFence } from "#runtime/operate/lease/write-fence.js";
 import { runs } from "../../../../support/runs.js";
 import { assert, suite } from "../../../../support/suite.js";

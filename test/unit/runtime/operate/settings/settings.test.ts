@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import fc from "fast-check";
+import fc from "../../../../support/fast-check.js";
 import { CONTROLLER_SETTINGS, OPERATOR_SETTINGS, type SettingType } from "#runtime/operate/settings/setting-table.js";
 import { mergeSettings, readEnvironment, readFlags, settingsOf } from "#runtime/operate/settings/settings.js";
 import { parseSettings } from "#runtime/operate/settings/settings-file.js";
