@@ -69,7 +69,7 @@ const COMMANDS: readonly Command[] = [
   ["create namespace demo --dry-run=client -o name"],
   ["apply -f -", "apiVersion: v1\nkind: Namespace\nmetadata: { name: demo }\n"],
   ["apply -f -", CRD],
-  ["wait --for=condition=Established crd/widgets.example.com --timeout=20s"],
+  ["wait --for=condition=Established crd/widgets.example.com --timeout=60s"],
   ["api-resources --api-group=example.com"],
   ["-n demo apply -f -", widget(3)],
   ["-n demo apply -f -", widget(3)],
@@ -84,7 +84,7 @@ const COMMANDS: readonly Command[] = [
   ['-n demo patch widget w --type=merge -p {"spec":{"color":"green"}}'],
   ['-n demo patch widget w --type=merge --subresource=status -p {"status":{"phase":"Fine"}}'],
   ["-n demo get widget w -o jsonpath={.spec.color}/{.status.phase}/{.metadata.generation}"],
-  ["-n demo wait --for=jsonpath={.status.phase}=Fine widget/w --timeout=10s"],
+  ["-n demo wait --for=jsonpath={.status.phase}=Fine widget/w --timeout=60s"],
   ["-n demo apply -f -", configMap("one")],
   ["-n demo apply -f -", configMap("two")],
   ["-n demo get cm -l app=x"],
@@ -98,8 +98,8 @@ const COMMANDS: readonly Command[] = [
   ["-n demo apply -f -", deployment(1, "nginx:1.29")],
   ["-n demo apply -f -", deployment(1, "nginx:1.29")],
   ["-n demo apply -f -", deployment(2, "nginx:1.30")],
-  ["-n demo wait --for=condition=Available deployment/web --timeout=20s"],
-  ["-n demo rollout status deployment/web --timeout=20s"],
+  ["-n demo wait --for=condition=Available deployment/web --timeout=60s"],
+  ["-n demo rollout status deployment/web --timeout=60s"],
   ["-n demo get deployment web"],
   ["-n demo get deployment web -o jsonpath={.spec.template.spec.containers[0]}"],
   ["-n demo scale deployment web --replicas=1"],
@@ -185,7 +185,7 @@ async function play(kubeconfig: string): Promise<string[]> {
 
 function kubectl(args: string[]): Promise<string> {
   return new Promise((resolve) => {
-    execFile(findBinaryOrThrow("kubectl"), args, { timeout: 60_000 }, (error, stdout, stderr) => {
+    execFile(findBinaryOrThrow("kubectl"), args, { timeout: 90_000 }, (error, stdout, stderr) => {
       resolve(`exit ${error === null ? 0 : error.code}\n${stdout}${stderr}`);
     });
   });

@@ -12,7 +12,7 @@ import { assert, shared, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
 import { startProgram } from "./apiserver-program.js";
 
-const BUILD_TIMEOUT_MS = 280_000;
+const BUILD_TIMEOUT_MS = 600_000;
 const DEFINITIONS = "test/conformance/definitions.yaml";
 const clients = join(repositoryRoot, "test/control-plane/clients");
 const run = promisify(execFile);

@@ -29,7 +29,7 @@ suite("the requests of a client", (test) => {
     const startedAt = performance.now();
     const failure = await failureOf(() => client.get(Page, { name: "one", namespace: "default" }));
     assert.match(failure, /got no answer: Headers Timeout Error$/);
-    assert.ok(performance.now() - startedAt < 5_000);
+    assert.ok(performance.now() - startedAt < 20_000);
     await client.close();
   });
 
