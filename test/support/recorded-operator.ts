@@ -1,6 +1,7 @@
 // The operator of a test with a record of what it does: the one harness of all tests of operators.
 import { waitFor } from "#apiserver/wait-for.js";
 import { isRealApiServer } from "./api-server.js";
+import { messageOf } from "#runtime/base/logger.js";
 import { createOperator, type ConnectedOperator, type Operator } from "#runtime/operator.js";
 import type { OperatorOptions } from "#runtime/assemble/operator/operator-options.js";
 import type { ReconcileEvent } from "#runtime/reconcile/reconcile-event.js";
@@ -24,6 +25,16 @@ const INTERVAL_MS = 20;
 /** A reconcile that is held back by a test neither ends nor asks for anything; another one does within this time. */
 const BUSY_MS = 1_000;
 const lineOfRequest = ({ method, path, status }: Request) => `${method} ${path.replace(/\?.*/, "")} ${status}`;
+
+/**
+ * Returns the reconciles that failed, each with its primary and its error; but for those that were under way when their primary was
+ * deleted, which ends them.
+ */
+export function failuresOf(events: readonly ReconcileEvent[]): string[] {
+  return events
+    .filter(({ error }) => error !== undefined && messageOf(error) !== "the primary is being deleted")
+    .map(({ primary, kind, error }) => `${primary} ${kind}: ${messageOf(error)}`);
+}
 
 /** Creates an operator that is recorded and not started; disposing it stops it. `lineOf` says how a request is written down. */
 export function createRecordedOperator(

@@ -2,6 +2,7 @@
 import { sleep } from "#runtime/base/clock.js";
 import { ApiError } from "#runtime/base/errors.js";
 import { waitFor } from "#apiserver/wait-for.js";
+import { failuresOf } from "../../support/recorded-operator.js";
 import { assert, suite } from "../../support/suite.js";
 import { createClient, errorOf } from "./own-client.js";
 import {
@@ -116,7 +117,7 @@ suite("operator with failing requests", (test) => {
     await waitFor("the status follows", async () => {
       return (await page.operator.client.get(Page, ONE))?.status?.text === "second";
     });
-    assert.ok(page.events.every(({ error }) => error === undefined));
+    assert.equal(failuresOf(page.events), []);
   });
 
   test("a change of the spec that an answer brings ahead of its event is reconciled", async () => {

@@ -7,6 +7,7 @@ import { messageOf } from "#runtime/base/logger.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import type { LoopEvent } from "#runtime/operate/loop-reporter.js";
 import { builtinDefinition, classOf } from "../../support/kind-definitions.js";
+import { failuresOf } from "../../support/recorded-operator.js";
 import { assert, shared, suite } from "../../support/suite.js";
 import { openWatch } from "../../support/watch-client.js";
 import {
@@ -117,7 +118,7 @@ suite("dependents that are undone", (test) => {
       [["WriteLoop", "Warning", "Page", primary.metadata.uid]],
     );
     // Everything else about the page goes on, and so does what is desired anew.
-    assert.ok(page.events.every(({ error }) => error === undefined));
+    assert.equal(failuresOf(page.events), []);
     await setText(page, "second", "edited");
     await untilText(page, "second", "edited-text");
   });
@@ -159,7 +160,7 @@ suite("dependents that are undone", (test) => {
       const events = await page.operator.client.list(EventKind, { namespace: "default" });
       return events.some(({ involvedObject, reason }) => involvedObject.name === "put" && reason === "WriteLoop");
     });
-    assert.ok(page.events.every(({ error }) => error === undefined));
+    assert.equal(failuresOf(page.events), []);
     await setText(page, "second", "put");
     await untilText(page, "second", "put-text");
   });

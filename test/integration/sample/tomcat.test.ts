@@ -10,6 +10,7 @@ import {
   type WebappInput,
 } from "#tomcat/generated/index.js";
 import { waitFor } from "#apiserver/wait-for.js";
+import { failuresOf } from "../../support/recorded-operator.js";
 import { assert, suite } from "../../support/suite.js";
 import { spacesOf, type Space, type TestOperator } from "../josdk/space.js";
 import { conditionsOf, isConditionTrue } from "./conditions.js";
@@ -71,7 +72,7 @@ suite("the tomcat sample", (declareTest) => {
     );
     assert.is((await space.get(ConfigMap, "main.shop"))?.metadata.labels?.[LABEL], "main");
     assert.ok(await space.get(Service, "main"));
-    assert.ok(running.events.every(({ error }) => error === undefined));
+    assert.equal(failuresOf(running.events), []);
   });
 
   thorough("kubectl waits for the spec as it is now, and not as it was when it was ready", async () => {
