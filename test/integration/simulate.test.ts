@@ -1,6 +1,7 @@
 import { startTestApiServer } from "../support/api-server.js";
 import { declareCertificateLaws } from "../support/laws/certificates.js";
 import { declareClusterObjectLaws } from "../support/laws/cluster-objects.js";
+import { declareEventLaws } from "../support/laws/events.js";
 import { declareGarbageCollectionLaws } from "../support/laws/garbage-collection.js";
 import { declareNamespaceLaws } from "../support/laws/namespaces.js";
 import { declareServiceAccountLaws } from "../support/laws/service-accounts.js";
@@ -14,6 +15,7 @@ suite("controllers of a cluster", (test) => {
   declareNamespaceLaws(test.thorough, cluster);
   declareWorkloadLaws(test.thorough, cluster);
   declareServiceAccountLaws(test, cluster);
+  declareEventLaws(test.thorough, cluster);
   declareCertificateLaws(test, cluster);
   declareWorkloadObjectLaws(test.thorough, cluster);
   declareClusterObjectLaws(test.thorough, cluster);

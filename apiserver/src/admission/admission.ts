@@ -1,4 +1,7 @@
-import type { JsonObject } from "../json.js";
+import type { ResourceRef } from "../errors/status-error.js";
+import { stringAt, type JsonObject } from "../json.js";
+import { resourceRefOf } from "../object/object-key.js";
+import { metadataOf } from "../object/object-meta.js";
 import type { WriteContext } from "../write/write-context.js";
 
 /** A write as admission sees it. */
@@ -26,4 +29,11 @@ export interface Admission {
   mutate(write: AdmittedWrite): Promise<JsonObject> | undefined;
   /** Checks what would be stored. */
   validate(write: AdmittedWrite): Promise<void> | undefined;
+}
+
+/** Names what a write is about to whoever is refused; what has no name yet has the beginning of one. */
+export function refOfWrite({ context, name, object }: AdmittedWrite): ResourceRef {
+  const metadata = object === undefined ? undefined : metadataOf(object);
+  const names = [name, stringAt(metadata, "name"), stringAt(metadata, "generateName"), "Unknown!"];
+  return resourceRefOf(context.resource.type, names.find((one) => one !== undefined && one !== "") ?? "");
 }

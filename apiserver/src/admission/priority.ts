@@ -1,22 +1,21 @@
 // What the admission plugin Priority does: Pods get the priority of their class, which has to exist.
 import { forbidden } from "../errors/status-error.js";
 import { objectAt, stringAt, type JsonObject } from "../json.js";
-import { resourceRefOf } from "../object/object-key.js";
 import { metadataOf } from "../object/object-meta.js";
-import type { AdmittedWrite } from "./admission.js";
+import { refOfWrite, type AdmittedWrite } from "./admission.js";
 
 const CLASSES = { group: "scheduling.k8s.io", version: "v1", plural: "priorityclasses" };
 const BY_DEFAULT = { value: 0, preemptionPolicy: "PreemptLowerPriority" };
 
 /** Sets the priority of a Pod that is created, in place. */
-export function setPriority({ context, operation, subresource, object }: AdmittedWrite): void {
+export function setPriority(write: AdmittedWrite): void {
+  const { context, operation, subresource, object } = write;
   const { type } = context.resource;
   if (operation !== "CREATE" || subresource !== "" || object === undefined) return;
   if (type.plural !== "pods" || type.group !== "") return;
   const spec = objectAt(object, "spec");
   if (spec === undefined) return;
-  const refuse = (detail: string): Error =>
-    forbidden(resourceRefOf(type, stringAt(metadataOf(object), "name") ?? ""), detail);
+  const refuse = (detail: string): Error => forbidden(refOfWrite(write), detail);
   const name = stringAt(spec, "priorityClassName") ?? "";
   const found = name === "" ? globalDefault(context) : classNamed(context, name);
   if (found === undefined && name !== "") throw refuse(`no PriorityClass with name ${name} was found`);

@@ -1,5 +1,6 @@
 // The controllers by their names, each with what it needs.
 import { createSigning } from "./certificates/signing.js";
+import { createEventExpiry } from "./events/event-expiry.js";
 import type { Controller } from "./feed/controller.js";
 import { createCronJobs } from "./jobs/cron-jobs.js";
 import { createJobs } from "./jobs/jobs.js";
@@ -8,7 +9,6 @@ import { createNodes } from "./pods/node.js";
 import { createPods } from "./pods/pods.js";
 import { createAutoscalers } from "./policies/autoscalers.js";
 import { createDisruptionBudgets } from "./policies/disruption-budgets.js";
-import { createEvents } from "./policies/events.js";
 import { createQuotas } from "./policies/quotas.js";
 import { createEndpointSlices } from "./services/endpoint-slices.js";
 import { createEndpoints } from "./services/endpoints.js";
@@ -56,7 +56,7 @@ const CONTROLLERS: Record<KindController, () => unknown[]> = {
   autoscalers: () => [createAutoscalers()],
   certificates: () => [createSigning()],
   quotas: () => [createQuotas()],
-  events: () => [createEvents()],
+  events: () => [createEventExpiry()],
 };
 
 /** The names of all controllers. */

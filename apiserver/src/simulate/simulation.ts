@@ -3,6 +3,7 @@
 import { setMaxListeners } from "node:events";
 import type { KeyedCertificate } from "../x509/authority.js";
 import { type SimulatedController, controllersNamed, simulatedControllers } from "./controllers.js";
+import { createEventRecorder } from "./events/event-recorder.js";
 import { type ApiClient, type Connection, createApiClient } from "./feed/api-client.js";
 import { startCluster } from "./feed/cluster.js";
 import { type ClusterFeedOptions, startClusterFeed } from "./feed/cluster-feed.js";
@@ -98,7 +99,8 @@ async function startKinds(
 ): Promise<void> {
   const { controllers, names, connection, delayMs, authority, signal, onError } = options;
   const { kinds, changed } = controllers;
-  const cluster = await startCluster(client, { kinds, changed, signal, onError });
+  const recorder = names.includes("events") ? createEventRecorder(client, signal) : undefined;
+  const cluster = await startCluster(client, { kinds, changed, recorder, signal, onError });
   const context: ControllerContext = { cluster, delayMs, ca: connection.ca, authority, now: () => new Date() };
   if (names.includes("pods")) await registerNode(cluster, context.now());
   if (names.includes("endpoints")) await writeServerEndpoints(cluster, connection.url);

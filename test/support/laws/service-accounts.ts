@@ -91,6 +91,8 @@ export function declareServiceAccountLaws(test: DeclareTest, connect: () => Prom
     const missing = `error looking up service account ${namespace}/nobody: serviceaccount "nobody" not found`;
     const spec = { serviceAccountName: "nobody", containers: [{ name: "web", image: "a" }] };
     assert.is(await refusalOf(spec), `403 pods "web" is forbidden: ${missing}`);
+    const unnamed = await refusalOf(spec, { name: "", generateName: "web-" });
+    assert.is(unnamed, `403 pods "web-" is forbidden: ${missing}`);
     await space.create("replicasets", {
       metadata: { name: "web" },
       spec: {

@@ -4,9 +4,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { textAt } from "../../builtin/read-path.js";
 import { forbidden } from "../../errors/status-error.js";
 import { arrayAt, isObject, objectAt, stringAt, type JsonObject } from "../../json.js";
-import { keyOf, resourceRefOf } from "../../object/object-key.js";
+import { keyOf } from "../../object/object-key.js";
 import { metadataOf } from "../../object/object-meta.js";
-import type { AdmittedWrite } from "../admission.js";
+import { refOfWrite, type AdmittedWrite } from "../admission.js";
 import { mirrorPodProblem, secretProblem } from "./secret-references.js";
 import { mountToken } from "./token-volume.js";
 
@@ -89,7 +89,6 @@ function missing(write: AdmittedWrite, pod: JsonObject): Error {
   return refusal(write, `error looking up service account ${namespace}/${name}: serviceaccount "${name}" not found`);
 }
 
-function refusal({ context, object, name }: AdmittedWrite, detail: string): Error {
-  const given = object === undefined ? undefined : stringAt(metadataOf(object), "name");
-  return forbidden(resourceRefOf(context.resource.type, given ?? name), detail);
+function refusal(write: AdmittedWrite, detail: string): Error {
+  return forbidden(refOfWrite(write), detail);
 }

@@ -1,5 +1,6 @@
 // What the controllers of workloads know of a cluster and do to it: caches of the kinds that they follow, and writes that are entered
 // there as they are answered.
+import type { EventDetail, EventRecorder } from "../events/event-recorder.js";
 import { type ApiClient, isNotFound } from "./api-client.js";
 import { startFeed } from "./feed.js";
 import { type KubernetesObject, type ResourceKind, apiVersionOf, pathOf } from "./kubernetes-object.js";
@@ -30,6 +31,8 @@ export interface Cluster {
   post(kind: string, object: KubernetesObject, body: { subresource: string } & Record<string, unknown>): Promise<void>;
   /** Deletes exactly this object; one that is gone already is no failure. */
   remove(kind: string, object: KubernetesObject, removal?: Removal): Promise<void>;
+  /** Tells an Event of an object, if Events are told; nobody waits for it. */
+  record(kind: string, object: KubernetesObject, detail: EventDetail): void;
 }
 
 /** Which part of an object is written, and by whom. */
@@ -47,6 +50,7 @@ export async function startCluster(
   options: {
     kinds: string[];
     changed: ClusterChange;
+    recorder: EventRecorder | undefined;
     signal: AbortSignal;
     onError: (error: unknown, key: string) => void;
   },
@@ -71,14 +75,19 @@ export async function startCluster(
     return kind === undefined ? [] : [follow(kind, cache)];
   });
   await Promise.all(followed);
-  return clusterOf(client, { kinds, caches, changed });
+  return clusterOf(client, { kinds, caches, changed, recorder: options.recorder });
 }
 
 function clusterOf(
   client: ApiClient,
-  parts: { kinds: Map<string, ResourceKind>; caches: Map<string, ObjectCache>; changed: ClusterChange },
+  parts: {
+    kinds: Map<string, ResourceKind>;
+    caches: Map<string, ObjectCache>;
+    changed: ClusterChange;
+    recorder: EventRecorder | undefined;
+  },
 ): Cluster {
-  const { kinds, caches, changed } = parts;
+  const { kinds, caches, changed, recorder } = parts;
   const kindOf = (key: string): ResourceKind => {
     const kind = kinds.get(key);
     if (kind === undefined) throw new Error(`the server does not serve ${key}`);
@@ -125,6 +134,7 @@ function clusterOf(
       }
       changed(key, object);
     },
+    record: (key, object, detail) => recorder?.record(kindOf(key), object, detail),
   };
 }
 

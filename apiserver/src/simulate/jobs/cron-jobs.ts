@@ -61,9 +61,13 @@ function jobsOf({ metadata }: CronJob, cluster: Cluster): Job[] {
 async function start(cronJob: CronJob, time: Date, { cluster }: ControllerContext): Promise<boolean> {
   const { metadata, spec } = cronJob;
   const running = jobsOf(cronJob, cluster).filter((job) => endOf(job) === undefined);
-  if (spec.concurrencyPolicy === "Forbid" && running.length > 0) return false;
+  if (spec.concurrencyPolicy === "Forbid" && running.length > 0) {
+    const message = "Not starting job because prior execution is running and concurrency policy is Forbid";
+    cluster.record(KIND, cronJob, { reason: "JobAlreadyActive", message });
+    return false;
+  }
   if (spec.concurrencyPolicy === "Replace") {
-    for (const job of running) await cluster.remove(JOBS, job, { propagationPolicy: "Background" });
+    for (const job of running) await deleteJob(cronJob, job, cluster);
   }
   const name = `${metadata.name}-${Math.floor(time.getTime() / 60_000)}`;
   if (cluster.get(JOBS, `${metadata.namespace}/${name}`) !== undefined) return true;
@@ -78,7 +82,13 @@ async function start(cronJob: CronJob, time: Date, { cluster }: ControllerContex
     },
     spec: spec.jobTemplate.spec,
   });
+  cluster.record(KIND, cronJob, { reason: "SuccessfulCreate", message: `Created job ${name}` });
   return true;
+}
+
+async function deleteJob(cronJob: CronJob, job: Job, cluster: Cluster): Promise<void> {
+  await cluster.remove(JOBS, job, { propagationPolicy: "Background" });
+  cluster.record(KIND, cronJob, { reason: "SuccessfulDelete", message: `Deleted job ${job.metadata.name}` });
 }
 
 /** Deletes the oldest of the Jobs that are over. */
@@ -92,7 +102,7 @@ async function cleanUp(cronJob: CronJob, cluster: Cluster): Promise<void> {
   ] as const) {
     const over = jobs.filter((job) => endOf(job)?.type === type).sort((a, b) => startOf(a).localeCompare(startOf(b)));
     for (const job of over.slice(0, Math.max(0, over.length - limit))) {
-      await cluster.remove(JOBS, job, { propagationPolicy: "Background" });
+      await deleteJob(cronJob, job, cluster);
     }
   }
 }
@@ -107,6 +117,7 @@ async function writeStatus(cronJob: CronJob, scheduled: Date | undefined, cluste
   const lastSuccessfulTime = [cronJob.status?.lastSuccessfulTime ?? "", ...done].sort().at(-1) ?? "";
   const lastScheduleTime = scheduled === undefined ? cronJob.status?.lastScheduleTime : timestamp(scheduled);
   const known = (cronJob.status?.active ?? []) as { uid: string }[];
+  const over = jobs.filter((job) => endOf(job) !== undefined && known.some(({ uid }) => uid === job.metadata.uid));
   // A reference is to the version that the Job had when it was started.
   const references = active.map((reference) => known.find(({ uid }) => uid === reference.uid) ?? reference);
   const status = {
@@ -116,4 +127,8 @@ async function writeStatus(cronJob: CronJob, scheduled: Date | undefined, cluste
   };
   if (!isSame(cronJob.status ?? {}, status))
     await cluster.update(KIND, { ...cronJob, status }, { subresource: "status" });
+  for (const job of over) {
+    const message = `Saw completed job: ${job.metadata.name}, condition: ${endOf(job)?.type}`;
+    cluster.record(KIND, cronJob, { reason: "SawCompletedJob", message });
+  }
 }

@@ -11,7 +11,7 @@ import {
   withConditions,
 } from "../pods/pod.js";
 import { isSame } from "../pods/same.js";
-import { claimPods, nonZero, ownersOf } from "../workloads/workload.js";
+import { claimPods, createPod, deletePod, nonZero, ownersOf } from "../workloads/workload.js";
 import { type Job, endOf, formatIndexes, parseIndexes } from "./job.js";
 import { INDEX, jobPod } from "./job-pod.js";
 
@@ -82,7 +82,7 @@ async function run(job: Job, pods: Pod[], context: ControllerContext): Promise<n
   const deadline = deadlineOf(job, startTime, now);
   const outcome = outcomeOf(job, tally, deadline);
   if (spec.suspend === true || outcome !== undefined) {
-    for (const pod of tally.active) await context.cluster.remove("pods.", pod);
+    for (const pod of tally.active) await deletePod(context.cluster, { kind: KIND, object: job }, pod);
   } else {
     await createPods(job, tally, context);
   }
@@ -104,6 +104,7 @@ async function run(job: Job, pods: Pod[], context: ControllerContext): Promise<n
   // First counted, then let go: a failure in between must not count a Pod twice or never.
   if (!isSame(job.status, next))
     await context.cluster.update(KIND, { ...job, status: next }, { subresource: "status" });
+  recordTurns(job, { conditions, outcome: isOver ? outcome : undefined }, context);
   for (const pod of tally.ended) await letGo(pod, context);
   return outcome === undefined ? deadline?.leftMs : undefined;
 }
@@ -113,6 +114,23 @@ async function letGo(pod: Pod, { cluster }: ControllerContext): Promise<void> {
   if (current?.metadata.finalizers?.includes(TRACKING) !== true) return;
   const finalizers = current.metadata.finalizers.filter((finalizer) => finalizer !== TRACKING);
   await cluster.update("pods.", { ...current, metadata: { ...current.metadata, finalizers } });
+}
+
+/** Tells that a Job was suspended, resumed, or is over. */
+function recordTurns(
+  job: Job,
+  { conditions, outcome }: { conditions: StatusCondition[]; outcome: JobOutcome | undefined },
+  { cluster }: ControllerContext,
+): void {
+  const suspendedIn = (all: StatusCondition[] = []) => all.find(({ type }) => type === "Suspended")?.status;
+  const suspended = suspendedIn(conditions);
+  if (suspended !== suspendedIn(job.status?.conditions)) {
+    const reason = suspended === "True" ? "Suspended" : "Resumed";
+    cluster.record(KIND, job, { reason, message: `Job ${reason.toLowerCase()}` });
+  }
+  if (outcome?.type === "Complete") cluster.record(KIND, job, { reason: "Completed", message: "Job completed" });
+  if (outcome?.type === "Failed")
+    cluster.record(KIND, job, { type: "Warning", reason: outcome.reason, message: outcome.message });
 }
 
 interface JobOutcome {
@@ -183,6 +201,7 @@ function conditionsOf(
 /** Creates Pods up to what may run at once. */
 async function createPods(job: Job, tally: Tally, { cluster }: ControllerContext): Promise<void> {
   const { parallelism = 1, completions, completionMode } = job.spec;
+  const owner = { kind: KIND, object: job };
   const isIndexed = completionMode === "Indexed";
   const open =
     completions === undefined
@@ -192,7 +211,7 @@ async function createPods(job: Job, tally: Tally, { cluster }: ControllerContext
       : completions - tally.succeeded;
   const wanted = Math.min(parallelism, Math.max(0, open));
   const surplus = [...tally.active].slice(wanted);
-  for (const pod of surplus) await cluster.remove("pods.", pod);
+  for (const pod of surplus) await deletePod(cluster, owner, pod);
   const missing = wanted - tally.active.length - tally.terminating.length;
   const taken = new Set([
     ...tally.indexes,
@@ -200,7 +219,7 @@ async function createPods(job: Job, tally: Tally, { cluster }: ControllerContext
   ]);
   for (let count = 0, index = 0; count < missing; count++, index++) {
     while (isIndexed && taken.has(index)) index++;
-    await cluster.create("pods.", jobPod(job, isIndexed ? index : undefined));
+    await createPod(cluster, owner, jobPod(job, isIndexed ? index : undefined));
   }
 }
 

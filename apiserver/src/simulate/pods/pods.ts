@@ -3,6 +3,7 @@ import type { Controller, ControllerContext } from "../feed/controller.js";
 import { type KubernetesObject, keyOfObject } from "../feed/kubernetes-object.js";
 import { outcomeOf, readyAfterMs } from "./outcome.js";
 import { type Pod, isFinished, timestamp, withConditions } from "./pod.js";
+import { recordStart, recordStop } from "./pod-events.js";
 import { podStatus } from "./pod-status.js";
 import { isSame } from "./same.js";
 import { type Claim, type Node, placementOf } from "./schedule.js";
@@ -44,8 +45,10 @@ async function run(pod: Pod, start: number, { cluster, now, delayMs }: Controlle
   const stage = elapsed < readyAfter ? "starting" : mayEnd && elapsed >= endAfter ? "ended" : "running";
   const shown = outcome === "fail" && !mayEnd ? "crash" : outcome;
   const status = podStatus(pod, { stage, outcome: shown, now: now() });
-  if (!isSame(pod.status, status))
+  if (!isSame(pod.status, status)) {
     await cluster.update("pods.", { ...pod, status }, { subresource: "status", manager: "kubelet" });
+    recordStart(cluster, pod, { status, outcome: shown });
+  }
   if (stage === "starting") return readyAfter - elapsed;
   return stage === "running" && mayEnd ? endAfter - elapsed : undefined;
 }
@@ -73,6 +76,8 @@ async function schedule(pod: Pod, { cluster, now }: ControllerContext): Promise<
       metadata: { name, namespace },
       target: { kind: "Node", name: placement.nodeName },
     });
+    const message = `Successfully assigned ${namespace}/${name} to ${placement.nodeName}`;
+    cluster.record("pods.", pod, { reason: "Scheduled", message, by: { action: "Binding" } });
     return;
   }
   const lastTransitionTime = timestamp(now());
@@ -90,6 +95,8 @@ async function schedule(pod: Pod, { cluster, now }: ControllerContext): Promise<
   const status = { ...pod.status, conditions };
   if (!isSame(pod.status, status)) {
     await cluster.update("pods.", { ...pod, status }, { subresource: "status", manager: "kube-scheduler" });
+    const detail = { type: "Warning", reason: "FailedScheduling", message: placement.problem } as const;
+    cluster.record("pods.", pod, { ...detail, by: { action: "Scheduling" } });
   }
 }
 
@@ -98,6 +105,7 @@ async function remove(pod: Pod, { cluster }: ControllerContext): Promise<void> {
   const { deletionGracePeriodSeconds } = pod.metadata as { deletionGracePeriodSeconds?: number };
   // Others hold it: their finalizers.
   if (deletionGracePeriodSeconds === 0) return;
+  recordStop(cluster, pod);
   await cluster.remove("pods.", pod, { gracePeriodSeconds: 0 });
 }
 

@@ -50,7 +50,11 @@ export function createAutoscalers(): Controller<Autoscaler> {
       const { conditions, desired } = decide(autoscaler, target, timestamp(now()));
       const current = target?.spec.replicas ?? 1;
       if (kind !== undefined && target !== undefined && desired !== current) {
-        await cluster.update(kind, { ...target, spec: { ...target.spec, replicas: desired } }).catch(ignoreConflict);
+        const bound = desired > current ? "below Spec.MinReplicas" : "above Spec.MaxReplicas";
+        const message = `New size: ${desired}; reason: Current number of replicas ${bound}`;
+        await cluster
+          .update(kind, { ...target, spec: { ...target.spec, replicas: desired } })
+          .then(() => cluster.record(KIND, autoscaler, { reason: "SuccessfulRescale", message }), ignoreConflict);
       }
       const status = {
         ...autoscaler.status,

@@ -54,7 +54,10 @@ export function createDisruptionBudgets(): Controller<DisruptionBudget> {
         expectedPods: expected,
         conditions: withConditions(budget.status?.conditions, [conditionOf(allowed > 0, metadata.generation, now())]),
       };
-      if (!isSame(budget.status, status)) await cluster.update(KIND, { ...budget, status }, { subresource: "status" });
+      if (!isSame(budget.status, status)) {
+        await cluster.update(KIND, { ...budget, status }, { subresource: "status" });
+        if (pods.length === 0) cluster.record(KIND, budget, { reason: "NoPods", message: "No matching pods found" });
+      }
       return Object.keys(disruptedPods).length === 0 ? undefined : DISRUPTION_MS;
     },
   };

@@ -1,4 +1,5 @@
 // Binds claims to volumes that fit, or to new ones of their class, and lets claims go that no Pod uses.
+import type { EventDetail } from "../events/event-recorder.js";
 import type { Cluster } from "../feed/cluster.js";
 import type { Controller, ControllerContext } from "../feed/controller.js";
 import { selects } from "../feed/selector.js";
@@ -16,6 +17,8 @@ const NO_PROVISIONER = "kubernetes.io/no-provisioner";
 
 /** Makes the controller of claims. */
 export function createClaims(): Controller<Claim> {
+  /** What a claim waits for, as far as it was told. */
+  const told = new Map<string, string>();
   const waiting = (_: unknown, cluster: Cluster) => keysOf(cluster.list<Claim>(CLAIMS));
   return {
     kind: CLAIMS,
@@ -30,8 +33,11 @@ export function createClaims(): Controller<Claim> {
     async reconcile(claim, context) {
       if (claim.metadata.deletionTimestamp !== undefined) return letGo(claim, context.cluster);
       const classed = await setClass(claim, context.cluster);
-      if (classed.metadata.annotations?.[BOUND] === undefined) return bind(classed, context.cluster);
+      if (classed.metadata.annotations?.[BOUND] === undefined) return bind(classed, context.cluster, told);
       return keepBound(classed, context.cluster);
+    },
+    async gone(key) {
+      told.delete(key);
     },
   };
 }
@@ -65,9 +71,12 @@ async function setClass(claim: Claim, cluster: Cluster): Promise<Claim> {
   return cluster.update(CLAIMS, { ...claim, spec: { ...claim.spec, storageClassName: byDefault.metadata.name } });
 }
 
-async function bind(claim: Claim, cluster: Cluster): Promise<void> {
+async function bind(claim: Claim, cluster: Cluster, told: Map<string, string>): Promise<void> {
   const volume = chosenVolume(claim, cluster) ?? (await provision(claim, cluster));
-  if (volume === undefined) return writePhase(claim, { phase: "Pending" }, cluster);
+  if (volume === undefined) {
+    recordWaiting(claim, told, cluster);
+    return writePhase(claim, { phase: "Pending" }, cluster);
+  }
   if (claim.spec.volumeName !== undefined && !isFor(volume, claim) && volume.spec.claimRef !== undefined) {
     return writePhase(claim, { phase: "Pending" }, cluster);
   }
@@ -84,6 +93,32 @@ async function bind(claim: Claim, cluster: Cluster): Promise<void> {
     spec: { ...claim.spec, volumeName: bound.metadata.name },
   });
   await keepBound(next, cluster);
+}
+
+/** Tells what a claim waits for, once: every volume that comes is a reason to look at it again. */
+function recordWaiting(claim: Claim, told: Map<string, string>, cluster: Cluster): void {
+  const { namespace, name } = claim.metadata;
+  const key = `${namespace}/${name}`;
+  const detail = waitingOf(claim, cluster);
+  if (detail === undefined || told.get(key) === detail.message) return;
+  told.set(key, detail.message);
+  cluster.record(CLAIMS, claim, detail);
+}
+
+function waitingOf({ spec }: Claim, cluster: Cluster): EventDetail | undefined {
+  if (spec.volumeName !== undefined) return undefined;
+  const className = spec.storageClassName ?? "";
+  if (className === "") {
+    const message = "no persistent volumes available for this claim and no storage class is set";
+    return { reason: "FailedBinding", message };
+  }
+  const type = cluster.get<StorageClass>(CLASSES, className);
+  if (type === undefined) {
+    const message = `storageclass.storage.k8s.io "${className}" not found`;
+    return { type: "Warning", reason: "ProvisioningFailed", message };
+  }
+  if (type.volumeBindingMode !== "WaitForFirstConsumer") return undefined;
+  return { reason: "WaitForFirstConsumer", message: "waiting for first consumer to be created before binding" };
 }
 
 /** What a claim that was bound says of its volume. */
@@ -143,7 +178,7 @@ async function provision(claim: Claim, cluster: Cluster): Promise<Volume | undef
   ) {
     return undefined;
   }
-  return cluster.create<Volume>(VOLUMES, {
+  const created = await cluster.create<Volume>(VOLUMES, {
     metadata: { name: `pvc-${metadata.uid}`, annotations: { [PROVISIONED_BY]: type.provisioner } },
     spec: {
       accessModes: spec.accessModes ?? [],
@@ -155,6 +190,9 @@ async function provision(claim: Claim, cluster: Cluster): Promise<Volume | undef
       volumeMode: spec.volumeMode ?? "Filesystem",
     },
   });
+  const message = `Successfully provisioned volume ${created.metadata.name}`;
+  cluster.record(CLAIMS, claim, { reason: "ProvisioningSucceeded", message, by: { component: type.provisioner } });
+  return created;
 }
 
 function claimRefOf({ metadata: { name, namespace = "", uid, resourceVersion } }: Claim) {

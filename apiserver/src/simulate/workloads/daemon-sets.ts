@@ -5,7 +5,17 @@ import { isSame } from "../pods/same.js";
 import { type Node, namedNode, tolerates } from "../pods/schedule.js";
 import { cleanRevisions, currentRevision, hashOfRevision } from "./controller-revisions.js";
 import { scaled } from "./deployment.js";
-import { type Workload, type WorkloadSpec, claimPods, nonZero, ownersOf, podFrom, readiness } from "./workload.js";
+import {
+  type Workload,
+  type WorkloadSpec,
+  claimPods,
+  createPod,
+  deletePod,
+  nonZero,
+  ownersOf,
+  podFrom,
+  readiness,
+} from "./workload.js";
 
 interface DaemonSetSpec extends WorkloadSpec {
   updateStrategy?: { type?: string; rollingUpdate?: { maxUnavailable?: number | string; maxSurge?: number | string } };
@@ -76,15 +86,16 @@ function nodesFor({ spec }: DaemonSet, { cluster }: ControllerContext): Node[] {
 /** Creates the Pods that are missing, and deletes those that are in the wrong place or have ended. */
 async function place(set: DaemonSet, hash: string, context: ControllerContext): Promise<void> {
   const { cluster } = context;
+  const owner = { kind: KIND, object: set };
   const nodes = nodesFor(set, context).map(({ metadata }) => metadata.name);
   const pods = podsOfSet(set, context);
   for (const pod of pods) {
     if (pod.metadata.deletionTimestamp !== undefined) continue;
-    if (!nodes.includes(nodeOf(pod)) || isFinished(pod)) await cluster.remove("pods.", pod);
+    if (!nodes.includes(nodeOf(pod)) || isFinished(pod)) await deletePod(cluster, owner, pod);
   }
   for (const node of nodes) {
     if (podsOfSet(set, context).some((pod) => nodeOf(pod) === node)) continue;
-    await cluster.create("pods.", daemonPod(set, { hash, node }));
+    await createPod(cluster, owner, daemonPod(set, { hash, node }));
   }
 }
 
@@ -123,7 +134,7 @@ async function replaceOld(set: DaemonSet, hash: string, context: ControllerConte
   const old = pods.filter((pod) => isActive(pod) && pod.metadata.labels?.[REVISION] !== hash);
   for (const pod of old.sort((a, b) => Number(isReady(a)) - Number(isReady(b)))) {
     if (isReady(pod) && ++unavailable > limit) return;
-    await context.cluster.remove("pods.", pod);
+    await deletePod(context.cluster, { kind: KIND, object: set }, pod);
   }
 }
 

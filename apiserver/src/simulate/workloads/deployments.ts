@@ -7,7 +7,7 @@ import { controllerReference, type Pod, isFinished } from "../pods/pod.js";
 import { isSame } from "../pods/same.js";
 import { deploymentStatus } from "./deployment-status.js";
 import { type Deployment, type ReplicaSet, REVISION, newReplicaSetOf, replicasOf, revisionOf } from "./deployment.js";
-import { createNewReplicaSet, setRevision } from "./revision.js";
+import { createNewReplicaSet, recordScaling, setRevision } from "./revision.js";
 import { type Scaling, planRollout, planScaling } from "./rollout.js";
 import { ownersOf } from "./workload.js";
 
@@ -127,7 +127,10 @@ class DeploymentRun {
         metadata: { ...set.metadata, annotations: { ...set.metadata.annotations, ...annotations } },
         spec: { ...set.spec, replicas },
       };
-      if (!isSame(next, set)) await this.#cluster.update(SETS, next);
+      if (isSame(next, set)) continue;
+      await this.#cluster.update(SETS, next);
+      const before = replicasOf(set);
+      if (before !== replicas) recordScaling(this.#cluster, this.#deployment, { set, from: before, to: replicas });
     }
   }
 

@@ -3,7 +3,7 @@ import type { Cluster } from "../feed/cluster.js";
 import type { Controller, ControllerContext } from "../feed/controller.js";
 import { type Pod, type StatusCondition, isActive, isReady, podsOf, timestamp } from "../pods/pod.js";
 import { isSame } from "../pods/same.js";
-import { type Workload, claimPods, nonZero, ownersOf, podFrom, readiness } from "./workload.js";
+import { type Workload, claimPods, createPod, deletePod, nonZero, ownersOf, podFrom, readiness } from "./workload.js";
 
 const KIND = "replicasets.apps";
 const DELETION_COST = "controller.kubernetes.io/pod-deletion-cost";
@@ -31,14 +31,14 @@ async function scale(cluster: Cluster, set: Workload, active: Pod[]): Promise<Ap
   const missing = (set.spec.replicas ?? 1) - active.length;
   if (missing < 0) {
     const surplus = [...active].sort(byWorth).slice(0, -missing);
-    await Promise.all(surplus.map((pod) => cluster.remove("pods.", pod)));
+    await Promise.all(surplus.map((pod) => deletePod(cluster, { kind: KIND, object: set }, pod)));
     return undefined;
   }
   for (let count = 0; count < missing; count++) {
     const pod = podFrom(set.spec.template, { apiVersion: "apps/v1", kind: "ReplicaSet", object: set });
     pod.metadata.generateName = `${set.metadata.name}-`;
     try {
-      await cluster.create("pods.", pod);
+      await createPod(cluster, { kind: KIND, object: set }, pod);
     } catch (error) {
       if (!(error instanceof ApiError) || (error.status !== 403 && error.status !== 422)) throw error;
       return error;

@@ -41,7 +41,7 @@ export async function createNewReplicaSet(
   const isRolling = spec.strategy?.type !== "Recreate";
   const replicas = isRolling ? Math.max(0, Math.min(replicasOf(deployment), room)) : replicasOf(deployment);
   try {
-    return await cluster.create<ReplicaSet>(KIND, {
+    const created = await cluster.create<ReplicaSet>(KIND, {
       metadata: {
         name: `${metadata.name}-${hash}`,
         ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }),
@@ -60,6 +60,8 @@ export async function createNewReplicaSet(
         template: { ...template, metadata: { ...template.metadata, labels } },
       },
     });
+    if (replicas > 0) recordScaling(cluster, deployment, { set: created, from: 0, to: replicas });
+    return created;
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 409) throw error;
     // Another object has the name: the next attempt takes another one.
@@ -68,6 +70,16 @@ export async function createNewReplicaSet(
     await cluster.update("deployments.apps", next, { subresource: "status" });
     throw error;
   }
+}
+
+/** Tells that a ReplicaSet was made larger or smaller. */
+export function recordScaling(
+  cluster: Cluster,
+  deployment: Deployment,
+  { set, from, to }: { set: ReplicaSet; from: number; to: number },
+): void {
+  const message = `Scaled ${from < to ? "up" : "down"} replica set ${set.metadata.name} from ${from} to ${to}`;
+  cluster.record("deployments.apps", deployment, { reason: "ScalingReplicaSet", message });
 }
 
 /** Lets the present ReplicaSet have the highest revision, and what else a Deployment tells its ReplicaSet. */

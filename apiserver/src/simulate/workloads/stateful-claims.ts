@@ -22,6 +22,8 @@ export async function createClaims(cluster: Cluster, set: StatefulSet, ordinal: 
       },
       spec: template.spec,
     });
+    const message = `Create Claim ${name} Pod ${set.metadata.name}-${ordinal} in StatefulSet ${set.metadata.name} success`;
+    cluster.record("statefulsets.apps", set, { reason: "SuccessfulCreate", message });
   }
 }
 

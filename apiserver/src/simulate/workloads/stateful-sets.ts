@@ -1,4 +1,5 @@
 // Keeps the Pods of StatefulSets: numbered, in order, each with claims of its own.
+import { ApiError } from "../feed/api-client.js";
 import type { Controller, ControllerContext } from "../feed/controller.js";
 import { type Pod, isActive, isFinished, isReady, msUntilAvailable } from "../pods/pod.js";
 import { isSame } from "../pods/same.js";
@@ -72,7 +73,7 @@ async function step(plan: Plan): Promise<number | undefined> {
     if (pod === undefined) {
       await createPod(plan, ordinal);
     } else if (isFinished(pod) && pod.metadata.deletionTimestamp === undefined) {
-      await cluster.remove("pods.", pod);
+      await deletePod(plan, pod);
     } else {
       await createClaims(cluster, set, ordinal);
     }
@@ -81,7 +82,7 @@ async function step(plan: Plan): Promise<number | undefined> {
   }
   const surplus = pods.filter((pod) => ordinalOf(pod) < first || ordinalOf(pod) > last).reverse();
   for (const pod of surplus) {
-    if (pod.metadata.deletionTimestamp === undefined) await cluster.remove("pods.", pod);
+    if (pod.metadata.deletionTimestamp === undefined) await deletePod(plan, pod);
     if (!isParallel) return undefined;
   }
   return updatePods(plan, { first, last });
@@ -103,19 +104,43 @@ async function createPod(plan: Plan, ordinal: number): Promise<void> {
   const isBefore = type !== "OnDelete" && ordinal < first + (rollingUpdate?.partition ?? currentReplicas);
   const revision = isBefore ? current : update;
   const pod = statefulPod(set, { ordinal, revision: revision.metadata.name, template: templateOf(revision.data) });
-  await context.cluster.create("pods.", pod);
+  try {
+    await context.cluster.create("pods.", pod);
+  } catch (error) {
+    if (error instanceof ApiError) recordPod(plan, "Create", { ...pod, problem: error.detail });
+    throw error;
+  }
+  recordPod(plan, "Create", pod);
+}
+
+async function deletePod(plan: Plan, pod: Pod): Promise<void> {
+  await plan.context.cluster.remove("pods.", pod);
+  recordPod(plan, "Delete", pod);
+}
+
+function recordPod(
+  { set, context }: Plan,
+  verb: "Create" | "Delete",
+  { metadata, problem }: { metadata: { name?: string }; problem?: string },
+): void {
+  const [type, outcome, end] =
+    problem === undefined
+      ? (["Normal", "Successful", "successful"] as const)
+      : (["Warning", "Failed", `failed error: ${problem}`] as const);
+  const message = `${verb} Pod ${metadata.name} in StatefulSet ${set.metadata.name} ${end}`;
+  context.cluster.record(KIND, set, { type, reason: outcome + verb, message });
 }
 
 /** Replaces Pods of the earlier template, from the last to the partition. */
 async function updatePods(plan: Plan, { first, last }: { first: number; last: number }): Promise<number | undefined> {
-  const { set, update, context } = plan;
+  const { set, update } = plan;
   if (set.spec.updateStrategy?.type === "OnDelete") return undefined;
   const partition = first + (set.spec.updateStrategy?.rollingUpdate?.partition ?? 0);
   const pods = podsOfSet(plan).filter((pod) => ordinalOf(pod) >= partition && ordinalOf(pod) <= last);
   for (const pod of pods.reverse()) {
     const isOld = pod.metadata.labels?.[REVISION] !== update.metadata.name;
     if (isOld && pod.metadata.deletionTimestamp === undefined) {
-      await context.cluster.remove("pods.", pod);
+      await deletePod(plan, pod);
       return undefined;
     }
     const waits = isHealthy(plan, pod);

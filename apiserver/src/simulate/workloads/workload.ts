@@ -1,5 +1,6 @@
 // What the controllers of workloads have in common.
 import { createHash } from "node:crypto";
+import { ApiError } from "../feed/api-client.js";
 import type { Cluster, NewObject } from "../feed/cluster.js";
 import { controllerOf, keyOfObject, type KubernetesObject } from "../feed/kubernetes-object.js";
 import { type LabelSelector, selects } from "../feed/selector.js";
@@ -72,6 +73,34 @@ export function podFrom(
     },
     spec: template.spec,
   };
+}
+
+/** Creates a Pod of a workload, and tells so; tells why, too, if it cannot be created. */
+export async function createPod(cluster: Cluster, owner: Owner, pod: NewObject): Promise<Pod> {
+  const { kind, object } = owner;
+  try {
+    const created = await cluster.create<Pod>("pods.", pod);
+    cluster.record(kind, object, { reason: "SuccessfulCreate", message: `Created pod: ${created.metadata.name}` });
+    return created;
+  } catch (error) {
+    if (error instanceof ApiError && !error.detail.includes("is being terminated")) {
+      const message = `Error creating: ${error.detail}`;
+      cluster.record(kind, object, { type: "Warning", reason: "FailedCreate", message });
+    }
+    throw error;
+  }
+}
+
+/** Deletes a Pod of a workload, and tells so. */
+export async function deletePod(cluster: Cluster, { kind, object }: Owner, pod: Pod): Promise<void> {
+  await cluster.remove("pods.", pod);
+  cluster.record(kind, object, { reason: "SuccessfulDelete", message: `Deleted pod: ${pod.metadata.name}` });
+}
+
+/** A workload, and its kind by `plural.group`. */
+export interface Owner {
+  kind: string;
+  object: KubernetesObject;
 }
 
 /** How many Pods are ready and available, and when the next one will be. */

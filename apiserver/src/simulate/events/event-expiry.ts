@@ -11,7 +11,7 @@ interface Event extends KubernetesObject {
 const TIME_TO_LIVE_MS = 3_600_000;
 
 /** Deletes Events an hour after their last occurrence. */
-export function createEvents(): Controller<Event> {
+export function createEventExpiry(): Controller<Event> {
   return {
     kind: "events.",
     async reconcile(event, { cluster, now }) {
