@@ -1,5 +1,5 @@
 import type { ApiClient, KubernetesObject } from "@gen-operator/runtime";
-import { clusterKind, openCluster, type ClusterOptions } from "../input/source/cluster.js";
+import { clusterKind, describeClusterProblem, openCluster, type ClusterOptions } from "../input/source/cluster.js";
 import { ok, skipped, type Check } from "./check.js";
 
 /** How long a cluster may take to answer. */
@@ -37,8 +37,13 @@ export async function findCluster(options: ClusterOptions): Promise<FoundCluster
     return { checks, client, ...(user === undefined ? {} : { user }) };
   } catch (error) {
     await client.close();
-    const message = `${server} (${origin}) does not answer as an API server: ${messageOf(error)}`;
-    return { checks: [{ name: NAME, outcome: "failed", message, advice: adviceFor(error, options) }] };
+    const { user } = options;
+    const forbidden =
+      user === undefined
+        ? "check whose credentials the kubeconfig has"
+        : `leave out --as, or ask for the right to impersonate ${user}`;
+    const problem = await describeClusterProblem(error, { client, forbidden });
+    return { checks: [{ name: NAME, outcome: "failed", ...problem }] };
   }
 }
 
@@ -70,11 +75,4 @@ async function readUser(client: ApiClient): Promise<string | undefined> {
     if (isApiError(error, 404)) return undefined;
     throw error;
   }
-}
-
-function adviceFor(error: unknown, { user }: ClusterOptions): string {
-  const code = (error as { code?: unknown }).code;
-  if (code === 401) return "log in again: the credentials of the kubeconfig are not accepted";
-  if (code === 403 && user !== undefined) return `leave out --as, or ask for the right to impersonate ${user}`;
-  return "check that the cluster runs and can be reached from here: kubectl cluster-info";
 }

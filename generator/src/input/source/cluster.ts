@@ -33,6 +33,36 @@ export async function openCluster(
   return new ApiClient({ ...connection, ...identity }, { maxAttempts: MAX_ATTEMPTS });
 }
 
+/** What went wrong with a cluster, and what to do about it; each is one line. */
+export interface ClusterProblem {
+  readonly message: string;
+  readonly advice: string;
+}
+
+/** Describes why a cluster could not be read. `forbidden` is the advice for a user who may not do that. */
+export async function describeClusterProblem(
+  error: unknown,
+  { client, forbidden }: { readonly client: ApiClient; readonly forbidden: string },
+): Promise<ClusterProblem> {
+  const { isApiError, messageOf } = await import("@gen-operator/runtime");
+  const { server, origin } = client.connection;
+  const { name = "" } = error as Error;
+  // What parses an answer, or looks for its parts, tells nothing that helps.
+  if (/^(?:Syntax|Type)Error$/.test(name))
+    return {
+      message: `${server} (${origin}) does not answer as an API server`,
+      advice: "check the address: a proxy or a page to sign in may answer in its place",
+    };
+  const message = messageOf(error).replace(/\s+/g, " ");
+  if (isApiError(error, 401))
+    return { message, advice: "log in again: the credentials of the kubeconfig are not accepted" };
+  if (isApiError(error, 403)) return { message, advice: forbidden };
+  if (name === "TimeoutError") return { message: `${server} (${origin}) does not answer in time`, advice: REACHABLE };
+  return { message, advice: REACHABLE };
+}
+
+const REACHABLE = "check that the cluster runs and can be reached from here: kubectl cluster-info";
+
 /** The kind of CustomResourceDefinitions. */
 export const CUSTOM_RESOURCE_DEFINITION = clusterKind(
   "apiextensions.k8s.io",

@@ -11,15 +11,24 @@ export interface ServedKind extends OpenApiKind {
  * Lists the kinds of an API server of that name, in all groups and versions: by kind, plural, `plural.group`, `group/Kind` or
  * `group/version/Kind`, in any case of letters.
  */
-export async function findServedKinds(client: ApiClient, wanted: string): Promise<ServedKind[]> {
+export async function findServedKinds(client: ApiClient, wanted: string, signal: AbortSignal): Promise<ServedKind[]> {
   const lower = wanted.toLowerCase();
-  const versions = await listVersions(client);
-  const lists = await Promise.all(versions.map((each) => listKinds(client, each)));
+  const read: ReadJson = async <Answer extends object>(path: string) => {
+    const answer: unknown = JSON.parse((await client.readPath(path, { signal })) ?? "{}");
+    return isRecord(answer) ? (answer as Partial<Answer>) : {};
+  };
+  const versions = await listVersions(read);
+  const lists = await Promise.all(versions.map((each) => listKinds(read, each)));
+  // A group that did not answer in time is not known to lack the kind.
+  signal.throwIfAborted();
   return lists.flat().filter(({ group, version, kind, plural }) => {
     const names = [kind, plural, `${plural}.${group}`, `${group}/${kind}`, `${group}/${version}/${kind}`];
     return [...names, ...(group === "" ? [`${version}/${kind}`] : [])].some((name) => name.toLowerCase() === lower);
   });
 }
+
+/** Reads a document of the server; an empty one if there is none. */
+type ReadJson = <Answer extends object>(path: string) => Promise<Partial<Answer>>;
 
 interface GroupVersion {
   readonly group: string;
@@ -27,15 +36,15 @@ interface GroupVersion {
   readonly isPreferred: boolean;
 }
 
-async function listVersions(client: ApiClient): Promise<GroupVersion[]> {
-  const { versions = [] } = await readJson<{ versions?: readonly string[] }>(client, "/api");
-  const { groups = [] } = await readJson<{
+async function listVersions(read: ReadJson): Promise<GroupVersion[]> {
+  const { versions = [] } = await read<{ versions?: readonly string[] }>("/api");
+  const { groups = [] } = await read<{
     groups?: readonly {
       readonly name: string;
       readonly versions: readonly { readonly version: string }[];
       readonly preferredVersion?: { readonly version: string };
     }[];
-  }>(client, "/apis");
+  }>("/apis");
   return [
     ...versions.map((version) => ({ group: "", version, isPreferred: true })),
     ...groups.flatMap(({ name, versions: own, preferredVersion }) =>
@@ -51,10 +60,10 @@ interface ApiResource {
   readonly verbs: readonly string[];
 }
 
-async function listKinds(client: ApiClient, { group, version, isPreferred }: GroupVersion): Promise<ServedKind[]> {
+async function listKinds(read: ReadJson, { group, version, isPreferred }: GroupVersion): Promise<ServedKind[]> {
   const path = pathOf({ group, version });
   // The server of an aggregated API may be down, which says nothing about the others.
-  const { resources = [] } = await readJson<{ resources?: readonly ApiResource[] }>(client, path).catch(() => ({
+  const { resources = [] } = await read<{ resources?: readonly ApiResource[] }>(path).catch(() => ({
     resources: [],
   }));
   const names = new Set(resources.map(({ name }) => name));
@@ -69,9 +78,4 @@ async function listKinds(client: ApiClient, { group, version, isPreferred }: Gro
 /** Returns the path of a group version: `/api/v1`, `/apis/apps/v1`. */
 export function pathOf({ group, version }: Pick<GroupVersion, "group" | "version">): string {
   return group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
-}
-
-async function readJson<Answer extends object>(client: ApiClient, path: string): Promise<Partial<Answer>> {
-  const answer: unknown = JSON.parse((await client.readPath(path)) ?? "{}");
-  return isRecord(answer) ? (answer as Partial<Answer>) : {};
 }

@@ -4,7 +4,7 @@ import { readBuiltinKinds } from "../crd/builtin-kinds.js";
 import { extractKind } from "../crd/open-api-kinds.js";
 import type { ProjectFile } from "../project-files.js";
 import { isRecord } from "../yaml/json.js";
-import { CUSTOM_RESOURCE_DEFINITION, openCluster, type ClusterOptions } from "./cluster.js";
+import { CUSTOM_RESOURCE_DEFINITION, describeClusterProblem, openCluster, type ClusterOptions } from "./cluster.js";
 import { findServedKinds, pathOf, type ServedKind } from "./find-served-kind.js";
 import type { Inputs } from "./read-inputs.js";
 
@@ -20,24 +20,48 @@ interface ClusterCrd {
  * Reads kinds from a cluster, by the name of the definition (`webpages.example.com`), the kind (`WebPage`), its plural, or `group/Kind`; a CRD
  * as a file that could be applied elsewhere, and a kind without one, as those of aggregated APIs are, as an OpenAPI document.
  */
-export async function readClusterKinds(wanted: readonly string[], options: ClusterOptions): Promise<Inputs> {
+export async function readClusterKinds(
+  wanted: readonly string[],
+  { timeoutMs = TIMEOUT_MS, ...options }: ClusterOptions & { readonly timeoutMs?: number },
+): Promise<Inputs> {
+  const unreadable = (message: string, advice?: string): Inputs => {
+    const hint = advice === undefined ? undefined : { hint: advice };
+    return { files: [], diagnostics: [fail("unreadable-cluster", message, hint)] };
+  };
+  let client: ApiClient;
   try {
-    const client = await openCluster(options);
-    try {
-      const crds = (await client.list({ definition: CUSTOM_RESOURCE_DEFINITION })).flatMap(
-        (object) => describe(object as unknown as ClusterCrd["object"]) ?? [],
-      );
-      const found = await Promise.all([...new Set(wanted)].map((name) => readKind(client, name, crds)));
-      const files = new Map(found.flatMap((each) => ("rule" in each ? [] : [[each.file, each] as const])));
-      return { files: [...files.values()], diagnostics: found.flatMap((each) => ("rule" in each ? [each] : [])) };
-    } finally {
-      await client.close();
-    }
+    client = await openCluster(options);
   } catch (error) {
     const { messageOf } = await import("@gen-operator/runtime");
-    const message = messageOf(error);
-    return { files: [], diagnostics: [{ severity: "error", rule: "unreadable-cluster", message }] };
+    return unreadable(messageOf(error));
   }
+  const signal = AbortSignal.timeout(timeoutMs);
+  try {
+    const crds = (await client.list({ definition: CUSTOM_RESOURCE_DEFINITION }, { signal })).flatMap(
+      (object) => describe(object as unknown as ClusterCrd["object"]) ?? [],
+    );
+    const cluster = { client, crds, signal };
+    const found = await Promise.all([...new Set(wanted)].map((name) => readKind(cluster, name)));
+    const files = new Map(found.flatMap((each) => ("rule" in each ? [] : [[each.file, each] as const])));
+    return { files: [...files.values()], diagnostics: found.flatMap((each) => ("rule" in each ? [each] : [])) };
+  } catch (error) {
+    const { message, advice } = await describeClusterProblem(error, { client, forbidden: FORBIDDEN });
+    return unreadable(message, advice);
+  } finally {
+    await client.close();
+  }
+}
+
+/** How long a cluster may take for all that it is asked. */
+const TIMEOUT_MS = 30_000;
+
+const FORBIDDEN =
+  "ask for the right to read CustomResourceDefinitions, or let somebody who has it save the CRD, and name the file: kubectl get crd NAME -o yaml";
+
+interface ReadCluster {
+  readonly client: ApiClient;
+  readonly crds: readonly ClusterCrd[];
+  readonly signal: AbortSignal;
 }
 
 function describe(object: ClusterCrd["object"]): ClusterCrd | undefined {
@@ -53,11 +77,8 @@ function describe(object: ClusterCrd["object"]): ClusterCrd | undefined {
   };
 }
 
-async function readKind(
-  client: ApiClient,
-  wanted: string,
-  crds: readonly ClusterCrd[],
-): Promise<ProjectFile | Diagnostic> {
+async function readKind(cluster: ReadCluster, wanted: string): Promise<ProjectFile | Diagnostic> {
+  const { client, crds, signal } = cluster;
   const found = findCrds(wanted, crds);
   const [crd] = found;
   if (crd !== undefined) {
@@ -70,19 +91,24 @@ async function readKind(
     const { stringify } = await import("yaml");
     return { file: `<cluster>/${crd.name}.yaml`, text: stringify(withoutState(crd), { lineWidth: 0 }) };
   }
-  const served = await findServedKinds(client, wanted);
+  const served = await findServedKinds(client, wanted, signal);
   const names = [...new Set(served.map(({ plural, group }) => (group === "" ? plural : `${plural}.${group}`)))];
   if (names.length > 1) return several(wanted, "kinds", names);
   const kind = served.find(({ isPreferred }) => isPreferred) ?? served[0];
   const [name] = names;
   if (kind === undefined || name === undefined) {
     const candidates = crds.flatMap((each) => [each.name, each.kind]);
-    return fail("unknown-kind", `the cluster serves no kind ${quote(wanted)}`, didYouMean(wanted, candidates));
+    const hint = didYouMean(wanted, candidates) ?? { hint: "kubectl api-resources lists what it serves" };
+    return fail("unknown-kind", `the cluster serves no kind ${quote(wanted)}`, hint);
   }
-  return readServedKind(client, kind, name);
+  return readServedKind(cluster, kind, name);
 }
 
-async function readServedKind(client: ApiClient, kind: ServedKind, name: string): Promise<ProjectFile | Diagnostic> {
+async function readServedKind(
+  { client, signal }: ReadCluster,
+  kind: ServedKind,
+  name: string,
+): Promise<ProjectFile | Diagnostic> {
   const { group, version } = kind;
   const fullName = [...(group === "" ? [] : [group]), version, kind.kind].join("/");
   const { kinds } = await readBuiltinKinds();
@@ -90,7 +116,7 @@ async function readServedKind(client: ApiClient, kind: ServedKind, name: string)
     return fail("known-kind", `${quote(fullName)} is a kind of Kubernetes, and @gen-operator/kinds has its class`, {
       hint: `name it in workflow.yaml, or import it from "@gen-operator/kinds/${group || "core"}/${version}"`,
     });
-  const text = await client.readPath(`/openapi/v3${pathOf(kind)}`);
+  const text = await client.readPath(`/openapi/v3${pathOf(kind)}`, { signal });
   const document = text === undefined ? undefined : extractKind(text, kind);
   if (document === undefined)
     return fail("unknown-kind", `the API server publishes no schema of ${quote(fullName)}`, {
