@@ -11,6 +11,7 @@ import { needsReconciler, reconcilerPathOf } from "./stubs/reconciler-stub.js";
 import { emitWorkflow } from "./controller/emit-workflow.js";
 import { emitWorkflowTypes } from "./controller/emit-workflow-types.js";
 import { recallFiles, type OutputFile } from "./files/output-file.js";
+import { emitInThreads, type ThreadOptions } from "./threads/emit-in-threads.js";
 import { RunParts, type PartMemory } from "../parts/part-memory.js";
 import { hasOwnClass, nameResources } from "./resource/resource-name.js";
 
@@ -79,14 +80,11 @@ function recallResource(resource: ResourceModel, parts: PartMemory): OutputFile[
 }
 
 /** Emits the classes of resources and an index of them: typed resources without a workflow. */
-export function emitResources(
+export async function emitResources(
   resources: readonly ResourceModel[],
-  onKind?: (resource: ResourceModel) => void,
-): OutputFile[] {
-  const emitted = resources.flatMap((resource) => {
-    onKind?.(resource);
-    return emitResource(resource);
-  });
+  options: ThreadOptions = {},
+): Promise<OutputFile[]> {
+  const emitted = await emitInThreads(resources, options);
   return sorted([...emitted, emitIndex([], nameResources(resources))]);
 }
 
