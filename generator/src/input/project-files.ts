@@ -95,11 +95,12 @@ export async function readProjectFile(project: string, file: string): Promise<Pr
   }
 }
 
-/** Reads a file that has this digest, which has to be UTF-8, or returns the problem. */
-export function readKnownFile(project: string, file: string, digest: string): string | Diagnostic {
+/** Reads a file again of which the digest is known. */
+export function readKnownFile(project: string, file: string, digest: string): string {
   const bytes = readFileSync(resolve(project, file));
-  if (digestOf(bytes) !== digest) throw new Error(`refused to use ${file}: it is being changed; run the command again`);
-  return decodeText(file, bytes);
+  const text = digestOf(bytes) === digest ? decodeText(file, bytes) : undefined;
+  if (typeof text !== "string") throw new Error(`refused to use ${file}: it is being changed; run the command again`);
+  return text;
 }
 
 async function statOf(path: string) {

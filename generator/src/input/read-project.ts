@@ -12,7 +12,7 @@ import {
 } from "./project-files.js";
 import { passedOver } from "./crd/read-crd-files.js";
 import type { CrdFile } from "./crd/read-crds.js";
-import { recallCrds } from "./crd/recall-crds.js";
+import { hasReadCrds, recallCrds } from "./crd/recall-crds.js";
 import { readExternalFiles, type ExternalFile } from "./read-external-files.js";
 import { recallWorkflows } from "./recall-workflows.js";
 import type { WorkflowSpec } from "./workflow-spec.js";
@@ -144,13 +144,13 @@ async function readCrdFile(
   file: string,
   { parts, text, digest, onRead }: ReadCrdFileOptions,
 ): Promise<ReadCrdFile> {
-  if (text === undefined && digest !== undefined) {
+  if (text === undefined && digest !== undefined && hasReadCrds({ file, digest }, parts)) {
     onRead();
-    return { content: recallCrds({ file, digest, read: () => readKnownFile(project, file, digest) }, parts) };
+    return { content: recallCrds({ file, digest, readText: () => readKnownFile(project, file, digest) }, parts) };
   }
   const found = text === undefined ? await readProjectFile(project, file) : { file, text };
   // The file is on its way to memory together with all others; it is parsed alone.
   onRead();
   if ("rule" in found) return { problem: found };
-  return { content: recallCrds({ file, digest: digestOfText(found.text), read: () => found.text }, parts) };
+  return { content: recallCrds({ file, digest: digestOfText(found.text), readText: () => found.text }, parts) };
 }

@@ -6,7 +6,9 @@ export interface PartMemory {
    * The key has to hold everything that the part is made from, and the part has to be JSON, and not undefined.
    */
   recall<Part>(kind: string, key: string, make: () => Part): Part;
-  /** Does the same for a part that takes a while to make. */
+  /** Tells whether a part need not be made. */
+  has(kind: string, key: string): boolean;
+  /** Does the same as `recall` for a part that takes a while to make. */
   recallLater<Part>(kind: string, key: string, make: () => Promise<Part>): Promise<Part>;
 }
 
@@ -33,9 +35,13 @@ export class RunParts implements PartMemory {
     return this.#used.get(name) as Part;
   }
 
-  async recallLater<Part>(kind: string, key: string, make: () => Promise<Part>): Promise<Part> {
+  has(kind: string, key: string): boolean {
     const name = `${kind} ${key}`;
-    const part = this.#used.has(name) || this.#earlier.has(name) ? undefined : await make();
+    return this.#used.has(name) || this.#earlier.has(name);
+  }
+
+  async recallLater<Part>(kind: string, key: string, make: () => Promise<Part>): Promise<Part> {
+    const part = this.has(kind, key) ? undefined : await make();
     return this.recall(kind, key, () => part as Part);
   }
 }

@@ -1,4 +1,3 @@
-import type { Diagnostic } from "../../diagnostic.js";
 import { digestOf } from "../../parts/digest.js";
 import type { PartMemory } from "../../parts/part-memory.js";
 import type { Place } from "../yaml/yaml-document.js";
@@ -15,22 +14,28 @@ export interface CrdSource {
   readonly file: string;
   /** Stands for what the file holds. */
   readonly digest: string;
-  /** Returns the text, or why the file has none. */
-  read(): string | Diagnostic;
+  readText(): string;
 }
+
+/** Tells whether an earlier run has read what a file holds. */
+export function hasReadCrds({ file, digest }: Pick<CrdSource, "file" | "digest">, parts: PartMemory): boolean {
+  return parts.has(PART, digestOf(file, digest));
+}
+
+const PART = "crds";
 
 /** Reads the CRDs of a file. If an earlier run has read the same file, its text is read only when somebody looks at a schema. */
 export function recallCrds(source: CrdSource, parts: PartMemory): CrdFile {
-  const { file } = source;
-  const key = digestOf(file, source.digest);
+  const { file, digest } = source;
+  const key = digestOf(file, digest);
   let content: CrdFile | undefined;
-  const read = () => (content ??= readCrdFile(source));
+  const read = () => (content ??= readCrds({ file, text: source.readText() }));
   const crdAt = (index: number): Crd => {
     const crd = read().crds[index];
     if (crd === undefined) throw new Error(`${file} has fewer CRDs than it had`);
     return crd;
   };
-  const { outlines, hasKinds, hasDefinitions, diagnostics } = parts.recall("crds", key, () => {
+  const { outlines, hasKinds, hasDefinitions, diagnostics } = parts.recall(PART, key, () => {
     const { crds, kinds, hasDefinitions, diagnostics } = read();
     return { outlines: crds.map(outlineOf), hasKinds: kinds.length > 0, hasDefinitions, diagnostics };
   });
@@ -41,13 +46,6 @@ export function recallCrds(source: CrdSource, parts: PartMemory): CrdFile {
     return completed(outline, { crd: () => crdAt(index), placeOf });
   });
   return { file, crds, kinds: [], hasDefinitions, diagnostics };
-}
-
-function readCrdFile({ file, read }: CrdSource): CrdFile {
-  const text = read();
-  if (typeof text === "string") return readCrds({ file, text });
-  // Nobody knows what such a file would define.
-  return { file, crds: [], kinds: [], hasDefinitions: true, diagnostics: [text] };
 }
 
 function outlineOf({ versions, document, placeOf: _placeOf, ...outline }: Crd): CrdOutline {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { RunParts } from "#generator/parts/part-memory.js";
 import { digestOf } from "#generator/parts/digest.js";
 import { readKnownFile } from "#generator/input/project-files.js";
-import { recallCrds } from "#generator/input/crd/recall-crds.js";
+import { hasReadCrds, recallCrds } from "#generator/input/crd/recall-crds.js";
 import { repositoryRoot } from "../../../support/repository.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createTemporaryFolder } from "../../../support/temporary-folder.js";
@@ -15,11 +15,11 @@ const SAMPLE = join(repositoryRoot, "fixtures/samples/webpage");
 async function createSource() {
   const text = await readFile(join(SAMPLE, FILE), "utf8");
   const reads = { count: 0 };
-  const read = () => {
+  const readText = () => {
     reads.count += 1;
     return text;
   };
-  return { source: { file: FILE, digest: digestOf(text), read }, reads };
+  return { source: { file: FILE, digest: digestOf(text), readText }, reads };
 }
 
 suite("recalled CRDs", (test) => {
@@ -29,6 +29,8 @@ suite("recalled CRDs", (test) => {
     const before = recallCrds(source, first);
     assert.is(reads.count, 1);
 
+    assert.not.ok(hasReadCrds(source, new RunParts()));
+    assert.ok(hasReadCrds(source, new RunParts(first.used)));
     const again = recallCrds(source, new RunParts(first.used));
     assert.equal(
       again.crds.map(({ kind, versions }) => [kind, versions.map(({ name }) => name)]),
@@ -46,13 +48,5 @@ suite("recalled CRDs", (test) => {
     assert.is(readKnownFile(folder.path, FILE, digestOf(text)), text);
     await writeFile(join(folder.path, FILE), `${text}\n`);
     assert.throws(() => readKnownFile(folder.path, FILE, digestOf(text)), `refused to use ${FILE}`);
-  });
-
-  test("a file that is no text has its problem in every run", () => {
-    const problem = { severity: "error" as const, rule: "unreadable-file", message: "no text" };
-    const parts = new RunParts();
-    const source = { file: FILE, digest: "1", read: () => problem };
-    assert.equal(recallCrds(source, parts).diagnostics, [problem]);
-    assert.equal(recallCrds(source, new RunParts(parts.used)).diagnostics, [problem]);
   });
 });
