@@ -24,10 +24,10 @@ export async function readClusterKinds(
   wanted: readonly string[],
   { timeoutMs = TIMEOUT_MS, ...options }: ClusterOptions & { readonly timeoutMs?: number },
 ): Promise<Inputs> {
-  const unreadable = (message: string, advice?: string): Inputs => {
-    const hint = advice === undefined ? undefined : { hint: advice };
-    return { files: [], diagnostics: [fail("unreadable-cluster", message, hint)] };
-  };
+  const unreadable = (message: string, hint?: string): Inputs => ({
+    files: [],
+    diagnostics: [{ severity: "error", rule: "unreadable-cluster", message, ...(hint === undefined ? {} : { hint }) }],
+  });
   let client: ApiClient;
   try {
     client = await openCluster(options);
