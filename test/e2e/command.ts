@@ -17,7 +17,7 @@ export interface CommandOptions {
   readonly node?: string;
 }
 
-const TIMEOUT_MS = 240_000;
+const TIMEOUT_MS = 600_000;
 
 /** Runs a command as a user at a terminal does: without what npm and the test runner have put into the environment. */
 export function runCommand(command: readonly string[], { cwd, env, node }: CommandOptions): Promise<CommandResult> {
