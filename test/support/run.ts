@@ -1,14 +1,15 @@
 // node test/dist/support/run.js FOLDER|FILE... runs every *.test.js below the named folders of test/dist, or of another project's dist.
 //
-// Each file runs in a process of its own, so that a leaked timer, a hang or a crash stays with the file that caused it; five more at
-// once than there are cores, for many wait most of their time. A file fails if it fails a test, declares none, leaves one unfinished,
-// or does not exit by itself.
+// A file runs in a process of its own, so that a leaked timer, a hang or a crash stays with the file that caused it; but unit tests that touch
+// nothing outside share one. Five more processes run at once than there are cores, for many wait most of their time. A file fails if it
+// fails a test, declares none, leaves one unfinished, or does not exit by itself.
 import { fork, type ChildProcess } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { missingTests, readFeatureTable, readJosdkTable } from "./josdk-table.js";
+import { groupFiles } from "./file-groups.js";
 import { atSources } from "./source-positions.js";
 import type { SuiteReport } from "./suite.js";
 
@@ -42,34 +43,48 @@ export interface FileLimits {
 }
 
 /** Runs one compiled test file in a process of its own. */
-export function runFile(file: string, limits: FileLimits = {}): Promise<FileOutcome> {
+export async function runFile(file: string, limits: FileLimits = {}): Promise<FileOutcome> {
+  const [outcome] = await runFiles([file], limits);
+  if (outcome === undefined) throw new Error(`${file} has no outcome`);
+  return outcome;
+}
+
+/** Runs compiled test files in one process, one after the other. A file fails for what it does itself, or for how the process ends. */
+export function runFiles(files: readonly string[], limits: FileLimits = {}): Promise<FileOutcome[]> {
   const { fileTimeoutMs = FILE_TIMEOUT_MS, exitGraceMs = EXIT_GRACE_MS } = limits;
   const startedAt = Date.now();
-  let report: SuiteReport = { declared: 0, passed: 0, failed: 0, skipped: [], passedTitles: [], failures: [] };
+  const reports = new Map(files.map((file) => [file, NOTHING]));
+  const finishedAt = new Map<string, number>();
   let output = "";
-  let problem: string | undefined;
+  let reason: string | undefined;
   let exitGrace: NodeJS.Timeout | undefined;
   // A file that is ended cannot tidy up, so its temporary files lie in a folder that we remove.
   const temporary = mkdtempSync(join(tmpdir(), "gen-operator-test-file-"));
+  const [only = "", ...others] = files;
+  const [program, args] = others.length === 0 ? [only, []] : [TOGETHER, files];
   return new Promise((done) => {
-    const child: ChildProcess = fork(file, [], {
+    const child: ChildProcess = fork(program, args, {
       stdio: ["ignore", "pipe", "pipe", "ipc"],
       execArgv: ["--no-warnings", ...SHORT_LIVED],
       env: { ...process.env, FORCE_COLOR: "0", TMPDIR: temporary, GEN_OPERATOR_WAIT_FACTOR: WAIT_FACTOR },
     });
-    const kill = (reason: string) => {
-      problem = report.running === undefined ? reason : `${reason}, in "${report.running}"`;
+    const kill = (why: string) => {
+      reason = why;
       // A file that is ended has not printed them itself.
-      output += report.failures.map((failure) => `\nFAIL  ${failure}`).join("");
+      const failures = [...reports.values()].flatMap((report) => report.failures);
+      output += failures.map((failure) => `\nFAIL  ${failure}`).join("");
       child.kill("SIGKILL");
     };
     const deadline = setTimeout(() => kill(`did not finish within ${fileTimeoutMs} ms`), fileTimeoutMs);
     child.stdout?.on("data", (chunk: Buffer) => (output += chunk.toString()));
     child.stderr?.on("data", (chunk: Buffer) => (output += chunk.toString()));
     child.on("message", (message) => {
-      report = message as SuiteReport;
-      if (report.finished === undefined) return;
-      exitGrace ??= setTimeout(
+      const { file = only, ...report } = message as SuiteReport;
+      reports.set(file, report);
+      if (report.finished === undefined || finishedAt.has(file)) return;
+      finishedAt.set(file, Date.now());
+      if (finishedAt.size < files.length) return;
+      exitGrace = setTimeout(
         () => kill(`did not exit within ${exitGraceMs} ms after its last test: a handle was left open`),
         exitGraceMs,
       );
@@ -78,22 +93,49 @@ export function runFile(file: string, limits: FileLimits = {}): Promise<FileOutc
       clearTimeout(deadline);
       clearTimeout(exitGrace);
       rmSync(temporary, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
-      problem ??= problemOf(report, code, signal);
-      const durationMs = Date.now() - startedAt;
-      if (problem === undefined) done({ file, report, output, durationMs });
-      else done({ file, report, output: atSources(output), durationMs, problem });
+      const end = { code, signal, reason };
+      const own = files.map((file) => problemOf(reports.get(file) ?? NOTHING, end));
+      // The process tells of failed tests by its code, too; the others did not fail by that.
+      const isWell = own.every((problem) => problem === undefined);
+      const common = isWell && code !== 0 ? (endedBy(end) ?? `exited with code ${code}`) : undefined;
+      let since = startedAt;
+      const outcomes = files.map((file, index): FileOutcome => {
+        const problem = own[index] ?? common;
+        const until = finishedAt.get(file) ?? Date.now();
+        const durationMs = until - since;
+        since = until;
+        const report = reports.get(file) ?? NOTHING;
+        if (problem === undefined) return { file, report, output, durationMs };
+        return { file, report, output: atSources(output), durationMs, problem };
+      });
+      done(outcomes);
     });
   });
 }
 
-function problemOf(report: SuiteReport, code: number | null, signal: NodeJS.Signals | null): string | undefined {
-  if (signal) return `ended by ${signal}`;
+const TOGETHER = fileURLToPath(new URL("together.js", import.meta.url));
+const NOTHING: SuiteReport = { declared: 0, passed: 0, failed: 0, skipped: [], passedTitles: [], failures: [] };
+
+interface ProcessEnd {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  /** Why the process was ended; absent if it ended by itself. */
+  readonly reason: string | undefined;
+}
+
+/** Says what a file did wrong. One that was finished does not answer for the end of the process. */
+function problemOf(report: SuiteReport, end: ProcessEnd): string | undefined {
+  const ended = report.finished === undefined && end.code !== 0 ? endedBy(end) : undefined;
+  if (ended !== undefined) return report.running === undefined ? ended : `${ended}, in "${report.running}"`;
   if (report.declared + report.skipped.length === 0) return "declares no test";
   if (report.passed + report.failed < report.declared)
     return `left ${report.declared - report.passed - report.failed} tests unfinished`;
   if (report.failed > 0) return `failed ${report.failed} of ${report.declared} tests`;
-  if (code !== 0) return `exited with code ${code}`;
   return undefined;
+}
+
+function endedBy({ reason, signal }: ProcessEnd): string | undefined {
+  return reason ?? (signal ? `ended by ${signal}` : undefined);
 }
 
 function testFiles(path: string): string[] {
@@ -123,12 +165,12 @@ async function main(paths: string[]): Promise<number> {
   // A suite that is asked for and is not there must not look like one that passes.
   const empty = found.filter(({ files }) => files.length === 0).map(({ path }) => path);
   const outcomes: FileOutcome[] = [];
-  const waiting = inTurns(found.map(({ files }) => files));
+  const waiting = inTurns(found.map(({ files }) => groupFiles(files, root)));
   const worker = async () => {
-    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
-      const outcome = await runFile(file);
-      outcomes.push(outcome);
-      printOutcome(outcome);
+    for (let files = waiting.shift(); files !== undefined; files = waiting.shift()) {
+      const ended = await runFiles(files);
+      outcomes.push(...ended);
+      for (const outcome of ended) printOutcome(outcome);
     }
   };
   await Promise.all(Array.from({ length: availableParallelism() + 5 }, worker));
@@ -136,11 +178,11 @@ async function main(paths: string[]): Promise<number> {
 }
 
 /** All files, those of every folder spread over the whole: some wait most of their time, and others compute. */
-function inTurns(folders: readonly string[][]): string[] {
+function inTurns(folders: readonly string[][][]): string[][] {
   return folders
-    .flatMap((files) => files.map((file, index) => ({ file, at: (index + 0.5) / files.length })))
+    .flatMap((groups) => groups.map((files, index) => ({ files, at: (index + 0.5) / groups.length })))
     .sort((one, other) => one.at - other.at)
-    .map(({ file }) => file);
+    .map(({ files }) => files);
 }
 
 function printOutcome({ file, report, problem, output, durationMs }: FileOutcome): void {

@@ -1,13 +1,15 @@
 // The only file that imports uvu. It exits 0 when a `before` or `after.each` hook throws and when `.run()` is forgotten, and
 // it has no timeout. So this wrapper offers no hooks (set-up is a disposable: `await using`), runs the suite itself, limits
 // every test in time, and reports to run.ts what was declared and what became of it.
-import { suite as uvuSuite } from "uvu";
+import { exec, suite as uvuSuite } from "uvu";
 import { isThorough, ONLY_THOROUGH } from "./runs.js";
 
 export * as assert from "./assert.js";
 
 /** What a test file tells the runner about itself; counts are tests. */
 export interface SuiteReport {
+  /** Absent if the process runs no other file. */
+  file?: string;
   declared: number;
   passed: number;
   failed: number;
@@ -37,14 +39,34 @@ export interface DeclareTest extends DeclareTestFunction {
 
 const DEFAULT_TIMEOUT_MS = 20_000;
 const WAIT_FACTOR = Number(process.env["GEN_OPERATOR_WAIT_FACTOR"] ?? 1);
-const report: SuiteReport = { declared: 0, passed: 0, failed: 0, skipped: [], passedTitles: [], failures: [] };
+const reports: SuiteReport[] = [];
+let current: SuiteReport | undefined;
+
+function beginReport(file: Pick<SuiteReport, "file"> = {}): SuiteReport {
+  const report = { declared: 0, passed: 0, failed: 0, skipped: [], passedTitles: [], failures: [], ...file };
+  reports.push(report);
+  return report;
+}
+
+/** Says that the suites which follow are those of a file that shares the process with others. */
+export function beginFile(file: string): void {
+  current = beginReport({ file });
+}
+
+/** Runs what was declared, where several files share the process. */
+export async function runDeclared(): Promise<void> {
+  // No test of these files will say that it is the last.
+  for (const report of reports.filter(({ declared }) => declared === 0)) await finish(report);
+  await exec();
+}
 
 /** Declares and runs a suite. There are no hooks; use `await using` for set-up. */
 export function suite(name: string, declare: (test: DeclareTest) => void): void {
   const uvuTest = uvuSuite(name);
+  const report = (current ??= beginReport());
   const declareOne: DeclareTestFunction = (title, body, { timeoutMs = DEFAULT_TIMEOUT_MS } = {}) => {
     report.declared++;
-    uvuTest(title, () => counted(title, () => failAfter(timeoutMs * WAIT_FACTOR, title, body)));
+    uvuTest(title, () => counted(report, title, () => failAfter(timeoutMs * WAIT_FACTOR, title, body)));
   };
   const skip: DeclareTest["skip"] = (title, reason) => {
     report.skipped.push(`${name} › ${title}: ${reason}`);
@@ -56,7 +78,7 @@ export function suite(name: string, declare: (test: DeclareTest) => void): void 
   uvuTest.run();
 }
 
-const sharedResources: AsyncDisposable[] = [];
+const sharedResources: (AsyncDisposable & { forget(): void })[] = [];
 
 /**
  * Returns a function that creates a resource at its first call and hands out the same one afterwards.
@@ -67,7 +89,9 @@ export function shared<T extends AsyncDisposable>(create: () => Promise<T>): () 
   let created: Promise<T> | undefined;
   const createOnce = async () => {
     const resource = await create();
-    sharedResources.push(resource);
+    // What a helper shares is made anew for the next file of the process.
+    const forget = () => (created = undefined);
+    sharedResources.push({ forget, [Symbol.asyncDispose]: () => resource[Symbol.asyncDispose]() });
     return resource;
   };
   return () => (created ??= createOnce());
@@ -75,12 +99,14 @@ export function shared<T extends AsyncDisposable>(create: () => Promise<T>): () 
 
 /** A resource that cannot be disposed makes the file fail: the rejection ends the process. */
 async function disposeSharedResources(): Promise<void> {
-  for (let last = sharedResources.pop(); last !== undefined; last = sharedResources.pop())
+  for (let last = sharedResources.pop(); last !== undefined; last = sharedResources.pop()) {
+    last.forget();
     await last[Symbol.asyncDispose]();
+  }
 }
 
 /** What is shared may be slow to dispose: a folder with thousands of installed files, for example. */
-async function finish(): Promise<void> {
+async function finish(report: SuiteReport): Promise<void> {
   report.running = "disposing of what the tests share";
   process.send?.(report);
   await disposeSharedResources();
@@ -89,7 +115,7 @@ async function finish(): Promise<void> {
   process.send?.(report);
 }
 
-async function counted(title: string, run: () => Promise<void>): Promise<void> {
+async function counted(report: SuiteReport, title: string, run: () => Promise<void>): Promise<void> {
   report.running = title;
   process.send?.(report);
   try {
@@ -103,7 +129,7 @@ async function counted(title: string, run: () => Promise<void>): Promise<void> {
   } finally {
     delete report.running;
     process.send?.(report);
-    if (report.passed + report.failed === report.declared) await finish();
+    if (report.passed + report.failed === report.declared) await finish(report);
   }
 }
 
@@ -120,4 +146,4 @@ async function failAfter(timeoutMs: number, title: string, body: () => unknown):
 }
 
 // A file in which every suite was skipped, or which declares nothing, still has to say so.
-process.once("beforeExit", () => process.send?.(report));
+process.once("beforeExit", () => reports.forEach((report) => process.send?.(report)));

@@ -1,0 +1,110 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { groupFiles } from "../../support/file-groups.js";
+import { runFiles } from "../../support/run.js";
+import { assert, suite } from "../../support/suite.js";
+import { createTemporaryFolder } from "../../support/temporary-folder.js";
+
+const LAW = 'import { assert, suite } from "../../support/suite.js";\n';
+
+/** Returns the groups of files with these texts, by their paths. */
+async function groupsOf(texts: Record<string, string>): Promise<string[][]> {
+  await using folder = await createTemporaryFolder();
+  for (const [path, text] of Object.entries(texts)) {
+    await mkdir(dirname(join(folder.path, path)), { recursive: true });
+    await writeFile(join(folder.path, path), text);
+  }
+  const files = Object.keys(texts).filter((path) => path.endsWith(".test.js"));
+  const groups = groupFiles(
+    files.map((path) => join(folder.path, path)),
+    folder.path,
+  );
+  return groups.map((group) => group.map((file) => file.slice(folder.path.length + 1)));
+}
+
+suite("groups of test files", (test) => {
+  test("have unit tests of one package that reach nothing outside", async () => {
+    const reads = 'import { readFileSync } from "node:fs";\nimport { join } from "node:path";\n';
+    const groups = await groupsOf({
+      "unit/a/one.test.js": LAW,
+      "unit/a/two.test.js": LAW + reads,
+      "unit/b/one.test.js": LAW,
+      "integration/one.test.js": LAW,
+      "integration/two.test.js": LAW,
+    });
+    assert.equal(groups, [
+      ["unit/a/one.test.js", "unit/a/two.test.js"],
+      ["unit/b/one.test.js"],
+      ["integration/one.test.js"],
+      ["integration/two.test.js"],
+    ]);
+  });
+
+  test("have no file that reaches outside, by itself or by a helper", async () => {
+    const outside = [
+      'import { writeFileSync } from "node:fs";',
+      'import { spawn } from "node:child_process";',
+      "process.env.A = 1;",
+      "setTimeout(() => {}, 1);",
+      'import { startApiServer } from "#apiserver/index.js";',
+      "const server = shared(start);",
+      'import { help } from "./helper.js";',
+    ];
+    const texts = outside.map((line, index) => [`unit/a/${index}.test.js`, `${LAW}${line}\n`]);
+    const helpers = { "unit/a/helper.js": 'export * from "./deep.js";\n', "unit/a/deep.js": "process.exit();\n" };
+    const groups = await groupsOf({ ...Object.fromEntries(texts), ...helpers });
+    assert.is(groups.length, outside.length);
+  });
+
+  test("are not endless", async () => {
+    const names = Array.from({ length: 30 }, (_, index) => [`unit/a/${index}.test.js`, LAW]);
+    const groups = await groupsOf(Object.fromEntries(names));
+    assert.equal(
+      groups.map(({ length }) => length),
+      [12, 12, 6],
+    );
+  });
+});
+
+suite("files that share a process", (test) => {
+  const run = async (fixtures: readonly string[], limits = {}) => {
+    const files = fixtures.map((name) => fileURLToPath(new URL(`fixtures/${name}.fixture.js`, import.meta.url)));
+    const outcomes = await runFiles(files, limits);
+    assert.equal(
+      outcomes.map(({ file }) => file),
+      files,
+    );
+    return outcomes;
+  };
+
+  test("have each its own counts, titles and skipped tests", async () => {
+    const [first, second] = await run(["passes", "disposes-shared"]);
+    assert.equal([first?.problem, second?.problem], [undefined, undefined]);
+    assert.equal([first?.report.passedTitles, first?.report.skipped.length], [["one", "two"], 1]);
+    assert.equal([second?.report.passed, second?.report.skipped], [2, []]);
+  });
+
+  test("do not fail for each other", async () => {
+    const outcomes = await run(["passes", "fails-an-assertion", "declares-nothing", "disposes-shared"]);
+    assert.equal(
+      outcomes.map(({ problem }) => problem),
+      [undefined, "failed 1 of 2 tests", "declares no test", undefined],
+    );
+    assert.match(outcomes[1]?.output ?? "", "fails-an-assertion.fixture.ts:5:30");
+  });
+
+  test("fail if the process ends before their tests have run", async () => {
+    const outcomes = await run(["passes", "exits-early", "disposes-shared"]);
+    assert.is(outcomes[0]?.problem, undefined);
+    assert.match(outcomes[1]?.problem ?? "", /^left 2 tests unfinished$/);
+    assert.is.not(outcomes[2]?.problem, undefined);
+  });
+
+  test("all fail for a handle that one of them leaves open, and for a file that cannot be loaded", async () => {
+    const open = await run(["leaves-a-handle-open", "passes"], { exitGraceMs: 300 });
+    for (const { problem } of open) assert.match(problem ?? "", "a handle was left open");
+    const broken = await run(["passes", "throws-while-loading"]);
+    for (const { problem } of broken) assert.is.not(problem, undefined);
+  });
+});
