@@ -31,10 +31,10 @@ export function prepareList(
 ): () => ListResult {
   const selection = parseSelection(resource, options);
   const token = options.continueToken === "" ? undefined : readContinueToken(options.continueToken);
-  checkResourceVersion(options);
   if (token !== undefined && options.resourceVersion !== "" && options.resourceVersion !== "0") {
     throw badRequest("specifying resource version is not allowed when using continue");
   }
+  checkResourceVersion(options);
   return () => readPage(resource, { options, selection, token });
 }
 

@@ -53,17 +53,24 @@ export function parseListOptions(
   return options;
 }
 
-function checkWatch({ sendInitialEvents, resourceVersionMatch }: ListOptions): FieldError[] {
+function checkWatch(options: ListOptions): FieldError[] {
+  const { resourceVersion, sendInitialEvents: initial, resourceVersionMatch: match, continueToken } = options;
   const path = "resourceVersionMatch";
-  if (sendInitialEvents === undefined && resourceVersionMatch === "") return [];
-  if (sendInitialEvents !== undefined && resourceVersionMatch === "NotOlderThan") return [];
+  // A watch that names no version gets initial events by default, and the rules of those hold for it.
+  const isDefaulted = initial === undefined && match === "" && (resourceVersion === "" || resourceVersion === "0");
+  const forContinue =
+    continueToken !== "" && (match !== "" || isDefaulted)
+      ? [forbiddenError(path, "resourceVersionMatch is forbidden when continue is provided")]
+      : [];
+  if (initial === undefined && match === "") return forContinue;
+  if (initial !== undefined && match === "NotOlderThan") return forContinue;
   const detail =
-    sendInitialEvents === undefined
+    initial === undefined
       ? "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
       : "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
-  const isUnknown = resourceVersionMatch !== "" && resourceVersionMatch !== "NotOlderThan";
-  const unsupported = isUnknown ? [notSupportedError(path, resourceVersionMatch, ["NotOlderThan"])] : [];
-  return [forbiddenError(path, detail), ...unsupported];
+  const isUnknown = match !== "" && match !== "NotOlderThan";
+  const unsupported = isUnknown ? [notSupportedError(path, match, ["NotOlderThan"])] : [];
+  return [forbiddenError(path, detail), ...unsupported, ...forContinue];
 }
 
 function checkList(options: ListOptions): FieldError[] {
