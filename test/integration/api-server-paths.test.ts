@@ -1,10 +1,15 @@
 // What a server says of itself; the same laws on the embedded server and, with TEST_API_SERVER=real, on kube-apiserver.
 import { createPublicKey, verify, type JsonWebKey } from "node:crypto";
+import { join } from "node:path";
+import { waitFor } from "#apiserver/wait-for.js";
 import { apiRequest, apiRequestOrThrow } from "../support/api-request.js";
 import { isRealApiServer, startTestApiServer } from "../support/api-server.js";
+import { checkGolden } from "../support/golden-file.js";
+import { repositoryRoot } from "../support/repository.js";
 import { assert, shared, suite } from "../support/suite.js";
 
-const server = shared(() => startTestApiServer({ crds: ["test/conformance/definitions.yaml"] }));
+const DESCRIBED = "fixtures/conformance/open-api/contraptions";
+const server = shared(() => startTestApiServer({ crds: ["test/conformance/definitions.yaml", `${DESCRIBED}.yaml`] }));
 const get = async <T>(path: string, headers: Record<string, string> = {}) =>
   apiRequest<T>(await server(), `GET ${path}`, { headers });
 
@@ -78,7 +83,39 @@ suite("paths of the API server", (test) => {
     assert.ok(widget?.properties["spec"]);
     assert.ok(body.paths["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]);
   });
+
+  test("its OpenAPI v3 describes the kind of a definition, its lists and what may be done with them", async () => {
+    const path = "apis/described.example.com/v1beta1";
+    // A real server publishes a definition a moment after it serves its kind.
+    const isListed = async () => (await get("/openapi/v3")).text.includes(`"${path}"`);
+    await waitFor("the document is published", isListed);
+    type Document = { components: { schemas: Record<string, object> } };
+    const { components, ...document } = (await get<Document>(`/openapi/v3/${path}`)).body;
+    const described = Object.entries(components.schemas).filter(([name]) => name.startsWith("com.example.described."));
+    const shown = {
+      ...(withoutDescriptions(document) as object),
+      schemas: Object.fromEntries(described),
+      others: Object.keys(components.schemas).sort(),
+    };
+    checkGolden(join(repositoryRoot, `${DESCRIBED}.json`), `${JSON.stringify(sorted(shown), null, 1)}\n`);
+  });
 });
+
+/** The embedded server does not describe the parameters of queries. */
+function withoutDescriptions(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutDescriptions);
+  if (typeof value !== "object" || value === null) return value;
+  const { description, ...rest } = value as Record<string, unknown>;
+  const kept = rest["in"] === "query" || description === undefined ? rest : { description, ...rest };
+  return Object.fromEntries(Object.entries(kept).map(([key, member]) => [key, withoutDescriptions(member)]));
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(entries.map(([key, member]) => [key, sorted(member)]));
+}
 
 type Definitions = Record<
   string,

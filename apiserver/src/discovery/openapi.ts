@@ -3,13 +3,12 @@
 import { createHash } from "node:crypto";
 import { builtinSchemas } from "../builtin/schemas.js";
 import type { ServedType } from "../builtin/served-type.js";
-import { clone, isObject, memberOf, objectAt, type JsonObject, type JsonValue } from "../json.js";
+import { isObject, memberOf, type JsonObject, type JsonValue } from "../json.js";
+import { customPaths, PATH_SCHEMAS, SCALE_SCHEMA } from "./custom-paths.js";
+import { LIST_META, listSchema, OBJECT_META, publishedSchema, REFERENCE } from "./custom-schemas.js";
 import type { Group, GroupVersion } from "./groups.js";
 import { GIT_VERSION } from "./version.js";
 
-const REFERENCE = "#/components/schemas/";
-const OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
-const LIST_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta";
 const FIELD_VALIDATION = { name: "fieldValidation", in: "query", schema: { type: "string", uniqueItems: true } };
 
 /** A document and the hash of its content. */
@@ -39,7 +38,9 @@ export function openApiDocument(groupVersion: GroupVersion): OpenApiDocument {
   if (known !== undefined) return known;
   const body = JSON.stringify({
     openapi: "3.0.0",
-    info: { title: "Kubernetes", version: GIT_VERSION },
+    info: isFixed
+      ? { title: "Kubernetes", version: GIT_VERSION }
+      : { title: "Kubernetes CRD Swagger", version: "v0.1.0" },
     paths: Object.assign({}, ...groupVersion.types.map(pathsOf)) as JsonObject,
     components: { schemas: schemasOf(groupVersion.types) },
   });
@@ -54,6 +55,7 @@ export function pathOf({ group, version }: GroupVersion | ServedType): string {
 }
 
 function pathsOf(type: ServedType): JsonObject {
+  if (type.custom !== undefined) return customPaths(type, { root: `/${pathOf(type)}`, schema: schemaNameOf(type) });
   const { group, version, kind } = type;
   const collection = `/${pathOf(type)}/${type.namespaced ? "namespaces/{namespace}/" : ""}${type.plural}`;
   const reference = { $ref: REFERENCE + schemaNameOf(type) };
@@ -83,15 +85,18 @@ function schemasOf(types: ServedType[]): JsonObject {
   const schemas: JsonObject = {};
   for (const type of types) {
     const name = schemaNameOf(type);
-    if (type.custom !== undefined) schemas[name] = publishedSchema(type, type.custom.schema);
+    if (type.custom !== undefined) schemas[name] = publishedSchema(type, type.custom);
     if (type.verbs.includes("list")) schemas[`${name}List`] = listSchema(type, name);
     addReferenced(schemas, [name, OBJECT_META, LIST_META]);
+    if (type.custom !== undefined) addReferenced(schemas, PATH_SCHEMAS);
+    if (type.custom !== undefined && type.subresources.some(({ name }) => name === "scale"))
+      addReferenced(schemas, [SCALE_SCHEMA]);
     addReferencedBy(schemas, schemas[name] ?? null);
   }
   return schemas;
 }
 
-function addReferenced(schemas: JsonObject, names: string[]): void {
+function addReferenced(schemas: JsonObject, names: readonly string[]): void {
   for (const name of names) {
     if (memberOf(schemas, name) !== undefined) continue;
     const schema = memberOf(builtinSchemas(), name);
@@ -107,29 +112,4 @@ function addReferencedBy(schemas: JsonObject, node: JsonValue): void {
   const reference = memberOf(node, "$ref");
   if (typeof reference === "string") addReferenced(schemas, [reference.slice(REFERENCE.length)]);
   for (const member of Object.values(node)) addReferencedBy(schemas, member);
-}
-
-function publishedSchema({ group, version, kind }: ServedType, schema: JsonObject): JsonObject {
-  const metadata = { allOf: [{ $ref: REFERENCE + OBJECT_META }] };
-  const typeMeta = { apiVersion: { type: "string" }, kind: { type: "string" }, metadata };
-  return {
-    ...clone(schema),
-    type: "object",
-    properties: { ...clone(objectAt(schema, "properties") ?? {}), ...typeMeta },
-    "x-kubernetes-group-version-kind": [{ group, version, kind }],
-  };
-}
-
-function listSchema({ group, version, listKind }: ServedType, itemName: string): JsonObject {
-  return {
-    type: "object",
-    required: ["items"],
-    properties: {
-      apiVersion: { type: "string" },
-      kind: { type: "string" },
-      metadata: { allOf: [{ $ref: REFERENCE + LIST_META }] },
-      items: { type: "array", items: { allOf: [{ $ref: REFERENCE + itemName }] } },
-    },
-    "x-kubernetes-group-version-kind": [{ group, version, kind: listKind }],
-  };
 }

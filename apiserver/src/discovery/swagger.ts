@@ -29,32 +29,41 @@ export function swaggerDocument(groups: Group[]): string {
   });
 }
 
-function pathItemOf(item: JsonObject): JsonObject {
+function pathItemOf({ parameters, ...item }: JsonObject): JsonObject {
   const operations = Object.entries(item).flatMap(([method, operation]) =>
     isObject(operation) ? [[method, operationOf(operation)] as const] : [],
   );
-  return Object.fromEntries(operations);
+  const ofPath = parametersOf(parameters);
+  return { ...Object.fromEntries(operations), ...(ofPath.length === 0 ? {} : { parameters: ofPath }) };
 }
 
-// Version 2 has the schema of an answer beside its description, and the type of a parameter in the parameter itself.
-function operationOf(operation: JsonObject): JsonObject {
-  const { parameters, responses, ...rest } = operation;
-  const content = objectAt(objectAt(objectAt(objectAt(operation, "responses"), "200"), "content"), "application/json");
-  const schema = inVersion2(objectAt(content, "schema") ?? {});
+// Version 2 has the type of a parameter in the parameter itself.
+function parametersOf(parameters: JsonValue | undefined): JsonObject[] {
   const given = Array.isArray(parameters) ? parameters.filter(isObject) : [];
+  return given.map(({ schema: type, ...parameter }) => ({ ...parameter, ...(isObject(type) ? type : {}) }));
+}
+
+// Version 2 has the schemas of an answer and of a body beside their descriptions.
+function operationOf(operation: JsonObject): JsonObject {
+  const { parameters, responses, requestBody, ...rest } = operation;
+  const answer = objectAt(objectAt(objectAt(operation, "responses"), "200"), "content");
+  const schemaIn = (content: JsonObject | undefined): JsonValue =>
+    inVersion2(objectAt(Object.values(content ?? {}).find(isObject), "schema") ?? {});
+  const body = objectAt(isObject(requestBody) ? requestBody : undefined, "content");
+  const isRequired = isObject(requestBody) && requestBody["required"] === true;
+  const inBody = {
+    ...{ name: "body", in: "body" },
+    ...(isRequired ? { required: true } : {}),
+    schema: schemaIn(body),
+  };
+  const all = [...(body === undefined ? [] : [inBody]), ...parametersOf(parameters)];
+  const types = Object.keys(body ?? {});
   return {
-    consumes: ["*/*"],
+    consumes: types.length === 0 ? ["*/*"] : types,
     produces: ["application/json", "application/yaml"],
     schemes: ["https"],
-    ...(given.length === 0
-      ? {}
-      : {
-          parameters: given.map(({ schema: type, ...parameter }) => ({
-            ...parameter,
-            ...(isObject(type) ? type : {}),
-          })),
-        }),
-    ...(responses === undefined ? {} : { responses: { "200": { description: "OK", schema } } }),
+    ...(all.length === 0 ? {} : { parameters: all }),
+    ...(responses === undefined ? {} : { responses: { "200": { description: "OK", schema: schemaIn(answer) } } }),
     ...rest,
   };
 }
