@@ -234,6 +234,47 @@ suite("certificate signing requests", (test) => {
     assert.equal([name, ...cells], [user, "example.com/a", user, "120m", "Pending"]);
     await apiRequestOrThrow(to, `DELETE ${path}/${user}`);
   });
+
+  test("are approved and signed by whoever has the right to their signer, or to those of its domain", async () => {
+    const to = await server();
+    const group = "certificates.k8s.io";
+    const path = `/apis/${group}/v1/certificatesigningrequests`;
+    const { content } = minimalObjects.find(({ kind }) => kind === "CertificateSigningRequest") as MinimalObject;
+    const requests = ["certificatesigningrequests/approval", "certificatesigningrequests/status"];
+    const parts = { apiGroups: [group], resources: requests, verbs: ["update"] };
+    const right = (verb: string, name: string) => ({
+      ...{ apiGroups: [group], resources: ["signers"], resourceNames: [name], verbs: [verb] },
+    });
+    const { signerName } = content["spec"] as { signerName: string };
+    const verdict = { type: "Approved", status: "True", reason: "Test", message: "" };
+    const failure = { type: "Failed", status: "True", reason: "Test", message: "" };
+    const cases: [rights: object[], part: string, condition: object, expected: string | undefined][] = [
+      [[right("sign", signerName)], "approval", verdict, "approve"],
+      [[right("approve", signerName)], "approval", verdict, undefined],
+      [[right("approve", "example.com/*")], "approval", verdict, undefined],
+      [[right("approve", signerName)], "status", failure, "sign"],
+      [[right("sign", signerName)], "status", failure, undefined],
+    ];
+    for (const [rights, part, condition, verb] of cases) {
+      const user = `signer-${++users}`;
+      const rules = [parts, ...rights];
+      await apiRequestOrThrow(to, `POST ${RBAC}/clusterroles`, { body: { metadata: { name: user }, rules } });
+      const binding = { metadata: { name: user }, roleRef: rbac("ClusterRole", user), subjects: [rbac("User", user)] };
+      await apiRequestOrThrow(to, `POST ${RBAC}/clusterrolebindings`, { body: binding });
+      const body = { metadata: { name: user }, spec: content["spec"] };
+      const created = await apiRequestOrThrow(to, `POST ${path}`, { body });
+      const changed = { ...created, status: { conditions: [condition] } };
+      const answer = await waitFor("the rights of the user", async () => {
+        const { status, body } = await as(user, `PUT ${path}/${user}/${part}`, changed);
+        return body.message?.includes(" cannot update ") ? undefined : { status, message: body.message };
+      });
+      const detail = `user not permitted to ${verb} requests with signerName "${signerName}"`;
+      const message = `certificatesigningrequests.${group} "${user}" is forbidden: ${detail}`;
+      const expected = verb === undefined ? { status: 200, message: undefined } : { status: 403, message };
+      assert.equal(answer, expected);
+      await apiRequestOrThrow(to, `DELETE ${path}/${user}`);
+    }
+  });
 });
 
 async function tokenOf(to: Connection, name: string): Promise<string> {

@@ -4,6 +4,7 @@ import type { JsonObject } from "../json.js";
 import { settled } from "../pending-conversion.js";
 import { checkServiceAccount, setServiceAccount } from "./accounts/service-accounts.js";
 import type { Admission, AdmittedWrite } from "./admission.js";
+import { checkSigner } from "./certificate-signers.js";
 import { checkCertificateSubject } from "./certificate-subject.js";
 import { checkLimitRanges, setContainerDefaults } from "./limits/limit-ranges.js";
 import type { MutatingPolicies, PolicyChanges } from "./policy/mutating-policies.js";
@@ -94,6 +95,7 @@ export class AdmissionChain implements Admission {
         ...previous,
       });
     }
+    checkSigner(this.#authorizer, write);
     checkCertificateSubject(write);
     checkLimitRanges(write);
     if (this.#needsAccounts) checkServiceAccount(write);

@@ -1,0 +1,32 @@
+// What the admission plugins CertificateApproval and CertificateSigning do: who approves a request or signs it needs that right for its signer.
+import { forbidden } from "../errors/status-error.js";
+import type { Authorizer } from "../identity/rbac/authorizer.js";
+import { deepEqual, objectAt, stringAt, type JsonObject } from "../json.js";
+import { refOfWrite, type AdmittedWrite } from "./admission.js";
+
+const GROUP = "certificates.k8s.io";
+
+/** Throws 403 for a verdict on a request, or for its certificate, by a user who has no right to that signer. */
+export function checkSigner(authorizer: Authorizer, write: AdmittedWrite): void {
+  const { context, operation, subresource, object, oldObject } = write;
+  const { group, plural } = context.resource.type;
+  if (group !== GROUP || plural !== "certificatesigningrequests" || operation !== "UPDATE") return;
+  if (object === undefined || oldObject === undefined) return;
+  const verb = subresource === "approval" ? "approve" : isSigned(subresource, object, oldObject) ? "sign" : undefined;
+  if (verb === undefined) return;
+  const signer = stringAt(objectAt(oldObject, "spec"), "signerName") ?? "";
+  // The right to all signers of a domain has the name `example.com/*`.
+  const names = [signer, `${signer.split("/")[0]}/*`];
+  const asked = { verb, group: GROUP, resource: "signers", subresource: "", namespace: "" };
+  if (names.some((name) => authorizer.decide(context.user, { ...asked, name }).allowed)) return;
+  throw forbidden(
+    refOfWrite(write),
+    `user not permitted to ${verb} requests with signerName ${JSON.stringify(signer)}`,
+  );
+}
+
+function isSigned(subresource: string, object: JsonObject, oldObject: JsonObject): boolean {
+  if (subresource !== "status") return false;
+  const [next, before] = [objectAt(object, "status"), objectAt(oldObject, "status")];
+  return ["certificate", "conditions"].some((field) => !deepEqual(next?.[field], before?.[field]));
+}
