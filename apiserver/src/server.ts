@@ -5,6 +5,7 @@ import { ValidatingPolicies } from "./admission/policy/validating-policies.js";
 import { WebhookAdmission } from "./admission/webhook-admission.js";
 import { withShiftedTime } from "./clock.js";
 import { followDefinitions } from "./bootstrap/custom-resource-definitions.js";
+import { publishClientAuthorities } from "./bootstrap/client-authorities.js";
 import { createFirstObjects } from "./bootstrap/first-objects.js";
 import { installDefinitions, installObjects } from "./bootstrap/install-objects.js";
 import { internalError, tooLarge } from "./errors/status-error.js";
@@ -31,7 +32,6 @@ import { createAccesses, type Accesses, type CertificateAccess, type UserAccess 
 import type { JsonObject } from "./json.js";
 import type { DataFolder } from "./persistence/data-folder.js";
 import { Registry } from "./registry/registry.js";
-import type { ServingCertificate } from "./x509/serving-certificate.js";
 import { isSimulated, startSimulationOf, type Simulated } from "./simulated.js";
 import { conversionWebhooks } from "./webhooks/conversion-webhook.js";
 import { WebhookClient } from "./webhooks/webhook-client.js";
@@ -130,6 +130,9 @@ async function startOn(folder: DataFolder | undefined, options: ApiServerOptions
   const before = folder?.restore(registry.store) ?? 0;
   followDefinitions(registry);
   await createFirstObjects(registry);
+  const certificate = options.tls === false ? undefined : servingCertificateOf(secrets);
+  const clientAuthorities = [certificate?.ca, options.clientCa].filter((pem) => pem !== undefined);
+  if (certificate !== undefined) await publishClientAuthorities(registry, clientAuthorities);
   await installDefinitions(registry, { sources: options.crds ?? [], before });
   await installObjects(registry, { sources: options.objects ?? [], before });
 
@@ -146,7 +149,6 @@ async function startOn(folder: DataFolder | undefined, options: ApiServerOptions
   const rules = new FaultRules();
   for (const rule of options.faults ?? []) rules.add(rule, registry.store.revision);
   const requests: RequestRecord[] = [];
-  const certificate = options.tls === false ? undefined : servingCertificateOf(secrets);
   const watches = new WatchFaults();
   const userOf = (request: ApiRequest) => identity.authenticator.userOfRequest(request, rules.token);
   const askedFor = (request: ApiRequest): AskedFor => ({
@@ -160,7 +162,9 @@ async function startOn(folder: DataFolder | undefined, options: ApiServerOptions
   });
   const listener = new Listener({
     port: options.port ?? 0,
-    ...(certificate === undefined ? {} : { tls: tlsOf(certificate, options.clientCa) }),
+    ...(certificate === undefined
+      ? {}
+      : { tls: { cert: certificate.certificate, key: certificate.key, ca: clientAuthorities } }),
     onStream(stream, request) {
       // Its first lines may show what is not durable yet.
       folder?.pending?.then(stream.hold(), () => stream.abort());
@@ -222,10 +226,6 @@ async function startOn(folder: DataFolder | undefined, options: ApiServerOptions
     close,
     [Symbol.asyncDispose]: close,
   };
-}
-
-function tlsOf({ certificate, key, ca }: ServingCertificate, clientCa: string | undefined) {
-  return { cert: certificate, key, ca: clientCa === undefined ? [ca] : [ca, clientCa] };
 }
 
 // Only a clock that is shifted costs anything.

@@ -188,6 +188,21 @@ suite("access to the API server", (test) => {
 });
 
 suite("certificate signing requests", (test) => {
+  test("are signed by an authority that other API servers may read, too", async () => {
+    const to = await server();
+    const name = "extension-apiserver-authentication";
+    const path = `/api/v1/namespaces/kube-system/configmaps/${name}`;
+    const isPublished = async () => (await apiRequest(to, `GET ${path}`)).status === 200;
+    await waitFor("the authority is published", isPublished);
+    const { data } = (await apiRequest<{ data: object }>(to, `GET ${path}`)).body;
+    assert.equal(data, { "client-ca-file": to.ca });
+    const user = `extension-${++users}`;
+    const role = rbac("Role", `${name}-reader`);
+    const binding = { metadata: { name: user }, roleRef: role, subjects: [rbac("User", user)] };
+    await apiRequestOrThrow(to, `POST ${RBAC}/namespaces/kube-system/rolebindings`, { body: binding });
+    await waitFor("the rights of the user", async () => (await as(user, `GET ${path}`)).status === 200);
+  });
+
   test("name who made them, whatever they say themselves, in their columns, too", async () => {
     const to = await server();
     const user = `requester-${++users}`;
