@@ -122,7 +122,7 @@ async function startReplicaIn(namespace: string, admin: Connection, given: Repli
   const program = `
     ${before}
     const { runOperator } = await import(${JSON.stringify(import.meta.resolve("#runtime/index.js"))});
-    const { Page, configMapOf } = await import(${JSON.stringify(import.meta.resolve("../../integration/runtime/page-operator.js"))});
+    const { Page, configMapOf } = await import(${JSON.stringify(import.meta.resolve("../../integration/runtime/page.js"))});
     const workflow = { primary: Page.definition, dependents: [configMapOf("text")] };
     const controller = { name: "page", namespaces: ["${namespace}"], workflow, reconciler: { reconcile: ${reconcile} } };
     await runOperator([controller], {

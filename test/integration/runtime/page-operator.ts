@@ -2,110 +2,15 @@
 import { startApiServer, type ApiServer } from "#apiserver/index.js";
 import type { ConnectionOptions } from "#runtime/client/connect/connection.js";
 import type { OperatorOptions } from "#runtime/assemble/operator/operator-options.js";
-import type { KubernetesObject, StatusCondition } from "#runtime/base/kubernetes-object.js";
 import { messageOf } from "#runtime/base/logger.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import { updateStatus, type Reconciler } from "#runtime/reconcile/reconciler.js";
-import type {
-  Conditions,
-  KubernetesDependent,
-  WorkflowDefinition,
-} from "#runtime/workflow/definition/workflow-definition.js";
-import { builtinDefinition, classOf, customDefinition, type CrdObject } from "../../support/kind-definitions.js";
+import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/definition/workflow-definition.js";
 import { createRecordedOperator, type RecordedOperator } from "../../support/recorded-operator.js";
+import { ConfigMap, configMapOf, Page, pageCrd } from "./page.js";
 
-/** The primary of every test here. */
-export interface Page extends KubernetesObject {
-  spec: { text: string; more?: string };
-  status?: { text?: string; observedGeneration?: number; conditions?: readonly StatusCondition[] };
-}
-
-/** A ConfigMap or a Secret. */
-export interface DataObject extends KubernetesObject {
-  data?: { [key: string]: string };
-}
-
-/** The definition of Pages as it is installed. */
-export const pageCrd = {
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  metadata: { name: "pages.example.com" },
-  spec: {
-    group: "example.com",
-    scope: "Namespaced",
-    names: { kind: "Page", plural: "pages", singular: "page", listKind: "PageList" },
-    versions: [
-      {
-        name: "v1",
-        served: true,
-        storage: true,
-        subresources: { status: {} },
-        schema: {
-          openAPIV3Schema: {
-            type: "object",
-            properties: {
-              spec: { type: "object", properties: { text: { type: "string" }, more: { type: "string" } } },
-              status: {
-                type: "object",
-                properties: {
-                  text: { type: "string" },
-                  observedGeneration: { type: "integer" },
-                  conditions: {
-                    type: "array",
-                    items: {
-                      type: "object",
-                      required: ["type", "status", "reason", "message", "lastTransitionTime"],
-                      properties: {
-                        type: { type: "string" },
-                        status: { type: "string" },
-                        reason: { type: "string" },
-                        message: { type: "string" },
-                        lastTransitionTime: { type: "string", format: "date-time" },
-                        observedGeneration: { type: "integer" },
-                      },
-                    },
-                    "x-kubernetes-list-type": "map",
-                    "x-kubernetes-list-map-keys": ["type"],
-                  },
-                },
-              },
-            },
-          },
-        },
-      },
-    ],
-  },
-} as const satisfies CrdObject & { readonly [member: string]: unknown };
-
-export const Page = classOf<Page>(customDefinition(pageCrd));
-export const ConfigMap = classOf<DataObject>(builtinDefinition("v1", "ConfigMap"));
-export const Secret = classOf<DataObject>(builtinDefinition("v1", "Secret"));
-
-type Args = {
-  primary: Page;
-  secondary: { [name: string]: KubernetesObject | undefined };
-  context: { signal: AbortSignal };
-};
-
-/** Builds a dependent: a ConfigMap named after the page and the dependent, with the text of the page. */
-export function configMapOf(
-  name: string,
-  rest: Partial<Omit<KubernetesDependent, "desired" | keyof Conditions>> & {
-    readonly [Name in keyof Conditions]?: (args: never) => unknown;
-  } & { desired?: (args: Args) => unknown } = {},
-): KubernetesDependent {
-  return {
-    name,
-    resource: ConfigMap.definition,
-    dependsOn: [],
-    desired: (({ primary }: Args) => ({
-      metadata: { name: `${primary.metadata.name}-${name}` },
-      data: { text: primary.spec.text },
-    })) as never,
-    ...(rest as unknown as Partial<KubernetesDependent>),
-  };
-}
+export * from "./page.js";
 
 /** Writes the text of the page into its status. */
 export const textReconciler: Reconciler<Page, object, NonNullable<Page["status"]>> = {

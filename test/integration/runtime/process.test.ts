@@ -21,7 +21,7 @@ function programOf({ url, token }: { url: string; token?: string }, given: Progr
   const { options = "", reconciler = "{}", before = "", after = "" } = given;
   return `
     import { runOperator } from ${JSON.stringify(import.meta.resolve("#runtime/index.js"))};
-    import { Page, configMapOf } from ${JSON.stringify(import.meta.resolve("./page-operator.js"))};
+    import { Page, configMapOf } from ${JSON.stringify(import.meta.resolve("./page.js"))};
     const workflow = { primary: Page.definition, dependents: [configMapOf("text")] };
     const connection = { url: ${JSON.stringify(url)}, token: ${JSON.stringify(token ?? "")} };
     ${before}

@@ -12,7 +12,7 @@ import { createPage, createPageOperator, startPageServer } from "./page-operator
 function run(server: ApiServer, args: readonly string[], env: NodeJS.ProcessEnv = {}) {
   const program = `
     import { runOperator } from ${JSON.stringify(import.meta.resolve("#runtime/index.js"))};
-    import { Page } from ${JSON.stringify(import.meta.resolve("./page-operator.js"))};
+    import { Page } from ${JSON.stringify(import.meta.resolve("./page.js"))};
     const workflow = { primary: Page.definition, dependents: [] };
     const reconcile = ({ primary, context }) => new Promise((resolve) => {
       context.logger.info({}, "begins " + primary.metadata.name);
