@@ -132,7 +132,7 @@ suite("gen-operator add", (test) => {
     LONG,
   );
 
-  test(
+  test.thorough(
     "adds a controller for a kind of a cluster, and asks which if there are several",
     async () => {
       await using project = await createPagesProject();

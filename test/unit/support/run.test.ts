@@ -58,7 +58,7 @@ suite("test runner", (test) => {
   });
 
   test("what is shared may take longer to dispose than a file may take to exit", async () => {
-    const { report, problem } = await runFile(fixtureFile("disposes-slowly"), { exitGraceMs: 100 });
+    const { report, problem } = await runFile(fixtureFile("disposes-slowly"), { exitGraceMs: 2_500 });
     assert.is(problem, undefined);
     assert.is(report.passed, 1);
   });
