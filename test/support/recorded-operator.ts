@@ -32,7 +32,7 @@ const lineOfRequest = ({ method, path, status }: Request) => `${method} ${path.r
  */
 export function failuresOf(events: readonly ReconcileEvent[]): string[] {
   return events
-    .filter(({ error }) => error !== undefined && messageOf(error) !== "the primary is being deleted")
+    .filter(({ error, isEnded = false }) => error !== undefined && !isEnded)
     .map(({ primary, kind, error }) => `${primary} ${kind}: ${messageOf(error)}`);
 }
 

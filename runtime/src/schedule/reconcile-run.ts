@@ -146,6 +146,7 @@ export class ReconcileRun implements ReconcileScope {
     const retryAfterMs = retryAfterMsOf(effects);
     if (retryAfterMs !== undefined) event.retryAfterMs = retryAfterMs;
     if (state?.isGivenUp === true) event.isGivenUp = true;
+    if (this.isEnded) event.isEnded = true;
     return event;
   }
 }

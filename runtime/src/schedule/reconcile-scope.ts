@@ -87,6 +87,8 @@ export interface ReconcileEvent<Result = unknown> {
   readonly retryAfterMs?: number;
   /** Whether no quick retry is left after this failure; absent otherwise. */
   readonly isGivenUp?: true;
+  /** Whether it did not fail by itself: the deletion or the pause of its primary ended it, and it runs again. Absent otherwise. */
+  readonly isEnded?: true;
 }
 
 /** Called at the end of every reconcile; must not throw. */

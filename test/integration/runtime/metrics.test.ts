@@ -1,9 +1,19 @@
 // What Prometheus finds at an operator.
+import { once } from "node:events";
 import { waitFor } from "#apiserver/wait-for.js";
 import { METRICS } from "#runtime/operate/metrics/metric-table.js";
 import { TerminalError } from "#runtime/base/errors.js";
 import { assert, suite } from "../../support/suite.js";
-import { configMapOf, createPage, createPageOperator, setText, startPageServer, untilText } from "./page-operator.js";
+import {
+  configMapOf,
+  createPage,
+  createPageOperator,
+  Page,
+  setText,
+  startPageServer,
+  textReconciler,
+  untilText,
+} from "./page-operator.js";
 import type { PageOperator } from "./page-operator.js";
 
 const metrics = { metricsBindAddress: "127.0.0.1:0" };
@@ -61,6 +71,36 @@ suite("the metrics of an operator", (test) => {
     ])
       assert.ok(valueOf(name) !== undefined, name);
     for (const name of Object.keys(METRICS)) assert.ok(text.includes(`# HELP ${name} `), name);
+  });
+
+  test("count no error of a reconcile that the deletion of its primary has ended", async () => {
+    await using server = await startPageServer();
+    let hasBegun = false;
+    const dependents = [
+      configMapOf("text", {
+        desired: async ({ context: { signal } }) => {
+          hasBegun = true;
+          await once(signal, "abort");
+          throw signal.reason;
+        },
+      }),
+    ];
+    const reconciler = { ...textReconciler, cleanup: () => {} };
+    await using page = createPageOperator(server, { dependents, reconciler, operator: metrics });
+    await page.operator.start();
+    await createPage(page);
+    await waitFor("it is reconciled", () => hasBegun);
+    await page.operator.client.delete(Page, { name: "one", namespace: "default" });
+    await waitFor("it is cleaned up", () => page.events.some(({ kind }) => kind === "cleanup"));
+    await page.quiet();
+    const ends = page.events.map(({ kind, error, isEnded }) => [kind, error !== undefined, isEnded]);
+    assert.equal(ends, [
+      ["reconcile", true, true],
+      ["cleanup", false, undefined],
+    ]);
+    const { valueOf } = await scrape(page);
+    assert.is(valueOf('controller_runtime_reconcile_errors_total{controller="page"}'), undefined);
+    assert.is(valueOf('controller_runtime_reconcile_total{controller="page",result="requeue"}'), 1);
   });
 
   test("count every request by its status, watches among them, and those without an answer", async () => {

@@ -38,9 +38,11 @@ export class OperatorMetrics {
   }
 
   observeReconcile(event: ReconcileEvent): void {
-    const { controller, durationMs, queuedMs, error, rescheduleAfterMs, retryAfterMs, steps } = event;
-    const isFailed = "error" in event;
-    const result = isFailed ? "error" : rescheduleAfterMs === undefined ? "success" : resultOf(rescheduleAfterMs);
+    const { controller, durationMs, queuedMs, error, rescheduleAfterMs, retryAfterMs, steps, isEnded = false } = event;
+    const isFailed = "error" in event && !isEnded;
+    // What was ended early runs again at once.
+    const againMs = isEnded ? 0 : rescheduleAfterMs;
+    const result = isFailed ? "error" : againMs === undefined ? "success" : resultOf(againMs);
     const own = [controller];
     const queue = [controller, controller];
     const metrics = this.#metrics;
