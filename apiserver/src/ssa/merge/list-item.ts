@@ -24,7 +24,9 @@ function identifyKeyed(list: ListShape, item: JsonValue): ItemIdentity {
   const keys: JsonObject = {};
   let hasKey = false;
   for (const key of list.keys) {
-    const value = memberOf(item, key) ?? fields?.get(key)?.default;
+    // A null is a key like any other.
+    const given = memberOf(item, key);
+    const value = given === undefined ? fields?.get(key)?.default : given;
     if (value === undefined) continue;
     keys[key] = value;
     hasKey = true;
