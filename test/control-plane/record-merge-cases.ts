@@ -1,15 +1,13 @@
 // node test/dist/control-plane/record-merge-cases.js writes fixtures/server-side-apply/published.jsonl: what the tests of
 // structured-merge-diff, the library inside kube-apiserver, put into it, and what comes out. It runs them (which Go has to be there for)
 // with a line of JSON printed by every function that they call.
-import { execFileSync } from "node:child_process";
-import { chmodSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { repositoryRoot } from "../support/repository.js";
+import { recordGoTests, type GoRecording } from "./record-go-tests.js";
 
 const MODULE = "sigs.k8s.io/structured-merge-diff/v6";
 const OUTPUT = join(repositoryRoot, "fixtures/server-side-apply/published.jsonl");
-const SOURCES = join(repositoryRoot, "test/control-plane");
 
 /** What is recorded of one call, or of one step of a sequence. */
 interface Entry {
@@ -18,7 +16,7 @@ interface Entry {
 }
 
 /** The beginning of each function that is recorded, and what takes its place. */
-const HOOKS: { readonly [file: string]: readonly (readonly [from: string, to: string])[] } = {
+const HOOKS: GoRecording["hooks"] = {
   "typed/typed.go": [
     [
       "func (tv TypedValue) Validate(opts ...ValidationOptions) error {",
@@ -63,56 +61,18 @@ const HOOKS: { readonly [file: string]: readonly (readonly [from: string, to: st
   ],
 };
 
-const folder = mkdtempSync(join(tmpdir(), "gen-operator-merge-cases-"));
-try {
-  const tests = record();
-  const { lines, tried } = written(tests);
-  writeFileSync(OUTPUT, `${lines.join("\n")}\n`);
-  console.log(`${lines.length - 1} tests of ${MODULE} recorded, of which ${tried} can be tried`);
-} finally {
-  rmSync(folder, { recursive: true, force: true });
-}
-
-/** Runs the tests, and returns what each of them recorded. */
-function record(): Map<string, Entry[]> {
-  const options = { cwd: SOURCES, encoding: "utf8" } as const;
-  const module = execFileSync("go", ["list", "-m", "-f", "{{.Dir}}", MODULE], options).trim();
-  cpSync(module, folder, { recursive: true });
-  for (const path of ["", ...readdirSync(folder, { recursive: true, encoding: "utf8" })])
-    chmodSync(join(folder, path), 0o755);
-  cpSync(join(SOURCES, "merge-cases/typed/record.go"), join(folder, "typed/record.go"));
-  cpSync(join(SOURCES, "merge-cases/fixture/record.go"), join(folder, "internal/fixture/record.go"));
-  for (const [file, hooks] of Object.entries(HOOKS)) {
-    let source = readFileSync(join(folder, file), "utf8");
-    for (const [from, to] of hooks) {
-      if (!source.includes(from)) throw new Error(`${file} of ${MODULE} has no ${from}`);
-      source = source.replace(from, to);
-    }
-    writeFileSync(join(folder, file), source);
-  }
-  const output = execFileSync("go", ["test", "-count=1", "-parallel=1", "-json", "./merge", "./typed"], {
-    cwd: folder,
-    encoding: "utf8",
-    env: { ...process.env, GOFLAGS: "-mod=mod" },
-    maxBuffer: 1 << 30,
-  });
-  // A long line comes in parts.
-  const printed = new Map<string, string>();
-  for (const line of output.trim().split("\n")) {
-    const { Test: test, Output: text = "" } = JSON.parse(line) as { Test?: string; Output?: string };
-    if (test !== undefined) printed.set(test, (printed.get(test) ?? "") + text);
-  }
-  const tests = new Map<string, Entry[]>();
-  for (const [test, text] of printed) {
-    const found = text.split("\n").filter((line) => line.startsWith("RECORD "));
-    if (found.length > 0)
-      tests.set(
-        test,
-        found.map((line) => JSON.parse(line.slice("RECORD ".length)) as Entry),
-      );
-  }
-  return tests;
-}
+const tests = recordGoTests<Entry>({
+  module: MODULE,
+  files: {
+    "typed/record.go": "merge-cases/typed/record.go",
+    "internal/fixture/record.go": "merge-cases/fixture/record.go",
+  },
+  hooks: HOOKS,
+  args: ["./merge", "./typed"],
+});
+const { lines, tried } = written(tests);
+writeFileSync(OUTPUT, `${lines.join("\n")}\n`);
+console.log(`${lines.length - 1} tests of ${MODULE} recorded, of which ${tried} can be tried`);
 
 /** Writes a test a line, after a line with all types. */
 function written(tests: ReadonlyMap<string, readonly Entry[]>): { lines: string[]; tried: number } {

@@ -2,7 +2,8 @@
 import type { Definitions } from "../../values/fill-defaults.js";
 import { followRef } from "../../values/fill-defaults.js";
 import type { Schema } from "../../values/schema.js";
-import { escapeName } from "../rules/escape-name.js";
+import { escapeName, isPlainlyNamed } from "../rules/escape-name.js";
+import { resourceFields } from "../rules/resource-fields.js";
 
 /** A type of CEL. An object has the fields of its schema, by the names that expressions call them. */
 export type CheckedType =
@@ -30,12 +31,6 @@ const SCALARS: { readonly [type: string]: CheckedType } = {
   integer: { kind: "int" },
   number: { kind: "double" },
 };
-const META: Schema = { type: "object", properties: { name: { type: "string" }, generateName: { type: "string" } } };
-const RESOURCE: NonNullable<Schema["properties"]> = {
-  apiVersion: { type: "string" },
-  kind: { type: "string" },
-  metadata: META,
-};
 
 /** Returns the type of the values of a schema; undefined if expressions cannot see them. */
 export function typeOfSchema(given: Schema, definitions: Definitions, isRoot = false): CheckedType | undefined {
@@ -48,15 +43,19 @@ export function typeOfSchema(given: Schema, definitions: Definitions, isRoot = f
     const element = schema.items === undefined ? undefined : typeOfSchema(schema.items, definitions);
     return element === undefined ? undefined : { kind: "list", element };
   }
-  if (schema.type !== "object") return schema["x-kubernetes-preserve-unknown-fields"] === true ? DYN : undefined;
+  if (schema.type !== "object") return undefined;
   const { properties, additionalProperties } = schema;
   if (typeof additionalProperties === "object") {
     const element = typeOfSchema(additionalProperties, definitions);
     return element === undefined ? undefined : { kind: "map", key: { kind: "string" }, element };
   }
   const isResource = isRoot || schema["x-kubernetes-embedded-resource"] === true;
-  const fields = isResource ? { ...properties, ...RESOURCE } : (properties ?? {});
-  const byName = new Map(Object.entries(fields).map(([name, field]) => [escapeName(name), field]));
+  const fields = isResource ? resourceFields(properties) : (properties ?? {});
+  const named = Object.entries(fields);
+  const byName = new Map([
+    ...named.filter(([name]) => isPlainlyNamed(name)),
+    ...named.map(([name, field]) => [escapeName(name), field] as const),
+  ]);
   return {
     kind: "object",
     field(name) {
@@ -84,11 +83,14 @@ export function nameOfType(type: CheckedType): string {
   }
 }
 
+const MAY_BE_NULL: ReadonlySet<string> = new Set(["null", "object", "message", "optional"]);
+
 /** Tells whether two types can be those of one value. */
 export function canBeSame(one: CheckedType, other: CheckedType): boolean {
   const kinds = [one.kind, other.kind];
-  if (kinds.includes("dyn") || kinds.includes("null")) return true;
-  if (one.kind !== other.kind) return kinds.includes("object") && kinds.includes("map");
+  if (kinds.includes("dyn")) return true;
+  if (kinds.includes("null")) return kinds.every((kind) => MAY_BE_NULL.has(kind));
+  if (one.kind !== other.kind) return false;
   if (one.kind === "message") return one.name === (other as typeof one).name;
   return "element" in one && "element" in other ? canBeSame(one.element, other.element) : true;
 }

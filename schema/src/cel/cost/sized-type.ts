@@ -1,7 +1,8 @@
 // How large the values of a schema can be, if a request has nothing else (k8s.io/apiserver/pkg/cel/common).
 import { followRef, type Definitions } from "../../values/fill-defaults.js";
 import type { Schema } from "../../values/schema.js";
-import { escapeName } from "../rules/escape-name.js";
+import { escapeName, isPlainlyNamed } from "../rules/escape-name.js";
+import { resourceFields } from "../rules/resource-fields.js";
 
 /** The sizes of the values of a schema. */
 export interface SizedType {
@@ -29,8 +30,6 @@ const SCALARS: { readonly [type: string]: SizedType } = {
   integer: { max: 0, minBytes: 1 },
   number: { max: 0, minBytes: 1 },
 };
-const TEXT: Schema = { type: "string" };
-const META: Schema = { type: "object", properties: { name: TEXT, generateName: TEXT } };
 
 /** Returns the sizes of the values of a schema; undefined if expressions cannot see them. */
 export function sizedTypeOf(given: Schema, definitions: Definitions, isRoot = false): SizedType | undefined {
@@ -60,14 +59,14 @@ export function sizedTypeOf(given: Schema, definitions: Definitions, isRoot = fa
 }
 
 function sizedObject(schema: Schema, definitions: Definitions, isRoot: boolean): SizedType {
-  const resource: NonNullable<Schema["properties"]> = isRoot ? { kind: TEXT, apiVersion: TEXT, metadata: META } : {};
   const fields = new Map<string, SizedType>();
   let minBytes = 2;
-  for (const [name, member] of Object.entries({ ...schema.properties, ...resource })) {
+  for (const [name, member] of Object.entries(isRoot ? resourceFields(schema.properties) : (schema.properties ?? {}))) {
     const type = sizedTypeOf(member, definitions, isResource(member));
     if (type === undefined) continue;
     const escaped = escapeName(name);
     if (escaped !== undefined) fields.set(escaped, type);
+    if (isPlainlyNamed(name)) fields.set(name, type);
     if (schema.required?.includes(name) === true && followRef(member, definitions).default === undefined)
       minBytes += Buffer.byteLength(name) + type.minBytes + 4;
   }

@@ -3,6 +3,8 @@ import type { CelValue } from "@bufbuild/cel";
 import { spend, spendText } from "../budget.js";
 import { parseDuration, timeOf } from "../text-values.js";
 import { equalityOf } from "../equality.js";
+import { joinLists, keepMerging } from "../merging-values.js";
+import type { CelInput } from "../rules/adapt-value.js";
 import { kindOf, typesOf, type FunctionsOf } from "../kubernetes-value.js";
 
 const INTEGER = /^[+-]?\d+$/;
@@ -55,7 +57,7 @@ export const coreFunctions: FunctionsOf = (library) => {
     }),
     celFunc("_+_", [LIST, LIST], LIST, (left, right) => {
       spend(left.size + right.size);
-      return celList([...left, ...right]);
+      return keepMerging(celList(joinLists([left, right], equals) as CelInput[]), left);
     }),
     celMethod("contains", STRING, [STRING], BOOL, function (part) {
       spendText(this);

@@ -7,19 +7,20 @@ import { fieldOf, typesOf, valueOfKind, type FunctionsOf } from "../kubernetes-v
 type Check = (text: string) => boolean;
 
 const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
-const LABEL_PREFIX = /^[a-z0-9]([-a-z0-9]*)?$/;
 const LABEL_1035 = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
 const QUALIFIED = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
 
+/** Puts a letter in place of a dash at the end and of what is before it: more follows a prefix. */
+const withEnd = (prefix: string) => (prefix.length > 1 ? prefix.replace(/[^]-$/, "a") : prefix);
 const isSubdomain: Check = (text) => text.length <= 253 && text.split(".").every((label) => LABEL.test(label));
 
 const CHECKS: { readonly [name: string]: Check } = {
   dns1123Label: (text) => text.length <= 63 && LABEL.test(text),
   dns1123Subdomain: isSubdomain,
   dns1035Label: (text) => text.length <= 63 && LABEL_1035.test(text),
-  dns1123LabelPrefix: (text) => text.length <= 63 && LABEL_PREFIX.test(text),
-  dns1123SubdomainPrefix: (text) => isSubdomain(text.replace(/-+$/, "")),
-  dns1035LabelPrefix: (text) => text.length <= 63 && LABEL_1035.test(text.replace(/-+$/, "")),
+  dns1123LabelPrefix: (text) => text.length <= 63 && LABEL.test(withEnd(text)),
+  dns1123SubdomainPrefix: (text) => isSubdomain(withEnd(text)),
+  dns1035LabelPrefix: (text) => text.length <= 63 && LABEL_1035.test(withEnd(text)),
   qualifiedName: isQualifiedName,
   labelValue: (text) => text === "" || (text.length <= 63 && QUALIFIED.test(text)),
   uri: (text) => hasFormat(text, "uri") === true,

@@ -11,6 +11,14 @@ export function optionalOf({ celMap }: Library, value: CelInput | undefined): Ce
   return celMap(new Map(value === undefined ? entries : [...entries, ["value", value]]));
 }
 
+// In the order of Go: a time has its zero in the year 1.
+function isZeroTime(value: CelValue): boolean {
+  const { $typeName, seconds, nanos } =
+    (value as { message?: { $typeName?: string; seconds?: bigint; nanos?: number } })?.message ?? {};
+  if (nanos !== 0) return false;
+  return $typeName === "google.protobuf.Timestamp" ? seconds === -62_135_596_800n : seconds === 0n;
+}
+
 /** `optional.of`, `optional.none` and what an optional value can do. */
 export const optionalFunctions: FunctionsOf = (library) => {
   const { celFunc, celMethod, isCelList, isCelMap } = library;
@@ -30,7 +38,9 @@ export const optionalFunctions: FunctionsOf = (library) => {
   const isZero = (value: CelValue): boolean =>
     [null, false, 0, 0n, ""].includes(value as null) ||
     ((isCelList(value) || isCelMap(value)) && value.size === 0) ||
-    (value instanceof Uint8Array && value.length === 0);
+    (value instanceof Uint8Array && value.length === 0) ||
+    (library.isCelUint(value) && value.value === 0n) ||
+    isZeroTime(value);
   const present = (value: CelValue): CelValue[] => {
     const inner = isCelMap(value) ? valueOf(value) : undefined;
     if (!isCelMap(value)) throw new Error("no such overload: the value is not optional");

@@ -33,6 +33,9 @@ export const paidFunctions: FunctionsOf = (library) => {
     celMethod("join", LIST, [STRING], STRING, function (separator) {
       return join(this, separator);
     }),
+    celMethod("split", STRING, [STRING, INT], LIST, function (separator, most) {
+      return split(this, { separator, most: most < 0n ? Infinity : Number(most) });
+    }),
     celMethod("replace", STRING, [STRING, STRING], STRING, function (part, by) {
       return replace(this, { part, by, most: Infinity });
     }),
@@ -58,6 +61,15 @@ function join(list: CelList, separator: string): string {
   });
   spendText({ length: texts.length * separator.length });
   return texts.join(separator);
+}
+
+// The last part has the rest.
+function split(text: string, { separator, most }: { readonly separator: string; readonly most: number }): string[] {
+  spendText(text);
+  if (most === 0) return [];
+  const parts = separator === "" ? [...text] : text.split(separator);
+  if (parts.length <= most) return parts;
+  return [...parts.slice(0, most - 1), parts.slice(most - 1).join(separator)];
 }
 
 interface Replacement {

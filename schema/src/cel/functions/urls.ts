@@ -4,6 +4,8 @@ import { spendText } from "../budget.js";
 import { fieldOf, typesOf, valueOfKind, type FunctionsOf } from "../kubernetes-value.js";
 
 const PARTS = /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?:\/\/([^/?]*))?([^?]*)(?:\?(.*))?$/s;
+// A scheme, and what is no path: nothing of it is a part.
+const OPAQUE = /^[A-Za-z][A-Za-z0-9+.-]*:[^/?#\s][^\s]*$/;
 const HOST = /^(?:\[([^\]]*)\]|([^:]*))(?::(.*))?$/s;
 
 /** `url`, `isURL` and the parts of a URL. */
@@ -31,11 +33,13 @@ export const urlFunctions: FunctionsOf = (library) => {
 
 function isUrl(text: string): boolean {
   spendText(text);
-  return hasFormat(text, "uri") === true;
+  return hasFormat(text, "uri") === true || OPAQUE.test(text);
 }
 
 function partsOf(text: string) {
-  const [, Scheme = "", authority = "", EscapedPath = "", Query = ""] = PARTS.exec(text) ?? [];
+  const [, Scheme = "", authority = "", path = "", Query = ""] = PARTS.exec(text.replace(/#.*$/s, "")) ?? [];
+  // What may not stand in a path is escaped, and what is escaped stays.
+  const EscapedPath = path.replace(/[^\w!#$%&'()*+,\-./:;=?@[\]~]+/gu, encodeURIComponent);
   const Host = authority.slice(authority.lastIndexOf("@") + 1);
   const [, bracketed, plain = "", Port = ""] = HOST.exec(Host) ?? [];
   return { text, Scheme: Scheme.toLowerCase(), Host, Hostname: bracketed ?? plain, Port, EscapedPath, Query };

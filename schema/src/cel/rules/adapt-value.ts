@@ -2,19 +2,14 @@
 import type { celList } from "@bufbuild/cel";
 import type { Schema } from "../../values/schema.js";
 import { followRef, isRecord, type Definitions } from "../../values/fill-defaults.js";
-import { escapeName } from "./escape-name.js";
+import { escapeName, isPlainlyNamed } from "./escape-name.js";
+import { resourceFields } from "./resource-fields.js";
+import { setKey, setMerging, setUnknown } from "../merging-values.js";
 import { loadLibrary } from "../library.js";
 import { decodeBase64, parseDuration, parseTime } from "../text-values.js";
 
 /** A value that a rule can work with. */
 export type CelInput = Exclude<Parameters<typeof celList>[0], { readonly add: unknown }>[number];
-
-const TEXT: Schema = { type: "string" };
-const RESOURCE_FIELDS: NonNullable<Schema["properties"]> = {
-  apiVersion: TEXT,
-  kind: TEXT,
-  metadata: { type: "object", properties: { name: TEXT, generateName: TEXT } },
-};
 
 interface Known {
   readonly schema: Schema;
@@ -50,29 +45,45 @@ export class ValueAdapter {
     return adapted;
   }
 
-  #list(items: readonly unknown[], { items: schema }: Schema): CelInput | undefined {
+  #list(items: readonly unknown[], { items: schema, ...list }: Schema): CelInput | undefined {
     if (schema === undefined) return undefined;
     const adapted = items.map((item) => this.adapt(item ?? null, schema));
-    return adapted.includes(undefined) ? undefined : loadLibrary().celList(adapted as CelInput[]);
+    if (adapted.includes(undefined)) return undefined;
+    const made = loadLibrary().celList(adapted as CelInput[]);
+    const type = list["x-kubernetes-list-type"];
+    if (type === "set" || type === "map") setMerging(made, type);
+    const keys = list["x-kubernetes-list-map-keys"] ?? [];
+    if (type === "map")
+      items.forEach((item, index) => {
+        const key = isRecord(item) ? JSON.stringify(keys.map((name) => item[name])) : undefined;
+        if (key !== undefined) setKey(adapted[index] as object, key);
+      });
+    return made;
   }
 
   #object(value: object, schema: Schema, isResource: boolean): CelInput | undefined {
     const { properties, additionalProperties } = schema;
-    const fields = isResource ? { ...properties, ...RESOURCE_FIELDS } : properties;
+    const fields = isResource ? resourceFields(properties) : properties;
     const values = typeof additionalProperties === "object" ? additionalProperties : undefined;
     if (!isRecord(value)) return undefined;
     if (fields === undefined && values === undefined && schema["x-kubernetes-preserve-unknown-fields"] !== true)
       return undefined;
     const entries = new Map<string, CelInput>();
+    const unknown: Record<string, unknown> = {};
     for (const [name, member] of Object.entries(value)) {
+      if (values === undefined && !Object.hasOwn(fields ?? {}, name)) unknown[name] = member;
       const inner = fields === undefined ? values : Object.hasOwn(fields, name) ? fields[name] : undefined;
       // A field that is null counts as absent; a key of a map does not.
       if (inner === undefined || member === undefined || (fields !== undefined && member === null)) continue;
       const key = fields === undefined ? name : escapeName(name);
       const adapted = this.adapt(member, inner);
       if (key !== undefined && adapted !== undefined) entries.set(key, adapted);
+      if (values === undefined && adapted === undefined) unknown[name] = member;
+      if (fields !== undefined && isPlainlyNamed(name) && adapted !== undefined) entries.set(name, adapted);
     }
-    return loadLibrary().celMap(entries);
+    const made = loadLibrary().celMap(entries);
+    setUnknown(made, unknown);
+    return made;
   }
 }
 

@@ -7,12 +7,20 @@ const RESERVED: ReadonlySet<string> = new Set(
   ),
 );
 
+// What stands for a value or an operator cannot follow a dot.
+const UNNAMEABLE: ReadonlySet<string> = new Set(["true", "false", "null", "in"]);
+
 const ESCAPES: { readonly [part: string]: string } = {
   __: "__underscores__",
   ".": "__dot__",
   "-": "__dash__",
   "/": "__slash__",
 };
+
+/** Tells whether a rule may also call a field by its own name, although the name is a word that CEL keeps for itself. */
+export function isPlainlyNamed(name: string): boolean {
+  return RESERVED.has(name) && !UNNAMEABLE.has(name);
+}
 
 /** Returns what a rule calls a field of a schema; undefined if no rule can name it. */
 export function escapeName(name: string): string | undefined {
