@@ -307,7 +307,7 @@ suite("doctor with a cluster", (test) => {
       await server.close();
       for (const [args, message] of [
         ...cases,
-        [["--kubeconfig", kubeconfig], /does not answer.*\n.*→ check that/],
+        [["--kubeconfig", kubeconfig], /got no answer.*\n.*→ check that/],
       ] as const) {
         const outcome = await project.doctor(...args);
         assert.is(outcome.status, 1, args.join(" "));
