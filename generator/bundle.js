@@ -18,13 +18,7 @@ const target = resolve(process.argv[2] ?? root);
 const dist = join(target, "dist");
 
 /** What others load by its path: the program, the API, and what runs in a process or a thread of its own. */
-const ENTRIES = [
-  "cli.js",
-  "index.js",
-  "dev/operator/operator-host.js",
-  "dev/code/type-check-worker.js",
-  "output/threads/emit-thread.js",
-];
+const ENTRIES = ["cli.js", "index.js", "dev/operator/operator-host.js", "dev/code/type-check-worker.js"];
 
 /** CommonJS modules that are bundled load Node's own modules by it. */
 const REQUIRE =

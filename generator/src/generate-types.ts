@@ -45,10 +45,10 @@ export async function generateTypes(options: GenerateTypesOptions): Promise<Gene
   if (built.model === undefined) return { diagnostics: found };
 
   const { resources } = built.model;
-  const emitted = await emitResources(resources, {
-    onResource: ({ kind, version }, index) =>
-      onStep(`generating the types of ${kind} ${version} (${index + 1} of ${resources.length})`),
-  });
+  let made = 0;
+  const emitted = emitResources(resources, ({ kind, version }) =>
+    onStep(`generating the types of ${kind} ${version} (${++made} of ${resources.length})`),
+  );
   const moved = emitted.map((file) => ({ ...file, path: file.path.slice(PREFIX.length) }));
   onStep(`${check ? "comparing" : "writing"} ${counted(moved.length, "file")}`);
   if (!check) await mkdir(resolve(out), { recursive: true });

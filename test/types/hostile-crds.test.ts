@@ -37,7 +37,7 @@ async function emit(text: string): Promise<{ readonly files: readonly OutputFile
   const problems = diagnostics.map(formatDiagnostic).join("\n");
   if (hasErrors(diagnostics)) return { files: [], problems };
   const { model } = await buildModel({ crds, workflows: [], builtin: await readBuiltinKinds() });
-  return { files: await emitResources(model?.resources ?? []), problems };
+  return { files: emitResources(model?.resources ?? []), problems };
 }
 
 /** Asserts that all of the CRDs that are accepted compile, as one program. */

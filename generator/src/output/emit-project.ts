@@ -11,7 +11,6 @@ import { needsReconciler, reconcilerPathOf } from "./stubs/reconciler-stub.js";
 import { emitWorkflow } from "./controller/emit-workflow.js";
 import { emitWorkflowTypes } from "./controller/emit-workflow-types.js";
 import { recallFiles, type OutputFile } from "./files/output-file.js";
-import { emitInThreads, type ThreadOptions } from "./threads/emit-in-threads.js";
 import { RunParts, type PartMemory } from "../parts/part-memory.js";
 import { hasOwnClass, nameResources } from "./resource/resource-name.js";
 
@@ -80,11 +79,14 @@ function recallResource(resource: ResourceModel, parts: PartMemory): OutputFile[
 }
 
 /** Emits the classes of resources and an index of them: typed resources without a workflow. */
-export async function emitResources(
+export function emitResources(
   resources: readonly ResourceModel[],
-  options: ThreadOptions = {},
-): Promise<OutputFile[]> {
-  const emitted = await emitInThreads(resources, options);
+  onKind?: (resource: ResourceModel) => void,
+): OutputFile[] {
+  const emitted = resources.flatMap((resource) => {
+    onKind?.(resource);
+    return emitResource(resource);
+  });
   return sorted([...emitted, emitIndex([], nameResources(resources))]);
 }
 

@@ -76,31 +76,10 @@ suite("emitted resource", (test) => {
     { timeoutMs: 60_000 },
   );
 
-  test("any number of threads emits the same files", async () => {
-    const kinds = ["Apple", "Banana", "Cherry", "Date", "Elderberry"].map((kind) =>
-      thingOf({ type: "object", properties: { color: { type: "string" } } }, { kind }),
-    );
-    const files = await emitResources(kinds, { threads: 1 });
-    assert.is(files.length, 11);
-    for (const threads of [2, 3, 7]) assert.equal(await emitResources(kinds, { threads }), files);
-  });
-
-  test("what cannot be emitted fails as it does in one thread", async () => {
-    const kinds = ["Apple", "Banana"].map((kind) => thingOf({}, { kind }));
-    const broken = [kinds[0]!, { ...kinds[1]!, schema: null as never }];
-    const failure = (threads: number) =>
-      emitResources(broken, { threads }).then(
-        () => "none",
-        (error: Error) => error.message,
-      );
-    assert.is.not(await failure(1), "none");
-    assert.is(await failure(2), await failure(1));
-  });
-
-  test("two files that differ only in case are refused", async () => {
+  test("two files that differ only in case are refused", () => {
     const kinds = [thingOf({}, { kind: "HTTPRoute" }), thingOf({}, { kind: "HttpRoute" })];
-    await assert.rejects(
-      emitResources(kinds),
+    assert.throws(
+      () => emitResources(kinds),
       /would be written to src\/generated\/resources\/example\.com\/v1\/http-route/,
     );
   });
