@@ -1,7 +1,7 @@
 import type { CelValue } from "@bufbuild/cel";
 import { spend, spendText } from "./budget.js";
 import type { Library } from "./library.js";
-import { areEqual } from "./merging-values.js";
+import { createComparison } from "./merging-values.js";
 
 /** Tells whether two values are equal in CEL; whoever asks pays for the comparison. */
 export type Equals = (left: CelValue, right: CelValue) => boolean;
@@ -25,7 +25,7 @@ function createEquality(library: Library): Equals {
   };
   const differsInSize = (left: CelValue, right: CelValue) =>
     isCelList(left) && isCelList(right) && left.size !== right.size;
-  const compare = areEqual(library, (left, right) => operator?.call(0, undefined, [left, right]) === true);
+  const compare = createComparison(library, (left, right) => operator?.call(0, undefined, [left, right]) === true);
   return (left, right) => {
     if (differsInSize(left, right)) return false;
     weigh(left);

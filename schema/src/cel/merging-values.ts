@@ -10,8 +10,8 @@ export type Merging = "set" | "map";
 /** What stands for an item of a list of the type `map`: the values of its keys. */
 const itemKeys = new WeakMap<object, string>();
 const mergings = new WeakMap<object, Merging>();
-const unknowns = new WeakMap<object, Readonly<Record<string, unknown>>>();
-const NOTHING = {};
+const unknowns = new WeakMap<object, ReadonlyMap<string, unknown>>();
+const NOTHING: ReadonlyMap<string, unknown> = new Map();
 
 /** Says that a list is a set, or has keys. */
 export function setMerging(list: CelList, merging: Merging): void {
@@ -24,12 +24,12 @@ export function setKey(item: object, key: string): void {
 }
 
 /** Says which members an object has that its schema does not know. */
-export function setUnknown(map: CelMap, members: Readonly<Record<string, unknown>>): void {
-  if (Object.keys(members).length > 0) unknowns.set(map, members);
+export function setUnknown(map: CelMap, members: ReadonlyMap<string, unknown>): void {
+  if (members.size > 0) unknowns.set(map, members);
 }
 
-/** Compares values as the schema of the left one says; `isSame` compares what is neither a list nor a map. */
-export function areEqual(
+/** Returns what compares values as the schema of the left one says; `isSame` compares what is neither a list nor a map. */
+export function createComparison(
   library: Library,
   isSame: (left: CelValue, right: CelValue) => boolean,
 ): (left: CelValue, right: CelValue) => boolean {
@@ -48,13 +48,14 @@ export function areEqual(
   };
   const areEqualMaps = (left: CelMap, right: CelMap): boolean => {
     const [own, others] = [unknowns.get(left) ?? NOTHING, unknowns.get(right) ?? NOTHING];
-    const sizes = [left.size + Object.keys(own).length, right.size + Object.keys(others).length];
-    if (sizes[0] !== sizes[1]) return false;
+    if (left.size + own.size !== right.size + others.size) return false;
     const isKnown = [...left.entries()].every(([name, member]) => {
       const other = right.get(name);
       return other !== undefined && equal(member, other);
     });
-    return isKnown && Object.entries(own).every(([name, member]) => isSameUnknown(others, name, member));
+    const isSameUnknown = (name: string, member: unknown) =>
+      !others.has(name) || isDeepStrictEqual(member, others.get(name));
+    return isKnown && [...own].every(([name, member]) => isSameUnknown(name, member));
   };
   const equal = (left: CelValue, right: CelValue): boolean => {
     if (isCelList(left) && isCelList(right)) return areEqualLists(left, right);
@@ -62,10 +63,6 @@ export function areEqual(
     return isSame(left, right);
   };
   return equal;
-}
-
-function isSameUnknown(others: Readonly<Record<string, unknown>>, name: string, member: unknown): boolean {
-  return !Object.hasOwn(others, name) || isDeepStrictEqual(member, others[name]);
 }
 
 /** The items of a list by what they stand for; of a list of the type `map` the last one with a key is found. */

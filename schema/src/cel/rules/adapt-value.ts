@@ -69,16 +69,16 @@ export class ValueAdapter {
     if (fields === undefined && values === undefined && schema["x-kubernetes-preserve-unknown-fields"] !== true)
       return undefined;
     const entries = new Map<string, CelInput>();
-    const unknown: Record<string, unknown> = {};
+    const unknown = new Map<string, unknown>();
     for (const [name, member] of Object.entries(value)) {
-      if (values === undefined && !Object.hasOwn(fields ?? {}, name)) unknown[name] = member;
+      if (values === undefined && !Object.hasOwn(fields ?? {}, name)) unknown.set(name, member);
       const inner = fields === undefined ? values : Object.hasOwn(fields, name) ? fields[name] : undefined;
       // A field that is null counts as absent; a key of a map does not.
       if (inner === undefined || member === undefined || (fields !== undefined && member === null)) continue;
       const key = fields === undefined ? name : escapeName(name);
       const adapted = this.adapt(member, inner);
       if (key !== undefined && adapted !== undefined) entries.set(key, adapted);
-      if (values === undefined && adapted === undefined) unknown[name] = member;
+      if (values === undefined && adapted === undefined) unknown.set(name, member);
       if (fields !== undefined && isPlainlyNamed(name) && adapted !== undefined) entries.set(name, adapted);
     }
     const made = loadLibrary().celMap(entries);
