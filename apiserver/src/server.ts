@@ -21,6 +21,7 @@ import { Listener } from "./http/listener.js";
 import type { Answer, ApiRequest, StreamAnswer } from "./http/message.js";
 import type { Authorized } from "./http/requests/authorize-request.js";
 import { answerRequest } from "./http/requests/endpoint.js";
+import { RequestMetrics } from "./http/requests/request-metrics.js";
 import { verbOf } from "./http/requests/request-verb.js";
 import { adminTokenOf } from "./identity/tokens/admin-token.js";
 import { createIdentity } from "./identity/identity.js";
@@ -149,6 +150,7 @@ async function startOn(folder: DataFolder | undefined, options: ApiServerOptions
   const rules = new FaultRules();
   for (const rule of options.faults ?? []) rules.add(rule, registry.store.revision);
   const requests: RequestRecord[] = [];
+  const requestMetrics = new RequestMetrics(registry);
   const watches = new WatchFaults();
   const userOf = (request: ApiRequest) => identity.authenticator.userOfRequest(request, rules.token);
   const askedFor = (request: ApiRequest): AskedFor => ({
@@ -170,6 +172,7 @@ async function startOn(folder: DataFolder | undefined, options: ApiServerOptions
       folder?.pending?.then(stream.hold(), () => stream.abort());
       watches.admit(stream, askedFor(request));
     },
+    onStreamEnd: (request) => requestMetrics.count(request, 200),
     answerTooLarge: (limit) => renderFailure(tooLarge(limit), { isPretty: false }),
     async answer(request) {
       if (folder?.failure !== undefined) return failureAnswer(folder.failure);
@@ -179,13 +182,17 @@ async function startOn(folder: DataFolder | undefined, options: ApiServerOptions
       const received = new Date();
       let authorized: Authorized | undefined;
       const onDecision = (decided: Authorized): void => void (authorized = decided);
-      const endpoint = { registry, admission, identity, replacedToken: rules.token, onDecision };
+      const endpoint = {
+        ...{ registry, admission, identity, replacedToken: rules.token, onDecision },
+        requestMetrics: () => requestMetrics.lines(listener.streams.values()),
+      };
       const serve = (given: ApiRequest) => answerRequest(endpoint, given);
       const answer = await atTimeOf(rules, () => answerWithFaults(rules, request, { asked: askedFor(request), serve }));
       // Whatever it shows: no answer leaves before that is durable.
       const pending = folder?.pending;
       if (pending !== undefined && !(await isFulfilled(pending))) return failureAnswer(folder?.failure);
       record(requests, request, { answer, revision });
+      if (answer.kind === "answer") requestMetrics.count(request, answer.status);
       auditLog?.write(request, { received, authorized, answer });
       return answer;
     },

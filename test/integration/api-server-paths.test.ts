@@ -67,6 +67,39 @@ suite("paths of the API server", (test) => {
     assert.match(text, /^process_start_time_seconds \d/m);
   });
 
+  test("its metrics count requests by verb, resource, scope and status, and a watch when it ends", async () => {
+    const to = await server();
+    const maps = "/api/v1/namespaces/metrics/podtemplates";
+    const template = { metadata: { name: "counted" }, template: { spec: { containers: [{ name: "a", image: "b" }] } } };
+    const applied = { apiVersion: "v1", kind: "PodTemplate", ...template };
+    const headers = { "content-type": "application/apply-patch+yaml" };
+    await apiRequestOrThrow(to, "POST /api/v1/namespaces", { body: { metadata: { name: "metrics" } } });
+    const before = await countsOf("podtemplates");
+    await apiRequestOrThrow(to, `POST ${maps}`, { body: template });
+    await apiRequest(to, `POST ${maps}?dryRun=All`, { body: template });
+    await apiRequestOrThrow(to, `PATCH ${maps}/counted?fieldManager=a&force=true`, { headers, body: applied });
+    await apiRequestOrThrow(to, "GET /api/v1/podtemplates");
+    await apiRequestOrThrow(to, `GET ${maps}?watch=true&timeoutSeconds=1`);
+    await apiRequestOrThrow(to, `DELETE ${maps}/counted`);
+    await apiRequestOrThrow(to, `DELETE ${maps}`);
+    const expected = [
+      ["200", "", "cluster", "LIST"],
+      ["200", "", "namespace", "DELETE"],
+      ["200", "", "namespace", "WATCH"],
+      ["200", "", "resource", "APPLY"],
+      ["200", "", "resource", "DELETE"],
+      ["201", "", "resource", "POST"],
+      ["409", "All", "resource", "POST"],
+    ];
+    // An answer is counted a moment after it was given.
+    const counted = async () => subtract(await countsOf("podtemplates"), before);
+    await waitFor("all are counted", async () => (await counted()).length === expected.length);
+    assert.equal(
+      await counted(),
+      expected.map((labels) => `${labels.join()} 1`),
+    );
+  });
+
   test("its OpenAPI v2 describes the built-in kinds and those of definitions", async () => {
     const { status, body } = await get<{ swagger: string; definitions: Definitions; paths: Record<string, unknown> }>(
       "/openapi/v2",
@@ -100,6 +133,28 @@ suite("paths of the API server", (test) => {
     checkGolden(join(repositoryRoot, `${DESCRIBED}.json`), `${JSON.stringify(sorted(shown), null, 1)}\n`);
   });
 });
+
+/** Reads how many requests for a resource were counted, by `code,dry_run,scope,verb`. */
+async function countsOf(resource: string): Promise<Map<string, number>> {
+  const { text } = await get("/metrics");
+  const lines = text.split("\n").filter((line) => /^apiserver_request_total\{/.test(line));
+  const samples = lines.filter((line) => line.includes(`,resource="${resource}",`));
+  const labelOf = (line: string, name: string) => new RegExp(`[{,]${name}="([^"]*)"`).exec(line)?.[1] ?? "";
+  return new Map(
+    samples.map((line) => [
+      ["code", "dry_run", "scope", "verb"].map((name) => labelOf(line, name)).join(),
+      Number(line.slice(line.lastIndexOf(" "))),
+    ]),
+  );
+}
+
+function subtract(counts: ReadonlyMap<string, number>, before: ReadonlyMap<string, number>): string[] {
+  const more = [...counts].map(([labels, count]) => [labels, count - (before.get(labels) ?? 0)] as const);
+  return more
+    .filter(([, count]) => count !== 0)
+    .map(([labels, count]) => `${labels} ${count}`)
+    .sort();
+}
 
 /** The embedded server does not describe the parameters of queries. */
 function withoutDescriptions(value: unknown): unknown {

@@ -27,6 +27,8 @@ export interface ListenerOptions {
   answerTooLarge(limit: number): Answer;
   /** Told of every stream before it starts. */
   onStream?(stream: StreamConnection, request: ApiRequest): void;
+  /** Told of every stream that has ended. */
+  onStreamEnd?(request: ApiRequest): void;
 }
 
 /** The only part of the server that knows sockets. */
@@ -140,6 +142,7 @@ export class Listener {
     const stop = answer.open(connection);
     response.on("close", () => {
       this.#streams.delete(connection);
+      this.#options.onStreamEnd?.(request);
       stop();
     });
   }

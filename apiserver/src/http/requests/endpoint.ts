@@ -38,6 +38,8 @@ export interface EndpointOptions {
   identity: Identity;
   /** The token that is trusted in place of the administrator's. */
   replacedToken?: string | undefined;
+  /** Gives the lines of metrics about requests. */
+  requestMetrics: () => string[];
   /** Told who a request is made for, and whether that is allowed. */
   onDecision?: ((authorized: Authorized) => void) | undefined;
 }
@@ -59,13 +61,13 @@ export async function answerRequest(options: EndpointOptions, request: ApiReques
 }
 
 function openAnswer(
-  { registry, identity }: EndpointOptions,
+  { registry, identity, requestMetrics }: EndpointOptions,
   request: ApiRequest,
   warnings: string[],
 ): Answer | undefined {
   const { path, query, headers, method, target } = request;
   if ((method !== "GET" && method !== "HEAD") || target !== undefined) return undefined;
-  const own = answerServerPath({ registry, tokens: identity.tokens }, request);
+  const own = answerServerPath({ registry, tokens: identity.tokens, requestMetrics }, request);
   if (own !== undefined) return { ...own, warnings };
   if (method !== "GET") return undefined;
   const asked = { path: `${path}?${query.toString()}`, accept: headers.accept ?? "" };

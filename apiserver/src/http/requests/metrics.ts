@@ -3,10 +3,11 @@ import type { Registry } from "../../registry/registry.js";
 
 const START = Date.now() / 1000 - process.uptime();
 
-/** Writes what is measured as Prometheus reads it, under the names of kube-apiserver: the objects of each resource, and the process. */
-export function metricsText(registry: Registry): string {
+/** Writes what is measured as Prometheus reads it, under the names of kube-apiserver: these lines of requests, the objects of each resource, and the process. */
+export function metricsText(registry: Registry, ofRequests: readonly string[]): string {
   const { user, system } = process.cpuUsage();
   return [
+    ...ofRequests,
     "# HELP apiserver_resource_objects Number of stored objects, by resource",
     "# TYPE apiserver_resource_objects gauge",
     ...objectCounts(registry),

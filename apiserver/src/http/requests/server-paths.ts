@@ -17,9 +17,17 @@ const CHECKS: Record<string, string[]> = {
   readyz: ["ping", "log", "etcd", "etcd-readiness", "informer-sync", "shutdown"],
 };
 
+/** What these paths tell about. */
+export interface ServerFacts {
+  registry: Registry;
+  tokens: ServiceAccountTokens;
+  /** Gives the lines of metrics about requests. */
+  requestMetrics: () => string[];
+}
+
 /** Answers a GET of one of these paths; undefined for any other path. */
 export function answerServerPath(
-  { registry, tokens }: { registry: Registry; tokens: ServiceAccountTokens },
+  { registry, tokens, requestMetrics }: ServerFacts,
   { path, query, headers }: ApiRequest,
 ): Answer | undefined {
   const health = HEALTH.exec(path);
@@ -29,7 +37,7 @@ export function answerServerPath(
     case "/index.html":
       return jsonAnswer({ paths: pathsOf(registry) }, { pretty: true });
     case "/metrics":
-      return textAnswer(METRICS, metricsText(registry));
+      return textAnswer(METRICS, metricsText(registry, requestMetrics()));
     case "/.well-known/openid-configuration":
       return jsonAnswer(openIdConfiguration(headers.host ?? ""), { headers: CACHED });
     case "/openid/v1/jwks":
