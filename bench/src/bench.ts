@@ -14,7 +14,7 @@ import { measureMatch } from "./match/match-benchmark.js";
 import { measureMetrics } from "./metrics/metrics-benchmark.js";
 import { measurePass } from "./pass/pass-benchmark.js";
 import { measureOperate } from "./peers/operate-benchmark.js";
-import { measurePeers } from "./peers/peers-benchmark.js";
+import { measurePeers, measurePeersOnEmbedded } from "./peers/peers-benchmark.js";
 import { measureFairness } from "./fairness/fairness-benchmark.js";
 import { measureQueue } from "./queue/queue-benchmark.js";
 import { measureRelist } from "./relist/relist-benchmark.js";
@@ -41,6 +41,10 @@ const benchmarks: Record<
     measure: measurePass,
   },
   peers: { summary: "one operator on gen-operator and on the frameworks found in --peer-dir", measure: measurePeers },
+  "peers-embedded": {
+    summary: "the same operators on the embedded API server with --simulate",
+    measure: measurePeersOnEmbedded,
+  },
   operate: { summary: "leader election, probes and metrics, beside ours without them", measure: measureOperate },
   metrics: { summary: "counting metrics, beside prom-client and OpenTelemetry", measure: measureMetrics },
   foreign: {
@@ -63,7 +67,7 @@ const benchmarks: Record<
 const USAGE = [
   "npm run bench -- [NAME...] [--json FILE] [--count N] [--peer-dir FOLDER]",
   "Measures all of these unless some are named:",
-  ...Object.entries(benchmarks).map(([name, { summary }]) => `  ${name.padEnd(10)} ${summary}`),
+  ...Object.entries(benchmarks).map(([name, { summary }]) => `  ${name.padEnd(14)} ${summary}`),
 ].join("\n");
 
 async function main(args: string[]): Promise<void> {

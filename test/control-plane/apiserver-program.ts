@@ -12,6 +12,7 @@ export interface Ended {
 
 /** bin/apiserver.js as a process of its own. */
 export interface ApiServerProgram extends AsyncDisposable {
+  readonly pid: number;
   /** What it has printed so far. */
   stdout(): string;
   /** Waits for the line that says it answers, and gives its URL. */
@@ -42,6 +43,7 @@ export function startProgram(args: readonly string[]): ApiServerProgram {
     }
   };
   return {
+    pid: child.pid ?? 0,
     stdout: () => stdout,
     ready,
     ended,

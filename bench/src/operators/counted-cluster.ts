@@ -9,6 +9,13 @@ import { samplesOf } from "./server-metrics.js";
 /** A request of the driver, which is not counted. */
 export type OwnRequest = LoadRequest & { verb: string; resource: string };
 
+/** A control plane whose processes can be measured. */
+export interface MeasuredPlane extends Connection {
+  readonly kubeconfig: string;
+  readonly pids: { readonly [program: string]: number };
+  close(): Promise<void>;
+}
+
 /** A cluster under measurement. */
 export interface CountedCluster extends AsyncDisposable {
   readonly connection: Connection;
@@ -24,9 +31,9 @@ export interface CountedCluster extends AsyncDisposable {
   readCounts(): Promise<RequestCounts>;
   /** Resolves when there was no request for so long. */
   quiet(ms: number): Promise<void>;
-  /** Is a watch of the resource open? */
-  isWatched(resource: string): Promise<boolean>;
-  /** The CPU seconds that kube-apiserver and etcd have used. */
+  /** How many watches of the resource are open, whoever has them. */
+  openWatches(resource: string): Promise<number>;
+  /** The CPU seconds that the processes of the control plane have used. */
   serverCpuSeconds(): number;
 }
 
@@ -34,8 +41,11 @@ const CONNECTIONS = 40;
 const QUIET_CHECK_MS = 500;
 
 /** Starts a control plane of its own for one operator, and counts requests for these resources, given by their plurals. */
-export async function startCountedCluster(resources: readonly string[]): Promise<CountedCluster> {
-  const plane = await startControlPlane();
+export async function startCountedCluster(
+  resources: readonly string[],
+  start: () => Promise<MeasuredPlane> = startControlPlane,
+): Promise<CountedCluster> {
+  const plane = await start();
   const client = createLoadClient(plane, CONNECTIONS);
   const own: { verb: string; resource: string }[] = [];
   const readMetrics = () => client.send({ method: "GET", path: "/metrics" });
@@ -76,13 +86,13 @@ export async function startCountedCluster(resources: readonly string[]): Promise
         { timeoutMs: 180_000, intervalMs: QUIET_CHECK_MS },
       );
     },
-    async isWatched(resource) {
+    async openWatches(resource) {
       // The counters know a watch only when it has ended; this gauge knows the open ones.
-      return samplesOf(await readMetrics(), "apiserver_longrunning_requests").some(
-        ({ labels, value }) => labels["resource"] === resource && labels["verb"] === "WATCH" && value > 0,
-      );
+      return samplesOf(await readMetrics(), "apiserver_longrunning_requests")
+        .filter(({ labels }) => labels["resource"] === resource && labels["verb"] === "WATCH")
+        .reduce((sum, { value }) => sum + value, 0);
     },
-    serverCpuSeconds: () => readUsage(plane.pids.apiserver).cpuSeconds + readUsage(plane.pids.etcd).cpuSeconds,
+    serverCpuSeconds: () => Object.values(plane.pids).reduce((seconds, pid) => seconds + readUsage(pid).cpuSeconds, 0),
     async [Symbol.asyncDispose]() {
       client.close();
       await plane.close();

@@ -9,6 +9,8 @@ import { messageOf } from "#runtime/base/logger.js";
 import type { BenchmarkResult, Measurement } from "../measurement.js";
 import type { OperatorCommand } from "../operators/operator-process.js";
 import { describeCounts, totalOf } from "../operators/request-counts.js";
+import type { MeasuredPlane } from "../operators/counted-cluster.js";
+import { startEmbeddedPlane } from "../operators/embedded-plane.js";
 import { tellProgress } from "../progress.js";
 import { findPeers } from "./implementations.js";
 import { measurePhases, type PhaseCost, type PhaseName } from "./operator-phases.js";
@@ -37,18 +39,38 @@ interface Contestant {
 }
 
 /** Measures all operators, one after the other, each on a fresh control plane; what is absent is left out and said so. */
-export async function measurePeers({ count, peerFolder }: PeersOptions): Promise<BenchmarkResult> {
+export function measurePeers(options: PeersOptions): Promise<BenchmarkResult> {
+  return measureAll("peers", options);
+}
+
+/** Does the same on the embedded server with its simulated controllers. */
+export function measurePeersOnEmbedded(options: PeersOptions): Promise<BenchmarkResult> {
+  return measureAll("peers-embedded", options, startEmbeddedPlane);
+}
+
+async function measureAll(
+  benchmark: string,
+  { count, peerFolder }: PeersOptions,
+  startPlane?: () => Promise<MeasuredPlane>,
+): Promise<BenchmarkResult> {
   if (process.platform !== "linux") throw new Error("this benchmark reads /proc and runs on Linux only");
   const folder = await mkdtemp(join(tmpdir(), "gen-operator-bench-"));
   const peers = findPeers(peerFolder);
   const notes = [
     `${count} custom resources with four dependents each; CPU and requests include what follows until all is quiet`,
   ];
+  if (startPlane !== undefined)
+    notes.push("the requests of the simulated controllers, which are PUT, are counted as well");
   if (peers.length === 0) notes.push(`no peer was measured: ${peerFolder} has none (--peer-dir)`);
   const measureOne = async (contestant: Contestant): Promise<PhaseCost[]> => {
     try {
       tellProgress(`peers: ${contestant.name}`);
-      const costs = await measurePhases(await contestant.build(), { count, logFile: join(folder, "operators.log") });
+      const logFile = join(folder, "operators.log");
+      const costs = await measurePhases(await contestant.build(), {
+        count,
+        logFile,
+        ...(startPlane && { startPlane }),
+      });
       notes.push(`${contestant.name}: ${describeRequests(costs)}`);
       if (contestant.note !== undefined) notes.push(contestant.note);
       return costs;
@@ -67,7 +89,7 @@ export async function measurePeers({ count, peerFolder }: PeersOptions): Promise
     const theirs: PhaseCost[][] = [];
     for (const peer of peers) theirs.push(await measureOne(peer));
     return {
-      benchmark: "peers",
+      benchmark,
       peers: peers.map(({ name }) => name),
       notes,
       measurements: measurementsOf(ours, theirs),

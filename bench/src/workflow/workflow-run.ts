@@ -138,9 +138,9 @@ async function prepare(cluster: CountedCluster): Promise<void> {
   );
 }
 
-function isWatched({ cluster, operator }: Run): Promise<boolean> {
+async function isWatched({ cluster, operator }: Run): Promise<boolean> {
   operator.checkAlive();
-  return cluster.isWatched("graphs");
+  return (await cluster.openWatches("graphs")) > 0;
 }
 
 // A new generation, which changes nothing of what is desired: both sides reconcile for it.
