@@ -21,7 +21,9 @@ export function checkText(text: string, variables: Variables, options: CheckOpti
     return { problem: `compilation failed: ${shown(text, position, message)}` };
   }
   if ("problem" in compilation && compilation.problem.startsWith("it is")) return { type: "dyn", name: "dyn" };
-  const { type, problems } = checkExpression(text, variables, options);
+  const { type, problems, programProblem } = checkExpression(text, variables, options);
+  if (problems.length === 0 && programProblem !== undefined)
+    return { problem: `program instantiation failed: ${programProblem}` };
   if (problems.length === 0) return { type: type.kind, name: nameOfType(type) };
   const lines = problems.map(({ offset, message }) => shown(text, positionOf(text, offset), message));
   return { problem: `compilation failed: ${lines.join("\n")}` };

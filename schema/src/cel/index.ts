@@ -1,7 +1,8 @@
 // Rules in CEL. The evaluator takes 100 ms to load, so the first expression loads it, and not the import.
 import { compileExpression } from "./compile-rule.js";
 
-export { checkExpression, type CheckedExpression, type CheckOptions } from "./check/check-expression.js";
+export { checkExpression } from "./check/check-expression.js";
+export type { CheckedExpression, CheckOptions } from "./check/checked-expression.js";
 export { nameOfType, typeOfSchema, type CheckedType } from "./check/types.js";
 export { estimateCost } from "./cost/estimate-cost.js";
 export { LARGEST_REQUEST, sizedTypeOf, type SizedType } from "./cost/sized-type.js";

@@ -1,5 +1,4 @@
 // Checks the types of an expression before it is accepted. What is not known for certain is taken as right: kube-apiserver may refuse more.
-import { findPatternProblem } from "../../texts/pattern.js";
 import { loadEnvironment } from "../environment.js";
 import { loadLibrary } from "../library.js";
 import {
@@ -16,6 +15,7 @@ import {
   TYPE_NAMES,
   common,
   elementOf,
+  isAggregated,
   isContainer,
   isMacro,
   isOptionalMark,
@@ -29,36 +29,17 @@ import {
   type Select,
   type Struct,
 } from "./expression-parts.js";
+import type { CheckedExpression, CheckOptions, ExpressionProblem } from "./checked-expression.js";
+import { isWrongConstant, patternProblemOf } from "./constants.js";
 import { isOperator, resultOf } from "./operators.js";
 import { Positions } from "./positions.js";
 import { DYN, nameOfType, type CheckedType } from "./types.js";
-
-/** What is wrong with an expression, and where: an offset in its text. */
-export interface ExpressionProblem {
-  readonly offset: number;
-  readonly message: string;
-}
-
-/** What the check of an expression found: the type of its value, and what is wrong, in the order of the text. */
-export interface CheckedExpression {
-  readonly type: CheckedType;
-  readonly problems: readonly ExpressionProblem[];
-  /** The types of all parts. */
-  readonly types: ReadonlyMap<Expression, CheckedType>;
-  readonly root: Expression | undefined;
-}
 
 /** What something is called on and with, and where. */
 interface Arguments {
   readonly on?: CheckedType | undefined;
   readonly types: readonly CheckedType[];
   readonly offset?: number;
-}
-
-/** What an expression may do besides. */
-export interface CheckOptions {
-  /** Whether it may construct `Object{…}` and `JSONPatch{…}`. Default: false. */
-  readonly hasPatchTypes?: boolean;
 }
 
 type Scope = ReadonlyMap<string, CheckedType>;
@@ -71,18 +52,23 @@ export function checkExpression(
 ): CheckedExpression {
   const plain = withoutOptionalOperators(text);
   const { expr, sourceInfo } = loadLibrary().parse(plain);
-  if (expr === undefined) return { type: DYN, problems: [], types: new Map(), root: undefined };
+  if (expr === undefined)
+    return { type: DYN, problems: [], programProblem: undefined, types: new Map(), root: undefined };
   const check = new Check(plain, sourceInfo?.positions ?? {}, hasPatchTypes);
   const type = check.typeOf(expr, new Map(Object.entries(variables)));
-  return { type, problems: check.problems.sort((a, b) => a.offset - b.offset), types: check.types, root: expr };
+  const { programProblem, types } = check;
+  return { type, problems: check.problems.sort((a, b) => a.offset - b.offset), programProblem, types, root: expr };
 }
 
 class Check {
   readonly problems: ExpressionProblem[] = [];
+  programProblem: string | undefined;
   readonly types = new Map<Expression, CheckedType>();
   readonly #text: string;
   readonly #positions: Positions;
   readonly #hasPatchTypes: boolean;
+  // Within how many calls of `format` a part is: what is given to them may have items of several types.
+  #formats = 0;
 
   constructor(text: string, offsets: { readonly [id: string]: number }, hasPatchTypes: boolean) {
     this.#text = text;
@@ -127,6 +113,7 @@ class Check {
   }
 
   #typeOfField(expression: Expression, { operand, field, testOnly }: Select, scope: Scope): CheckedType {
+    if (!testOnly && TYPE_NAMES.has(qualifiedName(expression) ?? "")) return DYN;
     const type = operand === undefined ? DYN : this.typeOf(operand, scope);
     const inner = this.#fieldOf(type, field, this.#positions.of(expression));
     return testOnly ? { kind: "bool" } : inner;
@@ -166,7 +153,7 @@ class Check {
   #oneType(items: readonly Expression[], types: readonly CheckedType[]): CheckedType {
     const [first = DYN] = types;
     for (const [index, type] of types.entries()) {
-      const areKnown = isPlain(first) && isPlain(type);
+      const areKnown = isPlain(first) && isPlain(type) && this.#formats === 0;
       if (areKnown && nameOfType(first) !== nameOfType(type))
         this.#fail(
           this.#positions.startOf(items[index]!),
@@ -205,8 +192,10 @@ class Check {
     // A macro with a variable of its own, which the evaluator does not know.
     if (funcs.find(isQualified ? `${qualified}.${name}` : name) === undefined && !isOperator(name) && isMacro(name))
       return DYN;
+    if (name === "format") this.#formats++;
     const on = target === undefined || isQualified ? undefined : this.typeOf(target, scope);
     const types = args.map((each) => this.typeOf(each, scope));
+    if (name === "format") this.#formats--;
     if (name.startsWith("@") && name !== "@in") return DYN;
     if (name === "_&&_" || name === "_||_") return this.#typeOfJunction(args, types);
     if (isOperator(name)) return resultOf(name, types) ?? this.#mismatch(expression, name, { types });
@@ -225,7 +214,9 @@ class Check {
         [...(on === undefined ? [] : [on]), ...types].some(({ kind }) => kind !== "string" && kind !== "dyn")) ||
       (name === "size" && ![on, ...types].every((each) => each === undefined || SIZED.has(each.kind)));
     if (isWrong) return this.#mismatch(expression, fullName, { on, types, offset });
-    if (name === "matches") this.#checkPattern(args.at(-1));
+    this.#checkConstant(name, args[0]);
+    if (on?.kind === "list" && !isAggregated(name, on.element))
+      return this.#mismatch(expression, name, { on, types, offset });
     const known = resultOfFunction(fullName, on ?? types[0]);
     if (known !== undefined) return known;
     const results = new Set(fitting.map(({ result }) => RESULTS[result.name] ?? "dyn"));
@@ -269,11 +260,11 @@ class Check {
     return result === undefined ? DYN : this.typeOf(result, end);
   }
 
-  #checkPattern(pattern: Expression | undefined): void {
-    if (pattern?.exprKind.case !== "constExpr") return;
-    const { value } = pattern.exprKind.value.constantKind;
-    if (typeof value === "string" && findPatternProblem(value) !== undefined)
-      this.#fail(this.#positions.of(pattern), "invalid matches argument");
+  #checkConstant(name: string, argument: Expression | undefined): void {
+    const constant = argument?.exprKind.case === "constExpr" ? argument.exprKind.value.constantKind : undefined;
+    if (argument === undefined || constant?.case !== "stringValue") return;
+    if (isWrongConstant(name, constant.value)) this.#fail(this.#positions.of(argument), `invalid ${name} argument`);
+    this.programProblem ??= patternProblemOf(name, constant.value);
   }
 
   #mismatch(

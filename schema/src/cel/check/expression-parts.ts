@@ -5,7 +5,9 @@ import { DYN, nameOfType, type CheckedType } from "./types.js";
 
 /** The names of types, which are values, too. */
 export const TYPE_NAMES: ReadonlySet<string> = new Set(
-  "bool int uint double string bytes list map null_type type optional_type".split(" "),
+  "bool int uint double string bytes list map null_type type optional_type google.protobuf.Duration google.protobuf.Timestamp".split(
+    " ",
+  ),
 );
 
 /** The types of results, by the names that the evaluator gives them. */
@@ -23,6 +25,15 @@ export const OF_TEXT: ReadonlySet<string> = new Set([
   "contains",
   "jsonpatch.escapeKey",
 ]);
+
+const ADDED: ReadonlySet<string> = new Set(["dyn", "int", "uint", "double", "duration"]);
+const COMPARED: ReadonlySet<string> = new Set([...ADDED, "bool", "string", "bytes", "timestamp"]);
+const AGGREGATED: { readonly [name: string]: ReadonlySet<string> } = { sum: ADDED, min: COMPARED, max: COMPARED };
+
+/** Tells whether a function takes lists with such items; one that is no aggregate takes all. */
+export function isAggregated(name: string, { kind }: CheckedType): boolean {
+  return AGGREGATED[name]?.has(kind) ?? true;
+}
 
 /** What has a size. */
 export const SIZED: ReadonlySet<string> = new Set(["dyn", "string", "bytes", "list", "map", "object", "optional"]);
@@ -71,15 +82,16 @@ export function isMacro(name: string): boolean {
   return MACROS.has(name);
 }
 
+// Objects of several schemas have one name.
+function holdsObjects(type: CheckedType): boolean {
+  return type.kind === "object" || ("element" in type && holdsObjects(type.element));
+}
+
 /** Returns the type that several have in common; dyn if they have none. */
 export function common(types: readonly CheckedType[]): CheckedType {
   const [first = DYN] = types;
   if (types.every((type) => type === first)) return first;
-  return types.every((type) => nameOfType(type) === nameOfType(first)) &&
-    first.kind !== "object" &&
-    !("element" in first)
-    ? first
-    : DYN;
+  return types.every((type) => nameOfType(type) === nameOfType(first)) && !holdsObjects(first) ? first : DYN;
 }
 
 /** Returns the dotted name that an expression is; undefined if it is something else. */

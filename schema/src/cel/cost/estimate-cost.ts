@@ -1,6 +1,6 @@
 // What an expression can cost at most, as kube-apiserver estimates it when a definition is written. It follows cel-go's estimator in its quirks, too: what is
 // reached through a value that the schema does not know has the size of the value with the rule.
-import type { CheckedExpression } from "../check/check-expression.js";
+import type { CheckedExpression } from "../check/checked-expression.js";
 import { qualifiedName } from "../check/expression-parts.js";
 import { DYN, type CheckedType } from "../check/types.js";
 import { loadEnvironment } from "../environment.js";

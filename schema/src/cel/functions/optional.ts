@@ -65,6 +65,19 @@ export const optionalFunctions: FunctionsOf = (library) => {
     celMethod(OPTIONAL_INDEX, DYN, [DYN], MAP, function (index) {
       return optionalOf(library, memberOf(this, index));
     }),
+    celFunc("@oldField", [DYN, STRING], DYN, (value, name) => {
+      if (!isCelMap(value)) throw new Error("no such overload");
+      const member = memberOf(value, name);
+      if (kindOf(value) === "optional") return optionalOf(library, member as CelInput | undefined);
+      if (member === undefined) throw new Error(`no such key: ${name}`);
+      return member;
+    }),
+    celFunc(
+      "@hasOldField",
+      [DYN, STRING],
+      BOOL,
+      (value, name) => isCelMap(value) && memberOf(value, name) !== undefined,
+    ),
     celFunc("optional.ofNonZeroValue", [DYN], MAP, (value) =>
       optionalOf(library, isZero(value) ? undefined : (value as CelInput)),
     ),

@@ -116,7 +116,8 @@ class Preparation {
     if (isOptional(operand)) {
       asMethod(expression, OPTIONAL_FIELD, [operand, name]);
       if (testOnly) asMethod(expression, "hasValue", [{ ...expression }]);
-    } else if (testOnly) replace(expression, "@has", [operand, name]);
+    } else if (isOld(operand)) replace(expression, testOnly ? "@hasOldField" : "@oldField", [operand, name]);
+    else if (testOnly) replace(expression, "@has", [operand, name]);
   }
 
   #visitCall(call: Call): void {
@@ -227,6 +228,11 @@ function isIdentifier(expression: Expression | undefined, name: string): boolean
 
 function isOptional(expression: Expression | undefined): boolean {
   return expression !== undefined && OPTIONAL.has(callOf(expression)?.function ?? "");
+}
+
+// Whether `oldSelf` is optional is known from the rule alone, not from the expression.
+function isOld(expression: Expression | undefined): boolean {
+  return expression !== undefined && (isIdentifier(expression, "oldSelf") || isCall(expression, "@oldField"));
 }
 
 function replace(expression: Expression, name: string, args: readonly (Expression | undefined)[]): void {
