@@ -8,11 +8,11 @@ import { startedChannel } from "./operate/channels.js";
 import { healthOf, type OperatorHealth } from "./operate/health.js";
 import { EventRecorder } from "./operate/events/event-recorder.js";
 import { instanceName } from "./operate/instance-name.js";
+import { createLeveledLogger } from "./operate/settings/log-levels.js";
 import { loadTracing } from "./operate/tracing.js";
 import { LeaderElection } from "./operate/lease/leadership.js";
 import { checkClusters, checkDefinitions } from "./assemble/check-definitions.js";
 import { checkControllers } from "./assemble/check-controller.js";
-import { leveledLoggerOf } from "./assemble/operator/leveled-logger-of.js";
 import { findConnection } from "./assemble/operator/find-connection.js";
 import { shareSelectors } from "./assemble/dependent-drivers.js";
 import { both, guarded, reconcileObserverOf } from "./assemble/operator/observers.js";
@@ -76,7 +76,7 @@ class RunnableOperator implements Operator {
 
   constructor(options: OperatorOptions) {
     this.#options = options;
-    const { logger, levels } = leveledLoggerOf(options);
+    const { logger, levels } = createLeveledLogger(options.logger, { levels: options.logLevels });
     this.#logger = logger;
     checkControllers(options.controllers);
     checkClusters(options.controllers, Object.keys(options.clusters ?? {}));

@@ -58,7 +58,7 @@ interface RunOptions extends Omit<OperatorOptions, "controllers" | "logger"> {
 async function run(controllers: readonly ControllerDefinition[], options: RunOptions): Promise<void> {
   const { own, signal, settings, code, ...rest } = options;
   const format = settings.values.get("logFormat") as "json" | "pretty" | undefined;
-  const { logger, levels } = createLeveledLogger(own, format);
+  const { logger, levels } = createLeveledLogger(own, { format });
   const first = levels.operator;
   applyToLevels(settings.values, levels, first);
   const operator = createOrReport({ ...rest, controllers, logger, logLevels: levels });

@@ -1,10 +1,10 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { writeFiles } from "#generator/output/files/write-files.js";
-import { settingsSchema } from "#runtime/operate/settings/settings-schema.js";
 import { generateKinds } from "./kinds.js";
 import { repositoryRoot } from "./repository.js";
 import { listSamples } from "./samples.js";
+import { settingsSchema } from "./settings-schema.js";
 
 // Regenerates the samples with their manifests, the built-in kinds, and the schema of the settings; with --check it only tells whether they are up to date, by its exit code.
 const check = process.argv.includes("--check");

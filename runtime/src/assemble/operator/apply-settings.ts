@@ -3,50 +3,34 @@ import { messageOf, type LogLevel } from "../../base/logger.js";
 import { isInPod } from "../../client/connect/load-connection.js";
 import { checkLeaderElection, type LeaderElectionSettings } from "../../operate/lease/lease-settings.js";
 import type { LogLevels } from "../../operate/settings/log-levels.js";
+import { CONTROLLER_SETTINGS, OPERATOR_SETTINGS, type Setting } from "../../operate/settings/setting-table.js";
+import type { SettingValue } from "../../operate/settings/setting-type.js";
 import { SettingsError, type SettingValues } from "../../operate/settings/settings.js";
-import type { SettingValue } from "../../operate/settings/setting-value.js";
 import type { ControllerDefinition } from "../../reconcile/controller-definition.js";
 import type { RetryOptions } from "../../schedule/retry.js";
 import type { RateLimitOptions } from "../../schedule/rate-limiter.js";
 import type { OperatorOptions } from "./operator-options.js";
 
 type Options = Omit<OperatorOptions, "controllers">;
-type Mutable<Type> = { -readonly [Member in keyof Type]: Type[Member] };
+
+type StatedOptions = Partial<Omit<Options, "leaderElection">> & {
+  readonly leaderElection?: LeaderElectionSettings & { readonly enabled?: boolean };
+};
+
+type StatedController = Partial<Omit<ControllerDefinition, "namespaces" | "retry" | "rateLimit">> & {
+  readonly namespaces?: readonly string[];
+  readonly retry?: RetryOptions;
+  readonly rateLimit?: Partial<RateLimitOptions>;
+};
 
 /** Returns options with what the settings say in place of what the code says. */
 export function applyToOptions(values: SettingValues, code: Options): Options {
-  const options: Mutable<Options> = { ...code };
-  const take = <Value extends SettingValue>(path: string, put: (value: Value) => void) => {
-    const value = values.get(path);
-    if (value !== undefined) put(value as Value);
-  };
-  take<string>("kubeconfig", (value) => (options.kubeconfig = value));
-  take<string>("healthProbeBindAddress", (value) => (options.healthProbeBindAddress = value));
-  take<string>("metricsBindAddress", (value) => (options.metricsBindAddress = value));
-  take<boolean>("metricsAuthentication", (value) => (options.metricsAuthentication = value));
-  take<string>("debugBindAddress", (value) => (options.debugBindAddress = value));
-  take<string>("debugTokenFile", (value) => (options.debugTokenFile = value));
-  take<boolean>("checkCrds", (value) => (options.checksCrds = value));
-  take<number>("requestTimeout", (value) => (options.requestTimeoutMs = value));
-  take<number>("maxConnections", (value) => (options.maxConnections = value));
-  take<number>("startTimeout", (value) => (options.startTimeoutMs = value));
-  take<number>("stopTimeout", (value) => (options.stopTimeoutMs = value));
-  options.leaderElection = leaderElectionOf(values, code.leaderElection);
-  return options;
-}
-
-function leaderElectionOf(values: SettingValues, code: Options["leaderElection"]): Options["leaderElection"] {
-  const given: Mutable<LeaderElectionSettings> = typeof code === "object" ? { ...code } : {};
-  const of = <Value>(name: string) => values.get(`leaderElection.${name}`) as Value | undefined;
-  given.name = of("name") ?? given.name;
-  given.namespace = of("namespace") ?? given.namespace;
-  given.leaseDurationMs = of("leaseDuration") ?? given.leaseDurationMs;
-  given.renewDeadlineMs = of("renewDeadline") ?? given.renewDeadlineMs;
-  given.retryPeriodMs = of("retryPeriod") ?? given.retryPeriodMs;
-  given.onLoss = of("onLoss") ?? given.onLoss;
-  const isEnabled = of<boolean>("enabled") ?? (code === undefined ? isInPod() : code !== false);
-  if (isEnabled && [...values.keys()].some((path) => path.startsWith("leaderElection."))) checkSettings(given);
-  return isEnabled && given;
+  const stated: StatedOptions = optionsIn(OPERATOR_SETTINGS, values);
+  const { enabled, ...election } = stated.leaderElection ?? {};
+  const isEnabled = enabled ?? (code.leaderElection === undefined ? isInPod() : code.leaderElection !== false);
+  const leaderElection = { ...(typeof code.leaderElection === "object" && code.leaderElection), ...election };
+  if (isEnabled && stated.leaderElection !== undefined) checkSettings(leaderElection);
+  return { ...code, ...stated, leaderElection: isEnabled && leaderElection };
 }
 
 /** Throws a SettingsError for what the code and the settings together cannot be. */
@@ -60,43 +44,34 @@ function checkSettings(given: LeaderElectionSettings): void {
 
 /** Returns a controller with what the settings say in place of what the code says; throws a SettingsError for what does not fit its code. */
 export function applyToController(values: SettingValues, code: ControllerDefinition): ControllerDefinition {
-  const definition: Mutable<ControllerDefinition> = { ...code };
-  const of = <Value extends SettingValue>(name: string) =>
-    values.get(`controllers.${code.name}.${name}`) as Value | undefined;
-  const namespaces = of<readonly string[]>("namespaces") ?? (code.namespaces ? undefined : values.get("namespaces"));
-  if (namespaces !== undefined) definition.namespaces = namespacesOf(namespaces as readonly string[]);
-  const labelSelector = of<string>("labelSelector");
-  if (labelSelector !== undefined) definition.labelSelector = labelSelector;
-  const fieldSelector = of<string>("fieldSelector");
-  if (fieldSelector !== undefined) definition.fieldSelector = fieldSelector;
-  const atOnce = of<number>("maxConcurrentReconciles");
-  if (atOnce !== undefined) definition.maxConcurrentReconciles = atOnce;
-  const resyncMs = of<number>("maxReconciliationInterval");
-  if (resyncMs !== undefined) definition.maxReconciliationIntervalMs = resyncMs;
-  const timeoutMs = of<number>("reconcileTimeout");
-  if (timeoutMs !== undefined) definition.reconcileTimeoutMs = timeoutMs;
-  const retry = definedIn({
-    maxRetries: of<number>("retry.maxRetries"),
-    initialIntervalMs: of<number>("retry.initialInterval"),
-    multiplier: of<number>("retry.multiplier"),
-    maxIntervalMs: of<number>("retry.maxInterval"),
-    jitter: of<number>("retry.jitter"),
-  });
-  if (Object.keys(retry).length > 0)
-    definition.retry = { ...ownOptions<RetryOptions>(code, "retry", "next"), ...retry } as RetryOptions;
-  const limit = definedIn({
-    maxReconciliations: of<number>("rateLimit.maxReconciliations"),
-    withinMs: of<number>("rateLimit.within"),
-  });
-  if (Object.keys(limit).length > 0) {
-    const rateLimit = { ...ownOptions<RateLimitOptions>(code, "rateLimit", "call"), ...limit };
-    if (rateLimit.maxReconciliations === undefined || rateLimit.withinMs === undefined)
-      throw new SettingsError([
-        `controllers.${code.name}.rateLimit needs both maxReconciliations and within, as the code states neither`,
-      ]);
-    definition.rateLimit = rateLimit as RateLimitOptions;
+  const prefix = `controllers.${code.name}.`;
+  const options: StatedController = optionsIn(CONTROLLER_SETTINGS, values, prefix);
+  const { namespaces, retry, rateLimit, ...stated } = options;
+  const watched = namespaces ?? (code.namespaces ? undefined : values.get("namespaces"));
+  const limit: Partial<RateLimitOptions> = { ...(rateLimit && ownOptions(code, "rateLimit", "call")), ...rateLimit };
+  if (rateLimit !== undefined && (limit.maxReconciliations === undefined || limit.withinMs === undefined))
+    throw new SettingsError([
+      `${prefix}rateLimit needs both maxReconciliations and within, as the code states neither`,
+    ]);
+  return {
+    ...code,
+    ...stated,
+    ...(watched !== undefined && { namespaces: namespacesOf(watched as readonly string[]) }),
+    ...(retry !== undefined && { retry: { ...ownOptions(code, "retry", "next"), ...retry } }),
+    ...(rateLimit !== undefined && { rateLimit: limit as RateLimitOptions }),
+  };
+}
+
+/** Returns what settings say in the words of the code: `{ retry: { maxIntervalMs } }` for `retry.maxInterval`. */
+function optionsIn(settings: readonly Setting[], values: SettingValues, prefix = ""): object {
+  const options: { [name: string]: SettingValue | object } = {};
+  for (const { path, option } of settings) {
+    const value = values.get(`${prefix}${path}`);
+    if (value === undefined || option === undefined) continue;
+    const [name = "", member] = option.split(".");
+    options[name] = member === undefined ? value : { ...(options[name] as object | undefined), [member]: value };
   }
-  return definition;
+  return options;
 }
 
 /** Sets the levels that the settings have; what they do not have is as it was at first. */
@@ -115,16 +90,12 @@ function namespacesOf(namespaces: readonly string[]): ControllerDefinition["name
 }
 
 /** Returns the options that the code states; a function of the user's own has none. */
-function ownOptions<Own>(definition: ControllerDefinition, member: "retry" | "rateLimit", mark: string): Partial<Own> {
+function ownOptions(definition: ControllerDefinition, member: "retry" | "rateLimit", mark: string): object {
   const own: unknown = definition[member];
   const isOwn = typeof own === "function" || (typeof own === "object" && own !== null && mark in own);
   if (isOwn)
     throw new SettingsError([
       `controllers.${definition.name}.${member} cannot be set: the code of the controller has a ${member} of its own`,
     ]);
-  return (own ?? {}) as Partial<Own>;
-}
-
-function definedIn<Given extends object>(given: Given): Partial<Given> {
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Partial<Given>;
+  return own ?? {};
 }

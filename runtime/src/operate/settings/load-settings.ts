@@ -1,12 +1,6 @@
 import { messageOf, type Logger } from "../../base/logger.js";
-import {
-  mergeSettings,
-  readEnvironment,
-  readFlags,
-  settingsOf,
-  type KnownSetting,
-  type SettingValues,
-} from "./settings.js";
+import { settingsOf, type Setting } from "./setting-table.js";
+import { mergeSettings, readEnvironment, readFlags, type SettingValues } from "./settings.js";
 import { helpOf } from "./settings-help.js";
 
 /** Where settings come from besides the code. */
@@ -23,7 +17,7 @@ export interface LoadedSettings {
   readonly help?: string;
   /** Reads the file again; absent without a file. */
   readonly reread?: () => Promise<SettingValues>;
-  readonly known: readonly KnownSetting[];
+  readonly known: readonly Setting[];
 }
 
 /** Reads the settings of an operator with these controllers; throws a SettingsError with all that is wrong in one of the places. */
@@ -63,10 +57,10 @@ export function followSettings(settings: LoadedSettings, { logger, onChange, int
     try {
       const now = await reread();
       problem = "";
-      const changed = known.filter(({ fullPath }) => textOf(now.get(fullPath)) !== textOf(values.get(fullPath)));
+      const changed = known.filter(({ path }) => textOf(now.get(path)) !== textOf(values.get(path)));
       values = now;
-      const later = changed.filter(({ isLive }) => isLive !== true).map(({ fullPath }) => fullPath);
-      const live = changed.filter(({ isLive }) => isLive === true).map(({ fullPath }) => fullPath);
+      const later = changed.filter(({ isLive }) => isLive !== true).map(({ path }) => path);
+      const live = changed.filter(({ isLive }) => isLive === true).map(({ path }) => path);
       if (later.length > 0)
         logger.warn({ settings: later }, `changed in the file of settings, and need a restart: ${later.join(", ")}`);
       if (live.length === 0) return;

@@ -21,9 +21,13 @@ export interface LeveledLogger {
 
 /**
  * Returns the logger of an operator with levels that may change: at first `info`. What a logger of the user's writes is its own affair: all of
- * that is written, unless a level says less.
+ * that is written, unless a level says less. Levels that are given are obeyed by that logger already.
  */
-export function createLeveledLogger(own: Logger | undefined, format?: CreateLoggerOptions["format"]): LeveledLogger {
+export function createLeveledLogger(
+  own: Logger | undefined,
+  { levels: given, format }: Pick<CreateLoggerOptions, "format"> & { readonly levels?: LogLevels | undefined } = {},
+): LeveledLogger {
+  if (given !== undefined) return { logger: createSafeLogger(own ?? createLogger()), levels: given };
   const behind = own ?? createLogger("debug", { format });
   const operator: LogLevel = own === undefined ? "info" : "debug";
   const isWrittenBehind = (level: LogLevel) => level === "silent" || isWritten(createSafeLogger(behind), level);
@@ -32,7 +36,7 @@ export function createLeveledLogger(own: Logger | undefined, format?: CreateLogg
 }
 
 /** Returns a logger that writes through another one what the levels let pass. */
-export function leveledLogger(logger: Logger, levels: LogLevels): Logger {
+function leveledLogger(logger: Logger, levels: LogLevels): Logger {
   const isAtLeast = (level: LogLevel, least: LogLevel) => LOG_LEVELS.indexOf(level) >= LOG_LEVELS.indexOf(least);
   const leastFor = (fields: object) => {
     const { controller } = fields as { readonly controller?: unknown };

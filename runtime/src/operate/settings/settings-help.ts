@@ -1,22 +1,18 @@
-import type { KnownSetting } from "./settings.js";
-import { wordsOf } from "./setting-value.js";
+import type { Setting } from "./setting-table.js";
 
 /** Returns what `--help` of a compiled operator prints. */
-export function helpOf(settings: readonly KnownSetting[]): string {
-  const own = settings.filter(({ fullPath, path }) => fullPath === path);
-  const lines = own.map((each) => rowOf(`--${each.fullFlag}`, each.fullEnv, each.help));
-  const ofControllers = settings.filter(({ fullPath, path }) => fullPath !== path);
-  const controllers = ofControllers.map((each) =>
-    rowOf(`--${each.fullFlag}`, each.fullEnv, `${each.help}: ${wordsOf(each.type)}`),
-  );
+export function helpOf(settings: readonly Setting[]): string {
+  const isOfController = ({ path }: Setting) => path.startsWith("controllers.");
+  const own = settings.filter((each) => !isOfController(each));
+  const ofControllers = settings.filter(isOfController);
   return [
     "Settings of this operator: a flag, or a variable of the environment, or a line of the file that --config or CONFIG_FILE names.",
     "A flag has the last word, then the environment, then the file, then the code.",
     "",
     rowOf("--config", "CONFIG_FILE", "A file of settings, YAML or JSON"),
-    ...lines,
+    ...own.map(({ flag, env, help }) => rowOf(`--${flag}`, env, help)),
     "",
-    ...controllers,
+    ...ofControllers.map(({ flag, env, help, type }) => rowOf(`--${flag}`, env, `${help}: ${type.words}`)),
     "",
   ].join("\n");
 }

@@ -1,14 +1,15 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "../../../../support/fast-check.js";
-import { CONTROLLER_SETTINGS, OPERATOR_SETTINGS, type SettingType } from "#runtime/operate/settings/setting-table.js";
-import { mergeSettings, readEnvironment, readFlags, settingsOf } from "#runtime/operate/settings/settings.js";
+import { CONTROLLER_SETTINGS, OPERATOR_SETTINGS, settingsOf } from "#runtime/operate/settings/setting-table.js";
+import { mergeSettings, readEnvironment, readFlags } from "#runtime/operate/settings/settings.js";
 import { parseSettings } from "#runtime/operate/settings/settings-file.js";
 import { helpOf } from "#runtime/operate/settings/settings-help.js";
-import { settingsSchema } from "#runtime/operate/settings/settings-schema.js";
-import { readSetting, type SettingValue } from "#runtime/operate/settings/setting-value.js";
+import * as types from "#runtime/operate/settings/setting-type.js";
+import type { SettingType, SettingValue } from "#runtime/operate/settings/setting-type.js";
 import { repositoryRoot } from "../../../../support/repository.js";
 import { runs } from "../../../../support/runs.js";
+import { settingsSchema } from "../../../../support/settings-schema.js";
 import { assert, suite } from "../../../../support/suite.js";
 
 const settings = settingsOf(["page", "web-job"]);
@@ -25,26 +26,26 @@ const problemOf = async (read: () => unknown) => {
 /** Texts that a setting of a type can be set to, each with the value that it means. */
 function valuesOf(type: SettingType): fc.Arbitrary<readonly [text: string, value: SettingValue]> {
   const word = fc.stringMatching(/^[a-z][a-z0-9-]{0,8}$/);
-  switch (type.kind) {
-    case "text":
-      return word.map((each) => [each, each] as const);
-    case "boolean":
-      return fc.boolean().map((each) => [String(each), each] as const);
-    case "integer":
-      return fc.integer({ min: type.least, max: 9_999 }).map((each) => [String(each), each] as const);
-    case "number":
-      return fc
-        .integer({ min: type.least * 4, max: (type.most ?? 100) * 4 })
-        .map((each) => [String(each / 4), each / 4] as const);
-    case "duration":
-      return fc.tuple(fc.nat(99), fc.nat(59)).map(([m, s]) => [`${m}m${s}s`, m * 60_000 + s * 1000] as const);
-    case "list":
-      return fc.array(word, { minLength: 1, maxLength: 3 }).map((each) => [each.join(","), each] as const);
-    case "address":
-      return fc.nat(65_535).map((port) => [`127.0.0.1:${port}`, `127.0.0.1:${port}`] as const);
-    case "choice":
-      return fc.constantFrom(...type.of).map((each) => [each, each] as const);
-  }
+  const { type: kind, minimum: min = 0, maximum: max = 100, enum: words = [] } = type.schema as JsonSchema;
+  if (type === types.text) return word.map((each) => [each, each] as const);
+  if (type === types.boolean) return fc.boolean().map((each) => [String(each), each] as const);
+  if (type === types.duration)
+    return fc.tuple(fc.nat(99), fc.nat(59)).map(([m, s]) => [`${m}m${s}s`, m * 60_000 + s * 1000] as const);
+  if (type === types.list)
+    return fc.array(word, { minLength: 1, maxLength: 3 }).map((each) => [each.join(","), each] as const);
+  if (type === types.address || type === types.localAddress)
+    return fc.nat(65_535).map((port) => [`127.0.0.1:${port}`, `127.0.0.1:${port}`] as const);
+  if (kind === "integer") return fc.integer({ min, max: 9_999 }).map((each) => [String(each), each] as const);
+  if (kind === "number")
+    return fc.integer({ min: min * 4, max: max * 4 }).map((each) => [String(each / 4), each / 4] as const);
+  return fc.constantFrom(...words).map((each) => [each, each] as const);
+}
+
+interface JsonSchema {
+  readonly type?: string;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly enum?: readonly string[];
 }
 
 suite("the settings of an operator", (test) => {
@@ -52,18 +53,17 @@ suite("the settings of an operator", (test) => {
     fc.assert(
       fc.asyncProperty(
         fc.constantFrom(...settings).chain((each) => valuesOf(each.type).map((value) => [each, value] as const)),
-        async ([{ fullPath, fullFlag, fullEnv }, [text, value]]) => {
-          for (const args of [[`--${fullFlag}=${text}`], [`--${fullFlag}`, text]])
-            assert.equal([...readFlags(settings, args).values], [[fullPath, value]]);
-          if (fullEnv !== undefined)
-            assert.equal([...readEnvironment(settings, { [fullEnv]: text })], [[fullPath, value]]);
-          const nested = fullPath
+        async ([{ path, flag, env }, [text, value]]) => {
+          for (const args of [[`--${flag}=${text}`], [`--${flag}`, text]])
+            assert.equal([...readFlags(settings, args).values], [[path, value]]);
+          if (env !== undefined) assert.equal([...readEnvironment(settings, { [env]: text })], [[path, value]]);
+          const nested = path
             .split(".")
             .reduceRight<unknown>(
               (inner, name) => ({ [name]: inner }),
               typeof value === "number" && /[ms]$/.test(text) ? text : value,
             );
-          assert.equal([...parseSettings(JSON.stringify(nested), { file: "f", settings })], [[fullPath, value]]);
+          assert.equal([...parseSettings(JSON.stringify(nested), { file: "f", settings })], [[path, value]]);
         },
       ),
       { numRuns: runs(400) },
@@ -80,7 +80,7 @@ suite("the settings of an operator", (test) => {
   });
 
   test("have flags, variables and paths of their own each", () => {
-    for (const member of ["fullPath", "fullFlag", "fullEnv"] as const) {
+    for (const member of ["path", "flag", "env"] as const) {
       const all = settings.flatMap((each) => each[member] ?? []);
       assert.is(new Set(all).size, all.length, member);
     }
@@ -153,9 +153,9 @@ suite("the settings of an operator", (test) => {
 
   test("are all in the help, each with its flag and its variable", () => {
     const help = helpOf(settings);
-    for (const { fullFlag, fullEnv } of settings) {
-      assert.match(help, `--${fullFlag}\n`);
-      if (fullEnv !== undefined) assert.match(help, `[${fullEnv}]`);
+    for (const { flag, env } of settings) {
+      assert.match(help, `--${flag}\n`);
+      if (env !== undefined) assert.match(help, `[${env}]`);
     }
   });
 
@@ -168,18 +168,18 @@ suite("the settings of an operator", (test) => {
   });
 
   test("read as nothing but what they are: a number for a text, no text for a number", () => {
-    assert.is(readSetting({ kind: "text" }, 0), "0");
+    assert.is(types.readSetting(types.text, 0), "0");
     for (const given of ["", " ", "x", "1e999", true, null]) {
       let problem = "";
       try {
-        readSetting({ kind: "integer", least: 0 }, given);
+        types.readSetting(types.integer(0), given);
       } catch (error) {
         problem = (error as Error).message;
       }
       assert.match(problem, /has to be a whole number, 0 at least$/);
     }
-    const part = { kind: "number", least: 0, most: 1 } as const;
-    assert.is(readSetting(part, "0.5"), 0.5);
-    assert.throws(() => readSetting(part, 1.1), "is 1.1, and has to be a number from 0 to 1");
+    const part = types.number(0, 1);
+    assert.is(types.readSetting(part, "0.5"), 0.5);
+    assert.throws(() => types.readSetting(part, 1.1), "is 1.1, and has to be a number from 0 to 1");
   });
 });

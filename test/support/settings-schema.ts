@@ -1,4 +1,4 @@
-import { CONTROLLER_SETTINGS, OPERATOR_SETTINGS, type Setting, type SettingType } from "./setting-table.js";
+import { CONTROLLER_SETTINGS, OPERATOR_SETTINGS, type Setting } from "#runtime/operate/settings/setting-table.js";
 
 type Schema = { readonly [keyword: string]: unknown };
 
@@ -24,7 +24,7 @@ function nested(settings: readonly Setting[]): Schema {
   const properties: { [name: string]: { [keyword: string]: unknown } } = {};
   for (const { path, type, help } of settings) {
     const [first = "", ...rest] = path.split(".");
-    const leaf = { ...schemaOf(type), description: help };
+    const leaf = { ...type.schema, description: help };
     if (rest.length === 0) properties[first] = leaf;
     else {
       const group = (properties[first] ??= { type: "object", additionalProperties: false, properties: {} });
@@ -32,24 +32,4 @@ function nested(settings: readonly Setting[]): Schema {
     }
   }
   return properties;
-}
-
-function schemaOf(type: SettingType): Schema {
-  switch (type.kind) {
-    case "text":
-    case "address":
-      return { type: "string" };
-    case "boolean":
-      return { type: "boolean" };
-    case "integer":
-      return { type: type.kind, minimum: type.least };
-    case "number":
-      return { type: type.kind, minimum: type.least, ...(type.most !== undefined && { maximum: type.most }) };
-    case "duration":
-      return { type: "string", pattern: "^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$" };
-    case "list":
-      return { type: "array", minItems: 1, items: { type: "string", minLength: 1 } };
-    case "choice":
-      return { enum: type.of };
-  }
 }
