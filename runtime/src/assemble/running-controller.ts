@@ -35,7 +35,6 @@ import { synchronous } from "../base/promises.js";
 import type { ReconcileObserver } from "../reconcile/reconcile-event.js";
 import type { GivenUp } from "../schedule/reconcile-scope.js";
 import type { WorkflowResult } from "../workflow/workflow-result.js";
-import { tracedRunner } from "./traced-runner.js";
 
 /** What the controllers of an operator share. */
 export interface SharedParts extends Pick<DriverParts, "client" | "clusters" | "fieldManagers"> {
@@ -127,8 +126,7 @@ export class RunningController {
       if (!primaries.has(event.primary)) expectations.forget(event.primary);
       observer?.(event);
     };
-    const traced = tracing === undefined ? runner : tracedRunner(runner, { controller: name, tracing });
-    const surroundings = { primaries, runner: traced, logger, observer: onReconciled };
+    const surroundings = { primaries, runner, logger, observer: onReconciled };
     const controller = (this.#controller = new Controller(definition, surroundings));
     this.#listener = {
       onPrimaryChange(change) {

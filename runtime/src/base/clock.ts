@@ -69,8 +69,8 @@ export class PostponableTimer {
   }
 
   /** Sets the time at which `onDue` is called, in place of the one before. */
-  set(delayMs: number, now = this.#clock.now()): void {
-    this.#dueAt = now + delayMs;
+  set(delayMs: number): void {
+    this.#dueAt = this.#clock.now() + delayMs;
     if (this.#ringsAt > this.#dueAt) this.#arm(delayMs);
   }
 

@@ -28,6 +28,20 @@ export function priorityOf(reason: ReconcileReason): ReconcilePriority {
   return "isInitial" in reason && reason.isInitial ? "background" : "edit";
 }
 
+/** Returns a reason in words, as log lines show it: `primary updated`, `web home/page changed`, `retry 2`. */
+export function describeReason(reason: ReconcileReason): string {
+  switch (reason.kind) {
+    case "primary":
+      return `primary ${reason.change}`;
+    case "secondary":
+      return reason.object === undefined ? `${reason.source} changed` : `${reason.source} ${reason.object} changed`;
+    case "retry":
+      return `retry ${reason.attempt}`;
+    default:
+      return reason.kind;
+  }
+}
+
 /** What an event source says with a change, besides whom it concerns. */
 export interface SecondaryCause {
   /** The dependent that the object is of. Default: the name of the event source. */

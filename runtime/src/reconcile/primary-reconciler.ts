@@ -2,6 +2,7 @@ import type { EventSink } from "../base/activity.js";
 import { findError, isApiError } from "../base/errors.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
+import { describeReason } from "../base/reconcile-reason.js";
 import { isPaused } from "../base/primary-link.js";
 import type { ResourceView } from "../cache/resource-view.js";
 import { deepFreeze } from "../decode/deep-freeze.js";
@@ -98,7 +99,16 @@ export class PrimaryReconciler {
   }
 
   /** Makes everything about a primary as desired, or lets it go if it is being deleted; never rejects. */
-  async run(scope: ReconcileScope): Promise<PrimaryOutcome> {
+  run(scope: ReconcileScope): Promise<PrimaryOutcome> {
+    const { tracing } = this.#dependencies;
+    if (tracing === undefined) return this.#run(scope);
+    const { key: primary, queuedMs, retry, reasons } = scope;
+    const { name: controller } = this.#definition;
+    const facts = { controller, primary, attempt: retry.attempt, queuedMs, reasons: reasons.map(describeReason) };
+    return tracing.reconcile(facts, () => this.#run(scope));
+  }
+
+  async #run(scope: ReconcileScope): Promise<PrimaryOutcome> {
     const { onAllEvents = false } = this.#definition;
     const isCleanup = !onAllEvents && scope.entry.object.metadata.deletionTimestamp !== undefined;
     const kind = isCleanup ? "cleanup" : "reconcile";
@@ -187,10 +197,8 @@ export class PrimaryReconciler {
     try {
       const { workflow, kind } = outcome;
       // Conditions of former names are over as well.
-      const dependents = this.#definition.workflow.dependents.flatMap(({ name, movedFrom = [] }) => [
-        name,
-        ...movedFrom,
-      ]);
+      const { dependents: all } = this.#definition.workflow;
+      const dependents = all.flatMap(({ name, movedFrom = [] }) => [name, ...movedFrom]);
       const facts = { workflow, error, isCleanup: kind === "cleanup", dependents, postponed, isPaused: isStill };
       const wroteStatus = await writeConditions({ ...this.#writeIn(scope), sender }, scope.entry.object, facts);
       if (wroteStatus) outcome.wroteStatus = true;

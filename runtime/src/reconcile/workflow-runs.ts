@@ -23,7 +23,7 @@ export interface WorkflowDependencies {
   readonly secondaries: SecondarySources;
   /** Returns the namespaces that the controller watches now. Default: all of them */
   namespaces?(): readonly string[] | undefined;
-  readonly tracing?: Pick<Tracing, "dependent" | "changed"> | undefined;
+  readonly tracing?: Tracing | undefined;
   /** Where objects may be that no dependent wants. Default: nothing is pruned. */
   readonly removedKinds?: RemovedKinds | undefined;
 }
@@ -175,7 +175,7 @@ export class WorkflowRuns {
       context: this.context!,
       track: (what, task) => scope.tasks.track(what, task),
       notes: this.#notes,
-      onStep: scope.onStep,
+      onStep: (step) => scope.onStep(step),
       tracing: dependencies.tracing,
       linger: (write) => void this.lingering.push(write),
       others: dependents.filter(({ driver }) => !compiled.drivers.includes(driver)),

@@ -1,6 +1,5 @@
 import { PostponableTimer, type Clock } from "../base/clock.js";
-import type { ObjectKey, ObjectMeta } from "../base/kubernetes-object.js";
-import { isPaused } from "../base/primary-link.js";
+import type { ObjectKey } from "../base/kubernetes-object.js";
 import type { ReconcilePriority } from "../base/reconcile-reason.js";
 import type { Seen } from "./primary-filter.js";
 import type { PrimaryState } from "./processor-state.js";
@@ -33,9 +32,9 @@ export class KnownPrimary implements Queued {
   /** What the last reconcile saw; undefined before the first. */
   seen: Seen | undefined = undefined;
   readonly resyncAfterMs: number;
-  readonly #timing: PrimaryTiming;
-  // Every reconcile puts the longest interval off.
-  readonly #timer: PostponableTimer;
+  /** Rings when it is due. Every reconcile puts the longest interval off. */
+  readonly timer: PostponableTimer;
+  readonly #onDue: () => void;
 
   constructor(key: ObjectKey, state: PrimaryState, timing: PrimaryTiming) {
     this.key = key;
@@ -44,36 +43,14 @@ export class KnownPrimary implements Queued {
     // Up to a tenth less, so that primaries of one list do not come back at once. Node keeps a list of timers for each duration, so a
     // hundred durations have to do.
     this.resyncAfterMs = timing.resyncAfterMs * (1 - Math.floor(timing.random() * 100) / 1000);
-    this.#timing = timing;
-    this.#timer = new PostponableTimer(timing.clock, () => timing.onDue(this));
+    this.#onDue = () => timing.onDue(this);
+    this.timer = new PostponableTimer(timing.clock, this.#onDue);
   }
 
   /** Sets the time at which the primary is due, and replaces the time before. With 0 `onDue` is called before this returns. */
-  wakeAfter(delayMs: number, now?: number): void {
-    if (delayMs > 0) return this.#timer.set(delayMs, now);
-    this.cancelTimer();
-    this.#timing.onDue(this);
-  }
-
-  cancelTimer(): void {
-    this.#timer.cancel();
-  }
-
-  get hasTimer(): boolean {
-    return this.#timer.isSet;
-  }
-
-  /** When its timer rings, by the clock of the controller. */
-  get dueAt(): number | undefined {
-    return this.#timer.dueAt;
-  }
-
-  see(metadata: ObjectMeta): void {
-    const { uid, generation, deletionTimestamp } = metadata;
-    const seen = (this.seen ??= { uid, generation, isDeleting: false, isPaused: false });
-    seen.uid = uid;
-    seen.generation = generation;
-    seen.isDeleting = deletionTimestamp !== undefined;
-    seen.isPaused = isPaused(metadata);
+  wakeAfter(delayMs: number): void {
+    if (delayMs > 0) return this.timer.set(delayMs);
+    this.timer.cancel();
+    this.#onDue();
   }
 }

@@ -7,10 +7,16 @@ import type { ScheduleSettings } from "./schedule-settings.js";
 
 /** What the last reconcile of a primary saw of it. */
 export interface Seen {
-  uid: string | undefined;
-  generation: number | undefined;
-  isDeleting: boolean;
-  isPaused: boolean;
+  readonly uid: string | undefined;
+  readonly generation: number | undefined;
+  readonly isDeleting: boolean;
+  readonly isPaused: boolean;
+}
+
+/** Returns what a reconcile sees of a primary. */
+export function seenOf({ metadata }: KubernetesObject): Seen {
+  const { uid, generation, deletionTimestamp } = metadata;
+  return { uid, generation, isDeleting: deletionTimestamp !== undefined, isPaused: isPaused(metadata) };
 }
 
 interface PrimaryFilterOptions extends Pick<ScheduleSettings, "defaultFilters" | "generationAware" | "filters"> {

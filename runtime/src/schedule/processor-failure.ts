@@ -28,7 +28,7 @@ export function afterFailure(
   settings: ProcessorSettings,
 ): Transition {
   const { error = undefined, isHandled = false } = outcome.failure ?? {};
-  const { priority, retry } = running;
+  const { retry } = running;
   const isPending = isImminent(running, settings);
   if (isPending && running.isEdited) {
     const state: PrimaryState = { ...running, running: "nothing" };
@@ -36,7 +36,7 @@ export function afterFailure(
     const log = isEnded
       ? logOf("debug", `the reconcile was ended early: ${messageOf(error)}`)
       : failureLog(error, { what: "and runs again for a new change", isHandled, last });
-    return { state, effects: [log, { kind: "submit", priority }] };
+    return { state, effects: [log, { kind: "submit" }] };
   }
   const failures = running.failures + 1;
   const holdMs = Math.min(FIRST_HOLD_MS * HOLD_FACTOR ** (failures - 1), LONGEST_HOLD_MS);

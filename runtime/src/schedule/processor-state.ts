@@ -86,8 +86,9 @@ export type ProcessorEvent =
 
 /** An effect of a transition; the controller carries effects out in order. */
 export type ProcessorEffect =
-  | { readonly kind: "submit"; readonly priority: ReconcilePriority }
-  | { readonly kind: "schedule"; readonly delayMs: number; readonly timer: Exclude<TimerKind, "resync"> }
+  /** Put it into the queue, with the priority of the new state. */
+  | { readonly kind: "submit" }
+  | { readonly kind: "schedule"; readonly delayMs: number }
   /** Schedule it for this time of the clock, which may be over. */
   | { readonly kind: "scheduleAt"; readonly at: number }
   | { readonly kind: "scheduleResync" }
@@ -191,7 +192,7 @@ export function logOf(level: Exclude<LogLevel, "silent">, message: string, field
 
 /** Returns the state of a primary that waits for the clock. */
 export function waitFor(state: PrimaryState, timer: Exclude<TimerKind, "resync">, delayMs: number): Transition {
-  return { state: { ...state, timer }, effects: [{ kind: "schedule", delayMs, timer }] };
+  return { state: { ...state, timer }, effects: [{ kind: "schedule", delayMs }] };
 }
 
 /** Returns the state of a primary that waits for an event, or for the end of the longest interval. */

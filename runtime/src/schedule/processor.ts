@@ -4,7 +4,6 @@
 // the primary is gone; of a primary that is gone nothing is kept. After a failure only an edit of the primary runs at once: every other
 // event waits for the retry, or for the end of a pause that grows from 3 to 15 s with each failure, whichever comes first.
 import { messageOf } from "../base/logger.js";
-import type { ReconcilePriority } from "../base/reconcile-reason.js";
 import {
   CANCEL_TIMER,
   isDeleted,
@@ -28,14 +27,8 @@ const NO_EFFECTS: readonly ProcessorEffect[] = [];
 // Most reconciles begin with this state.
 const STARTED: Transition = { state: RUNNING_STATE, effects: NO_EFFECTS };
 const RELEASE: readonly ProcessorEffect[] = [{ kind: "release" }];
-const SUBMIT: { readonly [Priority in ReconcilePriority]: readonly ProcessorEffect[] } = {
-  edit: [{ kind: "submit", priority: "edit" }],
-  background: [{ kind: "submit", priority: "background" }],
-};
-const CANCEL_AND_SUBMIT: typeof SUBMIT = {
-  edit: [...CANCEL_TIMER, ...SUBMIT.edit],
-  background: [...CANCEL_TIMER, ...SUBMIT.background],
-};
+const SUBMIT: readonly ProcessorEffect[] = [{ kind: "submit" }];
+const CANCEL_AND_SUBMIT: readonly ProcessorEffect[] = [...CANCEL_TIMER, ...SUBMIT];
 // JOSDK's shortest wait for the rate limit.
 const SHORTEST_LIMIT_MS = 50;
 // A reschedule below this is meant as "at once". The first ten in a row are taken as that; later ones wait longer and longer.
@@ -81,12 +74,12 @@ function stay(state: PrimaryState | undefined): Transition {
 
 // The end of the running reconcile submits events that came during it.
 function submit(state: PrimaryState): Transition {
-  return { state, effects: state.running === "nothing" ? SUBMIT[state.priority] : NO_EFFECTS };
+  return { state, effects: state.running === "nothing" ? SUBMIT : NO_EFFECTS };
 }
 
 // A success makes the pending timer needless.
 function submitAnew(state: PrimaryState): Transition {
-  return { state, effects: CANCEL_AND_SUBMIT[state.priority] };
+  return { state, effects: CANCEL_AND_SUBMIT };
 }
 
 // During the pause after a failure, the timer of the retry or of the pause submits the event, whichever comes first.
@@ -224,5 +217,5 @@ function gone(isKnown: boolean): Transition {
 function recreated({ reasons, priority }: PrimaryState, effects: readonly ProcessorEffect[]): Transition {
   const waiting: PrimaryState = { ...NEW_STATE, reasons, priority, eventing: "event" };
   const state = reasons.length > 0 ? waiting : markState(waiting, "event", { reason: RECREATED });
-  return { state, effects: [...effects, ...SUBMIT[state.priority]] };
+  return { state, effects: [...effects, ...SUBMIT] };
 }

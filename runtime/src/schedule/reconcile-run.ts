@@ -3,16 +3,21 @@ import type { Clock } from "../base/clock.js";
 import type { ObjectKey } from "../base/kubernetes-object.js";
 import { isWritten, type LineLevel, type Logger } from "../base/logger.js";
 import { isPaused } from "../base/primary-link.js";
-import type { ReconcileReason } from "../base/reconcile-reason.js";
+import { describeReason, type ReconcileReason } from "../base/reconcile-reason.js";
 import type { StepTiming } from "../base/activity.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
+import type { KnownPrimary } from "./known-primary.js";
 import { retryAfterMsOf } from "./processor-failure.js";
-import { isDeletionNext, type PrimaryState, type ProcessorSettings, type Transition } from "./processor-state.js";
-import { describeReason, type PrimaryOutcome, type ReconcileEvent, type ReconcileScope } from "./reconcile-scope.js";
+import {
+  isDeletionNext,
+  isImminent,
+  type PrimaryState,
+  type ProcessorSettings,
+  type Transition,
+} from "./processor-state.js";
+import type { PrimaryOutcome, ReconcileEvent, ReconcileScope } from "./reconcile-scope.js";
 
 const SLOW_AFTER_MS = 30_000;
-// How long a reconcile whose signal is aborted may take to end before its place is given to others.
-const GRACE_MS = 30_000;
 
 /** Where the reconciles of a controller run. */
 export interface RunSurroundings {
@@ -21,13 +26,7 @@ export interface RunSurroundings {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly settings: ProcessorSettings;
-  isImminent(key: ObjectKey): boolean;
-  /** Whether anybody is told what became of a reconcile. */
-  readonly isObserved: boolean;
 }
-
-/** What a reconcile starts from; `state` is as it was before. */
-type RunStart = Pick<ReconcileRun, "entry" | "startedAt" | "queuedMs"> & { readonly state: PrimaryState };
 
 /** One reconcile under way. */
 export class ReconcileRun implements ReconcileScope {
@@ -37,9 +36,10 @@ export class ReconcileRun implements ReconcileScope {
   isEnded = false;
   readonly startedAt: number;
   readonly queuedMs: number;
-  readonly onStep: ReconcileScope["onStep"];
   /** When its place goes to others, if its time is up; `Infinity` once that is done. */
   endOfPlace: number | undefined = undefined;
+  readonly #primary: KnownPrimary;
+  /** The state before it started. */
   readonly #state: PrimaryState;
   readonly #around: RunSurroundings;
   readonly #steps: StepTiming[] = [];
@@ -48,13 +48,13 @@ export class ReconcileRun implements ReconcileScope {
   #logger: Logger | undefined;
   #tasks: RunningTasks | undefined;
 
-  constructor(key: ObjectKey, { entry, state, startedAt, queuedMs }: RunStart, around: RunSurroundings) {
-    this.key = key;
+  constructor(primary: KnownPrimary, { entry, now }: { entry: DecodedResource; now: number }, around: RunSurroundings) {
+    this.key = primary.key;
     this.entry = entry;
-    this.startedAt = startedAt;
-    this.queuedMs = queuedMs;
-    this.onStep = around.isObserved ? (step) => void this.#steps.push(step) : undefined;
-    this.#state = state;
+    this.startedAt = now;
+    this.queuedMs = now - primary.queuedAt;
+    this.#primary = primary;
+    this.#state = primary.state;
     this.#around = around;
   }
 
@@ -76,7 +76,11 @@ export class ReconcileRun implements ReconcileScope {
   }
 
   isNextReconcileImminent(): boolean {
-    return this.#around.isImminent(this.key);
+    return isImminent(this.#primary.state, this.#around.settings);
+  }
+
+  onStep(step: StepTiming): void {
+    this.#steps.push(step);
   }
 
   // Most reconciles log nothing, and wait for nobody.
@@ -148,94 +152,6 @@ export class ReconcileRun implements ReconcileScope {
     if (state?.isGivenUp === true) event.isGivenUp = true;
     if (this.isEnded) event.isEnded = true;
     return event;
-  }
-}
-
-/** How long a reconcile may take. */
-export interface RunLimits {
-  readonly clock: Clock;
-  /** After how long the signal of a reconcile is aborted; 0 for never. */
-  readonly timeoutMs: number;
-  runs(): Iterable<ReconcileRun>;
-  /** Called when a reconcile has lost its place, because it does not end although its signal is aborted. */
-  onPlaceFreed(): void;
-}
-
-/** Watches over the reconciles under way. Each has a place until it ends, or until it goes on although its time is up. */
-export class RunsUnderWay {
-  readonly #limits: RunLimits;
-  #hung = 0;
-  #cancel: (() => void) | undefined;
-  /** How many reconciles there are, with those that have no place any more. */
-  size = 0;
-
-  constructor(limits: RunLimits) {
-    this.#limits = limits;
-  }
-
-  /** How many reconciles have a place. */
-  get places(): number {
-    return this.size - this.#hung;
-  }
-
-  add(): void {
-    this.size++;
-    if (this.#cancel === undefined && this.#limits.timeoutMs > 0) this.#checkAfter(this.#limits.timeoutMs);
-  }
-
-  delete(run: ReconcileRun): void {
-    run.close();
-    this.size--;
-    if (run.endOfPlace === Infinity) this.#hung--;
-    if (this.places === 0) this.#rest();
-  }
-
-  /** Aborts the signals of all reconciles, and watches none of them any more. */
-  abort(reason: Error): void {
-    this.#rest();
-    for (const run of this.#limits.runs()) {
-      run.abort(reason);
-      run.close();
-    }
-  }
-
-  #rest(): void {
-    this.#cancel?.();
-    this.#cancel = undefined;
-  }
-
-  // One timer for all, as they are many and short.
-  #checkAfter(delayMs: number): void {
-    this.#cancel = this.#limits.clock.schedule(delayMs, () => {
-      const nextMs = Math.min(...[...this.#limits.runs()].map((run) => this.#check(run)));
-      this.#cancel = undefined;
-      if (this.places > 0) this.#checkAfter(Math.min(nextMs, this.#limits.timeoutMs));
-    });
-  }
-
-  /** Returns after how long the reconcile is to be checked again. */
-  #check(run: ReconcileRun): number {
-    const { clock, timeoutMs } = this.#limits;
-    const leftMs = (run.endOfPlace ?? run.startedAt + timeoutMs) - clock.now();
-    // A timer of Node may ring a part of a millisecond early.
-    if (leftMs >= 1) return leftMs;
-    if (run.endOfPlace !== undefined) return this.#giveUp(run);
-    const seconds = Math.round(timeoutMs / 1000);
-    run.endOfPlace = clock.now() + GRACE_MS;
-    run.logger.warn({ seconds }, `the reconcile has taken ${seconds} s, the reconcileTimeoutMs; its signal is aborted`);
-    run.abort(new Error(`the reconcile took longer than ${seconds} s, its reconcileTimeoutMs`));
-    return GRACE_MS;
-  }
-
-  #giveUp(run: ReconcileRun): number {
-    const message =
-      "the reconcile goes on although its signal is aborted; other primaries take its place, " +
-      "and this primary is not reconciled until it returns";
-    run.logger.error({}, message);
-    run.endOfPlace = Infinity;
-    this.#hung++;
-    this.#limits.onPlaceFreed();
-    return Infinity;
   }
 }
 

@@ -26,8 +26,8 @@ export interface ReconcileScope {
   readonly signal: AbortSignal;
   readonly logger: Logger;
   readonly tasks: RunningTasks;
-  /** Told of every dependent that is done with; absent if nobody wants to know. */
-  readonly onStep?: ((step: StepTiming) => void) | undefined;
+  /** Told of every dependent that is done with. */
+  onStep(step: StepTiming): void;
 }
 
 /** What became of a reconcile; `Result` is that of its workflow. */
@@ -109,18 +109,4 @@ export interface GivenUp {
   readonly count: number;
   /** The first of them. */
   readonly primaries: readonly GivenUpPrimary[];
-}
-
-/** Returns a reason in words, as log lines show it: `primary updated`, `web home/page changed`, `retry 2`. */
-export function describeReason(reason: ReconcileReason): string {
-  switch (reason.kind) {
-    case "primary":
-      return `primary ${reason.change}`;
-    case "secondary":
-      return reason.object === undefined ? `${reason.source} changed` : `${reason.source} ${reason.object} changed`;
-    case "retry":
-      return `retry ${reason.attempt}`;
-    default:
-      return reason.kind;
-  }
 }

@@ -73,8 +73,9 @@ export function createRetry(options: RetryOptions = {}, random: () => number = M
       if (!isLastAttempt(state)) return { attempt, intervalMs: jittered(quickMs(attempt), error) };
       if (state === undefined) return undefined;
       const lastQuickMs = quickMs(maxRetries);
-      if (someAnswer(error, isOutage)) return { attempt: state.attempt, intervalMs: jittered(lastQuickMs, error) };
-      if (!someAnswer(error, mayGoAway)) return undefined;
+      // Of several failures one is enough.
+      if (partsOf(error).some(isOutage)) return { attempt: state.attempt, intervalMs: jittered(lastQuickMs, error) };
+      if (!partsOf(error).some(mayGoAway)) return undefined;
       const slowMs = Math.min(FIRST_SLOW_MS * 2 ** (attempt - maxRetries - 1), LONGEST_SLOW_MS);
       return { attempt, intervalMs: jittered(Math.max(slowMs, lastQuickMs), error), isSlow: true };
     },
@@ -86,13 +87,12 @@ const OUTAGES: readonly number[] = [429, 502, 503, 504];
 // What the API server says of the object itself does not change with time.
 const REFUSALS: readonly number[] = [400, 413, 422];
 
-// Of several failures one is enough.
-function someAnswer(error: unknown, holds: (error: unknown, code: number | undefined) => boolean): boolean {
-  return partsOf(error).some((part) => holds(part, findError<ApiError>(part, "ApiError")?.code));
+function answerIn(part: unknown): ApiError | undefined {
+  return findError<ApiError>(part, "ApiError");
 }
 
 function askedMs(error: unknown): number {
-  return Math.max(0, ...partsOf(error).map((part) => findError<ApiError>(part, "ApiError")?.retryAfterMs ?? 0));
+  return Math.max(0, ...partsOf(error).map((part) => answerIn(part)?.retryAfterMs ?? 0));
 }
 
 /** Returns the errors that an aggregate consists of, at any depth; of another error itself. */
@@ -102,12 +102,13 @@ export function partsOf(error: unknown): readonly unknown[] {
   return parts.length === 0 ? [error] : parts;
 }
 
-function isOutage(error: unknown, code: number | undefined): boolean {
-  return code === undefined ? findError(error, "ConnectionError") !== undefined : OUTAGES.includes(code);
+function isOutage(part: unknown): boolean {
+  const answer = answerIn(part);
+  return answer === undefined ? findError(part, "ConnectionError") !== undefined : OUTAGES.includes(answer.code);
 }
 
-function mayGoAway(_error: unknown, code: number | undefined): boolean {
-  return code === undefined || !REFUSALS.includes(code);
+function mayGoAway(part: unknown): boolean {
+  return !REFUSALS.includes(answerIn(part)?.code ?? 0);
 }
 
 /** Returns the retry of a definition, which has options or a retry of its own; if that one throws, the default decides. */

@@ -121,7 +121,7 @@ class WorkflowRun {
 
   async #settle(index: number, step: Promise<DependentOutcome | Refusal>): Promise<void> {
     this.#running++;
-    const startedAt = this.#onStep === undefined ? 0 : this.#clock.now();
+    const startedAt = this.#clock.now();
     try {
       const outcome = await step;
       if (typeof outcome !== "string") this.#end(index, outcome);
@@ -175,9 +175,9 @@ class WorkflowRun {
   #tellStep(index: number, startedAt: number): void {
     const outcome = this.#outcomes[index];
     // A dependent that is not wanted is told of when it has been deleted.
-    if (this.#onStep === undefined || outcome === undefined) return;
+    if (outcome === undefined) return;
     const dependent = this.#targets[index]!.definition.name;
-    this.#onStep({ dependent, startedAt, durationMs: this.#clock.now() - startedAt, outcome: outcome.kind });
+    this.#onStep?.({ dependent, startedAt, durationMs: this.#clock.now() - startedAt, outcome: outcome.kind });
   }
 
   // Others may go on with the items of a dependent as soon as its items are known.

@@ -1,9 +1,8 @@
 // What a controller knows of its primaries at one moment, in words for people. Ages are milliseconds; nothing of an object but its name is told.
 import type { ObjectKey } from "../../base/kubernetes-object.js";
-import type { ReconcilePriority } from "../../base/reconcile-reason.js";
+import { describeReason, type ReconcilePriority } from "../../base/reconcile-reason.js";
 import type { KnownPrimary } from "../known-primary.js";
 import type { TimerKind } from "../processor-state.js";
-import { describeReason } from "../reconcile-scope.js";
 
 /** The first of many, and how many there are. */
 export interface Listed<Item> {
@@ -75,8 +74,8 @@ export function detailsOf(known: Iterable<KnownPrimary>, now: number): Controlle
   const running = primaries.filter(({ run }) => run !== undefined).sort((a, b) => startOf(a) - startOf(b));
   const failed = primaries.filter(({ state }) => state.failures > 0).sort((a, b) => dueOf(a) - dueOf(b));
   const timers: { [Kind in TimerKind]?: number } = {};
-  for (const { hasTimer, state } of primaries)
-    if (hasTimer && state.timer !== undefined) timers[state.timer] = (timers[state.timer] ?? 0) + 1;
+  for (const { timer, state } of primaries)
+    if (timer.isSet && state.timer !== undefined) timers[state.timer] = (timers[state.timer] ?? 0) + 1;
   return {
     primaries: primaries.length,
     queued: shown(queued, (each) => queuedOf(each, now)),
@@ -109,7 +108,7 @@ function runningOf({ key, run }: KnownPrimary, now: number): RunningReconcile {
   };
 }
 
-function failedOf({ key, state, dueAt }: KnownPrimary, now: number): FailedPrimary {
+function failedOf({ key, state, timer: { dueAt } }: KnownPrimary, now: number): FailedPrimary {
   const { failures, isGivenUp, timer } = state;
   const isWaiting = dueAt !== undefined && timer !== undefined;
   return {
@@ -122,7 +121,7 @@ function startOf({ run }: KnownPrimary): number {
   return run?.startedAt ?? 0;
 }
 
-function dueOf({ dueAt }: KnownPrimary): number {
+function dueOf({ timer: { dueAt } }: KnownPrimary): number {
   return dueAt ?? Number.MAX_VALUE;
 }
 

@@ -166,6 +166,7 @@ export async function createDispatcher(options: DispatcherOptions = {}): Promise
         isPrimaryDeleted: false,
         isFinalStateUnknown: false,
         reasons: [],
+        onStep: () => {},
         isNextReconcileImminent: () => false,
         signal: new AbortController().signal,
         logger,

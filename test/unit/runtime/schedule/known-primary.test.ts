@@ -30,17 +30,17 @@ suite("timer of a primary", (test) => {
   test("a scheduled primary is due once", () => {
     const { clock, fired, wake, primaryOf } = createTimers();
     wake("a", 50);
-    assert.ok(primaryOf("a").hasTimer);
+    assert.ok(primaryOf("a").timer.isSet);
     clock.advance(500);
     assert.equal(fired, [["a", 50]]);
-    assert.not(primaryOf("a").hasTimer);
+    assert.not(primaryOf("a").timer.isSet);
   });
 
   test("a cancelled primary is not due, and nothing waits for it", () => {
     const { clock, fired, wake, primaryOf } = createTimers();
     wake("a", 50);
-    primaryOf("a").cancelTimer();
-    primaryOf("a").cancelTimer();
+    primaryOf("a").timer.cancel();
+    primaryOf("a").timer.cancel();
     assert.is(clock.nextDueAt, undefined);
     clock.advance(500);
     assert.equal(fired, []);
@@ -99,7 +99,7 @@ suite("timer of a primary", (test) => {
             wake(name, ms);
             waiting.set(name, clock.now() + ms);
           } else if (kind === "cancel") {
-            primaryOf(name).cancelTimer();
+            primaryOf(name).timer.cancel();
             waiting.delete(name);
           } else {
             clock.advance(ms);
@@ -109,7 +109,7 @@ suite("timer of a primary", (test) => {
                 waiting.delete(due);
               }
           }
-          assert.is(primaryOf(name).hasTimer, waiting.has(name));
+          assert.is(primaryOf(name).timer.isSet, waiting.has(name));
         }
         const times = fired.map(([, at]) => at);
         assert.equal(

@@ -1,0 +1,206 @@
+import type { ControllerActivity } from "../base/activity.js";
+import { turns, type Clock } from "../base/clock.js";
+import { withDeadline } from "../base/promises.js";
+import type { ReconcilePriority } from "../base/reconcile-reason.js";
+import type { KnownPrimary } from "./known-primary.js";
+import type { ReconcileRun } from "./reconcile-run.js";
+import { WorkQueue } from "./work-queue.js";
+
+const MAX_CONCURRENT_RECONCILES = 50;
+// How long a reconcile whose signal is aborted may take to end before its place is given to others.
+const GRACE_MS = 30_000;
+
+interface DispatcherOptions {
+  readonly clock: Clock;
+  readonly maxRunning: number | undefined;
+  /** After how long the signal of a reconcile is aborted; 0 for never. */
+  readonly timeoutMs: number;
+  /** Begins the reconcile of a primary, unless it turns out that it has to wait. */
+  begin(primary: KnownPrimary): void;
+}
+
+/**
+ * The primaries whose turn comes, and the reconciles under way. Each reconcile has one of a number of places until it ends, or until it goes
+ * on although its time is up.
+ */
+export class Dispatcher {
+  readonly #options: DispatcherOptions;
+  readonly #queue = new WorkQueue<KnownPrimary>();
+  readonly #runs = new Set<ReconcileRun>();
+  #maxRunning: number;
+  /** How many of the reconciles have no place any more. */
+  #hung = 0;
+  #submissions = 0;
+  #isStarted = false;
+  #isPaused = false;
+  #isWaking = false;
+  #isAborted = false;
+  #cancelCheck: (() => void) | undefined;
+  #onIdle = () => {};
+  #idle: Promise<void> | undefined;
+
+  constructor(options: DispatcherOptions) {
+    this.#options = options;
+    this.#maxRunning = options.maxRunning ?? MAX_CONCURRENT_RECONCILES;
+  }
+
+  get isStarted(): boolean {
+    return this.#isStarted;
+  }
+
+  /** Whether it was stopped, and reconciles that have not ended are given up. */
+  get isAborted(): boolean {
+    return this.#isAborted;
+  }
+
+  /** Changes how many reconciles may run at once; those under way go on. */
+  setMaxRunning(count = MAX_CONCURRENT_RECONCILES): void {
+    this.#maxRunning = count;
+    this.#fill();
+  }
+
+  start(): void {
+    this.#isStarted = true;
+    this.#wakeUp();
+  }
+
+  /** Begins no further reconcile until `resume`. */
+  pause(): void {
+    this.#isPaused = true;
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    this.#wakeUp();
+  }
+
+  /** Puts a primary into the queue, in which it waits once. */
+  submit(primary: KnownPrimary, priority: ReconcilePriority): void {
+    if (primary.waiting === undefined) {
+      primary.queuedAt = this.#options.clock.now();
+      this.#submissions++;
+    }
+    this.#queue.add(primary, priority);
+    this.#wakeUp();
+  }
+
+  withdraw(primary: KnownPrimary): void {
+    this.#queue.delete(primary);
+  }
+
+  /** Takes note that a reconcile is under way. */
+  add(run: ReconcileRun): void {
+    this.#runs.add(run);
+    const { timeoutMs } = this.#options;
+    if (this.#cancelCheck === undefined && timeoutMs > 0) this.#checkAfter(timeoutMs);
+  }
+
+  /** Takes note that a reconcile has ended. */
+  delete(run: ReconcileRun): void {
+    run.close();
+    this.#runs.delete(run);
+    if (run.endOfPlace === Infinity) this.#hung--;
+    if (this.#places === 0) this.#endChecks();
+    if (this.#runs.size === 0) this.#onIdle();
+    this.#fill();
+  }
+
+  /** Waits for the reconciles under way, and then aborts their signals; tells whether all of them ended in time. Nothing may be submitted any more. */
+  async stop(deadlineMs: number): Promise<boolean> {
+    const idle = (this.#idle = new Promise<void>((resolve) => (this.#onIdle = resolve)));
+    if (this.#runs.size === 0) this.#onIdle();
+    const deadline = { timeoutMs: deadlineMs, clock: this.#options.clock };
+    const isFinished = await withDeadline(() => idle, deadline).then(
+      () => true,
+      () => false,
+    );
+    this.#isAborted = true;
+    this.#endChecks();
+    for (const run of this.#runs) {
+      run.abort(new Error("the operator stops"));
+      run.close();
+    }
+    return isFinished;
+  }
+
+  /** Resolves when the last reconcile has ended after a stop, be it after the deadline. Resolves at once without a stop. */
+  async whenIdle(): Promise<void> {
+    await this.#idle;
+  }
+
+  activity(): ControllerActivity {
+    const now = this.#options.clock.now();
+    const ages = [...this.#runs].map(({ startedAt }) => now - startedAt);
+    return {
+      ...{ submissions: this.#submissions, queued: this.#queue.size, running: this.#runs.size },
+      ...{ maxRunning: this.#maxRunning, unfinishedMs: ages.reduce((sum, age) => sum + age, 0) },
+      longestMs: Math.max(0, ...ages),
+    };
+  }
+
+  get #places(): number {
+    return this.#runs.size - this.#hung;
+  }
+
+  // No reconcile starts inside the call that brings an event, so a batch of events is taken as a whole.
+  #wakeUp(pause = Promise.resolve()): void {
+    if (this.#isWaking) return;
+    this.#isWaking = true;
+    void pause.then(() => {
+      this.#isWaking = false;
+      this.#fill();
+    });
+  }
+
+  #fill(): void {
+    while (this.#isStarted && !this.#isPaused && !this.#isWaking && this.#places < this.#maxRunning) {
+      // An empty queue needs no turn.
+      if (this.#queue.size === 0) return;
+      // Thousands of reconciles without a write never wait, and would starve watches, the lease and probes.
+      const pause = turns.pause();
+      if (pause !== undefined) return this.#wakeUp(pause);
+      const primary = this.#queue.take();
+      if (primary !== undefined) this.#options.begin(primary);
+    }
+  }
+
+  #endChecks(): void {
+    this.#cancelCheck?.();
+    this.#cancelCheck = undefined;
+  }
+
+  // One timer for all, as they are many and short.
+  #checkAfter(delayMs: number): void {
+    const { clock, timeoutMs } = this.#options;
+    this.#cancelCheck = clock.schedule(delayMs, () => {
+      const nextMs = Math.min(...[...this.#runs].map((run) => this.#check(run)));
+      this.#cancelCheck = undefined;
+      if (this.#places > 0) this.#checkAfter(Math.min(nextMs, timeoutMs));
+    });
+  }
+
+  /** Returns after how long the reconcile is to be checked again. */
+  #check(run: ReconcileRun): number {
+    const { clock, timeoutMs } = this.#options;
+    const leftMs = (run.endOfPlace ?? run.startedAt + timeoutMs) - clock.now();
+    // A timer of Node may ring a part of a millisecond early.
+    if (leftMs >= 1) return leftMs;
+    if (run.endOfPlace !== undefined) return this.#giveUp(run);
+    const seconds = Math.round(timeoutMs / 1000);
+    run.endOfPlace = clock.now() + GRACE_MS;
+    run.logger.warn({ seconds }, `the reconcile has taken ${seconds} s, the reconcileTimeoutMs; its signal is aborted`);
+    run.abort(new Error(`the reconcile took longer than ${seconds} s, its reconcileTimeoutMs`));
+    return GRACE_MS;
+  }
+
+  #giveUp(run: ReconcileRun): number {
+    const message =
+      "the reconcile goes on although its signal is aborted; other primaries take its place, " +
+      "and this primary is not reconciled until it returns";
+    run.logger.error({}, message);
+    run.endOfPlace = Infinity;
+    this.#hung++;
+    this.#fill();
+    return Infinity;
+  }
+}
