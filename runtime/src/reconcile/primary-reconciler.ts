@@ -8,10 +8,8 @@ import type { ResourceView } from "../cache/resource-view.js";
 import { deepFreeze } from "../decode/deep-freeze.js";
 import type { ReconcileScope } from "../schedule/reconcile-scope.js";
 import type { DependentArguments } from "../workflow/definition/workflow-definition.js";
-import type { ResourceOperations } from "../write/resource-operations.js";
+import { hasFinalizer, type ResourceOperations } from "../write/resource-operations.js";
 import type { WorkflowResult } from "../workflow/workflow-result.js";
-import { hasFinalizer, removeFinalizer } from "../write/finalizers.js";
-import { KindOperations } from "../write/kind-operations.js";
 import type { PostponedWrite } from "../write/send/postponed-write.js";
 import type { Sender } from "../write/send/send.js";
 import { finalizerNameOf, finalizerOf, type ControllerDefinition } from "./controller-definition.js";
@@ -145,10 +143,12 @@ export class PrimaryReconciler {
     const { scope } = attempt;
     const { entry } = scope;
     const { reconciler } = this.#definition;
-    const { target, sender, cause } = this.#writeIn(scope);
-    const postponed = sender.postponementOfEdits(target, cause);
+    const write = this.#writeIn(scope);
+    const postponed = write.sender.postponementOfEdits(write.target, write.cause);
     if (postponed !== undefined) return void (attempt.postponed = [postponed]);
-    const primary = this.lacksFinalizer(entry.object) ? await putFinalizer(this.#writeIn(scope), entry) : entry.object;
+    const primary = this.lacksFinalizer(entry.object)
+      ? await putFinalizer(write, this.#dependencies.resources.within(write.cause), entry)
+      : entry.object;
     // The primary is gone, or has become another one: there will be an event.
     if (primary === undefined) return;
     const call = this.#prepare(primary, attempt);
@@ -184,9 +184,7 @@ export class PrimaryReconciler {
     if (failed !== undefined) attempt.outcome.failure = { error: failed.error, isHandled: true };
     if (failed !== undefined || !runs.cleanups.every(({ isReady }) => isReady)) return;
     scope.signal.throwIfAborted();
-    const { target, ...write } = this.#writeIn(scope);
-    const operations = new KindOperations(target, { ...write, isUrgent: true });
-    await removeFinalizer(operations, object, { finalizer: this.#finalizer });
+    await this.#dependencies.resources.within(this.#writeIn(scope).cause).removeFinalizer(object);
     attempt.outcome.isFinalizerRemoved = true;
   }
 

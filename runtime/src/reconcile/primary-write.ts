@@ -4,8 +4,8 @@ import { isApiError, TerminalError } from "../base/errors.js";
 import { describeObject, keyOf, type KubernetesObject, type ObjectMeta } from "../base/kubernetes-object.js";
 import { ownedBy, type DecodedResource } from "../decode/decode-resource.js";
 import { jsonDiff } from "../match/json-patch.js";
-import { addFinalizer, applyFinalizer } from "../write/finalizers.js";
 import { KindOperations, type PartialResource, type ResourceWrite } from "../write/kind-operations.js";
+import type { ResourceOperations } from "../write/resource-operations.js";
 import type { WriteTarget } from "../write/send/apply-matcher.js";
 import { uidTest } from "../write/send/plan.js";
 import { findPostponed, type PostponedWrite, type WriteCause } from "../write/send/postponed-write.js";
@@ -37,16 +37,16 @@ export interface WantedPrimary {
 type WrittenPart = Partial<Pick<PrimaryOutcome, "wroteResource" | "wroteStatus">> & { postponed?: PostponedWrite };
 
 /** Puts the finalizer on a primary before anything is made for it; returns its new state, or undefined if it is gone or being deleted. */
-export async function putFinalizer(write: PrimaryWrite, entry: DecodedResource): Promise<KubernetesObject | undefined> {
+export async function putFinalizer(
+  write: PrimaryWrite,
+  resources: ResourceOperations,
+  entry: DecodedResource,
+): Promise<KubernetesObject | undefined> {
   const { object } = entry;
-  const { finalizer } = write;
-  if (finalizer === undefined) return object;
-  const operations = new KindOperations(write.target, { ...write, isUrgent: true });
   // An apply of the finalizer alone would remove whatever else was applied under this name before.
-  const hasApplied = ownedBy(entry, write.sender.fieldManager) !== undefined;
-  const add = !write.serverSideApply || hasApplied ? addFinalizer : applyFinalizer;
+  const isPatched = !write.serverSideApply || ownedBy(entry, write.sender.fieldManager) !== undefined;
   try {
-    const written = await add(operations, object, { finalizer });
+    const written = await (isPatched ? resources.addFinalizer(object) : resources.applyFinalizer(object));
     return written?.object.metadata.deletionTimestamp === undefined ? written?.object : undefined;
   } catch (error) {
     if (await isGone(write, object, error)) return undefined;

@@ -7,8 +7,7 @@ import type { ApiClient } from "../client/api-client.js";
 import type { EventSource } from "../sources/event-source.js";
 import type { SecondarySources } from "../sources/secondary-sources.js";
 import type { WriteTarget } from "./send/apply-matcher.js";
-import { addFinalizer, applyFinalizer, removeFinalizer, type FinalizerWrite } from "./finalizers.js";
-import { KindOperations, type RetriedPatch } from "./kind-operations.js";
+import { KindOperations, type PartialResource, type ResourceWrite, type RetriedPatch } from "./kind-operations.js";
 import type { WriteCause } from "./send/postponed-write.js";
 import type { Sender } from "./send/send.js";
 
@@ -22,7 +21,10 @@ interface ResourceOperationsOptions {
 }
 
 /** Which finalizer is meant, that of the controller unless stated, and what is made of the event. */
-export type FinalizerOptions = Partial<FinalizerWrite>;
+export interface FinalizerOptions {
+  readonly finalizer?: string;
+  readonly mode?: "matchAndFilter" | "cacheOnly";
+}
 
 interface SharedByReconciles {
   readonly senders: Map<ApiClient, Sender>;
@@ -64,24 +66,43 @@ export class ResourceOperations {
     return new KindOperations({ definition, cache: view }, { sender: this.#senderFor(client), cause: this.#cause });
   }
 
-  /** Puts a finalizer on a primary, unless it has it or is being deleted; undefined if it is gone. */
-  addFinalizer<Primary extends KubernetesObject>(primary: Primary, options: FinalizerOptions = {}) {
-    return addFinalizer(this.#ofPrimaries<Primary>(true), primary, { finalizer: this.#options.finalizer, ...options });
+  /** Puts a finalizer on a primary by a JSON patch, unless it has it or is being deleted; undefined if it is gone. */
+  addFinalizer<Primary extends KubernetesObject>(
+    primary: Primary,
+    { finalizer = this.#options.finalizer, ...options }: FinalizerOptions = {},
+  ): Promise<ResourceWrite<Primary> | undefined> {
+    return this.#ofPrimaries<Primary>(true).patchOnLatest(primary, {
+      ...options,
+      isNeeded: (live) => live.metadata.deletionTimestamp === undefined && !hasFinalizer(live, finalizer),
+      change: ({ metadata }) => void (metadata.finalizers = [...(metadata.finalizers ?? []), finalizer]),
+    });
   }
 
   /**
    * Puts a finalizer on a primary by server-side apply, unless it has it or is being deleted. An apply states everything that the controller
    * owns: whatever else it applied to the primary is given up by this one.
    */
-  applyFinalizer<Primary extends KubernetesObject>(primary: Primary, options: FinalizerOptions = {}) {
-    const write = { finalizer: this.#options.finalizer, ...options };
-    return applyFinalizer(this.#ofPrimaries<Primary>(true), primary, write);
+  async applyFinalizer<Primary extends KubernetesObject>(
+    primary: Primary,
+    { finalizer = this.#options.finalizer, ...options }: FinalizerOptions = {},
+  ): Promise<ResourceWrite<Primary>> {
+    const { name, namespace, uid, deletionTimestamp } = primary.metadata;
+    if (deletionTimestamp !== undefined || hasFinalizer(primary, finalizer))
+      return { kind: "unchanged", object: primary };
+    const metadata = { name, uid, finalizers: [finalizer], ...(namespace === undefined ? {} : { namespace }) };
+    return this.#ofPrimaries<Primary>(true).apply({ metadata } as unknown as PartialResource<Primary>, options);
   }
 
   /** Takes a finalizer off a primary, which lets one go that is being deleted; undefined if it is gone. */
-  removeFinalizer<Primary extends KubernetesObject>(primary: Primary, options: FinalizerOptions = {}) {
-    const write = { finalizer: this.#options.finalizer, ...options };
-    return removeFinalizer(this.#ofPrimaries<Primary>(true), primary, write);
+  removeFinalizer<Primary extends KubernetesObject>(
+    primary: Primary,
+    { finalizer = this.#options.finalizer, ...options }: FinalizerOptions = {},
+  ): Promise<ResourceWrite<Primary> | undefined> {
+    return this.#ofPrimaries<Primary>(true).patchOnLatest(primary, {
+      ...options,
+      isNeeded: (live) => hasFinalizer(live, finalizer),
+      change: ({ metadata }) => void (metadata.finalizers = metadata.finalizers?.filter((name) => name !== finalizer)),
+    });
   }
 
   /** Changes a primary by a JSON patch, which is made anew on what is there as long as it meets conflicts; undefined if it is gone. */
@@ -89,7 +110,7 @@ export class ResourceOperations {
     return this.#ofPrimaries<Primary>().patchOnLatest(primary, patch);
   }
 
-  // The class of the primaries gives the type. A finalizer is never held back.
+  // The class of the primaries gives the type. A finalizer is never held back: whoever undoes it, the next reconcile needs it as it should be.
   #ofPrimaries<Primary extends KubernetesObject, Input = WholeObject<Primary>>(
     isUrgent = false,
   ): KindOperations<Primary, Input> {
@@ -147,6 +168,11 @@ export class ResourceOperations {
     const watched = [...new Set([kindNameOf(primary.definition), ...types])].join(", ");
     return new Error(`no event source watches ${kind}, only ${watched}; ${advice}`);
   }
+}
+
+/** Tells whether an object has a finalizer. */
+export function hasFinalizer({ metadata }: KubernetesObject, finalizer: string): boolean {
+  return metadata.finalizers?.includes(finalizer) === true;
 }
 
 type WritableSource = EventSource & { readonly view: ResourceView };
