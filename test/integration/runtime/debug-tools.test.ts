@@ -2,6 +2,7 @@
 import { Readable } from "node:stream";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { getHeapSnapshot } from "node:v8";
 import { waitFor } from "#apiserver/wait-for.js";
 import { debugHandler, DEBUG_METHODS, type Probing } from "#runtime/operate/debug/debug-handler.js";
 import { HttpEndpoint } from "#runtime/operate/http/http-endpoint.js";
@@ -30,8 +31,8 @@ async function serve(probing: Partial<Probing> = {}, own?: Parameters<typeof cre
   const room = { usedHeapBytes: MB, residentBytes: MB, freeBytes: 1_000 * MB };
   const handle = debugHandler(subject, token, {
     recordCpuProfile: async () => "{}",
-    readMemoryFacts: async () => room,
-    takeHeapSnapshot: async () => Readable.from(["{}"]),
+    readMemoryFacts: () => room,
+    takeHeapSnapshot: () => Readable.from(["{}"]),
     ...probing,
   });
   const options = { what: "the debug paths", setting: "debugBindAddress", methods: DEBUG_METHODS, logger, handle };
@@ -181,7 +182,7 @@ suite("what the debug endpoint records", (test) => {
 
   test("is no heap snapshot without room for it; the answer says how much is missing", async () => {
     let hasRoom = false;
-    const readMemoryFacts = async () => ({
+    const readMemoryFacts = () => ({
       ...{ usedHeapBytes: 100 * MB, residentBytes: 200 * MB, freeBytes: 2_000 * MB },
       ...(hasRoom ? {} : { limitBytes: 512 * MB }),
     });
@@ -197,7 +198,7 @@ suite("what the debug endpoint records", (test) => {
 
   test("is a snapshot that another client may have after one that went away while it came", async () => {
     const streams: Readable[] = [];
-    const takeHeapSnapshot = async () => {
+    const takeHeapSnapshot = () => {
       const endless = new Readable({ read: () => void endless.push(Buffer.alloc(65_536)) });
       streams.push(endless);
       return endless;
@@ -215,10 +216,10 @@ suite("what the debug endpoint records", (test) => {
 
   test("is the process itself: a profile has its functions, and a snapshot its objects", async () => {
     const { recordCpuProfile } = await import("#runtime/operate/debug/cpu-profile.js");
-    const { readMemoryFacts, takeHeapSnapshot } = await import("#runtime/operate/debug/heap-snapshot.js");
+    const { readMemoryFacts } = await import("#runtime/operate/debug/heap-snapshot.js");
     await using served = await serve({
       recordCpuProfile: (_, signal) => recordCpuProfile(50, signal),
-      takeHeapSnapshot: async () => takeHeapSnapshot(),
+      takeHeapSnapshot: () => getHeapSnapshot(),
     });
     const { snapshot } = JSON.parse((await served.ask("/debug/heap-snapshot")).text) as {
       snapshot: { node_count: number };

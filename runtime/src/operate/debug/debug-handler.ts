@@ -1,13 +1,14 @@
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
+import { getHeapSnapshot } from "node:v8";
 import type { Logger } from "../../base/logger.js";
 import { notAllowed, type EndpointAnswer, type EndpointHandler } from "../http/http-endpoint.js";
 import type { LogLevels } from "../settings/log-levels.js";
 import { refusalOf } from "./debug-access.js";
 import { stateOf, type StateSubject } from "./debug-state.js";
 import type { DebugToken } from "./debug-token.js";
+import { readMemoryFacts, snapshotHeadroom, type MemoryFacts } from "./heap-snapshot.js";
 import { changeLevel, jsonAnswer, showLevels } from "./log-level-paths.js";
-import { snapshotHeadroom, type MemoryFacts } from "./snapshot-headroom.js";
 
 /** What the debug endpoint shows and changes. */
 export interface DebugSubject extends StateSubject {
@@ -22,8 +23,9 @@ export interface DebugSubject extends StateSubject {
 /** How the process is looked into. Tests have other ones. */
 export interface Probing {
   recordCpuProfile(durationMs: number, signal: AbortSignal): Promise<string>;
-  readMemoryFacts(): Promise<MemoryFacts>;
-  takeHeapSnapshot(): Promise<Readable>;
+  readMemoryFacts(): MemoryFacts;
+  /** Nothing else of the process runs meanwhile. */
+  takeHeapSnapshot(): Readable;
 }
 
 /** The methods that some path takes. */
@@ -43,8 +45,8 @@ const LEVELS = /^\/debug\/log-levels(?:\/([^/]+))?$/;
 // Nobody pays for the inspector who does not use it.
 const ofThisProcess: Probing = {
   recordCpuProfile: async (...args) => (await import("./cpu-profile.js")).recordCpuProfile(...args),
-  readMemoryFacts: async () => (await import("./heap-snapshot.js")).readMemoryFacts(),
-  takeHeapSnapshot: async () => (await import("./heap-snapshot.js")).takeHeapSnapshot(),
+  readMemoryFacts,
+  takeHeapSnapshot: () => getHeapSnapshot(),
 };
 
 interface Asked {
@@ -75,13 +77,13 @@ export function debugHandler(subject: DebugSubject, token: DebugToken, probing =
     },
     "/debug/heap-snapshot": () =>
       single.use(async () => {
-        const headroom = snapshotHeadroom(await probing.readMemoryFacts());
+        const headroom = snapshotHeadroom(probing.readMemoryFacts());
         if (headroom.missingBytes > 0) return noRoom(headroom);
         logger.warn(
           {},
           "the debug endpoint takes a heap snapshot: the process stands still, and all it holds is in the file",
         );
-        const body = await probing.takeHeapSnapshot();
+        const body = probing.takeHeapSnapshot();
         return { status: 200, body, contentType: "application/json", headers: fileNamed("heapsnapshot") };
       }),
   };

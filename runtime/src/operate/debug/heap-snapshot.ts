@@ -1,10 +1,23 @@
-// Loaded when somebody asks for a snapshot.
+// Whether there is room for a heap snapshot, which is made beside the heap, not in it.
 import { freemem, totalmem } from "node:os";
-import type { Readable } from "node:stream";
-import { getHeapSnapshot, getHeapStatistics } from "node:v8";
-import type { MemoryFacts } from "./snapshot-headroom.js";
+import { getHeapStatistics } from "node:v8";
 
-/** Reads what a heap snapshot is weighed against. */
+/** What a heap snapshot is weighed against. */
+export interface MemoryFacts {
+  readonly usedHeapBytes: number;
+  /** What the process has in memory. */
+  readonly residentBytes: number;
+  /** What the process may have; absent without a limit. */
+  readonly limitBytes?: number | undefined;
+  /** What the machine has left. */
+  readonly freeBytes: number;
+}
+
+// Measured with Node 20: 4 times the used heap of an operator, 4 for long strings, 10 for small objects, 15 for the smallest. V8's limit of
+// the heap (heap_size_limit) was never the bound.
+const GROWTH = 8;
+
+/** Reads what a heap snapshot of this process is weighed against. */
 export function readMemoryFacts(): MemoryFacts {
   const limitBytes = process.constrainedMemory();
   return {
@@ -16,7 +29,9 @@ export function readMemoryFacts(): MemoryFacts {
   };
 }
 
-/** Makes a snapshot of the heap; nothing else of the process runs meanwhile. */
-export function takeHeapSnapshot(): Readable {
-  return getHeapSnapshot();
+/** Weighs what a heap snapshot needs against what the process may still take; nothing is missing if there is room. */
+export function snapshotHeadroom({ usedHeapBytes, residentBytes, limitBytes = Infinity, freeBytes }: MemoryFacts) {
+  const neededBytes = usedHeapBytes * GROWTH;
+  const availableBytes = Math.max(0, Math.min(limitBytes - residentBytes, freeBytes));
+  return { neededBytes, availableBytes, missingBytes: Math.max(0, neededBytes - availableBytes) };
 }

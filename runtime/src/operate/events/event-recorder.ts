@@ -6,6 +6,7 @@ import { microTimeOf, systemClock, type Clock } from "../../base/clock.js";
 import { isApiError } from "../../base/errors.js";
 import type { KubernetesObject } from "../../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../../base/logger.js";
+import { withDeadline } from "../../base/promises.js";
 import { builtinKindOf } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
 
@@ -18,9 +19,8 @@ interface EventObject extends KubernetesObject {
 interface Series {
   readonly ref: { readonly name: string; readonly namespace: string };
   readonly create: () => Promise<unknown>;
-  isCreated: boolean;
   count: number;
-  /** The count that the server has. */
+  /** The count that the server has; 0 before it has the Event. */
   written: number;
   lastAt: Date;
   lastWrittenAtMs: number;
@@ -111,10 +111,7 @@ export class EventRecorder implements EventSink {
       series.cancelFlush?.();
       if (series.count > series.written) this.#send(series);
     }
-    let cancel = () => {};
-    const late = new Promise<void>((resolve) => (cancel = this.#clock.schedule(timeoutMs, resolve)));
-    await Promise.race([this.#writing, late]);
-    cancel();
+    await withDeadline(() => this.#writing, { timeoutMs, clock: this.#clock }).catch(() => {});
     this.#series.clear();
   }
 
@@ -139,9 +136,8 @@ export class EventRecorder implements EventSink {
   async #write(series: Series): Promise<void> {
     const { count } = series;
     series.lastWrittenAtMs = this.#clock.now();
-    if (!series.isCreated) {
+    if (series.written === 0) {
       await series.create();
-      series.isCreated = true;
       series.written = 1;
       if (series.count > 1) this.#flushLater(series);
       return;
@@ -182,16 +178,7 @@ export class EventRecorder implements EventSink {
       ...(related !== undefined && { related: referenceTo(related) }),
     };
     const create = () => this.#options.client.create(defined, event as never);
-    return {
-      ref,
-      create,
-      isCreated: false,
-      count: 1,
-      written: 0,
-      lastAt: at,
-      lastWrittenAtMs: 0,
-      cancelFlush: undefined,
-    };
+    return { ref, create, count: 1, written: 0, lastAt: at, lastWrittenAtMs: 0, cancelFlush: undefined };
   }
 
   #takeBudget(object: string): boolean {
@@ -226,13 +213,11 @@ function problemOf(words: { readonly [name: string]: unknown }): string | undefi
     : `its type is "${String(type)}", and has to be Normal or Warning`;
 }
 
-/** Cuts a note to the bytes that the API server takes. */
+/** Cuts a note to the bytes that the API server takes, between two characters. */
 function shortened(note: unknown): string {
-  const bytes = Buffer.from(String(note));
-  if (bytes.length <= MAX_NOTE) return String(note);
-  // A character that was cut in two becomes a replacement character, which goes with it.
-  return `${bytes
-    .subarray(0, MAX_NOTE - 4)
-    .toString("utf8")
-    .replace(/\uFFFD+$/, "")}…`;
+  const text = String(note);
+  if (Buffer.byteLength(text) <= MAX_NOTE) return text;
+  // The ellipsis takes three bytes.
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(MAX_NOTE - 3));
+  return `${text.slice(0, read)}…`;
 }
