@@ -52,10 +52,8 @@ export function cleanupWorkflow(options: RunOptions): Promise<WorkflowResult> {
 
 /** The state of one run, which is thrown away with it. */
 class WorkflowRun {
+  readonly #options: RunOptions;
   readonly #plan: Plan;
-  readonly #signal: AbortSignal;
-  readonly #onStep: RunOptions["onStep"];
-  readonly #tracing: RunOptions["tracing"];
   readonly #clock: Run["clock"];
   readonly #seen: SecondaryFacts;
   readonly #targets: readonly Target[];
@@ -67,10 +65,8 @@ class WorkflowRun {
 
   constructor(options: RunOptions, state: NodeState) {
     const { plan, drivers, primary, secondaries: sources, others = [], places, clock = systemClock } = options;
+    this.#options = options;
     this.#plan = plan;
-    this.#signal = options.context.signal;
-    this.#onStep = options.onStep;
-    this.#tracing = options.tracing;
     this.#clock = clock;
     this.#states = plan.nodes.map(() => state);
     const run = { ...options, secondary: {}, clock, places: [places] };
@@ -84,6 +80,7 @@ class WorkflowRun {
   }
 
   async finish(): Promise<WorkflowResult> {
+    const { signal } = this.#options.context;
     await new Promise<void>((resolve) => {
       this.#onIdle = resolve;
       this.#advance();
@@ -91,9 +88,9 @@ class WorkflowRun {
     // The items that needed an unwanted item may be gone by now.
     for (const index of this.#plan.sweepOrder) {
       const bulk = this.#bulks[index]!;
-      if (bulk.isReconciled && !this.#signal.aborted) this.#end(index, await bulk.sweep());
+      if (bulk.isReconciled && !signal.aborted) this.#end(index, await bulk.sweep());
     }
-    this.#signal.throwIfAborted();
+    signal.throwIfAborted();
     const outcomes = this.#targets.map((target, index) => {
       const waiting = () => ({ kind: "waiting", for: blockersOf(this.#plan, this.#states, index) }) as const;
       return [target.definition.name, this.#outcomes[index] ?? target.withConditions(waiting())] as const;
@@ -103,27 +100,21 @@ class WorkflowRun {
 
   // Every end of a step looks again, so a step never waits for another that it does not depend on.
   #advance(): void {
-    if (!this.#signal.aborted) {
+    if (!this.#options.context.signal.aborted) {
       const steps = nextSteps(this.#plan, this.#states);
-      for (const index of steps.reconcile)
-        void this.#settle(
-          index,
-          this.#traced(index, () => this.#reconcile(index)),
-        );
-      for (const index of steps.delete)
-        void this.#settle(
-          index,
-          this.#traced(index, () => this.#delete(index)),
-        );
+      for (const index of steps.reconcile) void this.#settle(index, () => this.#reconcile(index));
+      for (const index of steps.delete) void this.#settle(index, () => this.#delete(index));
     }
     if (this.#running === 0) this.#onIdle();
   }
 
-  async #settle(index: number, step: Promise<DependentOutcome | Refusal>): Promise<void> {
+  async #settle(index: number, step: () => Promise<DependentOutcome | Refusal>): Promise<void> {
+    const { tracing, onStep } = this.#options;
+    const dependent = this.#targets[index]!.definition.name;
     this.#running++;
     const startedAt = this.#clock.now();
     try {
-      const outcome = await step;
+      const outcome = await (tracing?.dependent(dependent, step) ?? step());
       if (typeof outcome !== "string") this.#end(index, outcome);
       else {
         const isActive = outcome !== INACTIVE;
@@ -133,7 +124,9 @@ class WorkflowRun {
     } catch (error) {
       this.#end(index, this.#targets[index]!.failure(error));
     }
-    this.#tellStep(index, startedAt);
+    const { kind: outcome } = this.#outcomes[index] ?? {};
+    // A dependent that is not wanted is told of when it has been deleted.
+    if (outcome !== undefined) onStep?.({ dependent, startedAt, durationMs: this.#clock.now() - startedAt, outcome });
     this.#running--;
     this.#advance();
   }
@@ -166,18 +159,6 @@ class WorkflowRun {
     });
     const outcome = await step.catch((error: unknown) => target.release(error));
     return outcome ?? bulk!.delete(because, () => this.#goOn(index));
-  }
-
-  #traced<Outcome extends DependentOutcome | Refusal>(index: number, step: () => Promise<Outcome>): Promise<Outcome> {
-    return this.#tracing?.dependent(this.#targets[index]!.definition.name, step) ?? step();
-  }
-
-  #tellStep(index: number, startedAt: number): void {
-    const outcome = this.#outcomes[index];
-    // A dependent that is not wanted is told of when it has been deleted.
-    if (outcome === undefined) return;
-    const dependent = this.#targets[index]!.definition.name;
-    this.#onStep?.({ dependent, startedAt, durationMs: this.#clock.now() - startedAt, outcome: outcome.kind });
   }
 
   // Others may go on with the items of a dependent as soon as its items are known.
