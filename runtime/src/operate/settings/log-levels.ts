@@ -42,9 +42,9 @@ function leveledLogger(logger: Logger, levels: LogLevels): Logger {
     const { controller } = fields as { readonly controller?: unknown };
     return (typeof controller === "string" ? levels.controllers.get(controller) : undefined) ?? levels.operator;
   };
-  const at = (level: LineLevel) => (fields: object, message: string) => {
-    if (isAtLeast(level, leastFor(fields))) logger[level](fields, message);
-  };
+  // What the logger returns is passed on: a promise may be rejected.
+  const at = (level: LineLevel) => (fields: object, message: string) =>
+    isAtLeast(level, leastFor(fields)) ? logger[level](fields, message) : undefined;
   // Whoever asks does not say for which controller.
   const isLevelEnabled = (level: string) =>
     isWritten(logger, level) &&
