@@ -17,7 +17,6 @@ const longFiles: Record<string, string> = {
   "runtime/src/cache/resource-cache.ts":
     "one state machine: what is known of the objects of a watch, and of writes under way",
   "runtime/src/cache/resource-view.ts": "one class that answers for all namespaces what resource-cache answers for one",
-  "runtime/src/schedule/controller.ts": "the shell around the processor: clock, cache, observers and the stop",
 };
 
 /** Folders that have more files than the limit, with the number that they may have and the reason. The numbers may only shrink. */

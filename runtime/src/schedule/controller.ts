@@ -6,7 +6,7 @@ import { isPaused } from "../base/primary-link.js";
 import type { ReconcileReason, SecondaryCause } from "../base/reconcile-reason.js";
 import type { ResourceChange } from "../cache/resource-change.js";
 import { detailsOf, type ControllerDetails } from "./details/controller-details.js";
-import { Dispatcher } from "./dispatcher.js";
+import { Dispatcher } from "./dispatch/dispatcher.js";
 import { KnownPrimary, type PrimaryTiming } from "./known-primary.js";
 import { createPrimaryFilter, isEdit, seenOf, type PrimaryFilter } from "./primary-filter.js";
 import { transitionOf } from "./processor.js";

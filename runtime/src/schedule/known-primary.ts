@@ -3,7 +3,7 @@ import type { ObjectKey } from "../base/kubernetes-object.js";
 import type { ReconcilePriority } from "../base/reconcile-reason.js";
 import type { Seen } from "./primary-filter.js";
 import type { PrimaryState } from "./processor-state.js";
-import type { Queued } from "./work-queue.js";
+import type { Queued } from "./dispatch/work-queue.js";
 import type { RateLimiter } from "./rate-limiter.js";
 import type { ReconcileRun } from "./reconcile-run.js";
 

@@ -1,9 +1,9 @@
-import type { ControllerActivity } from "../base/activity.js";
-import { turns, type Clock } from "../base/clock.js";
-import { withDeadline } from "../base/promises.js";
-import type { ReconcilePriority } from "../base/reconcile-reason.js";
-import type { KnownPrimary } from "./known-primary.js";
-import type { ReconcileRun } from "./reconcile-run.js";
+import type { ControllerActivity } from "../../base/activity.js";
+import { turns, type Clock } from "../../base/clock.js";
+import { withDeadline } from "../../base/promises.js";
+import type { ReconcilePriority } from "../../base/reconcile-reason.js";
+import type { KnownPrimary } from "../known-primary.js";
+import type { ReconcileRun } from "../reconcile-run.js";
 import { WorkQueue } from "./work-queue.js";
 
 const MAX_CONCURRENT_RECONCILES = 50;

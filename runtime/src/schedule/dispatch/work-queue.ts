@@ -1,4 +1,4 @@
-import type { ReconcilePriority } from "../base/reconcile-reason.js";
+import type { ReconcilePriority } from "../../base/reconcile-reason.js";
 
 // One in this many goes to the background while both wait: a flood of edits slows a start down, and does not stop it.
 const BACKGROUND_SHARE = 5;
