@@ -1,10 +1,10 @@
 // What Kubernetes finds when it decodes an object into the Go type of a built-in kind: members that the type does not have,
 // and the first value that does not fit.
 import { goTypeOf } from "../errors/go-format.js";
-import { isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
-import { goFieldOf } from "./go-types.js";
-import { isIntOrString, isQuantity, textTypeOf } from "./scalar-text.js";
-import { childNode, resolveSchema } from "./schemas.js";
+import { isObject, type JsonObject, type JsonValue } from "../json.js";
+import { goFieldOf, type GoField } from "./go-types.js";
+import type { TextType } from "./scalar-text.js";
+import { schemaNode, shortName, type SchemaNode } from "./schema-node.js";
 import type { ServedType } from "./served-type.js";
 
 /** The result of decoding an object, which is not changed. */
@@ -23,143 +23,147 @@ interface Misfit {
 
 /** Says what is unknown or wrong about an object of a built-in type. */
 export function decodeBuiltin(type: Pick<ServedType, "schemaName">, object: JsonObject): Decoding {
-  const decoding: Decoding = { unknownFields: [] };
-  if (type.schemaName === undefined) return decoding;
-  const node: JsonObject = { $ref: `#/components/schemas/${type.schemaName}` };
-  const found: Misfit[] = [];
-  inspect({ node, value: object, place: { path: "", goPath: "", struct: "" }, decoding, found });
-  const misfit = found.find(({ isFinal }) => isFinal) ?? found[0];
-  return misfit === undefined ? decoding : { ...decoding, error: misfit.message };
+  if (type.schemaName === undefined) return { unknownFields: [] };
+  const unknownFields: string[] = [];
+  const misfits: Misfit[] = [];
+  inspect(new Place(schemaNode(type.schemaName)), object, { unknownFields, misfits });
+  const misfit = misfits.find(({ isFinal }) => isFinal) ?? misfits[0];
+  return misfit === undefined ? { unknownFields } : { unknownFields, error: misfit.message };
 }
 
-interface Place {
+/** Where a value stands. What that is called is rarely asked for: when something is wrong. */
+class Place {
+  readonly node: SchemaNode;
+  readonly #in: Place | undefined;
+  readonly #step: string | number;
+
+  constructor(node: SchemaNode, step: string | number = "", within?: Place) {
+    this.node = node;
+    this.#in = within;
+    this.#step = step;
+  }
+
   /** With indexes, e.g. `spec.containers[0].name`. */
-  path: string;
+  get path(): string {
+    const before = this.#in?.path ?? "";
+    if (typeof this.#step === "number") return `${before}[${this.#step}]`;
+    return before === "" ? this.#step : `${before}.${this.#step}`;
+  }
+
   /** Without indexes, as Go reports it. */
-  goPath: string;
+  get goPath(): string {
+    const { goField } = this;
+    const before = this.#in?.goPath ?? "";
+    if (goField === undefined) return before;
+    const own = `${goField.embedded}${this.#step}`;
+    return before === "" ? own : `${before}.${own}`;
+  }
+
   /** The Go struct that holds the field. */
-  struct: string;
+  get struct(): string {
+    const name = this.goField && this.#in?.node.name;
+    return name === undefined ? (this.#in?.struct ?? "") : shortName(name);
+  }
+
   /** Its Go type, where the schema does not tell. */
-  goType?: string;
+  get goType(): string | undefined {
+    return typeof this.#step === "number" ? this.#in?.goType?.replace(/^\[\]/, "") : this.goField?.type;
+  }
+
+  /** Undefined for what is no field of a struct. */
+  private get goField(): GoField | undefined {
+    if (typeof this.#step === "number" || this.#in === undefined || this.#in.node.values !== undefined)
+      return undefined;
+    return goFieldOf(this.#in.node.name, this.#step);
+  }
 }
 
-interface Inspection {
-  node: JsonObject;
-  value: JsonValue;
-  place: Place;
-  decoding: Decoding;
-  found: Misfit[];
+interface Findings {
+  readonly unknownFields: string[];
+  readonly misfits: Misfit[];
 }
 
-function inspect({ node, value, place, decoding, found }: Inspection): void {
-  if (value === null || found.at(-1)?.isFinal === true) return;
-  const { name, schema } = resolveSchema(node);
-  const misfit = misfitOf(node, value, place);
-  if (misfit !== undefined) found.push(misfit);
-  else if (Array.isArray(value)) {
-    const items = objectAt(schema, "items");
+function inspect(place: Place, value: JsonValue, findings: Findings): void {
+  if (value === null || findings.misfits.at(-1)?.isFinal === true) return;
+  const { node } = place;
+  const message = misfitText(place, value);
+  if (message !== undefined) {
+    // Such types read themselves, and what they say ends the decoding.
+    findings.misfits.push({ message, isFinal: node.text !== undefined || node.isIntOrString });
+  } else if (Array.isArray(value)) {
+    const { items } = node;
     if (items === undefined) return;
-    const { goType, ...rest } = place;
-    const itemType = goType === undefined ? {} : { goType: goType.replace(/^\[\]/, "") };
-    value.forEach((item, index) => {
-      const itemPlace = { ...rest, ...itemType, path: `${place.path}[${index}]` };
-      inspect({ node: items, value: item, place: itemPlace, decoding, found });
-    });
-  } else if (isObject(value)) inspectMembers({ name, schema, value, place, decoding, found });
+    value.forEach((item, index) => inspect(new Place(items, index, place), item, findings));
+  } else if (isObject(value)) inspectMembers(place, value, findings);
 }
 
-interface MemberInspection {
-  name: string | undefined;
-  schema: JsonObject;
-  value: JsonObject;
-  place: Place;
-  decoding: Decoding;
-  found: Misfit[];
-}
-
-function inspectMembers({ name, schema, value, place, decoding, found }: MemberInspection): void {
-  const properties = objectAt(schema, "properties");
-  const isMap = objectAt(schema, "additionalProperties") !== undefined;
-  if (properties === undefined && !isMap) return;
-  for (const [key, member] of Object.entries(value)) {
-    const path = place.path === "" ? key : `${place.path}.${key}`;
-    const node = childNode(schema, key);
-    if (node === undefined) {
-      decoding.unknownFields.push(path);
-      continue;
-    }
-    inspect({ node, value: member, place: { ...memberPlace({ name, isMap, place, key }), path }, decoding, found });
+function inspectMembers(place: Place, value: JsonObject, findings: Findings): void {
+  const { node } = place;
+  if (node.properties.size === 0 && node.values === undefined) return;
+  for (const key of Object.keys(value)) {
+    const member = node.child(key);
+    if (member === undefined) findings.unknownFields.push(new Place(node, key, place).path);
+    else inspect(new Place(member, key, place), value[key] as JsonValue, findings);
   }
 }
 
-function memberPlace(member: { name: string | undefined; isMap: boolean; place: Place; key: string }) {
-  const { name, isMap, place, key } = member;
-  const struct = isMap || name === undefined ? place.struct : shortName(name);
-  if (isMap) return { goPath: place.goPath, struct };
-  const { embedded, type } = goFieldOf(name, key);
-  const goPath = place.goPath === "" ? `${embedded}${key}` : `${place.goPath}.${embedded}${key}`;
-  return { goPath, struct, ...(type === undefined ? {} : { goType: type }) };
-}
-
-function misfitOf(node: JsonObject, value: JsonValue, place: Place): Misfit | undefined {
-  const { name } = resolveSchema(node);
-  // Such types read themselves, and what they say ends the decoding.
-  const isFinal = textTypeOf(name) !== undefined || isIntOrString(name);
-  const message = misfitText(node, value, place);
-  return message === undefined ? undefined : { message, isFinal };
-}
-
-function misfitText(node: JsonObject, value: JsonValue, place: Place): string | undefined {
-  const { name, schema } = resolveSchema(node);
-  const text = textTypeOf(name);
-  const misfit = (target: string, shown = goTypeOf(value)) => {
-    const field = place.struct === "" ? "value" : `struct field ${place.struct}.${place.goPath}`;
-    return `json: cannot unmarshal ${shown} into Go ${field} of type ${target}`;
-  };
-  if (text !== undefined) {
-    if (typeof value !== "string" && !text.takesNumbers) return misfit("string");
-    const canonical = text.canonical(
-      isQuantity(name) && typeof value === "number" ? decimalText(value) : String(value),
-    );
-    return "problem" in canonical ? canonical.problem : undefined;
-  }
-  if (isIntOrString(name)) {
+function misfitText(place: Place, value: JsonValue): string | undefined {
+  const { node } = place;
+  if (node.text !== undefined) return textProblem(node.text, place, value);
+  if (node.isIntOrString) {
     if (typeof value === "string") return undefined;
-    return typeof value === "number" ? integerMisfit(value, "int32", misfit) : misfit("int32");
+    return typeof value === "number" ? integerMisfit(place, value, "int32") : misfit(place, value, { target: "int32" });
   }
-  const target = place.goType ?? goTargetOf(node);
-  switch (schema["type"]) {
+  switch (node.type) {
     case "object":
-      return isObject(value) ? undefined : misfit(target);
+      return isObject(value) ? undefined : misfit(place, value);
     case "array":
-      return Array.isArray(value) ? undefined : misfit(target);
+      return Array.isArray(value) ? undefined : misfit(place, value);
     case "integer":
-      return typeof value === "number" ? integerMisfit(value, target, misfit) : misfit(target);
+      return typeof value === "number" ? integerMisfit(place, value, targetOf(place)) : misfit(place, value);
     case "number":
-      return typeof value === "number" ? undefined : misfit(target);
+      return typeof value === "number" ? undefined : misfit(place, value);
     case "boolean":
-      return typeof value === "boolean" ? undefined : misfit(target);
+      return typeof value === "boolean" ? undefined : misfit(place, value);
     case "string":
-      if (schema["format"] === "byte" && Array.isArray(value)) return bytesMisfit(value, misfit);
-      if (typeof value !== "string") return misfit(target);
-      return schema["format"] === "byte" ? base64Problem(value) : undefined;
+      if (node.isBytes && Array.isArray(value)) return bytesMisfit(place, value);
+      if (typeof value !== "string") return misfit(place, value);
+      return node.isBytes ? base64Problem(value) : undefined;
     default:
       return undefined;
   }
 }
 
-function integerMisfit(value: number, target: string, misfit: (target: string, shown: string) => string) {
+function textProblem(text: TextType, place: Place, value: JsonValue): string | undefined {
+  if (typeof value !== "string" && !text.takesNumbers) return misfit(place, value, { target: "string" });
+  const canonical = text.canonical(typeof value === "number" ? decimalText(value) : String(value));
+  return "problem" in canonical ? canonical.problem : undefined;
+}
+
+function targetOf({ goType, node }: Place): string {
+  return goType ?? node.goTarget;
+}
+
+function misfit(place: Place, value: JsonValue, of: { target?: string; shown?: string } = {}): string {
+  const { target = targetOf(place), shown = goTypeOf(value) } = of;
+  const { struct, goPath } = place;
+  const field = struct === "" ? "value" : `struct field ${struct}.${goPath}`;
+  return `json: cannot unmarshal ${shown} into Go ${field} of type ${target}`;
+}
+
+function integerMisfit(place: Place, value: number, target: string): string | undefined {
   const limit = target === "int32" ? 2 ** 31 : 2 ** 63;
-  return Number.isInteger(value) && value >= -limit && value < limit ? undefined : misfit(target, `number ${value}`);
+  if (Number.isInteger(value) && value >= -limit && value < limit) return undefined;
+  return misfit(place, value, { target, shown: `number ${value}` });
 }
 
 // Go reads a list of numbers as bytes, too.
-function bytesMisfit(value: JsonValue[], misfit: (target: string, shown: string) => string): string | undefined {
+function bytesMisfit(place: Place, value: JsonValue[]): string | undefined {
   const odd = value.find(
     (byte) => byte !== null && (typeof byte !== "number" || !Number.isInteger(byte) || byte < 0 || byte > 255),
   );
   if (odd === undefined) return undefined;
-  return misfit("uint8", typeof odd === "number" ? `number ${odd}` : goTypeOf(odd));
+  return misfit(place, odd, { target: "uint8", ...(typeof odd === "number" ? { shown: `number ${odd}` } : {}) });
 }
 
 function base64Problem(text: string): string | undefined {
@@ -173,33 +177,4 @@ function base64Problem(text: string): string | undefined {
 /** Writes a number as JSON does, but never with an exponent that a quantity could not take. */
 export function decimalText(value: number): string {
   return String(value).replace("e+", "e");
-}
-
-// The Go type that a schema node was generated from, as far as the schema tells.
-function goTargetOf(node: JsonObject): string {
-  const { name, schema } = resolveSchema(node);
-  if (name !== undefined) return `${name.split(".").at(-2)}.${shortName(name)}`;
-  const values = objectAt(schema, "additionalProperties");
-  if (values !== undefined) {
-    return isQuantity(resolveSchema(values).name) ? "v1.ResourceList" : `map[string]${goTargetOf(values)}`;
-  }
-  const format = stringAt(schema, "format");
-  switch (schema["type"]) {
-    case "array":
-      return `[]${goTargetOf(objectAt(schema, "items") ?? {})}`;
-    case "boolean":
-      return "bool";
-    case "integer":
-      return format ?? "int64";
-    case "number":
-      return "float64";
-    case "string":
-      return format === "byte" ? "[]uint8" : "string";
-    default:
-      return "map[string]interface {}";
-  }
-}
-
-function shortName(schemaName: string): string {
-  return schemaName.slice(schemaName.lastIndexOf(".") + 1);
 }

@@ -1,9 +1,9 @@
 // Brings an object of a built-in kind into the form that Kubernetes' own types give it: members that the type does not have, nulls,
 // and zeros that mean "absent" are dropped; quantities and times are written canonically.
-import { isObject, memberOf, objectAt, setMember, type JsonObject, type JsonValue } from "../json.js";
+import { isObject, setMember, type JsonObject, type JsonValue } from "../json.js";
 import { decimalText } from "./decode.js";
-import { isQuantity, textTypeOf } from "./scalar-text.js";
-import { childNode, resolveSchema } from "./schemas.js";
+import { isQuantity } from "./scalar-text.js";
+import { schemaNode, type Property, type SchemaNode } from "./schema-node.js";
 import { typeFactsOf } from "./type-facts.js";
 
 // Go tells an empty list or map from an absent one until the object is stored. JSON does not show the mark, and copies by spreading keep it.
@@ -36,7 +36,7 @@ export function forgetGivenEmpty(value: JsonValue): void {
 export function normalise(schemaName: string, object: JsonObject): void {
   const { nullIfUnset = [] } = typeFactsOf(schemaName);
   const empty = nullIfUnset.filter((key) => isEmptyList(object[key]));
-  normaliseNode({ $ref: `#/components/schemas/${schemaName}` }, object);
+  normaliseNode(schemaNode(schemaName), object);
   // An empty list has an owner where an absent one is shown as null, although it is stored, and shown, as absent.
   for (const key of empty) object[key] = [];
 }
@@ -52,39 +52,34 @@ function isEmptyList(value: JsonValue | undefined): boolean {
   return Array.isArray(value) && value.length === 0;
 }
 
-function normaliseNode(node: JsonObject, value: JsonValue): JsonValue | undefined {
-  const { name, schema } = resolveSchema(node);
+function normaliseNode(node: SchemaNode, value: JsonValue): JsonValue | undefined {
   if (value === null) return undefined;
-  if (typeof value !== "object") return canonicalText(name, value);
+  if (typeof value !== "object") return canonicalText(node, value);
   if (Array.isArray(value)) {
-    if (schema["format"] === "byte") return Buffer.from(value.map(Number)).toString("base64");
-    const items = objectAt(schema, "items");
+    if (node.isBytes) return Buffer.from(value.map(Number)).toString("base64");
+    const { items } = node;
     return items === undefined ? value : value.map((item) => normaliseNode(items, item) ?? zeroOf(items));
   }
-  if (objectAt(schema, "additionalProperties") !== undefined) normaliseMap(schema, value);
-  else if (objectAt(schema, "properties") !== undefined) normaliseStruct({ name, schema, object: value });
+  if (node.values !== undefined) normaliseMap(node.values, value);
+  else if (node.properties.size > 0) normaliseStruct(node, value);
   return value;
 }
 
-function canonicalText(name: string | undefined, value: string | number | boolean): JsonValue {
-  const type = textTypeOf(name);
-  if (type === undefined || typeof value === "boolean") return value;
-  const canonical = type.canonical(typeof value === "number" ? decimalText(value) : value);
+function canonicalText({ text }: SchemaNode, value: string | number | boolean): JsonValue {
+  if (text === undefined || typeof value === "boolean") return value;
+  const canonical = text.canonical(typeof value === "number" ? decimalText(value) : value);
   return "text" in canonical ? canonical.text : value;
 }
 
-function normaliseMap(schema: JsonObject, map: JsonObject): void {
-  for (const [key, member] of Object.entries(map)) {
-    const node = childNode(schema, key) as JsonObject;
-    setMember(map, key, normaliseNode(node, member) ?? zeroOf(node));
-  }
+function normaliseMap(values: SchemaNode, map: JsonObject): void {
+  for (const key of Object.keys(map))
+    setMember(map, key, normaliseNode(values, map[key] as JsonValue) ?? zeroOf(values));
 }
 
 // A null in a list or map is the zero value of its type.
-function zeroOf(node: JsonObject): JsonValue {
-  const { name, schema } = resolveSchema(node);
+function zeroOf({ name, type }: SchemaNode): JsonValue {
   if (isQuantity(name)) return "0";
-  switch (schema["type"]) {
+  switch (type) {
     case "string":
       return "";
     case "integer":
@@ -99,18 +94,11 @@ function zeroOf(node: JsonObject): JsonValue {
   }
 }
 
-interface Struct {
-  name: string | undefined;
-  schema: JsonObject;
-  object: JsonObject;
-}
-
-function normaliseStruct({ name, schema, object }: Struct): void {
-  const facts = typeFactsOf(name);
-  for (const [key, member] of Object.entries(object)) {
-    const node = objectAt(objectAt(schema, "properties"), key);
-    const value = node === undefined ? undefined : normaliseNode(node, member);
-    if (value === undefined || isUnset(node as JsonObject, value, facts.keepsZero?.includes(key) === true)) {
+function normaliseStruct({ properties }: SchemaNode, object: JsonObject): void {
+  for (const key of Object.keys(object)) {
+    const property = properties.get(key);
+    const value = property && normaliseNode(property.node, object[key] as JsonValue);
+    if (property === undefined || value === undefined || isUnset(property, value)) {
       if (typeof value === "object") markGivenEmpty(object, key);
       delete object[key];
     } else object[key] = value;
@@ -121,13 +109,9 @@ function markGivenEmpty(struct: Marked, key: string): void {
   struct[GIVEN_EMPTY] = new Set([...(struct[GIVEN_EMPTY] ?? []), key]);
 }
 
-function isUnset(node: JsonObject, value: JsonValue, keepsZero: boolean): boolean {
+function isUnset({ node, keepsZero }: Property, value: JsonValue): boolean {
   if (Array.isArray(value)) return value.length === 0 && !keepsZero;
-  if (isObject(value)) return Object.keys(value).length === 0 && isMapNode(node);
-  if (keepsZero || resolveSchema(node).name !== undefined) return false;
+  if (isObject(value)) return node.values !== undefined && Object.keys(value).length === 0;
+  if (keepsZero || node.name !== undefined) return false;
   return value === "" || value === 0 || value === false;
-}
-
-function isMapNode(node: JsonObject): boolean {
-  return memberOf(resolveSchema(node).schema, "additionalProperties") !== undefined;
 }

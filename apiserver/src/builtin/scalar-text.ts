@@ -9,6 +9,9 @@ const TIME_TEXT = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(\.\d+)?(Z|[+-]\d\
 const TIME_LAYOUT = "2006-01-02T15:04:05Z07:00";
 const MICRO_TIME_LAYOUT = "2006-01-02T15:04:05.000000Z07:00";
 
+const MAX_REMEMBERED = 1024;
+const MAX_REMEMBERED_LENGTH = 64;
+
 /** A type that is written as text, or as a number, in a form of its own. */
 export interface TextType {
   /** Gives the canonical form, or what Kubernetes says about a text that has none. */
@@ -16,18 +19,28 @@ export interface TextType {
   takesNumbers: boolean;
 }
 
+const TEXT_TYPES = new Map<string, TextType>([
+  [QUANTITY, { canonical: remembered(canonicalQuantity), takesNumbers: true }],
+  [TIME, { canonical: remembered(canonicalOfTime), takesNumbers: false }],
+  [MICRO_TIME, { canonical: remembered(canonicalOfMicroTime), takesNumbers: false }],
+]);
+
 /** Gives how values of a named schema are written; undefined for ordinary objects and scalars. */
 export function textTypeOf(schemaName: string | undefined): TextType | undefined {
-  switch (schemaName) {
-    case QUANTITY:
-      return { canonical: canonicalQuantity, takesNumbers: true };
-    case TIME:
-      return { canonical: canonicalOfTime, takesNumbers: false };
-    case MICRO_TIME:
-      return { canonical: canonicalOfMicroTime, takesNumbers: false };
-    default:
-      return undefined;
-  }
+  return schemaName === undefined ? undefined : TEXT_TYPES.get(schemaName);
+}
+
+// Objects keep their texts from write to write, so the same come back again and again.
+function remembered(canonicalOf: TextType["canonical"]): TextType["canonical"] {
+  const known = new Map<string, ReturnType<TextType["canonical"]>>();
+  return (text) => {
+    let canonical = known.get(text);
+    if (canonical !== undefined) return canonical;
+    canonical = canonicalOf(text);
+    if (known.size >= MAX_REMEMBERED) known.clear();
+    if (text.length <= MAX_REMEMBERED_LENGTH) known.set(text, canonical);
+    return canonical;
+  };
 }
 
 /** True for the schema of ports and percentages, which are integers or text. */

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { JsonObject } from "../json.js";
-import { arrayAt, isObject, memberOf, objectAt, stringAt } from "../json.js";
+import { arrayAt, isObject, memberOf, stringAt } from "../json.js";
 
 const SCHEMAS_FILE = new URL("../../data/kubernetes-1.36-schemas.json", import.meta.url);
 const REFERENCE_PREFIX = "#/components/schemas/";
@@ -31,7 +31,7 @@ function indexKinds(): Map<string, string> {
 }
 
 /** A node of a built-in schema after its reference was followed. */
-export interface SchemaNode {
+export interface ResolvedSchema {
   /** The named schema that the node refers to, e.g. `io.k8s.api.core.v1.Container`. */
   name?: string;
   /** The structure: type, properties, items. */
@@ -39,7 +39,7 @@ export interface SchemaNode {
 }
 
 /** Follows the `$ref` of a node, which Kubernetes writes bare or as the only member of `allOf`. */
-export function resolveSchema(node: JsonObject): SchemaNode {
+export function resolveSchema(node: JsonObject): ResolvedSchema {
   const name = referenceOf(node);
   if (name === undefined) return { schema: node };
   return { name, schema: memberOf(builtinSchemas(), name) as JsonObject };
@@ -49,9 +49,4 @@ function referenceOf(node: JsonObject): string | undefined {
   const only = arrayAt(node, "allOf")?.[0];
   const reference = stringAt(node, "$ref") ?? (isObject(only) ? stringAt(only, "$ref") : undefined);
   return reference?.slice(REFERENCE_PREFIX.length);
-}
-
-/** Gives the schema node of a property, or of the values of a map. */
-export function childNode(schema: JsonObject, key: string): JsonObject | undefined {
-  return objectAt(objectAt(schema, "properties"), key) ?? objectAt(schema, "additionalProperties");
 }

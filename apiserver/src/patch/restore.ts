@@ -1,41 +1,38 @@
 // What Kubernetes finds when it turns the result of a strategic merge patch, a tree of maps, back into the Go type of the kind. It
 // says it in other words than the JSON decoder and does not name the field.
 import { goFieldOf } from "../builtin/go-types.js";
-import { isIntOrString, textTypeOf } from "../builtin/scalar-text.js";
-import { childNode, resolveSchema, type SchemaNode } from "../builtin/schemas.js";
+import { schemaNode, type SchemaNode } from "../builtin/schema-node.js";
 import { goTypeOf } from "../errors/go-format.js";
-import { isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
+import { isObject, stringAt, type JsonObject, type JsonValue } from "../json.js";
 
 /** Says why an object does not fit the type of a named built-in schema; undefined if it does. */
 export function restoreProblem(schemaName: string, object: JsonObject): string | undefined {
-  return problemOf({ $ref: `#/components/schemas/${schemaName}` }, object);
+  return problemOf(schemaNode(schemaName), object);
 }
 
-function problemOf(node: JsonObject, value: JsonValue, goType?: string): string | undefined {
+function problemOf(node: SchemaNode, value: JsonValue, goType?: string): string | undefined {
   if (value === null) return undefined;
-  const resolved = resolveSchema(node);
-  const { name, schema } = resolved;
-  const text = textTypeOf(name);
+  const { text } = node;
   if (text !== undefined) {
     if (typeof value !== "string" && !text.takesNumbers) return unmarshalProblem(value, "string");
     const canonical = text.canonical(String(value));
     return "problem" in canonical ? canonical.problem : undefined;
   }
-  if (isIntOrString(name)) {
+  if (node.isIntOrString) {
     if (typeof value === "number" && !Number.isInteger(value))
       return `json: cannot unmarshal number ${value} into Go value of type int32`;
     return typeof value === "string" || typeof value === "number" ? undefined : unmarshalProblem(value, "int32");
   }
-  switch (schema["type"]) {
+  switch (node.type) {
     case "object":
-      return objectProblem(resolved, value);
+      return objectProblem(node, value);
     case "array":
-      return listProblem(schema, value, goType?.replace(/^\[\]/, ""));
+      return listProblem(node, value, goType?.replace(/^\[\]/, ""));
     case "string":
     case "integer":
     case "number":
     case "boolean":
-      return scalarProblem(schema, value, goType);
+      return scalarProblem(node, value, goType);
     default:
       return undefined;
   }
@@ -45,22 +42,21 @@ function unmarshalProblem(value: JsonValue, target: string): string {
   return `json: cannot unmarshal ${goTypeOf(value)} into Go value of type ${target}`;
 }
 
-function objectProblem({ name, schema }: SchemaNode, value: JsonValue): string | undefined {
-  const isMap = objectAt(schema, "additionalProperties") !== undefined;
+function objectProblem(node: SchemaNode, value: JsonValue): string | undefined {
+  const isMap = node.values !== undefined;
   if (!isObject(value))
     return isMap ? `cannot restore map from ${kindOf(value)}` : `cannot restore struct from: ${kindOf(value)}`;
   for (const [key, member] of Object.entries(value)) {
-    const node = childNode(schema, key);
-    const goType = isMap ? undefined : goFieldOf(name, key).type;
-    const problem = node === undefined ? undefined : problemOf(node, member, goType);
+    const child = node.child(key);
+    const goType = isMap ? undefined : goFieldOf(node.name, key).type;
+    const problem = child && problemOf(child, member, goType);
     if (problem !== undefined) return problem;
   }
   return undefined;
 }
 
-function listProblem(schema: JsonObject, value: JsonValue, itemType: string | undefined): string | undefined {
+function listProblem({ items }: SchemaNode, value: JsonValue, itemType: string | undefined): string | undefined {
   if (!Array.isArray(value)) return `cannot restore slice from ${kindOf(value)}`;
-  const items = objectAt(schema, "items");
   if (items === undefined) return undefined;
   for (const item of value) {
     const problem = problemOf(items, item, itemType);
@@ -76,10 +72,10 @@ function bytesProblem(value: JsonValue): string | undefined {
   return value.every((byte) => typeof byte === "number") ? undefined : "unrecognized type: uint8";
 }
 
-function scalarProblem(schema: JsonObject, value: JsonValue, goType: string | undefined): string | undefined {
-  if (schema["format"] === "byte") return bytesProblem(value);
-  const type = String(schema["type"]);
-  const target = type === "integer" ? (stringAt(schema, "format") ?? "int64") : SCALARS[type];
+function scalarProblem(node: SchemaNode, value: JsonValue, goType: string | undefined): string | undefined {
+  if (node.isBytes) return bytesProblem(value);
+  const type = String(node.type);
+  const target = type === "integer" ? (stringAt(node.schema, "format") ?? "int64") : SCALARS[type];
   if (typeof value === "number" && type === "integer") {
     return Number.isInteger(value) ? undefined : `cannot convert float64 to ${target}`;
   }

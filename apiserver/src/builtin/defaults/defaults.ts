@@ -104,6 +104,8 @@ export function defaultBuiltin(type: ServedType, object: JsonObject, context: De
   ROOT_DEFAULTS[type.group === "" ? type.kind : `${type.kind}.${type.group}`]?.(object, context);
 }
 
+const structDefaults = new Map(Object.entries(STRUCT_DEFAULTS).map(([name, set]) => [`io.k8s.api.${name}`, set]));
+
 function visitStruct(schemaName: string, struct: JsonObject): void {
-  STRUCT_DEFAULTS[schemaName.replace("io.k8s.api.", "")]?.(struct);
+  structDefaults.get(schemaName)?.(struct);
 }

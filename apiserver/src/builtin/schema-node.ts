@@ -1,0 +1,135 @@
+import { arrayAt, isObject, memberOf, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
+import { isIntOrString, isQuantity, textTypeOf, type TextType } from "./scalar-text.js";
+import { builtinSchemas, resolveSchema } from "./schemas.js";
+import { typeFactsOf, type TypeFacts } from "./type-facts.js";
+
+/** A member that a struct declares. */
+export interface Property {
+  readonly node: SchemaNode;
+  /** Whether an explicit "", 0, false or [] is told from an absent one. */
+  readonly keepsZero: boolean;
+}
+
+const named = new Map<string, SchemaNode>();
+
+/** Gives the node of a named built-in schema. */
+export function schemaNode(name: string): SchemaNode {
+  let node = named.get(name);
+  if (node === undefined)
+    named.set(name, (node = new SchemaNode(memberOf(builtinSchemas(), name) as JsonObject, name)));
+  return node;
+}
+
+function nodeOf(reference: JsonObject): SchemaNode {
+  const { name, schema } = resolveSchema(reference);
+  return name === undefined ? new SchemaNode(schema) : schemaNode(name);
+}
+
+/** What a schema says of a value. Every value of every write is held against one, so what follows from the schema is read once. */
+export class SchemaNode {
+  /** For example `io.k8s.api.core.v1.Container`; undefined for a schema that stands in another. */
+  readonly name: string | undefined;
+  readonly schema: JsonObject;
+  readonly type: string | undefined;
+  readonly isBytes: boolean;
+  readonly isIntOrString: boolean;
+  /** How values are written that are text, or a number, of a form of their own. */
+  readonly text: TextType | undefined;
+  readonly facts: TypeFacts;
+  readonly #values: JsonObject | undefined;
+  readonly #items: JsonObject | undefined;
+  #valueNode: SchemaNode | undefined;
+  #itemNode: SchemaNode | undefined;
+  #properties: ReadonlyMap<string, Property> | undefined;
+  #defaults: (readonly [key: string, value: JsonValue])[] | undefined;
+  #goTarget: string | undefined;
+
+  constructor(schema: JsonObject, name?: string) {
+    this.name = name;
+    this.schema = schema;
+    this.type = stringAt(schema, "type");
+    this.isBytes = schema["format"] === "byte";
+    this.isIntOrString = isIntOrString(name);
+    this.text = textTypeOf(name);
+    this.facts = typeFactsOf(name);
+    this.#values = objectAt(schema, "additionalProperties");
+    this.#items = objectAt(schema, "items");
+  }
+
+  /** Of the values of a map; undefined if it is none. */
+  get values(): SchemaNode | undefined {
+    return (this.#valueNode ??= this.#values && nodeOf(this.#values));
+  }
+
+  /** Of the items of a list; undefined if it is none. */
+  get items(): SchemaNode | undefined {
+    return (this.#itemNode ??= this.#items && nodeOf(this.#items));
+  }
+
+  /** What a struct declares; empty for what declares nothing. */
+  get properties(): ReadonlyMap<string, Property> {
+    return (this.#properties ??= new Map(
+      propertiesOf(this.schema).map(([key, reference]) => [
+        key,
+        { node: nodeOf(reference), keepsZero: this.facts.keepsZero?.includes(key) === true },
+      ]),
+    ));
+  }
+
+  /** The defaults of a struct's members, in the order in which they are set; not to be changed. */
+  get defaults(): readonly (readonly [key: string, value: JsonValue])[] {
+    return (this.#defaults ??= defaultsOf(this));
+  }
+
+  /** Gives the node of a member of a struct or map. */
+  child(key: string): SchemaNode | undefined {
+    return this.properties.get(key)?.node ?? this.values;
+  }
+
+  /** The Go type that the schema was generated from, as far as it tells. */
+  get goTarget(): string {
+    return (this.#goTarget ??= goTargetOf(this));
+  }
+}
+
+function propertiesOf(schema: JsonObject): [key: string, reference: JsonObject][] {
+  return Object.entries(objectAt(schema, "properties") ?? {}).filter((entry): entry is [string, JsonObject] =>
+    isObject(entry[1]),
+  );
+}
+
+function defaultsOf({ schema, facts }: SchemaNode): [key: string, value: JsonValue][] {
+  const required = arrayAt(schema, "required") ?? [];
+  const isShown = (key: string): boolean => required.includes(key) || facts.dropsEmpty?.includes(key) !== true;
+  const standard = propertiesOf(schema).flatMap(([key, reference]): [string, JsonValue][] => {
+    const value = memberOf(reference, "default");
+    return value !== undefined && isShown(key) ? [[key, value]] : [];
+  });
+  return [...Object.entries(facts.defaults ?? {}), ...standard];
+}
+
+function goTargetOf({ name, schema, type, values, items, isBytes }: SchemaNode): string {
+  if (name !== undefined) return `${name.split(".").at(-2)}.${shortName(name)}`;
+  if (values !== undefined) return isQuantity(values.name) ? "v1.ResourceList" : `map[string]${values.goTarget}`;
+  switch (type) {
+    case "array":
+      return `[]${items?.goTarget ?? OPEN}`;
+    case "boolean":
+      return "bool";
+    case "integer":
+      return stringAt(schema, "format") ?? "int64";
+    case "number":
+      return "float64";
+    case "string":
+      return isBytes ? "[]uint8" : "string";
+    default:
+      return OPEN;
+  }
+}
+
+const OPEN = "map[string]interface {}";
+
+/** Gives the last part of the name of a schema, which is the name of its Go type. */
+export function shortName(schemaName: string): string {
+  return schemaName.slice(schemaName.lastIndexOf(".") + 1);
+}
