@@ -23,7 +23,7 @@ export async function answerWithFaults(
   { asked, serve }: { asked: AskedFor; serve: (request: ApiRequest) => Promise<Answer | StreamAnswer> },
 ): Promise<Answer | StreamAnswer> {
   const verb = verbOf(request);
-  const active = rules.take({ ...asked, verb });
+  const active = rules.take(asked, verb);
   if (active === undefined)
     return rules.refusesTokens ? renderFailure(unauthorized(), { isPretty: false }) : serve(request);
   const { rule, revision } = active;

@@ -144,10 +144,10 @@ export class FaultRules {
   }
 
   /** Returns the rule that a request meets, and counts it. */
-  take(asked: AskedFor & { verb: string }): { rule: FaultRule; revision: number } | undefined {
+  take(asked: AskedFor, verb: string): { rule: FaultRule; revision: number } | undefined {
     for (const active of this.#rules) {
       const { rule, hits } = active;
-      if (hits >= (rule.times ?? Infinity) || !matches(rule, asked)) continue;
+      if (hits >= (rule.times ?? Infinity) || !matches(rule, asked, verb)) continue;
       if (active.passed < (rule.after ?? 0)) {
         active.passed++;
         continue;
@@ -159,8 +159,7 @@ export class FaultRules {
   }
 }
 
-function matches({ verb: wanted, ...scope }: FaultRule, asked: AskedFor & { verb: string }): boolean {
-  const isVerb =
-    wanted === undefined || (typeof wanted === "string" ? wanted === asked.verb : wanted.includes(asked.verb));
+function matches({ verb: wanted, ...scope }: FaultRule, asked: AskedFor, verb: string): boolean {
+  const isVerb = wanted === undefined || (typeof wanted === "string" ? wanted === verb : wanted.includes(verb));
   return isVerb && isInScope(scope, asked);
 }

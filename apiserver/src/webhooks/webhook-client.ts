@@ -4,8 +4,7 @@
  * Connections are kept between the calls, as kube-apiserver does, and one is only used again for the same address, name and authority: a
  * configuration that changes gets connections of its own. Those that are not used any more are closed after a while.
  */
-import { once } from "node:events";
-import type { IncomingMessage } from "node:http";
+import type { ClientRequest, IncomingMessage } from "node:http";
 import { Agent, request, type RequestOptions } from "node:https";
 import { objectAt, stringAt, type JsonObject } from "../json.js";
 import type { Registry } from "../registry/registry.js";
@@ -32,10 +31,18 @@ export interface WebhookReply {
   contentType: string;
 }
 
+/** What is the same in every call of a webhook. */
+interface PreparedCall {
+  readonly url: URL;
+  readonly options: RequestOptions;
+}
+
 /** Calls webhooks over connections that it keeps until it is closed. */
 export class WebhookClient {
   readonly #registry: Registry;
   readonly #agent = new Agent({ keepAlive: true, maxFreeSockets: MAX_IDLE_CONNECTIONS, timeout: IDLE_TIMEOUT_MS });
+  // By `clientConfig`, which nobody changes.
+  readonly #prepared = new WeakMap<JsonObject, PreparedCall>();
 
   constructor(registry: Registry) {
     this.#registry = registry;
@@ -43,14 +50,27 @@ export class WebhookClient {
 
   /** Posts a review to a webhook. Throws an Error in the words of Go's client when there is no answer within the timeout. */
   async post(target: WebhookTarget, review: JsonObject): Promise<WebhookReply> {
-    const url = urlOf(target);
+    const { url, options } = this.#prepare(target);
     try {
-      const address = addressOf(this.#registry, target, url);
-      const options = { ...requestOf(target, { url, address }), agent: this.#agent };
-      return await send(options, JSON.stringify(review));
+      const { host, port, serverName } = addressOf(this.#registry, target, url);
+      // A name of an address is no server name.
+      const servername = /^[\d.]+$|:/.test(serverName) ? undefined : serverName;
+      return await new Call({ ...options, host, port, servername }, JSON.stringify(review)).reply(
+        target.timeoutSeconds,
+      );
     } catch (error) {
       throw new Error(`Post "${shownUrl(target, url)}": ${goTextOf(error as NodeJS.ErrnoException, url)}`);
     }
+  }
+
+  #prepare(target: WebhookTarget): PreparedCall {
+    let prepared = this.#prepared.get(target.clientConfig);
+    if (prepared === undefined) {
+      const url = urlOf(target);
+      prepared = { url, options: { ...optionsOf(target, url), agent: this.#agent } };
+      this.#prepared.set(target.clientConfig, prepared);
+    }
+    return prepared;
   }
 
   /** Closes every connection. */
@@ -91,56 +111,84 @@ function addressOf(registry: Registry, { clientConfig }: WebhookTarget, url: URL
   });
 }
 
-function requestOf(
-  { clientConfig, timeoutSeconds }: WebhookTarget,
-  { url, address }: { url: URL; address: WebhookAddress },
-): RequestOptions {
-  const { host, port, serverName } = address;
+function optionsOf({ clientConfig }: WebhookTarget, url: URL): RequestOptions {
   const bundle = stringAt(clientConfig, "caBundle") ?? "";
   return {
-    host,
-    port,
     path: `${url.pathname}${url.search}`,
     method: "POST",
-    // A name of an address is no server name.
-    ...(/^[\d.]+$|:/.test(serverName) ? {} : { servername: serverName }),
     ...(bundle === "" ? {} : { ca: Buffer.from(bundle, "base64").toString() }),
-    signal: AbortSignal.timeout(timeoutSeconds * 1000),
     headers: { host: url.host, "content-type": "application/json", accept: "application/json, */*" },
   };
 }
 
-async function send(options: RequestOptions, body: string): Promise<WebhookReply> {
-  const call = request({ ...options, headers: { ...options.headers, "content-length": Buffer.byteLength(body) } });
-  call.end(body);
-  let answer: IncomingMessage;
-  try {
-    [answer] = (await once(call, "response")) as [IncomingMessage];
-  } catch (error) {
-    // The webhook closed a kept connection while it was used again: it has not seen the review.
-    const isStale = call.reusedSocket && (error as NodeJS.ErrnoException).code === "ECONNRESET";
-    if (isStale) return send(options, body);
-    throw error;
+/** One call of a webhook. */
+class Call {
+  readonly #options: RequestOptions;
+  readonly #body: string;
+  #request: ClientRequest | undefined;
+  // Answered, or given up.
+  #isOver = false;
+
+  constructor({ headers, ...options }: RequestOptions, body: string) {
+    this.#options = { ...options, headers: { ...headers, "content-length": Buffer.byteLength(body) } };
+    this.#body = body;
   }
-  // What breaks from now on is told by the answer.
-  call.on("error", () => undefined);
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of answer as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > MAX_ANSWER_BYTES) throw new Error("http: response body too large");
-    chunks.push(chunk);
+
+  async reply(timeoutSeconds: number): Promise<WebhookReply> {
+    let timer: NodeJS.Timeout | undefined;
+    const deadline = (_: unknown, reject: (error: Error) => void): void => {
+      timer = setTimeout(() => reject(new Error("context deadline exceeded")), timeoutSeconds * 1000);
+    };
+    try {
+      return await Promise.race([this.#answer().then(readAnswer), new Promise<never>(deadline)]);
+    } catch (error) {
+      this.#isOver = true;
+      this.#request?.destroy();
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
   }
-  const contentType = answer.headers["content-type"] ?? "";
-  return { status: answer.statusCode ?? 0, body: Buffer.concat(chunks).toString(), contentType };
+
+  #answer(): Promise<IncomingMessage> {
+    return new Promise((resolve, reject) => {
+      const call = request(this.#options, (answer) => {
+        this.#isOver = true;
+        resolve(answer);
+      });
+      this.#request = call;
+      call.on("error", (error: NodeJS.ErrnoException) => {
+        // The webhook closed a kept connection while it was used again: it has not seen the review.
+        const isStale = call.reusedSocket && error.code === "ECONNRESET";
+        if (isStale && !this.#isOver) resolve(this.#answer());
+        else reject(error);
+      });
+      call.end(this.#body);
+    });
+  }
+}
+
+function readAnswer(answer: IncomingMessage): Promise<WebhookReply> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    answer.on("data", (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > MAX_ANSWER_BYTES) return reject(new Error("http: response body too large"));
+      chunks.push(chunk);
+    });
+    answer.on("end", () => {
+      const contentType = answer.headers["content-type"] ?? "";
+      resolve({ status: answer.statusCode ?? 0, body: Buffer.concat(chunks).toString(), contentType });
+    });
+    answer.on("error", reject);
+  });
 }
 
 // The words of Go's HTTP client, which users find in the answers of a real server.
 function goTextOf(error: NodeJS.ErrnoException & { reason?: string }, url: URL): string {
   const address = `${url.hostname}:${url.port || DEFAULT_PORT}`;
   switch (error.code) {
-    case "ABORT_ERR":
-      return "context deadline exceeded";
     case "ECONNREFUSED":
       return `dial tcp ${address}: connect: connection refused`;
     case "ENOTFOUND":
