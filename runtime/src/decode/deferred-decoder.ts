@@ -13,14 +13,13 @@ import { deferMembers, deferredOf, type Deferred } from "./deferred-members.js";
 import { endOfValue, skipSpace, type Range } from "./json-scanner.js";
 import {
   namesBehind,
-  refIn,
   scanHead,
   textWithoutCut,
   type HeadSearch,
   type ObjectHead,
   type OwnedRange,
 } from "./object-head.js";
-import { hasText, hasTextAround } from "./same-text.js";
+import { hasText } from "./same-text.js";
 import { shareEqual } from "./share-equal.js";
 
 interface DeferredDecoding extends Pick<HeadSearch, "fieldManagers"> {
@@ -31,10 +30,6 @@ interface Decoding extends Range {
   readonly bytes: Buffer;
   readonly encoding: "latin1" | "utf8";
   readonly head: ObjectHead;
-  /** The known state of the object, or the object that was decoded before. */
-  readonly before: DecodedResource | undefined;
-  /** The text of that state, if it can be compared with the bytes. */
-  readonly known: Deferred | undefined;
 }
 
 const OPEN_BRACE = 0x7b;
@@ -67,14 +62,14 @@ export class DeferredDecoder {
     const encoding = isAscii(bytes.subarray(start, end)) ? "latin1" : "utf8";
     const head = scanHead(bytes, start, this.#search);
     if (head === undefined) return undefined;
-    const ref = refIn(bytes, head);
-    const before = (ref && this.#known?.(keyOf(ref))) ?? this.#last;
-    const text = before === undefined || encoding === "utf8" ? undefined : deferredOf(before.object);
-    const known = text?.isAscii === true ? text : undefined;
-    const decoding = { bytes, start, end, encoding, head, before, known } as const;
-    const object = decodeObject(decoding);
-    if (object === undefined) return undefined;
-    const owned = readOwned(decoding);
+    const decoding = { bytes, start, end, encoding, head } as const;
+    const object = JSON.parse(
+      `${textWithoutCut(bytes, head, { start, end: head.end, encoding })}}`,
+    ) as KubernetesObject;
+    const before = this.#known?.(keyOf(object.metadata)) ?? this.#last;
+    if (before !== undefined) shareEqual(object.metadata, before.object.metadata);
+    if (!deferRest(object, decoding, before && deferredOf(before.object))) return undefined;
+    const owned = readOwned(decoding, before?.owned);
     return owned.length === 0 ? { object } : { object, owned };
   }
 
@@ -89,77 +84,43 @@ export class DeferredDecoder {
   }
 }
 
-// Undefined if the names of the members are not unique.
-function decodeObject(decoding: Decoding): KubernetesObject | undefined {
-  const { bytes, end, encoding, head, known } = decoding;
-  const isKnownHead = known !== undefined && hasHead(decoding, known);
-  const { before, behind } = isKnownHead ? known : headTextIn(decoding);
-  const version = bytes.toString(encoding, head.versionStart, head.versionEnd);
-  const state = decoding.before?.object;
-  let object = isKnownHead ? withVersion(state!, version) : undefined;
-  if (object === undefined) {
-    object = JSON.parse(`${before}${version}${behind}}}`) as KubernetesObject;
-    if (state !== undefined) shareEqual(object.metadata, state.metadata);
-  }
+/** Adds the members behind the metadata, with the text of the state before if it is the same; false if their names are not unique. */
+function deferRest(
+  object: KubernetesObject,
+  { bytes, end, encoding, head }: Decoding,
+  before: Deferred | undefined,
+): boolean {
   const comma = skipSpace(bytes, head.end);
-  if (bytes[comma] === CLOSE_BRACE) return object;
-  const isKnownRest = known !== undefined && hasText(bytes, { start: comma + 1, end }, known.text.slice(1));
-  const names = isKnownRest ? known.names : namesBehind(bytes, head.end, known?.names);
+  if (bytes[comma] === CLOSE_BRACE) return true;
+  const isKnown =
+    before?.isAscii === true &&
+    encoding === "latin1" &&
+    hasText(bytes, { start: comma + 1, end }, before.text.slice(1));
+  const names = isKnown ? before.names : namesBehind(bytes, head.end, before?.names);
   // Of two members of one name a parser takes the last.
-  if (!isKnownHead) for (const name of names) if (Object.hasOwn(object, name)) return undefined;
-  const isKnown = isKnownHead && isKnownRest;
-  // With a brace in place of the comma, the rest of the text is an object.
-  if (!isKnownRest) bytes[comma] = OPEN_BRACE;
-  const text = isKnownRest ? known.text : bytes.toString(encoding, comma, end);
-  bytes[comma] = COMMA;
-  deferMembers(object, isKnown ? known : { names, text, before, behind, isAscii: encoding === "latin1" });
-  return object;
-}
-
-function hasHead({ bytes, head }: Decoding, { before, behind }: Deferred): boolean {
-  const { start, versionStart, versionEnd, end, cutStart, cutEnd } = head;
-  const cut = { cutStart, cutEnd };
-  return (
-    hasTextAround(bytes, { start, end: versionStart, ...cut }, before) &&
-    hasTextAround(bytes, { start: versionEnd, end: end - 1, ...cut }, behind)
-  );
-}
-
-function headTextIn({ bytes, head, encoding, known }: Decoding): { before: string; behind: string } {
-  const { start, versionStart, versionEnd, end } = head;
-  const before = textWithoutCut(bytes, head, { start, end: versionStart, encoding });
-  const behind = textWithoutCut(bytes, head, { start: versionEnd, end: end - 1, encoding });
-  // Neighbours mostly differ in their names alone.
-  return { before, behind: behind === known?.behind ? known.behind : behind };
-}
-
-/** Returns the members of an object up to its metadata, with another version, which is given with its quotes. */
-function withVersion(object: KubernetesObject, version: string): KubernetesObject | undefined {
-  const resourceVersion = version.slice(1, -1);
-  if (!/^[0-9]+$/.test(resourceVersion)) return undefined;
-  const head: { [name: string]: unknown } = {};
-  for (const name in object) {
-    if (name === "metadata") break;
-    // A number comes before the metadata wherever it stood.
-    if (name === "__proto__" || /^[0-9]/.test(name)) return undefined;
-    head[name] = (object as unknown as { readonly [name: string]: unknown })[name];
+  for (const name of names) if (Object.hasOwn(object, name)) return false;
+  if (isKnown) deferMembers(object, before);
+  else {
+    // With a brace in place of the comma, the rest of the text is an object.
+    bytes[comma] = OPEN_BRACE;
+    deferMembers(object, { names, text: bytes.toString(encoding, comma, end), isAscii: encoding === "latin1" });
+    bytes[comma] = COMMA;
   }
-  head["metadata"] = { ...object.metadata, resourceVersion };
-  return head as unknown as KubernetesObject;
+  return true;
 }
 
-function readOwned({ bytes, encoding, head: { owned }, before, known }: Decoding): readonly OwnedFields[] {
-  const ownedBefore = before?.owned ?? NONE;
+function readOwned(
+  { bytes, encoding, head: { owned } }: Decoding,
+  before: readonly OwnedFields[] = NONE,
+): readonly OwnedFields[] {
   const read = owned.map((range, at) => {
-    const same = ownedBefore[at] && isOf(ownedBefore[at], range) ? ownedBefore[at] : undefined;
-    const { fieldsStart: start, fieldsEnd: end } = range;
-    if (same !== undefined && known !== undefined && hasText(bytes, { start, end }, same.fieldsV1)) return same;
+    const same = before[at] && isOf(before[at], range) ? before[at] : undefined;
     const fieldsV1 = fieldsV1Of(bytes, range, encoding);
     // V8 allocates these objects in the old space, where a needless one would keep its text alive for long.
     return same?.fieldsV1 === fieldsV1 ? same : ownedFieldsOf(range, fieldsV1);
   });
-  const isSame = read.length === ownedBefore.length && read.every((fields, at) => fields === ownedBefore[at]);
-  return isSame ? ownedBefore : read;
+  const isSame = read.length === before.length && read.every((fields, at) => fields === before[at]);
+  return isSame ? before : read;
 }
 
 function isOf(fields: OwnedFields, range: OwnedRange): boolean {

@@ -13,9 +13,6 @@ export interface Deferred {
   readonly names: readonly string[];
   /** The JSON text of an object with these members. */
   readonly text: string;
-  /** The text that was parsed, up to the closing brace of the metadata: before and behind the resource version. */
-  readonly before: string;
-  readonly behind: string;
   readonly isAscii: boolean;
 }
 

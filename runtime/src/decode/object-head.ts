@@ -1,8 +1,6 @@
 // Runs for every event of a watch, so it looks at each byte once and allocates next to nothing.
-import type { ObjectRef } from "../base/kubernetes-object.js";
 import type { OwnedFields } from "./decode-resource.js";
 import {
-  asciiString,
   endOfString,
   endOfValue,
   findMember,
@@ -23,14 +21,7 @@ export interface OwnedRange extends Omit<OwnedFields, "fieldsV1"> {
 
 /** An object up to the end of its metadata. */
 export interface ObjectHead {
-  readonly start: number;
   readonly end: number;
-  /** Where the name and the namespace begin with their quotes; 0 if there is none. */
-  readonly nameStart: number;
-  readonly namespaceStart: number;
-  /** The value of the resource version with its quotes; empty, and before the closing brace, if there is none. */
-  readonly versionStart: number;
-  readonly versionEnd: number;
   /** The managed fields with one of the commas around them; empty if there are none. */
   readonly cutStart: number;
   readonly cutEnd: number;
@@ -44,7 +35,6 @@ export interface HeadSearch {
   endOfFields?(bytes: Buffer, start: number, entry: number): number;
 }
 
-const QUOTE = 0x22;
 const COMMA = 0x2c;
 const OPEN_BRACE = 0x7b;
 const OPEN_BRACKET = 0x5b;
@@ -55,9 +45,6 @@ export function scanHead(bytes: Buffer, start: number, search: HeadSearch): Obje
   const metadata = findMember(bytes, start, '"metadata"');
   if (metadata === undefined || bytes[metadata] !== OPEN_BRACE) return undefined;
   const owned: OwnedRange[] = [];
-  let nameStart = 0;
-  let namespaceStart = 0;
-  let version: Range | undefined;
   let managed: Range | undefined;
   let key = firstMember(bytes, metadata);
   while (!isEndOfObject(bytes, key)) {
@@ -66,28 +53,12 @@ export function scanHead(bytes: Buffer, start: number, search: HeadSearch): Obje
     if (bytes[value] === OPEN_BRACKET && managed === undefined && startsWith(bytes, key, '"managedFields"')) {
       end = readManagedFields(bytes, value, { search, found: owned });
       managed = { start: key, end };
-    } else {
-      end = endOfValue(bytes, value);
-      // A value that is no string is no version and no name.
-      const isString = bytes[value] === QUOTE;
-      if (startsWith(bytes, key, '"resourceVersion"')) version = isString ? { start: value, end } : undefined;
-      else if (isString && startsWith(bytes, key, '"name"')) nameStart = value;
-      else if (isString && startsWith(bytes, key, '"namespace"')) namespaceStart = value;
-    }
+    } else end = endOfValue(bytes, value);
     key = nextMember(bytes, end);
   }
   const end = key + 1;
-  const { start: versionStart, end: versionEnd } = version ?? { start: key, end: key };
   const { start: cutStart, end: cutEnd } = managed === undefined ? { start: end, end } : withComma(bytes, managed);
-  // No spread of literals: what V8 makes for one is not freed before a full collection, and this is done for every event.
-  return { start, end, nameStart, namespaceStart, versionStart, versionEnd, cutStart, cutEnd, owned };
-}
-
-/** Reads the name and the namespace of an object; undefined if it has no name. */
-export function refIn(bytes: Buffer, { nameStart, namespaceStart }: ObjectHead): ObjectRef | undefined {
-  if (nameStart === 0) return undefined;
-  const namespace = namespaceStart === 0 ? undefined : asciiString(bytes, namespaceStart);
-  return { name: asciiString(bytes, nameStart), namespace };
+  return { end, cutStart, cutEnd, owned };
 }
 
 // The cut takes the comma in front of the member, or else the one behind.

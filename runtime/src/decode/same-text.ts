@@ -13,17 +13,3 @@ export function hasText(bytes: Buffer, { start, end }: Range, text: string): boo
   scratch.write(text, 0, length, "latin1");
   return scratch.compare(bytes, start, end, 0, length) === 0;
 }
-
-/** Does the same, but ignores the bytes from `cutStart` to `cutEnd`. */
-export function hasTextAround(
-  bytes: Buffer,
-  { start, end, cutStart, cutEnd }: Range & { readonly cutStart: number; readonly cutEnd: number },
-  text: string,
-): boolean {
-  if (cutEnd <= start || cutStart >= end) return hasText(bytes, { start, end }, text);
-  const length = cutStart - start;
-  return (
-    hasText(bytes, { start, end: cutStart }, text.slice(0, length)) &&
-    hasText(bytes, { start: cutEnd, end }, text.slice(length))
-  );
-}
