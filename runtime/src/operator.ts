@@ -1,5 +1,5 @@
 import { messageOf, type Logger } from "./base/logger.js";
-import { ApiClient, isClosed } from "./client/api-client.js";
+import { ApiClient, requesterOf } from "./client/api-client.js";
 import { createConnection, type Connection, type ConnectionOptions } from "./client/connect/connection.js";
 import { InformerPool } from "./watch/informer-pool.js";
 import type { RequestObservation } from "./client/requester.js";
@@ -261,7 +261,7 @@ class RunnableOperator implements Operator {
 
   async #openClient(signal: AbortSignal): Promise<ApiClient> {
     const { connection, kubeconfig } = this.#options;
-    if (this.#client === undefined || isClosed(this.#client))
+    if (this.#client === undefined || requesterOf(this.#client).transport.closed.aborted)
       this.#client = this.#connectMain(
         connection ?? (await findConnection(kubeconfig, { logger: this.#logger, signal })),
       );

@@ -52,7 +52,7 @@ export interface Deadline {
   /** Aborted when the time is over. Default: a new one */
   readonly late?: AbortController;
   /** Default: a timer of the platform, which does not keep the process alive. */
-  readonly clock?: Pick<Clock, "schedule">;
+  readonly clock?: Pick<Clock, "schedule"> | undefined;
   /** What is thrown then. Default: `no answer within N ms` */
   readonly message?: string;
 }

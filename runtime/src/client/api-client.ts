@@ -19,14 +19,7 @@ import type {
 } from "./call-options.js";
 import type { Connection } from "./connect/connection.js";
 import { applyEmptying } from "./emptied-fields.js";
-import {
-  absentOrThrow,
-  ApiRequester,
-  failed,
-  type ApiRequest,
-  type RequesterOptions,
-  type RequestObserver,
-} from "./requester.js";
+import { absentOrThrow, ApiRequester, failed, type ApiRequest, type RequesterOptions } from "./requester.js";
 import { collectionPath, objectPath, queryOf } from "./resource-path.js";
 import { Transport, type TransportOptions } from "./transport.js";
 import { watchEvents, type WatchedEvent } from "./watch-events.js";
@@ -51,29 +44,9 @@ const POD: ResourceDefinition = coreKindOf("Pod", "pods");
 /** Returns what sends the requests of a client as they are: not for users, whose calls are methods of the client. */
 export let requesterOf: (client: ApiClient) => ApiRequester;
 
-/** Breaks off all writes of a client that are under way: they fail with this error, and may have been carried out. */
-export function abortWrites(client: ApiClient, reason: Error): void {
-  requesterOf(client).transport.abortWrites(reason);
-}
-
-/** Tells whether a client was closed. */
-export function isClosed(client: ApiClient): boolean {
-  return requesterOf(client).transport.closed.aborted;
-}
-
-/** Resolves when no write of a client is under way. */
-export function whenWritesEnded(client: ApiClient): Promise<void> {
-  return requesterOf(client).transport.whenWritesEnded();
-}
-
-/** Returns a client that sends over the same connections and tells one more observer. */
-export function observedClient(client: ApiClient, observe: RequestObserver): ApiClient {
-  return new ApiClient(client.connection, requesterOf(client).observedBy(observe));
-}
-
-/** Returns a client that sends each request once over the same connections; its caller repeats what failed, and says so. */
-export function unrepeatingClient(client: ApiClient): ApiClient {
-  return new ApiClient(client.connection, requesterOf(client).withoutRepetition());
+/** Returns a client over the same connections whose requests differ in these options; of two observers both are told. */
+export function variantOf(client: ApiClient, options: Parameters<ApiRequester["with"]>[0]): ApiClient {
+  return new ApiClient(client.connection, requesterOf(client).with(options));
 }
 
 /**

@@ -64,18 +64,13 @@ export class ApiRequester {
     this.#options = options;
   }
 
-  /** Returns a requester that sends over the same connections and tells one more observer. */
-  observedBy(observe: RequestObserver): ApiRequester {
-    const both: RequestObserver = (observation) => {
+  /** Returns a requester over the same connections that differs in these options; of two observers both are told. */
+  with(options: Pick<RequesterOptions, "maxAttempts" | "observe">): ApiRequester {
+    const observe: RequestObserver = (observation) => {
       this.#options.observe?.(observation);
-      observe(observation);
+      options.observe?.(observation);
     };
-    return new ApiRequester(this.transport, { ...this.#options, observe: both });
-  }
-
-  /** Returns a requester that sends each request once over the same connections; the caller repeats it, and says so. */
-  withoutRepetition(): ApiRequester {
-    return new ApiRequester(this.transport, { ...this.#options, maxAttempts: 1 });
+    return new ApiRequester(this.transport, { ...this.#options, ...options, observe });
   }
 
   /**

@@ -1,4 +1,4 @@
-import { setMaxListeners } from "node:events";
+import { EventEmitter, once, setMaxListeners } from "node:events";
 import { readFile } from "node:fs/promises";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher, Pool } from "undici";
@@ -63,7 +63,7 @@ export class Transport {
   readonly closed: AbortSignal = this.#closing.signal;
   /** How to break off each request under way that may change something. */
   readonly #writes = new Set<(reason: Error) => void>();
-  #onWritesEnded = () => {};
+  readonly #events = new EventEmitter<{ writesEnded: [] }>();
 
   constructor(connection: Connection, options: TransportOptions = {}) {
     const { credentialsTimeoutMs = 70_000, observeStream, ...limits } = options;
@@ -79,24 +79,10 @@ export class Transport {
 
   /** Sends a request and waits for the end of the answer, which a consumer gets as it arrives; throws a ConnectionError if it breaks. */
   async send(request: TransportRequest, consumer?: StreamConsumer): Promise<TransportResponse> {
-    if (consumer === undefined || this.#observeStream === undefined) return this.#send(request, consumer);
-    const { method, path } = request;
-    let started = false;
-    const onStart = (status: number) => {
-      started = true;
-      this.#observeStream?.({ method, path, status });
-      consumer.onStart?.(status);
-    };
-    try {
-      return await this.#send(request, { onStart, onData: (chunk) => consumer.onData(chunk) });
-    } finally {
-      if (!started) this.#observeStream({ method, path, status: undefined });
-    }
-  }
-
-  async #send(request: TransportRequest, consumer: StreamConsumer | undefined): Promise<TransportResponse> {
-    const { signal, path } = request;
+    const { signal, method, path } = request;
+    const observe = (status?: number) => consumer && this.#observeStream?.({ method, path, status });
     const { options, pools } = await this.#prepare(request).catch((error: unknown) => {
+      observe();
       // The reason of a signal is shared, and callers complete the messages of errors.
       throw error === this.closed.reason ? createClosedError() : error;
     });
@@ -113,7 +99,7 @@ export class Transport {
       signal?.addEventListener("abort", onAbort, { once: true });
       const settle = (end: () => void) => {
         signal?.removeEventListener("abort", onAbort);
-        if (this.#writes.delete(fail) && this.#writes.size === 0) this.#onWritesEnded();
+        if (this.#writes.delete(fail) && this.#writes.size === 0) this.#events.emit("writesEnded");
         end();
       };
       // undici would take an exception of a consumer for its own.
@@ -121,7 +107,7 @@ export class Transport {
         thrown ??= { error };
         started?.abort(errorFrom(error));
       };
-      if (request.method !== "GET") this.#writes.add(fail);
+      if (method !== "GET") this.#writes.add(fail);
       pool.dispatch(
         { ...options, bodyTimeout: consumer === undefined ? null : 0 },
         {
@@ -141,6 +127,7 @@ export class Transport {
             [status, headers] = [statusCode, received];
             // An answer to what was asked before does not make the credentials good again.
             if (status === 401) this.#isRejected = true;
+            observe(status);
             consumer?.onStart?.(status);
           },
           onResponseData: (controller, chunk) => {
@@ -158,8 +145,10 @@ export class Transport {
             const body = parts.length === 1 ? parts[0]! : Buffer.concat(parts);
             settle(() => resolve({ path, status, headers, body }));
           },
-          onResponseError: (_, error) =>
-            settle(() => reject(thrown === undefined ? this.#errorOf(error, request, wasSent) : thrown.error)),
+          onResponseError: (_, error) => {
+            if (status === 0) observe();
+            settle(() => reject(thrown === undefined ? this.#errorOf(error, request, wasSent) : thrown.error));
+          },
         },
       );
     });
@@ -171,16 +160,8 @@ export class Transport {
   }
 
   /** Resolves when no request is under way that may change something. */
-  whenWritesEnded(): Promise<void> {
-    if (this.#writes.size === 0) return Promise.resolve();
-    const before = this.#onWritesEnded;
-    return new Promise((resolve) => {
-      this.#onWritesEnded = () => {
-        this.#onWritesEnded = () => {};
-        before();
-        resolve();
-      };
-    });
+  async whenWritesEnded(): Promise<void> {
+    if (this.#writes.size > 0) await once(this.#events, "writesEnded");
   }
 
   async close(): Promise<void> {

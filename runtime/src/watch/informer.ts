@@ -1,7 +1,7 @@
 import type { InformerActivity, SourceHealth, WatchEnd } from "../base/activity.js";
 import { findError, isApiError, type ApiError } from "../base/errors.js";
 import { messageOf, type LineLevel, type Logger } from "../base/logger.js";
-import { callUnawaited, untilAborted } from "../base/promises.js";
+import { untilAborted } from "../base/promises.js";
 import { crdNameOf, kindNameOf } from "../base/resource-definition.js";
 import { requesterOf, type ApiClient } from "../client/api-client.js";
 import type { ResourceCache } from "../cache/resource-cache.js";
@@ -117,11 +117,10 @@ export class Informer {
     this.#log("info", {}, `${describeWatched(this.#options)} is watched again`);
   }
 
-  // A logger that throws must not end the watch.
   #log(level: LineLevel, fields: object, message: string): void {
     const { client, definition, logger } = this.#options;
     const facts = { kind: kindNameOf(definition), server: client.connection.server, ...fields };
-    callUnawaited(() => logger[level](facts, message), { onFailure: () => {} });
+    logger[level](facts, message);
   }
 
   #reportFailure(error: unknown, retryAfterMs: number): void {

@@ -1,8 +1,9 @@
 // Detects dead connections, and restored servers, which answer 200 and silence to a watch from a version that they have not reached: neither
 // differs from a quiet kind. So the server is asked on another connection, before a watch is resumed and while it is quiet.
-import { sleep, systemClock } from "../base/clock.js";
+import { sleep } from "../base/clock.js";
 import { ConnectionError } from "../base/errors.js";
 import { isNewerVersion } from "../base/kubernetes-object.js";
+import { withDeadline } from "../base/promises.js";
 import type { ResourceCache } from "../cache/resource-cache.js";
 import { metadataOf } from "../client/list-page.js";
 import { collectionPath, queryOf } from "../client/resource-path.js";
@@ -77,17 +78,11 @@ async function hasChangesSince(options: ListWatchOptions, version: string, signa
   return CHANGE.test(first);
 }
 
-async function inTime<Answer>(
-  { requester, clock = systemClock, answerTimeoutMs = ANSWER_TIMEOUT_MS }: ListWatchOptions,
+function inTime<Answer>(
+  { requester, clock, answerTimeoutMs: timeoutMs = ANSWER_TIMEOUT_MS }: ListWatchOptions,
   signal: AbortSignal,
   ask: (signal: AbortSignal) => Promise<Answer>,
 ): Promise<Answer> {
-  const late = new AbortController();
-  const error = new ConnectionError(`${requester.transport.connection.server} does not answer`);
-  const cancel = clock.schedule(answerTimeoutMs, () => late.abort(error));
-  try {
-    return await ask(AbortSignal.any([signal, late.signal]));
-  } finally {
-    cancel();
-  }
+  const message = `${requester.transport.connection.server} does not answer`;
+  return withDeadline((late) => ask(AbortSignal.any([signal, late])), { timeoutMs, clock, message });
 }

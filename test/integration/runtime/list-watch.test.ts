@@ -1,5 +1,6 @@
 // What keeps a cache up to date whatever the embedded server does.
 import { waitFor } from "#apiserver/wait-for.js";
+import { createSafeLogger } from "#runtime/base/logger.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
@@ -174,7 +175,7 @@ suite("list-watch", (test) => {
     };
     const client = new ApiClient(createConnection(server));
     const cache = new ResourceCache();
-    const logger = { debug: fail, info: fail, warn: fail, error: fail };
+    const logger = createSafeLogger({ debug: fail, info: fail, warn: fail, error: fail });
     const informer = new Informer({ definition: ConfigMap.definition, fieldManagers: [], cache, client, logger });
     try {
       await informer.start();

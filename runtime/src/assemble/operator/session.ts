@@ -1,6 +1,6 @@
 import type { Logger } from "../../base/logger.js";
 import { untilAborted } from "../../base/promises.js";
-import { abortWrites, whenWritesEnded, type ApiClient } from "../../client/api-client.js";
+import { requesterOf, type ApiClient } from "../../client/api-client.js";
 import type { EventRecorder } from "../../operate/events/event-recorder.js";
 import type { ControllerState } from "../../operate/debug/debug-state.js";
 import type { Leadership } from "../../operate/lease/leadership.js";
@@ -90,7 +90,7 @@ export class OperatorSession {
   /** Breaks off all that writes: another replica may do so from now on. */
   abandon(error: Error): void {
     this.isAbandoned = true;
-    for (const client of this.#clients) abortWrites(client, error);
+    for (const client of this.#clients) requesterOf(client).transport.abortWrites(error);
     for (const controller of this.controllers) void controller.stopReconciling(0);
   }
 
@@ -119,7 +119,7 @@ export class OperatorSession {
 
   /** Waits for the writes that are under way; tells whether all of them have ended in time. */
   async #drainWrites(timeoutMs: number): Promise<boolean> {
-    const ended = Promise.all(this.#clients.map(whenWritesEnded));
+    const ended = Promise.all(this.#clients.map((client) => requesterOf(client).transport.whenWritesEnded()));
     return untilAborted(ended, AbortSignal.timeout(Math.ceil(timeoutMs))).then(
       () => true,
       () => false,

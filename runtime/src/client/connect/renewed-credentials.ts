@@ -30,10 +30,9 @@ export function createRenewedCredentials(options: RenewalOptions): Connection["c
   let reading: Promise<Credentials> | undefined;
   let dueAt = 0;
   const read = async (): Promise<Credentials> => {
-    const stopping = new AbortController();
     try {
       const message = `it did not answer within ${timeoutMs / 1000} s`;
-      current = await withDeadline(() => options.read(stopping.signal), { timeoutMs, message });
+      current = await withDeadline((late) => options.read(late), { timeoutMs, message });
       const { expiresAt = Infinity } = current;
       // A minute ahead, or a fifth of what is left where that is less.
       dueAt = Math.min(dueAt, expiresAt - Math.min(MINUTE_MS, (expiresAt - Date.now()) / 5));
@@ -41,7 +40,6 @@ export function createRenewedCredentials(options: RenewalOptions): Connection["c
     } catch (error) {
       throw new Error(`${what} failed`, { cause: error });
     } finally {
-      stopping.abort();
       reading = undefined;
     }
   };

@@ -3,7 +3,7 @@ import { sleep } from "../../base/clock.js";
 import { isApiError } from "../../base/errors.js";
 import { messageOf, type Logger } from "../../base/logger.js";
 import { crdNameOf, kindNameOf, type ResourceDefinition } from "../../base/resource-definition.js";
-import { unrepeatingClient, type ApiClient } from "../../client/api-client.js";
+import { variantOf, type ApiClient } from "../../client/api-client.js";
 import { customResourceDefinition, type CrdVersion } from "../../client/custom-resource-definition.js";
 import { schemaDifferences, type ClusterSchema, type SchemaDifference } from "./schema-difference.js";
 
@@ -27,7 +27,7 @@ export async function checkCrds(
 ): Promise<void> {
   const { server } = client.connection;
   // What the client repeats, it repeats in silence, for as long as a minute.
-  const asking = unrepeatingClient(client);
+  const asking = variantOf(client, { maxAttempts: 1 });
   const kinds = new Map([...definitions].map((each) => [kindNameOf(each), each]));
   const custom = [...kinds.values()].filter(({ isCustom }) => isCustom);
   const backoff = new Backoff(BACKOFF);

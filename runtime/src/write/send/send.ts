@@ -3,7 +3,8 @@
 import { isApiError, type ConnectionError } from "../../base/errors.js";
 import { describeObject, keyOf, type KubernetesObject, type ObjectRef } from "../../base/kubernetes-object.js";
 import { kindNameOf, type ResourceDefinition } from "../../base/resource-definition.js";
-import { observedClient, type ApiClient } from "../../client/api-client.js";
+import { variantOf, type ApiClient } from "../../client/api-client.js";
+import type { RequestObserver } from "../../client/requester.js";
 import { objectPath } from "../../client/resource-path.js";
 import type { Applied } from "../../client/write-request.js";
 import type { Written } from "../../cache/resource-view.js";
@@ -121,13 +122,14 @@ export class Sender {
   clientFor({ definition }: WriteTarget, cause: PrimaryCause): ApiClient {
     const { metadata } = cause.primary;
     const primaryPath = objectPath(definition, metadata);
-    return observedClient(this.client, ({ method, path, status = 500 }) => {
+    const observe: RequestObserver = ({ method, path, status = 500 }) => {
       const [asked, query = ""] = path.split("?");
       if (method === "GET" || status >= 300 || asked !== primaryPath || query.includes("dryRun=")) return;
       const edit = { content: `${this.#edits++}`, input: metadata.uid ?? "" };
       const loop = this.#loops.noteWrite(keyOfEdits(definition, metadata), edit);
       if (loop !== undefined) this.#tellLoop(placeOfEdits(definition, metadata), loop, cause);
-    });
+    };
+    return variantOf(this.client, { observe });
   }
 
   /** Returns what keeps a primary from being reconciled, if its own reconciles edit it over and over. */
