@@ -4,7 +4,7 @@ import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { waitFor } from "#apiserver/wait-for.js";
 import { ApiClient } from "#runtime/client/api-client.js";
-import { coreKindOf } from "#runtime/base/resource-definition.js";
+import { builtinKindOf } from "#runtime/base/resource-definition.js";
 import { loadConnection } from "#runtime/client/connect/load-connection.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { runCommand } from "../support/command-line.js";
@@ -16,7 +16,10 @@ import { createTemporaryFolder } from "../support/temporary-folder.js";
 const LONG = { timeoutMs: 120_000 };
 const WAIT = { timeoutMs: 40_000 };
 const CONFIG_MAP = {
-  definition: coreKindOf<KubernetesObject & { data?: { [key: string]: string } }>("ConfigMap", "configmaps"),
+  definition: builtinKindOf<KubernetesObject & { data?: { [key: string]: string } }>({
+    kind: "ConfigMap",
+    plural: "configmaps",
+  }),
 };
 const WEB_PAGE = {
   definition: {

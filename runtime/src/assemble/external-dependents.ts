@@ -1,7 +1,7 @@
 import type { EventSink } from "../base/activity.js";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import { labelValueOf, OWNER_INDEX } from "../base/primary-link.js";
-import { coreKindOf, kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
+import { builtinKindOf, kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../client/api-client.js";
 import type { EventSource } from "../sources/event-source.js";
 import type { ResourceView } from "../cache/resource-view.js";
@@ -33,8 +33,8 @@ interface ExternalParts {
 // The name of the event source of the objects that keep ids, by their kind if they are no ConfigMaps.
 const STATE_SOURCE = "external-state";
 
-const CONFIG_MAP: ResourceDefinition = coreKindOf("ConfigMap", "configmaps");
-const SECRET: ResourceDefinition = coreKindOf("Secret", "secrets");
+const CONFIG_MAP: ResourceDefinition = builtinKindOf({ kind: "ConfigMap", plural: "configmaps" });
+const SECRET: ResourceDefinition = builtinKindOf({ kind: "Secret", plural: "secrets" });
 
 /** What is to be known of the external dependents of one controller, and where the ids of their resources are kept. */
 export class ExternalDependents {

@@ -51,22 +51,14 @@ export interface Creatable<Resource extends KubernetesObject, Input> {
   create?(init: NewResource<Input, Resource>): Resource;
 }
 
-/** Returns the definition of a namespaced kind of the core group. */
-export function coreKindOf<Resource extends KubernetesObject>(
-  kind: string,
-  plural: string,
-): ResourceDefinition<Resource> {
-  return builtinKindOf({ group: "", kind, plural });
-}
-
-/** Returns the definition of a kind of Kubernetes in version v1 that the runtime itself asks for; namespaced unless said otherwise. */
+/** Returns the definition of a kind of Kubernetes in version v1 that the runtime itself asks for. Default: namespaced, of the core group. */
 export function builtinKindOf<Resource extends KubernetesObject>({
-  group,
+  group = "",
   kind,
   plural,
   scope = "Namespaced",
-}: Pick<ResourceDefinition, "group" | "kind" | "plural"> &
-  Partial<Pick<ResourceDefinition, "scope">>): ResourceDefinition<Resource> {
+}: Pick<ResourceDefinition, "kind" | "plural"> &
+  Partial<Pick<ResourceDefinition, "group" | "scope">>): ResourceDefinition<Resource> {
   const version = { group, version: "v1", apiVersion: group === "" ? "v1" : `${group}/v1` };
   return { ...version, kind, plural, scope, hasStatusSubresource: false, isCustom: false, schema: {} };
 }

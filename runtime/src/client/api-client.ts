@@ -5,7 +5,7 @@ import {
   describeObject,
 } from "../base/kubernetes-object.js";
 import type { Creatable, NewResource, WholeObject } from "../base/resource-definition.js";
-import { coreKindOf, type ResourceDefinition } from "../base/resource-definition.js";
+import { builtinKindOf, type ResourceDefinition } from "../base/resource-definition.js";
 import { decodeResource, type DecodedResource } from "../decode/decode-resource.js";
 import type {
   DeleteOptions,
@@ -39,7 +39,7 @@ export interface ApplyOptions extends WriteOptions, Pick<WriteRequest, "force" |
 export interface PatchTarget extends ObjectRef, WriteOptions {}
 
 const LIST_LIMIT = 500;
-const POD: ResourceDefinition = coreKindOf("Pod", "pods");
+const POD: ResourceDefinition = builtinKindOf({ kind: "Pod", plural: "pods" });
 
 /** Returns what sends the requests of a client as they are: not for users, whose calls are methods of the client. */
 export let requesterOf: (client: ApiClient) => ApiRequester;

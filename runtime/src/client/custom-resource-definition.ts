@@ -1,5 +1,5 @@
 import type { KubernetesObject, StatusCondition } from "../base/kubernetes-object.js";
-import type { ResourceDefinition, Schema } from "../base/resource-definition.js";
+import { builtinKindOf, type Schema } from "../base/resource-definition.js";
 
 /** What the runtime reads of a CustomResourceDefinition. */
 export interface CustomResourceDefinition extends KubernetesObject {
@@ -23,14 +23,9 @@ export interface CrdVersion {
 }
 
 /** The kind of CustomResourceDefinitions. */
-export const customResourceDefinition: ResourceDefinition<CustomResourceDefinition> = {
+export const customResourceDefinition = builtinKindOf<CustomResourceDefinition>({
   group: "apiextensions.k8s.io",
-  version: "v1",
   kind: "CustomResourceDefinition",
   plural: "customresourcedefinitions",
   scope: "Cluster",
-  apiVersion: "apiextensions.k8s.io/v1",
-  hasStatusSubresource: true,
-  isCustom: false,
-  schema: {},
-};
+});

@@ -34,7 +34,7 @@ function isCovered(before: Value, after: Value, { owned, schema }: Cover): boole
     return isListCovered((before ?? []) as JsonValue[], (after ?? []) as JsonValue[], { owned, schema });
   const [left, right] = [before ?? {}, after ?? {}];
   if (!isJsonObject(left) || !isJsonObject(right)) return false;
-  return namesOf(left, right).every(
+  return Object.keys({ ...left, ...right }).every(
     (name) =>
       // Nearly all members are equal, and there may be thousands.
       left[name] === right[name] ||
@@ -43,12 +43,6 @@ function isCovered(before: Value, after: Value, { owned, schema }: Cover): boole
         schema: schema.property(name),
       }),
   );
-}
-
-function namesOf(left: JsonObject, right: JsonObject): readonly string[] {
-  const names = Object.keys(left);
-  for (const name of Object.keys(right)) if (!Object.hasOwn(left, name)) names.push(name);
-  return names;
 }
 
 function isListCovered(before: JsonValue[], after: JsonValue[], { owned, schema }: Cover): boolean {

@@ -6,28 +6,10 @@ import type { SchemaNode } from "./schema-node.js";
 /** A JSON object. */
 export type JsonObject = { [key: string]: JsonValue };
 
-/** Returns a value as JSON carries it, or itself if it is plain, as nearly all values are: this is cheaper than to write and read JSON. */
+/** Returns a value as JSON carries it; undefined if it does not. */
 export function plainOf(value: unknown): JsonValue | undefined {
-  if (typeof value !== "object" || value === null)
-    return typeof value === "function" ? undefined : (value as JsonValue);
-  if (typeof (value as { toJSON?: unknown }).toJSON === "function")
-    return plainOf((value as { toJSON: () => unknown }).toJSON());
-  if (!Array.isArray(value)) return plainObject(value as JsonObject);
-  const plain = Array.from(value, (item) => plainOf(item) ?? null);
-  return plain.every((item, index) => item === value[index]) ? (value as JsonValue[]) : plain;
-}
-
-function plainObject(object: JsonObject): JsonObject {
-  let copy: JsonObject | undefined;
-  for (const name of Object.keys(object)) {
-    const member: unknown = object[name];
-    const plain = plainOf(member);
-    if (plain === member && plain !== undefined) continue;
-    copy ??= { ...object };
-    if (plain === undefined) delete copy[name];
-    else copy[name] = plain;
-  }
-  return copy ?? object;
+  const text = JSON.stringify(value) as string | undefined;
+  return text === undefined ? undefined : (JSON.parse(text) as JsonValue);
 }
 
 /** Compares a leaf: a scalar, or a list or map that is owned as a whole. */

@@ -45,20 +45,22 @@ export function genericMatcher<Resource extends KubernetesObject = KubernetesObj
   if (isStrict && ignoredPaths.length > 0)
     throw new Error("a generic matcher is strict everywhere but in its ignoredPaths; leave isStrict out");
   return ({ definition, ...args }) => {
-    const [desired, live] = [args.desired, args.live].map((object) => without(object as JsonObject, ignoredPaths));
+    const desired = without(plainOf(args.desired) as JsonObject, ignoredPaths);
+    const live = without(args.live as unknown as JsonObject, ignoredPaths);
     const options = additive(definition, isStrict || ignoredPaths.length > 0);
-    if (!includes(contentOf(desired!), contentOf(live!), options)) return false;
-    const metadata = metadataOf(desired!, live!, additive(definition, isMetadataStrict));
+    if (!includes(contentOf(desired), contentOf(live), options)) return false;
+    const metadata = metadataOf(desired, live, additive(definition, isMetadataStrict));
     return metadata.every((part) => includes(part.desired, part.live, part));
   };
 }
 
 /** Finds the paths where the generic matcher sees a difference. */
 export function genericDifferences(args: Pick<MatcherArguments, "definition" | "desired" | "live">): Difference[] {
-  const [desired, live] = [args.desired, args.live].map((object) => plainOf(object) as JsonObject);
+  const desired = plainOf(args.desired) as JsonObject;
+  const live = args.live as unknown as JsonObject;
   const options = additive(args.definition, false);
-  const content = findMissing(contentOf(desired!), contentOf(live!), { ...options, path: [] });
-  const metadata = metadataOf(desired!, live!, options).flatMap(({ name, ...part }) =>
+  const content = findMissing(contentOf(desired), contentOf(live), { ...options, path: [] });
+  const metadata = metadataOf(desired, live, options).flatMap(({ name, ...part }) =>
     findMissing(part.desired, part.live, { ...part, path: ["metadata", name] }),
   );
   return [...content, ...metadata];
@@ -113,7 +115,7 @@ function metadataOf(desired: JsonObject, live: JsonObject, options: AdditiveOpti
 }
 
 function without(object: JsonObject, paths: readonly string[]): JsonObject {
-  let rest = plainOf(object) as JsonObject;
+  let rest = object;
   for (const path of paths)
     try {
       rest = applyJsonPatch(rest, [{ op: "remove", path }]) as JsonObject;

@@ -2,7 +2,7 @@ import type { ApiStatus } from "../base/errors.js";
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import { errorOfStatus } from "../client/requester.js";
 import { peekIdentity, peekResourceVersion, versionOf } from "../decode/decode-resource.js";
-import { asciiString, endOfValue, findMember, skipSpace, startsWith, type Range } from "../decode/json-scanner.js";
+import { asciiString, endOfValue, findMember, type Range } from "../decode/json-scanner.js";
 import { createWatchedDecoder } from "./decode-watched.js";
 import type { ListWatchOptions } from "./list-watch-options.js";
 import { requireNotOlder } from "./quiet-check.js";
@@ -105,23 +105,15 @@ export class WatchReader {
 }
 
 const CLOSE_BRACE = 0x7d;
-// The first bytes of an event as API servers write it, the most frequent first. Other forms are scanned.
-const BEGINNINGS = ["MODIFIED", "ADDED", "DELETED"].map((type) => ({ type, text: `{"type":"${type}","object":` }));
 
 /** Returns the type of an event, and where its object stands. */
 function eventIn(line: Buffer): Range & { readonly type: string } {
-  for (const { type, text } of BEGINNINGS)
-    if (startsWith(line, 0, text)) return { type, start: skipSpace(line, text.length), end: endOfLastMember(line) };
   const type = findMember(line, 0, '"type"');
   const object = findMember(line, 0, '"object"');
   if (type === undefined || object === undefined) throw new SyntaxError("a line of a watch is no event");
-  const end = type > object ? endOfValue(line, object) : endOfLastMember(line);
+  // Mostly the object is the last member: the end of the event is its end, and no scan is needed.
+  const end = type > object ? endOfValue(line, object) : line.lastIndexOf(CLOSE_BRACE);
   return { type: asciiString(line, type), start: object, end };
-}
-
-// The object is the last member of an event, so the end of the event is its end: no scan is needed.
-function endOfLastMember(line: Buffer): number {
-  return line.lastIndexOf(CLOSE_BRACE);
 }
 
 function watchError(status: ApiStatus): Error {

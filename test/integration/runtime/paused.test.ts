@@ -1,7 +1,7 @@
 // Primaries that somebody has paused by an annotation.
 import { waitFor } from "#apiserver/wait-for.js";
 import { PAUSED } from "#runtime/base/primary-link.js";
-import { coreKindOf } from "#runtime/base/resource-definition.js";
+import { builtinKindOf } from "#runtime/base/resource-definition.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { assert, suite } from "../../support/suite.js";
 import {
@@ -17,7 +17,7 @@ import {
 } from "./page-operator.js";
 
 const ref = { name: "one", namespace: "default" };
-const event = { definition: coreKindOf<KubernetesObject & { reason: string }>("Event", "events") };
+const event = { definition: builtinKindOf<KubernetesObject & { reason: string }>({ kind: "Event", plural: "events" }) };
 
 const setPaused = ({ operator }: PageOperator, value: string | null) =>
   operator.client.mergePatch(Page, ref, { metadata: { annotations: { [PAUSED]: value } } } as never);
@@ -37,7 +37,7 @@ suite("a primary that somebody has paused", (test) => {
     const before = writesOf(page).length;
     await setText(page, "second");
     await page.operator.client.delete(
-      { definition: coreKindOf("ConfigMap", "configmaps") },
+      { definition: builtinKindOf({ kind: "ConfigMap", plural: "configmaps" }) },
       { ...ref, name: "one-text" },
     );
     await page.quiet();

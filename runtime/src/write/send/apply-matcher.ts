@@ -104,8 +104,7 @@ interface AppliedState extends MatchOptions {
 function matchAsJson(desired: object, live: JsonObject, options: MatchOptions): Verdict {
   const verdict = match(desired as JsonObject, live, options);
   if (verdict.matches) return verdict;
-  const plain = plainOf(desired);
-  return plain === desired ? verdict : match(plain as JsonObject, live, options);
+  return match(plainOf(desired) as JsonObject, live, options);
 }
 
 function storedText({ object }: DecodedResource, { text, owned, schema }: AppliedState): string {
