@@ -2,7 +2,7 @@
 // goes on as a watch. After an interruption the watch is resumed at the last version. A version that is too old (410), and a server that is
 // older than the version, cause a relist. Every other failure is retried after a growing, random delay.
 import { Backoff } from "../base/backoff.js";
-import { PostponableTimer, sleep, systemClock, turns, type Clock } from "../base/clock.js";
+import { sleep, systemClock, turns } from "../base/clock.js";
 import { ConnectionError, isApiError } from "../base/errors.js";
 import { callUnawaited } from "../base/promises.js";
 import { itemsOf, metadataOf } from "../client/list-page.js";
@@ -104,7 +104,7 @@ async function list(options: ListWatchOptions, reader: WatchReader, signal: Abor
 }
 
 async function watch(options: ListWatchOptions, reader: WatchReader, signal: AbortSignal): Promise<void> {
-  const { quietMs = QUIET_MS, initialTimeoutMs = INITIAL_TIMEOUT_MS } = options;
+  const { quietMs = QUIET_MS, initialTimeoutMs = INITIAL_TIMEOUT_MS, clock = systemClock } = options;
   const { transport } = options.requester;
   const isInitial = !reader.isListed;
   const path = pathOf(options, {
@@ -116,36 +116,41 @@ async function watch(options: ListWatchOptions, reader: WatchReader, signal: Abo
     timeoutSeconds: MIN_TIMEOUT_SECONDS + Math.floor(Math.random() * MIN_TIMEOUT_SECONDS),
   });
   let hasArrived = false;
-  const watchdog = startWatchdog({
-    signal,
-    clock: options.clock,
-    quietMs: () => (reader.isListed ? quietMs : initialTimeoutMs),
-    check: async (inner) => {
-      if (!hasArrived) throw new ConnectionError(`${transport.connection.server} does not answer: nothing arrived`);
-      // A server that answers but sends no bookmark at the end of the list does not support sendInitialEvents.
-      if (!reader.isListed) throw new WatchListUnsupportedError();
-      await checkChanges(options, () => reader.version, inner);
-      await checkVersion(options, reader.version, inner);
-    },
-  });
-  const splitter = new LineSplitter();
+  let receivedAt = clock.now();
   const over = new AbortController();
+  const died = new AbortController();
+  const running = AbortSignal.any([signal, over.signal]);
+  const checkWhenQuiet = async () => {
+    while (!running.aborted) {
+      const leftMs = receivedAt + (reader.isListed ? quietMs : initialTimeoutMs) - clock.now();
+      // From the end of the list on, it is looked at more often.
+      if (leftMs > 0) await sleep(Math.min(leftMs, quietMs), running, clock);
+      else {
+        if (!hasArrived) throw new ConnectionError(`${transport.connection.server} does not answer: nothing arrived`);
+        // A server that answers but sends no bookmark at the end of the list does not support sendInitialEvents.
+        if (!reader.isListed) throw new WatchListUnsupportedError();
+        await checkChanges(options, () => reader.version, running);
+        await checkVersion(options, reader.version, running);
+        receivedAt = clock.now();
+      }
+    }
+  };
+  checkWhenQuiet().catch((error: unknown) => running.aborted || died.abort(error));
+  const splitter = new LineSplitter();
   const accept = options.isMetadataOnly === true ? METADATA_OBJECT : undefined;
   try {
     const response = await transport.send(
-      { method: "GET", path, accept, signal: watchdog.signal },
+      { method: "GET", path, accept, signal: AbortSignal.any([signal, died.signal]) },
       {
         onStart(status) {
           hasArrived = true;
-          watchdog.reset();
+          receivedAt = clock.now();
           if (status === 200) options.onConnected?.();
         },
         onData(chunk) {
-          const rest = turns.visit(splitter.split(chunk), (line) => reader.read(line), over.signal);
-          watchdog.reset();
+          receivedAt = clock.now();
           options.onReceived?.();
-          // What was read in later turns may be the end of a list, after which a quiet stream is checked sooner.
-          return rest?.then(watchdog.reset);
+          return turns.visit(splitter.split(chunk), (line) => reader.read(line), over.signal);
         },
       },
     );
@@ -157,55 +162,8 @@ async function watch(options: ListWatchOptions, reader: WatchReader, signal: Abo
     // A server that does not support sendInitialEvents ends the stream without the bookmark.
     if (!reader.isListed) throw new WatchListUnsupportedError();
   } catch (error) {
-    throw watchdog.failure() ?? error;
+    throw died.signal.reason ?? error;
   } finally {
-    over.abort();
-    watchdog.stop();
+    over.abort(new Error("the stream has ended"));
   }
-}
-
-interface WatchdogOptions {
-  readonly signal: AbortSignal;
-  /** How long the stream may be quiet; asked anew whenever something arrives. */
-  quietMs(): number;
-  /** Checks a quiet stream; a rejection aborts the stream. */
-  check(signal: AbortSignal): Promise<void>;
-  readonly clock?: Clock | undefined;
-}
-
-/** Has a stream checked whenever it is quiet, and aborts it if the check fails. */
-function startWatchdog({ signal: outer, quietMs, check, clock = systemClock }: WatchdogOptions) {
-  const failed = new AbortController();
-  const ended = new AbortController();
-  const signal = AbortSignal.any([outer, failed.signal]);
-  let isChecking = false;
-  const timer = new PostponableTimer(clock, () => void checkNow());
-  // Something arrives thousands of times in a second.
-  const wait = () => timer.set(quietMs());
-  const checkNow = async () => {
-    const either = AbortSignal.any([signal, ended.signal]);
-    isChecking = true;
-    try {
-      await check(either);
-      isChecking = false;
-      if (!either.aborted) wait();
-    } catch (error) {
-      if (!either.aborted) failed.abort(error);
-    }
-  };
-  wait();
-  return {
-    /** Aborted when a check failed, and when the outer signal is. */
-    signal,
-    /** Why the check failed. */
-    failure: (): unknown => failed.signal.reason,
-    /** Takes that something arrived. */
-    reset() {
-      if (!isChecking && !ended.signal.aborted) wait();
-    },
-    stop() {
-      timer.cancel();
-      ended.abort(new Error("the stream has ended"));
-    },
-  };
 }
