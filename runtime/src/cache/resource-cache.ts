@@ -137,7 +137,8 @@ export class ResourceCache {
     this.#listing?.unlisted.delete(key);
     const known = this.#observed.get(key);
     // A watch that tells of a deletion too early does not bring the object back.
-    if (known === undefined && !isInitial && this.#isDeleted(key, version)) return this.#advance(version);
+    if (known === undefined && !isInitial && this.#observedDeletions.covers(key, version))
+      return this.#advance(version);
     if (known === undefined || this.#isReplacing || this.#isNews(version, versionOf(known))) {
       this.take(key, entry);
       // Generations went back with the versions: as an update, the change would be filtered out.
@@ -169,9 +170,10 @@ export class ResourceCache {
     if (this.#listing !== undefined) return void (this.#observed.has(key) && this.#listing.unlisted.add(key));
     const version = object.metadata.resourceVersion ?? "0";
     const known = this.#observed.get(key);
-    const isNews = known === undefined ? !this.#isDeleted(key, version) : !this.#isNewer(known, version);
-    if (isNews) this.#delete(object, version);
-    if (isNews) this.#observedDeletions.add(key, version);
+    const isOld =
+      known === undefined ? this.#observedDeletions.covers(key, version) : isNewerVersion(versionOf(known), version);
+    if (!isOld || !this.comparesVersions) this.#delete(object, version);
+    if (!isOld && this.comparesVersions) this.#observedDeletions.add(key, version);
     this.#advance(version);
   }
 
@@ -332,14 +334,6 @@ export class ResourceCache {
 
   #tell(change: ResourceChange, version: string): void {
     for (const listener of this.#listeners) listener.onChange(change, version);
-  }
-
-  #isDeleted(key: ObjectKey, version: string): boolean {
-    return this.comparesVersions && this.#observedDeletions.covers(key, version);
-  }
-
-  #isNewer(known: DecodedResource, version: string): boolean {
-    return this.comparesVersions && isNewerVersion(versionOf(known), version);
   }
 
   #isNews(version: string, before: string): boolean {

@@ -31,8 +31,6 @@ export interface Written {
   readonly isOwn: boolean;
 }
 
-type Entries = ReadonlyMap<ObjectKey, DecodedResource>;
-
 interface ResourceViewOptions {
   readonly isPartial?: boolean;
   /** Notified that an index failed for an object, or, without `error`, that it succeeds again. */
@@ -51,8 +49,6 @@ export class ResourceView {
   readonly #indexes: Map<string, IndexFunction>;
   readonly #onIndexFailure: ResourceViewOptions["onIndexFailure"];
   readonly #listeners = new Set<(change: ResourceChange) => void>();
-  /** What the view knew before the switch to other caches that is under way. */
-  #before: Entries | undefined;
   /** The owner of the view, which is not notified of its own writes and deletions. */
   #owner: object = this;
   #siblings: () => Iterable<ResourceView> = () => [];
@@ -68,8 +64,8 @@ export class ResourceView {
     this.#indexes = new Map(Object.entries(indexes));
   }
 
-  /** Shows the objects of a cache of one namespace, or of all. The listeners are notified of those that it has already as added. */
-  attach(cache: ResourceCache, namespace?: string): void {
+  /** Shows the objects of a cache of one namespace, or of all. The listeners are notified of those that are not in `before` as added. */
+  attach(cache: ResourceCache, namespace?: string, before: ReadonlyMap<ObjectKey, DecodedResource> = new Map()): void {
     const ownEvents = new OwnEvents();
     const unsubscribe = cache.subscribe({
       onChange: (change, version) => {
@@ -81,8 +77,8 @@ export class ResourceView {
       onReset: () => this.#tell(...ownEvents.drain()),
     });
     this.#attachments.set(namespace, { cache, ownEvents, unsubscribe });
-    for (const [name, valuesOf] of this.#indexes) cache.addIndex(valuesOf, this.#reporterOf(name));
-    for (const [key, { object }] of cache.observed) this.#tell({ kind: "added", key, object, isInitial: true });
+    this.addIndexesTo(cache);
+    for (const [key, entry] of cache.observed) this.#tell(sinceBefore(key, entry, before.get(key)));
   }
 
   /** Stops showing a cache, without notifications, and forgets own writes there. Returns the changes that were held for these. */
@@ -101,18 +97,17 @@ export class ResourceView {
     const added = [...caches].filter(([namespace]) => !this.#attachments.has(namespace));
     // Only a change between one namespace and all of them brings again what is known.
     const overlaps = [...dropped, ...added.map(([namespace]) => namespace)].includes(undefined);
-    const before = (this.#before = overlaps ? this.#entriesIn(caches) : new Map());
-    const held: ResourceChange[] = [];
-    try {
-      for (const namespace of dropped) held.push(...this.detach(namespace));
-      for (const [namespace, cache] of added) {
-        // An answer to an own write that the new watch has not come to stays readable.
-        for (const entry of before.values())
-          if (namespace === undefined || entry.object.metadata.namespace === namespace) cache.put(entry);
-        this.attach(cache, namespace);
-      }
-    } finally {
-      this.#before = undefined;
+    const before = new Map<ObjectKey, DecodedResource>();
+    for (const key of overlaps ? this.keys() : []) {
+      const entry = caches.has(undefined) || caches.has(refOfKey(key).namespace) ? this.peek(key) : undefined;
+      if (entry !== undefined) before.set(key, entry);
+    }
+    const held = dropped.flatMap((namespace) => this.detach(namespace));
+    for (const [namespace, cache] of added) {
+      // An answer to an own write that the new watch has not come to stays readable.
+      for (const entry of before.values())
+        if (namespace === undefined || entry.object.metadata.namespace === namespace) cache.put(entry);
+      this.attach(cache, namespace, before);
     }
     // What was held back for a write under way is known already, so that the new caches do not bring it.
     for (const change of held) if (this.#attachmentOf(change.key) !== undefined) this.#tell(change);
@@ -281,19 +276,7 @@ export class ResourceView {
   }
 
   #tell(...changes: readonly (ResourceChange | undefined)[]): void {
-    for (const change of changes) {
-      const news = change && this.#before ? sinceBefore(change, this.#before) : change;
-      if (news !== undefined) for (const listener of this.#listeners) listener(news);
-    }
-  }
-
-  #entriesIn(caches: ReadonlyMap<string | undefined, unknown>): Entries {
-    const entries = new Map<ObjectKey, DecodedResource>();
-    for (const key of this.keys()) {
-      const entry = caches.has(undefined) || caches.has(refOfKey(key).namespace) ? this.peek(key) : undefined;
-      if (entry !== undefined) entries.set(key, entry);
-    }
-    return entries;
+    for (const change of changes) if (change !== undefined) for (const listener of this.#listeners) listener(change);
   }
 
   #attachmentOf(key: ObjectKey): Attachment | undefined {
@@ -308,10 +291,10 @@ export function viewOf(source: object): ResourceView | undefined {
   return typeof view?.beginWrite === "function" ? view : undefined;
 }
 
-// A cache that is attached brings everything that it knows.
-function sinceBefore(change: ResourceChange, before: Entries): ResourceChange | undefined {
-  const known = before.get(change.key)?.object;
-  if (known === undefined) return change;
-  const isNews = isNewerVersion(versionOf(change), versionOf({ object: known }));
-  return isNews ? { ...change, kind: "updated", old: known } : undefined;
+// What a cache that is attached knows, and the view did not know before.
+function sinceBefore(key: ObjectKey, entry: DecodedResource, known?: DecodedResource): ResourceChange | undefined {
+  const { object } = entry;
+  if (known === undefined) return { kind: "added", key, object, isInitial: true };
+  const isNews = isNewerVersion(versionOf(entry), versionOf(known));
+  return isNews ? { kind: "updated", key, object, old: known.object, isInitial: true } : undefined;
 }
