@@ -2,7 +2,7 @@
 import { checkRules } from "@gen-operator/schema/cel";
 import type { KubernetesObject } from "./base/kubernetes-object.js";
 import type { ResourceDefinition } from "./base/resource-definition.js";
-import { parseChecked, type ParseOptions } from "./codegen/parse-resource.js";
+import { parseResource as parseUnruled, type ParseOptions } from "./codegen/parse-resource.js";
 
 /** Does what `parseResource` of the other door does, and checks the rules of the schema, too. */
 export function parseResource<Resource extends KubernetesObject>(
@@ -10,5 +10,5 @@ export function parseResource<Resource extends KubernetesObject>(
   value: unknown,
   options: ParseOptions = {},
 ): Resource {
-  return parseChecked(definition, value, { ...options, checkRules });
+  return parseUnruled(definition, value, { ...options, checkRules });
 }

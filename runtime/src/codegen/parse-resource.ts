@@ -11,6 +11,16 @@ export interface ParseOptions {
   readonly namespace?: string;
 }
 
+/** What is known of a value, and how the rules of its schema are checked. */
+export interface CheckedParseOptions extends ParseOptions {
+  /** Checks the rules of the schema, unless the object is wrong anyway. Default: they are not checked. */
+  readonly checkRules?: (
+    object: Record<string, unknown>,
+    schema: Schema,
+    definitions: Definitions,
+  ) => readonly SchemaProblem[];
+}
+
 /** Thrown when a value is not what the schema of its kind says; `problems` has all of them. */
 export class SchemaError extends Error {
   override readonly name = "SchemaError";
@@ -33,26 +43,7 @@ export class SchemaError extends Error {
 export function parseResource<Resource extends KubernetesObject>(
   definition: ResourceDefinition<Resource>,
   value: unknown,
-  options: ParseOptions = {},
-): Resource {
-  return parseChecked(definition, value, options);
-}
-
-/** What is known of a value, and how the rules of its schema are checked. */
-export interface CheckedParseOptions extends ParseOptions {
-  /** Checks the rules of the schema. Default: they are not checked. */
-  readonly checkRules?: (
-    object: Record<string, unknown>,
-    schema: Schema,
-    definitions: Definitions,
-  ) => readonly SchemaProblem[];
-}
-
-/** Does what `parseResource` does, with the rules of the schema. Those of an object that is wrong anyway are not checked. */
-export function parseChecked<Resource extends KubernetesObject>(
-  definition: ResourceDefinition<Resource>,
-  value: unknown,
-  { checkRules, ...options }: CheckedParseOptions,
+  { checkRules, ...options }: CheckedParseOptions = {},
 ): Resource {
   if (!isRecord(value)) throw new SchemaError(definition.kind, [{ path: "<root>", message: "must be an object" }]);
   const { definitions = {}, ...schema } = definition.schema;

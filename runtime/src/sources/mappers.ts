@@ -52,11 +52,7 @@ export function byAnnotation(primary: PrimaryKind, keys: PrimaryKeys): Secondary
 
 /** Maps by the annotations that the runtime writes on dependents that cannot have an owner reference. */
 export function byDefaultAnnotations(primary: PrimaryKind): SecondaryToPrimaryMapper {
-  const type = typeOfPrimary(primary.definition);
-  const keys = { name: PRIMARY_NAME, namespace: PRIMARY_NAMESPACE, type: PRIMARY_TYPE };
-  const mapper = byAnnotation(primary, keys);
-  // Nobody writes them without the type.
-  return (object) => (object.metadata.annotations?.[PRIMARY_TYPE] === type ? mapper(object) : NONE);
+  return byAnnotation(primary, { name: PRIMARY_NAME, namespace: PRIMARY_NAMESPACE, type: PRIMARY_TYPE });
 }
 
 /** Maps by everything that ties a dependent to its primary: owner references and the default annotations. */
@@ -103,12 +99,13 @@ function primaryIn(
   keys: PrimaryKeys,
 ): SecondaryToPrimaryMapper {
   const { definition } = primary;
+  const ownType = typeOfPrimary(definition);
   return ({ metadata }) => {
     const values = metadata[member];
     const name = values?.[keys.name];
     if (values === undefined || name === undefined) return NONE;
     const type = keys.type === undefined ? undefined : values[keys.type];
-    if (type !== undefined && type !== typeOfPrimary(definition)) return NONE;
+    if (type !== undefined && type !== ownType) return NONE;
     if (definition.scope === "Cluster") return [name];
     return [keyOf({ name, namespace: keys.namespace === undefined ? metadata.namespace : values[keys.namespace] })];
   };
