@@ -16,7 +16,6 @@ const longFiles: Record<string, string> = {
   "generator/src/explain/rule-pages.ts": "a table: a page for every rule",
   "runtime/src/cache/resource-cache.ts":
     "one state machine: what is known of the objects of a watch, and of writes under way",
-  "runtime/src/cache/resource-view.ts": "one class that answers for all namespaces what resource-cache answers for one",
 };
 
 /** Folders that have more files than the limit, with the number that they may have and the reason. The numbers may only shrink. */
