@@ -1,6 +1,7 @@
 import { FAILSAFE_SCHEMA, loadAll, Type } from "js-yaml";
 import { isScalar, LineCounter, parseAllDocuments, visit, type Document, type Scalar } from "yaml";
 import { quote, type Diagnostic } from "../../diagnostic.js";
+import { parseJsonDocuments } from "./json.js";
 import { KUBECTL_SCALARS, surprisingValueOf } from "./kubectl-scalars.js";
 import { parseYaml, type ParsedYaml } from "./parse-yaml.js";
 import { createYamlDocument, positionOf, type YamlSource } from "./yaml-document.js";
@@ -8,12 +9,12 @@ import { createYamlDocument, positionOf, type YamlSource } from "./yaml-document
 /**
  * Parses manifests as kubectl does, and warns where it reads something else than was probably meant.
  *
- * A fast parser reads the values, and accepts what kubectl accepts. The parser that knows positions runs only if a position is asked for, if
- * the fast one finds an error, or if the text may have what needs a closer look. It has no place for what follows a text that only kubectl
- * accepts, and names the nearest value around that.
+ * JSON is read as JSON, and else a fast parser reads the values, which accepts what kubectl accepts. The parser that knows positions runs
+ * only if a position is asked for, if the fast one finds an error, or if the text may have what needs a closer look. It has no place for
+ * what follows a text that only kubectl accepts, and names the nearest value around that.
  */
 export function parseManifests(file: string, text: string): ParsedYaml {
-  const read = NEEDS_CHECKS.test(text) ? undefined : loadValues(text);
+  const read = loadJson(text) ?? (NEEDS_CHECKS.test(text) ? undefined : loadValues(text));
   if (read === undefined) return parseYaml(file, text, { scalars: "kubectl" });
   let sources: readonly YamlSource[] | undefined;
   const sourceAt = (index: number): YamlSource => {
@@ -26,11 +27,14 @@ export function parseManifests(file: string, text: string): ParsedYaml {
 }
 
 // What a closer look is needed for, or what looks like it: an anchor, a merge key, a list as a key, half of a character.
+// Each begins with the sign that is rare, and then looks what is before it: so nearly all of a text is passed over at once.
 const NEEDS_CHECKS = new RegExp(
   [
-    /(?:^|[\s[{,])(?:&[^\s&,[\]{}]|<<\s*:|\?\s+(?:-\s|\[))/,
+    /&(?<=(?:^|[\s[{,])&)[^\s&,[\]{}]/,
+    /<<(?<=(?:^|[\s[{,])<<)\s*:/,
+    /\?(?<=(?:^|[\s[{,])\?)\s+(?:-\s|\[)/,
     // Prose may have "[1]:" anywhere but where a key begins.
-    /(?:^|[{,]|[-?][ \t]|!\S{0,100}[ \t])[ \t]*\[[^\]]{0,1000}\]\s{0,100}:/,
+    /\[(?<=(?:^|[{,]|[-?][ \t]|!\S{0,100}[ \t])[ \t]*\[)[^\]]{0,1000}\]\s{0,100}:/,
     /\\(?:u|U0000)[dD][89a-fA-F]/,
   ]
     .map(({ source }) => source)
@@ -44,6 +48,11 @@ interface LoadedValues {
   readonly values: readonly unknown[];
   /** Whether something is read otherwise than YAML 1.2 says. */
   readonly hasSurprises: boolean;
+}
+
+function loadJson(text: string): LoadedValues | undefined {
+  const values = parseJsonDocuments(text)?.filter((value) => value !== null);
+  return values && { values, hasSurprises: false };
 }
 
 let hasSurprises = false;

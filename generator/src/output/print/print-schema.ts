@@ -94,9 +94,10 @@ function findShared(root: Schema, rootName: string): SharedSchemas {
       const { constant, length } = bySchema.get(part) ?? { length: 0 };
       shared.length += constant?.length ?? length;
     }
+    if (shared.count < 2 || shared.length < SHORT) continue;
     const name = constantNameOf(shared.field, taken);
     const gain = (shared.count - 1) * shared.length - shared.count * name.length - DECLARATION;
-    if (shared.count < 2 || shared.length < SHORT || gain <= 0) continue;
+    if (gain <= 0) continue;
     taken.add(name);
     shared.constant = name;
   }

@@ -169,6 +169,36 @@ suite("parseManifests", (test) => {
     assert.match(documents[1]?.valueAt(["b", "c"]).path ?? "", /^document \d, b\.c$/);
   });
 
+  test("JSON is read as the parser that knows positions reads it, also in several documents", () => {
+    const documents = [
+      '{"a": "on", "b": [1, 2.5, -1e3, null, true]}',
+      '{\n  "c": {"d\\u00e9": "---\\n"}\n}',
+      "null",
+      "{}",
+    ];
+    const text = `${documents.join("\n---\n")}\n`;
+    const [ours, other] = [parseManifests("a.yaml", text), readByOther(text)];
+    assert.equal(ours.diagnostics, []);
+    assert.equal(
+      ours.documents.map(({ value }) => value),
+      other.documents.map(({ value }) => value),
+    );
+    assert.equal(ours.documents[1]?.keyAt(["c", "dé"]), other.documents[1]?.keyAt(["c", "dé"]));
+    assert.equal(valuesOf('{"__proto__": {"a": 1}, "a": "\\"b\\": c"}'), [
+      Object.fromEntries([
+        ["__proto__", { a: 1 }],
+        ["a", '"b": c'],
+      ]),
+    ]);
+    // A text that looks like a key only takes longer.
+    assert.equal(valuesOf(JSON.stringify({ a: '\\":' })), [{ a: '\\":' }]);
+  });
+
+  test("what JSON.parse would pass over is an error in JSON, too", () => {
+    for (const text of ['{"a": 1, "a": 2}', '{"b": {"a": 1, "a" : 2}}', '{"a": 1e400}', '{"a": "\\ud800"}', '{"a": 1'])
+      assert.ok(problemsOf(text).length > 0, text);
+  });
+
   for (const { name, files } of collections())
     test(`both parsers read the same from ${name}`, () => {
       assert.ok(files.length > 0);
