@@ -32,7 +32,8 @@ const namedImports = {
   name: "named imports",
   setup({ onResolve, onLoad }) {
     onResolve({ filter: /^[^.]/ }, ({ kind, path, resolveDir }) => {
-      if (kind !== "dynamic-import" || isBuiltin(path) || external.includes(path)) return undefined;
+      const isExternal = external.some((name) => path === name || path.startsWith(`${name}/`));
+      if (kind !== "dynamic-import" || isBuiltin(path) || isExternal) return undefined;
       return { path, namespace: "named", pluginData: { resolveDir } };
     });
     onLoad({ filter: /^/, namespace: "named" }, async ({ path, pluginData: { resolveDir } }) => {

@@ -3,7 +3,7 @@ export type { JsonValue, Schema, ValidationRule } from "./values/schema.js";
 
 // Texts
 export { hasFormat, isKnownFormat } from "./texts/formats.js";
-export { compilePattern, findPatternProblem, hasMatch } from "./texts/pattern.js";
+export { findPatternProblem, hasMatch } from "./texts/pattern.js";
 export { canonicalQuantity, compareQuantities, isSameQuantity, parseQuantity } from "./texts/quantity.js";
 
 // Values

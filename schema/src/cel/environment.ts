@@ -1,5 +1,5 @@
 import type { celEnv } from "@bufbuild/cel";
-import { compilePattern } from "../texts/pattern.js";
+import { compilePattern } from "../texts/compile-pattern.js";
 import { spendMatch } from "./budget.js";
 import { coreFunctions } from "./functions/core.js";
 import { formatFunctions } from "./functions/formats.js";

@@ -1,3 +1,4 @@
+import { posix } from "node:path";
 import type ts from "typescript";
 import { loadLibrary } from "../../model/expression/library.js";
 import { isOwnPackage, typesOf } from "./own-types.js";
@@ -44,6 +45,8 @@ const OPTIONS: ts.CompilerOptions = {
   moduleResolution: compiler.ModuleResolutionKind.NodeNext,
   // A condition sees what it is given and the language, whatever types are installed.
   types: [],
+  // Nobody replaces the libraries, and looking for replacements takes longer than reading most of them.
+  libReplacement: false,
   strict: true,
   exactOptionalPropertyTypes: true,
   noUncheckedIndexedAccess: true,
@@ -78,10 +81,11 @@ const libraryFiles = new Map<string, ts.SourceFile | undefined>();
 function createHost(texts: ReadonlyMap<string, string>): ts.CompilerHost {
   const host = compiler.createCompilerHost(OPTIONS);
   const { fileExists, readFile, getSourceFile } = host;
-  // Nearly all imports are of the runtime's own files, each of which asks for the same folders and packages.
   const cache = compiler.createModuleResolutionCache(ROOT, (path) => path, OPTIONS);
   return Object.assign(host, {
     getCurrentDirectory: () => ROOT,
+    // Of each file, the compiler asks for the package around it.
+    getModuleResolutionCache: () => cache,
     // No comment changes a type, and most of a library's text is comments.
     jsDocParsingMode: compiler.JSDocParsingMode.ParseNone,
     directoryExists: undefined,
@@ -99,12 +103,24 @@ function createHost(texts: ReadonlyMap<string, string>): ts.CompilerHost {
       ...rest: [unknown, ts.CompilerOptions, ts.SourceFile]
     ): ts.ResolvedModuleWithFailedLookupLocations[] =>
       literals.map((literal) => {
-        if (containingFile.startsWith(ROOT) && isOwnPackage(literal.text))
-          return { resolvedModule: { resolvedFileName: typesOf(literal.text), extension: compiler.Extension.Dts } };
+        const own = ownFileOf(literal.text, containingFile);
+        if (own !== undefined) return { resolvedModule: { resolvedFileName: own, extension: compiler.Extension.Dts } };
         const mode = compiler.getModeForUsageLocation(rest[2], literal, OPTIONS);
         return compiler.resolveModuleName(literal.text, containingFile, OPTIONS, host, cache, undefined, mode);
       }),
   });
+}
+
+/** The files with the types of the runtime and of the built-in kinds that were imported so far. */
+const ownFiles = new Set<string>();
+
+/** Returns the file that an import of such types leads to; undefined for any other import. Looking for it would take longer than reading it. */
+function ownFileOf(module: string, from: string): string | undefined {
+  const isBeside = module.startsWith(".") && ownFiles.has(from);
+  if (!isBeside && !isOwnPackage(module)) return undefined;
+  const file = isBeside ? posix.join(posix.dirname(from), module.replace(/\.js$/, ".d.ts")) : typesOf(module);
+  ownFiles.add(file);
+  return file;
 }
 
 // What TypeScript says about names that other environments have would mislead: nothing that can be installed helps.

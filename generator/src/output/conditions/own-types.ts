@@ -9,7 +9,7 @@ export function isOwnPackage(module: string): boolean {
 
 const found = new Map<string, string>();
 
-/** Returns the file with the types of such a module: it is where Node finds it for the generator, and its own imports are resolved from there. */
+/** Returns the file with the types of such a module: it is where Node finds it for the generator. */
 export function typesOf(module: string): string {
   const known = found.get(module) ?? findTypes(module);
   found.set(module, known);

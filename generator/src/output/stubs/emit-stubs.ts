@@ -24,8 +24,15 @@ export async function emitStubs(
 }
 
 async function formatStub({ path, render }: Stub): Promise<OutputFile> {
-  const [{ format }, text] = await Promise.all([import("prettier"), render()]);
-  return { path, owner: "user", content: await format(text, { parser: "babel-ts", printWidth: 120 }) };
+  // Without what reads configuration and finds plugins, prettier loads in a third of the time.
+  const [{ format }, babel, estree, text] = await Promise.all([
+    import("prettier/standalone"),
+    import("prettier/plugins/babel"),
+    import("prettier/plugins/estree"),
+    render(),
+  ]);
+  const options = { parser: "babel-ts", plugins: [babel, estree], printWidth: 120 };
+  return { path, owner: "user", content: await format(text, options) };
 }
 
 async function renderMain(controllers: readonly NamedController[]): Promise<string> {

@@ -1,5 +1,5 @@
 // Kubernetes' libraries of regular expressions and of JSON patches.
-import { compilePattern } from "../../texts/pattern.js";
+import { compilePattern } from "../../texts/compile-pattern.js";
 import { spendMatch, spendText } from "../budget.js";
 import { typesOf, type FunctionsOf } from "../kubernetes-value.js";
 
