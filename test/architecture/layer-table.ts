@@ -71,6 +71,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
   apiserver: {
     json: { values: [] },
     clock: { values: [] },
+    "package-file": { values: [] },
     "yaml-library": { values: [] },
     errors: { values: ["json", "@gen-operator/schema/cel"] },
     // How code that runs within one turn waits for the forms of other versions.
@@ -78,9 +79,9 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     storage: { values: ["errors", "json"] },
     // What is kept on disk.
     persistence: { values: ["errors", "json"], types: ["storage"] },
-    builtin: { values: ["errors", "json", "@gen-operator/schema"] },
+    builtin: { values: ["package-file", "errors", "json", "@gen-operator/schema"] },
     object: { values: ["clock", "builtin", "errors", "json"] },
-    decode: { values: ["yaml-library", "builtin", "errors", "json"], types: ["object"] },
+    decode: { values: ["yaml-library", "package-file", "builtin", "errors", "json"], types: ["object"] },
     patch: { values: ["decode", "builtin", "errors", "json"] },
     ssa: { values: ["errors", "json"] },
     // What CustomResourceDefinitions may say, and what objects of their kinds are checked against.
@@ -149,7 +150,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     },
     // What the server does by itself: its first objects, and the life of definitions.
     bootstrap: {
-      values: ["yaml-library", "write", "definitions", "decode", "object", "builtin", "json"],
+      values: ["package-file", "yaml-library", "write", "definitions", "decode", "object", "builtin", "json"],
       types: ["registry", "storage"],
     },
     discovery: { values: ["builtin", "errors", "json"] },

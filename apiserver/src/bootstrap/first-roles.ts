@@ -2,10 +2,11 @@ import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { JsonObject } from "../json.js";
 import { metadataOf, now } from "../object/object-meta.js";
+import { packageFile } from "../package-file.js";
 import type { Registry } from "../registry/registry.js";
 
 // Recorded from a real server: the roles that users and clients meet, with their bindings.
-const ROLES_FILE = new URL("../../data/kubernetes-1.36-roles.json", import.meta.url);
+const ROLES_FILE = packageFile("data/kubernetes-1.36-roles.json");
 const GROUP = "rbac.authorization.k8s.io";
 const KINDS = { clusterroles: "ClusterRole", clusterrolebindings: "ClusterRoleBinding" } as const;
 

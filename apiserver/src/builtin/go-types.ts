@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
+import { packageFile } from "../package-file.js";
 
-const TYPES_FILE = new URL("../../data/kubernetes-1.36-go-types.json", import.meta.url);
+const TYPES_FILE = packageFile("data/kubernetes-1.36-go-types.json");
 
 let memoisedTypes: Record<string, Record<string, string>> | undefined;
 

@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
 import type { JsonObject } from "../json.js";
 import { arrayAt, isObject, memberOf, stringAt } from "../json.js";
+import { packageFile } from "../package-file.js";
 
-const SCHEMAS_FILE = new URL("../../data/kubernetes-1.36-schemas.json", import.meta.url);
+const SCHEMAS_FILE = packageFile("data/kubernetes-1.36-schemas.json");
 const REFERENCE_PREFIX = "#/components/schemas/";
 
 let memoisedSchemas: Record<string, JsonObject> | undefined;

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { JsonObject } from "../json.js";
 import { arrayAt, isObject, objectAt, stringAt } from "../json.js";
+import { packageFile } from "../package-file.js";
 import { builtinSchemas, schemaNameOf } from "./schemas.js";
 import { builtinStrategy, customStrategy, type Strategy } from "./strategy.js";
 import { compareVersions } from "./version-order.js";
@@ -61,7 +62,7 @@ interface DiscoveredGroup {
   }[];
 }
 
-const DISCOVERY_FILE = new URL("../../data/kubernetes-1.36-discovery.json", import.meta.url);
+const DISCOVERY_FILE = packageFile("data/kubernetes-1.36-discovery.json");
 const CUSTOM_VERBS = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 const SUBRESOURCE_VERBS = ["get", "patch", "update"];
 

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { JsonObject } from "../json.js";
+import { packageFile } from "../package-file.js";
 
 /** What a built-in schema does not say about its type; recorded from a kube-apiserver 1.36. */
 export interface TypeFacts {
@@ -13,7 +14,7 @@ export interface TypeFacts {
   defaults?: JsonObject;
 }
 
-const FACTS_FILE = new URL("../../data/kubernetes-1.36-defaults.json", import.meta.url);
+const FACTS_FILE = packageFile("data/kubernetes-1.36-defaults.json");
 const NONE: TypeFacts = {};
 
 let memoisedFacts: Record<string, TypeFacts> | undefined;

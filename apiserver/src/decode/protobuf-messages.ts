@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { schemaNameOf } from "../builtin/schemas.js";
+import { packageFile } from "../package-file.js";
 
-const MESSAGES_FILE = new URL("../../data/kubernetes-1.36-protobuf.json", import.meta.url);
+const MESSAGES_FILE = packageFile("data/kubernetes-1.36-protobuf.json");
 const DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
 
 /**

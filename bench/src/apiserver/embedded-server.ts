@@ -1,8 +1,8 @@
-// Runs the embedded server in a process of its own, as kube-apiserver runs in one; prints its connection once it is ready, with how long
-// that took in this process. On SIGUSR2 it collects garbage, if it may, and prints how much memory is left in use.
+// Runs the embedded server of a package in a process of its own, as kube-apiserver runs in one; prints its connection once it is ready, with how
+// long that took in this process. On SIGUSR2 it collects garbage, if it may, and prints how much memory is left in use.
 const startedAt = performance.now();
-const { startApiServer } = await import("#apiserver/index.js");
-const [dataDir] = process.argv.slice(2);
+const [module, dataDir] = process.argv.slice(2) as [module: string, dataDir?: string];
+const { startApiServer } = (await import(module)) as typeof import("#apiserver/index.js");
 const loadedAt = performance.now();
 const { url, token, ca, close } = await startApiServer(dataDir === undefined ? {} : { dataDir });
 const readyAt = performance.now();

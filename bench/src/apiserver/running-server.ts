@@ -1,11 +1,13 @@
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { startControlPlane } from "#test/support/control-plane.js";
+import { repositoryRoot } from "#test/support/repository.js";
 import type { Connection } from "../load-client.js";
 import { readUsage } from "../operators/process-usage.js";
 
@@ -28,12 +30,21 @@ export interface ServerOptions {
   readonly isDurable: boolean;
 }
 
+// The package as it is published; its dependencies are found above it.
+const PUBLISHED = join(repositoryRoot, "node_modules/.cache/gen-operator-published-apiserver");
+
+/** Makes the package that `startEmbedded` starts the server of. */
+export async function publishEmbedded(): Promise<void> {
+  await promisify(execFile)(process.execPath, [join(repositoryRoot, "apiserver/bundle.js"), PUBLISHED]);
+}
+
 /** Starts the embedded server. */
 export async function startEmbedded({ isDurable }: ServerOptions): Promise<RunningServer> {
   const program = fileURLToPath(new URL("embedded-server.js", import.meta.url));
   const folder = isDurable ? await mkdtemp(join(tmpdir(), "gen-operator-bench-")) : undefined;
   const startedAt = performance.now();
-  const args = ["--expose-gc", program, ...(folder === undefined ? [] : [folder])];
+  const module = join(PUBLISHED, "dist/index.js");
+  const args = ["--expose-gc", program, module, ...(folder === undefined ? [] : [folder])];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
   const exited = once(child, "exit");
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
