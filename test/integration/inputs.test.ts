@@ -167,6 +167,18 @@ suite("the inputs of init", (test) => {
     );
     assert.not.ok((await readdir(folder.path)).includes("pages"));
   });
+
+  test("of which the model has an error are refused before anything is written", async () => {
+    await using folder = await createTemporaryFolder();
+    await mkdir(join(folder.path, "pages"));
+    const spec =
+      "apiVersion: gen-operator.dev/v1alpha1\nkind: Workflow\nmetadata: { name: webpage }\nspec: { primary: v1/Pod, dependents: {} }\n";
+    await writeFile(join(folder.path, "pages/own.workflow.yaml"), spec);
+    const { status, stdout, stderr } = await runCommand(folder.path, "init", "pages", "--crd", pageCrd);
+    assert.equal([status, stdout], [1, ""]);
+    assert.match(stderr, /error duplicate-controller: .*\n1 error; nothing was written\n$/s);
+    assert.equal(await readdir(join(folder.path, "pages")), ["own.workflow.yaml"]);
+  });
 });
 
 suite("the CRDs of a cluster", (test) => {

@@ -1,11 +1,21 @@
 import { join } from "node:path";
 import { generate } from "#generator/generate.js";
-import { initProject } from "#generator/output/project/init-project.js";
+import {
+  planProject,
+  writeProject,
+  type InitOptions,
+  type InitReport,
+} from "#generator/output/project/init-project.js";
 import * as assert from "./assert.js";
 import { repositoryRoot } from "./repository.js";
 import { createTemporaryFolder, type TemporaryFolder } from "./temporary-folder.js";
 import { readNewCrdFiles } from "./new-crds.js";
 import { linkPackages } from "./link-packages.js";
+
+/** Creates a project as `init` does, but for what `generate` writes. */
+export async function initProject(options: InitOptions): Promise<InitReport> {
+  return writeProject(await planProject(options));
+}
 
 /** Creates the project `pages` of WebPages as `init` makes it, with the packages of the repository. */
 export async function createPagesProject(): Promise<TemporaryFolder> {

@@ -4,7 +4,7 @@ import { writeSpec, type AddResult } from "./add-to-spec.js";
 import { hasErrors, quote, sortDiagnostics, type Diagnostic } from "../diagnostic.js";
 import { readProject } from "../input/read-project.js";
 import { readPresentFile } from "../output/files/present-file.js";
-import { primaryNameOf, type NewCrdFile } from "../output/project/new-crds.js";
+import type { NewCrdFile } from "../output/project/new-crds.js";
 
 /** The controller to add. */
 export interface AddControllerOptions {
@@ -22,7 +22,7 @@ export interface AddControllerOptions {
 /** Adds a controller with a spec of its own, `NAME.workflow.yaml`, and generates; overwrites nothing. */
 export async function addController(options: AddControllerOptions): Promise<AddResult> {
   const { project, name, crdFiles = [], onStep } = options;
-  const kinds = crdFiles.flatMap((each) => each.kinds.map(primaryNameOf));
+  const kinds = crdFiles.flatMap((each) => each.kinds.map(({ name }) => name));
   const primary = options.primary ?? kinds[0] ?? "";
   if (options.primary === undefined && kinds.length > 1) return { diagnostics: [severalKinds(kinds)] };
   const root = resolve(project);

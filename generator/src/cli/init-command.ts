@@ -72,11 +72,14 @@ interface InitArguments {
 }
 
 async function initProject({ directory, inputs, name, example: exampleName, format }: InitArguments): Promise<number> {
-  const [project, { generate }, { writeExampleObjects }] = await Promise.all([
-    import("../output/project/init-project.js"),
-    import("../generate.js"),
-    import("../init/write-example-objects.js"),
-  ]);
+  const [{ planProject, writeProject }, { generate }, { checkNewProject }, { writeExampleObjects }] = await Promise.all(
+    [
+      import("../output/project/init-project.js"),
+      import("../generate.js"),
+      import("../init/check-new-project.js"),
+      import("../init/write-example-objects.js"),
+    ],
+  );
   const example = exampleName === undefined ? undefined : await readExample(exampleName);
   const { diagnostics, files } =
     example === undefined ? await readProjectCrds(directory, inputs) : { diagnostics: [], files: [] };
@@ -84,12 +87,18 @@ async function initProject({ directory, inputs, name, example: exampleName, form
   const isForPeople = format === "text";
   if (isForPeople) printDiagnostics(diagnostics);
   if (hasErrors(found)) return printOutcome(format, { diagnostics: found, project: directory }, () => 1);
-  const init = await project.initProject({
+  const plan = await planProject({
     directory,
     crdFiles: files,
     ...(name === undefined ? {} : { name }),
     ...(example === undefined ? {} : { example }),
   });
+  const errors = await checkNewProject(directory, plan.files);
+  if (errors.length > 0)
+    return printOutcome(format, { diagnostics: [...found, ...errors], project: directory }, () =>
+      printDiagnostics(errors),
+    );
+  const init = await writeProject(plan);
   // What follows may fail, and these files are there.
   if (isForPeople) printStart(init);
   const result = await withProgress((onStep) => generate({ project: directory, onStep }));

@@ -4,6 +4,7 @@ import { readCrdFiles } from "../input/crd/read-crd-files.js";
 import { readCrds } from "../input/crd/read-crds.js";
 import { findCrdFiles, readProjectFile } from "../input/project-files.js";
 import type { Inputs } from "../input/source/read-inputs.js";
+import { formatKind, type KindName } from "../model/build/resource-catalog.js";
 import { checkDuplicateKind } from "../model/rules/duplicate-kind.js";
 import { withPaths, type NewCrdFile, type PrimaryKind } from "../output/project/new-crds.js";
 
@@ -40,11 +41,11 @@ const NOTHING_SERVED: Diagnostic = {
 function primaryOf({ versions, group, kind, scope }: Crd): PrimaryKind[] {
   const served = versions.filter(({ isServed }) => isServed);
   const version = served.find(({ isStorage }) => isStorage) ?? served[0];
-  return version === undefined ? [] : [{ group, version: version.name, kind, scope }];
+  return version === undefined ? [] : [namesOf({ group, version: version.name, kind, scope })];
 }
 
-function namesOf({ group, version, kind, scope }: PrimaryKind): PrimaryKind {
-  return { group, version, kind, scope };
+function namesOf({ scope, ...kind }: KindName & Pick<PrimaryKind, "scope">): PrimaryKind {
+  return { name: formatKind(kind), kind: kind.kind, scope };
 }
 
 /** What is wrong with these, generating tells. */

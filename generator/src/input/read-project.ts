@@ -103,9 +103,10 @@ async function readSpecs(
     ...{ workflows: [], files: [] },
     diagnostics: [{ severity: "error" as const, rule: "no-workflow", message, hint }],
   });
-  if (!(await isDirectory(project)))
+  const exists = await isDirectory(project);
+  if (!exists && texts.size === 0)
     return fail(`there is no folder ${quote(project)}`, "name the folder of the project with --project");
-  const files = [...new Set([...(await listSpecFiles(project)), ...texts.keys()])].sort();
+  const files = [...new Set([...(exists ? await listSpecFiles(project) : []), ...texts.keys()])].sort();
   if (files.length === 0)
     return fail(
       "the project has no workflow.yaml",

@@ -3,7 +3,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
 import { generate } from "#generator/generate.js";
-import { initProject } from "#generator/output/project/init-project.js";
+import { initProject } from "../../support/new-project.js";
 import { findBinaryOrThrow, type BinaryName } from "../../support/binaries.js";
 import { readNewCrdFiles } from "../../support/new-crds.js";
 import { repositoryRoot } from "../../support/repository.js";

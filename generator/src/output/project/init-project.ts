@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { mkdir, readFile, realpath } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import { renderDeployFiles } from "../deploy/deploy-files.js";
@@ -8,7 +9,7 @@ import { isRecord } from "../../model/schema/raw-schema.js";
 import { isReservedController } from "../../model/reserved-words.js";
 import { packageFile } from "../../package-file.js";
 import { addDependencies, type Example } from "./examples.js";
-import { primaryNameOf, type NewCrdFile, type PrimaryKind } from "./new-crds.js";
+import type { NewCrdFile, PrimaryKind } from "./new-crds.js";
 import { renderTemplate, type Replacements } from "./template.js";
 import { diskOperations, writeFileAtOnce } from "../files/file-operations.js";
 import { readPresentFile } from "../files/present-file.js";
@@ -38,19 +39,24 @@ export interface InitReport {
   readonly differsInPackage: readonly string[];
 }
 
-/**
- * Creates a project but for what `generate` writes: the package, the container, the manifests, the CRDs and a workflow with one dependent.
- *
- * Overwrites nothing; in a package that exists already it adds only what is missing.
- */
-export async function initProject({ directory, crdFiles, name, example }: InitOptions): Promise<InitReport> {
+/** A new project, before it is written. */
+export interface ProjectPlan {
+  readonly directory: string;
+  /** Those that are there already stay as they are. */
+  readonly files: readonly OutputFile[];
+  /** The text of its package.json; one that is there already gets what it lacks. */
+  readonly packageText: string;
+  /** The text of the package.json that is there. */
+  readonly existing: string | undefined;
+}
+
+/** Plans a project but for what `generate` writes: the package, the container, the manifests, the CRDs and a workflow with one dependent. */
+export async function planProject({ directory, crdFiles, name, example }: InitOptions): Promise<ProjectPlan> {
   const packageName = name ?? (kebabCase(basename(resolve(directory))) || "operator");
-  await mkdir(directory, { recursive: true });
-  const root = await realpath(directory);
   const version = await versionOfGenerator();
   const template = await renderTemplate("project/package.json", { name: packageName, version });
   const packageText = example === undefined ? template : addDependencies(template, example);
-  const existing = await readPresentFile(root, "package.json");
+  const existing = existsSync(directory) ? await readPresentFile(await realpath(directory), "package.json") : undefined;
   if (existing !== undefined && !isJsonObject(existing))
     throw new Error("refused to change package.json: it is not a JSON object");
   const operator = operatorNameOf(nameIn(existing) ?? packageName);
@@ -69,12 +75,19 @@ export async function initProject({ directory, crdFiles, name, example }: InitOp
     ]),
   ];
   if (existing === undefined) files.push({ path: "package.json", owner: "user", content: packageText });
+  return { directory, files, packageText, existing };
+}
+
+/** Writes a project. Overwrites nothing; in a package that exists already it adds only what is missing. */
+export async function writeProject({ directory, files, packageText, existing }: ProjectPlan): Promise<InitReport> {
+  await mkdir(directory, { recursive: true });
   const { created, kept } = await writeFiles(directory, files, { check: false });
   if (existing === undefined) return { created, updated: [], kept, addedToPackage: [], differsInPackage: [] };
   const { text, added, different } = mergePackage(existing, packageText);
   const merged = { created, addedToPackage: added, differsInPackage: different };
   if (added.length === 0) return { ...merged, updated: [], kept: [...kept, "package.json"].sort() };
-  await writeFileAtOnce(join(root, "package.json"), text, { owner: "generator", operations: diskOperations });
+  const path = join(await realpath(directory), "package.json");
+  await writeFileAtOnce(path, text, { owner: "generator", operations: diskOperations });
   return { ...merged, updated: ["package.json"], kept };
 }
 
@@ -121,7 +134,7 @@ async function renderWorkflows(kinds: readonly PrimaryKind[]): Promise<string> {
     names.add(controller);
     const text = await renderTemplate("project/workflow.yaml", {
       controller,
-      primary: primaryNameOf(primary),
+      primary: primary.name,
       namespace: "namespace",
     });
     // Only the dependents of a cluster-scoped kind have to say where they live.

@@ -2,8 +2,8 @@ import { basename, parse } from "node:path";
 
 /** A kind that a controller of a new spec can have as its primary. */
 export interface PrimaryKind {
-  readonly group: string;
-  readonly version: string;
+  /** As a spec names it: `example.com/v1/WebPage`. */
+  readonly name: string;
   readonly kind: string;
   readonly scope: "Namespaced" | "Cluster";
 }
@@ -30,9 +30,4 @@ export function withPaths<File extends { readonly file: string }>(files: readonl
     taken.add(path.toLowerCase());
     return { ...each, path };
   });
-}
-
-/** Returns a kind as a spec names it: `example.com/v1/WebPage`. */
-export function primaryNameOf({ group, version, kind }: PrimaryKind): string {
-  return `${group === "" ? "" : `${group}/`}${version}/${kind}`;
 }

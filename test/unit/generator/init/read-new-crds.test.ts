@@ -6,7 +6,7 @@ import { assert, suite } from "../../../support/suite.js";
 import { createTemporaryFolder } from "../../../support/temporary-folder.js";
 
 const text = await readFile(join(repositoryRoot, "fixtures/samples/webpage/crds/webpages.example.com.yaml"), "utf8");
-const kind = { group: "example.com", version: "v1", kind: "WebPage", scope: "Namespaced" };
+const kind = { name: "example.com/v1/WebPage", kind: "WebPage", scope: "Namespaced" };
 
 async function read(project: string, files: Record<string, string>) {
   const given = Object.entries(files).map(([file, content]) => ({ file, text: content }));

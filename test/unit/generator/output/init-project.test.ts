@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { initProject } from "#generator/output/project/init-project.js";
+import { initProject } from "../../../support/new-project.js";
 import { mergePackage } from "#generator/output/project/merge-package.js";
 import { repositoryRoot } from "../../../support/repository.js";
 import { readNewCrdFiles } from "../../../support/new-crds.js";
