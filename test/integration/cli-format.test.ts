@@ -168,9 +168,11 @@ suite("--format of every command that finds problems", (test) => {
     await edit(crd, "required: [html]", "required: [html, host]");
     await edit("workflow.yaml", "resource: v1/ConfigMap", "resource: v1/Secret");
     const found = await annotations(folder.path, "diff", "--project", "new", "--against", "old");
-    const place = (file: string) => `file=new/${file},line=\\d+,col=\\d+,title=breaking-change`;
+    const lines = (await readFile(join(project, crd), "utf8")).split("\n");
+    const place = (file: string, line = "\\d+") => `file=new/${file},line=${line},col=\\d+,title=breaking-change`;
+    const hostLine = String(lines.findIndex((line) => line.trim() === "host:") + 1);
     const wanted = [
-      `^::error ${place(crd)}::webpages\\.example\\.com v1: spec\\.host: `,
+      `^::error ${place(crd, hostLine)}::webpages\\.example\\.com v1: spec\\.host: `,
       `^::error ${place("workflow.yaml")}::.*configMap: `,
     ];
     for (const pattern of wanted) assert.match(found.join("\n"), new RegExp(pattern, "m"));

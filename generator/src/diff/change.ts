@@ -1,6 +1,9 @@
 import type { SourcePosition } from "../diagnostic.js";
+import type { Crd } from "../input/crd/crd.js";
 import type { ProjectInput } from "../input/read-project.js";
-import type { ControllerModel } from "../model/project-model.js";
+import type { Place } from "../input/yaml/yaml-document.js";
+import type { ControllerModel, RawSchema } from "../model/project-model.js";
+import { ownSchema, schemasOf } from "../model/schema/raw-schema.js";
 
 /** Something that differs between two states of a project. */
 export interface Change {
@@ -38,8 +41,10 @@ export function locateChange(change: Change, state: LocatedState): Change {
 
 function positionOf({ subject, path }: Change, { input, before }: LocatedState): SourcePosition | undefined {
   const [first = "", second = ""] = subject.split(" ");
-  if (first !== "controller")
-    return input.crds.find((crd) => `${crd.plural}.${crd.group}` === first)?.placeOf().position;
+  if (first !== "controller") {
+    const crd = input.crds.find(({ plural, group }) => `${plural}.${group}` === first);
+    return crd && placeInCrd(crd, second, path)?.position;
+  }
   const spec = input.workflows.find(({ name }) => name === second);
   if (spec === undefined) return undefined;
   if (path === undefined) return spec.document.valueAt(["metadata", "name"]).position;
@@ -49,4 +54,36 @@ function positionOf({ subject, path }: Change, { input, before }: LocatedState):
   if (path === "primary" || path.startsWith("eventSources."))
     return spec.document.keyAt(["spec", ...path.split(".").slice(0, 2)]).position;
   return spec.document.keyAt(["spec", "controller", path.split(".")[0] ?? path]).position;
+}
+
+/**
+ * Returns where a CRD says now what a change is about: a field of a version, or what is around it if the field is gone; the version; what
+ * `path` names of the definition itself; or its name.
+ */
+function placeInCrd(crd: Crd, versionName: string, path: string | undefined): Place {
+  const index = crd.versions.findIndex(({ name }) => name === versionName);
+  const version = crd.versions[index];
+  if (version === undefined)
+    return versionName === "" && path !== undefined ? crd.keyAt(path.split(".")) : crd.placeOf();
+  const at = ["spec", "versions", index];
+  if (path === undefined) return crd.keyAt([...at, "name"]);
+  return crd.keyAt([...at, "schema", "openAPIV3Schema", ...stepsTo(path, version.schema)]);
+}
+
+/** Returns the keywords and names that lead to a field as changes name it, such as `spec.ports[].name`, as far as the schema has it. */
+function stepsTo(path: string, schema: RawSchema): string[] {
+  const into = (keyword: "items" | "additionalProperties", length: number) => {
+    const inner = ownSchema(schema, keyword);
+    return inner === undefined ? [] : [keyword, ...stepsTo(path.slice(length), inner)];
+  };
+  if (path.startsWith("[]")) return into("items", 2);
+  if (path.startsWith(".*")) return into("additionalProperties", 2);
+  const rest = path.replace(/^\./, "");
+  // A name may have dots, too: the longest that fits is meant.
+  const [name, field] =
+    [...schemasOf(schema, "properties")]
+      .filter(([each]) => rest.startsWith(each) && /^(?:$|\.|\[\])/.test(rest.slice(each.length)))
+      .sort(([one], [other]) => other.length - one.length)[0] ?? [];
+  if (name === undefined || field === undefined) return [];
+  return ["properties", name, ...stepsTo(rest.slice(name.length), field)];
 }

@@ -67,8 +67,7 @@ export class CrdReader {
     const { group = "", kind = "", plural = "", scope = "Namespaced" } = read;
     if (!hasErrors(this.diagnostics)) this.#checkName(crd, `${plural}.${group}`);
     if (hasErrors(this.diagnostics)) return undefined;
-    const document = this.#document;
-    const nameAt = [...this.#root, "metadata", "name"];
+    const [document, root] = [this.#document, this.#root];
     return {
       file: document.file,
       ...{ group, kind, plural, scope, versions },
@@ -76,7 +75,8 @@ export class CrdReader {
       listKind: listKind ?? `${kind}List`,
       document: crd,
       // Positions are costly, and few definitions are ever named by a message.
-      placeOf: () => document.valueAt(nameAt),
+      placeOf: () => document.valueAt([...root, "metadata", "name"]),
+      keyAt: (path) => document.keyAt([...root, ...path]),
     };
   }
 

@@ -16,6 +16,8 @@ export interface Crd {
   readonly document: object;
   /** Returns where the name of the definition is. */
   placeOf(): Place;
+  /** Returns where the key of something in the definition is, or of the nearest thing around it that is there. */
+  keyAt(path: YamlPath): Place;
 }
 
 /** One version of a CustomResourceDefinition. */

@@ -5,7 +5,7 @@ import type { Crd, CrdVersion } from "./crd.js";
 import { readCrds, type CrdFile } from "./read-crds.js";
 
 /** What is known of a CRD without its schemas. */
-interface CrdOutline extends Omit<Crd, "versions" | "document" | "placeOf"> {
+interface CrdOutline extends Omit<Crd, "versions" | "document" | "placeOf" | "keyAt"> {
   readonly versions: readonly Omit<CrdVersion, "schema">[];
 }
 
@@ -48,7 +48,7 @@ export function recallCrds(source: CrdSource, parts: PartMemory): CrdFile {
   return { file, crds, kinds: [], hasDefinitions, diagnostics };
 }
 
-function outlineOf({ versions, document, placeOf: _placeOf, ...outline }: Crd): CrdOutline {
+function outlineOf({ versions, document, placeOf: _placeOf, keyAt: _keyAt, ...outline }: Crd): CrdOutline {
   return {
     ...outline,
     digest: digestOf(JSON.stringify(document)),
@@ -69,5 +69,6 @@ function completed(outline: CrdOutline, { crd, placeOf }: { crd(): Crd; placeOf(
       return crd().document;
     },
     placeOf,
+    keyAt: (path) => crd().keyAt(path),
   };
 }
