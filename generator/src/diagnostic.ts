@@ -1,3 +1,4 @@
+import { sep } from "node:path";
 import { distance } from "fastest-levenshtein";
 
 /** A place in a file of the project; line and column count from 1. */
@@ -138,6 +139,11 @@ export function shortenWords(text: string): string {
 /** Formats the position of something that a message refers to. */
 export function formatPosition({ file, line, column }: SourcePosition): string {
   return `${file}:${line}:${column}`;
+}
+
+/** Returns a path as positions name files, whatever separates its parts on this system. */
+export function slashed(path: string): string {
+  return path.split(sep).join("/");
 }
 
 /** Quotes a text of unknown origin for a message: one line, nothing invisible, not endless. */

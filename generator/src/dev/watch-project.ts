@@ -1,5 +1,6 @@
-import { relative, sep } from "node:path";
+import { relative } from "node:path";
 import { watch } from "chokidar";
+import { slashed } from "../diagnostic.js";
 
 /** Follows the files of a project that its author may change. */
 export interface ProjectWatch extends AsyncDisposable {
@@ -20,7 +21,7 @@ export function isSpecFile(path: string): boolean {
 
 /** Calls `onChange` with the paths that changed, relative to the project and with forward slashes, once they are quiet. */
 export function watchProject(project: string, onChange: (paths: ReadonlySet<string>) => void): ProjectWatch {
-  const pathOf = (path: string) => relative(project, path).split(sep).join("/");
+  const pathOf = (path: string) => slashed(relative(project, path));
   let changed = new Set<string>();
   let since = 0;
   let timer: NodeJS.Timeout | undefined;

@@ -1,5 +1,6 @@
 import { relative, resolve, sep } from "node:path";
 import type ts from "typescript";
+import { slashed } from "../diagnostic.js";
 import { loadLibrary } from "../model/expression/library.js";
 import type { FileChange } from "../output/files/file-changes.js";
 import type { OutputFile } from "../output/files/output-file.js";
@@ -75,7 +76,7 @@ function compile(compiler: typeof ts, { root, config, files, changes }: Compilat
   const program = compiler.createProgram(roots, options, host);
   return compiler.getPreEmitDiagnostics(program).flatMap(({ file, start, code, messageText }) => {
     if (file === undefined || start === undefined || isHidden(file.fileName)) return [];
-    const name = relative(root, resolve(file.fileName)).split(sep).join("/");
+    const name = slashed(relative(root, resolve(file.fileName)));
     if (name.startsWith("../") || name.includes("node_modules/")) return [];
     const { line, character } = file.getLineAndCharacterOfPosition(start);
     const message = `TS${code}: ${compiler.flattenDiagnosticMessageText(messageText, " ")}`;

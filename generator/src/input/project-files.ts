@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, type Dirent } from "node:fs";
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { basename, isAbsolute, join, relative, resolve, sep } from "node:path";
-import { quote, type Diagnostic } from "../diagnostic.js";
+import { quote, slashed, type Diagnostic } from "../diagnostic.js";
 import { digestOf } from "../parts/digest.js";
 import { isSystemError, reasonOf } from "../system-error.js";
 import { decodeText } from "./decode-text.js";
@@ -64,7 +64,7 @@ export async function isDirectory(path: string): Promise<boolean> {
 export function pathInProject(project: string, path: string): string | undefined {
   const inside = relative(resolve(project), resolve(project, path));
   if (inside === "" || inside === ".." || inside.startsWith(`..${sep}`) || isAbsolute(inside)) return undefined;
-  return inside.split(sep).join("/");
+  return slashed(inside);
 }
 
 /** Reads the name of the package of a project; that of its folder where there is none, or what says so cannot be read. */

@@ -6,6 +6,7 @@ import {
   formatPosition,
   hasErrors,
   limitDiagnostics,
+  slashed,
   withShortWords,
   type Diagnostic,
   type SourcePosition,
@@ -78,10 +79,6 @@ export function relativeTo(project: string, diagnostics: readonly Diagnostic[]):
 // The standard input, and what comes from a cluster.
 function isNoFile({ file }: SourcePosition): boolean {
   return file.startsWith("<");
-}
-
-function slashed(path: string): string {
-  return path.split(sep).join("/");
 }
 
 /** What a command has to say in JSON. */

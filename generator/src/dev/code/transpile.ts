@@ -1,5 +1,6 @@
 import { copyFile, mkdir, readdir, readFile, rm } from "node:fs/promises";
-import { dirname, join, relative, sep } from "node:path";
+import { dirname, join, relative } from "node:path";
+import { slashed } from "../../diagnostic.js";
 import type { CodeProblem } from "./code-problem.js";
 
 /** What `dev` uses of esbuild. */
@@ -93,7 +94,7 @@ async function listCode(project: string): Promise<string[]> {
   const entries = await readdir(join(project, "src"), { recursive: true, withFileTypes: true });
   return entries
     .filter((entry) => entry.isFile() && /\.(?:[mc]?[jt]s|json)$/.test(entry.name) && !/\.d\.[mc]?ts$/.test(entry.name))
-    .map((entry) => relative(project, join(entry.parentPath, entry.name)).split(sep).join("/"))
+    .map((entry) => slashed(relative(project, join(entry.parentPath, entry.name))))
     .sort();
 }
 

@@ -1,9 +1,10 @@
 /** The thread in which `gen-operator dev` checks types. It keeps the program, so that a check costs what changed. */
 import { statSync } from "node:fs";
 import { createRequire } from "node:module";
-import { join, relative, sep } from "node:path";
+import { join, relative } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
 import type ts from "typescript";
+import { slashed } from "../../diagnostic.js";
 import type { CodeProblem } from "./code-problem.js";
 
 const { project, typescript } = workerData as { project: string; typescript: string };
@@ -60,7 +61,7 @@ function problemsOf(diagnostics: readonly ts.Diagnostic[]): CodeProblem[] {
       const message = `TS${code}: ${compiler.flattenDiagnosticMessageText(messageText, "\n")}`;
       if (file === undefined) return { message };
       const { line, character } = file.getLineAndCharacterOfPosition(start);
-      const path = relative(project, file.fileName).split(sep).join("/");
+      const path = slashed(relative(project, file.fileName));
       return { file: path, line: line + 1, column: character + 1, message };
     });
 }

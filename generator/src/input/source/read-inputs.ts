@@ -1,6 +1,6 @@
 import { readdir } from "node:fs/promises";
-import { join, relative, resolve, sep } from "node:path";
-import { quote, type Diagnostic } from "../../diagnostic.js";
+import { join, relative, resolve } from "node:path";
+import { quote, slashed, type Diagnostic } from "../../diagnostic.js";
 import { decodeText } from "../decode-text.js";
 import { isDirectory, readProjectFile, type ProjectFile } from "../project-files.js";
 
@@ -57,7 +57,7 @@ async function findFiles(input: string, folder: string): Promise<string[] | Diag
   if (await isDirectory(resolve(folder, input))) {
     const files = await listFiles(resolve(folder, input));
     if (files.length === 0) return fail(`the folder ${quote(input)} has no .yaml, .yml or .json file`);
-    return files.map((file) => join(input, file).split(sep).join("/"));
+    return files.map((file) => slashed(join(input, file)));
   }
   // A file may have such characters in its name.
   const read = GLOB_PATTERN.test(input) ? await readProjectFile(folder, input) : undefined;

@@ -1,6 +1,7 @@
 import { readFile, readdir } from "node:fs/promises";
-import { join, relative, sep } from "node:path";
+import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { slashed } from "../../diagnostic.js";
 import type { OutputFile } from "../files/output-file.js";
 
 /** What each example shows, by its name. */
@@ -65,7 +66,7 @@ async function listFiles(root: string): Promise<string[]> {
   const entries = await readdir(root, { recursive: true, withFileTypes: true }).catch(() => []);
   return entries
     .filter((entry) => entry.isFile())
-    .map((entry) => relative(root, join(entry.parentPath, entry.name)).split(sep).join("/"))
+    .map((entry) => slashed(relative(root, join(entry.parentPath, entry.name))))
     .filter((path) => !WRITTEN_BY_OTHERS.test(path))
     .sort();
 }

@@ -1,6 +1,7 @@
 import { readFile, readdir } from "node:fs/promises";
-import { join, relative, sep } from "node:path";
+import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { slashed } from "../../diagnostic.js";
 
 const root = new URL("./", import.meta.resolve("@gen-operator/templates/package.json"));
 
@@ -28,5 +29,5 @@ export async function listTemplatesBelow(folder: string): Promise<readonly strin
   const start = fileURLToPath(root);
   const entries = await readdir(join(start, folder), { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
-  return files.map((file) => relative(start, file).replaceAll(sep, "/")).sort();
+  return files.map((file) => slashed(relative(start, file))).sort();
 }
