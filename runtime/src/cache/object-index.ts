@@ -51,13 +51,16 @@ export class ObjectIndex {
     const hadFailed = this.#failed.delete(key);
     const old = before === undefined || hadFailed ? [] : this.valuesOf(before);
     const values = after === undefined ? [] : this.#indexedValuesOf(key, after);
-    // Nearly always, and a map that loses and gets an entry over and over becomes slow to read.
-    const isSame = old.length === values.length && old.every((value, at) => value === values[at]);
-    if (!isSame) {
-      for (const value of old) this.#remove(key, value);
-      for (const value of values) this.#keys.set(value, (this.#keys.get(value) ?? new Set()).add(key));
-    }
+    this.move(key, old, values);
     if (hadFailed && !this.#failed.has(key)) this.#report?.(key);
+  }
+
+  /** Replaces the values under which an object is found. */
+  move(key: ObjectKey, before: readonly string[], after: readonly string[]): void {
+    // Nearly always, and a map that loses and gets an entry over and over becomes slow to read.
+    if (before.length === after.length && before.every((value, at) => value === after[at])) return;
+    for (const value of before) this.#remove(key, value);
+    for (const value of after) this.#keys.set(value, (this.#keys.get(value) ?? new Set()).add(key));
   }
 
   clear(): void {

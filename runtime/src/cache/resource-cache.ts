@@ -18,8 +18,6 @@ interface ResourceCacheOptions {
   readonly isServerOutdated?: (() => boolean) | undefined;
 }
 
-const NONE: ReadonlySet<ObjectKey> = new Set();
-
 /** A list that is under way. */
 interface Listing {
   /** The cached objects that the list has not brought. */
@@ -119,13 +117,9 @@ export class ResourceCache {
     index.clear();
   }
 
-  /** Returns the values under which an index holds an object or its evicted copy; undefined without such an index. */
-  indexValuesOf(valuesOf: IndexFunction, object: KubernetesObject): readonly string[] | undefined {
-    return this.#indexes.get(valuesOf)?.valuesOf(object);
-  }
-
-  keysByIndex(valuesOf: IndexFunction, value: string): ReadonlySet<ObjectKey> {
-    return this.#indexes.get(valuesOf)?.keysOf(value) ?? NONE;
+  /** Returns the index by the values of a function; undefined without one. */
+  indexBy(valuesOf: IndexFunction): ObjectIndex | undefined {
+    return this.#indexes.get(valuesOf);
   }
 
   /** Takes a state that the watch or the list under way brings, unless a newer one is cached, and notifies the listeners. */

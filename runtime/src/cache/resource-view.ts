@@ -2,10 +2,10 @@
 // are own writes, and notifies its listeners of all others.
 // A write of one controller is visible to the next read of any other. The watch notifies all controllers but the writer.
 import { describeObject, isNewerVersion, keyOf, refOfKey } from "../base/kubernetes-object.js";
-import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
+import type { ObjectKey } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import { versionOf, type DecodedResource } from "../decode/decode-resource.js";
-import type { IndexFunction, IndexReporter } from "./object-index.js";
+import type { IndexFunction, IndexReporter, ObjectIndex } from "./object-index.js";
 import { OwnEvents } from "./own-events.js";
 import type { LoadOptions } from "./bounded-objects.js";
 import type { ResourceCache } from "./resource-cache.js";
@@ -176,8 +176,7 @@ export class ResourceView {
   keysByIndex(name: string, value: string): ReadonlySet<ObjectKey> {
     const valuesOf = this.#indexes.get(name);
     if (valuesOf === undefined) return NONE;
-    const all = [...this.#attachments.values()].map(({ cache }) => cache.keysByIndex(valuesOf, value));
-    const found = all.filter(({ size }) => size > 0);
+    const found = [...this.#attachments.values()].flatMap(({ cache }) => cache.indexBy(valuesOf)?.keysOf(value) ?? []);
     return found.length > 1 ? new Set(found.flatMap((keys) => [...keys])) : (found[0] ?? NONE);
   }
 
@@ -190,10 +189,10 @@ export class ResourceView {
     return this.#attachmentOf(key)?.cache.getVersion(key, version);
   }
 
-  /** Returns the values under which an index holds an object or its evicted copy. */
-  indexValuesOf(name: string, key: ObjectKey, object: KubernetesObject): readonly string[] | undefined {
+  /** Returns the index of this name that holds an object. */
+  indexFor(name: string, key: ObjectKey): ObjectIndex | undefined {
     const valuesOf = this.#indexes.get(name);
-    return valuesOf && this.#attachmentOf(key)?.cache.indexValuesOf(valuesOf, object);
+    return valuesOf && this.#attachmentOf(key)?.cache.indexBy(valuesOf);
   }
 
   async load(keys: Iterable<ObjectKey>, options: LoadOptions = {}): Promise<void> {

@@ -13,7 +13,7 @@ import type { SharedInformers } from "../watch/informer-pool.js";
 /** The primaries of a controller as its cache knows them, to read and to index. */
 export type IndexedPrimaries = Pick<
   ResourceView,
-  "get" | "has" | "keys" | "list" | "keysByIndex" | "byIndex" | "indexValuesOf" | "addIndex" | "removeIndex"
+  "get" | "has" | "keys" | "list" | "keysByIndex" | "byIndex" | "indexFor" | "addIndex" | "removeIndex"
 >;
 
 /** What an event source is started with. */

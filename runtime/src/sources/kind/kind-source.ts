@@ -10,7 +10,7 @@ import type { InformerRequest } from "../../watch/informer-pool.js";
 import { createEventGate, type EventGate } from "../filters.js";
 import { HealthRecord } from "../health-record.js";
 import type { InformerSourceOptions } from "./informer-source.js";
-import { SecondaryMapping } from "./secondary-mapping.js";
+import { READ_INDEX, SecondaryMapping } from "./secondary-mapping.js";
 import { ViewWatch, type StartMode } from "./view-watch.js";
 import type { SourceHealth } from "../../base/activity.js";
 import { isEvicted } from "../../cache/bounded-objects.js";
@@ -65,10 +65,10 @@ export class KindSource implements EventSource<KubernetesObject> {
     const record = (this.#record = new HealthRecord(name));
     this.#gate = createEventGate(options.filters, record);
     const { mapper, primaryToSecondary } = options;
-    // With `primaryToSecondary` the index is asked for evicted objects alone: they cannot be mapped any more.
-    const isMapped = primaryToSecondary === undefined || (mapper !== undefined && this.#isBounded);
-    const index = (object: KubernetesObject) => this.#mapping?.indexedOf(object) ?? [];
-    const indexes = { ...(isMapped && !isOfPrimaries ? { [OWNER_INDEX]: index } : {}), ...options.indexes };
+    const byOwner = { [OWNER_INDEX]: (object: KubernetesObject) => this.#mapping?.indexedOf(object) ?? [] };
+    const byRead = { [READ_INDEX]: (object: KubernetesObject) => this.#mapping?.readsOf(object) ?? [] };
+    const isMapped = !isOfPrimaries && (primaryToSecondary === undefined || mapper !== undefined);
+    const indexes = { ...(isMapped && byOwner), ...(mapper && byRead), ...options.indexes };
     this.view = new ResourceView(request.definition, indexes, {
       isPartial: request.isMetadataOnly === true || request.projection !== undefined,
       onIndexFailure: (index, key, error) => record.note(`the index "${index}" for ${key}`, error),
@@ -155,11 +155,10 @@ export class KindSource implements EventSource<KubernetesObject> {
   #onChange(change: ResourceChange): void {
     const mapping = this.#mapping;
     if (mapping === undefined) return;
-    const { kind, key, object, old, isInitial } = change;
+    const { key, object, old, isInitial } = change;
     // Whoever the object pointed to before is concerned, too.
     const before = old === undefined ? [] : mapping.primariesOf(key, old);
     const primaries = new Set([...mapping.primariesOf(key, object), ...before]);
-    if (kind === "deleted") mapping.forget(key);
     if (primaries.size === 0 || !this.#passes(change)) return;
     const { request, dependentOf } = this.#options;
     const dependent = dependentOf?.(object);

@@ -6,7 +6,7 @@ import type { IndexedPrimaries } from "../event-source.js";
 /** The read of all primaries. */
 export const ALL_READ = "all";
 
-const NO_READS: ReadonlySet<string> = new Set();
+const NO_READS: readonly string[] = [];
 const keyRead = (key: ObjectKey) => `key ${key}`;
 const indexRead = (name: string, value: string) => `index ${name} ${value}`;
 
@@ -30,17 +30,17 @@ export function createPrimaryReads(known: IndexedPrimaries) {
     list: (options) => noting(ALL_READ, known.list(options)),
     keysByIndex: (name, value) => noting(readOfIndex(name, value), known.keysByIndex(name, value)),
     byIndex: (name, value) => noting(readOfIndex(name, value), known.byIndex(name, value)),
-    indexValuesOf: (name, key, object) => known.indexValuesOf(name, key, object),
+    indexFor: (name, key) => known.indexFor(name, key),
     addIndex: (name, valuesOf) => known.addIndex(name, valuesOf),
     removeIndex: (name) => known.removeIndex(name),
   };
   return {
     primaries,
-    record<Result>(call: () => Result): { readonly result: Result; readonly reads: ReadonlySet<string> } {
+    record<Result>(call: () => Result): { readonly result: Result; readonly reads: readonly string[] } {
       const noted = (reads = new Set<string>());
       try {
         const result = call();
-        return { result, reads: noted.size === 0 ? NO_READS : noted };
+        return { result, reads: noted.size === 0 ? NO_READS : [...noted] };
       } finally {
         reads = undefined;
       }
@@ -48,7 +48,7 @@ export function createPrimaryReads(known: IndexedPrimaries) {
     /** Returns the reads that find a primary in one of these states, but for the read of all. */
     readsOf(key: ObjectKey, states: readonly (KubernetesObject | undefined)[]): readonly string[] {
       const valuesOf = (name: string) =>
-        states.flatMap((state) => (state && known.indexValuesOf(name, key, state)) ?? []);
+        states.flatMap((state) => (state && known.indexFor(name, key)?.valuesOf(state)) ?? []);
       return [keyRead(key), ...[...indexes].flatMap((name) => valuesOf(name).map((value) => indexRead(name, value)))];
     },
   };

@@ -20,7 +20,7 @@ export type ContextualMapper<Secondary extends KubernetesObject = KubernetesObje
 /** What a mapper returned for a state of an object, and what it read of the primaries for that. */
 interface Mapped {
   readonly primaries: readonly ObjectKey[];
-  readonly reads: ReadonlySet<string>;
+  readonly reads: readonly string[];
 }
 
 interface MappingParts {
@@ -29,22 +29,20 @@ interface MappingParts {
   readonly record: HealthRecord;
 }
 
-const NONE: readonly ObjectKey[] = [];
-const NO_LINKS: ReadonlySet<string> = new Set();
+/** The index of the view by what the mapper of an object read of the primaries. */
+export const READ_INDEX = "reads of primaries";
 
-/** What leads to what, found from either end. */
+const NONE: readonly ObjectKey[] = [];
+
+/** What leads to what, found from its end. */
 class Links {
   readonly #targets = new Map<string, ReadonlySet<string>>();
   readonly #origins = new Map<string, Set<string>>();
 
-  get isEmpty(): boolean {
-    return this.#targets.size === 0;
-  }
-
   /** Replaces all links of `origin`. */
   set(origin: string, targets: Iterable<string>): void {
     const after = new Set(targets);
-    for (const target of this.from(origin)) {
+    for (const target of this.#targets.get(origin) ?? []) {
       const origins = this.#origins.get(target);
       origins?.delete(origin);
       if (origins?.size === 0) this.#origins.delete(target);
@@ -54,12 +52,8 @@ class Links {
     for (const target of after) this.#origins.set(target, (this.#origins.get(target) ?? new Set()).add(origin));
   }
 
-  from(origin: string): ReadonlySet<string> {
-    return this.#targets.get(origin) ?? NO_LINKS;
-  }
-
-  to(target: string): ReadonlySet<string> {
-    return this.#origins.get(target) ?? NO_LINKS;
+  to(target: string): Iterable<string> {
+    return this.#origins.get(target) ?? [];
   }
 }
 
@@ -73,9 +67,8 @@ export class SecondaryMapping {
   readonly #byLink: SecondaryToPrimaryMapper;
   /** A mapper is asked once for each state of an object, for an index has to remove what it added. */
   readonly #mapped = new WeakMap<KubernetesObject, Mapped>();
-  /** The primaries of the objects whose mapper looked at primaries: these are not in the index, for they may change without the object. */
-  readonly #contextual = new Links();
-  readonly #reads = new Links();
+  /** Whether the mapper has looked at primaries for any object. */
+  #isContextual = false;
   /** The reads whose result may have changed since. */
   readonly #stale = new Set<string>();
   /** The primaries that made them stale, and whether each is reconciled for that anyway. */
@@ -102,21 +95,22 @@ export class SecondaryMapping {
   /** Returns the keys of the primaries under which the view indexes an object. */
   indexedOf(object: KubernetesObject): readonly ObjectKey[] {
     // Our own mapper is pure, and cheaper than to remember what it returned for every object.
-    if (this.#options.mapper === undefined) return this.#byLink(object);
-    const mapped = this.#mapOnce(object);
-    if (mapped.reads.size > 0 || !this.#reads.isEmpty) this.#take(keyOf(object.metadata), mapped);
-    return mapped.reads.size === 0 ? mapped.primaries : NONE;
+    return this.#options.mapper === undefined ? this.#byLink(object) : this.#mapOnce(object).primaries;
+  }
+
+  /** Returns what the mapper of an object read of the primaries, under which the view indexes it, too. */
+  readsOf(object: KubernetesObject): readonly string[] {
+    return this.#mapOnce(object).reads;
   }
 
   secondariesOf(primary: KubernetesObject): Iterable<ObjectKey> {
     if (this.#options.primaryToSecondary !== undefined) return this.nameSecondaries(primary);
-    const { view } = this.#parts;
     const key = keyOf(primary.metadata);
-    const indexed = view.keysByIndex(OWNER_INDEX, key);
-    if (this.#reads.isEmpty) return indexed;
-    this.#noteOwnWrite(key);
-    this.#mapStale();
-    return [...indexed, ...[...this.#contextual.to(key)].filter((each) => view.has(each))];
+    if (this.#isContextual) {
+      this.#noteOwnWrite(key);
+      this.#mapStale();
+    }
+    return this.#parts.view.keysByIndex(OWNER_INDEX, key);
   }
 
   /** Returns the keys of the objects that a primary names now, and remembers them: what it names may depend on more than its own state. */
@@ -135,35 +129,24 @@ export class SecondaryMapping {
     const { mapper, primaryToSecondary } = this.#options;
     if (mapper === undefined && primaryToSecondary !== undefined)
       return [...context.primaries.keysByIndex(this.#primaryIndex, key), ...this.#named.to(key)];
-    if (isEvicted(object)) {
-      const remembered = view.indexValuesOf(OWNER_INDEX, key, object);
-      if (remembered !== undefined) return [...remembered, ...this.#contextual.from(key)];
-    }
+    const remembered = isEvicted(object) ? view.indexFor(OWNER_INDEX, key)?.valuesOf(object) : undefined;
+    if (remembered !== undefined) return remembered;
     if (mapper === undefined) return this.#byLink(object);
     this.#mapStale();
-    const mapped = this.#mapOnce(object);
-    if (mapped.reads.size === 0) return mapped.primaries;
+    const { primaries, reads } = this.#mapOnce(object);
     // A state that is gone was not mapped again when the primaries changed.
-    if (view.get(key)?.object !== object) return [...mapped.primaries, ...this.#map(object).primaries];
-    // A cache that shows its objects later than it indexes them was not there to look at.
-    if (this.#reads.from(key).size === 0) this.#take(key, mapped);
-    return mapped.primaries;
+    const isGone = reads.length > 0 && view.get(key)?.object !== object;
+    return isGone ? [...primaries, ...this.#map(object).primaries] : primaries;
   }
 
   /** Takes a change of a primary: the objects whose mapper looked at it are mapped again. */
   notePrimary(change: ResourceChange): void {
     const { key, kind, object, old } = change;
     if (kind === "deleted") this.#named.set(key, NONE);
-    if (this.#reads.isEmpty) return;
+    if (!this.#isContextual) return;
     if (this.#stale.size === 0) queueMicrotask(() => this.#mapStale());
     this.#makeStale(key, [object, old], isReconciledFor(change));
     this.#stale.add(ALL_READ);
-  }
-
-  forget(key: ObjectKey): void {
-    if (this.#reads.isEmpty || this.#parts.view.has(key)) return;
-    this.#contextual.set(key, NONE);
-    this.#reads.set(key, NONE);
   }
 
   get #primaryIndex(): string {
@@ -173,11 +156,6 @@ export class SecondaryMapping {
   #secondaryKeysOf(primary: KubernetesObject): readonly ObjectKey[] {
     const { primaryToSecondary } = this.#options;
     return this.#parts.record.guard("primaryToSecondary", () => keysFrom(primaryToSecondary?.(primary)), NONE);
-  }
-
-  #take(key: ObjectKey, { primaries, reads }: Mapped): void {
-    this.#reads.set(key, reads);
-    this.#contextual.set(key, reads.size === 0 ? NONE : primaries);
   }
 
   #mapOnce(object: KubernetesObject): Mapped {
@@ -190,6 +168,7 @@ export class SecondaryMapping {
     const call = () => record.guard("the mapper", () => keysFrom(mapper?.(object, context)), NONE);
     const { result: primaries, reads } = this.#reader.record(call);
     const mapped = { primaries, reads };
+    this.#isContextual ||= reads.length > 0;
     this.#mapped.set(object, mapped);
     return mapped;
   }
@@ -211,28 +190,27 @@ export class SecondaryMapping {
     if (this.#stale.size === 0) return;
     const { context, view } = this.#parts;
     const changed = new Map(this.#changed);
-    const stale = new Set([...this.#stale].flatMap((read) => [...this.#reads.to(read)]));
-    for (const primary of changed.keys()) for (const key of this.#contextual.to(primary)) stale.add(key);
+    const stale = new Set([...this.#stale].flatMap((read) => [...view.keysByIndex(READ_INDEX, read)]));
+    for (const primary of changed.keys()) for (const key of view.keysByIndex(OWNER_INDEX, primary)) stale.add(key);
     this.#stale.clear();
     this.#changed.clear();
-    for (const [key, primaries] of [...stale].map((key) => [key, this.#mapAgain(key, view)] as const)) {
+    for (const [key, primaries] of [...stale].map((key) => [key, this.#mapAgain(key)] as const)) {
       const others = primaries.filter((primary) => changed.get(primary) !== true);
       if (others.length > 0) context.notify(others, { object: key });
     }
   }
 
   /** Maps an object again, unless it had to make room; returns the primaries that it no longer concerns, or did not before. */
-  #mapAgain(key: ObjectKey, view: ResourceView): readonly ObjectKey[] {
+  #mapAgain(key: ObjectKey): readonly ObjectKey[] {
+    const { view } = this.#parts;
     const object = view.get(key)?.object;
-    if (object === undefined) {
-      this.forget(key);
-      return NONE;
-    }
-    const before = this.#contextual.from(key);
-    const mapped = this.#map(object);
-    this.#take(key, mapped);
-    const after = new Set(mapped.primaries);
-    return [...[...before].filter((each) => !after.has(each)), ...[...after].filter((each) => !before.has(each))];
+    const before = object && this.#mapOnce(object);
+    if (before === undefined || before.reads.length === 0) return NONE;
+    const after = this.#map(object!);
+    view.indexFor(OWNER_INDEX, key)?.move(key, before.primaries, after.primaries);
+    view.indexFor(READ_INDEX, key)?.move(key, before.reads, after.reads);
+    const [had, has] = [new Set(before.primaries), new Set(after.primaries)];
+    return [...[...had].filter((each) => !has.has(each)), ...[...has].filter((each) => !had.has(each))];
   }
 }
 
