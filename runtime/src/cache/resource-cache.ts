@@ -213,12 +213,6 @@ export class ResourceCache {
     for (const listener of this.#listeners) listener.onVersion(version);
   }
 
-  replace(entries: readonly DecodedResource[], version: string, options: { readonly isRestored?: boolean } = {}): void {
-    if (this.#listing === undefined) this.beginReplace(options);
-    for (const entry of entries) this.observe(entry);
-    this.endReplace(version);
-  }
-
   /** Takes the answer to an own write as pending, unless the watch has reached its version already. */
   put(entry: DecodedResource): void {
     const key = keyOf(entry.object.metadata);

@@ -133,7 +133,7 @@ export class Informer {
     // A kind that is no longer served has no objects. After any other failure the objects are unknown, and stay cached.
     if (isApiError(error, 404) && this.#run?.isSynced === true) {
       cache.beginReplace();
-      cache.replace([], cache.observedVersion);
+      cache.endReplace(cache.observedVersion);
     }
     this.#busyAnswers = isApiError(error, 429) ? this.#busyAnswers + 1 : 0;
     if (!this.#isBusy) this.#giveUpWaiting(this.#errorOf(error));

@@ -5,6 +5,7 @@ import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
 import fc from "../../../support/fast-check.js";
 import { builtinDefinition } from "../../../support/kind-definitions.js";
+import { listInto } from "../../../support/resource-view.js";
 import { assert, suite } from "../../../support/suite.js";
 
 type Config = KubernetesObject & { readonly data?: { readonly text: string } };
@@ -196,8 +197,7 @@ suite("bounded cache", (test) => {
     observe("a", "1");
     observe("b", "2");
     told.length = 0;
-    cache.beginReplace();
-    cache.replace([server.get("x/b")!], "9");
+    listInto(cache, [server.get("x/b")!], "9");
     assert.equal([told, fetched, text("b"), cache.counts.observed], [["deleted x/a nothing>nothing"], [], "2", 1]);
   });
 

@@ -1,6 +1,6 @@
 // What one controller is told around its own writes (the parts of JOSDK's InformerEventSourceTest and ControllerEventSourceTest that are
 // about the cache).
-import { createView } from "../../../support/resource-view.js";
+import { createView, listInto } from "../../../support/resource-view.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const KEY = "x/a";
@@ -134,7 +134,7 @@ suite("an own deletion", (test) => {
   test("that is missing in a list is not told either, and what a detached view held is returned", () => {
     const { view, cache, told } = createTold();
     const end = view.beginDeletion(KEY, "u1");
-    cache.replace([], "5");
+    listInto(cache, [], "5");
     assert.equal(told, []);
     assert.equal(
       view.detach().map(({ kind }) => kind),

@@ -6,6 +6,7 @@ import type { ResourceChange } from "#runtime/cache/resource-change.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
 import { builtinDefinition } from "../../../support/kind-definitions.js";
 import { runs } from "../../../support/runs.js";
+import { listInto } from "../../../support/resource-view.js";
 import { assert, suite } from "../../../support/suite.js";
 
 function objectOf(name: string, version: number, uid = name): KubernetesObject {
@@ -23,7 +24,8 @@ function createBed(...objects: KubernetesObject[]) {
   const cache = new ResourceCache();
   const view = new ResourceView(builtinDefinition("v1", "ConfigMap"), { labels });
   view.attach(cache);
-  cache.replace(
+  listInto(
+    cache,
     objects.map((object) => ({ object })),
     "100",
   );
@@ -32,7 +34,8 @@ function createBed(...objects: KubernetesObject[]) {
     `${kind} ${metadata.name} ${metadata.resourceVersion}`;
   view.onChange((change) => void told.push(describe(change)));
   const relist = (version: number, ...listed: KubernetesObject[]) =>
-    cache.replace(
+    listInto(
+      cache,
       listed.map((object) => ({ object })),
       `${version}`,
       { isRestored: true },
@@ -126,7 +129,7 @@ suite("restored server", (test) => {
 
   test("a list that is as new as what was observed changes nothing that is newer", () => {
     const { cache, told, versionOf } = createBed(objectOf("a", 90));
-    cache.replace([{ object: objectOf("a", 80) }], "100");
+    listInto(cache, [{ object: objectOf("a", 80) }], "100");
     assert.is(versionOf("a"), "90");
     assert.equal(told, []);
   });
@@ -185,8 +188,8 @@ suite("restored server", (test) => {
 
   test("where versions cannot be compared every list is the truth", () => {
     const cache = new ResourceCache({ comparesVersions: false });
-    cache.replace([{ object: objectOf("a", 90) }], "100");
-    cache.replace([{ object: objectOf("a", 30) }], "50");
+    listInto(cache, [{ object: objectOf("a", 90) }], "100");
+    listInto(cache, [{ object: objectOf("a", 30) }], "50");
     assert.is(cache.get("x/a")?.object.metadata.resourceVersion, "30");
   });
 });

@@ -3,6 +3,7 @@ import type { DecodedResource } from "#runtime/decode/decode-resource.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
 import { builtinDefinition } from "../../../support/kind-definitions.js";
+import { listInto } from "../../../support/resource-view.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const KEY = "x/a";
@@ -67,7 +68,7 @@ suite("temporary cache", (test) => {
     assert.is(view.ownWrites, 0);
     cache.observe(entry(5));
     cache.observe(entry(2));
-    cache.replace([entry(9)], "4");
+    listInto(cache, [entry(9)], "4");
     cache.observeDeletion(entry(3).object);
     assert.equal(told, ["added 5", "updated 2", "updated 9", "deleted 3"]);
     assert.is(known(), undefined);
@@ -139,7 +140,7 @@ suite("temporary cache", (test) => {
   test("an answer whose object is missing in a newer list goes, and that is told once [TemporaryResourceCacheTest 14, K4]", () => {
     const { view, known, cache, told, write } = createCaches();
     write(2);
-    cache.replace([], "3");
+    listInto(cache, [], "3");
     assert.equal(told, ["deleted 2 unknown"]);
     assert.is(known(), undefined);
     assert.is(view.ownWrites, 0);
@@ -148,7 +149,7 @@ suite("temporary cache", (test) => {
   test("an answer that is newer than a list stays [TemporaryResourceCacheTest 15]", () => {
     const { known, cache, told, write } = createCaches();
     write(4);
-    cache.replace([], "3");
+    listInto(cache, [], "3");
     assert.is(known(), "4");
     assert.equal(told, []);
   });
@@ -157,7 +158,7 @@ suite("temporary cache", (test) => {
     const { view, known, cache, told, write } = createCaches();
     write(2);
     view.detach("x");
-    cache.replace([], "3");
+    listInto(cache, [], "3");
     assert.is(known(), undefined);
     assert.equal(told, []);
     assert.is(view.ownWrites, 0);
@@ -179,7 +180,7 @@ suite("temporary cache", (test) => {
     cache.observe(entry(2));
     view.put(entry(5));
     told.length = 0;
-    cache.replace([], "6");
+    listInto(cache, [], "6");
     assert.is(known(), undefined);
     assert.equal(told, ["deleted 2 unknown"]);
   });

@@ -9,6 +9,7 @@ import {
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import type { InformerRequest, SharedInformers } from "#runtime/watch/informer-pool.js";
 import type { SourceHealth } from "#runtime/base/activity.js";
+import { listInto } from "../../../support/resource-view.js";
 
 /** An object of the kind that the tests of event sources watch. */
 export function objectOf(key: ObjectKey, metadata: Partial<ObjectMeta> = {}): KubernetesObject {
@@ -54,8 +55,8 @@ export class SimulatedInformer {
   sync(version: string, ...objects: readonly KubernetesObject[]): void {
     this.#failure = undefined;
     this.health = { status: "healthy" };
-    this.cache.beginReplace();
-    this.cache.replace(
+    listInto(
+      this.cache,
       objects.map((object) => ({ object })),
       version,
     );
