@@ -6,7 +6,7 @@ import { cachingInboundSource, type CachingInboundSourceOptions } from "./cachin
 import type { IdOf } from "./external-cache.js";
 import type { ExternalSource, FetchContext, MaybePromise } from "./external-source.js";
 import { perPrimaryPollingSource, type PerPrimaryPollingSourceOptions } from "./per-primary-polling-source.js";
-import { createPollingSource, type PollingSourceOptions } from "./polling-source.js";
+import { pollingSource, type PollingSourceOptions } from "./polling-source.js";
 
 // What the dependent says itself is left out.
 type Own = "filters" | "idOf" | "name" | "type";
@@ -48,7 +48,7 @@ export function sharedBy({ origin }: ExternalWatch): string | undefined {
 export function createExternalSource({ name, origin, idOf }: ExternalWatch): ExternalSource<unknown> | undefined {
   const own = { name, type: name, idOf };
   if (origin.kind === "eventSource") return undefined;
-  if (origin.kind === "poll") return isolated(createPollingSource({ ...origin, ...own }, { isAwaited: false }));
+  if (origin.kind === "poll") return isolated(pollingSource({ ...origin, ...own }, { isAwaited: false }));
   if (origin.kind === "inbound") return isolated(cachingInboundSource({ ...origin, ...own }));
   return isolated(perPrimaryPollingSource({ ...origin, ...own }));
 }

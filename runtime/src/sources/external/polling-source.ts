@@ -17,16 +17,12 @@ const START_BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 30_000 };
 
 /**
  * Creates an event source that asks for everything at an interval (JOSDK PollingEventSource); one poll at a time. Its start resolves after
- * the first poll that succeeds. A primary whose reconcile failed for a fetch is reconciled after the next one that succeeds.
+ * the first poll that succeeds; unless it `isAwaited`, after the first poll even if that fails: then `load` throws why. A primary whose
+ * reconcile failed for a fetch is reconciled after the next one that succeeds.
  */
-export function pollingSource<Resource>(options: PollingSourceOptions<Resource>): ExternalSource<Resource> {
-  return createPollingSource(options, { isAwaited: true });
-}
-
-/** Creates the same; unless it `isAwaited`, its start resolves after the first poll even if that fails: then `load` throws why. */
-export function createPollingSource<Resource>(
+export function pollingSource<Resource>(
   options: PollingSourceOptions<Resource>,
-  { isAwaited }: { readonly isAwaited: boolean },
+  { isAwaited = true }: { readonly isAwaited?: boolean } = {},
 ): ExternalSource<Resource> {
   const { name, type, intervalMs } = options;
   checkInterval(`the intervalMs of event source "${name}"`, intervalMs);

@@ -1,11 +1,7 @@
 // JOSDK's PollingEventSourceTest; the titles in brackets are its own.
 import type { ObjectKey } from "#runtime/base/kubernetes-object.js";
 import type { ExternalSource } from "#runtime/sources/external/external-source.js";
-import {
-  createPollingSource,
-  pollingSource,
-  type PollingSourceOptions,
-} from "#runtime/sources/external/polling-source.js";
+import { pollingSource, type PollingSourceOptions } from "#runtime/sources/external/polling-source.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createSourceContext, primaryOf } from "./source-context.js";
 
@@ -30,7 +26,7 @@ function createSource(
     },
     ...rest,
   };
-  const source = mode === undefined ? pollingSource(options) : createPollingSource(options, mode);
+  const source = pollingSource(options, mode);
   return { source, calls };
 }
 
