@@ -96,6 +96,7 @@ export class ResourceCache {
     for (const key of this.#pending.keys()) if (!this.#observed.has(key)) yield key;
   }
 
+  /** Returns this version of an object, if it is cached or the answer to an own write. */
   getVersion(key: ObjectKey, version: string): DecodedResource | undefined {
     const known = [this.#pending.get(key), this.#observed.get(key)];
     return known.find((entry) => entry && versionOf(entry) === version && !isEvicted(entry.object));
@@ -146,16 +147,6 @@ export class ResourceCache {
   /** Whether the watch has yet to bring a pending write. */
   get expectsOwn(): boolean {
     return this.#pending.size > 0;
-  }
-
-  /** Takes the version of an undecoded state from the watch; returns whether it is that of a pending write, which is observed then. */
-  observeOwn(version: string): boolean {
-    for (const answer of this.#pending.values()) {
-      if (versionOf(answer) !== version) continue;
-      this.observe(answer);
-      return true;
-    }
-    return false;
   }
 
   /** Takes a deletion from the watch, or during a list. `object` is the last state, with the version of the deletion if it is known. */

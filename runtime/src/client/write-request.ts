@@ -1,6 +1,6 @@
 import { describeObject, type KubernetesObject, type ObjectRef, type WriteVerb } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
-import { decodeResource, peekResourceVersion, type DecodedResource } from "../decode/decode-resource.js";
+import { decodeResource, peekIdentity, type DecodedResource } from "../decode/decode-resource.js";
 import type { ApiRequester } from "./requester.js";
 import { collectionPath, objectPath, queryOf } from "./resource-path.js";
 
@@ -64,7 +64,7 @@ export async function sendWrite<Resource extends KubernetesObject>(
     body: JSON.stringify(verb.endsWith("Patch") ? body : { ...body, apiVersion, kind }),
     what: `${words} ${subresource === undefined ? "" : `the ${subresource} of `}${describeObject(definition, ref)}`,
   });
-  const version = findKnown && peekResourceVersion(answer.body);
+  const version = findKnown && peekIdentity(answer.body)?.version;
   const known = version === undefined ? undefined : (findKnown?.(version) as DecodedResource<Resource> | undefined);
   const entry = known ?? decodeResource<Resource>(answer.body, { fieldManagers });
   return { ...entry, wasCreated: answer.status === 201 };

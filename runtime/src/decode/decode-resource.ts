@@ -31,18 +31,12 @@ export function versionOf({ object }: DecodedResource): string {
   return object.metadata.resourceVersion ?? "0";
 }
 
-/** Reads the resource version of the JSON object that begins at `start`: the echo of an own write need not be decoded. */
-export function peekResourceVersion(bytes: Buffer, start = 0): string | undefined {
-  const metadata = findMember(bytes, start, '"metadata"');
-  return metadata === undefined ? undefined : stringMember(bytes, metadata, '"resourceVersion"');
-}
-
 /** Returns the uid of an object, if there is one. */
 export function uidOf(entry: DecodedResource | undefined): string | undefined {
   return entry?.object.metadata.uid;
 }
 
-/** Reads the key and the version of the JSON object that begins at `start`: most objects of a relist are known already. */
+/** Reads the key and the version of the JSON object that begins at `start`: what is known already need not be decoded. */
 export function peekIdentity(bytes: Buffer, start = 0): { key: ObjectKey; version: string } | undefined {
   const metadata = findMember(bytes, start, '"metadata"');
   if (metadata === undefined) return undefined;

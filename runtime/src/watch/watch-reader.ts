@@ -1,7 +1,7 @@
 import type { ApiStatus } from "../base/errors.js";
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import { errorOfStatus } from "../client/requester.js";
-import { peekIdentity, peekResourceVersion, versionOf } from "../decode/decode-resource.js";
+import { peekIdentity, versionOf } from "../decode/decode-resource.js";
 import { asciiString, endOfValue, findMember, type Range } from "../decode/json-scanner.js";
 import { createWatchedDecoder } from "./decode-watched.js";
 import type { ListWatchOptions } from "./list-watch-options.js";
@@ -81,12 +81,15 @@ export class WatchReader {
   // Known states are not decoded: decoding is most of the work.
   #isKnown(bytes: Buffer, start: number): boolean {
     const { cache } = this.#options;
-    if (!this.isListed) {
-      const identity = this.#lists > 1 ? peekIdentity(bytes, start) : undefined;
-      return identity !== undefined && cache.observeKnown(identity.key, identity.version);
-    }
-    const version = cache.expectsOwn ? peekResourceVersion(bytes, start) : undefined;
-    if (version === undefined || !cache.observeOwn(version)) return false;
+    // The first list brings nothing that is known, and the watch nothing but what own writes made.
+    const mayBeKnown = this.isListed ? cache.expectsOwn : this.#lists > 1;
+    const identity = mayBeKnown ? peekIdentity(bytes, start) : undefined;
+    if (identity === undefined) return false;
+    const { key, version } = identity;
+    if (!this.isListed) return cache.observeKnown(key, version);
+    const answer = cache.getVersion(key, version);
+    if (answer === undefined) return false;
+    cache.observe(answer);
     this.version = version;
     return true;
   }

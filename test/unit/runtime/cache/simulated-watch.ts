@@ -155,7 +155,7 @@ export class SimulatedWatch {
     if (event.type === "DELETED") {
       this.#goneSince.set(event.key, version);
       scope.cache.observeDeletion(structuredClone(event.object));
-    } else if (!scope.cache.observeOwn(version)) scope.cache.observe(entryOf(event.object));
+    } else scope.cache.observe(scope.cache.getVersion(keyOf(event.object.metadata), version) ?? entryOf(event.object));
     this.#check();
   }
 
