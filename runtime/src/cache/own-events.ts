@@ -41,8 +41,6 @@ export class OwnEvents {
 
   /** Takes a change from the watch; returns what to notify now. */
   take(change: ResourceChange, version: string): readonly (ResourceChange | undefined)[] {
-    // The map is empty most of the time.
-    if (this.#deletions.size === 0) return [this.filter(change, version)];
     const uid = change.object.metadata.uid ?? "";
     const own = change.kind === "deleted" ? this.#deletions.get(uid) : undefined;
     if (own !== undefined) {
