@@ -4,9 +4,7 @@ import { defaultBuiltin } from "../builtin/defaults/defaults.js";
 import { checkPart } from "../builtin/rules/workload/part-rules.js";
 import { countTemplate, relabelJob } from "../builtin/defaults/workload-defaults.js";
 import { validateBuiltin } from "../builtin/rules/validate.js";
-import { checkDisruptionBudgetStatus } from "../builtin/rules/scheduling-rules.js";
-import { checkServiceStatus } from "../builtin/rules/service-rules.js";
-import { checkWorkloadStatus } from "../builtin/rules/workload/workload-rules.js";
+import { validateBuiltinStatus } from "../builtin/rules/status-rules.js";
 import { builtinSchemas } from "../builtin/schemas.js";
 import { hasBuiltinSchema, type ServedType } from "../builtin/served-type.js";
 import { podWarnings } from "../builtin/warnings/pod-warnings.js";
@@ -53,12 +51,7 @@ export function builtinRules(type: ServedType, allocatorOf: () => Allocator): Ty
     },
     validate: (object, live) => validateBuiltin(type, object, live),
     validatePart: (object, live, subresource) => checkPart(type, { object, live, subresource }),
-    validateStatus(object, live) {
-      const errors = checkPart(type, { object, live, subresource: "status" }) ?? [];
-      if (type.kind === "Service") return checkServiceStatus(object);
-      if (type.kind === "PodDisruptionBudget") return checkDisruptionBudgetStatus(object);
-      return type.group === "apps" ? checkWorkloadStatus(type.kind, object) : errors;
-    },
+    validateStatus: (object, live) => validateBuiltinStatus(type, object, live),
     warnings: (object, live, subresource) => [
       ...podWarnings(type, object, live),
       ...(type.kind === "Service" && subresource !== "status" ? serviceWarnings(object) : []),

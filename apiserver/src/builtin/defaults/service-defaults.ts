@@ -130,15 +130,20 @@ function defaultClusterIp(spec: JsonObject, context: DefaultingContext): void {
   spec["ipFamilyPolicy"] ??= isDualStack ? "RequireDualStack" : "SingleStack";
 }
 
-function allocateNodePorts(spec: JsonObject, { allocateNodePort }: DefaultingContext): void {
+function allocateNodePorts(spec: JsonObject, { allocateNodePort, old }: DefaultingContext): void {
   if (allocateNodePort === undefined) return;
   // Ports of one number and different protocols have one port of the nodes.
   const byNumber = new Map<unknown, JsonValue>();
   const ports = (arrayAt(spec, "ports") ?? []).filter(isObject);
   for (const { port, nodePort } of ports)
     if (nodePort !== undefined && !byNumber.has(port)) byNumber.set(port, nodePort);
+  // An update is checked before it gets ports of the nodes, so none of these may be what is wrong with it.
+  const seen = new Set<string>();
   for (const port of ports) {
-    const nodePort = (port["nodePort"] ??= byNumber.get(port["port"]) ?? allocateNodePort());
+    const place = `${protocolOf(port)} ${String(port["port"])}`;
+    const shared = old !== undefined && seen.has(place) ? undefined : byNumber.get(port["port"]);
+    seen.add(place);
+    const nodePort = (port["nodePort"] ??= shared ?? allocateNodePort());
     if (!byNumber.has(port["port"])) byNumber.set(port["port"], nodePort);
   }
   if (spec["type"] === "LoadBalancer" && spec["externalTrafficPolicy"] === "Local") {

@@ -148,11 +148,14 @@ export function checkLabelName(field: string, value: JsonValue | undefined): Fie
   ];
 }
 
-/** Demands keys that can be file names. */
+/** Demands a key that can be the name of a file. */
+export function checkConfigKey(field: string, key: string): FieldError[] {
+  return CONFIG_KEY.test(key) ? [] : [invalidError(field, key, CONFIG_KEY_RULE)];
+}
+
+/** Demands keys that can be names of files. */
 export function checkConfigKeys(object: JsonObject, member: string): FieldError[] {
-  return Object.keys(objectAt(object, member) ?? {})
-    .filter((key) => !CONFIG_KEY.test(key))
-    .map((key) => invalidError(`${member}[${key}]`, key, CONFIG_KEY_RULE));
+  return Object.keys(objectAt(object, member) ?? {}).flatMap((key) => checkConfigKey(`${member}[${key}]`, key));
 }
 
 /** True if labels meet a selector with matchLabels and matchExpressions. */

@@ -58,3 +58,8 @@ export function subdomainProblems(name: string): string[] {
 function byteLength(text: string): number {
   return Buffer.byteLength(text, "utf8");
 }
+/** An address of IPv4 or IPv6, as far as its characters tell. */
+export const IP = /^(\d{1,3}(\.\d{1,3}){3}|[0-9a-fA-F:]*:[0-9a-fA-F:.]*)$/;
+
+/** What kube-apiserver says of a text that is none. */
+export const IP_RULE = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";

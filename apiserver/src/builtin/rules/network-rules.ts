@@ -1,6 +1,6 @@
 // What lets traffic in: Ingresses and NetworkPolicies.
 import { invalidError, notSupportedError, requiredError, type FieldError } from "../../errors/field-error.js";
-import { arrayAt, memberOf, objectAt, type JsonObject } from "../../json.js";
+import { arrayAt, memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
 import { wasGivenEmpty } from "../normal-form.js";
 import { objectsAt, textAt } from "../read-path.js";
 import {
@@ -123,17 +123,22 @@ function checkTls(path: string, tls: JsonObject): FieldError[] {
 /** Checks a NetworkPolicy. */
 export function checkNetworkPolicy(policy: JsonObject): FieldError[] {
   const spec = objectAt(policy, "spec") ?? {};
-  const types = arrayAt(spec, "policyTypes") ?? [];
   return [
     ...checkLabelSelector("spec.podSelector", objectAt(spec, "podSelector")),
     ...objectsAt(spec, "ingress").flatMap((rule, index) => checkRule(`spec.ingress[${index}]`, rule, "from")),
     ...objectsAt(spec, "egress").flatMap((rule, index) => checkRule(`spec.egress[${index}]`, rule, "to")),
-    ...types.flatMap((type, index) =>
-      type === "Ingress" || type === "Egress"
-        ? []
-        : [notSupportedError(`spec.policyTypes[${index}]`, type, ["Ingress", "Egress"])],
-    ),
+    ...checkPolicyTypes(arrayAt(spec, "policyTypes") ?? []),
   ];
+}
+
+function checkPolicyTypes(types: readonly JsonValue[]): FieldError[] {
+  if (types.length > 2)
+    return [invalidError("spec.policyTypes", [...types], "may not specify more than two policyTypes")];
+  return types.flatMap((type, index) =>
+    type === "Ingress" || type === "Egress"
+      ? []
+      : [notSupportedError(`spec.policyTypes[${index}]`, type, ["Ingress", "Egress"])],
+  );
 }
 
 function checkRule(path: string, rule: JsonObject, peers: "from" | "to"): FieldError[] {

@@ -8,6 +8,7 @@ import {
 } from "../../errors/field-error.js";
 import { memberOf, objectAt, stringAt, type JsonObject, type JsonValue } from "../../json.js";
 import { objectsAt, textAt } from "../read-path.js";
+import { checkMetric } from "./metric-rules.js";
 import {
   checkConditions,
   checkIntOrPercent,
@@ -47,34 +48,6 @@ function checkZero(spec: JsonObject): FieldError[] {
   const isFromOutside = objectsAt(spec, "metrics").some(({ type }) => type === "Object" || type === "External");
   const detail = "must specify at least one Object or External metric to support scaling to zero replicas";
   return isFromOutside ? [] : [forbiddenError("spec.metrics", detail)];
-}
-
-const METRICS: Record<string, string> = {
-  ContainerResource: "containerResource",
-  External: "external",
-  Object: "object",
-  Pods: "pods",
-  Resource: "resource",
-};
-
-function checkMetric(path: string, metric: JsonObject): FieldError[] {
-  const type = memberOf(metric, "type") ?? "";
-  const source = Object.hasOwn(METRICS, String(type)) ? METRICS[String(type)] : undefined;
-  const given = Object.values(METRICS).filter((key) => memberOf(metric, key) !== undefined);
-  const unsupported = notSupportedError(`${path}.type`, type, Object.keys(METRICS));
-  return [
-    ...(type === "" ? [requiredError(`${path}.type`, "must specify a metric source type")] : []),
-    // Kubernetes says it twice.
-    ...(source === undefined ? [unsupported, unsupported] : []),
-    ...(source === undefined || given.includes(source)
-      ? []
-      : [requiredError(`${path}.${source}`, "must populate information for the given metric source")]),
-    ...(given.length === 1
-      ? []
-      : given
-          .filter((key) => key !== source)
-          .map((key) => forbiddenError(`${path}.${key}`, "must populate the given metric source only"))),
-  ];
 }
 
 function checkMaximum(max: JsonValue): FieldError[] {

@@ -7,10 +7,8 @@ import {
 } from "../../errors/field-error.js";
 import { deepEqual, arrayAt, memberOf, objectAt, type JsonObject } from "../../json.js";
 import { objectsAt } from "../read-path.js";
+import { IP, IP_RULE } from "./name-syntax.js";
 import { checkLabelName, checkOneOf, checkPort, checkRequired, portNameProblems } from "./field-rules.js";
-
-const IP_RULE = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
-const IP = /^(\d{1,3}(\.\d{1,3}){3}|[0-9a-fA-F:]*:[0-9a-fA-F:.]*)$/;
 
 /** Checks a Service, and on update that it keeps its address. */
 export function checkService(service: JsonObject, old: JsonObject | undefined): FieldError[] {

@@ -10,6 +10,7 @@ import {
 import { memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
 import { objectsAt } from "../../read-path.js";
 import { checkLabelName, checkOneOf, checkPort, checkRequired, portNameProblems } from "../field-rules.js";
+import { checkVariable } from "./env-rules.js";
 import { checkLife, checkNoLife, checkRestartPolicy } from "./probe-rules.js";
 
 /** Checks the containers of a pod spec at `path`, which mount `volumes`. */
@@ -56,9 +57,7 @@ function checkContainer(path: string, container: JsonObject, volumes: JsonObject
       "FallbackToLogsOnError",
     ]),
     ...checkPorts(`${path}.ports`, objectsAt(container, "ports")),
-    ...objectsAt(container, "env").flatMap((variable, place) =>
-      checkRequired(`${path}.env[${place}].name`, memberOf(variable, "name")),
-    ),
+    ...objectsAt(container, "env").flatMap((variable, place) => checkVariable(`${path}.env[${place}]`, variable)),
     ...objectsAt(container, "volumeMounts").flatMap((mount, place) =>
       checkMount(`${path}.volumeMounts[${place}]`, mount, volumes),
     ),

@@ -3,6 +3,7 @@ import { arrayAt, clone, deepEqual, isObject, memberOf, objectAt, type JsonObjec
 import { objectsAt } from "../../read-path.js";
 import { checkLabelName, checkNotNegative, checkOneOf, checkRequired } from "../field-rules.js";
 import { checkContainers, checkHostNetwork } from "./container-rules.js";
+import { checkTolerations } from "./toleration-rules.js";
 
 const POD_UPDATE_RULE =
   "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`," +
@@ -19,6 +20,7 @@ export function checkPodSpec(path: string, spec: JsonObject, claims: JsonObject[
     ...checkContainers(path, spec, usable),
     ...checkOneOf(`${path}.restartPolicy`, memberOf(spec, "restartPolicy"), ["Always", "OnFailure", "Never"]),
     ...checkHostNetwork(path, spec),
+    ...checkTolerations(path, spec),
   ];
 }
 

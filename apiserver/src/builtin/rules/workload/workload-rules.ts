@@ -112,7 +112,8 @@ function checkStrategy(kind: string, spec: JsonObject): FieldError[] {
   const type = memberOf(strategy, "type");
   if (kind === "Deployment" && type === "RollingUpdate")
     return checkRollingUpdate("spec.strategy.rollingUpdate", objectAt(strategy, "rollingUpdate") ?? {});
-  const unknown = { Type: type ?? "", RollingUpdate: memberOf(strategy, "rollingUpdate") ?? null };
+  const rolling = objectAt(strategy, "rollingUpdate");
+  const unknown = { Type: type ?? "", RollingUpdate: rolling === undefined ? null : goFields(kind, rolling) };
   if (kind === "StatefulSet" && type !== undefined && type !== "OnDelete" && type !== "RollingUpdate")
     return [invalidError("spec.updateStrategy", unknown, "must be 'RollingUpdate' or 'OnDelete'")];
   if (kind === "DaemonSet" && type === "RollingUpdate")
@@ -122,12 +123,18 @@ function checkStrategy(kind: string, spec: JsonObject): FieldError[] {
   if (kind === "StatefulSet" && type === "OnDelete") return checkPartition(objectAt(strategy, "rollingUpdate"));
   if (kind !== "Deployment" || type === undefined) return [];
   if (type !== "Recreate") {
-    const shown = { Type: type, RollingUpdate: memberOf(strategy, "rollingUpdate") ?? null };
-    return [notSupportedError("spec.strategy", shown, ["Recreate", "RollingUpdate"])];
+    return [notSupportedError("spec.strategy", unknown, ["Recreate", "RollingUpdate"])];
   }
   if (memberOf(strategy, "rollingUpdate") === undefined) return [];
   const detail = "may not be specified when strategy `type` is 'Recreate'";
   return [forbiddenError("spec.strategy.rollingUpdate", detail)];
+}
+
+// Kubernetes prints the fields of its structs, in their order.
+function goFields(kind: string, rolling: JsonObject): JsonObject {
+  const unavailable = memberOf(rolling, "maxUnavailable") ?? null;
+  if (kind === "StatefulSet") return { Partition: memberOf(rolling, "partition") ?? 0, MaxUnavailable: unavailable };
+  return { MaxUnavailable: unavailable, MaxSurge: memberOf(rolling, "maxSurge") ?? null };
 }
 
 function checkDaemonUpdate(parameters: JsonObject): FieldError[] {

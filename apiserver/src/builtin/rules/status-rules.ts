@@ -1,0 +1,69 @@
+// What may be written to the status of a built-in kind.
+import { forbiddenError, invalidError, type FieldError } from "../../errors/field-error.js";
+import { memberOf, objectAt, type JsonObject } from "../../json.js";
+import { objectsAt, textAt } from "../read-path.js";
+import type { ServedType } from "../served-type.js";
+import { checkNotNegative, checkOneOf } from "./field-rules.js";
+import { IP, IP_RULE, subdomainProblems } from "./name-syntax.js";
+import { checkDisruptionBudgetStatus } from "./scheduling-rules.js";
+import { checkServiceStatus } from "./service-rules.js";
+import { checkPart } from "./workload/part-rules.js";
+import { checkWorkloadStatus } from "./workload/workload-rules.js";
+
+type StatusRule = (object: JsonObject, live: JsonObject) => FieldError[];
+
+const RULES: Record<string, StatusRule> = {
+  Service: (object) => [...checkServiceStatus(object), ...checkAddresses(object), ...checkModes(object)],
+  Ingress: checkAddresses,
+  Job: checkJobStatus,
+  HorizontalPodAutoscaler: checkAutoscalerStatus,
+  PodDisruptionBudget: checkDisruptionBudgetStatus,
+};
+
+/** Lists what is wrong with a status of a built-in type, and with what it changes. */
+export function validateBuiltinStatus(type: ServedType, object: JsonObject, live: JsonObject): FieldError[] {
+  if (type.group === "apps") return checkWorkloadStatus(type.kind, object);
+  const rule = RULES[type.kind];
+  return rule === undefined ? (checkPart(type, { object, live, subresource: "status" }) ?? []) : rule(object, live);
+}
+
+function checkAddresses(object: JsonObject): FieldError[] {
+  return objectsAt(object, "status.loadBalancer.ingress").flatMap((ingress, index) => {
+    const path = `status.loadBalancer.ingress[${index}]`;
+    const [ip, hostname] = [textAt(ingress, "ip"), textAt(ingress, "hostname")];
+    const isAddress = IP.test(hostname) ? ["must be a DNS name, not an IP address"] : [];
+    const problems = hostname === "" ? [] : [...subdomainProblems(hostname), ...isAddress];
+    return [
+      ...(ip === "" || IP.test(ip) ? [] : [invalidError(`${path}.ip`, ip, IP_RULE)]),
+      ...problems.map((detail) => invalidError(`${path}.hostname`, hostname, detail)),
+    ];
+  });
+}
+
+function checkModes(service: JsonObject): FieldError[] {
+  return objectsAt(service, "status.loadBalancer.ingress").flatMap((ingress, index) => {
+    const path = `status.loadBalancer.ingress[${index}].ipMode`;
+    const mode = memberOf(ingress, "ipMode");
+    if (mode === undefined) return [];
+    const detail = "may not be specified when `ip` is not set";
+    return textAt(ingress, "ip") === "" ? [forbiddenError(path, detail)] : checkOneOf(path, mode, ["Proxy", "VIP"]);
+  });
+}
+
+function checkJobStatus(job: JsonObject, live: JsonObject): FieldError[] {
+  const [now, before] = [objectAt(job, "status"), objectAt(live, "status")];
+  const counts = ["active", "succeeded", "failed", "ready", "terminating"];
+  const decreased = ["failed", "succeeded"].flatMap((name) => {
+    const count = Number(memberOf(now, name) ?? 0);
+    const isLess = count < Number(memberOf(before, name) ?? 0);
+    return isLess ? [invalidError(`status.${name}`, count, `cannot decrease the ${name} counter`)] : [];
+  });
+  return [...counts.flatMap((name) => checkNotNegative(`status.${name}`, memberOf(now, name))), ...decreased];
+}
+
+function checkAutoscalerStatus(autoscaler: JsonObject): FieldError[] {
+  const status = objectAt(autoscaler, "status");
+  return ["currentReplicas", "desiredReplicas"].flatMap((name) =>
+    checkNotNegative(`status.${name}`, memberOf(status, name)),
+  );
+}
