@@ -1,8 +1,9 @@
 /** Checks of `metadata`, the same for every type. Texts are those of Kubernetes 1.36. */
 import { serverTime, timestampOf } from "../clock.js";
-import { labelValueProblems, qualifiedNameProblems } from "../builtin/rules/name-syntax.js";
+import { checkAnnotations, checkLabels } from "../builtin/rules/field-rules.js";
+import { qualifiedNameProblems } from "../builtin/rules/name-syntax.js";
 import type { ServedType } from "../builtin/served-type.js";
-import { forbiddenError, invalidError, requiredError, tooLongError, type FieldError } from "../errors/field-error.js";
+import { forbiddenError, invalidError, requiredError, type FieldError } from "../errors/field-error.js";
 import { quote } from "../errors/quote.js";
 import {
   arrayAt,
@@ -16,7 +17,6 @@ import {
 } from "../json.js";
 import { checkName } from "./names.js";
 
-const MAX_ANNOTATION_BYTES = 256 * 1024;
 const CHECKED_TWICE = new Set([
   ...["clusterrolebindings", "clusterroles", "configmaps", "endpoints", "ingressclasses", "ingresses", "jobs"],
   ...["persistentvolumeclaims", "persistentvolumes", "pods", "rolebindings", "roles", "secrets", "serviceaccounts"],
@@ -146,14 +146,6 @@ export function finalizerWarnings(object: JsonObject, live?: JsonObject): string
     });
 }
 
-/** Checks a set of labels found at `path`. */
-export function checkLabels(labels: JsonObject, path: string): FieldError[] {
-  return Object.entries(labels).flatMap(([key, value]) => [
-    ...qualifiedNameProblems(key).map((detail) => invalidError(path, key, detail)),
-    ...labelValueProblems(String(value)).map((detail) => invalidError(path, value, detail)),
-  ]);
-}
-
 function checkNames(type: ServedType, metadata: JsonObject): FieldError[] {
   const rule = type.strategy.nameRule;
   const name = stringAt(metadata, "name") ?? "";
@@ -164,19 +156,6 @@ function checkNames(type: ServedType, metadata: JsonObject): FieldError[] {
       : checkName(rule, base, { isPrefix: true }).map((detail) => invalidError("metadata.generateName", base, detail));
   if (name === "") return [...baseErrors, requiredError("metadata.name", "name or generateName is required")];
   return [...baseErrors, ...checkName(rule, name).map((detail) => invalidError("metadata.name", name, detail))];
-}
-
-function checkAnnotations(annotations: JsonObject, path: string): FieldError[] {
-  const keys = Object.keys(annotations);
-  const bytes = keys.reduce(
-    (sum, key) => sum + Buffer.byteLength(key) + Buffer.byteLength(String(annotations[key])),
-    0,
-  );
-  return [
-    // Keys of annotations may have capitals in their prefix.
-    ...keys.flatMap((key) => qualifiedNameProblems(key.toLowerCase()).map((detail) => invalidError(path, key, detail))),
-    ...(bytes > MAX_ANNOTATION_BYTES ? [tooLongError(path, MAX_ANNOTATION_BYTES)] : []),
-  ];
 }
 
 function checkOwnerReferences(owners: JsonValue[], path: string): FieldError[] {

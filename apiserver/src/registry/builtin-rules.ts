@@ -36,12 +36,13 @@ export function builtinRules(type: ServedType, allocatorOf: () => Allocator): Ty
       defaultBuiltin(type, object, live === undefined ? {} : { old: live });
       if (forgetsManagers) metadataOf(object)["managedFields"] = [];
     },
-    finish(object, live) {
+    finish(object, live, subresource) {
       if (live !== undefined) {
         if (type.kind === "CertificateSigningRequest") stampConditions(object, live, now());
         if (type.kind === "DaemonSet") countTemplate(object, live);
         if (type.kind === "Job") relabelJob(object);
-        if (type.kind === "Service") defaultBuiltin(type, object, { ...allocatorOf(), old: live });
+        if (type.kind === "Service" && subresource !== "status")
+          defaultBuiltin(type, object, { ...allocatorOf(), old: live });
         return;
       }
       // The status was taken off the new object, and what its type shows anyway is missing.

@@ -89,7 +89,7 @@ async function replaceObject(context: WriteContext, replacement: Replacement): P
   if (isCertificateRequest(type)) mutated["spec"] = live["spec"] as JsonObject;
   const object = restoreReset(type, mutated, { live, subresource });
   if (subresource !== "status") raiseGeneration(type, object, live);
-  rules.finish(object, live);
+  rules.finish(object, live, subresource);
   const warning = dropDuplicateOwners(metadataOf(object), { isPatch: !replacement.isPut });
   if (warning !== undefined) context.warnings.push(warning);
   const errors = checkReplacement(context, { object, live, subresource });

@@ -9,6 +9,7 @@ import {
 import { deepEqual, memberOf, objectAt, type JsonObject } from "../../json.js";
 import { wasGivenEmpty } from "../normal-form.js";
 import { objectsAt, textAt } from "../read-path.js";
+import { subdomainProblems } from "./name-syntax.js";
 import { checkConfigKeys, checkImmutable, checkNotNegative, checkOneOf, checkRequired } from "./field-rules.js";
 
 /** Of the values of a ConfigMap or Secret together (MaxSecretSize). */
@@ -130,16 +131,26 @@ export function checkRoleBinding(kind: string, binding: JsonObject, old: JsonObj
   return [
     ...checkOneOf("roleRef.kind", memberOf(role, "kind") ?? "", kinds),
     ...checkRequired("roleRef.name", memberOf(role, "name")),
-    ...objectsAt(binding, "subjects").flatMap((subject, index) => checkSubject(`subjects[${index}]`, subject)),
+    ...objectsAt(binding, "subjects").flatMap((subject, index) => checkSubject(`subjects[${index}]`, subject, kind)),
     ...(isOther ? [invalidError("roleRef", shown, "cannot change roleRef")] : []),
   ];
 }
 
-function checkSubject(path: string, subject: JsonObject): FieldError[] {
-  const kind = memberOf(subject, "kind") ?? "";
+function checkSubject(path: string, subject: JsonObject, ofBinding: string): FieldError[] {
+  const [kind, name, group] = [textAt(subject, "kind"), textAt(subject, "name"), textAt(subject, "apiGroup")];
   const supported = ["ServiceAccount", "User", "Group"];
+  const isAccount = kind === "ServiceAccount";
+  const expected = isAccount ? "" : "rbac.authorization.k8s.io";
+  const needsNamespace = isAccount && ofBinding === "ClusterRoleBinding" && textAt(subject, "namespace") === "";
   return [
-    ...checkRequired(`${path}.name`, memberOf(subject, "name")),
-    ...(supported.includes(String(kind)) ? [] : [notSupportedError(`${path}.kind`, kind, supported)]),
+    ...checkRequired(`${path}.name`, name),
+    ...(isAccount && name !== "" ? subdomainProblems(name) : []).map((detail) =>
+      invalidError(`${path}.name`, name, detail),
+    ),
+    ...(needsNamespace ? [requiredError(`${path}.namespace`)] : []),
+    ...(supported.includes(kind) && group !== expected
+      ? [notSupportedError(`${path}.apiGroup`, group, [expected])]
+      : []),
+    ...(supported.includes(kind) ? [] : [notSupportedError(`${path}.kind`, kind, supported)]),
   ];
 }

@@ -4,6 +4,7 @@ import {
   invalidError,
   notSupportedError,
   requiredError,
+  tooLongError,
   type FieldError,
 } from "../../errors/field-error.js";
 import { deepEqual, isObject, memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
@@ -20,6 +21,8 @@ const CONFIG_KEY_RULE =
 
 const PERCENT_RULE =
   "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
+
+const MAX_ANNOTATION_BYTES = 256 * 1024;
 
 /** Demands that text is there. */
 export function checkRequired(field: string, value: JsonValue | undefined): FieldError[] {
@@ -67,14 +70,33 @@ export function checkImmutable(
     );
 }
 
+/** Demands labels that can be, found at `path`. */
+export function checkLabels(labels: JsonObject, path: string): FieldError[] {
+  return Object.entries(labels).flatMap(([key, value]) => [
+    ...qualifiedNameProblems(key).map((detail) => invalidError(path, key, detail)),
+    ...labelValueProblems(String(value)).map((detail) => invalidError(path, value, detail)),
+  ]);
+}
+
+/** Demands annotations that can be, found at `path`. */
+export function checkAnnotations(annotations: JsonObject, path: string): FieldError[] {
+  const keys = Object.keys(annotations);
+  const bytes = keys.reduce(
+    (sum, key) => sum + Buffer.byteLength(key) + Buffer.byteLength(String(annotations[key])),
+    0,
+  );
+  return [
+    // Keys of annotations may have capitals in their prefix.
+    ...keys.flatMap((key) => qualifiedNameProblems(key.toLowerCase()).map((detail) => invalidError(path, key, detail))),
+    ...(bytes > MAX_ANNOTATION_BYTES ? [tooLongError(path, MAX_ANNOTATION_BYTES)] : []),
+  ];
+}
+
 /** Demands that the expressions and labels of a selector, if given, make sense. */
 export function checkLabelSelector(path: string, selector: JsonObject | undefined): FieldError[] {
   const expressions = memberOf(selector, "matchExpressions");
   return [
-    ...Object.entries(objectAt(selector, "matchLabels") ?? {}).flatMap(([key, value]) => [
-      ...qualifiedNameProblems(key).map((detail) => invalidError(`${path}.matchLabels`, key, detail)),
-      ...labelValueProblems(String(value)).map((detail) => invalidError(`${path}.matchLabels`, value, detail)),
-    ]),
+    ...checkLabels(objectAt(selector, "matchLabels") ?? {}, `${path}.matchLabels`),
     ...(Array.isArray(expressions) ? expressions.filter(isObject) : []).flatMap((expression, index) =>
       checkExpression(`${path}.matchExpressions[${index}]`, expression),
     ),

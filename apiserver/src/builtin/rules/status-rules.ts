@@ -1,5 +1,5 @@
 // What may be written to the status of a built-in kind.
-import { forbiddenError, invalidError, type FieldError } from "../../errors/field-error.js";
+import { forbiddenError, invalidError, requiredError, type FieldError } from "../../errors/field-error.js";
 import { memberOf, objectAt, type JsonObject } from "../../json.js";
 import { objectsAt, textAt } from "../read-path.js";
 import type { ServedType } from "../served-type.js";
@@ -44,9 +44,10 @@ function checkModes(service: JsonObject): FieldError[] {
   return objectsAt(service, "status.loadBalancer.ingress").flatMap((ingress, index) => {
     const path = `status.loadBalancer.ingress[${index}].ipMode`;
     const mode = memberOf(ingress, "ipMode");
-    if (mode === undefined) return [];
-    const detail = "may not be specified when `ip` is not set";
-    return textAt(ingress, "ip") === "" ? [forbiddenError(path, detail)] : checkOneOf(path, mode, ["Proxy", "VIP"]);
+    const hasAddress = textAt(ingress, "ip") !== "";
+    if (hasAddress && mode === undefined) return [requiredError(path, "must be specified when `ip` is set")];
+    if (hasAddress) return checkOneOf(path, mode, ["Proxy", "VIP"]);
+    return mode === undefined ? [] : [forbiddenError(path, "may not be specified when `ip` is not set")];
   });
 }
 

@@ -107,6 +107,7 @@ function pruneMetadata(metadata: JsonValue, { path, dropped }: Pick<Pruning, "pa
       name === "deletionGracePeriodSeconds" ? metadata[name] !== null : !isEmpty(metadata[name] as JsonValue);
     if (METADATA_FIELDS.has(name) && isKept) {
       if (name === "labels" || name === "annotations") emptyTextForNull(metadata[name] as JsonValue);
+      if (name === "ownerReferences") dropNullFlags(metadata[name] as JsonValue);
       continue;
     }
     delete metadata[name];
@@ -117,6 +118,11 @@ function pruneMetadata(metadata: JsonValue, { path, dropped }: Pick<Pruning, "pa
 function emptyTextForNull(map: JsonValue): void {
   if (!isObject(map)) return;
   for (const [key, value] of Object.entries(map)) if (value === null) setMember(map, key, "");
+}
+
+function dropNullFlags(owners: JsonValue): void {
+  for (const owner of Array.isArray(owners) ? owners.filter(isObject) : [])
+    for (const flag of ["controller", "blockOwnerDeletion"]) if (owner[flag] === null) delete owner[flag];
 }
 
 function isEmpty(value: JsonValue): boolean {

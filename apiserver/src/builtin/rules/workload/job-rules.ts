@@ -2,7 +2,7 @@ import { invalidError, requiredError, type FieldError } from "../../../errors/fi
 import { memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
 import { textAt } from "../../read-path.js";
 import { checkImmutable, checkNotNegative, checkOneOf, selectorMatches } from "../field-rules.js";
-import { checkPodSpec } from "./pod-rules.js";
+import { checkPodTemplate } from "./pod-rules.js";
 
 const MAX_CRON_NAME = 52;
 const MAX_INDEXED_PARALLELISM = 100_000;
@@ -12,7 +12,7 @@ export function checkJob(job: JsonObject, old: JsonObject | undefined): FieldErr
   const spec = objectAt(job, "spec") ?? {};
   const keys = ["selector", "template", "completionMode", "podFailurePolicy", "backoffLimitPerIndex"];
   const oldSpec = objectAt(old, "spec");
-  const isSuspended = oldSpec?.["suspend"] === true;
+  const isSuspended = oldSpec?.["suspend"] === true && memberOf(objectAt(old, "status"), "startTime") === undefined;
   const isIndexed = memberOf(spec, "completionMode") === "Indexed";
   const ofSpec = [...checkJobSpec("spec", spec), ...checkSelector(spec)];
   return [
@@ -70,7 +70,7 @@ function checkOwnLabels(job: JsonObject, spec: JsonObject): FieldError[] {
   });
 }
 
-// A suspended Job may still change where its pods run.
+// A suspended Job that never started may still change where its pods run.
 function withoutScheduling(spec: JsonObject): JsonObject {
   const template = objectAt(spec, "template");
   if (template === undefined) return spec;
@@ -86,14 +86,14 @@ function withoutScheduling(spec: JsonObject): JsonObject {
 }
 
 function checkJobSpec(path: string, spec: JsonObject): FieldError[] {
-  const pod = objectAt(objectAt(spec, "template"), "spec") ?? {};
+  const template = objectAt(spec, "template") ?? {};
   const counts = ["parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"];
-  const restartPolicy = memberOf(pod, "restartPolicy");
+  const restartPolicy = memberOf(objectAt(template, "spec"), "restartPolicy");
   const isRestarting = restartPolicy === undefined || restartPolicy === "Always";
   return [
     ...counts.flatMap((key) => checkNotNegative(`${path}.${key}`, memberOf(spec, key))),
     ...checkCompletions(path, spec),
-    ...checkPodSpec(`${path}.template.spec`, pod),
+    ...checkPodTemplate(`${path}.template`, template),
     ...(isRestarting
       ? [requiredError(`${path}.template.spec.restartPolicy`, 'valid values: "OnFailure", "Never"')]
       : []),

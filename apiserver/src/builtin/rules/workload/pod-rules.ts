@@ -1,7 +1,14 @@
 import { duplicateError, forbiddenError, invalidError, type FieldError } from "../../../errors/field-error.js";
 import { arrayAt, clone, deepEqual, isObject, memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { objectsAt } from "../../read-path.js";
-import { checkLabelName, checkNotNegative, checkOneOf, checkRequired } from "../field-rules.js";
+import {
+  checkAnnotations,
+  checkLabels,
+  checkLabelName,
+  checkNotNegative,
+  checkOneOf,
+  checkRequired,
+} from "../field-rules.js";
 import { checkContainers, checkHostNetwork } from "./container-rules.js";
 import { checkTolerations } from "./toleration-rules.js";
 
@@ -11,7 +18,7 @@ const POD_UPDATE_RULE =
   "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
 /** Checks a pod spec at `path`; absent ones count as empty. `claims` are volumes that it gets from elsewhere, and that count first. */
-export function checkPodSpec(path: string, spec: JsonObject, claims: JsonObject[] = []): FieldError[] {
+function checkPodSpec(path: string, spec: JsonObject, claims: JsonObject[] = []): FieldError[] {
   const isReplaced = (volume: JsonObject) => claims.some(({ name }) => name === memberOf(volume, "name"));
   const volumes = [...claims, ...objectsAt(spec, "volumes").filter((volume) => !isReplaced(volume))];
   const { errors, usable } = checkVolumes(`${path}.volumes`, volumes);
@@ -21,6 +28,17 @@ export function checkPodSpec(path: string, spec: JsonObject, claims: JsonObject[
     ...checkOneOf(`${path}.restartPolicy`, memberOf(spec, "restartPolicy"), ["Always", "OnFailure", "Never"]),
     ...checkHostNetwork(path, spec),
     ...checkTolerations(path, spec),
+  ];
+}
+
+/** Checks a template of Pods at `path`. */
+export function checkPodTemplate(path: string, template: JsonObject, claims: JsonObject[] = []): FieldError[] {
+  const metadata = objectAt(template, "metadata");
+  return [
+    // Kubernetes leaves `metadata` out of these paths.
+    ...checkLabels(objectAt(metadata, "labels") ?? {}, `${path}.labels`),
+    ...checkAnnotations(objectAt(metadata, "annotations") ?? {}, `${path}.annotations`),
+    ...checkPodSpec(`${path}.spec`, objectAt(template, "spec") ?? {}, claims),
   ];
 }
 

@@ -15,7 +15,7 @@ import {
   selectorMatches,
 } from "../field-rules.js";
 import { checkClaimSpec } from "../storage-rules.js";
-import { checkPodSpec } from "./pod-rules.js";
+import { checkPodTemplate } from "./pod-rules.js";
 
 const STATEFUL_SET_MUTABLE = [
   ...["replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit"],
@@ -78,7 +78,7 @@ function checkSelectorAndTemplate(kind: string, spec: JsonObject): FieldError[] 
         ? [mismatchError(labels)]
         : []),
     ...(isReadable || kind === "DaemonSet" ? [] : [unreadableError(kind, selector ?? {})]),
-    ...checkPodSpec("spec.template.spec", objectAt(template, "spec") ?? {}, claims),
+    ...checkPodTemplate("spec.template", template, claims),
     ...(restartPolicy === undefined || restartPolicy === "Always"
       ? []
       : [notSupportedError("spec.template.spec.restartPolicy", restartPolicy, ["Always"])]),
