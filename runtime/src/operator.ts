@@ -91,10 +91,8 @@ class RunnableOperator implements Operator {
       hasStarted: () => this.#runningSession?.isStarted === true,
       levels,
       names: this.#names,
-      details: () => this.#runningSession?.details() ?? {},
-      failuresOf: (controller) => this.#runningSession?.failuresOf(controller) ?? [],
       connection: () => this.#client?.connection,
-      controllers: () => this.#runningSession?.activity() ?? [],
+      controllers: () => this.#runningSession?.controllers ?? [],
       informers: () => this.#runningSession?.informers?.activity() ?? [],
       leadership: () => this.#runningSession?.leadership?.status,
     });
@@ -189,7 +187,7 @@ class RunnableOperator implements Operator {
       await untilAborted(Promise.all(session.controllers.map((each) => each.start(standby))), signal);
     } catch (error) {
       const isTooLate = timeout?.aborted === true;
-      const reasons = new Set(session.failuresOf());
+      const reasons = new Set(session.controllers.flatMap(({ failures }) => failures));
       await session.end();
       if (!isTooLate) throw error;
       const why = reasons.size > 0 ? [...reasons].join("; ") : messageOf(error);

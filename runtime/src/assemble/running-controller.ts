@@ -1,6 +1,5 @@
 import type { ControllerActivity, SourceHealth, Tracing } from "../base/activity.js";
 import { systemClock } from "../base/clock.js";
-import type { ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import type { EventSource } from "../sources/event-source.js";
 import type { IndexFunction } from "../cache/object-index.js";
@@ -15,13 +14,13 @@ import { checkNamespaces, namespacesOf } from "./check-controller.js";
 import { dependentsOf, finalizerNameOf } from "../reconcile/controller-definition.js";
 import type { ControllerDefinition, EventSourceFacts } from "../reconcile/controller-definition.js";
 import { Controller } from "../schedule/controller.js";
-import { listed, type ControllerDetails, type Listed } from "../schedule/details/controller-details.js";
+import type { ControllerDetails } from "../schedule/details/controller-details.js";
 import { ExpectationRegistry } from "../reconcile/expectations.js";
 import { primaryDeletedChannel, type PrimaryDeletedMessage } from "../operate/channels.js";
 import { LoopReporter, type LoopObserver } from "../operate/loop-reporter.js";
 import type { EventRecorder } from "../operate/events/event-recorder.js";
 import { recordReconcile } from "../operate/events/reconcile-events.js";
-import { PauseReporter } from "../operate/pause-reporter.js";
+import { reportPause } from "../operate/pause-reporter.js";
 import { PrimaryReconciler } from "../reconcile/primary-reconciler.js";
 import { conditionsManagerOf } from "../reconcile/status/status-conditions.js";
 import { RemovedDependents } from "./removed-dependents.js";
@@ -74,7 +73,6 @@ export class RunningController {
   readonly #controller: Controller<WorkflowResult>;
   readonly #expectations: ExpectationRegistry;
   readonly #loops: LoopReporter;
-  readonly #pauses: PauseReporter;
   readonly #listener: SourcesListener;
   /** How many changes of namespaces are under way. */
   #namespaceChanges = 0;
@@ -95,7 +93,6 @@ export class RunningController {
       ...{ controller: name, events, logger, observer: onLoop },
       reconcile: (key, cause) => sources.notify([key], cause),
     }));
-    const pauses = (this.#pauses = new PauseReporter({ controller: name, events, logger }));
     const expectations = (this.#expectations = new ExpectationRegistry({
       clock: systemClock,
       onTimeout: (key) => sources.notify([key], { source: "expectations" }),
@@ -117,7 +114,7 @@ export class RunningController {
       }),
       namespaces: () => sources.namespaces,
       ...{ fencingToken, events, tracing },
-      onPaused: (object, isPaused) => pauses.note(object, isPaused),
+      onPaused: (object, isPaused) => reportPause(object, isPaused, { controller: name, events, logger }),
     });
     const onReconciled: ReconcileObserver = (event) => {
       sources.release(event.primary);
@@ -132,7 +129,6 @@ export class RunningController {
       onPrimaryChange(change) {
         if (change.kind === "deleted") {
           expectations.forget(change.key);
-          pauses.forget(change.key);
           externals.forget(change.key);
           primaryDeletedChannel.publish({ controller: name, primary: change.key } satisfies PrimaryDeletedMessage);
         }
@@ -224,7 +220,7 @@ export class RunningController {
 
   /** How many of its primaries somebody has paused. */
   get paused(): number {
-    return this.#pauses.count;
+    return this.#controller.paused.length;
   }
 
   /** The writes that are postponed now. */
@@ -247,8 +243,8 @@ export class RunningController {
   }
 
   /** What it knows of its primaries, for people. */
-  details(): ControllerDetails & { readonly paused: Listed<ObjectKey> } {
-    return { ...this.#controller.details(), paused: listed(this.#pauses.primaries) };
+  details(): ControllerDetails {
+    return this.#controller.details();
   }
 
   /** Counts what is kept of primaries. */

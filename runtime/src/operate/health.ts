@@ -1,5 +1,6 @@
-import type { SourceHealth } from "../base/activity.js";
+import type { ControllerActivity, InformerActivity, SourceHealth } from "../base/activity.js";
 import type { LeadershipState } from "./lease/leadership.js";
+import type { ControllerDetails } from "../schedule/details/controller-details.js";
 import type { GivenUp } from "../schedule/reconcile-scope.js";
 import type { PostponedWrite } from "../write/send/postponed-write.js";
 
@@ -25,13 +26,30 @@ export interface OperatorHealth {
   readonly leadership?: LeadershipState | undefined;
 }
 
-interface HealthSubject extends Omit<ControllerHealth, "sources"> {
+/** A controller as those look at it who operate the operator. */
+export interface ObservedController extends Omit<ControllerHealth, "sources"> {
   readonly definition: { readonly name: string };
+  /** What keeps it from starting, or is wrong with its sources. */
+  readonly failures: readonly string[];
+  /** How many of its primaries somebody has paused. */
+  readonly paused: number;
   health(): ControllerHealth["sources"];
+  activity(): ControllerActivity;
+  details(): ControllerDetails;
+}
+
+/** An operator as those look at it who operate it. */
+export interface ObservedOperator {
+  health(): OperatorHealth;
+  /** None until the operator has found its API server. */
+  controllers(): readonly ObservedController[];
+  informers(): readonly InformerActivity[];
+  /** The name of the Lease, and whether this replica holds it; undefined without leader election. */
+  leadership(): { readonly lease: string; readonly isLeading: boolean } | undefined;
 }
 
 /** Returns the health of an operator from that of its controllers, of which there are `count` once all are there; it is stopped if none is given. */
-export function healthOf(controllers: readonly HealthSubject[] | undefined, count: number): OperatorHealth {
+export function healthOf(controllers: readonly ObservedController[] | undefined, count: number): OperatorHealth {
   if (controllers === undefined) return { status: "stopped", controllers: {} };
   const all = controllers.map((each) => {
     const { isStarted, givenUp, postponed } = each;

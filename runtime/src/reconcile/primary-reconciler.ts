@@ -34,7 +34,7 @@ export interface PrimaryDependencies extends WorkflowDependencies {
   readonly expectations: ExpectationRegistry;
   /** Records Events; without it they are lost. */
   readonly events?: EventSink;
-  /** Told of every reconcile of a primary whether somebody has paused it. */
+  /** Told that somebody has paused a primary, or that nobody does any more. */
   onPaused?(primary: KubernetesObject, isPaused: boolean): void;
   /** Returns the number of the term in which the operator leads. */
   readonly fencingToken?: (() => number | undefined) | undefined;
@@ -117,7 +117,7 @@ export class PrimaryReconciler {
       postponed: [],
       isPaused: !scope.isPrimaryDeleted && isPaused(object.metadata),
     };
-    this.#dependencies.onPaused?.(object, attempt.isPaused);
+    if (attempt.isPaused !== scope.wasPaused) this.#dependencies.onPaused?.(object, attempt.isPaused);
     try {
       if (scope.isPrimaryDeleted && !onAllEvents)
         throw new Error(`${scope.key} is gone, and only a controller with onAllEvents is called for that`);

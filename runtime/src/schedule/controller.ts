@@ -5,7 +5,7 @@ import { messageOf, type Logger } from "../base/logger.js";
 import { isPaused } from "../base/primary-link.js";
 import type { ReconcileReason, SecondaryCause } from "../base/reconcile-reason.js";
 import type { ResourceChange } from "../cache/resource-change.js";
-import { detailsOf, type ControllerDetails } from "./details/controller-details.js";
+import { detailsOf, givenUpOf, listed, type ControllerDetails } from "./details/controller-details.js";
 import { Dispatcher } from "./dispatch/dispatcher.js";
 import { KnownPrimary, type PrimaryTiming } from "./known-primary.js";
 import { createPrimaryFilter, isEdit, seenOf, type PrimaryFilter } from "./primary-filter.js";
@@ -46,8 +46,6 @@ export type PrimaryChange = ResourceChange & { readonly isInitial?: boolean; rea
 
 const MAX_RECONCILIATION_INTERVAL_MS = 10 * 60 * 60 * 1000;
 const RECONCILE_TIMEOUT_MS = 30 * 60 * 1000;
-// Health is for people, and the first given-up primaries say enough.
-const MAX_GIVEN_UP = 10;
 
 const NO_TRANSITION: Transition = { state: undefined, effects: [] };
 // A runner that broke its promise not to throw.
@@ -163,10 +161,12 @@ export class Controller<Result = unknown> {
   }
 
   get givenUp(): GivenUp {
-    const all = [...this.#primaries.values()].flatMap(({ key, state, lastError }) =>
-      lastError === undefined ? [] : [{ primary: key, failures: state.failures, error: lastError }],
-    );
-    return { count: all.length, primaries: all.slice(0, MAX_GIVEN_UP) };
+    return givenUpOf(this.#primaries.values());
+  }
+
+  /** The primaries that the last reconcile found paused. */
+  get paused(): readonly ObjectKey[] {
+    return [...this.#primaries.values()].flatMap(({ key, seen }) => (seen?.isPaused === true ? key : []));
   }
 
   /** Counts the objects that the controller keeps, to find leaks. */
@@ -183,7 +183,7 @@ export class Controller<Result = unknown> {
 
   /** What it knows of its primaries, for people. */
   details(): ControllerDetails {
-    return detailsOf(this.#primaries.values(), this.#clock.now());
+    return { ...detailsOf(this.#primaries.values(), this.#clock.now()), paused: listed(this.paused) };
   }
 
   #onDeletion(change: PrimaryChange, reason: ReconcileReason): void {

@@ -15,7 +15,7 @@ import {
   type ProcessorSettings,
   type Transition,
 } from "./processor-state.js";
-import type { PrimaryOutcome, ReconcileEvent, ReconcileScope } from "./reconcile-scope.js";
+import type { PrimaryOutcome, ReconcileEvent } from "./reconcile-scope.js";
 
 const SLOW_AFTER_MS = 30_000;
 
@@ -29,13 +29,17 @@ export interface RunSurroundings {
 }
 
 /** One reconcile under way. */
-export class ReconcileRun implements ReconcileScope {
+export class ReconcileRun {
   readonly key: ObjectKey;
+  /** The latest state in the cache, or the last known one of a deleted primary. */
   readonly entry: DecodedResource;
   /** Whether it was ended early, because its primary is being deleted. */
   isEnded = false;
   readonly startedAt: number;
+  /** How long it had waited for its turn. */
   readonly queuedMs: number;
+  /** Whether the reconcile before found the primary paused. */
+  readonly wasPaused: boolean;
   /** When its place goes to others, if its time is up; `Infinity` once that is done. */
   endOfPlace: number | undefined = undefined;
   readonly #primary: KnownPrimary;
@@ -53,6 +57,7 @@ export class ReconcileRun implements ReconcileScope {
     this.entry = entry;
     this.startedAt = now;
     this.queuedMs = now - primary.queuedAt;
+    this.wasPaused = primary.seen?.isPaused === true;
     this.#primary = primary;
     this.#state = primary.state;
     this.#around = around;
@@ -62,23 +67,28 @@ export class ReconcileRun implements ReconcileScope {
     return this.#state.reasons;
   }
 
-  get retry(): ReconcileScope["retry"] {
+  /** Which attempt this is: 0 unless the reconciles before failed. */
+  get retry(): { readonly attempt: number; readonly isLastAttempt: boolean } {
     const { retry } = this.#state;
     return { attempt: retry?.attempt ?? 0, isLastAttempt: this.#around.settings.retry.isLastAttempt(retry) };
   }
 
+  /** Whether the primary is gone; only a controller that reconciles on all events is told. */
   get isPrimaryDeleted(): boolean {
     return isDeletionNext(this.#state, this.#around.settings);
   }
 
+  /** Whether the deletion was noticed later, so that the last state before it is not known. */
   get isFinalStateUnknown(): boolean {
     return this.isPrimaryDeleted && this.#state.isFinalStateUnknown;
   }
 
+  /** Tells whether the primary is reconciled again as soon as this reconcile ends. */
   isNextReconcileImminent(): boolean {
     return isImminent(this.#primary.state, this.#around.settings);
   }
 
+  /** Told of every dependent that is done with. */
   onStep(step: StepTiming): void {
     this.#steps.push(step);
   }
@@ -97,6 +107,7 @@ export class ReconcileRun implements ReconcileScope {
     this.#tasks?.close();
   }
 
+  /** Aborted when the operator stops, the reconcile takes too long, or its primary is marked for deletion or paused. */
   get signal(): AbortSignal {
     if (this.#signal === undefined) {
       this.#signal = this.#abort.signal;

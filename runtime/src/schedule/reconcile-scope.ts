@@ -1,34 +1,15 @@
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
-import type { Logger } from "../base/logger.js";
 import type { ReconcileReason } from "../base/reconcile-reason.js";
 import type { StepTiming } from "../base/activity.js";
 import type { ResourceView } from "../cache/resource-view.js";
-import type { DecodedResource } from "../decode/decode-resource.js";
-import type { RunningTasks } from "./reconcile-run.js";
+import type { ReconcileRun } from "./reconcile-run.js";
 
 /** What one reconcile of one primary is called with: what is known when it starts. */
-export interface ReconcileScope {
-  readonly key: ObjectKey;
-  /** The latest state in the cache, or the last known one of a deleted primary. */
-  readonly entry: DecodedResource;
-  /** Which attempt this is: 0 unless the reconciles before failed. */
-  readonly retry: { readonly attempt: number; readonly isLastAttempt: boolean };
-  /** Whether the primary is gone; only a controller that reconciles on all events is told. */
-  readonly isPrimaryDeleted: boolean;
-  /** Whether the deletion was noticed later, so that the last state before it is not known. */
-  readonly isFinalStateUnknown: boolean;
-  readonly reasons: readonly ReconcileReason[];
-  /** How long it had waited for its turn. */
-  readonly queuedMs: number;
-  /** Tells whether the primary is reconciled again as soon as this reconcile ends. */
-  isNextReconcileImminent(): boolean;
-  /** Aborted when the operator stops, the reconcile takes too long, or its primary is marked for deletion. */
-  readonly signal: AbortSignal;
-  readonly logger: Logger;
-  readonly tasks: RunningTasks;
-  /** Told of every dependent that is done with. */
-  onStep(step: StepTiming): void;
-}
+export type ReconcileScope = Pick<ReconcileRun, Known | "signal" | "logger" | "tasks" | "onStep">;
+
+type Known =
+  | ("key" | "entry" | "reasons" | "retry" | "queuedMs" | "wasPaused" | "isNextReconcileImminent")
+  | ("isPrimaryDeleted" | "isFinalStateUnknown");
 
 /** What became of a reconcile; `Result` is that of its workflow. */
 export interface PrimaryOutcome<Result = unknown> {

@@ -24,7 +24,7 @@ async function serve(probing: Partial<Probing> = {}, own?: Parameters<typeof cre
   const { logger, levels } = createLeveledLogger(own ?? createLogger("debug", { write }));
   const subject = {
     ...{ logger, levels, names: ["page", "web job"], instance: "page-7d9/x" },
-    ...{ health: () => ({ status: "healthy" as const, controllers: {} }), details: () => ({}), informers: () => [] },
+    ...{ health: () => ({ status: "healthy" as const, controllers: {} }), controllers: () => [], informers: () => [] },
     leadership: () => undefined,
   };
   const token = { open: async () => {}, read: async () => TOKEN, close: async () => {} };

@@ -7,7 +7,7 @@ import { instanceName } from "../../operate/instance-name.js";
 import { bindAddressOf, loopbackAddressOf, type BindAddress } from "../../operate/http/bind-address.js";
 import { HttpEndpoint, type EndpointHandler, type HttpEndpointOptions } from "../../operate/http/http-endpoint.js";
 import { probeHandler, type ProbeChecks, type ProbeSubject } from "../../operate/http/probes.js";
-import { METRICS_CONTENT_TYPE, OperatorMetrics, type MetricsSubject } from "../../operate/metrics/operator-metrics.js";
+import { METRICS_CONTENT_TYPE, OperatorMetrics } from "../../operate/metrics/operator-metrics.js";
 import { ScrapeAuthentication } from "../../operate/metrics/scrape-authentication.js";
 
 /** Where an operator is looked at. */
@@ -30,8 +30,7 @@ export interface EndpointSettings {
 }
 
 /** What the endpoints show. */
-export interface EndpointSubject
-  extends Omit<ProbeSubject, "checks">, MetricsSubject, Omit<DebugSubject, "instance" | "leadership"> {
+export interface EndpointSubject extends Omit<ProbeSubject, "checks">, Omit<DebugSubject, "instance"> {
   /** The connection to the API server; absent until it is found. */
   connection(): Connection | undefined;
 }

@@ -2,9 +2,7 @@ import type { Logger } from "../../base/logger.js";
 import { untilAborted } from "../../base/promises.js";
 import { requesterOf, type ApiClient } from "../../client/api-client.js";
 import type { EventRecorder } from "../../operate/events/event-recorder.js";
-import type { ControllerState } from "../../operate/debug/debug-state.js";
 import type { Leadership } from "../../operate/lease/leadership.js";
-import type { MetricsSubject } from "../../operate/metrics/operator-metrics.js";
 import type { InformerPool } from "../../watch/informer-pool.js";
 import type { RunningController } from "../running-controller.js";
 
@@ -60,31 +58,6 @@ export class OperatorSession {
   /** Finishes the reconciles under way, hands the leadership over, stops the event sources and closes all connections, once. */
   end(): Promise<boolean> {
     return (this.#ended ??= this.#end());
-  }
-
-  /** What keeps controllers from starting, or is wrong with their sources; only those of one controller if it is named. */
-  failuresOf(controller?: string): readonly string[] {
-    const named = this.controllers.filter(
-      ({ definition }) => controller === undefined || definition.name === controller,
-    );
-    return named.flatMap(({ failures }) => failures);
-  }
-
-  /** What each controller does now. */
-  activity(): ReturnType<MetricsSubject["controllers"]> {
-    return this.controllers.map((controller) => ({
-      name: controller.definition.name,
-      activity: controller.activity(),
-      givenUp: controller.givenUp.count,
-      postponed: controller.postponed.length,
-      paused: controller.paused,
-    }));
-  }
-
-  /** What each controller does now, and what it knows of its primaries, by name. */
-  details(): { readonly [controller: string]: ControllerState } {
-    const states = this.controllers.map((each) => [each.definition.name, { ...each.activity(), ...each.details() }]);
-    return Object.fromEntries(states) as { readonly [controller: string]: ControllerState };
   }
 
   /** Breaks off all that writes: another replica may do so from now on. */

@@ -2,16 +2,17 @@ import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import { getHeapSnapshot } from "node:v8";
 import type { Logger } from "../../base/logger.js";
+import type { ObservedOperator } from "../health.js";
 import { notAllowed, type EndpointAnswer, type EndpointHandler } from "../http/http-endpoint.js";
 import type { LogLevels } from "../settings/log-levels.js";
 import { refusalOf } from "./debug-access.js";
-import { stateOf, type StateSubject } from "./debug-state.js";
+import { stateOf } from "./debug-state.js";
 import type { DebugToken } from "./debug-token.js";
 import { readMemoryFacts, snapshotHeadroom, type MemoryFacts } from "./heap-snapshot.js";
 import { changeLevel, jsonAnswer, showLevels } from "./log-level-paths.js";
 
 /** What the debug endpoint shows and changes. */
-export interface DebugSubject extends StateSubject {
+export interface DebugSubject extends ObservedOperator {
   readonly logger: Logger;
   readonly levels: LogLevels;
   /** The names of the controllers. */

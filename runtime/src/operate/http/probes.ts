@@ -1,7 +1,7 @@
 // Probes in the words of Kubernetes' own components (apiserver/pkg/server/healthz): `ok`, or every check with what is wrong.
 import { messageOf } from "../../base/logger.js";
 import { withDeadline } from "../../base/promises.js";
-import type { OperatorHealth } from "../health.js";
+import type { ObservedOperator } from "../health.js";
 import type { EndpointAnswer, EndpointHandler } from "./http-endpoint.js";
 
 /** One thing that a probe looks at. */
@@ -25,10 +25,7 @@ export interface ProbeChecks {
 }
 
 /** What the probes ask. */
-export interface ProbeSubject {
-  health(): OperatorHealth;
-  /** Why a controller does not reconcile yet, by its name. */
-  failuresOf(controller: string): readonly string[];
+export interface ProbeSubject extends Pick<ObservedOperator, "health" | "controllers"> {
   /** Whether all that is watched was known once. */
   hasStarted(): boolean;
   readonly checks: ProbeChecks;
@@ -90,7 +87,8 @@ function startOf(subject: ProbeSubject): readonly Check[] {
 }
 
 function checkOfStart(subject: ProbeSubject, controller: string, isStarted: boolean): Check {
-  const why = () => subject.failuresOf(controller).join("; ") || "it has not begun";
+  const found = () => subject.controllers().find(({ definition }) => definition.name === controller);
+  const why = () => found()?.failures.join("; ") || "it has not begun";
   return { name: `controller/${controller}`, problem: isStarted ? undefined : why() };
 }
 

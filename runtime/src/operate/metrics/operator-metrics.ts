@@ -1,37 +1,24 @@
 // The metrics of an operator. What happens is counted when it is told; what is so at one moment is read when somebody asks.
-import type { ControllerActivity, InformerActivity } from "../../base/activity.js";
+import type { InformerActivity } from "../../base/activity.js";
 import { findError } from "../../base/errors.js";
 import type { RequestObservation } from "../../client/requester.js";
 import type { ReconcileEvent } from "../../schedule/reconcile-scope.js";
+import type { ObservedOperator } from "../health.js";
 import type { LoopEvent } from "../loop-reporter.js";
 import { Metric } from "./metric.js";
 import { METRICS, type MetricName } from "./metric-table.js";
 import { ProcessMetrics } from "./process-metrics.js";
-
-/** What metrics read when somebody asks for them. */
-export interface MetricsSubject {
-  controllers(): readonly {
-    readonly name: string;
-    readonly activity: ControllerActivity;
-    readonly givenUp: number;
-    readonly postponed: number;
-    readonly paused: number;
-  }[];
-  informers(): readonly InformerActivity[];
-  /** The name of the Lease, and whether this replica holds it; undefined without leader election. */
-  leadership(): { readonly lease: string; readonly isLeading: boolean } | undefined;
-}
 
 /** The content type of what is rendered. */
 export const METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
 /** Counts what an operator does, and renders it for Prometheus. */
 export class OperatorMetrics {
-  readonly #subject: MetricsSubject;
+  readonly #subject: ObservedOperator;
   readonly #process = new ProcessMetrics();
   readonly #metrics: { readonly [Name in MetricName]: Metric };
 
-  constructor(subject: MetricsSubject) {
+  constructor(subject: ObservedOperator) {
     this.#subject = subject;
     const all = Object.entries(METRICS).map(([name, definition]) => [name, new Metric(name, definition)]);
     this.#metrics = Object.fromEntries(all) as { readonly [Name in MetricName]: Metric };
@@ -83,16 +70,18 @@ export class OperatorMetrics {
   #read(): void {
     const metrics = this.#metrics;
     for (const metric of Object.values(metrics)) metric.reset();
-    for (const { name, activity, givenUp, postponed, paused } of this.#subject.controllers()) {
-      const [own, queue] = [[name], [name, name]];
+    for (const controller of this.#subject.controllers()) {
+      const { definition, givenUp, postponed, paused } = controller;
+      const activity = controller.activity();
+      const [own, queue] = [[definition.name], [definition.name, definition.name]];
       metrics.controller_runtime_active_workers.set(own, activity.running);
       metrics.controller_runtime_max_concurrent_reconciles.set(own, activity.maxRunning);
       metrics.workqueue_depth.set(queue, activity.queued);
       metrics.workqueue_adds_total.set(queue, activity.submissions);
       metrics.workqueue_unfinished_work_seconds.set(queue, activity.unfinishedMs / 1000);
       metrics.workqueue_longest_running_processor_seconds.set(queue, activity.longestMs / 1000);
-      metrics.gen_operator_given_up_primaries.set(own, givenUp);
-      metrics.gen_operator_postponed_writes.set(own, postponed);
+      metrics.gen_operator_given_up_primaries.set(own, givenUp.count);
+      metrics.gen_operator_postponed_writes.set(own, postponed.length);
       metrics.gen_operator_paused_primaries.set(own, paused);
     }
     this.#readInformers();

@@ -3,6 +3,7 @@ import type { ObjectKey } from "../../base/kubernetes-object.js";
 import { describeReason, type ReconcilePriority } from "../../base/reconcile-reason.js";
 import type { KnownPrimary } from "../known-primary.js";
 import type { TimerKind } from "../processor-state.js";
+import type { GivenUp } from "../reconcile-scope.js";
 
 /** The first of many, and how many there are. */
 export interface Listed<Item> {
@@ -54,12 +55,16 @@ export interface ControllerDetails {
   readonly running: Listed<RunningReconcile>;
   /** The next one first. */
   readonly failed: Listed<FailedPrimary>;
+  /** The primaries that somebody has paused. */
+  readonly paused: Listed<ObjectKey>;
   /** How many primaries wait for each kind of time. */
   readonly timers: { readonly [Kind in TimerKind]?: number };
 }
 
 // A page that somebody reads, also while ten thousand primaries wait.
 const LISTED = 100;
+// Health is for people, and the first given-up primaries say enough.
+const MAX_GIVEN_UP = 10;
 
 /** Returns the first of many. */
 export function listed<Item>(items: Iterable<Item>): Listed<Item> {
@@ -68,7 +73,7 @@ export function listed<Item>(items: Iterable<Item>): Listed<Item> {
 }
 
 /** Returns what is known of these primaries at a time of their clock. */
-export function detailsOf(known: Iterable<KnownPrimary>, now: number): ControllerDetails {
+export function detailsOf(known: Iterable<KnownPrimary>, now: number): Omit<ControllerDetails, "paused"> {
   const primaries = [...known];
   const queued = primaries.filter(({ waiting }) => waiting !== undefined).sort((a, b) => a.queuedAt - b.queuedAt);
   const running = primaries.filter(({ run }) => run !== undefined).sort((a, b) => startOf(a) - startOf(b));
@@ -83,6 +88,14 @@ export function detailsOf(known: Iterable<KnownPrimary>, now: number): Controlle
     failed: shown(failed, (each) => failedOf(each, now)),
     timers,
   };
+}
+
+/** Returns the primaries whose last reconcile failed without a quick retry left. */
+export function givenUpOf(known: Iterable<KnownPrimary>): GivenUp {
+  const all = [...known].flatMap(({ key, state, lastError }) =>
+    lastError === undefined ? [] : [{ primary: key, failures: state.failures, error: lastError }],
+  );
+  return { count: all.length, primaries: all.slice(0, MAX_GIVEN_UP) };
 }
 
 // Only what is shown is put into words.

@@ -162,6 +162,7 @@ export async function createDispatcher(options: DispatcherOptions = {}): Promise
         key: `default/${entry.object.metadata.name}`,
         entry,
         queuedMs: 0,
+        wasPaused: false,
         retry: { attempt: 0, isLastAttempt: false },
         isPrimaryDeleted: false,
         isFinalStateUnknown: false,
