@@ -51,7 +51,7 @@ interface Attempt {
   /** Whether somebody has paused the primary, so that nothing is done for it. */
   readonly isPaused: boolean;
   /** Absent before the functions of the user are called. */
-  runs?: WorkflowRuns;
+  call?: Call;
 }
 
 /** What the functions of the user are called with. */
@@ -128,10 +128,10 @@ export class PrimaryReconciler {
     }
     await this.#keepConditions(attempt);
     // A write that ran out of time may still have its effect: what comes next would be made beside it.
-    const lingering = attempt.runs?.lingering ?? [];
+    const lingering = attempt.call?.runs.lingering ?? [];
     if (lingering.length > 0)
       await scope.tasks.track("a write that ran out of time", () => Promise.allSettled(lingering));
-    return { ...attempt.outcome };
+    return attempt.outcome;
   }
 
   /** Forgets what is kept for a primary that is gone. */
@@ -158,14 +158,14 @@ export class PrimaryReconciler {
       const { resource, status, rescheduleAfterMs } = control ?? {};
       scope.signal.throwIfAborted();
       await this.#writePrimary({ primary, resource, status }, attempt);
-      reschedule(attempt, rescheduleAfterMs);
+      attempt.outcome.rescheduleAfterMs = rescheduleAfterMs;
     } catch (error) {
       // What was given up may not write any more: somebody else may be in charge by now.
       if (scope.signal.aborted) throw error;
       attempt.error = error;
       const control = await this.#report(error, call, attempt);
       if (isRetried(control)) attempt.outcome.failure = { error, isHandled: control !== undefined };
-      else reschedule(attempt, control?.rescheduleAfterMs);
+      else attempt.outcome.rescheduleAfterMs = control?.rescheduleAfterMs;
     }
   }
 
@@ -175,7 +175,7 @@ export class PrimaryReconciler {
     if (!hasFinalizer(object, this.#finalizer)) return;
     const call = this.#prepare(object, attempt);
     const control = await this.#call<DeleteControl>("cleanup", call, scope);
-    reschedule(attempt, control?.rescheduleAfterMs);
+    attempt.outcome.rescheduleAfterMs = control?.rescheduleAfterMs;
     if (control?.removeFinalizer === false) return;
     const { runs } = call;
     runs.warnOfOrphans();
@@ -267,17 +267,8 @@ export class PrimaryReconciler {
     const { target, sender, cause } = this.#writeIn(scope);
     const createClient = () => sender.clientFor(target, cause);
     const context = (runs.context = this.#createContext({ scope, primary, runs, createClient }));
-    attempt.runs = runs;
-    return { runs, args: { primary, secondary: this.secondaryOf(primary), context } };
+    return (attempt.call = { runs, args: { primary, secondary: this.secondaryOf(primary), context } });
   }
-}
-
-function reschedule(attempt: Attempt, rescheduleAfterMs: number | undefined): void {
-  if (rescheduleAfterMs === undefined) return;
-  const { isPrimaryDeleted, logger } = attempt.scope;
-  if (isPrimaryDeleted)
-    logger.warn({ rescheduleAfterMs }, "a deleted primary is not reconciled again; its reschedule is ignored");
-  else attempt.outcome.rescheduleAfterMs = rescheduleAfterMs;
 }
 
 // A reschedule implies no retry: they would be two answers to when the next reconcile comes.

@@ -177,10 +177,7 @@ function afterSuccess(state: PrimaryState, event: EventOf<"finished">, settings:
   }
   if (state.eventing === "event") return submitAnew(state);
   const { rescheduleAfterMs } = outcome;
-  if (rescheduleAfterMs === undefined) return resync(NEW_STATE, settings);
-  if (rescheduleAfterMs >= 0) return reschedule(state, rescheduleAfterMs);
-  const warning = logOf("warn", `a reschedule after ${rescheduleAfterMs} ms is ignored`);
-  return withLog(resync(state, settings), warning);
+  return rescheduleAfterMs === undefined ? resync(NEW_STATE, settings) : reschedule(state, rescheduleAfterMs);
 }
 
 function reschedule(state: PrimaryState, askedMs: number): Transition {
@@ -206,7 +203,7 @@ function afterDeletionRun(running: PrimaryState, event: EventOf<"finished">, set
   const wasReplaced = running.lastKnown?.object.metadata.uid !== uid;
   const next = wasReplaced ? submitAnew(succeeded(running)) : gone(isKnown);
   if (outcome.rescheduleAfterMs === undefined) return next;
-  return withLog(next, logOf("warn", "a reschedule of a deleted primary is ignored"));
+  return withLog(next, logOf("warn", "a deleted primary is not reconciled again; its reschedule is ignored"));
 }
 
 // A successor with the same name may exist, and its event may have been dropped.

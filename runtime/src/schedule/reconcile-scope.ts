@@ -15,7 +15,7 @@ type Known =
 export interface PrimaryOutcome<Result = unknown> {
   readonly kind: "reconcile" | "cleanup";
   /** Asks for another reconcile after this time; 0 for at once. */
-  readonly rescheduleAfterMs?: number;
+  readonly rescheduleAfterMs?: number | undefined;
   /** Whether nothing holds the primary any more on our account, so that it is about to go. */
   readonly isFinalizerRemoved: boolean;
   readonly wroteStatus: boolean;

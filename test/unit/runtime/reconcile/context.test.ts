@@ -137,7 +137,7 @@ suite("reconcile on all events", (test) => {
     assert.is(dispatcher.primary.lacksFinalizer((await dispatcher.create("all-new")).object), false);
   });
 
-  test("a deleted primary is reconciled in its last state, nothing is written to it, and no reschedule is taken", async () => {
+  test("a deleted primary is reconciled in its last state, and nothing is written to it", async () => {
     const seen: unknown[] = [];
     const dispatcher = await onAllEvents(({ primary, context }) => {
       seen.push(primary.spec.text, context.isPrimaryDeleted, context.isPrimaryFinalStateUnknown);
@@ -152,9 +152,7 @@ suite("reconcile on all events", (test) => {
     const outcome = await dispatcher.run(entry, { isPrimaryDeleted: true, isFinalStateUnknown: true });
     assert.equal(seen, ["first", true, true]);
     assert.is(outcome.failure, undefined);
-    assert.is(outcome.rescheduleAfterMs, undefined);
     assert.equal(dispatcher.requests, []);
-    assert.equal(dispatcher.logs, ["warn a deleted primary is not reconciled again; its reschedule is ignored"]);
   });
 
   test("a deleted primary is refused by a controller that does not reconcile on all events", async () => {
@@ -167,7 +165,7 @@ suite("reconcile on all events", (test) => {
     assert.is(calls, 0);
   });
 
-  test("an error of a deleted primary is told to the handler, whose reschedule is not taken", async () => {
+  test("an error of a deleted primary is told to the handler", async () => {
     const dispatcher = await createDispatcher({
       onAllEvents: true,
       reconciler: {
@@ -178,6 +176,6 @@ suite("reconcile on all events", (test) => {
       },
     });
     const outcome = await dispatcher.run(await dispatcher.create("deleted-fails"), { isPrimaryDeleted: true });
-    assert.equal([outcome.failure, outcome.rescheduleAfterMs], [undefined, undefined]);
+    assert.is(outcome.failure, undefined);
   });
 });

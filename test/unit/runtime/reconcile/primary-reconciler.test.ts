@@ -316,7 +316,9 @@ suite("primary reconciler: calls", (test) => {
 
   test("noUpdate writes nothing", async () => {
     const dispatcher = await createDispatcher({ reconciler: { reconcile: () => noUpdate() } });
-    const { workflow: _workflow, ...outcome } = await dispatcher.run(await dispatcher.create("no-update"));
+    const run = await dispatcher.run(await dispatcher.create("no-update"));
+    const { workflow: _workflow, rescheduleAfterMs, ...outcome } = run;
+    assert.is(rescheduleAfterMs, undefined);
     assert.equal(outcome, { kind: "reconcile", isFinalizerRemoved: false, wroteStatus: false, wroteResource: false });
     assert.equal(dispatcher.requests, []);
   });

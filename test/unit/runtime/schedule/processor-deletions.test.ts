@@ -206,8 +206,8 @@ suite("processor on all events", (test) => {
     observeDeletion();
     await settle();
     assert.equal(
-      lines.map(({ level }) => level),
-      ["warn"],
+      lines.map(({ level, message }) => `${level} ${message}`),
+      ["warn a deleted primary is not reconciled again; its reschedule is ignored"],
     );
     assert.is(controller.counts().timers, 0);
   });
