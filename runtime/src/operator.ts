@@ -15,7 +15,7 @@ import { checkClusters, checkDefinitions } from "./assemble/check-definitions.js
 import { checkControllers } from "./assemble/check-controller.js";
 import { findConnection } from "./assemble/operator/find-connection.js";
 import { shareSelectors } from "./assemble/dependent-drivers.js";
-import { both, guarded, reconcileObserverOf } from "./assemble/operator/observers.js";
+import { all, guarded, reconcileObserverOf } from "./assemble/operator/observers.js";
 import { OperatorEndpoints } from "./assemble/operator/endpoints.js";
 import type { OperatorOptions } from "./assemble/operator/operator-options.js";
 import type { Tracing } from "./base/activity.js";
@@ -173,7 +173,7 @@ class RunnableOperator implements Operator {
       const shared = {
         ...{ client, clusters, fieldManagers, logger, informers, events, tracing },
         observer: reconcileObserverOf({ metrics, observer, logger }),
-        onLoop: both(metrics && ((event: LoopEvent) => metrics.observeLoop(event)), guarded(onLoop, "loops", logger)),
+        onLoop: all(metrics && ((event: LoopEvent) => metrics.observeLoop(event)), guarded(onLoop, "loops", logger)),
         selectorOf: shareSelectors(controllers),
         fencingToken: leadership && (() => leadership.term),
       };
@@ -281,7 +281,7 @@ class RunnableOperator implements Operator {
       this.#tracing?.request(request);
       count?.(request);
     };
-    const observe = both(observed, guarded(onRequest, "requests", this.#logger));
+    const observe = all(observed, guarded(onRequest, "requests", this.#logger));
     const { fence } = this.#election;
     return new ApiClient(connection, {
       ...{ observe, observeStream: count, logger: this.#logger, requestTimeoutMs, maxConnections },

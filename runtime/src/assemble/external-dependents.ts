@@ -44,6 +44,7 @@ export class ExternalDependents {
   readonly sources: readonly EventSource[];
   readonly #definition: ControllerDefinition;
   readonly #parts: ExternalParts;
+  readonly #sender: Sender;
   readonly #label: string;
   /** What knows the objects that keep ids, by their kind. */
   readonly #stateViews = new Map<string, KindSource>();
@@ -52,6 +53,7 @@ export class ExternalDependents {
   constructor(definition: ControllerDefinition, parts: ExternalParts) {
     this.#definition = definition;
     this.#parts = parts;
+    this.#sender = new Sender(parts);
     this.#label = labelValueOf(definition.name);
     const externals = dependentsOf(definition).flatMap((each) => (isKubernetes(each) ? [] : [each]));
     for (const each of externals) {
@@ -121,13 +123,12 @@ export class ExternalDependents {
     if (state === undefined) return undefined;
     const kind = state.kind === "resource" ? state.resource : state.kind === "secret" ? SECRET : CONFIG_MAP;
     const { view } = this.#stateViewOf(kind);
-    const sender = new Sender(this.#parts);
     return new ObjectStateStore({
       ...{ dependent: name, movedFrom, state, primary, label: this.#label, view },
       form: { isMap: bulk !== undefined && state.perItem !== true, isObject },
       ownedBy: ({ metadata }) => view.byIndex(OWNER_INDEX, keyOf(metadata)).map(({ object }) => object),
       apply: (object) => this.#operations(kind, view).apply(object as never),
-      delete: (object) => sender.delete({ definition: kind, cache: view }, object),
+      delete: (object) => this.#sender.delete({ definition: kind, cache: view }, object),
     });
   }
 
@@ -149,6 +150,6 @@ export class ExternalDependents {
 
   #operations(definition: ResourceDefinition, cache: ResourceView): KindOperations<KubernetesObject> {
     // An id that is not kept is lost with the process, so it is never held back.
-    return new KindOperations({ definition, cache }, { sender: new Sender(this.#parts), isUrgent: true });
+    return new KindOperations({ definition, cache }, { sender: this.#sender, isUrgent: true });
   }
 }

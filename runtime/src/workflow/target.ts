@@ -1,5 +1,4 @@
 // What is done with one object: that of a dependent, or an item of a bulk dependent. When it is done is not decided here.
-import { TerminalError } from "../base/errors.js";
 import { keyOf } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import {
@@ -73,8 +72,7 @@ export class Target {
   async desire(run: StepRun): Promise<void> {
     const { desired, name } = this.definition;
     if (!this.driver.capabilities.write || this.desired !== undefined) return;
-    if (desired === undefined) throw new TerminalError("it has no desired()");
-    const compute = () => desired(argumentsOf(run) as never) as unknown;
+    const compute = () => desired?.(argumentsOf(run) as never) as unknown;
     this.desired = { object: await run.track(`desired() of dependent "${name}"`, compute) };
   }
 

@@ -18,16 +18,13 @@ export function guarded<Observation>(
   return (observation) => callUnawaited(() => observe(observation), { onFailure });
 }
 
-/** Returns an observer that tells two, of which either may be absent. */
-export function both<Observation>(
-  first: Observer<Observation> | undefined,
-  second: Observer<Observation> | undefined,
+/** Returns an observer that tells all of these, any of which may be absent; undefined if there is none. */
+export function all<Observation>(
+  ...observers: readonly (Observer<Observation> | undefined)[]
 ): Observer<Observation> | undefined {
-  if (first === undefined || second === undefined) return first ?? second;
-  return (observation) => {
-    first(observation);
-    second(observation);
-  };
+  const present = observers.filter((each) => each !== undefined);
+  if (present.length <= 1) return present[0];
+  return (observation) => present.forEach((observe) => observe(observation));
 }
 
 /** Returns what is told of every reconcile: the metrics, the user's observer, and tools that subscribed to the channel. */
@@ -40,8 +37,6 @@ export function reconcileObserverOf(parts: {
   const publish = reconcileChannel.hasSubscribers
     ? (event: ReconcileEvent) => reconcileChannel.publish(event)
     : undefined;
-  return both(
-    metrics && ((event: ReconcileEvent) => metrics.observeReconcile(event)),
-    both(guarded(observer, "reconciles", logger), publish),
-  );
+  const count = metrics && ((event: ReconcileEvent) => metrics.observeReconcile(event));
+  return all(count, guarded(observer, "reconciles", logger), publish);
 }

@@ -60,7 +60,7 @@ type Route = (asked: Asked) => EndpointAnswer | Promise<EndpointAnswer>;
 
 /** Returns what answers the paths below `/debug/`, to those who have the token. */
 export function debugHandler(subject: DebugSubject, token: DebugToken, probing = ofThisProcess): EndpointHandler {
-  const single = new SingleUse();
+  const useAlone = createSingleUse();
   const { levels, logger, names: controllers } = subject;
   const leveled = { levels, logger, controllers };
   const fileNamed = (ending: string) => fileName(subject.instance, ending);
@@ -70,14 +70,14 @@ export function debugHandler(subject: DebugSubject, token: DebugToken, probing =
       const seconds = secondsIn(url);
       if (seconds === undefined)
         return { status: 400, body: `400 bad request: seconds has to be a number from 1 to ${MAX_SECONDS}\n` };
-      return single.use(async () => {
+      return useAlone(async () => {
         logger.info({ seconds }, `the debug endpoint records a CPU profile for ${seconds} s`);
         const body = await probing.recordCpuProfile(seconds * 1000, gone);
         return { status: 200, body, contentType: "application/json", headers: fileNamed("cpuprofile") };
       });
     },
     "/debug/heap-snapshot": () =>
-      single.use(async () => {
+      useAlone(async () => {
         const headroom = snapshotHeadroom(probing.readMemoryFacts());
         if (headroom.missingBytes > 0) return noRoom(headroom);
         logger.warn(
@@ -102,14 +102,13 @@ export function debugHandler(subject: DebugSubject, token: DebugToken, probing =
   };
 }
 
-/** Lets one at a time look into the process. */
-class SingleUse {
-  #isInUse = false;
-
-  async use(look: () => Promise<EndpointAnswer>): Promise<EndpointAnswer> {
-    if (this.#isInUse) return { status: 409, body: "409 conflict: another profile or snapshot is under way\n" };
-    this.#isInUse = true;
-    const free = () => void (this.#isInUse = false);
+/** Returns what lets one at a time look into the process. */
+function createSingleUse(): (look: () => Promise<EndpointAnswer>) => Promise<EndpointAnswer> {
+  let isInUse = false;
+  const free = () => void (isInUse = false);
+  return async (look) => {
+    if (isInUse) return { status: 409, body: "409 conflict: another profile or snapshot is under way\n" };
+    isInUse = true;
     try {
       const answer = await look();
       // A stream is under way until its last byte is sent, or the client is gone.
@@ -120,7 +119,7 @@ class SingleUse {
       free();
       throw error;
     }
-  }
+  };
 }
 
 function secondsIn({ searchParams }: URL): number | undefined {

@@ -1,7 +1,7 @@
 // Takes and holds a Lease (client-go's leaderelection, with a watch). A candidate measures by its own clock how long the Lease has not
 // changed, never by times that others have written; the holder stops to write well before the others take over.
 import { sleep, systemClock, type Clock } from "../../base/clock.js";
-import { isApiError, LeadershipError } from "../../base/errors.js";
+import { findError, isApiError, LeadershipError } from "../../base/errors.js";
 import { describeObject } from "../../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../../base/logger.js";
 import type { ApiClient } from "../../client/api-client.js";
@@ -218,7 +218,7 @@ export class Elector {
       this.#problem = "";
     } catch (error) {
       if (this.#ending.signal.aborted) return;
-      if (findLoss(error)) return this.#lose(messageOf(error));
+      if (findError(error, "LeadershipError") !== undefined) return this.#lose(messageOf(error));
       this.#tell(`${this.#name} could not be renewed: ${messageOf(error)}`, error);
     }
   }
@@ -282,8 +282,4 @@ export class Elector {
     this.#problem = problem;
     logger[level]({ lease: this.#name }, problem);
   }
-}
-
-function findLoss(error: unknown): boolean {
-  return error instanceof Error && error.name === "LeadershipError";
 }

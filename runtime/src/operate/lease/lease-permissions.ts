@@ -42,11 +42,7 @@ export async function missingLeaseVerbs(
 /** Returns the error for what is missing. */
 export function missingLeaseError(verbs: readonly string[], { name, namespace }: Required<ObjectRef>): Error {
   return new Error(
-    `leader election needs to ${listed(verbs)} ${LEASE.plural}.${LEASE.group} in namespace "${namespace}" (Lease "${name}"), which the ` +
+    `leader election needs to ${new Intl.ListFormat("en-GB").format(verbs)} ${LEASE.plural}.${LEASE.group} in namespace "${namespace}" (Lease "${name}"), which the ` +
       "identity of this operator may not; grant it by a Role, or turn leader election off (leaderElection: false)",
   );
-}
-
-function listed(words: readonly string[]): string {
-  return words.length === 1 ? words[0]! : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
 }
