@@ -86,7 +86,9 @@ export class Controller<Result = unknown> {
     const { kind } = definition.workflow.primary;
     this.#surroundings = { controller: definition.name, kind, logger, clock, settings: this.#settings };
     const { reconcileTimeoutMs: timeoutMs = RECONCILE_TIMEOUT_MS, maxConcurrentReconciles: maxRunning } = definition;
-    this.#dispatcher = new Dispatcher({ clock, timeoutMs, maxRunning, begin: (primary) => this.#begin(primary) });
+    const primaries = () => this.#primaries.values();
+    const begin = (primary: KnownPrimary) => this.#begin(primary);
+    this.#dispatcher = new Dispatcher({ clock, timeoutMs, maxRunning, primaries, begin });
     const lacksFinalizer = (primary: KubernetesObject) => runner.lacksFinalizer(primary);
     this.#isRelevant = createPrimaryFilter({ ...definition, lacksFinalizer, logger });
     this.#createLimiter = rateLimiterFactoryOf(definition.rateLimit, logger);
@@ -270,7 +272,7 @@ export class Controller<Result = unknown> {
     const run = (primary.run = new ReconcileRun(primary, { entry, now }, this.#surroundings));
     this.#apply(primary, { kind: "started" });
     if (!run.isPrimaryDeleted) primary.seen = seenOf(entry.object);
-    this.#dispatcher.add(run);
+    this.#dispatcher.add();
     this.#dependencies.runner.run(run).then(
       (outcome) => this.#finish(primary, run, outcome),
       (error: unknown) => this.#finish(primary, run, { ...BROKEN, failure: { error, isHandled: false } }),

@@ -15,6 +15,8 @@ interface DispatcherOptions {
   readonly maxRunning: number | undefined;
   /** After how long the signal of a reconcile is aborted; 0 for never. */
   readonly timeoutMs: number;
+  /** All primaries, some of which have a reconcile under way. */
+  primaries(): Iterable<KnownPrimary>;
   /** Begins the reconcile of a primary, unless it turns out that it has to wait. */
   begin(primary: KnownPrimary): void;
 }
@@ -26,8 +28,9 @@ interface DispatcherOptions {
 export class Dispatcher {
   readonly #options: DispatcherOptions;
   readonly #queue = new WorkQueue<KnownPrimary>();
-  readonly #runs = new Set<ReconcileRun>();
   #maxRunning: number;
+  /** How many reconciles are under way, with those that have no place any more. A list of them would cost more than all else here. */
+  #running = 0;
   /** How many of the reconciles have no place any more. */
   #hung = 0;
   #submissions = 0;
@@ -89,8 +92,8 @@ export class Dispatcher {
   }
 
   /** Takes note that a reconcile is under way. */
-  add(run: ReconcileRun): void {
-    this.#runs.add(run);
+  add(): void {
+    this.#running++;
     const { timeoutMs } = this.#options;
     if (this.#cancelCheck === undefined && timeoutMs > 0) this.#checkAfter(timeoutMs);
   }
@@ -98,17 +101,17 @@ export class Dispatcher {
   /** Takes note that a reconcile has ended. */
   delete(run: ReconcileRun): void {
     run.close();
-    this.#runs.delete(run);
+    this.#running--;
     if (run.endOfPlace === Infinity) this.#hung--;
     if (this.#places === 0) this.#endChecks();
-    if (this.#runs.size === 0) this.#onIdle();
+    if (this.#running === 0) this.#onIdle();
     this.#fill();
   }
 
   /** Waits for the reconciles under way, and then aborts their signals; tells whether all of them ended in time. Nothing may be submitted any more. */
   async stop(deadlineMs: number): Promise<boolean> {
     const idle = (this.#idle = new Promise<void>((resolve) => (this.#onIdle = resolve)));
-    if (this.#runs.size === 0) this.#onIdle();
+    if (this.#running === 0) this.#onIdle();
     const deadline = { timeoutMs: deadlineMs, clock: this.#options.clock };
     const isFinished = await withDeadline(() => idle, deadline).then(
       () => true,
@@ -130,16 +133,20 @@ export class Dispatcher {
 
   activity(): ControllerActivity {
     const now = this.#options.clock.now();
-    const ages = [...this.#runs].map(({ startedAt }) => now - startedAt);
+    const ages = this.#runs.map(({ startedAt }) => now - startedAt);
     return {
-      ...{ submissions: this.#submissions, queued: this.#queue.size, running: this.#runs.size },
+      ...{ submissions: this.#submissions, queued: this.#queue.size, running: this.#running },
       ...{ maxRunning: this.#maxRunning, unfinishedMs: ages.reduce((sum, age) => sum + age, 0) },
       longestMs: Math.max(0, ...ages),
     };
   }
 
+  get #runs(): readonly ReconcileRun[] {
+    return [...this.#options.primaries()].flatMap(({ run }) => run ?? []);
+  }
+
   get #places(): number {
-    return this.#runs.size - this.#hung;
+    return this.#running - this.#hung;
   }
 
   // No reconcile starts inside the call that brings an event, so a batch of events is taken as a whole.
@@ -173,7 +180,7 @@ export class Dispatcher {
   #checkAfter(delayMs: number): void {
     const { clock, timeoutMs } = this.#options;
     this.#cancelCheck = clock.schedule(delayMs, () => {
-      const nextMs = Math.min(...[...this.#runs].map((run) => this.#check(run)));
+      const nextMs = Math.min(...this.#runs.map((run) => this.#check(run)));
       this.#cancelCheck = undefined;
       if (this.#places > 0) this.#checkAfter(Math.min(nextMs, timeoutMs));
     });
