@@ -31,11 +31,11 @@ export interface ManagedWrite {
   /** RFC 3339, seconds. */
   now: string;
   /** The merge type of another version; undefined if that is not served. Without it all versions are alike. */
-  mergeTypeOf?: (apiVersion: string) => MergeType | undefined;
+  mergeTypeOf?: ((apiVersion: string) => MergeType | undefined) | undefined;
   /** Gives a value in the terms of another version; throws an UnfitVersion if that fails. Without it all versions are alike. */
-  convert?: (value: JsonObject, apiVersion: string) => JsonObject;
+  convert?: ((value: JsonObject, apiVersion: string) => JsonObject) | undefined;
   /** What a new object of the kind shows before anything is set, which then has no owner; {} without. */
-  zero?: JsonObject;
+  zero?: JsonObject | undefined;
 }
 
 /** A server-side apply. */
@@ -80,7 +80,7 @@ export function applyManaged(write: ManagedApply): JsonObject {
   if (manager === KUBECTL) syncLastApplied(object, config);
   const times = new Map(before.times);
   if (outcome.object !== undefined) times.set(identity, now);
-  return withManagedFields(object, { owners: stripped(outcome.owners), times });
+  return withManagedFields(object, { owners: stripped(outcome.owners, before.owners), times });
 }
 
 /** Records a create or update: gives the object with its managedFields. A list that the request edited is believed. */
@@ -196,7 +196,7 @@ interface Recording {
 function recordUpdate(write: ManagedWrite, { before, liveBare, object, manager, now }: Recording): ManagedState {
   // The write is recorded under a name of its own, for only what it changes itself is to be added to the manager's entry.
   const owned = ownedWrite(write, { live: liveBare, owners: before.owners, manager: SELF });
-  const owners = new Map(stripped(updateOwned(owned, object)));
+  const owners = new Map(stripped(updateOwned(owned, object), before.owners));
   const times = new Map(before.times);
   const changed = owners.get(SELF);
   if (changed !== undefined) {
@@ -211,10 +211,11 @@ function recordUpdate(write: ManagedWrite, { before, liveBare, object, manager, 
 }
 
 function ownedWrite(write: ManagedWrite, on: Pick<OwnedWrite, "live" | "owners" | "manager">): OwnedWrite {
-  const { apiVersion, mergeType, mergeTypeOf, resetFields } = write;
+  const { apiVersion, mergeType, mergeTypeOf, resetFields, convert } = write;
+  const { live, owners, manager } = on;
   const typeOf = (version: string): MergeType | undefined =>
     version === apiVersion || mergeTypeOf === undefined ? mergeType : mergeTypeOf(version);
-  return { ...on, apiVersion, typeOf, resetFields, ...(write.convert === undefined ? {} : { convert: write.convert }) };
+  return { live, owners, manager, apiVersion, typeOf, resetFields, convert };
 }
 
 function identityOfWrite(
@@ -228,11 +229,15 @@ function fitsType({ mergeType }: ManagedWrite, object: JsonObject): boolean {
   return checkValue(mergeType, object, { allowsDuplicates: true }).length === 0;
 }
 
-function stripped(owners: Owners): Owners {
+// Keeping an old set lets everything that is remembered about it be used again.
+function stripped(owners: Owners, before: Owners): Owners {
   const result = new Map<string, NonNullable<ReturnType<Owners["get"]>>>();
   for (const [identity, owned] of owners) {
-    const set = owned.set.difference(NEVER_OWNED);
-    if (!set.isEmpty) result.set(identity, set === owned.set ? owned : { ...owned, set });
+    const { apiVersion, isApplied } = owned;
+    const left = owned.set.difference(NEVER_OWNED);
+    const old = before.get(identity)?.set;
+    const set = old !== undefined && left !== old && left.equals(old) ? old : left;
+    if (!set.isEmpty) result.set(identity, set === owned.set ? owned : { set, apiVersion, isApplied });
   }
   return result;
 }

@@ -25,10 +25,10 @@ export const UNMANAGED: ManagedState = { owners: new Map(), times: new Map() };
 /** Gives the text by which a manager is known; an applier is one whatever version it speaks. */
 export function identityOf({ manager, operation, apiVersion, subresource }: ManagerIdentity): string {
   return JSON.stringify({
-    ...(manager === "" ? {} : { manager }),
+    manager: manager === "" ? undefined : manager,
     operation,
-    ...(operation === "Update" ? { apiVersion } : {}),
-    ...(subresource === "" ? {} : { subresource }),
+    apiVersion: operation === "Update" ? apiVersion : undefined,
+    subresource: subresource === "" ? undefined : subresource,
   });
 }
 
@@ -84,15 +84,15 @@ interface Entry {
 }
 
 function encodeEntry({ identity: { manager, operation, subresource }, owned, time }: Entry): JsonObject {
-  return {
-    ...(manager === "" ? {} : { manager }),
-    operation,
-    apiVersion: owned.apiVersion,
-    ...(time === undefined ? {} : { time }),
-    fieldsType: "FieldsV1",
-    fieldsV1: encodeFieldsV1(owned.set),
-    ...(subresource === "" ? {} : { subresource }),
-  };
+  const entry: JsonObject = {};
+  if (manager !== "") entry["manager"] = manager;
+  entry["operation"] = operation;
+  entry["apiVersion"] = owned.apiVersion;
+  if (time !== undefined) entry["time"] = time;
+  entry["fieldsType"] = "FieldsV1";
+  entry["fieldsV1"] = encodeFieldsV1(owned.set);
+  if (subresource !== "") entry["subresource"] = subresource;
+  return entry;
 }
 
 function decodeEntry(entry: JsonValue): { identity: string; owned: OwnedFields; time?: string } | undefined {

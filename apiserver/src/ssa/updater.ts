@@ -30,7 +30,7 @@ export interface OwnedWrite {
   /** Fields that the endpoint does not write and hence nobody owns through it. */
   readonly resetFields: FieldSet;
   /** Gives a value in the terms of a version; may throw an UnfitVersion. Without it all versions are alike. */
-  readonly convert?: (value: JsonObject, apiVersion: string) => JsonObject;
+  readonly convert?: ((value: JsonObject, apiVersion: string) => JsonObject) | undefined;
 }
 
 /** The fields of one other manager that an apply would change. */
@@ -54,9 +54,7 @@ export function applyOwned(write: OwnedWrite, config: JsonObject, options: { for
   const type = typeOrThrow(write);
   const owners = reconcileOwners(write);
   const last = owners.get(write.manager);
-  const applied = fieldSetOf(type, config).differenceWithBelow(write.resetFields);
-  // Keeping the old set lets everything that is remembered about it be used again.
-  const set = last !== undefined && applied.equals(last.set) ? last.set : applied;
+  const set = fieldSetOf(type, config).differenceWithBelow(write.resetFields);
   owners.set(write.manager, { set, apiVersion: write.apiVersion, isApplied: true });
 
   const merged = (mergeValues(type, write.live, config) ?? {}) as JsonObject;

@@ -88,7 +88,7 @@ function managedWrite(
   const { type, rules } = resource;
   return {
     live: write.live,
-    ...(type.schemaName === undefined ? {} : { zero: zeroObjectOf(type.schemaName) }),
+    zero: type.schemaName === undefined ? undefined : zeroObjectOf(type.schemaName),
     manager,
     apiVersion: apiVersionOf(type),
     subresource: write.subresource,
@@ -97,7 +97,7 @@ function managedWrite(
     now: now(),
     mergeTypeOf: (apiVersion) =>
       registry.find({ ...parseApiVersion(apiVersion), plural: type.plural })?.rules.mergeType,
-    ...(resource.asksWebhook ? { convert: (value, apiVersion) => convert(context, value, apiVersion) } : {}),
+    convert: resource.asksWebhook ? (value, apiVersion) => convert(context, value, apiVersion) : undefined,
   };
 }
 
