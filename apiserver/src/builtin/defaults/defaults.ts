@@ -4,7 +4,7 @@ import { normalise } from "../normal-form.js";
 import type { ServedType } from "../served-type.js";
 import * as configuration from "./configuration-defaults.js";
 import { defaultPod, defaultPullPolicy, defaultVolumeSource } from "./pod-defaults.js";
-import { defaultIpMode, defaultService } from "./service-defaults.js";
+import { defaultService } from "./service-defaults.js";
 import { setDefaults } from "./static-defaults.js";
 import * as workload from "./workload-defaults.js";
 
@@ -66,7 +66,6 @@ const STRUCT_DEFAULTS: Record<string, StructDefault> = {
     const account = spec["serviceAccountName"] ?? spec["serviceAccount"];
     if (account !== undefined) spec["serviceAccountName"] = spec["serviceAccount"] = account;
   },
-  "core.v1.LoadBalancerIngress": defaultIpMode,
   "core.v1.LimitRangeItem": configuration.defaultLimitRangeItem,
   "core.v1.PersistentVolumeClaimSpec": configuration.defaultDataSource,
   "apps.v1.DeploymentStrategy": workload.defaultRollingUpdate,

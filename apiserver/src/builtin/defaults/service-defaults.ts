@@ -9,6 +9,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from "../../json.js";
+import { objectsAt } from "../read-path.js";
 import type { DefaultingContext } from "./defaults.js";
 
 const DEFAULT_AFFINITY_SECONDS = 10_800;
@@ -31,7 +32,10 @@ export function defaultService(service: JsonObject, context: DefaultingContext):
   spec["internalTrafficPolicy"] ??= "Cluster";
   const isExternal = type === "NodePort" || type === "LoadBalancer";
   if (isExternal || arrayAt(spec, "externalIPs") !== undefined) spec["externalTrafficPolicy"] ??= "Cluster";
-  if (type === "LoadBalancer") spec["allocateLoadBalancerNodePorts"] ??= true;
+  if (type === "LoadBalancer") {
+    spec["allocateLoadBalancerNodePorts"] ??= true;
+    for (const ingress of objectsAt(service, "status.loadBalancer.ingress")) defaultIpMode(ingress);
+  }
   if (isFinal) keepAllocated(spec, old);
   defaultClusterIp(spec, context);
   if (isExternal && spec["allocateLoadBalancerNodePorts"] !== false) allocateNodePorts(spec, context);
@@ -151,7 +155,7 @@ function allocateNodePorts(spec: JsonObject, { allocateNodePort, old }: Defaulti
   }
 }
 
-/** Says that a load balancer's address is that of a virtual IP. */
-export function defaultIpMode(ingress: JsonObject): void {
+// The address of a load balancer is that of a virtual IP.
+function defaultIpMode(ingress: JsonObject): void {
   if (stringAt(ingress, "ip") !== undefined) ingress["ipMode"] ??= "VIP";
 }

@@ -13,7 +13,7 @@ import { checkWorkloadStatus } from "./workload/workload-rules.js";
 type StatusRule = (object: JsonObject, live: JsonObject) => FieldError[];
 
 const RULES: Record<string, StatusRule> = {
-  Service: (object) => [...checkServiceStatus(object), ...checkAddresses(object), ...checkModes(object)],
+  Service: checkServiceAddresses,
   Ingress: checkAddresses,
   Job: checkJobStatus,
   HorizontalPodAutoscaler: checkAutoscalerStatus,
@@ -38,6 +38,11 @@ function checkAddresses(object: JsonObject): FieldError[] {
       ...problems.map((detail) => invalidError(`${path}.hostname`, hostname, detail)),
     ];
   });
+}
+
+function checkServiceAddresses(service: JsonObject): FieldError[] {
+  const forbidden = checkServiceStatus(service);
+  return forbidden.length > 0 ? forbidden : [...checkAddresses(service), ...checkModes(service)];
 }
 
 function checkModes(service: JsonObject): FieldError[] {
