@@ -50,10 +50,12 @@ export function writeScale(
   });
 }
 
-// A Scale of zero replicas is written without a number: it takes the number from its owners, and nobody owns the next one.
+// A Scale of zero replicas is written without a number: it takes the number from its owners, and nobody owns the next one. A zero that was
+// written otherwise has an owner, and so has what follows.
 function withZero(context: WriteContext, live: JsonObject, object: JsonObject) {
   const path = scalePathsOf(context.resource.type).specReplicas;
-  if (valueAtPath(live, path) === 0)
+  const isTaken = valueAtPath(object, path) !== 0 && isOwned(live, path);
+  if (valueAtPath(live, path) === 0 && !isTaken)
     return {
       object: withScaleManagers(context, object, { wasZero: valueAtPath(object, path) !== 0 }),
       isTracked: true,
