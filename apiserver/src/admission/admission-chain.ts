@@ -6,6 +6,7 @@ import { checkServiceAccount, setServiceAccount } from "./accounts/service-accou
 import type { Admission, AdmittedWrite } from "./admission.js";
 import { checkSigner } from "./certificate-signers.js";
 import { checkCertificateSubject } from "./certificate-subject.js";
+import { checkClaimGrowth } from "./limits/claim-growth.js";
 import { checkLimitRanges, setContainerDefaults } from "./limits/limit-ranges.js";
 import type { MutatingPolicies, PolicyChanges } from "./policy/mutating-policies.js";
 import type { ValidatingPolicies } from "./policy/validating-policies.js";
@@ -98,6 +99,7 @@ export class AdmissionChain implements Admission {
     checkSigner(this.#authorizer, write);
     checkCertificateSubject(write);
     checkLimitRanges(write);
+    checkClaimGrowth(write);
     if (this.#needsAccounts) checkServiceAccount(write);
     const { warnings } = context;
     const told = warnings.length;

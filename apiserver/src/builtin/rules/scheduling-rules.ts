@@ -113,7 +113,7 @@ export function checkDisruptionBudget(budget: JsonObject): FieldError[] {
   const policy = memberOf(spec, "unhealthyPodEvictionPolicy");
   const shown = {
     MinAvailable: min ?? null,
-    Selector: memberOf(spec, "selector") ?? null,
+    Selector: goSelector(objectAt(spec, "selector")),
     MaxUnavailable: max ?? null,
     UnhealthyPodEvictionPolicy: policy ?? null,
   };
@@ -126,6 +126,20 @@ export function checkDisruptionBudget(budget: JsonObject): FieldError[] {
     ...checkLabelSelector("spec.selector", objectAt(spec, "selector")),
     ...checkOneOf("spec.unhealthyPodEvictionPolicy", policy, ["AlwaysAllow", "IfHealthyBudget"]),
   ];
+}
+
+// As Kubernetes prints it: with the fields of its structs in their order.
+function goSelector(selector: JsonObject | undefined): JsonValue {
+  if (selector === undefined) return null;
+  const labels = memberOf(selector, "matchLabels");
+  const expressions = objectsAt(selector, "matchExpressions").map(({ key, operator, values }) => ({
+    ...{ key: key ?? "", operator: operator ?? "" },
+    ...(values === undefined ? {} : { values }),
+  }));
+  return {
+    ...(labels === undefined ? {} : { matchLabels: labels }),
+    ...(expressions.length === 0 ? {} : { matchExpressions: expressions }),
+  };
 }
 
 /** Checks the status of a PodDisruptionBudget. */

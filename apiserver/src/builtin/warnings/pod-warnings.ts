@@ -42,7 +42,13 @@ export function podWarnings(
   const path = TEMPLATES[name];
   if (path === undefined) return [];
   const template = templateAt(object, path);
-  if (template === undefined || (old !== undefined && deepEqual(templateAt(old, path) ?? {}, template))) return [];
+  if (template === undefined) return [];
+  // A ReplicaSet tells it with every change, the others with one of their template.
+  const isSame = (before: JsonObject) =>
+    type.plural === "replicasets"
+      ? deepEqual(objectAt(before, "spec") ?? {}, objectAt(object, "spec") ?? {})
+      : deepEqual(templateAt(before, path) ?? {}, template);
+  if (old !== undefined && isSame(old)) return [];
   return warningsOf(`spec.${path}.`, template);
 }
 

@@ -108,6 +108,7 @@ function pruneMetadata(metadata: JsonValue, { path, dropped }: Pick<Pruning, "pa
     if (METADATA_FIELDS.has(name) && isKept) {
       if (name === "labels" || name === "annotations") emptyTextForNull(metadata[name] as JsonValue);
       if (name === "ownerReferences") dropNullFlags(metadata[name] as JsonValue);
+      if (name === "finalizers") emptyTextForNull(metadata[name] as JsonValue);
       continue;
     }
     delete metadata[name];
@@ -115,9 +116,10 @@ function pruneMetadata(metadata: JsonValue, { path, dropped }: Pick<Pruning, "pa
   }
 }
 
-function emptyTextForNull(map: JsonValue): void {
-  if (!isObject(map)) return;
-  for (const [key, value] of Object.entries(map)) if (value === null) setMember(map, key, "");
+function emptyTextForNull(texts: JsonValue): void {
+  if (Array.isArray(texts)) texts.forEach((text, index) => (texts[index] = text ?? ""));
+  else if (isObject(texts))
+    for (const [key, value] of Object.entries(texts)) if (value === null) setMember(texts, key, "");
 }
 
 function dropNullFlags(owners: JsonValue): void {

@@ -1,5 +1,4 @@
 // The containers of a Pod and of pod templates.
-import { compareQuantities } from "@gen-operator/schema";
 import {
   duplicateError,
   invalidError,
@@ -11,6 +10,7 @@ import { memberOf, objectAt, type JsonObject, type JsonValue } from "../../../js
 import { objectsAt } from "../../read-path.js";
 import { checkLabelName, checkOneOf, checkPort, checkRequired, portNameProblems } from "../field-rules.js";
 import { checkVariable } from "./env-rules.js";
+import { checkResources } from "./resource-rules.js";
 import { checkLife, checkNoLife, checkRestartPolicy } from "./probe-rules.js";
 
 /** Checks the containers of a pod spec at `path`, which mount `volumes`. */
@@ -130,21 +130,4 @@ function checkMount(path: string, mount: JsonObject, volumes: JsonObject[]): Fie
     ...(isKnown ? [] : [notFoundError(`${path}.name`, name)]),
     ...checkRequired(`${path}.mountPath`, memberOf(mount, "mountPath")),
   ];
-}
-
-function checkResources(path: string, resources: JsonObject | undefined): FieldError[] {
-  const limits = objectAt(resources, "limits") ?? {};
-  const requests = objectAt(resources, "requests") ?? {};
-  const negative = (list: string, amounts: JsonObject) =>
-    Object.entries(amounts)
-      .filter(([, amount]) => String(amount).startsWith("-"))
-      .map(([name, amount]) => invalidError(`${path}.${list}[${name}]`, amount, "must be greater than or equal to 0"));
-  const excessive = Object.entries(requests).flatMap(([name, request]) => {
-    const limit = memberOf(limits, name);
-    if (limit === undefined || (compareQuantities(String(request), String(limit)) ?? 0) <= 0) return [];
-    return [
-      invalidError(`${path}.requests`, request, `must be less than or equal to ${name} limit of ${String(limit)}`),
-    ];
-  });
-  return [...negative("limits", limits), ...negative("requests", requests), ...excessive];
 }

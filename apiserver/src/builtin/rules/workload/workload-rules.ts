@@ -6,6 +6,7 @@ import {
   type FieldError,
 } from "../../../errors/field-error.js";
 import { deepEqual, memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
+import { wasGivenEmpty } from "../../normal-form.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import {
   checkImmutable,
@@ -75,7 +76,7 @@ function checkSelectorAndTemplate(kind: string, spec: JsonObject): FieldError[] 
     ...(isEmpty
       ? [invalidError("spec.selector", {}, `empty selector is invalid for ${named}`)]
       : isUnmatched && isReadable
-        ? [mismatchError(labels)]
+        ? [mismatchError(objectAt(template, "metadata"))]
         : []),
     ...(isReadable || kind === "DaemonSet" ? [] : [unreadableError(kind, selector ?? {})]),
     ...checkPodTemplate("spec.template", template, claims),
@@ -102,9 +103,10 @@ function unreadableError(kind: string, selector: JsonObject): FieldError {
   return invalidError("spec.selector", selector, kind === "StatefulSet" ? "" : "invalid label selector");
 }
 
-function mismatchError(labels: JsonObject | undefined): FieldError {
+function mismatchError(metadata: JsonObject | undefined): FieldError {
   const detail = "`selector` does not match template `labels`";
-  return invalidError("spec.template.metadata.labels", labels ?? null, detail);
+  const empty = wasGivenEmpty(metadata, "labels") ? {} : null;
+  return invalidError("spec.template.metadata.labels", objectAt(metadata, "labels") ?? empty, detail);
 }
 
 function checkStrategy(kind: string, spec: JsonObject): FieldError[] {

@@ -1,0 +1,32 @@
+// What the admission plugin PersistentVolumeClaimResize does: only a bound claim of a class that allows it may ask for more.
+import { compareQuantities } from "@gen-operator/schema";
+import { forbidden } from "../../errors/status-error.js";
+import { memberOf, objectAt, stringAt, type JsonObject } from "../../json.js";
+import { refOfWrite, type AdmittedWrite } from "../admission.js";
+
+const CLASSES = { group: "storage.k8s.io", version: "v1", plural: "storageclasses" };
+
+/** Refuses a claim that asks for more storage than it can get. */
+export function checkClaimGrowth(write: AdmittedWrite): void {
+  const { context, operation, subresource, object, oldObject } = write;
+  const { type } = context.resource;
+  if (operation !== "UPDATE" || subresource !== "" || object === undefined || oldObject === undefined) return;
+  if (type.plural !== "persistentvolumeclaims" || type.group !== "") return;
+  if ((compareQuantities(storageOf(object), storageOf(oldObject)) ?? 0) <= 0) return;
+  const refuse = (detail: string): Error => forbidden(refOfWrite(write), detail);
+  if (stringAt(objectAt(oldObject, "status"), "phase") !== "Bound")
+    throw refuse("only bound persistent volume claims can be expanded");
+  const [name, before] = [object, oldObject].map(
+    (claim) => stringAt(objectAt(claim, "spec"), "storageClassName") ?? "",
+  );
+  const found = context.registry.find(CLASSES)?.store.get(name ?? "")?.object;
+  if (name === before && memberOf(found, "allowVolumeExpansion") === true) return;
+  throw refuse(
+    "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize",
+  );
+}
+
+function storageOf(claim: JsonObject): string {
+  const requests = objectAt(objectAt(objectAt(claim, "spec"), "resources"), "requests");
+  return String(memberOf(requests, "storage") ?? "0");
+}
