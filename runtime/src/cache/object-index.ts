@@ -9,8 +9,6 @@ export type IndexReporter = (key: ObjectKey, error?: unknown) => void;
 
 /** Finds the keys of objects by a value that a function reads from them. */
 export class ObjectIndex {
-  /** How many readers share it. */
-  users = 1;
   readonly #valuesOf: IndexFunction;
   readonly #report: IndexReporter | undefined;
   /** The objects for which the function failed. */
@@ -91,5 +89,39 @@ export class ObjectIndex {
     const keys = this.#keys.get(value);
     keys?.delete(key);
     if (keys?.size === 0) this.#keys.delete(value);
+  }
+}
+
+/** The indexes of one cache by their functions; readers with the same function share one. */
+export class ObjectIndexes {
+  readonly #indexes = new Map<IndexFunction, { readonly index: ObjectIndex; users: number }>();
+
+  /** The number of values in all indexes. */
+  get size(): number {
+    return [...this].reduce((sum, { size }) => sum + size, 0);
+  }
+
+  *[Symbol.iterator](): Iterator<ObjectIndex> {
+    for (const { index } of this.#indexes.values()) yield index;
+  }
+
+  get(valuesOf: IndexFunction | undefined): ObjectIndex | undefined {
+    return valuesOf && this.#indexes.get(valuesOf)?.index;
+  }
+
+  /** Adds a user of an index; returns the index if it is new, and has to be filled. */
+  add(valuesOf: IndexFunction, report?: IndexReporter): ObjectIndex | undefined {
+    const shared = this.#indexes.get(valuesOf);
+    if (shared !== undefined) return void shared.users++;
+    const index = new ObjectIndex(valuesOf, report);
+    this.#indexes.set(valuesOf, { index, users: 1 });
+    return index;
+  }
+
+  remove(valuesOf: IndexFunction): void {
+    const shared = this.#indexes.get(valuesOf);
+    if (shared === undefined || --shared.users > 0) return;
+    this.#indexes.delete(valuesOf);
+    shared.index.clear();
   }
 }

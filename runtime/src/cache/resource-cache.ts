@@ -5,7 +5,7 @@ import { keyOf, type KubernetesObject, type ObjectKey, isNewerVersion } from "..
 import { BoundedObjects, createEvictedCopy, isEvicted, type CacheBound } from "./bounded-objects.js";
 import { uidOf, versionOf, type DecodedResource } from "../decode/decode-resource.js";
 import { deepFreeze } from "../decode/deep-freeze.js";
-import { ObjectIndex, type IndexFunction, type IndexReporter } from "./object-index.js";
+import { ObjectIndexes, type IndexFunction, type IndexReporter } from "./object-index.js";
 import { ObservedDeletions } from "./observed-deletions.js";
 import { OwnDeletions } from "./own-deletions.js";
 import type { CacheListener, ResourceChange } from "./resource-change.js";
@@ -16,14 +16,6 @@ interface ResourceCacheOptions {
   readonly bound?: CacheBound | undefined;
   /** Tells whether a cached kind may be newer than the API server, because its store was restored. Default: false. */
   readonly isServerOutdated?: (() => boolean) | undefined;
-}
-
-/** A list that is under way. */
-interface Listing {
-  /** The cached objects that the list has not brought. */
-  readonly unlisted: Set<ObjectKey>;
-  /** Whether the list comes from a restored server and replaces newer states. */
-  readonly isRestored: boolean;
 }
 
 /** The objects that one list-watch follows, by key and by index; what it returns is frozen and shared by all readers. */
@@ -40,12 +32,14 @@ export class ResourceCache {
   readonly #pending = new Map<ObjectKey, DecodedResource>();
   readonly ownDeletions = new OwnDeletions();
   readonly #observedDeletions = new ObservedDeletions();
-  /** Readers with the same function share an index. */
-  readonly #indexes = new Map<IndexFunction, ObjectIndex>();
+  readonly indexes = new ObjectIndexes();
   readonly #listeners = new Set<CacheListener>();
   /** The version that the watch has reached. */
   observedVersion = "0";
-  #listing: Listing | undefined;
+  /** The cached objects that the list under way has not brought; absent while there is none. */
+  #unlisted: Set<ObjectKey> | undefined;
+  /** Whether the list under way comes from a restored server, and replaces newer states. */
+  #isReplacing = false;
 
   constructor({ comparesVersions = true, bound, isServerOutdated = () => false }: ResourceCacheOptions = {}) {
     this.comparesVersions = comparesVersions;
@@ -66,16 +60,14 @@ export class ResourceCache {
   /** Counts what is kept, for leak tests. */
   get counts(): { observed: number; pending: number; ownDeletions: number; indexed: number; held: number } {
     const [observed, pending, ownDeletions] = [this.#observed.size, this.#pending.size, this.ownDeletions.size];
-    const indexed = [...this.#indexes.values()].reduce((sum, { size }) => sum + size, 0);
-    return { observed, pending, ownDeletions, indexed, held: this.bounded?.held ?? 0 };
+    return { observed, pending, ownDeletions, indexed: this.indexes.size, held: this.bounded?.held ?? 0 };
   }
 
   /** Returns an object; undefined if it is unknown or evicted. */
   get(key: ObjectKey): DecodedResource | undefined {
     const entry = this.peek(key);
-    if (this.bounded === undefined || entry === undefined) return entry;
-    if (isEvicted(entry.object)) return undefined;
-    this.bounded.touch(key);
+    if (entry === undefined || isEvicted(entry.object)) return undefined;
+    this.bounded?.touch(key);
     return entry;
   }
 
@@ -102,25 +94,10 @@ export class ResourceCache {
     return known.find((entry) => entry && versionOf(entry) === version && !isEvicted(entry.object));
   }
 
-  /** Indexes the objects by the values that a function returns. Each call needs a `removeIndex`. */
+  /** Indexes the objects by the values that a function returns, until it is removed from `indexes` as often as it was added. */
   addIndex(valuesOf: IndexFunction, report?: IndexReporter): void {
-    const shared = this.#indexes.get(valuesOf);
-    if (shared !== undefined) return void shared.users++;
-    const index = new ObjectIndex(valuesOf, report);
-    this.#indexes.set(valuesOf, index);
-    for (const key of this.keys()) index.update(key, undefined, this.#find(key)!.object);
-  }
-
-  removeIndex(valuesOf: IndexFunction): void {
-    const index = this.#indexes.get(valuesOf);
-    if (index === undefined || --index.users > 0) return;
-    this.#indexes.delete(valuesOf);
-    index.clear();
-  }
-
-  /** Returns the index by the values of a function; undefined without one. */
-  indexBy(valuesOf: IndexFunction): ObjectIndex | undefined {
-    return this.#indexes.get(valuesOf);
+    const index = this.indexes.add(valuesOf, report);
+    if (index !== undefined) for (const key of this.keys()) index.update(key, undefined, this.#find(key)!.object);
   }
 
   /** Takes a state that the watch or the list under way brings, unless a newer one is cached, and notifies the listeners. */
@@ -128,8 +105,8 @@ export class ResourceCache {
     const { object } = entry;
     const key = keyOf(object.metadata);
     const version = versionOf(entry);
-    const isInitial = this.#listing !== undefined;
-    this.#listing?.unlisted.delete(key);
+    const isInitial = this.#unlisted !== undefined;
+    this.#unlisted?.delete(key);
     const known = this.#observed.get(key);
     // A watch that tells of a deletion too early does not bring the object back.
     if (known === undefined && !isInitial && this.#observedDeletions.covers(key, version))
@@ -152,7 +129,7 @@ export class ResourceCache {
   /** Takes a deletion from the watch, or during a list. `object` is the last state, with the version of the deletion if it is known. */
   observeDeletion(object: KubernetesObject): void {
     const key = keyOf(object.metadata);
-    if (this.#listing !== undefined) return void (this.#observed.has(key) && this.#listing.unlisted.add(key));
+    if (this.#unlisted !== undefined) return void (this.#observed.has(key) && this.#unlisted.add(key));
     const version = object.metadata.resourceVersion ?? "0";
     const known = this.#observed.get(key);
     const isOld =
@@ -176,7 +153,8 @@ export class ResourceCache {
    * all cached ones, and own writes and deletions that the watch has not brought are dropped, as they may be undone.
    */
   beginReplace({ isRestored = false }: { readonly isRestored?: boolean } = {}): void {
-    this.#listing = { unlisted: new Set(this.#observed.keys()), isRestored };
+    this.#unlisted = new Set(this.#observed.keys());
+    this.#isReplacing = isRestored;
     if (!isRestored) return;
     for (const listener of this.#listeners) listener.onReset();
     this.#observedDeletions.clear();
@@ -188,19 +166,20 @@ export class ResourceCache {
   observeKnown(key: ObjectKey, version: string): boolean {
     const known = this.#observed.get(key);
     if (known === undefined || versionOf(known) !== version || this.#isReplacing) return false;
-    this.#listing?.unlisted.delete(key);
+    this.#unlisted?.delete(key);
     return true;
   }
 
   /** Ends the list, which is as of `version`. Cached objects that it lacks were deleted unseen. */
   endReplace(version: string): void {
-    for (const key of this.#listing!.unlisted) {
+    for (const key of this.#unlisted!) {
       const known = this.#observed.get(key);
       if (known !== undefined) this.#delete(known.object, version, { isUnseen: true });
     }
     this.#forgetOwn(version);
     this.#advance(version);
-    this.#listing = undefined;
+    this.#unlisted = undefined;
+    this.#isReplacing = false;
     for (const listener of this.#listeners) listener.onVersion(version);
   }
 
@@ -232,26 +211,20 @@ export class ResourceCache {
     });
   }
 
-  /** Whether a list from a restored server is under way. */
-  get #isReplacing(): boolean {
-    return this.#listing?.isRestored === true;
-  }
-
   #find(key: ObjectKey): DecodedResource | undefined {
     const answer = this.#pending.get(key);
-    if (answer !== undefined) return answer;
     const entry = this.#observed.get(key);
+    // A list may have brought a newer state than the answer, which is forgotten at its end.
+    if (answer !== undefined && (entry === undefined || isNewerVersion(versionOf(answer), versionOf(entry))))
+      return answer;
     return entry === undefined || this.ownDeletions.covers(key, entry) ? undefined : entry;
   }
 
   /** Takes a whole object in the place of an older state, or of its evicted copy, without a notification. */
   take(key: ObjectKey, entry: DecodedResource): void {
-    const answer = this.#pending.get(key);
-    const isPassed = answer !== undefined && !isNewerVersion(versionOf(answer), versionOf(entry));
     this.#change(key, () => {
       this.#observed.set(key, entry);
       this.bounded?.add(key);
-      if (isPassed) this.#pending.delete(key);
     });
   }
 
@@ -261,16 +234,16 @@ export class ResourceCache {
     const copy = createEvictedCopy(object);
     this.#observed.set(key, { object: copy });
     // The copy does not say under which values an index holds the object.
-    for (const index of this.#indexes.values()) index.remember(copy, object);
+    for (const index of this.indexes) index.remember(copy, object);
   }
 
-  #delete(object: KubernetesObject, version: string, { isUnseen = false } = {}): void {
+  #delete(object: KubernetesObject, version?: string, { isUnseen = false } = {}): void {
     const key = keyOf(object.metadata);
     const known = this.#observed.get(key);
     const answer = this.#pending.get(key);
     // A deletion that went unseen has no version of its own. The version of the first list without the object is an upper bound. A pending
     // write of a re-created object is another object, which gets its own notification.
-    const isPassed = answer !== undefined && !isNewerVersion(versionOf(answer), version);
+    const isPassed = answer !== undefined && (version === undefined || !isNewerVersion(versionOf(answer), version));
     const isOther = isUnseen && uidOf(answer) !== object.metadata.uid;
     this.#change(key, () => {
       this.#observed.delete(key);
@@ -278,7 +251,8 @@ export class ResourceCache {
       if (isPassed && !isOther) this.#pending.delete(key);
     });
     const how = { isInitial: isUnseen, isFinalStateUnknown: isUnseen };
-    this.#tell({ kind: "deleted", key, object, old: known?.object, ...how }, version);
+    this.#tell({ kind: "deleted", key, object, old: known?.object, ...how }, version ?? "0");
+    // Listeners ask whose deletion it is.
     this.ownDeletions.delete(key, object.metadata.uid);
   }
 
@@ -296,19 +270,14 @@ export class ResourceCache {
   #forgetOwn(version?: string): void {
     for (const object of this.ownDeletions.passedBy(version, this.#observed)) {
       const key = keyOf(object.metadata);
-      // Listeners ask whose deletion it is.
-      if (!this.#observed.has(key)) this.#tellMissing(key, object, version);
-      this.#change(key, () => this.ownDeletions.delete(key, object.metadata.uid));
+      if (!this.#observed.has(key)) this.#delete(object, version, { isUnseen: true });
+      else this.#change(key, () => this.ownDeletions.delete(key, object.metadata.uid));
     }
     for (const [key, answer] of this.#pending) {
       if (version !== undefined && isNewerVersion(versionOf(answer), version)) continue;
-      this.#change(key, () => this.#pending.delete(key));
-      if (!this.#observed.has(key)) this.#tellMissing(key, answer.object, version);
+      if (!this.#observed.has(key)) this.#delete(answer.object, version, { isUnseen: true });
+      else this.#change(key, () => this.#pending.delete(key));
     }
-  }
-
-  #tellMissing(key: ObjectKey, object: KubernetesObject, version = "0"): void {
-    this.#tell({ kind: "deleted", key, object, isInitial: true, isFinalStateUnknown: true }, version);
   }
 
   #tell(change: ResourceChange, version: string): void {
@@ -320,10 +289,9 @@ export class ResourceCache {
   }
 
   #change(key: ObjectKey, change: () => void): void {
-    if (this.#indexes.size === 0) return change();
     const before = this.#find(key)?.object;
     change();
     const after = this.#find(key)?.object;
-    if (before !== after) for (const index of this.#indexes.values()) index.update(key, before, after);
+    if (before !== after) for (const index of this.indexes) index.update(key, before, after);
   }
 }

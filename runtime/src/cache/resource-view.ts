@@ -87,7 +87,7 @@ export class ResourceView {
     if (attachment === undefined) return [];
     this.#attachments.delete(namespace);
     attachment.unsubscribe();
-    for (const valuesOf of this.#indexes.values()) attachment.cache.removeIndex(valuesOf);
+    for (const valuesOf of this.#indexes.values()) attachment.cache.indexes.remove(valuesOf);
     return attachment.ownEvents.drain();
   }
 
@@ -169,14 +169,15 @@ export class ResourceView {
     const valuesOf = this.#indexes.get(name);
     if (valuesOf === undefined) return;
     this.#indexes.delete(name);
-    for (const { cache } of this.#attachments.values()) cache.removeIndex(valuesOf);
+    for (const { cache } of this.#attachments.values()) cache.indexes.remove(valuesOf);
   }
 
   /** Returns the keys of the objects for which the index function gave `value`. */
   keysByIndex(name: string, value: string): ReadonlySet<ObjectKey> {
     const valuesOf = this.#indexes.get(name);
-    if (valuesOf === undefined) return NONE;
-    const found = [...this.#attachments.values()].flatMap(({ cache }) => cache.indexBy(valuesOf)?.keysOf(value) ?? []);
+    const found = [...this.#attachments.values()].flatMap(
+      ({ cache }) => cache.indexes.get(valuesOf)?.keysOf(value) ?? [],
+    );
     return found.length > 1 ? new Set(found.flatMap((keys) => [...keys])) : (found[0] ?? NONE);
   }
 
@@ -191,8 +192,7 @@ export class ResourceView {
 
   /** Returns the index of this name that holds an object. */
   indexFor(name: string, key: ObjectKey): ObjectIndex | undefined {
-    const valuesOf = this.#indexes.get(name);
-    return valuesOf && this.#attachmentOf(key)?.cache.indexBy(valuesOf);
+    return this.#attachmentOf(key)?.cache.indexes.get(this.#indexes.get(name));
   }
 
   async load(keys: Iterable<ObjectKey>, options: LoadOptions = {}): Promise<void> {
@@ -211,7 +211,7 @@ export class ResourceView {
   addIndexesTo(cache: ResourceCache): () => void {
     const added = [...this.#indexes];
     for (const [name, valuesOf] of added) cache.addIndex(valuesOf, this.#reporterOf(name));
-    return () => added.forEach(([, valuesOf]) => cache.removeIndex(valuesOf));
+    return () => added.forEach(([, valuesOf]) => cache.indexes.remove(valuesOf));
   }
 
   /** Throws if an object cannot be written: a part cannot be compared, and after a restore the caches are newer than the API server. */
