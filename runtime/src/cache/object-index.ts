@@ -9,6 +9,8 @@ export type IndexReporter = (key: ObjectKey, error?: unknown) => void;
 
 /** Finds the keys of objects by a value that a function reads from them. */
 export class ObjectIndex {
+  /** How many readers share it. */
+  users = 1;
   readonly #valuesOf: IndexFunction;
   readonly #report: IndexReporter | undefined;
   /** The objects for which the function failed. */
@@ -94,19 +96,19 @@ export class ObjectIndex {
 
 /** The indexes of one cache by their functions; readers with the same function share one. */
 export class ObjectIndexes {
-  readonly #indexes = new Map<IndexFunction, { readonly index: ObjectIndex; users: number }>();
+  readonly #indexes = new Map<IndexFunction, ObjectIndex>();
 
   /** The number of values in all indexes. */
   get size(): number {
     return [...this].reduce((sum, { size }) => sum + size, 0);
   }
 
-  *[Symbol.iterator](): Iterator<ObjectIndex> {
-    for (const { index } of this.#indexes.values()) yield index;
+  [Symbol.iterator](): Iterator<ObjectIndex> {
+    return this.#indexes.values();
   }
 
   get(valuesOf: IndexFunction | undefined): ObjectIndex | undefined {
-    return valuesOf && this.#indexes.get(valuesOf)?.index;
+    return valuesOf && this.#indexes.get(valuesOf);
   }
 
   /** Adds a user of an index; returns the index if it is new, and has to be filled. */
@@ -114,7 +116,7 @@ export class ObjectIndexes {
     const shared = this.#indexes.get(valuesOf);
     if (shared !== undefined) return void shared.users++;
     const index = new ObjectIndex(valuesOf, report);
-    this.#indexes.set(valuesOf, { index, users: 1 });
+    this.#indexes.set(valuesOf, index);
     return index;
   }
 
@@ -122,6 +124,6 @@ export class ObjectIndexes {
     const shared = this.#indexes.get(valuesOf);
     if (shared === undefined || --shared.users > 0) return;
     this.#indexes.delete(valuesOf);
-    shared.index.clear();
+    shared.clear();
   }
 }

@@ -56,7 +56,7 @@ export function decodeResource<Resource extends KubernetesObject>(
   bytes: Buffer,
   { start = 0, end = bytes.length, fieldManagers }: { start?: number; end?: number; fieldManagers: Iterable<string> },
 ): DecodedResource<Resource> {
-  const head = scanHead(bytes, start, fieldManagers);
+  const head = scanHead(bytes, start, { fieldManagers });
   const range = { start, end, encoding: "utf8" } as const;
   const text = head === undefined ? bytes.toString("utf8", start, end) : textWithoutCut(bytes, head, range);
   const object = JSON.parse(text) as Resource;

@@ -10,13 +10,19 @@ import {
   type OwnedFields,
 } from "./decode-resource.js";
 import { deferMembers, deferredOf, type Deferred } from "./deferred-members.js";
-import { skipSpace, type Range } from "./json-scanner.js";
-import { namesBehind, scanHead, textWithoutCut, type ObjectHead, type OwnedRange } from "./object-head.js";
+import { endOfValue, skipSpace, type Range } from "./json-scanner.js";
+import {
+  namesBehind,
+  scanHead,
+  textWithoutCut,
+  type HeadSearch,
+  type ObjectHead,
+  type OwnedRange,
+} from "./object-head.js";
 import { hasText } from "./same-text.js";
 import { shareEqual } from "./share-equal.js";
 
-interface DeferredDecoding {
-  readonly fieldManagers: Iterable<string>;
+interface DeferredDecoding extends Pick<HeadSearch, "fieldManagers"> {
   known?: ((key: ObjectKey) => DecodedResource | undefined) | undefined;
 }
 
@@ -33,26 +39,28 @@ const NONE: readonly OwnedFields[] = [];
 
 /** Decodes the objects of one list-watch: the metadata at once, the members behind them when they are read, which most never are. */
 export class DeferredDecoder {
-  readonly #fieldManagers: Iterable<string>;
+  readonly #search: HeadSearch;
   readonly #known: DeferredDecoding["known"];
+  /** The fields of the last object, by the index of their entry: fields of other managers are mostly the same everywhere. */
+  readonly #lastFields: Buffer[] = [];
   #last: DecodedResource | undefined;
 
   constructor({ fieldManagers, known }: DeferredDecoding) {
     this.#known = known;
-    this.#fieldManagers = fieldManagers;
+    this.#search = { fieldManagers, endOfFields: (bytes, start, entry) => this.#endOfFields(bytes, start, entry) };
   }
 
   /** Decodes the JSON object in a range to what `decodeResource` returns, as far as any reader can see. Changes its bytes. */
   decode(bytes: Buffer, range: Range): DecodedResource {
     this.#last = this.#decode(bytes, range);
-    return this.#last ?? decodeResource(bytes, { ...range, fieldManagers: this.#fieldManagers });
+    return this.#last ?? decodeResource(bytes, { ...range, fieldManagers: this.#search.fieldManagers });
   }
 
   /** Decodes an object as Kubernetes writes it, with metadata and unique member names; undefined for any other. */
   #decode(bytes: Buffer, { start, end }: Range): DecodedResource | undefined {
     // V8 reads and keeps text of one byte per character much faster than other text.
     const encoding = isAscii(bytes.subarray(start, end)) ? "latin1" : "utf8";
-    const head = scanHead(bytes, start, this.#fieldManagers);
+    const head = scanHead(bytes, start, this.#search);
     if (head === undefined) return undefined;
     const decoding = { bytes, start, end, encoding, head } as const;
     const object = JSON.parse(
@@ -63,6 +71,16 @@ export class DeferredDecoder {
     if (!deferRest(object, decoding, before && deferredOf(before.object))) return undefined;
     const owned = readOwned(decoding, before?.owned);
     return owned.length === 0 ? { object } : { object, owned };
+  }
+
+  // A text that equals a whole JSON object ends where that does.
+  #endOfFields(bytes: Buffer, start: number, entry: number): number {
+    const last = this.#lastFields[entry];
+    if (last !== undefined && start + last.length <= bytes.length)
+      if (bytes.compare(last, 0, last.length, start, start + last.length) === 0) return start + last.length;
+    const end = endOfValue(bytes, start);
+    if (bytes[start] === OPEN_BRACE) this.#lastFields[entry] = Buffer.from(bytes.subarray(start, end));
+    return end;
   }
 }
 

@@ -1,6 +1,11 @@
 // Objects of which some members stay JSON text until one of them is read: most members that a watch brings are never read. A deferred member is an enumerable accessor of the object; the first access turns all of them into plain members. Only property descriptors
 // and console.log show the difference. A cache freezes every object that it returns, which makes it plain (see deep-freeze.ts).
 
+/** Returns its argument, so that a subclass puts its private field on that object. */
+const Adopt = function (object: object) {
+  return object;
+} as unknown as new (object: object) => object;
+
 type Members = Readonly<Record<string, unknown>>;
 
 /** The texts of an object that was not parsed as a whole. Equal states share it. */
@@ -11,8 +16,31 @@ export interface Deferred {
   readonly isAscii: boolean;
 }
 
-/** Of each object that is not plain its texts, or the members that still have an accessor, as it was frozen before they were parsed. */
-const states = new WeakMap<object, Deferred | { readonly members: Members }>();
+type State = Deferred | { readonly members: Members } | undefined;
+
+/** Puts the deferred state into a private field of an object, where no property shows it. */
+class Deferring extends Adopt {
+  // One field mostly fits into the object itself. Members are those of an object that was frozen before: its accessors cannot be replaced.
+  #state: State;
+
+  constructor(object: object, deferred: Deferred) {
+    super(object);
+    this.#state = deferred;
+  }
+
+  static has(object: object): object is Deferring {
+    return #state in object;
+  }
+
+  static stateOf(object: object): State {
+    return #state in object ? object.#state : undefined;
+  }
+
+  /** Marks an object as parsed; `members` are those that still have an accessor. */
+  static complete(object: object, members: Members | undefined): void {
+    if (#state in object) object.#state = members && { members };
+  }
+}
 
 interface Accessor extends PropertyDescriptor {
   get(this: object): unknown;
@@ -24,13 +52,13 @@ const accessors = new Map<string, Accessor>();
 
 /** Adds members to an object that are parsed when one of them is read. */
 export function deferMembers(object: object, deferred: Deferred): void {
-  states.set(object, deferred);
+  new Deferring(object, deferred);
   for (const name of deferred.names) Object.defineProperty(object, name, accessorOf(name));
 }
 
 /** Returns the texts of an object whose members are still to be parsed. */
 export function deferredOf(object: object): Deferred | undefined {
-  const state = states.get(object);
+  const state = Deferring.stateOf(object);
   return state !== undefined && "text" in state ? state : undefined;
 }
 
@@ -47,8 +75,7 @@ export function completeObject(object: object): void {
     if (current.configurable === true) defineMember(object, name, members[name]);
     else isPlain = false;
   }
-  if (isPlain) states.delete(object);
-  else states.set(object, { members });
+  Deferring.complete(object, isPlain ? undefined : members);
 }
 
 function defineMember(object: object, name: string, value: unknown): void {
@@ -64,7 +91,7 @@ function accessorOf(name: string): Accessor {
     get() {
       const owner = ownerOf(this);
       completeObject(owner);
-      const state = states.get(owner);
+      const state = Deferring.stateOf(owner);
       return (state !== undefined && "members" in state ? state.members : (owner as unknown as Members))[name];
     },
     set(value) {
@@ -77,9 +104,9 @@ function accessorOf(name: string): Accessor {
 }
 
 // `this` may be an object that inherits the accessor.
-function ownerOf(object: object): object {
+function ownerOf(object: object): Deferring {
   for (let owner: object | null = object; owner !== null; owner = Object.getPrototypeOf(owner) as object | null)
-    if (states.has(owner)) return owner;
+    if (Deferring.has(owner)) return owner;
   throw new TypeError(
     "a member of a Kubernetes object cannot be read through a proxy before it was read from the object",
   );

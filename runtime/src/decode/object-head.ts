@@ -28,13 +28,20 @@ export interface ObjectHead {
   readonly owned: readonly OwnedRange[];
 }
 
+/** Settings of a scan. */
+export interface HeadSearch {
+  readonly fieldManagers: Iterable<string>;
+  /** Returns the end of the fields that begin at `start`, in the entry of the managed fields at this index. Default: scans them. */
+  endOfFields?(bytes: Buffer, start: number, entry: number): number;
+}
+
 const COMMA = 0x2c;
 const OPEN_BRACE = 0x7b;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 
 /** Scans the object that begins at `start` as far as its metadata go; undefined if it has none. */
-export function scanHead(bytes: Buffer, start: number, fieldManagers: Iterable<string>): ObjectHead | undefined {
+export function scanHead(bytes: Buffer, start: number, search: HeadSearch): ObjectHead | undefined {
   const metadata = findMember(bytes, start, '"metadata"');
   if (metadata === undefined || bytes[metadata] !== OPEN_BRACE) return undefined;
   const owned: OwnedRange[] = [];
@@ -44,7 +51,7 @@ export function scanHead(bytes: Buffer, start: number, fieldManagers: Iterable<s
     const value = valueOfMember(bytes, key);
     let end: number;
     if (bytes[value] === OPEN_BRACKET && managed === undefined && startsWith(bytes, key, '"managedFields"')) {
-      end = readManagedFields(bytes, value, { fieldManagers, found: owned });
+      end = readManagedFields(bytes, value, { search, found: owned });
       managed = { start: key, end };
     } else end = endOfValue(bytes, value);
     key = nextMember(bytes, end);
@@ -74,22 +81,21 @@ export function textWithoutCut(
   return bytes.toString(encoding, start, cutStart) + bytes.toString(encoding, cutEnd, end);
 }
 
-interface ManagersReading {
-  readonly fieldManagers: Iterable<string>;
-  readonly found: OwnedRange[];
-}
-
-function readManagedFields(bytes: Buffer, start: number, reading: ManagersReading): number {
+function readManagedFields(bytes: Buffer, start: number, reading: Parameters<typeof readEntry>[2]): number {
   let index = skipSpace(bytes, start + 1);
-  while (bytes[index] !== CLOSE_BRACKET) {
-    index = skipSpace(bytes, readEntry(bytes, index, reading));
+  for (let entry = 0; bytes[index] !== CLOSE_BRACKET; entry++) {
+    index = skipSpace(bytes, readEntry(bytes, { start: index, entry }, reading));
     if (bytes[index] === COMMA) index = skipSpace(bytes, index + 1);
   }
   return index + 1;
 }
 
 // Adds the entry if one of our managers applied it to the object or its status; returns the index behind it.
-function readEntry(bytes: Buffer, start: number, { fieldManagers, found }: ManagersReading): number {
+function readEntry(
+  bytes: Buffer,
+  { start, entry }: { readonly start: number; readonly entry: number },
+  { search, found }: { readonly search: HeadSearch; readonly found: OwnedRange[] },
+): number {
   let fieldManager: string | undefined;
   let isApply = false;
   let versionStart = 0;
@@ -100,12 +106,20 @@ function readEntry(bytes: Buffer, start: number, { fieldManagers, found }: Manag
   let key = firstMember(bytes, start);
   while (!isEndOfObject(bytes, key)) {
     const value = valueOfMember(bytes, key);
-    const end = endOfValue(bytes, value);
-    if (startsWith(bytes, key, '"manager"')) fieldManager = managerAt(bytes, value, fieldManagers);
-    else if (startsWith(bytes, key, '"operation"')) isApply = startsWith(bytes, value, '"Apply"');
-    else if (startsWith(bytes, key, '"subresource"')) subresource = stringAt(bytes, value, end);
-    else if (startsWith(bytes, key, '"fieldsV1"')) [fieldsStart, fieldsEnd] = [value, end];
-    else if (startsWith(bytes, key, '"apiVersion"')) [versionStart, versionEnd] = [value, end];
+    let end;
+    if (startsWith(bytes, key, '"fieldsV1"')) {
+      end = search.endOfFields?.(bytes, value, entry) ?? endOfValue(bytes, value);
+      fieldsStart = value;
+      fieldsEnd = end;
+    } else {
+      end = endOfValue(bytes, value);
+      if (startsWith(bytes, key, '"manager"')) fieldManager = managerAt(bytes, value, search);
+      else if (startsWith(bytes, key, '"operation"')) isApply = startsWith(bytes, value, '"Apply"');
+      else if (startsWith(bytes, key, '"apiVersion"')) {
+        versionStart = value;
+        versionEnd = end;
+      } else if (startsWith(bytes, key, '"subresource"')) subresource = stringAt(bytes, value, end);
+    }
     key = nextMember(bytes, end);
   }
   if (fieldManager !== undefined && isApply && (subresource === "" || subresource === "status")) {
@@ -115,7 +129,7 @@ function readEntry(bytes: Buffer, start: number, { fieldManagers, found }: Manag
   return key + 1;
 }
 
-function managerAt(bytes: Buffer, start: number, fieldManagers: Iterable<string>): string | undefined {
+function managerAt(bytes: Buffer, start: number, { fieldManagers }: HeadSearch): string | undefined {
   for (const name of fieldManagers) if (startsWith(bytes, start, quotedBytesOf(name))) return name;
   return undefined;
 }
