@@ -9,11 +9,7 @@ import type { ExternalOrigin, ExternalWatch } from "../sources/external/external
 import type { FetchContext } from "../sources/external/external-source.js";
 import { KindSource } from "../sources/kind/kind-source.js";
 import { dependentsOf, type ControllerDefinition } from "../reconcile/controller-definition.js";
-import {
-  ExternalDriver,
-  type ExternalResources,
-  type ReleasedResource,
-} from "../workflow/dependents/external-driver.js";
+import { ExternalDriver, type ExternalResources } from "../workflow/dependents/external-driver.js";
 import { createStatusState, NO_STATES, RememberedState } from "../workflow/dependents/external-state.js";
 import type { ExternalStateStore } from "../workflow/dependents/external-state.js";
 import { ObjectStateStore, STATE_LABEL } from "../workflow/dependents/object-state.js";
@@ -66,13 +62,12 @@ export class ExternalDependents {
 
   createDriver(definition: ExternalDependent, source: ExternalResources): ExternalDriver {
     const state = this.#stores.get(definition.name);
-    return new ExternalDriver({ definition, source, state, onReleased: (released) => this.#tellReleased(released) });
-  }
-
-  #tellReleased({ primary: about, message }: ReleasedResource): void {
-    const { name: controller } = this.#definition;
-    const draft = { type: "Warning", reason: "DeletionFailed", action: "Delete", note: message } as const;
-    this.#parts.events.record({ controller, about }, draft);
+    const onReleased = (about: KubernetesObject, note: string) =>
+      this.#parts.events.record(
+        { controller: this.#definition.name, about },
+        { type: "Warning", reason: "DeletionFailed", action: "Delete", note },
+      );
+    return new ExternalDriver({ definition, source, state, onReleased });
   }
 
   forget(primary: ObjectKey): void {

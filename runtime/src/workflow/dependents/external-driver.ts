@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { findError, TerminalError } from "../../base/errors.js";
 import { keyOf, type KubernetesObject } from "../../base/kubernetes-object.js";
-import { messageOf, type Logger } from "../../base/logger.js";
+import { messageOf } from "../../base/logger.js";
 import type { ExternalDependentSource } from "../../sources/external/external-watch.js";
 import { argumentsOf, type DependentDriver, type DriverRun, type FindRun } from "./driver.js";
 import type { Live, Wanted, WriteOutcome } from "./driver.js";
@@ -16,17 +16,8 @@ interface ExternalDriverOptions {
   readonly source: ExternalResources;
   /** Keeps the ids of created resources; absent if the dependent has no state. */
   readonly state?: Pick<RememberedState, "read" | "isKept" | "set"> | undefined;
-  /** Told of resources that are left because they could not be deleted. */
-  readonly onReleased?: ((released: ReleasedResource) => void) | undefined;
-}
-
-/** A resource that is left, outside Kubernetes, because it could not be deleted. */
-export interface ReleasedResource {
-  readonly primary: KubernetesObject;
-  readonly dependent: string;
-  readonly item?: string | undefined;
-  readonly message: string;
-  readonly logger: Logger;
+  /** Told of a resource that is left, outside Kubernetes, because it could not be deleted. */
+  readonly onReleased?: ((primary: KubernetesObject, message: string) => void) | undefined;
 }
 
 /** A resource with the key of its item, which is empty unless the dependent is a bulk one. */
@@ -125,11 +116,10 @@ export class ExternalDriver implements DependentDriver {
     if (onDeleteFailure !== "release" || primary.metadata.deletionTimestamp === undefined) return false;
     // An error that says when to try again is no end.
     if (findError(error, "RetryAfterError") !== undefined) return false;
-    const { logger } = context;
     const dependent = item === undefined ? `"${name}"` : `"${name}", item "${item}"`;
     const message = `the resource of dependent ${dependent} could not be deleted and is left: ${messageOf(error)}`;
-    logger.warn({ dependent: name, item, error }, message);
-    this.#options.onReleased?.({ primary, dependent: name, item, message, logger });
+    context.logger.warn({ dependent: name, item, error }, message);
+    this.#options.onReleased?.(primary, message);
     return true;
   }
 
