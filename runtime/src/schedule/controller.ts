@@ -259,7 +259,7 @@ export class Controller<Result = unknown> {
     this.#dispatcher.withdraw(primary);
     primary.timer.cancel();
     primary.lastError = undefined;
-    this.#dependencies.runner.release?.(primary.key);
+    this.#dependencies.runner.release(primary.key);
   }
 
   #begin(primary: KnownPrimary): void {

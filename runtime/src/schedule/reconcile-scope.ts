@@ -33,7 +33,7 @@ export interface PrimaryRunner<Result> {
   /** Tells whether a primary should have the finalizer of the controller and does not. */
   lacksFinalizer(primary: KubernetesObject): boolean;
   /** Told that a primary is gone, so that what is kept for it can be forgotten. */
-  release?(key: ObjectKey): void;
+  release(key: ObjectKey): void;
 }
 
 /** The primaries as they are known now. */

@@ -1,22 +1,16 @@
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import { getHeapSnapshot } from "node:v8";
-import type { Logger } from "../../base/logger.js";
 import type { ObservedOperator } from "../health.js";
 import { notAllowed, type EndpointAnswer, type EndpointHandler } from "../http/http-endpoint.js";
-import type { LogLevels } from "../settings/log-levels.js";
 import { refusalOf } from "./debug-access.js";
 import { stateOf } from "./debug-state.js";
 import type { DebugToken } from "./debug-token.js";
 import { readMemoryFacts, snapshotHeadroom, type MemoryFacts } from "./heap-snapshot.js";
-import { changeLevel, jsonAnswer, showLevels } from "./log-level-paths.js";
+import { changeLevel, jsonAnswer, showLevels, type LevelSubject } from "./log-level-paths.js";
 
 /** What the debug endpoint shows and changes. */
-export interface DebugSubject extends ObservedOperator {
-  readonly logger: Logger;
-  readonly levels: LogLevels;
-  /** The names of the controllers. */
-  readonly names: readonly string[];
+export interface DebugSubject extends ObservedOperator, LevelSubject {
   /** The name of this replica, which files are named after. */
   readonly instance: string;
 }
@@ -61,8 +55,7 @@ type Route = (asked: Asked) => EndpointAnswer | Promise<EndpointAnswer>;
 /** Returns what answers the paths below `/debug/`, to those who have the token. */
 export function debugHandler(subject: DebugSubject, token: DebugToken, probing = ofThisProcess): EndpointHandler {
   const useAlone = createSingleUse();
-  const { levels, logger, names: controllers } = subject;
-  const leveled = { levels, logger, controllers };
+  const { logger } = subject;
   const fileNamed = (ending: string) => fileName(subject.instance, ending);
   const paths: { readonly [path: string]: Route } = {
     "/debug/state": () => jsonAnswer(stateOf(subject)),
@@ -93,8 +86,8 @@ export function debugHandler(subject: DebugSubject, token: DebugToken, probing =
     if (refusal !== undefined) return refusal;
     const [isOfLevels, controller] = LEVELS.exec(url.pathname) ?? [];
     if (isOfLevels !== undefined) {
-      if (request.method === "PUT") return changeLevel(leveled, request, controller && decoded(controller));
-      return controller === undefined ? showLevels(leveled) : notAllowed(["PUT"]);
+      if (request.method === "PUT") return changeLevel(subject, request, controller && decoded(controller));
+      return controller === undefined ? showLevels(subject) : notAllowed(["PUT"]);
     }
     const route = Object.hasOwn(paths, url.pathname) ? paths[url.pathname] : undefined;
     if (route === undefined) return { status: 404, body: `404 not found; there are\n${PATHS}` };

@@ -9,7 +9,7 @@ export interface LevelSubject {
   readonly levels: LogLevels;
   readonly logger: Logger;
   /** The names of the controllers. */
-  readonly controllers: readonly string[];
+  readonly names: readonly string[];
 }
 
 // A level is shorter.
@@ -27,10 +27,10 @@ export async function changeLevel(
   request: IncomingMessage,
   controller: string | undefined,
 ): Promise<EndpointAnswer> {
-  const { levels, logger, controllers } = subject;
-  if (controller !== undefined && !controllers.includes(controller)) {
-    const names = controllers.join(", ");
-    return { status: 404, body: `404 not found: there is no controller "${controller}", only ${names}\n` };
+  const { levels, logger, names } = subject;
+  if (controller !== undefined && !names.includes(controller)) {
+    const body = `404 not found: there is no controller "${controller}", only ${names.join(", ")}\n`;
+    return { status: 404, body };
   }
   const text = await readBody(request);
   if (text === undefined) return { status: 413, body: `413: the body has more than ${MAX_BODY_BYTES} bytes\n` };

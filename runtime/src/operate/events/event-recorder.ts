@@ -10,10 +10,7 @@ import { withDeadline } from "../../base/promises.js";
 import { builtinKindOf } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
 
-interface EventObject extends KubernetesObject {
-  readonly series?: { readonly count: number };
-  readonly [member: string]: unknown;
-}
+type EventObject = KubernetesObject & { readonly [member: string]: unknown };
 
 /** One Event, and what is yet to be counted. */
 interface Series {

@@ -1,18 +1,8 @@
 import { isApiError } from "../../base/errors.js";
-import type { KubernetesObject, ObjectRef } from "../../base/kubernetes-object.js";
-import { builtinKindOf } from "../../base/resource-definition.js";
+import type { ObjectRef } from "../../base/kubernetes-object.js";
 import type { ApiClient } from "../../client/api-client.js";
+import { review } from "../access-review.js";
 import { LEASE } from "./lease.js";
-
-interface AccessReview extends KubernetesObject {
-  readonly spec: object;
-  readonly status?: { readonly allowed?: boolean };
-}
-
-const REVIEW = builtinKindOf<AccessReview>({
-  ...{ group: "authorization.k8s.io", kind: "SelfSubjectAccessReview", plural: "selfsubjectaccessreviews" },
-  scope: "Cluster",
-});
 
 const VERBS = ["get", "watch", "create", "update"];
 // Forbidden, not served, or not by this method.
@@ -28,12 +18,12 @@ export async function missingLeaseVerbs(
     const resource = { namespace, verb, group: LEASE.group, resource: LEASE.plural };
     // The authorizer does not know the name of what is yet to be created.
     const resourceAttributes = verb === "create" ? resource : { ...resource, name };
-    const review = { metadata: { name: "" }, spec: { resourceAttributes } };
-    const answer = await client.create({ definition: REVIEW }, review, { signal }).catch((error: unknown) => {
+    const spec = { resourceAttributes };
+    const answer = await review(client, "ownAccess", { spec, signal }).catch((error: unknown) => {
       if (UNANSWERED.some((code) => isApiError(error, code))) return undefined;
       throw error;
     });
-    return answer?.status?.allowed !== false;
+    return answer?.allowed !== false;
   };
   const answers = await Promise.all(VERBS.map(isAllowed));
   return VERBS.filter((_, index) => answers[index] === false);

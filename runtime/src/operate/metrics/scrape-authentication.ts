@@ -1,33 +1,9 @@
 // Who may scrape: whoever has a token that the API server knows and may `get` the path (as controller-runtime's authentication filter).
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import type { KubernetesObject } from "../../base/kubernetes-object.js";
-import { builtinKindOf, type ResourceDefinition } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
+import { review } from "../access-review.js";
 import type { EndpointAnswer } from "../http/http-endpoint.js";
-
-interface Review extends KubernetesObject {
-  readonly spec: object;
-  readonly status?: {
-    readonly authenticated?: boolean;
-    readonly allowed?: boolean;
-    readonly user?: {
-      readonly username?: string;
-      readonly uid?: string;
-      readonly groups?: string[];
-      readonly extra?: object;
-    };
-  };
-}
-
-const TOKEN_REVIEW = builtinKindOf<Review>({
-  ...{ group: "authentication.k8s.io", kind: "TokenReview", plural: "tokenreviews" },
-  scope: "Cluster",
-});
-const ACCESS_REVIEW = builtinKindOf<Review>({
-  ...{ group: "authorization.k8s.io", kind: "SubjectAccessReview", plural: "subjectaccessreviews" },
-  scope: "Cluster",
-});
 
 // What was granted or refused holds for so long; Prometheus asks every 15 to 60 s.
 const KEPT_MS = 60_000;
@@ -64,15 +40,12 @@ export class ScrapeAuthentication {
   async #review(path: string, token: string): Promise<EndpointAnswer | undefined> {
     const client = this.#client();
     if (client === undefined) throw new Error("there is no connection to the API server yet");
-    const ask = async (definition: ResourceDefinition<Review>, spec: object) => {
-      const signal = AbortSignal.timeout(REVIEW_TIMEOUT_MS);
-      return (await client.create({ definition }, { metadata: { name: "" }, spec }, { signal })).status;
-    };
-    const identity = await ask(TOKEN_REVIEW, { token });
+    const ask = (about: "token" | "access", spec: object) =>
+      review(client, about, { spec, signal: AbortSignal.timeout(REVIEW_TIMEOUT_MS) });
+    const identity = await ask("token", { token });
     if (identity?.authenticated !== true || identity.user === undefined) return UNKNOWN;
     const { username: user, uid, groups, extra } = identity.user;
-    const nonResourceAttributes = { path, verb: "get" };
-    const access = await ask(ACCESS_REVIEW, { user, uid, groups, extra, nonResourceAttributes });
+    const access = await ask("access", { user, uid, groups, extra, nonResourceAttributes: { path, verb: "get" } });
     return access?.allowed === true ? undefined : FORBIDDEN;
   }
 }

@@ -44,11 +44,10 @@ interface FollowOptions {
   readonly logger: Logger;
   /** Takes what changed and can be taken over while the operator runs. */
   onChange(values: SettingValues): void;
-  readonly intervalMs?: number | undefined;
 }
 
 /** Looks at the file of settings until the function that is returned is called; says what needs a restart, and what is wrong, once each. */
-export function followSettings(settings: LoadedSettings, { logger, onChange, intervalMs }: FollowOptions): () => void {
+export function followSettings(settings: LoadedSettings, { logger, onChange }: FollowOptions): () => void {
   const { reread, known } = settings;
   if (reread === undefined) return () => {};
   let { values } = settings;
@@ -72,7 +71,7 @@ export function followSettings(settings: LoadedSettings, { logger, onChange, int
       problem = message;
     }
   };
-  const timer = setInterval(() => void look(), intervalMs ?? INTERVAL_MS).unref();
+  const timer = setInterval(() => void look(), INTERVAL_MS).unref();
   return () => clearInterval(timer);
 }
 
