@@ -36,4 +36,5 @@ const controller = defineController({
   },
 });
 
-await runOperator([controller], { logger: createLogger("warn") });
+// The argument is the shape, and no flag of the operator.
+await runOperator([controller], { args: [], logger: createLogger("warn") });
