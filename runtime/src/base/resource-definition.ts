@@ -85,8 +85,3 @@ export function nameOfType(type: SecondaryType | undefined): string | undefined 
 export function hasType({ type }: { readonly type?: SecondaryType | undefined }, wanted: SecondaryType): boolean {
   return type !== undefined && typeof type === typeof wanted && nameOfType(type) === nameOfType(wanted);
 }
-
-/** Returns an event source as messages mention it. */
-export function describeSource({ type }: { readonly type?: SecondaryType | undefined }): string {
-  return type === undefined ? "one without resources" : `one of ${nameOfType(type)}`;
-}

@@ -42,12 +42,6 @@ export class HealthRecord {
     this.#report(part, error, !this.#wasReported);
   }
 
-  /** Records that a part fails, or, without an error, that it works again. */
-  note(part: string, error?: unknown): void {
-    if (error === undefined) this.succeed(part);
-    else this.fail(part, error);
-  }
-
   /** Records that a part works, or no longer exists. */
   succeed(part: string): void {
     if (!this.#problems.delete(part) || this.#problems.size > 0 || !this.#wasReported) return;

@@ -2,7 +2,7 @@
 import type { ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import { viewOf } from "../cache/resource-view.js";
-import { describeSource } from "../base/resource-definition.js";
+import { nameOfType } from "../base/resource-definition.js";
 import type { SourceHealth } from "../base/activity.js";
 import { untilAborted } from "../base/promises.js";
 import type { EventSource, EventSourceContext } from "./event-source.js";
@@ -150,7 +150,9 @@ export class RegisteredSource {
   }
 
   describe(): string {
-    return this.role === "primaries" ? "that of its primaries" : describeSource(this.source);
+    if (this.role === "primaries") return "that of its primaries";
+    const type = nameOfType(this.source.type);
+    return type === undefined ? "one without resources" : `one of ${type}`;
   }
 
   async #begin(start: () => Promise<void>): Promise<void> {

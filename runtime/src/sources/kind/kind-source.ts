@@ -43,6 +43,8 @@ export class KindSource implements EventSource<KubernetesObject> {
   readonly view: ResourceView;
   readonly connection: Connection | undefined;
   readonly namespaces: NonNullable<KindSourceOptions["namespaces"]>;
+  /** The namespaces that it watches, where these are not those of the controller; "all" for all of them. */
+  ownNamespaces: readonly string[] | "all" | undefined;
   readonly #options: KindSourceOptions;
   readonly #watch: ViewWatch;
   readonly #gate: EventGate<KubernetesObject>;
@@ -50,7 +52,6 @@ export class KindSource implements EventSource<KubernetesObject> {
   /** Absent while the source is stopped, and for primaries. */
   #mapping: SecondaryMapping | undefined;
   #context: EventSourceContext | undefined;
-  #ownNamespaces: readonly string[] | "all" | undefined;
 
   constructor(options: KindSourceOptions) {
     const { name, request, isInternal = false, isOfPrimaries = false } = options;
@@ -60,7 +61,7 @@ export class KindSource implements EventSource<KubernetesObject> {
     this.connection = request.connection;
     this.namespaces = options.namespaces ?? "sameAsController";
     const isResolved = this.namespaces !== "sameAsController" && this.namespaces !== "current";
-    this.#ownNamespaces = isResolved ? this.namespaces : undefined;
+    this.ownNamespaces = isResolved ? this.namespaces : undefined;
     this.#options = options;
     const record = (this.#record = new HealthRecord(name));
     this.#gate = createEventGate(options.filters, record);
@@ -71,7 +72,11 @@ export class KindSource implements EventSource<KubernetesObject> {
     const indexes = { ...(isMapped && byOwner), ...(mapper && byRead), ...options.indexes };
     this.view = new ResourceView(request.definition, indexes, {
       isPartial: request.isMetadataOnly === true || request.projection !== undefined,
-      onIndexFailure: (index, key, error) => record.note(`the index "${index}" for ${key}`, error),
+      onIndexFailure: (index, key, error) => {
+        const part = `the index "${index}" for ${key}`;
+        if (error === undefined) record.succeed(part);
+        else record.fail(part, error);
+      },
     });
     this.#watch = new ViewWatch(this.view, request);
     if (!isOfPrimaries) this.view.onChange((change) => this.#onChange(change));
@@ -94,15 +99,10 @@ export class KindSource implements EventSource<KubernetesObject> {
       if (this.#options.isOfPrimaries !== true) this.#mapping = new SecondaryMapping(this.#options, parts);
     }
     const { namespaces } = this;
-    if (namespaces === "current") this.#ownNamespaces = [namespaceOf(this.connection ?? context.client.connection)];
+    if (namespaces === "current") this.ownNamespaces = [namespaceOf(this.connection ?? context.client.connection)];
     const { ownNamespaces = context.namespaces } = this;
     const watched = ownNamespaces === "all" ? undefined : ownNamespaces;
     await this.#watch.start(context.informers, watched, mode);
-  }
-
-  /** The namespaces that it watches, where these are not those of the controller; "all" for all of them. */
-  get ownNamespaces(): readonly string[] | "all" | undefined {
-    return this.#ownNamespaces;
   }
 
   async stop(): Promise<void> {
