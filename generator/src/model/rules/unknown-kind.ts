@@ -64,7 +64,7 @@ function checkKind(
     { severity: "error", rule, message, ...document.valueAt(path), ...hint },
   ];
   const resource = catalog.find(parseKind(text));
-  const others = versionsOf(text, catalog);
+  const others = resource === undefined ? versionsOf(text, catalog) : [];
   if (resource === undefined && others.length > 0)
     return fail(
       "unknown-version",
