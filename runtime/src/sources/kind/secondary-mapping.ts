@@ -3,6 +3,7 @@ import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kuberne
 import { OWNER_INDEX } from "../../base/primary-link.js";
 import { synchronous } from "../../base/promises.js";
 import { isEvicted } from "../../cache/bounded-objects.js";
+import { ObjectIndex } from "../../cache/object-index.js";
 import type { ResourceChange } from "../../cache/resource-change.js";
 import type { ResourceView } from "../../cache/resource-view.js";
 import type { EventSourceContext, IndexedPrimaries } from "../event-source.js";
@@ -34,29 +35,6 @@ export const READ_INDEX = "reads of primaries";
 
 const NONE: readonly ObjectKey[] = [];
 
-/** What leads to what, found from its end. */
-class Links {
-  readonly #targets = new Map<string, ReadonlySet<string>>();
-  readonly #origins = new Map<string, Set<string>>();
-
-  /** Replaces all links of `origin`. */
-  set(origin: string, targets: Iterable<string>): void {
-    const after = new Set(targets);
-    for (const target of this.#targets.get(origin) ?? []) {
-      const origins = this.#origins.get(target);
-      origins?.delete(origin);
-      if (origins?.size === 0) this.#origins.delete(target);
-    }
-    if (after.size === 0) this.#targets.delete(origin);
-    else this.#targets.set(origin, after);
-    for (const target of after) this.#origins.set(target, (this.#origins.get(target) ?? new Set()).add(origin));
-  }
-
-  to(target: string): Iterable<string> {
-    return this.#origins.get(target) ?? [];
-  }
-}
-
 /** The mapping of one event source, from its start to its stop. */
 export class SecondaryMapping {
   readonly #options: KindSourceOptions;
@@ -76,7 +54,9 @@ export class SecondaryMapping {
   /** The states of primaries for which that was done. */
   readonly #seen = new WeakSet<KubernetesObject>();
   /** What primaries named in their last reconcile, where the index of the primaries does not know it. */
-  readonly #named = new Links();
+  readonly #named = new Map<ObjectKey, readonly ObjectKey[]>();
+  /** The primaries by what they named. */
+  readonly #namedBy = new ObjectIndex(() => NONE);
 
   constructor(options: KindSourceOptions, parts: MappingParts) {
     const { primary, primaries } = parts.context;
@@ -120,7 +100,7 @@ export class SecondaryMapping {
     const { primaries } = this.#parts.context;
     const key = keyOf(primary.metadata);
     const isUnknown = (each: ObjectKey) => !primaries.keysByIndex(this.#primaryIndex, each).has(key);
-    this.#named.set(key, primaries.has(key) ? named.filter(isUnknown) : NONE);
+    this.#setNamed(key, primaries.has(key) ? named.filter(isUnknown) : NONE);
     return named;
   }
 
@@ -128,7 +108,7 @@ export class SecondaryMapping {
     const { context, view } = this.#parts;
     const { mapper, primaryToSecondary } = this.#options;
     if (mapper === undefined && primaryToSecondary !== undefined)
-      return [...context.primaries.keysByIndex(this.#primaryIndex, key), ...this.#named.to(key)];
+      return [...context.primaries.keysByIndex(this.#primaryIndex, key), ...(this.#namedBy.keysOf(key) ?? NONE)];
     const remembered = isEvicted(object) ? view.indexFor(OWNER_INDEX, key)?.valuesOf(object) : undefined;
     if (remembered !== undefined) return remembered;
     if (mapper === undefined) return this.#byLink(object);
@@ -142,11 +122,17 @@ export class SecondaryMapping {
   /** Takes a change of a primary: the objects whose mapper looked at it are mapped again. */
   notePrimary(change: ResourceChange): void {
     const { key, kind, object, old } = change;
-    if (kind === "deleted") this.#named.set(key, NONE);
+    if (kind === "deleted") this.#setNamed(key, NONE);
     if (!this.#isContextual) return;
     if (this.#stale.size === 0) queueMicrotask(() => this.#mapStale());
     this.#makeStale(key, [object, old], isReconciledFor(change));
     this.#stale.add(ALL_READ);
+  }
+
+  #setNamed(primary: ObjectKey, named: readonly ObjectKey[]): void {
+    this.#namedBy.move(primary, this.#named.get(primary) ?? NONE, named);
+    if (named.length === 0) this.#named.delete(primary);
+    else this.#named.set(primary, named);
   }
 
   get #primaryIndex(): string {
