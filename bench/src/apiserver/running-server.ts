@@ -9,7 +9,7 @@ import { promisify } from "node:util";
 import { startControlPlane } from "#test/support/control-plane.js";
 import { repositoryRoot } from "#test/support/repository.js";
 import type { Connection } from "../load-client.js";
-import { readUsage } from "../operators/process-usage.js";
+import { readUsage, type Usage } from "../operators/process-usage.js";
 
 /** A server in processes of its own. */
 export interface RunningServer extends AsyncDisposable {
@@ -18,8 +18,8 @@ export interface RunningServer extends AsyncDisposable {
   readonly readyMs: number;
   /** The same for the embedded server in a process that runs already: loading its modules, and starting it. */
   readonly inProcess?: { readonly loadMs: number; readonly startMs: number };
-  /** The memory that its processes have, in MB. */
-  residentMb(): number;
+  /** What its processes have used, and the memory that they have. */
+  usage(): Pick<Usage, "cpuSeconds" | "residentMb">;
   /** The memory that objects can be charged with, in bytes: without garbage where the process can tell. */
   usedBytes(): Promise<number>;
 }
@@ -29,6 +29,9 @@ export interface ServerOptions {
   /** Whether every write is synced to a disk before it is answered. */
   readonly isDurable: boolean;
 }
+
+/** Starts a server. */
+export type StartServer = (options: ServerOptions) => Promise<RunningServer>;
 
 // The package as it is published; its dependencies are found above it.
 const PUBLISHED = join(repositoryRoot, "node_modules/.cache/gen-operator-published-apiserver");
@@ -59,7 +62,7 @@ export async function startEmbedded({ isDurable }: ServerOptions): Promise<Runni
     connection,
     readyMs,
     inProcess: { loadMs, startMs },
-    residentMb: () => readUsage(child.pid ?? 0).residentMb,
+    usage: () => readUsage(child.pid ?? 0),
     async usedBytes() {
       child.kill("SIGUSR2");
       return (await nextLine<{ usedBytes: number }>()).usedBytes;
@@ -77,12 +80,16 @@ export async function startKubeApiServer({ isDurable }: ServerOptions): Promise<
   const startedAt = performance.now();
   const plane = await startControlPlane({ isDurable });
   const readyMs = performance.now() - startedAt;
-  const residentMb = () => Object.values(plane.pids).reduce((sum, pid) => sum + readUsage(pid).residentMb, 0);
+  const usage = () => {
+    const usages = Object.values(plane.pids).map(readUsage);
+    const sumOf = (read: (usage: Usage) => number): number => usages.reduce((sum, each) => sum + read(each), 0);
+    return { cpuSeconds: sumOf(({ cpuSeconds }) => cpuSeconds), residentMb: sumOf(({ residentMb }) => residentMb) };
+  };
   return {
     connection: plane,
     readyMs,
-    residentMb,
-    usedBytes: () => Promise.resolve(residentMb() * 1024 * 1024),
+    usage,
+    usedBytes: () => Promise.resolve(usage().residentMb * 1024 * 1024),
     [Symbol.asyncDispose]: () => plane.close(),
   };
 }
