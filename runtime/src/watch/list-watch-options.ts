@@ -36,7 +36,7 @@ export interface ListWatchOptions extends InformerScope {
   onConnected?(): void;
   /** Called after a failure; the next attempt follows after `retryAfterMs`. */
   onFailure?(error: unknown, retryAfterMs: number): void;
-  /** How long a watch may be quiet before the server is asked whether all is well. Default: 15 s. */
+  /** How long a watch may be quiet before the server is asked whether all is well. Default: 30 s. */
   readonly quietMs?: number | undefined;
   /** How long the server may take to answer that. Default: 8 s. */
   readonly answerTimeoutMs?: number | undefined;

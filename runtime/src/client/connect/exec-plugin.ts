@@ -1,5 +1,5 @@
 import { execFile, type ExecFileException } from "node:child_process";
-import { isAbsolute, join } from "node:path";
+import { resolve } from "node:path";
 import { promisify } from "node:util";
 import type { Connection } from "./connection.js";
 import { createRenewedCredentials, type ReadCredentials } from "./renewed-credentials.js";
@@ -45,7 +45,7 @@ async function run(plugin: ExecPlugin, context: ExecPluginContext, signal: Abort
   const spec = { interactive: false, ...(plugin.provideClusterInfo === true && { cluster: context.cluster }) };
   const info = JSON.stringify({ apiVersion, kind: "ExecCredential", spec });
   const variables = Object.fromEntries((env ?? []).map(({ name, value }) => [name, value]));
-  const path = command.includes("/") && !isAbsolute(command) ? join(context.folder, command) : command;
+  const path = command.includes("/") ? resolve(context.folder, command) : command;
   const running = promisify(execFile)(path, args ?? [], {
     env: { ...process.env, ...variables, KUBERNETES_EXEC_INFO: info },
     maxBuffer: 1 << 20,

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { RequestOptions } from "node:https";
-import { dirname, isAbsolute, join } from "node:path";
+import { dirname, resolve } from "node:path";
 import { load } from "js-yaml";
 import { serverOf, type Connection, type Credentials, type Impersonation } from "./connection.js";
 import { createExecCredentials } from "./exec-plugin.js";
@@ -59,7 +59,7 @@ async function clusterOf({ entry, folder, where }: Found<"cluster">, env: NodeJS
   return {
     ...address,
     ca: await readMaterial(caData, caFile, folder),
-    caFile: caFile && absoluteOf(caFile, folder),
+    caFile: caFile && resolve(folder, caFile),
     serverName: entry["tls-server-name"],
     skipsTlsVerify: entry["insecure-skip-tls-verify"],
     proxyUrl: proxyUrl ? checkProxyUrl(proxyUrl, `${where}: proxy-url`) : proxyFromEnvironment(address.server, env),
@@ -144,7 +144,7 @@ async function authorizationOf(
   { tokenFile, token, username, password = "" }: Entry<"user">,
   folder: string,
 ): Promise<Credentials> {
-  if (tokenFile !== undefined) return readTokenFile(absoluteOf(tokenFile, folder));
+  if (tokenFile !== undefined) return readTokenFile(resolve(folder, tokenFile));
   if (token !== undefined) return { authorization: `Bearer ${token.trim()}` };
   if (username === undefined) return {};
   return { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}` };
@@ -178,7 +178,7 @@ function findEntry<Type extends EntryType>(
 
 async function readMaterial(data: string | undefined, file: string | undefined, folder: string) {
   if (data !== undefined) return Buffer.from(data, "base64").toString("utf8");
-  return file === undefined ? undefined : readText(absoluteOf(file, folder), "kubeconfig's");
+  return file === undefined ? undefined : readText(resolve(folder, file), "kubeconfig's");
 }
 
 async function readText(file: string, what: string): Promise<string> {
@@ -187,8 +187,4 @@ async function readText(file: string, what: string): Promise<string> {
   } catch (error) {
     throw new Error(`cannot read the ${what} file ${file}`, { cause: error });
   }
-}
-
-function absoluteOf(file: string, folder: string): string {
-  return isAbsolute(file) ? file : join(folder, file);
 }
