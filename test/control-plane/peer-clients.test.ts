@@ -1,4 +1,4 @@
-// Clients that others wrote, in Go and in Java, find on the embedded server what they find on the real one.
+// Clients that others wrote, in Go, Java and Python, find on the embedded server what they find on the real one.
 import { execFile, execFileSync } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,6 +10,7 @@ import { waitFor } from "#apiserver/wait-for.js";
 import { repositoryRoot } from "../support/repository.js";
 import { assert, shared, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
+import { installPython } from "./python-client.js";
 import { startProgram } from "./apiserver-program.js";
 
 const BUILD_TIMEOUT_MS = 600_000;
@@ -66,6 +67,23 @@ suite("fabric8", (test) => {
       assert.is(found["errors"]?.["conflict"], "409 Conflict");
       assert.equal(found["watch"]?.["events"], ["ADDED watched", "MODIFIED watched", "DELETED watched"]);
       assert.is(found["informer"]?.["synced"], true);
+    },
+    { timeoutMs: BUILD_TIMEOUT_MS },
+  );
+});
+
+suite("Python's client", (test) => {
+  const title = "Python's client and its informer find on the embedded server what they find on the real one";
+  const python = installPython(join(clients, "python/requirements.txt"));
+  if ("problem" in python) return test.skip(title, python.problem);
+  test(
+    title,
+    async () => {
+      const program = join(clients, "python/main.py");
+      const found = await onBoth((kubeconfig) => [python.program, program, kubeconfig, "python"]);
+      assert.equal(Object.keys(found), ["crud", "errors", "pages", "custom", "watch", "informer"]);
+      assert.is(found["errors"]?.["conflict"], "409 Conflict");
+      assert.equal(found["informer"], { cached: { a: "2" }, gone: true, told: ["ADDED", "MODIFIED", "DELETED"] });
     },
     { timeoutMs: BUILD_TIMEOUT_MS },
   );

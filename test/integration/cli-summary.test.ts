@@ -7,6 +7,19 @@ import { createTemporaryFolder } from "../support/temporary-folder.js";
 
 const crd = join(repositoryRoot, "fixtures/crds/notes.example.com.yaml");
 
+/** A condition is compiled with the code that is generated. */
+const WRONG_CONDITION = `
+apiVersion: gen-operator.dev/v1alpha1
+kind: Workflow
+metadata: { name: note }
+spec:
+  primary: example.com/v1alpha1/Note
+  dependents:
+    configMap:
+      resource: v1/ConfigMap
+      reconcilePrecondition: { when: primary.spec.absent === 1 }
+`;
+
 /** The files of a project, but for the list and the memory that the generator keeps of its own. */
 async function countFiles(folder: string): Promise<number> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
@@ -59,11 +72,21 @@ suite("the summary", (test) => {
     assert.is(checked.stdout, again.stdout);
   });
 
-  test("of init does not claim that nothing was written when only the code could not be generated", async () => {
+  test("of init says that nothing was written when the spec is wrong, and nothing is", async () => {
     await using folder = await createTemporaryFolder();
     await writeFile(join(folder.path, "workflow.yaml"), "kind: Workflow\n");
     const { status, stderr } = await runCommand(folder.path, "init", ".", "--crd", crd);
     assert.is(status, 1);
-    assert.match(stderr, /\n\d+ errors; no code was generated\n$/);
+    assert.match(stderr, /\n3 errors; nothing was written\n$/);
+    assert.equal(await readdir(folder.path), ["workflow.yaml"]);
+  });
+
+  test("of init does not claim that nothing was written when only the code could not be generated", async () => {
+    await using folder = await createTemporaryFolder();
+    await writeFile(join(folder.path, "workflow.yaml"), WRONG_CONDITION);
+    const { status, stderr } = await runCommand(folder.path, "init", ".", "--crd", crd);
+    assert.is(status, 1);
+    assert.match(stderr, /\n1 error; no code was generated\n$/);
+    assert.ok((await readdir(folder.path)).includes("package.json"));
   });
 });
