@@ -8,12 +8,8 @@ import type { OutputFile } from "../output/files/output-file.js";
 /** Returns the errors that a project would have with these files, of which those that are there already stay as they are. */
 export async function checkNewProject(project: string, files: readonly OutputFile[]): Promise<readonly Diagnostic[]> {
   const root = resolve(project);
-  const added = files.filter(({ path }) => isInput(path) && !existsSync(join(root, path)));
+  const added = files.filter(({ path }) => !existsSync(join(root, path)));
   const input = await readProject(root, { texts: new Map(added.map(({ path, content }) => [path, content])) });
   const found = hasErrors(input.diagnostics) ? input.diagnostics : (await buildModel(input)).diagnostics;
   return sortDiagnostics(found.filter(({ severity }) => severity === "error"));
-}
-
-function isInput(path: string): boolean {
-  return path === "workflow.yaml" || path.startsWith("crds/");
 }

@@ -14,11 +14,16 @@ export interface ProjectFile {
   readonly text: string;
 }
 
-/** Lists the workflow specs that lie directly in a project: `workflow.yaml` and `*.workflow.yaml`, or `.yml`, or `.json`. */
+/** Tells whether a file of a project is a workflow spec: `workflow.yaml` and `*.workflow.yaml`, or `.yml`, or `.json`, directly in it. */
+export function isSpecFile(file: string): boolean {
+  return /^(?:[^/]+\.)?workflow\.(?:yaml|yml|json)$/.test(file);
+}
+
+/** Lists the workflow specs of a project. */
 export async function listSpecFiles(project: string): Promise<string[]> {
   const entries = await readdir(project, { withFileTypes: true });
   return entries
-    .filter((entry) => !entry.isDirectory() && /^(?:.+\.)?workflow\.(?:yaml|yml|json)$/.test(entry.name))
+    .filter((entry) => !entry.isDirectory() && isSpecFile(entry.name))
     .map(({ name }) => name)
     .sort();
 }

@@ -17,34 +17,38 @@ export interface ExternalFile {
   readonly problems: readonly Diagnostic[];
 }
 
-/** Reads the files that external dependents name, by the texts that the specs have for them. */
+/** Reads the files that external dependents name, by the texts that the specs have for them. `texts` take the place of what is on disk. */
 export async function readExternalFiles(
   project: string,
   workflows: readonly WorkflowSpec[],
+  texts: ReadonlyMap<string, string>,
 ): Promise<ReadonlyMap<string, ExternalFile>> {
   const all = workflows.flatMap(({ dependents }) => [...dependents.values()].flatMap(({ external }) => external ?? []));
   const types = new Set(
     all.flatMap(({ type, desiredType, state }) => [type, desiredType, state?.type].flatMap((each) => each ?? [])),
   );
   const schemas = new Set(all.flatMap(({ schema }) => schema ?? []));
+  const readText = (path: string) => readTextOf(path, project, texts);
   const read = [
-    ...[...types].map(async (type) => [type, await readType(project, type)] as const),
-    ...[...schemas].map(async (path) => [path, await readSchema(project, path)] as const),
+    ...[...types].map(async (type) => [type, await readType(type, readText)] as const),
+    ...[...schemas].map(async (path) => [path, await readSchema(path, readText)] as const),
   ];
   return new Map(await Promise.all(read));
 }
 
-async function readType(project: string, type: string): Promise<ExternalFile> {
+type ReadText = (path: string) => Promise<string | Diagnostic>;
+
+async function readType(type: string, readText: ReadText): Promise<ExternalFile> {
   const [path = "", typeName = ""] = type.split("#");
-  const text = await readText(project, path);
+  const text = await readText(path);
   if (typeof text !== "string") return { path, typeName, problems: [text] };
   if (exportsType(text, typeName)) return { path, typeName, problems: [] };
   const hint = `declare it: export interface ${typeName} { … }`;
   return { path, typeName, problems: [problem(`${quote(path)} exports no ${quote(typeName)}`, hint)] };
 }
 
-async function readSchema(project: string, path: string): Promise<ExternalFile> {
-  const text = await readText(project, path);
+async function readSchema(path: string, readText: ReadText): Promise<ExternalFile> {
+  const text = await readText(path);
   if (typeof text !== "string") return { path, problems: [text] };
   const { documents, diagnostics } = parseYaml(path, text);
   if (diagnostics.length > 0) return { path, problems: diagnostics };
@@ -62,9 +66,15 @@ async function readSchema(project: string, path: string): Promise<ExternalFile> 
   return { path, schema, problems };
 }
 
-async function readText(project: string, path: string): Promise<string | Diagnostic> {
+async function readTextOf(
+  path: string,
+  project: string,
+  texts: ReadonlyMap<string, string>,
+): Promise<string | Diagnostic> {
   const file = pathInProject(project, path);
   if (file === undefined) return problem(`${quote(path)} is outside the project`);
+  const text = texts.get(file);
+  if (text !== undefined) return text;
   const read = await readProjectFile(project, file);
   return "rule" in read ? problem(read.message) : read.text;
 }

@@ -4,6 +4,7 @@ import type { Crd } from "./crd/crd.js";
 import {
   findCrdFiles,
   isDirectory,
+  isSpecFile,
   listSpecFiles,
   readKnownFile,
   readPackageName,
@@ -33,7 +34,7 @@ export interface ProjectInput {
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** Texts of specs, and of files below `crds`, that take the place of what is on disk, by their paths in the project. */
+/** Texts of files, by their paths in the project, that take the place of what is on disk. */
 export type FileTexts = ReadonlyMap<string, string>;
 
 /** How a project is read. */
@@ -53,7 +54,7 @@ export async function readProject(
   { texts = new Map(), parts = new RunParts(), digestOf = () => undefined, onStep = () => {} }: ReadOptions = {},
 ): Promise<ProjectInput> {
   const isDefinition = (file: string) => file.startsWith("crds/");
-  const specTexts = new Map([...texts].filter(([file]) => !isDefinition(file)));
+  const specTexts = new Map([...texts].filter(([file]) => isSpecFile(file)));
   const [packageName, builtin, specs, found] = await Promise.all([
     readPackageName(project),
     readBuiltinKinds(),
@@ -82,7 +83,7 @@ export async function readProject(
   ];
   const crds = read.flatMap(({ content }) => content?.crds ?? []);
   const described = read.flatMap(({ content }) => content?.kinds ?? []);
-  const externalFiles = await readExternalFiles(project, specs.workflows);
+  const externalFiles = await readExternalFiles(project, specs.workflows, texts);
   return {
     packageName,
     crds,
