@@ -5,24 +5,21 @@ import { FieldSet } from "./fields/field-set.js";
 import { decodeFieldsV1, encodeFieldsV1 } from "./fields/fields-v1.js";
 import { compareEncoded } from "./managers.js";
 
-/**
- * Returns managedFields as they are after a write of the number at `path`, e.g. `.spec.replicas`. A Scale of zero replicas is written without the
- * number: `wasZero` says that nobody updated it who still has it.
- */
-export function throughScale(managedFields: JsonValue[], path: string, { wasZero = false } = {}): JsonValue[] {
+/** Returns managedFields as they are after a write of the number at `path`, e.g. `.spec.replicas`. */
+export function throughScale(managedFields: JsonValue[], path: string): JsonValue[] {
   const number = FieldSet.of(path);
   return managedFields
     .filter(isObject)
-    .flatMap((entry) => splitEntry(entry, number, wasZero))
+    .flatMap((entry) => splitEntry(entry, number))
     .sort(compareEncoded);
 }
 
-function splitEntry(entry: JsonObject, number: FieldSet, wasZero: boolean): JsonObject[] {
+function splitEntry(entry: JsonObject, number: FieldSet): JsonObject[] {
   const { time: _, ...timeless } = entry;
   if (entry["operation"] === "Apply") return [entry["subresource"] === "scale" ? timeless : entry];
   const set = decodeFieldsV1(isObject(entry["fieldsV1"]) ? entry["fieldsV1"] : {});
   if (set.intersection(number).isEmpty) return [entry];
   const rest = set.difference(number);
-  const ofNumber = wasZero ? [] : [{ ...timeless, fieldsV1: encodeFieldsV1(number) }];
-  return rest.isEmpty ? ofNumber : [{ ...entry, fieldsV1: encodeFieldsV1(rest) }, ...ofNumber];
+  const ofNumber = { ...timeless, fieldsV1: encodeFieldsV1(number) };
+  return rest.isEmpty ? [ofNumber] : [{ ...entry, fieldsV1: encodeFieldsV1(rest) }, ofNumber];
 }

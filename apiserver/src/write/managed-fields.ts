@@ -45,15 +45,11 @@ export function restoreTimes(live: JsonObject, object: JsonObject): JsonObject {
 }
 
 /** Returns `object` with the managers that a write of its Scale leaves. */
-export function withScaleManagers(
-  { resource }: WriteContext,
-  object: JsonObject,
-  was = { wasZero: false },
-): JsonObject {
+export function withScaleManagers({ resource }: WriteContext, object: JsonObject): JsonObject {
   const metadata = metadataOf(object);
   const entries = arrayAt(metadata, "managedFields");
   if (entries === undefined) return object;
-  const managedFields = throughScale(entries, scalePathsOf(resource.type).specReplicas, was);
+  const managedFields = throughScale(entries, scalePathsOf(resource.type).specReplicas);
   return { ...object, metadata: { ...metadata, managedFields } };
 }
 

@@ -55,11 +55,7 @@ export function writeScale(
 function withZero(context: WriteContext, live: JsonObject, object: JsonObject) {
   const path = scalePathsOf(context.resource.type).specReplicas;
   const isTaken = valueAtPath(object, path) !== 0 && isOwned(live, path);
-  if (valueAtPath(live, path) === 0 && !isTaken)
-    return {
-      object: withScaleManagers(context, object, { wasZero: valueAtPath(object, path) !== 0 }),
-      isTracked: true,
-    };
+  if (valueAtPath(live, path) === 0 && !isTaken) return { object: withScaleManagers(context, object), isTracked: true };
   if (valueAtPath(object, path) !== 0) return undefined;
   const without = clone(object);
   setAtPath(without, path, undefined);

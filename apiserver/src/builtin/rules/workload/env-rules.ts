@@ -27,10 +27,7 @@ export function checkVariable(path: string, variable: JsonObject): FieldError[] 
 }
 
 function checkSources(path: string, from: JsonObject, value: string): FieldError[] {
-  const given = Object.entries(SOURCES).flatMap(([key, check]) => {
-    const source = objectAt(from, key);
-    return source === undefined ? [] : [() => check(`${path}.${key}`, source)];
-  });
+  const given = Object.entries(SOURCES).filter(([key]) => objectAt(from, key) !== undefined);
   const problem =
     given.length === 0
       ? NO_SOURCE
@@ -39,7 +36,10 @@ function checkSources(path: string, from: JsonObject, value: string): FieldError
         : given.length > 1
           ? "may not have more than one field specified at a time"
           : undefined;
-  return [...given.flatMap((check) => check()), ...(problem === undefined ? [] : [invalidError(path, "", problem)])];
+  return [
+    ...given.flatMap(([key, check]) => check(`${path}.${key}`, objectAt(from, key) ?? {})),
+    ...(problem === undefined ? [] : [invalidError(path, "", problem)]),
+  ];
 }
 
 function checkKeyOf(path: string, source: JsonObject): FieldError[] {
