@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
-import { homedir } from "node:os";
 import { dirname, join } from "node:path";
+import { userCache } from "../support/user-cache.js";
 
 /** A Python that has what a file of requirements names, or why there is none. */
 export type InstalledPython = { readonly program: string } | { readonly problem: string };
@@ -11,8 +11,7 @@ const INSTALL_TIMEOUT_MS = 300_000;
 /** Makes a virtual environment with these requirements, in the user's cache: once for each version of them. */
 export function installPython(requirements: string): InstalledPython {
   const packages = readFileSync(requirements, "utf8").trim().split("\n");
-  const cache = process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache");
-  const folder = join(cache, "gen-operator", "python", packages.join("+"));
+  const folder = join(userCache(), "python", packages.join("+"));
   const program = join(folder, "bin", "python");
   if (existsSync(join(folder, "installed"))) return { program };
   try {

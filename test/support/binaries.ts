@@ -1,9 +1,9 @@
 // Where the programs of a real control plane come from. The first hit wins, as with envtest: TEST_ASSET_KUBE_APISERVER and its
 // like (a full path), $KUBEBUILDER_ASSETS, what test/control-plane/build.ts put into the cache, /usr/local/kubebuilder/bin.
 import { accessSync, constants, readFileSync } from "node:fs";
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { repositoryRoot } from "./repository.js";
+import { userCache } from "./user-cache.js";
 
 /** The programs of a control plane, with the Go package that each is built from. */
 export const binaryPackages = {
@@ -31,8 +31,7 @@ export function kubernetesVersion(): string {
 
 /** The folder outside of the checkout in which built programs are kept. */
 export function binaryCache(environment = process.env): string {
-  const cache = environment["XDG_CACHE_HOME"] || join(homedir(), ".cache");
-  return join(cache, "gen-operator", "control-plane", kubernetesVersion());
+  return join(userCache(environment), "control-plane", kubernetesVersion());
 }
 
 /** The path of a program, or undefined when it is nowhere to be found. */

@@ -2,9 +2,9 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { homedir } from "node:os";
 import { join, relative } from "node:path";
 import { promisify } from "node:util";
+import { userCache } from "#test/support/user-cache.js";
 
 /** A command that builds, or a part of building. */
 export interface BuildStep {
@@ -28,8 +28,7 @@ const MAX_OUTPUT = 64 * 1024 * 1024;
 
 /** The folder outside of the checkout in which what is built is kept. */
 export function buildCache(name: string, environment = process.env): string {
-  const cache = environment["XDG_CACHE_HOME"] || join(homedir(), ".cache");
-  return join(cache, "gen-operator", "peers", name);
+  return join(userCache(environment), "peers", name);
 }
 
 /** Builds unless that was done for the same source and steps; returns the folder in which the steps were run. */
