@@ -1,9 +1,9 @@
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { builtinDescriptions } from "#apiserver/discovery/builtin-documents.js";
 import { readBuiltinKinds } from "#generator/input/crd/builtin-kinds.js";
 import { buildCatalog } from "#generator/model/build/resource-catalog.js";
 import type { OutputFile } from "#generator/output/files/output-file.js";
-import { describe, type Descriptions } from "#generator/output/kinds/describe.js";
+import { describe } from "#generator/output/kinds/describe.js";
 import { emitKinds } from "#generator/output/kinds/emit-kinds.js";
 import { repositoryRoot } from "./repository.js";
 
@@ -13,8 +13,7 @@ export const kindsFolder = join(repositoryRoot, "kinds");
 /** Generates the sources of the package of built-in kinds into memory, from what was recorded of an API server. */
 export async function generateKinds(): Promise<OutputFile[]> {
   const builtin = await readBuiltinKinds();
-  const text = await readFile(join(kindsFolder, "data/kubernetes-1.36-descriptions.json"), "utf8");
-  const definitions = describe(builtin.definitions, JSON.parse(text) as Descriptions);
+  const definitions = describe(builtin.definitions, builtinDescriptions());
   const names = new Map([...builtin.definitions].map(([name, schema]) => [schema, name]));
   const described = builtin.kinds.map((kind) => ({
     ...kind,

@@ -58,16 +58,10 @@ export function publishedSchema({ group, version, kind }: ServedType, custom: Cu
 }
 
 /** Returns the schema of the lists of a kind, whose own schema has this name. */
-export function listSchema(type: ServedType, itemName: string): JsonObject {
-  const { group, version, listKind, kind, plural, custom } = type;
+export function listSchema(type: ServedType, custom: CustomOrigin, itemName: string): JsonObject {
+  const { group, version, listKind, kind, plural } = type;
   const item = { $ref: REFERENCE + itemName };
   const gvk = { "x-kubernetes-group-version-kind": [{ group, version, kind: listKind }] };
-  if (custom === undefined) {
-    const typeMeta = { apiVersion: { type: "string" }, kind: { type: "string" } };
-    const metadata = { allOf: [{ $ref: REFERENCE + LIST_META }] };
-    const items = { type: "array", items: { allOf: [item] } };
-    return { type: "object", required: ["items"], properties: { ...typeMeta, metadata, items }, ...gvk };
-  }
   return {
     description: `${listKind} is a list of ${kind}`,
     type: "object",

@@ -5,7 +5,7 @@ import type { JsonObject } from "../json.js";
 import { AGGREGATED_TYPE, aggregatedDiscovery } from "./aggregated.js";
 import { groupsOf, type Group } from "./groups.js";
 import { coreVersions, groupDescription, groupList, resourceList } from "./legacy.js";
-import { openApiDocument, openApiIndex, pathOf } from "./openapi.js";
+import { openApiDocument, openApiIndex } from "./openapi.js";
 import { swaggerDocument } from "./swagger.js";
 import { versionInfo } from "./version.js";
 
@@ -94,9 +94,9 @@ function openApiAnswer(path: string, query: string, groups: Group[]): DiscoveryA
   if (path === "") {
     return { status: 200, contentType: "text/plain; charset=utf-8", body: JSON.stringify(openApiIndex(groups)) };
   }
-  const groupVersion = groups.flatMap(({ versions }) => versions).find((one) => pathOf(one) === path);
-  if (groupVersion === undefined) return undefined;
-  const { body, hash } = openApiDocument(groupVersion);
+  const document = openApiDocument(path, groups);
+  if (document === undefined) return undefined;
+  const { body, hash } = document;
   const asked = new URLSearchParams(query).get("hash");
   if (asked !== null && asked !== hash) {
     const headers = { Location: `/openapi/v3/${path}?hash=${hash}` };

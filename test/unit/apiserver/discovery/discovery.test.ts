@@ -138,6 +138,27 @@ suite("discovery", (test) => {
     const parameters = (patch?.["parameters"] as JsonObject[]).map(({ name }) => name);
     assert.ok(parameters.includes("fieldValidation"));
   });
+
+  test("an OpenAPI document of a built-in kind says what its fields are for, and so does one of a definition of the metadata", () => {
+    const described = (path: string, name: string, field: string) => {
+      const schemas = objectAt(objectAt(bodyOf(`/openapi/v3/${path}`), "components"), "schemas");
+      return String(objectAt(objectAt(objectAt(schemas, name), "properties"), field)?.["description"]);
+    };
+    assert.match(described("api/v1", "io.k8s.api.core.v1.Container", "image"), /^Container image name\./);
+    assert.match(described("apis/example.com/v1", "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", "uid"), /^UID is/);
+  });
+
+  test("OpenAPI v2 keeps fields that are named like its keywords, and drops what it does not know", () => {
+    const definitions = objectAt(bodyOf("/openapi/v2"), "definitions");
+    const propertiesOf = (name: string) => objectAt(objectAt(definitions, name), "properties");
+    assert.ok(objectAt(propertiesOf("io.k8s.api.core.v1.LimitRangeItem"), "default")?.["additionalProperties"]);
+    assert.is(objectAt(propertiesOf("io.k8s.api.core.v1.ContainerPort"), "protocol")?.["default"], undefined);
+    const strategy = objectAt(propertiesOf("io.k8s.api.apps.v1.DeploymentSpec"), "strategy");
+    assert.equal(
+      [strategy?.["$ref"], strategy?.["x-kubernetes-patch-strategy"]],
+      ["#/definitions/io.k8s.api.apps.v1.DeploymentStrategy", "retainKeys"],
+    );
+  });
 });
 
 function bodyOf(path: string): JsonObject {
