@@ -1,4 +1,5 @@
-import { createRequire } from "node:module";
+import Module, { createRequire } from "node:module";
+import { requireCompiled } from "./compiled-library.js";
 
 /** Large libraries that are CommonJS modules. */
 interface Libraries {
@@ -11,8 +12,10 @@ const require = createRequire(import.meta.url);
  * Loads a library when it is needed first.
  *
  * By `require`, because `import` reads all of a CommonJS module once more to find out what it exports, and for a compiler that takes
- * three times as long as running it.
+ * three times as long as running it. Node 20 keeps no compiled code, as later ones do.
  */
 export function loadLibrary<Name extends keyof Libraries>(name: Name): Libraries[Name] {
-  return require(name) as Libraries[Name];
+  const file = require.resolve(name);
+  const isKept = "enableCompileCache" in Module || !file.includes("node_modules");
+  return (isKept ? require(file) : requireCompiled(file)) as Libraries[Name];
 }
