@@ -1,7 +1,7 @@
 // node test/dist/support/run.js FOLDER|FILE... runs every *.test.js below the named folders of test/dist, or of another project's dist.
 //
 // A file runs in a process of its own, so that a leaked timer, a hang or a crash stays with the file that caused it; but unit tests that touch
-// nothing outside share one. Five more processes run at once than there are cores, for many wait most of their time. A file fails if it
+// nothing outside share one, and so do integration tests that touch nothing but servers of their own. Five more processes run at once than there are cores, for many wait most of their time. A file fails if it
 // fails a test, declares none, leaves one unfinished, or does not exit by itself.
 import { fork, type ChildProcess } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";

@@ -30,14 +30,30 @@ suite("groups of test files", (test) => {
       "unit/a/one.test.js": LAW,
       "unit/a/two.test.js": LAW + reads,
       "unit/b/one.test.js": LAW,
-      "integration/one.test.js": LAW,
-      "integration/two.test.js": LAW,
+      "types/one.test.js": LAW,
+      "types/two.test.js": LAW,
     });
     assert.equal(groups, [
       ["unit/a/one.test.js", "unit/a/two.test.js"],
       ["unit/b/one.test.js"],
-      ["integration/one.test.js"],
-      ["integration/two.test.js"],
+      ["types/one.test.js"],
+      ["types/two.test.js"],
+    ]);
+  });
+
+  test("have integration tests of one folder that reach nothing but servers of their own", async () => {
+    const serves = `${LAW}import { startApiServer } from "#apiserver/index.js";\nconst server = shared(start);\n`;
+    const groups = await groupsOf({
+      "integration/one.test.js": serves,
+      "integration/two.test.js": serves,
+      "integration/three.test.js": 'import { spawn } from "node:child_process";\n',
+      "integration/a/four.test.js": serves,
+      "integration/a/five.test.js": 'import { request } from "../../support/api-request.js";\n',
+    });
+    assert.equal(groups, [
+      ["integration/one.test.js", "integration/two.test.js"],
+      ["integration/three.test.js"],
+      ["integration/a/four.test.js", "integration/a/five.test.js"],
     ]);
   });
 
@@ -58,12 +74,12 @@ suite("groups of test files", (test) => {
   });
 
   test("are not endless", async () => {
-    const names = Array.from({ length: 30 }, (_, index) => [`unit/a/${index}.test.js`, LAW]);
-    const groups = await groupsOf(Object.fromEntries(names));
-    assert.equal(
-      groups.map(({ length }) => length),
-      [12, 12, 6],
-    );
+    const sizesOf = async (folder: string) => {
+      const names = Array.from({ length: 30 }, (_, index) => [`${folder}/${index}.test.js`, LAW]);
+      return (await groupsOf(Object.fromEntries(names))).map(({ length }) => length);
+    };
+    assert.equal(await sizesOf("unit/a"), [12, 12, 6]);
+    assert.equal(await sizesOf("integration/a"), [4, 4, 4, 4, 4, 4, 4, 2]);
   });
 });
 
