@@ -263,6 +263,19 @@ suite("conversion webhooks", (test) => {
         body({ kind: "Status", apiVersion: "v1", status: "Failure", message: "out of order", code: 500 }, 500),
         "failed: out of order",
       ],
+      [body({}), "failed: expected webhook response of apiextensions.k8s.io/v1, Kind=ConversionReview, got /, Kind="],
+      [
+        body({ apiVersion: "apiextensions.k8s.io/v1", response: { uid: "" } }),
+        "failed: expected webhook response of apiextensions.k8s.io/v1, Kind=ConversionReview, got apiextensions.k8s.io/v1, Kind=",
+      ],
+      [
+        body({ kind: "ConversionReview", response: { uid: "" } }),
+        "failed: expected webhook response of apiextensions.k8s.io/v1, Kind=ConversionReview, got /, Kind=ConversionReview",
+      ],
+      [
+        body({ apiVersion: "v1" }),
+        'failed: no kind "ConversionReview" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111"',
+      ],
       [body({}, 404), "failed: the server could not find the requested resource"],
     ];
     for (const [other, message] of cases) {

@@ -4,6 +4,14 @@ import { resourceRefOf } from "../object/object-key.js";
 import { metadataOf } from "../object/object-meta.js";
 import type { WriteContext } from "../write/write-context.js";
 
+/** A kind that is created below a resource of another kind. */
+export interface WrittenKind {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly schemaName: string;
+}
+
 /** A write as admission sees it. */
 export interface AdmittedWrite {
   readonly context: WriteContext;
@@ -12,6 +20,8 @@ export interface AdmittedWrite {
   readonly name: string;
   /** "" on the main endpoint. */
   readonly subresource: string;
+  /** What `object` is, if it is neither an object of the resource nor a Scale of one. */
+  readonly kind?: WrittenKind;
   /** The new state in the version of the request; absent in a deletion. */
   readonly object?: JsonObject;
   /** The present state in the version of the request; absent in a creation. */

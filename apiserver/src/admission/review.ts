@@ -23,10 +23,10 @@ export function reviewOf({ write, type, object, oldObject }: SeenWrite): { uid: 
   const requested = context.resource.type;
   const request: JsonObject = {
     uid,
-    kind: kindOf(type, subresource),
+    kind: kindOf(type, write),
     resource: resourceOf(type),
     ...(subresource === "" ? {} : { subResource: subresource }),
-    requestKind: kindOf(requested, subresource),
+    requestKind: kindOf(requested, write),
     requestResource: resourceOf(requested),
     ...(subresource === "" ? {} : { requestSubResource: subresource }),
     ...(name === "" ? {} : { name }),
@@ -41,8 +41,10 @@ export function reviewOf({ write, type, object, oldObject }: SeenWrite): { uid: 
   return { uid, review: { kind: "AdmissionReview", apiVersion: "admission.k8s.io/v1", request } };
 }
 
-function kindOf({ group, version, kind }: ServedType, subresource: string): JsonObject {
-  return subresource === "scale" ? { group: "autoscaling", version: "v1", kind: "Scale" } : { group, version, kind };
+function kindOf(type: ServedType, { kind: given, subresource }: AdmittedWrite): JsonObject {
+  if (subresource === "scale") return { group: "autoscaling", version: "v1", kind: "Scale" };
+  const { group, version, kind } = given ?? type;
+  return { group, version, kind };
 }
 
 function resourceOf({ group, version, plural }: ServedType): JsonObject {

@@ -4,9 +4,11 @@ import { parseJson } from "../decode/parse-body.js";
 import { quote } from "../errors/quote.js";
 import { statusError, type StatusDetails, type StatusError } from "../errors/status-error.js";
 import { arrayAt, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
-import { readReply } from "../webhooks/read-reply.js";
+import { checkGiven, readReply } from "../webhooks/read-reply.js";
 import type { WebhookReply } from "../webhooks/webhook-client.js";
 
+const REVIEW_KIND = "AdmissionReview";
+const REVIEW_VERSION = "admission.k8s.io/v1";
 const DETAIL_MEMBERS = ["name", "group", "kind", "uid", "causes", "retryAfterSeconds"];
 
 /** What a webhook decided. */
@@ -20,27 +22,42 @@ export interface Verdict {
 
 /** Reads the answer of a webhook; throws an Error, in the words of kube-apiserver, for what is no answer to the review. */
 export function readVerdict(reply: WebhookReply, of: { webhook: string; uid: string; mutates: boolean }): Verdict {
-  const response = responseOf(reply);
+  const review = reviewIn(reply);
+  const response = objectAt(review, "response");
+  if (response === undefined) throw invalidResponse("webhook response was absent");
   const uid = stringAt(response, "uid") ?? "";
   if (uid !== of.uid) throw invalidResponse(`expected response.uid=${quote(of.uid)}, got ${quote(uid)}`);
+  try {
+    checkGiven(review, { apiVersion: REVIEW_VERSION, kind: REVIEW_KIND });
+  } catch (error) {
+    throw invalidResponse((error as Error).message);
+  }
+  checkPatchType(response, of);
   const warnings = (arrayAt(response, "warnings") ?? []).map(String);
   if (response["allowed"] !== true) {
     return { refusal: refusalOf(of.webhook, objectAt(response, "status")), warnings };
   }
-  const patch = patchOf(response, of);
+  const patch = patchOf(response);
   return { warnings, ...(patch === undefined ? {} : { patch }) };
 }
 
-function responseOf(reply: WebhookReply): JsonObject {
-  let review: JsonObject;
+function reviewIn(reply: WebhookReply): JsonObject {
   try {
-    review = readReply(reply, { kind: "AdmissionReview", apiVersions: ["admission.k8s.io/v1"] });
+    return readReply(reply, { kind: REVIEW_KIND, apiVersions: [REVIEW_VERSION] });
   } catch (error) {
     throw callFailed((error as Error).message);
   }
-  const response = objectAt(review, "response");
-  if (response === undefined) throw invalidResponse("webhook response was absent");
-  return response;
+}
+
+// Both or none, whatever the webhook decides.
+function checkPatchType({ patch, patchType }: JsonObject, { mutates }: { mutates: boolean }): void {
+  const hasPatch = (patch ?? "") !== "";
+  const hasType = (patchType ?? undefined) !== undefined;
+  if (!mutates && hasPatch) throw invalidResponse("validating webhook may not return response.patch");
+  if (!mutates && hasType) throw invalidResponse("validating webhook may not return response.patchType");
+  if (hasPatch && !hasType) throw invalidResponse("webhook returned response.patch but not response.patchType");
+  if (!hasPatch && hasType) throw invalidResponse("webhook returned response.patchType but not response.patch");
+  if (patchType === "") throw invalidResponse('webhook returned invalid response.patchType of ""');
 }
 
 function refusalOf(webhook: string, status: JsonObject | undefined): StatusError {
@@ -61,12 +78,9 @@ function knownDetails(details: JsonObject): StatusDetails {
   return Object.fromEntries(Object.entries(details).filter(([name]) => DETAIL_MEMBERS.includes(name))) as StatusDetails;
 }
 
-function patchOf(response: JsonObject, { mutates }: { mutates: boolean }): JsonValue | undefined {
-  const { patch, patchType } = response;
+function patchOf({ patch, patchType }: JsonObject): JsonValue | undefined {
   if ((patch ?? "") === "") return undefined;
-  if (!mutates) throw invalidResponse("validating webhook may not return response.patch");
   const bytes = bytesOf(String(patch));
-  if (patchType === undefined) throw invalidResponse("webhook returned response.patch but not response.patchType");
   if (patchType !== "JSONPatch") throw new Error(`unsupported response.patchType ${quote(String(patchType))}`);
   try {
     return parseJson(bytes).value;

@@ -35,7 +35,9 @@ export function isReview({ kind, verbs }: ServedType): boolean {
 export function answerReview(type: ServedType, review: JsonObject, context: ReviewContext): JsonObject {
   const { kind, group, version } = type;
   const spec = objectAt(review, "spec") ?? {};
-  const head = { ...review, kind, apiVersion: `${group}/${version}`, metadata: objectAt(review, "metadata") ?? {} };
+  const { namespace } = context;
+  const metadata = { ...objectAt(review, "metadata"), ...(namespace === undefined ? {} : { namespace }) };
+  const head = { ...review, kind, apiVersion: `${group}/${version}`, metadata };
   switch (kind) {
     case "SelfSubjectReview":
       return { ...head, metadata: { creationTimestamp: now() }, status: { userInfo: userObject(context.user) } };

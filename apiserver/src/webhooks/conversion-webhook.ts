@@ -7,7 +7,7 @@ import { plainError } from "../errors/status-error.js";
 import { arrayAt, clone, isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
 import { labelValueProblems, qualifiedNameProblems } from "../builtin/rules/name-syntax.js";
 import type { AskWebhook } from "../registry/custom-conversion.js";
-import { readReply } from "./read-reply.js";
+import { checkGiven, readReply } from "./read-reply.js";
 import type { WebhookClient } from "./webhook-client.js";
 
 const GROUP = "apiextensions.k8s.io";
@@ -76,15 +76,17 @@ const EMPTY_RESPONSE = { uid: "", convertedObjects: null, result: { metadata: {}
 
 function convertedObjectsOf(review: JsonObject, asked: { version: string; uid: string }): readonly JsonValue[] {
   const given = (stringAt(review, "apiVersion") ?? "").slice(GROUP.length + 1);
-  if (given !== asked.version) {
+  if (given !== "" && given !== asked.version) {
     const kind = "ConversionReview";
     throw new Error(`converting (${given}.${kind}) to (${asked.version}.${kind}): unknown conversion`);
   }
+  // The older review never had to say what it is, or to repeat the uid.
+  const isStrict = asked.version === "v1";
+  if (isStrict) checkGiven(review, { apiVersion: `${GROUP}/v1`, kind: "ConversionReview" });
   const response = objectAt(review, "response");
   if (response === undefined) throw new Error("no response provided");
   const uid = stringAt(response, "uid") ?? "";
-  // The older review never had to repeat it.
-  if (asked.version === "v1" && uid !== asked.uid) {
+  if (isStrict && uid !== asked.uid) {
     throw new Error(`expected response.uid=${quote(asked.uid)}, got ${quote(uid)}`);
   }
   const result = objectAt(response, "result");

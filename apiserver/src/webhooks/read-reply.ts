@@ -9,14 +9,26 @@ const SCHEME = 'scheme "pkg/runtime/scheme.go:111"';
 const GO_TYPE_META =
   'type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
 
-/** Reads the review that a webhook answered; throws an Error, in the words of Go's client, for what is none of this kind. */
+/**
+ * Reads the review that a webhook answered; throws an Error, in the words of Go's client, for what is none of this kind. Where the kind or the version is not
+ * given, it is taken for the expected one at first; `checkGiven` refuses it after other checks.
+ */
 export function readReply(reply: WebhookReply, of: { kind: string; apiVersions: readonly string[] }): JsonObject {
   const { status, body } = reply;
   if (status < 200 || status > 299) throw new Error(textOfFailure(reply));
   const review = parsed(body);
-  const [apiVersion, kind] = [stringAt(review, "apiVersion") ?? "", stringAt(review, "kind") ?? ""];
+  const apiVersion = stringAt(review, "apiVersion") || (of.apiVersions[0] ?? "");
+  const kind = stringAt(review, "kind") || of.kind;
   if (kind === of.kind && of.apiVersions.includes(apiVersion)) return review;
   throw new Error(`no kind ${quote(kind)} is registered for version ${quote(apiVersion)} in ${SCHEME}`);
+}
+
+/** Fails for a review that does not say of which kind and version it is. */
+export function checkGiven(review: JsonObject, expected: { apiVersion: string; kind: string }): void {
+  const [apiVersion, kind] = [stringAt(review, "apiVersion") ?? "", stringAt(review, "kind") ?? ""];
+  if (apiVersion === expected.apiVersion && kind === expected.kind) return;
+  const given = `${apiVersion.includes("/") ? "" : "/"}${apiVersion}, Kind=${kind}`;
+  throw new Error(`expected webhook response of ${expected.apiVersion}, Kind=${expected.kind}, got ${given}`);
 }
 
 function parsed(body: string): JsonObject {

@@ -93,6 +93,8 @@ function answerResource(
   const on: ResourceRequest = { registry, admission, request, user, resource, namespace, name, subresource, warnings };
   checkVerb(on);
   if (subresource === "token") return answerToken(options.identity, on);
+  const ofPod = answerPodRequest(on);
+  if (ofPod !== undefined) return ofPod;
   if (subresource !== "") return answerSubresource(on);
   return name === "" ? answerCollection(on, path) : answerObject(on);
 }
@@ -125,8 +127,6 @@ function answerObject(on: ResourceRequest): Promise<Answer> | Answer {
 
 function answerSubresource(on: ResourceRequest): Promise<Answer> | Answer {
   const { request, subresource } = on;
-  const ofPod = answerPodRequest(on);
-  if (ofPod !== undefined) return ofPod;
   if (request.method === "GET") return readObject(on);
   if (subresource === "scale") return writeScaleRequest(on);
   return request.method === "PATCH" ? writePatch(on) : writeUpdate(on);

@@ -17,7 +17,8 @@ const STREAMS = new Set(["exec", "attach", "portforward"]);
 
 /** Answers what only Pods have; undefined for a subresource that other kinds have, too. */
 export function answerPodRequest(on: ResourceRequest): Promise<Answer> | Answer | undefined {
-  const { resource, subresource } = on;
+  const { resource, subresource, request } = on;
+  if (isBindings(on) && request.method === "POST") return bind(on);
   if (resource.type.plural !== "pods" || resource.type.group !== "") return undefined;
   if (subresource === "binding") return bind(on);
   if (subresource === "eviction") return evict(on);
@@ -25,10 +26,16 @@ export function answerPodRequest(on: ResourceRequest): Promise<Answer> | Answer 
   return STREAMS.has(subresource) ? refuseStream(on) : undefined;
 }
 
-function bind(on: ResourceRequest): Answer {
+function isBindings({ resource: { type } }: ResourceRequest): boolean {
+  return type.plural === "bindings" && type.group === "";
+}
+
+async function bind(on: ResourceRequest): Promise<Answer> {
   const render = renderContextOf(on);
   const context = writeContextOf(on, parseWriteOptions(on.request.query, "CreateOptions"));
-  bindPod(context, on.name, bodyOf(on, "Binding"));
+  const binding = bodyOf(on, "Binding");
+  const name = isBindings(on) ? (stringAt(objectAt(binding, "metadata"), "name") ?? "") : on.name;
+  await bindPod(context, name, binding);
   return renderValue(render, 201, SUCCESS);
 }
 

@@ -1,20 +1,30 @@
 import { fieldErrorText, notSupportedError, requiredError, type FieldError } from "../../errors/field-error.js";
 import { quote } from "../../errors/quote.js";
-import { badRequest, conflict, notFound, plainError } from "../../errors/status-error.js";
+import { conflict, notFound, plainError } from "../../errors/status-error.js";
 import { arrayAt, clone, isObject, objectAt, stringAt, type JsonObject } from "../../json.js";
 import { keyOf, resourceRefOf } from "../../object/object-key.js";
 import { isTerminating, metadataOf, now } from "../../object/object-meta.js";
+import type { ServedResource } from "../../registry/served-resource.js";
+import { mutatedPart, validatePart } from "./created-part.js";
 import type { WriteContext } from "../write-context.js";
 
+const KIND = { group: "", version: "v1", kind: "Binding", schemaName: "io.k8s.api.core.v1.Binding" };
+const PODS = { group: "", version: "v1", plural: "pods" };
 const SCHEDULED = "PodScheduled";
 
-/** Assigns a Pod to the Node that a Binding names. Fields keep their managers, and the generation stays. */
-export function bindPod(context: WriteContext, name: string, binding: JsonObject): void {
-  const { resource, namespace, isDryRun } = context;
-  const given = stringAt(objectAt(binding, "metadata"), "name") ?? "";
-  if (given !== "" && given !== name) throw badRequest("name in URL does not match name in Binding object");
+/**
+ * Assigns a Pod to the Node that a Binding names. Fields keep their managers, and the generation stays. The resource is that of Pods, or of Bindings, which are
+ * not stored.
+ */
+export async function bindPod(context: WriteContext, name: string, given: JsonObject): Promise<void> {
+  const { registry, namespace, isDryRun } = context;
+  const subresource = context.resource.type.plural === "pods" ? "binding" : "";
+  const part = { name, subresource, kind: KIND };
+  const binding = await mutatedPart(context, { ...part, object: given });
   const errors = checkTarget(objectAt(binding, "target"));
   if (errors.length > 0) throw plainError(errors.map(fieldErrorText).join(", "));
+  await validatePart(context, { ...part, object: binding });
+  const resource = registry.find(PODS) as ServedResource;
   const key = keyOf({ namespace, name });
   const stored = resource.store.get(key);
   if (stored === undefined) throw notFound(resourceRefOf(resource.type, name));
@@ -44,8 +54,9 @@ function problemOf(name: string, pod: JsonObject): string | undefined {
 function boundPod(live: JsonObject, binding: JsonObject): JsonObject {
   const pod = clone(live);
   const metadata = metadataOf(pod);
-  const annotations = objectAt(objectAt(binding, "metadata"), "annotations");
-  if (annotations !== undefined) metadata["annotations"] = { ...objectAt(metadata, "annotations"), ...annotations };
+  const { annotations, labels } = objectAt(binding, "metadata") ?? {};
+  if (isObject(annotations)) metadata["annotations"] = { ...objectAt(metadata, "annotations"), ...annotations };
+  if (isObject(labels)) metadata["labels"] = { ...objectAt(metadata, "labels"), ...labels };
   pod["spec"] = { ...objectAt(pod, "spec"), nodeName: stringAt(objectAt(binding, "target"), "name") ?? "" };
   const status = objectAt(pod, "status") ?? {};
   const conditions = (arrayAt(status, "conditions") ?? []).filter(isObject);

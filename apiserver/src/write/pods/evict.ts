@@ -1,38 +1,38 @@
 // Evicts Pods as far as PodDisruptionBudgets let them go, as the eviction subresource of Kubernetes 1.36 does.
 import { selectorMatches } from "../../builtin/rules/field-rules.js";
 import { parseDeleteOptions } from "../../decode/options/delete-options.js";
-import {
-  badRequest,
-  forbidden,
-  internalError,
-  notFound,
-  statusError,
-  type StatusError,
-} from "../../errors/status-error.js";
+import { forbidden, internalError, notFound, statusError, type StatusError } from "../../errors/status-error.js";
 import { clone, objectAt, stringAt, type JsonObject } from "../../json.js";
 import { hasCondition, setCondition } from "../../object/conditions.js";
 import { keyOf, resourceRefOf } from "../../object/object-key.js";
 import { isTerminating, metadataOf, now } from "../../object/object-meta.js";
 import type { ServedResource } from "../../registry/served-resource.js";
 import type { StoredObject } from "../../storage/stored-object.js";
+import { mutatedPart, validatePart } from "./created-part.js";
 import { deleteObject } from "../delete.js";
 import type { WriteContext } from "../write-context.js";
 
+const KIND = { group: "policy", version: "v1", kind: "Eviction", schemaName: "io.k8s.api.policy.v1.Eviction" };
+const DRY_RUN = { dryRun: ["All"] };
 const BUDGETS = { group: "policy", version: "v1", plural: "poddisruptionbudgets" };
 const PROCESSING_RETRY_SECONDS = 10;
 
 /** Deletes a Pod if its PodDisruptionBudget allows that, and counts it there. */
-export async function evictPod(context: WriteContext, name: string, eviction: JsonObject): Promise<void> {
+export async function evictPod(context: WriteContext, name: string, given: JsonObject): Promise<void> {
   const { resource, namespace } = context;
-  const given = stringAt(objectAt(eviction, "metadata"), "name") ?? "";
-  if (given !== "" && given !== name) throw badRequest("name in URL does not match name in Eviction object");
-  const deletion = parseDeleteOptions(objectAt(eviction, "deleteOptions") ?? {}, new URLSearchParams());
+  const part = { name, subresource: "eviction", kind: KIND };
+  const eviction = await mutatedPart(context, { ...part, object: given });
+  const options = objectAt(eviction, "deleteOptions");
+  const deletion = parseDeleteOptions(options ?? {}, new URLSearchParams());
   const isDryRun = context.isDryRun || deletion.isDryRun;
+  const deleteOptions = options === undefined ? {} : { deleteOptions: { ...options, ...(isDryRun ? DRY_RUN : {}) } };
+  await validatePart(context, { ...part, object: { ...eviction, ...deleteOptions } });
   const stored = resource.store.get(keyOf({ namespace, name }));
   if (stored === undefined) throw notFound(resourceRefOf(resource.type, name));
   if (!goesAnyway(stored.object)) spendBudget({ ...context, isDryRun }, { name, pod: stored.object });
   if (!isDryRun) markEvicted(resource, stored);
-  await deleteObject({ ...context, isDryRun }, name, deletion);
+  // Who is asked about evictions is not asked about the deletion.
+  await deleteObject({ ...context, isDryRun, admission: undefined }, name, deletion);
 }
 
 /** What has ended, or has not begun, or goes already disturbs nobody. */
