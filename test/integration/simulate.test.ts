@@ -1,6 +1,7 @@
 import { startTestApiServer } from "../support/api-server.js";
 import { declareCertificateLaws } from "../support/laws/certificates.js";
 import { declareClusterObjectLaws } from "../support/laws/cluster-objects.js";
+import { declareClusterRoleLaws } from "../support/laws/cluster-roles.js";
 import { declareEventLaws } from "../support/laws/events.js";
 import { declareGarbageCollectionLaws } from "../support/laws/garbage-collection.js";
 import { declareNamespaceLaws } from "../support/laws/namespaces.js";
@@ -17,6 +18,7 @@ suite("controllers of a cluster", (test) => {
   declareServiceAccountLaws(test, cluster);
   declareEventLaws(test.thorough, cluster);
   declareCertificateLaws(test, cluster);
+  declareClusterRoleLaws(test, cluster);
   declareWorkloadObjectLaws(test.thorough, cluster);
   declareClusterObjectLaws(test.thorough, cluster);
 });

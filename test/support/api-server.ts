@@ -34,7 +34,7 @@ export const REAL_CONTROLLERS = [
   ...["deployment", "replicaset", "statefulset", "daemonset", "job", "cronjob", "ttl-after-finished"],
   ...["endpoints", "endpointslice", "disruption", "horizontal-pod-autoscaler"],
   ...["persistentvolume-binder", "persistentvolumeclaim-protection", "persistentvolume-protection"],
-  ...["certificatesigningrequest-signing", "resourcequota"],
+  ...["certificatesigningrequest-signing", "resourcequota", "clusterrole-aggregation"],
 ].map((name) => `${name}-controller`);
 
 /** Does the suite run on a real kube-apiserver? */

@@ -8,6 +8,7 @@ import { createNamespaceContents } from "./namespaces/namespace-contents.js";
 import { createNodes } from "./pods/node.js";
 import { createPods } from "./pods/pods.js";
 import { createAutoscalers } from "./policies/autoscalers.js";
+import { createClusterRoles } from "./policies/cluster-roles.js";
 import { createDisruptionBudgets } from "./policies/disruption-budgets.js";
 import { createQuotas } from "./policies/quotas.js";
 import { createEndpointSlices } from "./services/endpoint-slices.js";
@@ -33,6 +34,7 @@ export type KindController =
   | "namespace-contents"
   | "disruption-budgets"
   | "autoscalers"
+  | "cluster-roles"
   | "certificates"
   | "quotas"
   | "events";
@@ -54,6 +56,7 @@ const CONTROLLERS: Record<KindController, () => unknown[]> = {
   "namespace-contents": () => [createNamespaceContents()],
   "disruption-budgets": () => [createDisruptionBudgets()],
   autoscalers: () => [createAutoscalers()],
+  "cluster-roles": () => [createClusterRoles()],
   certificates: () => [createSigning()],
   quotas: () => [createQuotas()],
   events: () => [createEventExpiry()],

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { selectorMatches } from "../../builtin/rules/field-rules.js";
 import { arrayAt, isObject, objectAt, stringAt, type JsonObject } from "../../json.js";
 import { keyOf } from "../../object/object-key.js";
@@ -90,19 +91,22 @@ export class Authorizer {
     }
   }
 
-  // On a real server a controller copies the rules of the roles that an aggregated one selects; here they are read where they are.
+  // On a real server a controller copies the rules of the roles that an aggregated one selects; here they are read where they are, and the simulated
+  // controller may have copied them, too.
   #rulesOfClusterRole(role: JsonObject, seen: Set<string>): PolicyRule[] {
     const name = stringAt(objectAt(role, "metadata"), "name") ?? "";
     if (seen.has(name)) return [];
     seen.add(name);
     const selectors = arrayAt(objectAt(role, "aggregationRule"), "clusterRoleSelectors")?.filter(isObject);
     if (selectors === undefined) return rulesOf(role);
-    const others = this.#store("clusterroles").list("");
-    const selected = others.filter(({ object }) => {
+    const roles = this.#store("clusterroles").list("");
+    const selected = roles.filter(({ object }) => {
       const labels = objectAt(objectAt(object, "metadata"), "labels") ?? {};
       return selectors.some((selector) => selectorMatches(selector, labels));
     });
-    return [...rulesOf(role), ...selected.flatMap(({ object }) => this.#rulesOfClusterRole(object, seen))];
+    const own = rulesOf(role);
+    const others = selected.flatMap(({ object }) => this.#rulesOfClusterRole(object, seen));
+    return [...own, ...others.filter((rule) => !own.some((known) => isDeepStrictEqual(known, rule)))];
   }
 
   #store(plural: string): ResourceStore {

@@ -16,6 +16,8 @@ export interface ApiRequest {
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   path: string;
   body?: unknown;
+  /** Of the body of a PATCH, which is a merge patch otherwise. */
+  contentType?: string;
   accept?: string;
 }
 
@@ -110,8 +112,12 @@ function transportOf({ url, ca }: Connection) {
   };
 }
 
-function headersOf({ token }: Connection, { method, accept }: ApiRequest, data?: string): http.OutgoingHttpHeaders {
-  const contentType = method === "PATCH" ? "application/merge-patch+json" : "application/json";
+function headersOf(
+  { token }: Connection,
+  { method, accept, contentType: given }: ApiRequest,
+  data?: string,
+): http.OutgoingHttpHeaders {
+  const contentType = method === "PATCH" ? (given ?? "application/merge-patch+json") : "application/json";
   return {
     authorization: `Bearer ${token}`,
     accept: accept ?? "application/json",

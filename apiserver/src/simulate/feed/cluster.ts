@@ -8,12 +8,15 @@ import { ObjectCache } from "./object-cache.js";
 import { keyOf, readKinds } from "./resource-kinds.js";
 
 /** Who writes, as managedFields name it. */
-export type Manager = "kube-controller-manager" | "kubelet" | "kube-scheduler";
+export type Manager = "kube-controller-manager" | "kubelet" | "kube-scheduler" | "clusterrole-aggregation-controller";
 
 /** An object to be created: its metadata lack what the server sets. */
 export type NewObject = Record<string, unknown> & {
   metadata: Partial<KubernetesObject["metadata"]>;
 };
+
+/** What is applied of an object. */
+export type AppliedObject = Record<string, unknown> & { metadata: { name: string; namespace?: string } };
 
 /** How an object is deleted. */
 export interface Removal {
@@ -27,6 +30,8 @@ export interface Cluster {
   list<T extends KubernetesObject>(kind: string, namespace?: string): T[];
   create<T extends KubernetesObject>(kind: string, object: NewObject, manager?: Manager): Promise<T>;
   update<T extends KubernetesObject>(kind: string, object: T, options?: WriteTarget): Promise<T>;
+  /** Applies what a manager says of an object, and takes it from others. */
+  apply(kind: string, object: AppliedObject, manager: Manager): Promise<void>;
   /** Posts to a subresource, whose answer is no object of the kind. */
   post(kind: string, object: KubernetesObject, body: { subresource: string } & Record<string, unknown>): Promise<void>;
   /** Deletes exactly this object; one that is gone already is no failure. */
@@ -116,6 +121,17 @@ function clusterOf(
       const path = pathOf(kind, object.metadata) + (subresource === undefined ? "" : `/${subresource}`);
       const body = typed(kind, object);
       return enter(key, await client.request<T>({ method: "PUT", path: path + managerQuery(manager), body }));
+    },
+    async apply(key, object, manager) {
+      const kind = kindOf(key);
+      const path = `${pathOf(kind, object.metadata)}${managerQuery(manager)}&force=true`;
+      const request = {
+        method: "PATCH",
+        path,
+        body: typed(kind, object),
+        contentType: "application/apply-patch+yaml",
+      } as const;
+      enter(key, await client.request<KubernetesObject>(request));
     },
     async post(key, object, { subresource, ...body }) {
       const path = `${pathOf(kindOf(key), object.metadata)}/${subresource}`;
