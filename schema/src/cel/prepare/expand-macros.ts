@@ -1,9 +1,7 @@
 // Kubernetes' macros that the parser leaves as calls: loops with two variables, `sortBy`, and what maps an optional value. Each becomes loops and
 // calls that the evaluator has.
+import { Nodes, type Fold } from "./nodes.js";
 import type { Expression } from "./prepare-expression.js";
-
-type Kind = Expression["exprKind"];
-type Make = (kind: Kind) => Expression;
 
 const RESULT = "@result";
 
@@ -19,7 +17,7 @@ export function expandMacro(expression: Expression): void {
   if (exprKind.case !== "callExpr" || exprKind.value.target === undefined) return;
   const { function: name, target, args } = exprKind.value;
   const [first, second] = [variableOf(args[0]), variableOf(args[1])];
-  const builder = new Builder((kind) => ({ $typeName: "cel.expr.Expr", id: expression.id, exprKind: kind }));
+  const builder = new Builder(new Nodes(expression));
   let expanded: Expression | undefined;
   if (first === undefined) return;
   if ((name === "optMap" || name === "optFlatMap") && args.length === 2)
@@ -31,10 +29,10 @@ export function expandMacro(expression: Expression): void {
 }
 
 class Builder {
-  readonly #make: Make;
+  readonly #nodes: Nodes;
 
-  constructor(make: Make) {
-    this.#make = make;
+  constructor(nodes: Nodes) {
+    this.#nodes = nodes;
   }
 
   /** `range.all(key, value, predicate)` and the like: a loop over the keys, in which the value is bound. */
@@ -45,17 +43,17 @@ class Builder {
   ): Expression | undefined {
     const range = `@range:${key}`;
     const inside = (body: Expression) =>
-      this.#bind(value, this.#call("@at", this.#ident(range), this.#ident(key)), body);
+      this.#bind(value, this.#nodes.call("@at", this.#nodes.ident(range), this.#nodes.ident(key)), body);
     const isTransform = name.startsWith("transform");
     if (isTransform ? args.length > 2 : args.length !== 1) return undefined;
     const last = args.at(-1)!;
     const filter = args.length === 2 ? inside(args[0]!) : undefined;
-    const keys = this.#call("@keys", this.#ident(range));
-    const over = (fold: Omit<Fold, "range" | "item">) => this.#fold({ range: keys, item: key, ...fold });
+    const keys = this.#nodes.call("@keys", this.#nodes.ident(range));
+    const over = (fold: Inner) => this.#fold({ range: keys, item: key, ...fold });
     const loop = isTransform
       ? this.#transform(name, over, {
           filter,
-          last: inside(name === "transformMap" ? this.#list(this.#ident(key), last) : last),
+          last: inside(name === "transformMap" ? this.#nodes.list(this.#nodes.ident(key), last) : last),
         })
       : this.#quantifier(name, over, inside(last));
     return this.#bind(range, target, loop);
@@ -64,131 +62,88 @@ class Builder {
   /** `optional.optMap(variable, body)`; a flat one has a body that is optional itself. */
   optional(target: Expression, variable: string, { body, isFlat }: { body: Expression; isFlat: boolean }): Expression {
     const held = `@optional:${variable}`;
-    const value = this.#method(this.#ident(held), "value");
-    const mapped = this.#bind(variable, value, isFlat ? body : this.#qualified("of", body));
-    const choice = this.#call("_?_:_", this.#method(this.#ident(held), "hasValue"), mapped, this.#qualified("none"));
+    const value = this.#nodes.method(this.#nodes.ident(held), "value");
+    const mapped = this.#bind(
+      variable,
+      value,
+      isFlat ? body : this.#nodes.method(this.#nodes.ident("optional"), "of", body),
+    );
+    const choice = this.#nodes.call(
+      "_?_:_",
+      this.#nodes.method(this.#nodes.ident(held), "hasValue"),
+      mapped,
+      this.#nodes.method(this.#nodes.ident("optional"), "none"),
+    );
     return this.#bind(held, target, choice);
   }
 
   /** `list.sortBy(variable, key)`: the keys are made first, and the list is sorted by them. */
   sorted(target: Expression, variable: string, key: Expression): Expression {
     const range = `@range:${variable}`;
-    const step = this.#call("_+_", this.#ident(RESULT), this.#list(key));
+    const step = this.#nodes.call("_+_", this.#nodes.ident(RESULT), this.#nodes.list(key));
     const keys = this.#fold({
-      range: this.#ident(range),
+      range: this.#nodes.ident(range),
       item: variable,
-      start: this.#list(),
-      goesOn: this.#bool(true),
+      start: this.#nodes.list(),
+      goesOn: this.#nodes.bool(true),
       step,
-      result: this.#ident(RESULT),
+      result: this.#nodes.ident(RESULT),
     });
-    return this.#bind(range, target, this.#call("@sortBy", this.#ident(range), keys));
+    return this.#bind(range, target, this.#nodes.call("@sortBy", this.#nodes.ident(range), keys));
   }
 
-  #quantifier(name: string, over: (fold: Omit<Fold, "range" | "item">) => Expression, body: Expression): Expression {
-    const result = this.#ident(RESULT);
+  #quantifier(name: string, over: (fold: Inner) => Expression, body: Expression): Expression {
+    const result = this.#nodes.ident(RESULT);
     if (name === "all" || name === "exists") {
       const isAll = name === "all";
-      const goesOn = this.#call("@not_strictly_false", isAll ? result : this.#call("!_", result));
-      const step = this.#call(isAll ? "_&&_" : "_||_", result, body);
-      return over({ start: this.#bool(isAll), goesOn, step, result });
+      const goesOn = this.#nodes.call("@not_strictly_false", isAll ? result : this.#nodes.call("!_", result));
+      const step = this.#nodes.call(isAll ? "_&&_" : "_||_", result, body);
+      return over({ start: this.#nodes.bool(isAll), goesOn, step, result });
     }
-    const one = this.#int(1n);
-    const step = this.#call("_?_:_", body, this.#call("_+_", result, one), result);
-    return over({ start: this.#int(0n), goesOn: this.#bool(true), step, result: this.#call("_==_", result, one) });
+    const one = this.#nodes.int(1n);
+    const step = this.#nodes.call("_?_:_", body, this.#nodes.call("_+_", result, one), result);
+    return over({
+      start: this.#nodes.int(0n),
+      goesOn: this.#nodes.bool(true),
+      step,
+      result: this.#nodes.call("_==_", result, one),
+    });
   }
 
   #transform(
     name: string,
-    over: (fold: Omit<Fold, "range" | "item">) => Expression,
+    over: (fold: Inner) => Expression,
     { filter, last }: { filter: Expression | undefined; last: Expression },
   ): Expression {
-    const result = this.#ident(RESULT);
-    const added = this.#call("_+_", result, this.#list(last));
-    const step = filter === undefined ? added : this.#call("_?_:_", filter, added, result);
-    const list = over({ start: this.#list(), goesOn: this.#bool(true), step, result });
-    return name === "transformList" ? list : this.#call(name === "transformMap" ? "@mapOf" : "@merged", list);
+    const result = this.#nodes.ident(RESULT);
+    const added = this.#nodes.call("_+_", result, this.#nodes.list(last));
+    const step = filter === undefined ? added : this.#nodes.call("_?_:_", filter, added, result);
+    const list = over({ start: this.#nodes.list(), goesOn: this.#nodes.bool(true), step, result });
+    return name === "transformList" ? list : this.#nodes.call(name === "transformMap" ? "@mapOf" : "@merged", list);
   }
 
   // A loop over nothing leaves what it starts with.
   #bind(name: string, value: Expression, body: Expression): Expression {
     return this.#fold({
-      range: this.#list(),
+      range: this.#nodes.list(),
       item: UNUSED,
       accumulator: name,
       start: value,
-      goesOn: this.#bool(false),
-      step: this.#ident(name),
+      goesOn: this.#nodes.bool(false),
+      step: this.#nodes.ident(name),
       result: body,
     });
   }
 
-  #fold({ range, item, accumulator = RESULT, start, goesOn, step, result }: Fold): Expression {
-    return this.#make({
-      case: "comprehensionExpr",
-      value: {
-        $typeName: "cel.expr.Expr.Comprehension",
-        iterVar: item,
-        iterVar2: "",
-        iterRange: range,
-        accuVar: accumulator,
-        accuInit: start,
-        loopCondition: goesOn,
-        loopStep: step,
-        result,
-      },
-    });
-  }
-
-  #ident(name: string): Expression {
-    return this.#make({ case: "identExpr", value: { $typeName: "cel.expr.Expr.Ident", name } });
-  }
-
-  #call(name: string, ...args: readonly Expression[]): Expression {
-    return this.#make({
-      case: "callExpr",
-      value: { $typeName: "cel.expr.Expr.Call", function: name, args: [...args] },
-    });
-  }
-
-  #method(target: Expression, name: string): Expression {
-    return this.#make({
-      case: "callExpr",
-      value: { $typeName: "cel.expr.Expr.Call", function: name, args: [], target },
-    });
-  }
-
-  #qualified(name: string, ...args: readonly Expression[]): Expression {
-    const call = { function: name, args: [...args], target: this.#ident("optional") };
-    return this.#make({ case: "callExpr", value: { $typeName: "cel.expr.Expr.Call", ...call } });
-  }
-
-  #list(...elements: readonly Expression[]): Expression {
-    const list = { elements: [...elements], optionalIndices: [] };
-    return this.#make({ case: "listExpr", value: { $typeName: "cel.expr.Expr.CreateList", ...list } });
-  }
-
-  #bool(value: boolean): Expression {
-    const constantKind = { case: "boolValue", value } as const;
-    return this.#make({ case: "constExpr", value: { $typeName: "cel.expr.Constant", constantKind } });
-  }
-
-  #int(value: bigint): Expression {
-    const constantKind = { case: "int64Value", value } as const;
-    return this.#make({ case: "constExpr", value: { $typeName: "cel.expr.Constant", constantKind } });
+  #fold(fold: Unnamed): Expression {
+    return this.#nodes.fold({ accumulator: RESULT, ...fold });
   }
 }
 
-interface Fold {
-  readonly range: Expression;
-  readonly item: string;
-  readonly accumulator?: string;
-  readonly start: Expression;
-  readonly goesOn: Expression;
-  readonly step: Expression;
-  readonly result: Expression;
-}
+type Unnamed = Omit<Fold, "accumulator"> & { readonly accumulator?: string };
+type Inner = Omit<Unnamed, "range" | "item">;
 
-function variableOf(expression: Expression | undefined): string | undefined {
+/** Returns the name of a variable; undefined if an expression is something else. */
+export function variableOf(expression: Expression | undefined): string | undefined {
   return expression?.exprKind.case === "identExpr" ? expression.exprKind.value.name : undefined;
 }
