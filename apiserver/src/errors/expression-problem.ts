@@ -1,7 +1,8 @@
 import {
   checkExpression,
   compileExpression,
-  nameOfType,
+  longNameOfType,
+  type CheckedExpression,
   type CheckedType,
   type CheckOptions,
 } from "@gen-operator/schema/cel";
@@ -9,10 +10,13 @@ import {
 /** The types of the variables of an expression. */
 export type Variables = { readonly [name: string]: CheckedType };
 
-/** The type of what an expression comes to, or why kube-apiserver cannot compile it, in its words. */
-export type CheckedText = { readonly type: CheckedType["kind"]; readonly name: string } | { readonly problem: string };
+/** An expression that kube-apiserver compiles, or why it cannot, in its words. `unread`: the parser here cannot read it, and it is taken as right. */
+export type CheckedText =
+  | { readonly checked: CheckedExpression; readonly type: string }
+  | { readonly problem: string }
+  | { readonly unread: true };
 
-/** Checks an expression; what nobody knows for certain is taken as right. */
+/** Checks an expression. */
 export function checkText(text: string, variables: Variables, options: CheckOptions = {}): CheckedText {
   const compilation = compileExpression(text);
   if ("problem" in compilation && compilation.position !== undefined) {
@@ -20,11 +24,12 @@ export function checkText(text: string, variables: Variables, options: CheckOpti
     const message = `Syntax error: ${problem.replace(/^.*?: \d+:\d+: /s, "")}`;
     return { problem: `compilation failed: ${shown(text, position, message)}` };
   }
-  if ("problem" in compilation && compilation.problem.startsWith("it is")) return { type: "dyn", name: "dyn" };
-  const { type, problems, programProblem } = checkExpression(text, variables, options);
+  if ("problem" in compilation && compilation.problem.startsWith("it is")) return { unread: true };
+  const checked = checkExpression(text, variables, options);
+  const { type, problems, programProblem } = checked;
   if (problems.length === 0 && programProblem !== undefined)
     return { problem: `program instantiation failed: ${programProblem}` };
-  if (problems.length === 0) return { type: type.kind, name: nameOfType(type) };
+  if (problems.length === 0) return { checked, type: longNameOfType(type) };
   const lines = problems.map(({ offset, message }) => shown(text, positionOf(text, offset), message));
   return { problem: `compilation failed: ${lines.join("\n")}` };
 }
@@ -36,10 +41,18 @@ interface Position {
 
 function positionOf(text: string, offset: number): Position {
   const before = text.slice(0, offset).split("\n");
-  return { line: before.length, column: (before.at(-1) ?? "").length + 1 };
+  return { line: before.length, column: [...(before.at(-1) ?? "")].length + 1 };
 }
 
 function shown(text: string, { line, column }: Position, message: string): string {
   const source = text.split("\n")[line - 1] ?? "";
-  return `ERROR: <input>:${line}:${column}: ${message}\n | ${source}\n | ${".".repeat(Math.max(0, column - 1))}^`;
+  const characters = [...source];
+  const before = characters.slice(0, column - 1).map((character) => (isWide(character) ? "．" : "."));
+  const mark = isWide(characters[column - 1] ?? "") ? "＾" : "^";
+  return `ERROR: <input>:${line}:${column}: ${message}\n | ${source}\n | ${before.join("")}${mark}`;
+}
+
+// kube-apiserver takes every character beyond ASCII for a wide one.
+function isWide(character: string): boolean {
+  return character > "\u007f";
 }

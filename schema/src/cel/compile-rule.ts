@@ -49,8 +49,7 @@ export function compileExpression(text: string): Compilation {
 function compile(text: string, { parse, plan, isCelError }: Library): Compilation {
   try {
     const env = loadEnvironment();
-    const plain = withoutOptionalOperators(text);
-    const parsed = parse(plain);
+    const parsed = parse(withoutOptionalOperators(text).text);
     const { problem, usesOldSelf, isUnknown } = prepareExpression(parsed.expr, env);
     if (problem !== undefined) return { problem, kind: isUnknown ? "name" : "unsupported" };
     const evaluate = plan(env, parsed);

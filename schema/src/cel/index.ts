@@ -3,7 +3,7 @@ import { compileExpression } from "./compile-rule.js";
 
 export { checkExpression } from "./check/check-expression.js";
 export type { CheckedExpression, CheckOptions } from "./check/checked-expression.js";
-export { nameOfType, typeOfSchema, type CheckedType } from "./check/types.js";
+export { longNameOfType, typeOfSchema, type CheckedType } from "./check/types.js";
 export { estimateCost } from "./cost/estimate-cost.js";
 export { LARGEST_REQUEST, sizedTypeOf, type SizedType } from "./cost/sized-type.js";
 export { OBJECT_LIMIT } from "./budget.js";

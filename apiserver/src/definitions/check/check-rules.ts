@@ -113,26 +113,29 @@ function checkFields(given: JsonObject, { schema, path }: { schema: StructuralSc
 }
 
 function checkExpression(rule: JsonObject, place: Place): FieldError[] {
-  const { path, uncorrelated, isRoot, node } = place;
-  const text = stringAt(rule, "rule") ?? "";
+  const { path, uncorrelated, isRoot, node, copies } = place;
+  const [text, message] = [stringAt(rule, "rule") ?? "", stringAt(rule, "messageExpression") ?? ""];
   const optional = rule["optionalOldSelf"];
-  const self = typeOfSchema(node as Schema, {}, isRoot) ?? { kind: "dyn" };
+  const self = typeOfSchema(node as Schema, {}, { isRoot }) ?? { kind: "dyn" };
   const variables = { self, oldSelf: optional === true ? ({ kind: "optional", element: self } as const) : self };
-  const wrong = (member: string, words: string | undefined) =>
-    words === undefined ? [] : [invalidError(`${path}.${member}`, goRuleOf(rule), words)];
-  const message = stringAt(rule, "messageExpression") ?? "";
-  const asked = { variables, node, isRoot, copies: place.copies };
-  const errors = [
-    ...place.costs.checkRule(`${path}.rule`, text, asked),
-    ...wrong("rule", problemOf(checkText(text, variables), "bool", "cel expression")),
-    ...(message === ""
-      ? []
-      : wrong("messageExpression", problemOf(checkText(message, variables), "string", "messageExpression"))),
-    ...(message === "" ? [] : place.costs.checkMessage(`${path}.messageExpression`, message, asked)),
-  ];
-  const compilation = compileExpression(text);
-  if ("problem" in compilation) return errors;
-  if (!compilation.expression.usesOldSelf) {
+  const asked = { node, isRoot, copies };
+  const wrong = (member: string, words: string) => [invalidError(`${path}.${member}`, goRuleOf(rule), words)];
+  const checked = checkText(text, variables);
+  const problem = problemOf(checked, "bool", "cel expression");
+  const ofRule = "checked" in checked ? checked.checked : undefined;
+  const errors: FieldError[] = [];
+  if (problem !== undefined) errors.push(...wrong("rule", problem));
+  else if (ofRule !== undefined) errors.push(...place.costs.checkRule(`${path}.rule`, ofRule, asked));
+  // Of a rule that is wrong nobody looks at the message.
+  if (problem === undefined && message !== "") {
+    const found = checkText(message, variables);
+    const words = problemOf(found, "string", "messageExpression");
+    if (words !== undefined) errors.push(...wrong("messageExpression", words));
+    else if ("checked" in found)
+      errors.push(...place.costs.checkMessage(`${path}.messageExpression`, found.checked, asked));
+  }
+  if ("unread" in checked) return errors;
+  if (!(ofRule?.usesOldSelf ?? false)) {
     if (typeof optional === "boolean")
       errors.push(invalidError(`${path}.optionalOldSelf`, optional, "may not be set if oldSelf is not used in rule"));
   } else if (uncorrelated !== undefined) {
@@ -142,9 +145,9 @@ function checkExpression(rule: JsonObject, place: Place): FieldError[] {
   return errors;
 }
 
-function problemOf(checked: CheckedText, kind: "bool" | "string", name: string): string | undefined {
-  if ("problem" in checked) return kind === "string" ? `${name} ${checked.problem}` : checked.problem;
-  return checked.type === "dyn" || checked.type === kind ? undefined : `${name} must evaluate to a ${kind}`;
+function problemOf(checked: CheckedText, type: "bool" | "string", name: string): string | undefined {
+  if ("problem" in checked) return type === "string" ? `${name} ${checked.problem}` : checked.problem;
+  return "unread" in checked || checked.type === type ? undefined : `${name} must evaluate to a ${type}`;
 }
 
 // The server shows a rule as its own type has it.

@@ -1,13 +1,6 @@
 // What the rules of a definition may cost, estimated from the sizes that its schema bounds, in the words of kube-apiserver 1.36.
 import type { Schema } from "@gen-operator/schema";
-import {
-  checkExpression,
-  compileExpression,
-  estimateCost,
-  LARGEST_REQUEST,
-  sizedTypeOf,
-  type CheckedType,
-} from "@gen-operator/schema/cel";
+import { estimateCost, LARGEST_REQUEST, sizedTypeOf, type CheckedExpression } from "@gen-operator/schema/cel";
 import { forbiddenError, type FieldError } from "../../errors/field-error.js";
 import { isObject, memberOf, type JsonObject } from "../../json.js";
 
@@ -20,7 +13,6 @@ const ADVICE =
 
 /** The value that a rule is about. */
 interface Asked {
-  readonly variables: { readonly [name: string]: CheckedType };
   readonly node: JsonObject;
   readonly isRoot: boolean;
   readonly copies: number | undefined;
@@ -32,14 +24,14 @@ export class RuleCosts {
   readonly #expensive: { readonly path: string; readonly cost: number }[] = [];
 
   /** Refuses a rule that can cost too much, as often as one object can have its value. */
-  checkRule(path: string, text: string, asked: Asked): FieldError[] {
-    const { cost, copies } = costOf(text, asked);
+  checkRule(path: string, rule: CheckedExpression, asked: Asked): FieldError[] {
+    const { cost, copies } = costOf(rule, asked);
     return this.#observe(path, "estimated rule cost", copies === 0 ? 0 : Math.min(cost * copies, UNBOUNDED));
   }
 
   /** Refuses a messageExpression that can cost too much. */
-  checkMessage(path: string, text: string, asked: Asked): FieldError[] {
-    return this.#observe(path, "estimated messageExpression cost", costOf(text, asked).cost);
+  checkMessage(path: string, message: CheckedExpression, asked: Asked): FieldError[] {
+    return this.#observe(path, "estimated messageExpression cost", costOf(message, asked).cost);
   }
 
   /** Refuses rules that can cost too much together, and names the most expensive ones. */
@@ -68,12 +60,10 @@ export function copiesBelow(schema: JsonObject, copies: number | undefined): num
   return copies === undefined || typeof most !== "number" ? undefined : Math.min(copies * Math.max(0, most), UNBOUNDED);
 }
 
-function costOf(text: string, { variables, node, isRoot, copies }: Asked): { cost: number; copies: number } {
+function costOf(checked: CheckedExpression, { node, isRoot, copies }: Asked): { cost: number; copies: number } {
   const sized = sizedTypeOf(node as Schema, {}, isRoot || node["x-kubernetes-embedded-resource"] === true);
-  const compilation = compileExpression(text);
-  if (sized === undefined || "problem" in compilation) return { cost: 0, copies: 0 };
-  const checked = checkExpression(text, variables);
-  const cost = checked.problems.length > 0 ? 0 : (estimateCost(checked, sized) ?? 0);
+  if (sized === undefined) return { cost: 0, copies: 0 };
+  const cost = estimateCost(checked, sized);
   return { cost, copies: copies ?? Math.floor(LARGEST_REQUEST / (sized.minBytes + 1)) };
 }
 

@@ -1,6 +1,6 @@
-// Checks the types of an expression before it is accepted. What is not known for certain is taken as right: kube-apiserver may refuse more.
-import { loadEnvironment } from "../environment.js";
+// Checks the types of an expression before it is accepted, as kube-apiserver does with cel-go.
 import { loadLibrary } from "../library.js";
+import { variableOf } from "../prepare/expand-macros.js";
 import {
   OPTIONAL_ENTRY,
   OPTIONAL_FIELD,
@@ -8,41 +8,45 @@ import {
   withoutOptionalOperators,
 } from "../prepare/optional-syntax.js";
 import type { Expression } from "../prepare/prepare-expression.js";
+import { Bindings, isOpen, mostGeneral } from "./bindings.js";
+import { checkLiterals, patternProblemOf } from "./check-literals.js";
+import type { CheckedExpression, CheckOptions } from "./checked-expression.js";
+import { expandLoop } from "./expand-loops.js";
 import {
-  OF_TEXT,
-  RESULTS,
-  SIZED,
-  TYPE_NAMES,
-  common,
-  elementOf,
-  isAggregated,
-  isContainer,
-  isMacro,
   isOptionalMark,
-  isPlain,
   qualifiedName,
-  resultOfFunction,
+  textConstant,
   typeOfConstant,
+  valuesOf,
   type Call,
   type Loop,
   type MapEntry,
   type Select,
   type Struct,
 } from "./expression-parts.js";
-import type { CheckedExpression, CheckOptions, ExpressionProblem } from "./checked-expression.js";
-import { isWrongConstant, patternProblemOf } from "./constants.js";
-import { isOperator, resultOf } from "./operators.js";
+import { messageNamed } from "./messages.js";
+import { overloadsOf, resultOfCall, typeNamed } from "./overloads.js";
 import { Positions } from "./positions.js";
 import { DYN, nameOfType, type CheckedType } from "./types.js";
 
-/** What something is called on and with, and where. */
-interface Arguments {
-  readonly on?: CheckedType | undefined;
-  readonly types: readonly CheckedType[];
-  readonly offset?: number;
+type Scope = ReadonlyMap<string, CheckedType>;
+type MacroCalls = Parameters<typeof expandLoop>[1];
+
+/** What is wrong, and at which part, or at which entry of a literal. */
+interface PartProblem {
+  readonly at: Expression | bigint;
+  readonly message: string;
 }
 
-type Scope = ReadonlyMap<string, CheckedType>;
+const ERROR: CheckedType = { kind: "error" };
+const BOOL: CheckedType = { kind: "bool" };
+const INT: CheckedType = { kind: "int" };
+
+/** What a function is called with. */
+interface Arguments {
+  readonly on?: CheckedType | undefined;
+  readonly given: readonly CheckedType[];
+}
 
 /** Checks an expression that can be parsed, given the types of its variables. */
 export function checkExpression(
@@ -50,35 +54,60 @@ export function checkExpression(
   variables: { readonly [name: string]: CheckedType },
   { hasPatchTypes = false }: CheckOptions = {},
 ): CheckedExpression {
-  const plain = withoutOptionalOperators(text);
+  const { text: plain, originOf } = withoutOptionalOperators(text);
   const { expr, sourceInfo } = loadLibrary().parse(plain);
   if (expr === undefined)
-    return { type: DYN, problems: [], programProblem: undefined, types: new Map(), root: undefined };
-  const check = new Check(plain, sourceInfo?.positions ?? {}, hasPatchTypes);
-  const type = check.typeOf(expr, new Map(Object.entries(variables)));
-  const { programProblem, types } = check;
-  return { type, problems: check.problems.sort((a, b) => a.offset - b.offset), programProblem, types, root: expr };
+    return {
+      type: DYN,
+      problems: [],
+      programProblem: undefined,
+      types: new Map(),
+      root: undefined,
+      usesOldSelf: false,
+    };
+  const positions = new Positions(plain, sourceInfo?.positions ?? {});
+  const check = new Check({ hasPatchTypes, calls: sourceInfo?.macroCalls ?? {} });
+  const type = check.settle(check.typeOf(expr, new Map(Object.entries(variables))));
+  const { programProblem, types, macroProblems, freeLiterals } = check;
+  const ofTypes = macroProblems.length > 0 ? macroProblems : check.problems;
+  const ofLiterals = ofTypes.length > 0 ? [] : checkLiterals(types, freeLiterals);
+  const problems = [...ofTypes, ...ofLiterals]
+    .map(({ at, message }) => ({ offset: originOf(positions.of(at)), message }))
+    .sort((one, other) => one.offset - other.offset);
+  const usesOldSelf = [...types.keys()].some((part) => variableOf(part) === "oldSelf");
+  return { type, problems, programProblem, types, root: expr, usesOldSelf };
 }
 
 class Check {
-  readonly problems: ExpressionProblem[] = [];
+  readonly problems: PartProblem[] = [];
+  /** Whoever reads the text finds these, and looks no further. */
+  readonly macroProblems: PartProblem[] = [];
   programProblem: string | undefined;
   readonly types = new Map<Expression, CheckedType>();
-  readonly #text: string;
-  readonly #positions: Positions;
-  readonly #hasPatchTypes: boolean;
-  // Within how many calls of `format` a part is: what is given to them may have items of several types.
+  /** The literals in calls of `format`. */
+  readonly freeLiterals = new Set<Expression>();
   #formats = 0;
+  readonly #bindings = new Bindings();
+  readonly #hasPatchTypes: boolean;
+  readonly #calls: MacroCalls;
 
-  constructor(text: string, offsets: { readonly [id: string]: number }, hasPatchTypes: boolean) {
-    this.#text = text;
-    this.#positions = new Positions(text, offsets);
+  constructor({ hasPatchTypes, calls }: { hasPatchTypes: boolean; calls: MacroCalls }) {
     this.#hasPatchTypes = hasPatchTypes;
+    this.#calls = calls;
+  }
+
+  /** Returns a type as it is known at the end, and lets all parts have theirs. */
+  settle(type: CheckedType): CheckedType {
+    for (const [part, each] of this.types) this.types.set(part, this.#bindings.settle(each));
+    return this.#bindings.settle(type);
   }
 
   typeOf(expression: Expression, scope: Scope): CheckedType {
-    const type = this.#typeOf(expression, scope);
+    const problem = expandLoop(expression, this.#calls);
+    if (problem !== undefined) this.macroProblems.push(problem);
+    const type = problem === undefined ? this.#typeOf(expression, scope) : ERROR;
     this.types.set(expression, type);
+    if (this.#formats > 0) this.freeLiterals.add(expression);
     return type;
   }
 
@@ -107,178 +136,165 @@ class Check {
   }
 
   #typeOfName(expression: Expression, name: string, scope: Scope): CheckedType {
-    const type = scope.get(name);
-    if (type !== undefined || TYPE_NAMES.has(name)) return type ?? DYN;
-    return this.#fail(this.#positions.of(expression), `undeclared reference to '${name}' (in container '')`);
+    const type = scope.get(name) ?? typeNamed(name);
+    return type ?? this.#fail(expression, `undeclared reference to '${name}' (in container '')`);
   }
 
   #typeOfField(expression: Expression, { operand, field, testOnly }: Select, scope: Scope): CheckedType {
-    if (!testOnly && TYPE_NAMES.has(qualifiedName(expression) ?? "")) return DYN;
+    const name = qualifiedName(expression) ?? "";
+    const named = scope.get(name) ?? typeNamed(name);
+    if (named !== undefined) {
+      expression.exprKind = { case: "identExpr", value: { $typeName: "cel.expr.Expr.Ident", name } };
+      return named;
+    }
     const type = operand === undefined ? DYN : this.typeOf(operand, scope);
-    const inner = this.#fieldOf(type, field, this.#positions.of(expression));
-    return testOnly ? { kind: "bool" } : inner;
+    const inner = this.#fieldOf(type, field, expression);
+    return testOnly ? BOOL : this.#bindings.resolve(inner);
   }
 
-  #fieldOf(type: CheckedType, field: string, offset: number): CheckedType {
-    if (type.kind === "optional") return { kind: "optional", element: this.#fieldOf(type.element, field, offset) };
+  #fieldOf(given: CheckedType, field: string, at: Expression): CheckedType {
+    const type = this.#bindings.resolve(given);
+    if (type.kind === "optional") return optional(this.#memberOf(this.#bindings.resolve(type.element), field, at));
+    return this.#memberOf(type, field, at);
+  }
+
+  #memberOf(type: CheckedType, field: string, at: Expression): CheckedType {
     if (type.kind === "map") return type.element;
-    if (type.kind === "object") return type.field(field) ?? this.#fail(offset, `undefined field '${field}'`);
-    if (type.kind === "dyn" || type.kind === "null" || type.kind === "message") return DYN;
-    return this.#fail(offset, `type '${nameOfType(type)}' does not support field selection`);
+    if (type.kind === "object") return type.field(field) ?? this.#fail(at, `undefined field '${field}'`);
+    if (type.kind === "parameter") this.#bindings.fits([DYN], [type]);
+    else if (type.kind === "opaque" && type.name.startsWith("kubernetes."))
+      this.#fail(at, `unexpected failed resolution of '${type.name}'`);
+    else if (!isOpen(type)) this.#fail(at, `type '${nameOfType(type)}' does not support field selection`);
+    return DYN;
   }
 
   #typeOfMap(entries: readonly MapEntry[], scope: Scope): CheckedType {
     const keys = entries.flatMap(({ keyKind }) => (keyKind.case === "mapKey" ? [keyKind.value] : []));
-    const values = entries.flatMap(({ value }, index) =>
-      value === undefined ? [] : [isOptionalMark(keys[index]) ? keys[index]! : value],
-    );
-    const key = this.#typeOfItems(
-      keys.filter((each) => !isOptionalMark(each)),
-      scope,
-    );
-    return { kind: "map", key, element: this.#typeOfItems(values, scope) };
+    const names = keys.filter((each) => !isOptionalMark(each));
+    return { kind: "map", key: this.#typeOfItems(names, scope), element: this.#typeOfItems(valuesOf(entries), scope) };
   }
 
-  // The items of a literal have one type.
+  // What a mark stands before is optional.
   #typeOfItems(items: readonly Expression[], scope: Scope): CheckedType {
-    const isMark = (index: number) => isOptionalMark(items[index]);
-    const given = items.map((each, index) => (isMark(index) ? DYN : this.typeOf(each, scope)));
-    const types = given.map((type, index) => (isMark(index - 1) ? elementOf(type) : type)).filter((_, i) => !isMark(i));
-    return this.#oneType(
-      items.filter((_, index) => !isMark(index)),
-      types,
-    );
+    let joined: CheckedType | undefined;
+    for (const [index, item] of items.entries()) {
+      if (isOptionalMark(item)) continue;
+      const given = this.typeOf(item, scope);
+      const type = isOptionalMark(items[index - 1]) ? this.#held(item, given) : given;
+      if (joined === undefined) joined = type;
+      else joined = this.#bindings.fits([joined], [type]) ? mostGeneral(joined, type) : DYN;
+    }
+    return joined ?? this.#bindings.fresh();
   }
 
-  #oneType(items: readonly Expression[], types: readonly CheckedType[]): CheckedType {
-    const [first = DYN] = types;
-    for (const [index, type] of types.entries()) {
-      const areKnown = isPlain(first) && isPlain(type) && this.#formats === 0;
-      if (areKnown && nameOfType(first) !== nameOfType(type))
-        this.#fail(
-          this.#positions.startOf(items[index]!),
-          `expected type '${nameOfType(first)}' but found '${nameOfType(type)}'`,
-        );
-    }
-    return common(types);
+  #held(item: Expression, type: CheckedType): CheckedType {
+    if (type.kind === "optional") return type.element;
+    return isOpen(type) ? type : this.#mismatch(item, optional(type), type);
+  }
+
+  #mismatch(item: Expression, wanted: CheckedType, found: CheckedType): CheckedType {
+    const message = `expected type '${nameOfType(wanted)}' but found '${nameOfType(found)}'`;
+    return this.#fail(item, message);
   }
 
   #typeOfMessage(expression: Expression, { messageName, entries }: Struct, scope: Scope): CheckedType {
-    const isKnown = this.#hasPatchTypes && /^(JSONPatch|Object(\.\w+)*)$/.test(messageName);
-    const offset = this.#positions.startOf(expression);
-    if (!isKnown) return this.#fail(offset, `undeclared reference to '${messageName}' (in container '')`);
-    const fieldAt = (index: number) => {
-      const { keyKind } = entries[index] ?? {};
-      return keyKind?.case === "fieldKey" ? keyKind.value : "";
-    };
-    for (const [index, { id, value }] of entries.entries()) {
+    const message = messageNamed(messageName, this.#hasPatchTypes);
+    if (message === undefined)
+      return this.#fail(expression, `undeclared reference to '${messageName}' (in container '')`);
+    let isOptional = false;
+    for (const { id, keyKind, value } of entries) {
+      const field = keyKind.case === "fieldKey" ? keyKind.value : "";
       const given = value === undefined ? DYN : this.typeOf(value, scope);
-      const type = fieldAt(index - 1) === OPTIONAL_ENTRY ? elementOf(given) : given;
-      const field = fieldAt(index);
-      if (field === OPTIONAL_ENTRY) continue;
-      if (messageName !== "JSONPatch" || field === "value") continue;
-      const wanted = ["op", "path", "from"].includes(field) ? "string" : "";
-      if (type.kind === wanted || (type.kind === "dyn" && wanted !== "")) continue;
-      const start = this.#text.indexOf(":", this.#positions.ofId(id));
-      this.#fail(start, `expected type of field '${field}' is '${wanted}' but provided type is '${nameOfType(type)}'`);
+      const type = isOptional && given.kind === "optional" ? given.element : given;
+      isOptional = field === OPTIONAL_ENTRY;
+      const wanted = isOptional ? DYN : message.field(field);
+      if (wanted !== undefined && this.#bindings.fits([wanted], [type])) continue;
+      const name = wanted === undefined ? "" : nameOfType(wanted);
+      this.#fail(id, `expected type of field '${field}' is '${name}' but provided type is '${nameOfType(type)}'`);
     }
-    return { kind: "message", name: messageName };
+    return message.type;
   }
 
-  #typeOfCall(expression: Expression, { function: name, target, args }: Call, scope: Scope): CheckedType {
-    const funcs = loadEnvironment().funcs;
-    const qualified = target === undefined ? undefined : qualifiedName(target);
-    const isQualified = qualified !== undefined && funcs.find(`${qualified}.${name}`) !== undefined;
-    // A macro with a variable of its own, which the evaluator does not know.
-    if (funcs.find(isQualified ? `${qualified}.${name}` : name) === undefined && !isOperator(name) && isMacro(name))
-      return DYN;
+  #typeOfCall(expression: Expression, call: Call, scope: Scope): CheckedType {
+    const { function: name, target, args } = call;
+    if (name === OPTIONAL_FIELD && target !== undefined) {
+      const inner = this.#fieldOf(this.typeOf(target, scope), textConstant(args[0]) ?? "", expression);
+      return inner.kind === "optional" ? inner : optional(this.#bindings.resolve(inner));
+    }
+    if (name === OPTIONAL_INDEX && target !== undefined) {
+      const given = [target, ...args].map((each) => this.typeOf(each, scope));
+      return this.#call(expression, "_[?_]", { given });
+    }
     if (name === "format") this.#formats++;
+    const given = args.map((each) => this.typeOf(each, scope));
+    if (name === "_&&_" || name === "_||_") return this.#typeOfJunction(args, given);
+    const qualified = target === undefined ? name : `${qualifiedName(target)}.${name}`;
+    const isQualified = overloadsOf(qualified, this.#hasPatchTypes) !== undefined;
     const on = target === undefined || isQualified ? undefined : this.typeOf(target, scope);
-    const types = args.map((each) => this.typeOf(each, scope));
     if (name === "format") this.#formats--;
-    if (name.startsWith("@") && name !== "@in") return DYN;
-    if (name === "_&&_" || name === "_||_") return this.#typeOfJunction(args, types);
-    if (isOperator(name)) return resultOf(name, types) ?? this.#mismatch(expression, name, { types });
-    if (name === OPTIONAL_FIELD) return { kind: "optional", element: this.#optionalField(expression, on, args[0]) };
-    if (name === OPTIONAL_INDEX)
-      return { kind: "optional", element: on !== undefined && isContainer(on) ? on.element : DYN };
-    const fitting = [...(funcs.find(isQualified ? `${qualified}.${name}` : name) ?? [])].filter(
-      (func) => (func.target !== undefined) === (on !== undefined) && func.arguments.length === args.length,
-    );
-    const offset = this.#positions.ofCall(expression, name);
-    const fullName = isQualified ? `${qualified}.${name}` : name;
-    if (fitting.length === 0)
-      return isMacro(name) ? DYN : this.#fail(offset, `undeclared reference to '${name}' (in container '')`);
-    const isWrong =
-      (OF_TEXT.has(fullName) &&
-        [...(on === undefined ? [] : [on]), ...types].some(({ kind }) => kind !== "string" && kind !== "dyn")) ||
-      (name === "size" && ![on, ...types].every((each) => each === undefined || SIZED.has(each.kind)));
-    if (isWrong) return this.#mismatch(expression, fullName, { on, types, offset });
-    this.#checkConstant(name, args[0]);
-    if (on?.kind === "list" && !isAggregated(name, on.element))
-      return this.#mismatch(expression, name, { on, types, offset });
-    const known = resultOfFunction(fullName, on ?? types[0]);
-    if (known !== undefined) return known;
-    const results = new Set(fitting.map(({ result }) => RESULTS[result.name] ?? "dyn"));
-    const [only] = results;
-    return results.size === 1 && only !== undefined && only !== "dyn" ? ({ kind: only } as CheckedType) : DYN;
+    const called = isQualified ? qualified : name;
+    if (overloadsOf(called, this.#hasPatchTypes) === undefined)
+      return this.#fail(expression, `undeclared reference to '${name}' (in container '')`);
+    this.programProblem ??= patternProblemOf(call);
+    return this.#call(expression, called, { on, given });
   }
 
-  #typeOfJunction(args: readonly Expression[], types: readonly CheckedType[]): CheckedType {
-    for (const [index, type] of types.entries())
-      if (type.kind !== "bool" && type.kind !== "dyn")
-        this.#fail(this.#positions.of(args[index]!), `expected type 'bool' but found '${nameOfType(type)}'`);
-    return { kind: "bool" };
+  #call(expression: Expression, name: string, { on, given }: Arguments): CheckedType {
+    const overloads = overloadsOf(name, this.#hasPatchTypes) ?? [];
+    const call = { isMethod: on !== undefined, all: [...(on === undefined ? [] : [on]), ...given] };
+    const result = resultOfCall(overloads, this.#bindings, call);
+    if (result !== undefined) return result;
+    const shown = (type: CheckedType) => nameOfType(this.#bindings.settle(type));
+    const signature = `${on === undefined ? "" : `${shown(on)}.`}(${given.map(shown).join(", ")})`;
+    return this.#fail(expression, `found no matching overload for '${name}' applied to '${signature}'`);
   }
 
-  #optionalField(expression: Expression, on: CheckedType | undefined, name: Expression | undefined): CheckedType {
-    const field = name?.exprKind.case === "constExpr" ? name.exprKind.value.constantKind.value : undefined;
-    const type = on?.kind === "optional" ? on.element : (on ?? DYN);
-    return typeof field === "string" ? this.#fieldOf(type, field, this.#positions.of(expression)) : DYN;
+  #typeOfJunction(args: readonly Expression[], given: readonly CheckedType[]): CheckedType {
+    const wrong = given.flatMap((type, index) => {
+      if (this.#bindings.fits([type], [BOOL])) return [];
+      const message = `expected type 'bool' but found '${nameOfType(type)}'`;
+      return [this.#fail(args[index]!, message)];
+    });
+    return wrong.length > 0 ? ERROR : BOOL;
   }
 
-  #typeOfLoop(
-    { iterVar, iterRange, accuVar, accuInit, loopCondition, loopStep, result }: Loop,
-    scope: Scope,
-  ): CheckedType {
-    const range = iterRange === undefined ? DYN : this.typeOf(iterRange, scope);
-    if (iterRange !== undefined && !["list", "map", "dyn"].includes(range.kind))
-      this.#fail(
-        this.#positions.of(iterRange),
-        `expression of type '${nameOfType(range)}' cannot be range of a comprehension (must be list, map, or dynamic)`,
-      );
-    const item: CheckedType = range.kind === "list" ? range.element : range.kind === "map" ? { kind: "string" } : DYN;
-    const start = accuInit === undefined ? DYN : this.typeOf(accuInit, scope);
-    const accumulated = start.kind === "list" ? { kind: "list" as const, element: DYN } : start;
-    const inner = new Map([...scope, [iterVar, item], [accuVar, accumulated]]);
-    if (loopCondition !== undefined) this.typeOf(loopCondition, inner);
-    const step = loopStep === undefined ? DYN : this.typeOf(loopStep, inner);
-    const end = new Map([
-      ...inner,
-      [accuVar, step.kind === "list" && accumulated.kind === "list" ? step : accumulated],
-    ]);
-    return result === undefined ? DYN : this.typeOf(result, end);
+  #typeOfLoop(loop: Loop, scope: Scope): CheckedType {
+    const { iterVar, iterVar2, iterRange, accuVar, accuInit, loopCondition, loopStep, result } = loop;
+    const range = this.#bindings.resolve(this.typeOf(iterRange!, scope));
+    const start = this.typeOf(accuInit!, scope);
+    const outer = new Map([...scope, [accuVar, start]]);
+    const [first, second] = this.#itemsOf(iterRange!, range, iterVar2 !== "");
+    const inner = new Map([...outer, [iterVar, first]]);
+    if (iterVar2 !== "") inner.set(iterVar2, second);
+    for (const [part, wanted] of [
+      [loopCondition!, BOOL],
+      [loopStep!, start],
+    ] as const) {
+      const type = this.typeOf(part, inner);
+      if (!this.#bindings.fits([wanted], [type])) this.#mismatch(part, wanted, type);
+    }
+    return this.#bindings.resolve(this.typeOf(result!, outer));
   }
 
-  #checkConstant(name: string, argument: Expression | undefined): void {
-    const constant = argument?.exprKind.case === "constExpr" ? argument.exprKind.value.constantKind : undefined;
-    if (argument === undefined || constant?.case !== "stringValue") return;
-    if (isWrongConstant(name, constant.value)) this.#fail(this.#positions.of(argument), `invalid ${name} argument`);
-    this.programProblem ??= patternProblemOf(name, constant.value);
+  // The types of the variables of a loop.
+  #itemsOf(expression: Expression, range: CheckedType, hasTwo: boolean): readonly [CheckedType, CheckedType] {
+    if (range.kind === "list") return hasTwo ? [INT, range.element] : [range.element, DYN];
+    if (range.kind === "map") return [range.key, range.element];
+    if (range.kind === "parameter") this.#bindings.fits([DYN], [range]);
+    else if (!isOpen(range)) {
+      const words = "cannot be range of a comprehension (must be list, map, or dynamic)";
+      this.#fail(expression, `expression of type '${nameOfType(range)}' ${words}`);
+      return [ERROR, ERROR];
+    }
+    return [DYN, DYN];
   }
 
-  #mismatch(
-    expression: Expression,
-    name: string,
-    { on, types, offset = this.#positions.ofOperator(expression, name) }: Arguments,
-  ): CheckedType {
-    const target = on === undefined ? "" : `${nameOfType(on)}.`;
-    const shown = `${target}(${types.map(nameOfType).join(", ")})`;
-    return this.#fail(offset, `found no matching overload for '${name}' applied to '${shown}'`);
+  #fail(at: Expression | bigint, message: string): CheckedType {
+    this.problems.push({ at, message });
+    return ERROR;
   }
+}
 
-  #fail(offset: number, message: string): CheckedType {
-    this.problems.push({ offset, message });
-    return DYN;
-  }
+function optional(element: CheckedType): CheckedType {
+  return { kind: "optional", element };
 }

@@ -16,6 +16,8 @@ export interface CheckedExpression {
   /** The types of all parts. */
   readonly types: ReadonlyMap<Expression, CheckedType>;
   readonly root: Expression | undefined;
+  /** Whether it names the old value. */
+  readonly usesOldSelf: boolean;
 }
 
 /** What an expression may do besides. */

@@ -1,6 +1,7 @@
+import { OPTIONAL_FIELD, OPTIONAL_INDEX } from "../prepare/optional-syntax.js";
 import type { Expression } from "../prepare/prepare-expression.js";
 
-/** Where the parts of an expression are in its text. */
+/** Where kube-apiserver says that the parts of an expression are. */
 export class Positions {
   readonly #text: string;
   readonly #offsets: { readonly [id: string]: number };
@@ -10,32 +11,38 @@ export class Positions {
     this.#offsets = offsets;
   }
 
-  ofId(id: bigint): number {
-    return this.#offsets[String(id)] ?? 0;
+  /** Returns the offset of a part, or of the value of an entry. */
+  of(part: Expression | bigint): number {
+    if (typeof part === "bigint") return this.#firstOf(":", this.#startOf(part));
+    const { id, exprKind } = part;
+    const start = this.#startOf(id);
+    // What a macro becomes is where its parenthesis is.
+    const isMethod = /\.\D/y.test(this.#text.slice(start, start + 2));
+    switch (exprKind.case) {
+      case "selectExpr":
+        return exprKind.value.testOnly ? this.#firstOf("(", start) : start;
+      case "structExpr":
+        return exprKind.value.messageName === "" && !isMethod ? start : this.#firstOf(isMethod ? "(" : "{", start);
+      case "callExpr": {
+        const name = exprKind.value.function;
+        if (name === OPTIONAL_FIELD || name === OPTIONAL_INDEX) return start;
+        if (isMethod || /^[A-Za-z]/.test(name)) return this.#firstOf("(", start);
+        return name === "_?_:_" ? this.#firstOf("?", start) : start;
+      }
+      default:
+        return isMethod ? this.#firstOf("(", start) : start;
+    }
   }
 
-  of({ id }: Expression): number {
-    return this.ofId(id);
+  #startOf(id: bigint): number {
+    const offset = this.#offsets[String(id)] ?? 0;
+    const space = /\s*/y;
+    space.lastIndex = offset;
+    return offset + (space.exec(this.#text)?.[0].length ?? 0);
   }
 
-  // kube-apiserver names the brace of what is constructed.
-  startOf(expression: Expression): number {
-    const offset = this.of(expression);
-    const { exprKind } = expression;
-    const isMessage = exprKind.case === "structExpr" && exprKind.value.messageName !== "";
-    return isMessage ? this.#text.indexOf("{", offset) : offset;
-  }
-
-  // kube-apiserver names the parenthesis of a call, and the question mark of a choice.
-  ofCall(expression: Expression, name: string): number {
-    const start = this.#text.indexOf(name, this.of(expression));
-    const parenthesis = start === -1 ? -1 : this.#text.indexOf("(", start + name.length);
-    return parenthesis === -1 ? this.of(expression) : parenthesis;
-  }
-
-  ofOperator(expression: Expression, name: string): number {
-    const offset = this.of(expression);
-    const mark = name === "_?_:_" ? this.#text.indexOf("?", offset) : -1;
-    return mark === -1 ? offset : mark;
+  #firstOf(mark: string, start: number): number {
+    const index = this.#text.indexOf(mark, start);
+    return index === -1 ? start : index;
   }
 }

@@ -5,17 +5,24 @@ import type { Schema } from "../../values/schema.js";
 import { escapeName, isPlainlyNamed } from "../rules/escape-name.js";
 import { resourceFields } from "../rules/resource-fields.js";
 
-/** A type of CEL. An object has the fields of its schema, by the names that expressions call them. */
+/** A type of CEL. */
 export type CheckedType =
   | {
       readonly kind:
         "dyn" | "null" | "bool" | "int" | "uint" | "double" | "string" | "bytes" | "timestamp" | "duration";
     }
+  /** That of an expression that is wrong; it fits everywhere. */
+  | { readonly kind: "error" }
   | { readonly kind: "list" | "optional"; readonly element: CheckedType }
+  /** The type of a type, which is a value, too. */
+  | { readonly kind: "type"; readonly of?: CheckedType }
   | { readonly kind: "map"; readonly key: CheckedType; readonly element: CheckedType }
-  /** What `Object{…}` and `JSONPatch{…}` of a mutating policy construct. */
-  | { readonly kind: "message"; readonly name: string }
-  | { readonly kind: "object"; readonly field: (name: string) => CheckedType | undefined };
+  /** A type of Kubernetes, such as `net.IP`. */
+  | { readonly kind: "opaque"; readonly name: string }
+  /** What a function's type leaves open. */
+  | { readonly kind: "parameter"; readonly name: string }
+  /** An object has the fields of its schema, by the names that expressions call them. */
+  | { readonly kind: "object"; readonly name: string; readonly field: (name: string) => CheckedType | undefined };
 
 /** What nothing is known of. */
 export const DYN: CheckedType = { kind: "dyn" };
@@ -32,65 +39,93 @@ const SCALARS: { readonly [type: string]: CheckedType } = {
   number: { kind: "double" },
 };
 
+/** Where a schema stands; kube-apiserver adds a number to the name, another one each time. */
+interface SchemaPlace {
+  readonly isRoot?: boolean;
+  readonly name?: string;
+}
+
 /** Returns the type of the values of a schema; undefined if expressions cannot see them. */
-export function typeOfSchema(given: Schema, definitions: Definitions, isRoot = false): CheckedType | undefined {
+export function typeOfSchema(
+  given: Schema,
+  definitions: Definitions,
+  { isRoot = false, name = "selfType" }: SchemaPlace = {},
+): CheckedType | undefined {
   const schema = followRef(given, definitions);
   if (schema["x-kubernetes-int-or-string"] === true) return DYN;
   const scalar = SCALARS[schema.type ?? ""];
   if (scalar !== undefined) return scalar;
   if (schema.type === "string") return TEXTS[schema.format ?? ""] ?? { kind: "string" };
+  const inside = (inner: Schema, step: string) => typeOfSchema(inner, definitions, { name: `${name}.${step}` });
   if (schema.type === "array") {
-    const element = schema.items === undefined ? undefined : typeOfSchema(schema.items, definitions);
+    const element = schema.items === undefined ? undefined : inside(schema.items, "@idx");
     return element === undefined ? undefined : { kind: "list", element };
   }
   if (schema.type !== "object") return undefined;
   const { properties, additionalProperties } = schema;
   if (typeof additionalProperties === "object") {
-    const element = typeOfSchema(additionalProperties, definitions);
+    const element = inside(additionalProperties, "@elem");
     return element === undefined ? undefined : { kind: "map", key: { kind: "string" }, element };
   }
   const isResource = isRoot || schema["x-kubernetes-embedded-resource"] === true;
   const fields = isResource ? resourceFields(properties) : (properties ?? {});
   const named = Object.entries(fields);
   const byName = new Map([
-    ...named.filter(([name]) => isPlainlyNamed(name)),
-    ...named.map(([name, field]) => [escapeName(name), field] as const),
+    ...named.filter(([field]) => isPlainlyNamed(field)),
+    ...named.map(([field, of]) => [escapeName(field), of] as const),
   ]);
   return {
     kind: "object",
-    field(name) {
-      const field = byName.get(name);
-      return field === undefined ? undefined : typeOfSchema(field, definitions);
+    name,
+    field(step) {
+      const field = byName.get(step);
+      return field === undefined ? undefined : inside(field, step);
     },
   };
 }
 
-/** Returns the name of a type as kube-apiserver writes it. */
+const NAMES: { readonly [kind: string]: string } = { optional: "optional_type", error: "!error!" };
+const LONG_NAMES: { readonly [kind: string]: string } = {
+  null: "null_type",
+  timestamp: "google.protobuf.Timestamp",
+  duration: "google.protobuf.Duration",
+};
+
+/** Returns the name of a type as kube-apiserver writes it where types do not fit. */
 export function nameOfType(type: CheckedType): string {
-  switch (type.kind) {
-    case "list":
-      return `list(${nameOfType(type.element)})`;
-    case "map":
-      return `map(${nameOfType(type.key)}, ${nameOfType(type.element)})`;
-    case "optional":
-      return `optional_type(${nameOfType(type.element)})`;
-    case "null":
-      return "null_type";
-    case "message":
-      return type.name;
-    default:
-      return type.kind;
-  }
+  if ("name" in type) return type.name;
+  const name = NAMES[type.kind] ?? type.kind;
+  const inner = parametersOf(type);
+  return inner.length === 0 ? name : `${name}(${inner.map(nameOfType).join(", ")})`;
 }
 
-const MAY_BE_NULL: ReadonlySet<string> = new Set(["null", "object", "message", "optional"]);
+/** Returns the name of a type as kube-apiserver writes it of what an expression comes to. */
+export function longNameOfType(type: CheckedType): string {
+  if ("name" in type) return type.name;
+  const name = LONG_NAMES[type.kind] ?? NAMES[type.kind] ?? type.kind;
+  const inner = parametersOf(type);
+  return inner.length === 0 ? name : `${name}(${inner.map(longNameOfType).join(", ")})`;
+}
 
-/** Tells whether two types can be those of one value. */
-export function canBeSame(one: CheckedType, other: CheckedType): boolean {
-  const kinds = [one.kind, other.kind];
-  if (kinds.includes("dyn")) return true;
-  if (kinds.includes("null")) return kinds.every((kind) => MAY_BE_NULL.has(kind));
+/** Returns the types that a type is made with. */
+export function parametersOf(type: CheckedType): readonly CheckedType[] {
+  if (type.kind === "map") return [type.key, type.element];
+  if (type.kind === "type") return type.of === undefined ? [] : [type.of];
+  return "element" in type ? [type.element] : [];
+}
+
+/** Returns a type made with other types. */
+export function withParameters(type: CheckedType, [first = DYN, second = DYN]: readonly CheckedType[]): CheckedType {
+  if (type.kind === "map") return { ...type, key: first, element: second };
+  if (type.kind === "type") return { ...type, of: first };
+  return "element" in type ? { ...type, element: first } : type;
+}
+
+/** Tells whether two types are the same. */
+export function isSameType(one: CheckedType, other: CheckedType): boolean {
+  if (one === other) return true;
   if (one.kind !== other.kind) return false;
-  if (one.kind === "message") return one.name === (other as typeof one).name;
-  return "element" in one && "element" in other ? canBeSame(one.element, other.element) : true;
+  if ("name" in one) return one.name === (other as typeof one).name;
+  const [inner, others] = [parametersOf(one), parametersOf(other)];
+  return inner.length === others.length && inner.every((each, index) => isSameType(each, others[index]!));
 }

@@ -50,6 +50,7 @@ const newList = (factor: number, size: Range): CallCost => ({
 });
 const sort: Estimate = (on) =>
   on && newList(on.type.kind === "list" && isText(on.type.element) ? 2.1 : 2, times(on.size, on.size));
+const sortBy: Estimate = (on, [keys]) => on && sort(keys, []);
 const sets =
   (factor: number): Estimate =>
   (_, [one, other]) =>
@@ -90,6 +91,9 @@ const contains =
   (_, [other]) =>
     other && { cost: bounded(ADDRESS + more + (other.type.kind === "string" ? scaled(other.size, CHARACTER).max : 0)) };
 
+// Two of them exceed what a rule may cost.
+const ACCESS_CHECK = 350_000;
+
 const ESTIMATES: { readonly [name: string]: Estimate } = {
   ...forAll("isSorted sum max min indexOf lastIndexOf", forEach),
   ...forAll("url jsonpatch.escapeKey", (_, [first]) => readSame(first)),
@@ -98,6 +102,7 @@ const ESTIMATES: { readonly [name: string]: Estimate } = {
   ...forAll("find findAll", find),
   ip: (on, [first]) => (on !== undefined ? ONE : first && read(first.size)),
   "ip.isCanonical": (_, [first]) => first && read(first.size, 2 * CHARACTER),
+  check: () => ({ cost: ACCESS_CHECK }),
   replace,
   split: (on, [, most]) =>
     on && { ...read(on.size, 2 * CHARACTER), size: { min: 0, max: most?.number ?? on.size.max } },
@@ -116,10 +121,11 @@ const ESTIMATES: { readonly [name: string]: Estimate } = {
   "sets.equivalent": sets(2),
   slice: (on, [start, end]) => on && newList(1, fixed((end?.number ?? on.size.max) - (start?.number ?? 0))),
   "lists.range": (_, [end]) => newList(1, fixed(end?.number ?? UNBOUNDED)),
-  reverse: (on) => (on?.type.kind === "list" ? newList(1, on.size) : ONE),
+  reverse: (on) => on && newList(1, on.size),
   flatten: (on, [depth]) => on && newList(depth === undefined ? 1 : (depth.number ?? UNBOUNDED), on.size),
   distinct: (on) => on && newList(2, times(on.size, on.size)),
   sort,
+  "@sortByAssociatedKeys": sortBy,
   format: (on) => on && read(on.size),
   "strings.quote": (_, [text]) =>
     text && { ...read(text.size), size: { min: bounded(text.size.min + 2), max: bounded(text.size.max * 2 + 2) } },

@@ -2,8 +2,9 @@
 // reached through a value that the schema does not know has the size of the value with the rule.
 import type { CheckedExpression } from "../check/checked-expression.js";
 import { qualifiedName } from "../check/expression-parts.js";
+import { overloadsOf } from "../check/overloads.js";
 import { DYN, type CheckedType } from "../check/types.js";
-import { loadEnvironment } from "../environment.js";
+import { UNUSED } from "../prepare/expand-macros.js";
 import type { Expression } from "../prepare/prepare-expression.js";
 import { OPTIONAL_FIELD, OPTIONAL_INDEX } from "../prepare/optional-syntax.js";
 import { callCostOf, type Operand } from "./call-costs.js";
@@ -14,6 +15,7 @@ import type { SizedType } from "./sized-type.js";
 type Place = SizedType | "none" | "unknown";
 
 interface Entry {
+  readonly isList: boolean;
   readonly key: Range;
   readonly value: Range;
 }
@@ -30,19 +32,9 @@ type Scope = ReadonlyMap<string, Omit<Estimated, "cost">>;
 const SCALARS: ReadonlySet<string> = new Set(["bool", "double", "duration", "int", "timestamp", "uint"]);
 const [LIST, MAP, MESSAGE] = [10, 30, 40];
 
-/** Returns the most that a checked expression about a value can cost; undefined if that is not known: it has macros that nobody estimates here. */
-export function estimateCost({ root, types }: CheckedExpression, self: SizedType): number | undefined {
-  if (root === undefined) return undefined;
-  try {
-    return new Estimation(self, types).of(root, new Map()).cost;
-  } catch (error) {
-    if (error instanceof Unestimated) return undefined;
-    throw error;
-  }
-}
-
-class Unestimated extends Error {
-  override readonly name = "Unestimated";
+/** Returns the most that a checked expression about a value can cost. */
+export function estimateCost({ root, types }: CheckedExpression, self: SizedType): number {
+  return root === undefined ? 0 : new Estimation(self, types).of(root, new Map()).cost;
 }
 
 class Estimation {
@@ -100,7 +92,12 @@ class Estimation {
       min: items.length === 0 ? 0 : UNBOUNDED,
       max: 0,
     });
-    return { cost: costs(all) + base, place: "none", size: fixed(items.length), entry: { key: fixed(1), value } };
+    return {
+      cost: costs(all) + base,
+      place: "none",
+      size: fixed(items.length),
+      entry: { isList: true, key: fixed(1), value },
+    };
   }
 
   #ofStruct({ messageName, entries }: Struct, scope: Scope): Estimated {
@@ -115,15 +112,14 @@ class Estimation {
       cost: bounded(ofKeys.cost + ofValues.cost + (messageName === "" ? MAP : MESSAGE)),
       place: "none",
       size: messageName === "" ? fixed(entries.length) : undefined,
-      entry: { key: ofKeys.entry!.value, value: ofValues.entry!.value },
+      entry: { isList: false, key: ofKeys.entry!.value, value: ofValues.entry!.value },
     };
   }
 
   #ofCall(expression: Expression, { function: name, target, args }: Call, scope: Scope): Estimated {
     const qualified = target === undefined ? undefined : `${qualifiedName(target)}.${name}`;
-    const isQualified = qualified !== undefined && loadEnvironment().funcs.find(qualified) !== undefined;
+    const isQualified = qualified !== undefined && overloadsOf(qualified, true) !== undefined;
     const isOptional = name === OPTIONAL_FIELD || name === OPTIONAL_INDEX;
-    if (!isQualified && MACROS.has(name) && target !== undefined) throw new Unestimated(name);
     const given = args.map((each) => this.of(each, scope));
     const on = target === undefined || isQualified ? undefined : this.of(target, scope);
     const argumentCost = bounded(costs(given) + (on?.cost ?? 0));
@@ -165,13 +161,19 @@ class Estimation {
 
   #ofLoop(expression: Expression, loop: Loop, scope: Scope): Estimated {
     const { iterVar, iterVar2, iterRange, accuVar, accuInit, loopCondition, loopStep, result } = loop;
-    if (iterVar2 !== "") throw new Unestimated("a loop with two variables");
     const range = this.of(iterRange!, scope);
     const start = this.of(accuInit!, scope);
-    const isList = range.entry !== undefined ? true : (this.#types.get(iterRange!) ?? DYN).kind === "list";
-    const withStart = new Map([...scope, [accuVar, { ...start, place: start.place }]]);
-    const place = this.#inside(range.place, isList ? "@element" : "@key");
-    const inner = new Map([...withStart, [iterVar, { place, size: isList ? range.entry?.value : range.entry?.key }]]);
+    const withStart = new Map([...scope, [accuVar, start]]);
+    if (iterVar === UNUSED) {
+      const body = this.of(result!, withStart);
+      return { ...body, cost: bounded(range.cost + start.cost + body.cost), place: "none" };
+    }
+    const isList = range.entry?.isList ?? (this.#types.get(iterRange!) ?? DYN).kind === "list";
+    const inner = new Map(withStart);
+    const key = { place: this.#inside(range.place, isList ? "@index" : "@key"), size: range.entry?.key };
+    const value = { place: this.#inside(range.place, "@element"), size: range.entry?.value };
+    inner.set(iterVar, iterVar2 === "" && isList ? value : key);
+    if (iterVar2 !== "") inner.set(iterVar2, value);
     const [condition, step] = [this.of(loopCondition!, inner), this.of(loopStep!, inner)];
     const end = this.of(result!, withStart);
     const count = range.size ?? ANY_SIZE;
@@ -225,10 +227,6 @@ type Loop = Extract<Expression["exprKind"], { case: "comprehensionExpr" }>["valu
 type Struct = Extract<Expression["exprKind"], { case: "structExpr" }>["value"];
 type Constant = Extract<Expression["exprKind"], { case: "constExpr" }>["value"]["constantKind"];
 
-const MACROS: ReadonlySet<string> = new Set(
-  "all exists exists_one existsOne optMap optFlatMap sortBy transformList transformMap transformMapEntry".split(" "),
-);
-
 // What these make is compared at once.
 const OPAQUE: ReadonlySet<string> = new Set("ip cidr masked quantity add sub semver".split(" "));
 
@@ -242,5 +240,5 @@ function costs(all: readonly Estimated[]): number {
 }
 
 function unionOf(one: Entry, other: Entry): Entry {
-  return { key: union(one.key, other.key), value: union(one.value, other.value) };
+  return { isList: one.isList, key: union(one.key, other.key), value: union(one.value, other.value) };
 }

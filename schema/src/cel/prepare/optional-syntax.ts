@@ -17,35 +17,55 @@ export const OPTIONAL_ENTRY = "optionalEntry__";
 
 const CLOSING: { readonly [opening: string]: string } = { "[": "]", "{": "}", "(": ")" };
 
+/** An expression without the operators of optional values, and where its parts were before. */
+export interface PlainText {
+  readonly text: string;
+  /** Returns the offset in the text as it was. */
+  readonly originOf: (offset: number) => number;
+}
+
 /** Returns an expression without the operators of optional values. */
-export function withoutOptionalOperators(text: string): string {
-  if (!/[.[{,]\s*\?/.test(text)) return text;
+export function withoutOptionalOperators(text: string): PlainText {
+  if (!/[.[{,]\s*\?/.test(text)) return { text, originOf: (offset) => offset };
   // What opened the brackets around, and what closes them now.
   const open: { readonly by: string; readonly closing: string }[] = [];
+  // What each piece begins with, before and after.
+  const pieces: { readonly from: number; readonly to: number; readonly isCopied: boolean }[] = [];
   let [result, index] = ["", 0];
+  const put = (piece: string, length: number) => {
+    pieces.push({ from: index, to: result.length, isCopied: piece.length === length });
+    result += piece;
+    index += length;
+  };
   while (index < text.length) {
     const quoted = matchAt(QUOTED, text, index);
     const field = quoted === undefined ? matchAt(FIELD, text, index) : undefined;
     const character = text[index]!;
-    if (quoted !== undefined) {
-      result += quoted[0];
-      index += quoted[0].length;
-    } else if (field !== undefined) {
-      result += `.${OPTIONAL_FIELD}("${field[1]!}")`;
-      index += field[0].length;
-    } else {
+    if (quoted !== undefined) put(quoted[0], quoted[0].length);
+    else if (field !== undefined) put(`.${OPTIONAL_FIELD}("${field[1]!}")`, field[0].length);
+    else {
       const optional = matchAt(/[[{,]\s*\?/y, text, index);
       const isIndex = optional !== undefined && character === "[" && BEFORE_INDEX.test(result);
       const closing = isIndex ? ")" : CLOSING[character];
       if (closing !== undefined) open.push({ by: isIndex ? "(" : character, closing });
-      if (isIndex) result += `.${OPTIONAL_INDEX}(`;
-      else if (optional !== undefined)
-        result += `${character}${OPTIONAL_ENTRY}${open.at(-1)?.by === "{" ? ": 0" : ""}, `;
-      else result += "]})".includes(character) ? (open.pop()?.closing ?? character) : character;
-      index += optional?.[0].length ?? 1;
+      const mark = `${OPTIONAL_ENTRY}${open.at(-1)?.by === "{" ? ": 0" : ""}`;
+      const piece = isIndex
+        ? `.${OPTIONAL_INDEX}(`
+        : optional !== undefined
+          ? `${character}${mark}, `
+          : "]})".includes(character)
+            ? (open.pop()?.closing ?? character)
+            : character;
+      put(piece, optional?.[0].length ?? 1);
     }
   }
-  return result;
+  return {
+    text: result,
+    originOf(offset) {
+      const piece = pieces.findLast(({ to }) => to <= offset);
+      return piece === undefined ? offset : piece.from + (piece.isCopied ? offset - piece.to : 0);
+    },
+  };
 }
 
 function matchAt(pattern: RegExp, text: string, index: number): RegExpExecArray | undefined {

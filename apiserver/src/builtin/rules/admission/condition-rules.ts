@@ -56,11 +56,11 @@ export function checkExpressionAt(
 ): FieldError[] {
   const text = stringAt(object, field.slice(field.lastIndexOf(".") + 1)) ?? "";
   const checked = text.trim() === "" ? undefined : checkText(text, variables, { hasPatchTypes });
-  if (checked === undefined) return [];
+  if (checked === undefined || "unread" in checked) return [];
   if ("problem" in checked) return [invalidError(field, text, checked.problem)];
-  const { type, name } = checked;
-  if (wanted === "any" || (type === "dyn" && !hasPatchTypes) || [wanted].flat().includes(name)) return [];
+  const { type } = checked;
+  if (wanted === "any" || (type === "dyn" && !hasPatchTypes) || [wanted].flat().includes(type)) return [];
   const [only, ...others] = [wanted].flat();
   const words = others.length === 0 ? String(only) : `one of [${[wanted].flat().join(" ")}]`;
-  return [invalidError(field, text, `must evaluate to ${words} but got ${name}`)];
+  return [invalidError(field, text, `must evaluate to ${words} but got ${type}`)];
 }

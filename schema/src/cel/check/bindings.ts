@@ -1,0 +1,138 @@
+// What the parameters of types stand for, found while the arguments of functions are compared with their declarations: cel-go's rules of what
+// fits where, with its quirks.
+import { DYN, isSameType, parametersOf, withParameters, type CheckedType } from "./types.js";
+
+const MAY_BE_NULL: ReadonlySet<string> = new Set(["null", "object", "opaque", "optional", "timestamp", "duration"]);
+
+/** What is known of type parameters so far. */
+export class Bindings {
+  readonly #bound = new Map<string, CheckedType>();
+  // What was bound, and to what before, so that a failed comparison can be taken back.
+  readonly #trail: (readonly [name: string, before: CheckedType | undefined])[] = [];
+  #count = 0;
+
+  /** Returns a type parameter of which nothing is known. */
+  fresh(): CheckedType {
+    return { kind: "parameter", name: `_var${this.#count++}` };
+  }
+
+  /** Returns what makes the same fresh parameters of the same names. */
+  renaming(): (type: CheckedType) => CheckedType {
+    const fresh = new Map<string, CheckedType>();
+    const rename = (type: CheckedType): CheckedType => {
+      if (type.kind === "parameter") {
+        const known = fresh.get(type.name) ?? this.fresh();
+        fresh.set(type.name, known);
+        return known;
+      }
+      return parametersOf(type).length === 0 ? type : withParameters(type, parametersOf(type).map(rename));
+    };
+    return rename;
+  }
+
+  /** Tells whether each value of the second types can stand where the first one is; what is found out of parameters is kept only then. */
+  fits(wanted: readonly CheckedType[], given: readonly CheckedType[]): boolean {
+    const start = this.#trail.length;
+    if (this.#areAssignable(wanted, given)) return true;
+    for (const [name, before] of this.#trail.splice(start).reverse())
+      if (before === undefined) this.#bound.delete(name);
+      else this.#bound.set(name, before);
+    return false;
+  }
+
+  /** Returns a type with what its parameters stand for. */
+  resolve(type: CheckedType): CheckedType {
+    const bound = this.#boundTo(type);
+    if (bound !== undefined) return this.resolve(bound);
+    const inner = parametersOf(type);
+    return inner.length === 0
+      ? type
+      : withParameters(
+          type,
+          inner.map((each) => this.resolve(each)),
+        );
+  }
+
+  /** Returns a type with what its parameters stand for, and dyn for a parameter of which nothing is known. */
+  settle(type: CheckedType): CheckedType {
+    const resolved = this.resolve(type);
+    if (resolved.kind === "parameter") return DYN;
+    const inner = parametersOf(resolved);
+    return inner.length === 0
+      ? resolved
+      : withParameters(
+          resolved,
+          inner.map((each) => this.settle(each)),
+        );
+  }
+
+  #boundTo(type: CheckedType): CheckedType | undefined {
+    return type.kind === "parameter" ? this.#bound.get(type.name) : undefined;
+  }
+
+  #bind({ name }: { name: string }, type: CheckedType): void {
+    this.#trail.push([name, this.#bound.get(name)]);
+    this.#bound.set(name, type);
+  }
+
+  #areAssignable(wanted: readonly CheckedType[], given: readonly CheckedType[]): boolean {
+    return wanted.length === given.length && wanted.every((each, index) => this.#isAssignable(each, given[index]!));
+  }
+
+  #isAssignable(one: CheckedType, other: CheckedType): boolean {
+    if (other.kind === "parameter") {
+      const substitution = this.#substitution(one, other);
+      if (substitution !== "free") return substitution === "fits";
+    }
+    if (one.kind === "parameter") return this.#substitution(other, one) === "fits";
+    if (isOpen(one) || isOpen(other)) return true;
+    if (one.kind === "null") return MAY_BE_NULL.has(other.kind);
+    if (other.kind === "null") return MAY_BE_NULL.has(one.kind);
+    if (one.kind === "type" || one.kind !== other.kind) return one.kind === other.kind;
+    if ("name" in one) return one.name === (other as typeof one).name;
+    return this.#areAssignable(parametersOf(one), parametersOf(other));
+  }
+
+  // Whether a type can be that of a parameter; "free" if it cannot, and the parameter may still be anything else.
+  #substitution(type: CheckedType, parameter: CheckedType & { readonly kind: "parameter" }): "fits" | "bound" | "free" {
+    if (isSameType(type, parameter)) return "fits";
+    const bound = this.#boundTo(parameter);
+    if (bound !== undefined) {
+      if (isSameType(type, bound)) return "fits";
+      if (!this.#isAssignable(type, bound)) return "bound";
+      const general = mostGeneral(type, bound);
+      if (!this.#isWithin(parameter, general)) this.#bind(parameter, general);
+      return "fits";
+    }
+    if (this.#isWithin(parameter, type)) return "free";
+    this.#bind(parameter, type);
+    return "fits";
+  }
+
+  #isWithin(parameter: CheckedType, type: CheckedType): boolean {
+    if (isSameType(parameter, type)) return true;
+    const bound = this.#boundTo(type);
+    return bound === undefined
+      ? parametersOf(type).some((each) => this.#isWithin(parameter, each))
+      : this.#isWithin(parameter, bound);
+  }
+}
+
+/** Tells whether a type fits everywhere. */
+export function isOpen({ kind }: CheckedType): boolean {
+  return kind === "dyn" || kind === "error";
+}
+
+/** Returns the type of two that says less. */
+export function mostGeneral(one: CheckedType, other: CheckedType): CheckedType {
+  return saysNoMore(one, other) ? one : other;
+}
+
+function saysNoMore(one: CheckedType, other: CheckedType): boolean {
+  if (one.kind === "dyn" || one.kind === "parameter") return true;
+  if (other.kind === "dyn" || other.kind === "parameter" || one.kind !== other.kind) return false;
+  if (one.kind === "type") return true;
+  if ("name" in one) return one.name === (other as typeof one).name;
+  const inner = parametersOf(other);
+  return parametersOf(one).every((each, index) => saysNoMore(each, inner[index]!));
+}
