@@ -263,11 +263,11 @@ export class PrimaryReconciler {
     // An answer to what was just written is the same object that the cache has, as yet unfrozen.
     deepFreeze(primary);
     const onResult = (workflow: WorkflowResult) => void (attempt.outcome.workflow = workflow);
-    const runs = new WorkflowRuns(this.#workflows, { primary, scope, onResult });
     const { target, sender, cause } = this.#writeIn(scope);
     const createClient = () => sender.clientFor(target, cause);
-    const context = (runs.context = this.#createContext({ scope, primary, runs, createClient }));
-    return (attempt.call = { runs, args: { primary, secondary: this.secondaryOf(primary), context } });
+    const createContext = (runs: WorkflowRuns) => this.#createContext({ scope, primary, runs, createClient });
+    const runs = new WorkflowRuns(this.#workflows, { primary, scope, createContext, onResult });
+    return (attempt.call = { runs, args: { primary, secondary: this.secondaryOf(primary), context: runs.context } });
   }
 }
 

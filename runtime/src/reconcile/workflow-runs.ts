@@ -5,11 +5,11 @@ import { Semaphore } from "../base/semaphore.js";
 import type { SecondarySources } from "../sources/secondary-sources.js";
 import type { Context } from "../workflow/definition/context.js";
 import type { DependentDriver } from "../workflow/dependents/driver.js";
-import { buildPlan, type PlanNode } from "../workflow/plan.js";
+import { buildPlan, withDrivers, type DrivenNode, type PlanNode } from "../workflow/plan.js";
 import type { RemovedKinds } from "../workflow/prune/leftovers.js";
 import { pruneWorkflow } from "../workflow/prune/prune.js";
 import { cleanupWorkflow, createSecondary, MOST_STEPS_AT_ONCE, reconcileWorkflow } from "../workflow/run.js";
-import type { RunOptions, SeenDependent } from "../workflow/run.js";
+import type { RunOptions } from "../workflow/run.js";
 import { ReconcileNotes } from "../workflow/reconcile-notes.js";
 import type { WorkflowDefinition } from "../workflow/definition/workflow-definition.js";
 import type { WorkflowInvocation, WorkflowResult } from "../workflow/workflow-result.js";
@@ -29,7 +29,7 @@ export interface WorkflowDependencies {
 }
 
 /** A workflow with what all its runs share. */
-interface CompiledWorkflow extends Pick<RunOptions, "plan" | "drivers" | "places"> {
+interface CompiledWorkflow extends Pick<RunOptions, "plan" | "places"> {
   readonly definition: WorkflowDefinition;
 }
 
@@ -40,21 +40,19 @@ export class ControllerWorkflows {
   readonly own: CompiledWorkflow;
   readonly named: ReadonlyMap<string, CompiledWorkflow>;
   readonly dependencies: WorkflowDependencies;
-  readonly dependents: readonly SeenDependent[];
+  readonly dependents: readonly DrivenNode[];
 
   constructor(definition: ControllerDefinition, dependencies: WorkflowDependencies) {
     const { name, workflow, workflows = {}, onAllEvents = false } = definition;
     this.dependencies = onAllEvents ? { ...dependencies, removedKinds: undefined } : dependencies;
-    const compile = (each: WorkflowDefinition): CompiledWorkflow => {
-      const plan = buildPlan(each);
-      const drivers = plan.nodes.map((node) => dependencies.driverOf(node));
-      return { definition: each, plan, drivers, places: new Semaphore(each.maxConcurrency ?? MOST_STEPS_AT_ONCE) };
-    };
+    const compile = (each: WorkflowDefinition): CompiledWorkflow => ({
+      definition: each,
+      plan: withDrivers(buildPlan(each), (node) => dependencies.driverOf(node)),
+      places: new Semaphore(each.maxConcurrency ?? MOST_STEPS_AT_ONCE),
+    });
     this.own = compile(workflow);
     this.named = new Map(Object.entries(workflows).map(([key, each]) => [key, compile(each)]));
-    this.dependents = [this.own, ...this.named.values()].flatMap(({ plan, drivers }) =>
-      plan.nodes.map((node, index) => ({ definition: node.definition, driver: drivers[index]! })),
-    );
+    this.dependents = [this.own, ...this.named.values()].flatMap(({ plan }) => plan.nodes);
     const names = this.dependents.map((each) => each.definition.name);
     const twice = names.find((each, index) => names.indexOf(each) !== index);
     if (twice !== undefined) throw new Error(`controller "${name}" has two dependents named "${twice}"`);
@@ -75,13 +73,14 @@ export class ControllerWorkflows {
 interface RunsOptions {
   readonly primary: KubernetesObject;
   readonly scope: ReconcileScope;
+  /** Creates what the functions of the user are called with. */
+  createContext(runs: WorkflowRuns): Context;
   onResult(result: WorkflowResult): void;
 }
 
 /** The runs of the workflows in one reconcile of one primary. */
 export class WorkflowRuns {
-  /** What the functions of the user are called with; set before the first run. */
-  context: Context | undefined;
+  readonly context: Context;
   readonly cleanups: WorkflowResult[] = [];
   /** The writes of steps that can run out of time. Until they end, nobody knows what is there. */
   readonly lingering: Promise<unknown>[] = [];
@@ -93,6 +92,7 @@ export class WorkflowRuns {
   constructor(workflows: ControllerWorkflows, options: RunsOptions) {
     this.#workflows = workflows;
     this.#options = options;
+    this.context = options.createContext(this);
   }
 
   /** Runs a workflow, that of the controller unless given; there is one run of each kind. */
@@ -138,9 +138,7 @@ export class WorkflowRuns {
   warnOfOrphans(): void {
     const { own } = this.#workflows;
     if (this.#started.some(({ workflow, kind }) => workflow === own && kind === "cleanup")) return;
-    const isLeft = ({ isGarbageCollected, capabilities }: DependentDriver) =>
-      !isGarbageCollected && capabilities.remove;
-    const left = own.plan.nodes.filter((_, index) => isLeft(own.drivers[index]!));
+    const left = own.plan.nodes.filter(({ driver }) => !driver.isGarbageCollected && driver.capabilities.remove);
     if (left.length === 0) return;
     const what = `nobody deletes what there is of ${left.map(({ definition }) => definition.name).join(", ")}`;
     this.#options.scope.logger.warn({}, `cleanup() did not call context.workflow.cleanup(), so that ${what}`);
@@ -172,13 +170,13 @@ export class WorkflowRuns {
       ...{ ...compiled, primary, secondaries },
       definition: definition.primary,
       namespaces: dependencies.namespaces?.(),
-      context: this.context!,
+      context: this.context,
       track: (what, task) => scope.tasks.track(what, task),
       notes: this.#notes,
       onStep: (step) => scope.onStep(step),
       tracing: dependencies.tracing,
       linger: (write) => void this.lingering.push(write),
-      others: dependents.filter(({ driver }) => !compiled.drivers.includes(driver)),
+      others: dependents.filter((each) => !compiled.plan.nodes.includes(each)),
     };
     const isCleanup = kind === "cleanup";
     let result = await (isCleanup ? cleanupWorkflow(run) : reconcileWorkflow(run));

@@ -1,6 +1,7 @@
 // Which dependent of a workflow may be reconciled or deleted next: pure decisions over an immutable plan and the state of one run
 // (JOSDK's WorkflowReconcileExecutor and WorkflowCleanupExecutor, without their locks).
 import type { DependentDefinition, WorkflowDefinition } from "./definition/workflow-definition.js";
+import type { DependentDriver } from "./dependents/driver.js";
 import type { DependentOutcome } from "./workflow-result.js";
 
 // A dependent cannot exist without another, waits for it only if that is wanted, or its items wait for the items of the same keys.
@@ -19,9 +20,14 @@ export interface PlanNode {
   readonly neededBy: readonly Edge[];
 }
 
+/** A dependent in the graph, and what finds and writes its objects. */
+export interface DrivenNode extends PlanNode {
+  readonly driver: DependentDriver;
+}
+
 /** The graph of a workflow. */
-export interface Plan {
-  readonly nodes: readonly PlanNode[];
+export interface Plan<Node extends PlanNode = PlanNode> {
+  readonly nodes: readonly Node[];
   /** The bulk dependents whose items others need, each after those that need them. */
   readonly sweepOrder: readonly number[];
 }
@@ -51,6 +57,11 @@ export function buildPlan({ dependents }: WorkflowDefinition): Plan {
     neededBy: needs.flatMap((edges, node) => edges.flatMap((edge) => (edge.node === index ? { ...edge, node } : []))),
   }));
   return { nodes, sweepOrder: sweepOrder.filter((index) => endsOf(nodes[index]!.neededBy, "items").length > 0) };
+}
+
+/** Returns the graph with a driver for each dependent. */
+export function withDrivers(plan: Plan, driverOf: (node: PlanNode) => DependentDriver): Plan<DrivenNode> {
+  return { ...plan, nodes: plan.nodes.map((node) => ({ ...node, driver: driverOf(node) })) };
 }
 
 function checkNumbers({ name, timeoutMs, retry, bulk }: DependentDefinition): void {

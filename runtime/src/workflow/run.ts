@@ -5,8 +5,7 @@ import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { Semaphore } from "../base/semaphore.js";
 import type { SecondarySources } from "../sources/secondary-sources.js";
 import { BulkRun } from "./bulk.js";
-import type { DependentDriver } from "./dependents/driver.js";
-import { blockersOf, condemn, endsOf, isReady, nextSteps, type NodeState, type Plan } from "./plan.js";
+import { blockersOf, condemn, endsOf, isReady, nextSteps, type DrivenNode, type NodeState, type Plan } from "./plan.js";
 import { takeStep, type Run } from "./step.js";
 import { Target } from "./target.js";
 import { createWorkflowResult, type DependentOutcome, type WorkflowResult } from "./workflow-result.js";
@@ -25,9 +24,7 @@ export const MOST_STEPS_AT_ONCE = 50;
 
 /** Everything that one run needs. */
 export interface RunOptions extends Omit<Run, "secondary" | "clock" | "places"> {
-  readonly plan: Plan;
-  /** As many as the plan has nodes, in its order. */
-  readonly drivers: readonly DependentDriver[];
+  readonly plan: Plan<DrivenNode>;
   readonly secondaries?: SecondarySources | undefined;
   /** The dependents of the other workflows of the controller, which functions of the user see as well. */
   readonly others?: readonly SeenDependent[];
@@ -53,7 +50,7 @@ export function cleanupWorkflow(options: RunOptions): Promise<WorkflowResult> {
 /** The state of one run, which is thrown away with it. */
 class WorkflowRun {
   readonly #options: RunOptions;
-  readonly #plan: Plan;
+  readonly #plan: RunOptions["plan"];
   readonly #clock: Run["clock"];
   readonly #seen: SecondaryFacts;
   readonly #targets: readonly Target[];
@@ -64,13 +61,13 @@ class WorkflowRun {
   #onIdle: () => void = () => {};
 
   constructor(options: RunOptions, state: NodeState) {
-    const { plan, drivers, primary, secondaries: sources, others = [], places, clock = systemClock } = options;
+    const { plan, primary, secondaries: sources, others = [], places, clock = systemClock } = options;
     this.#options = options;
     this.#plan = plan;
     this.#clock = clock;
     this.#states = plan.nodes.map(() => state);
     const run = { ...options, secondary: {}, clock, places: [places] };
-    this.#targets = plan.nodes.map(({ definition }, index) => new Target({ definition, driver: drivers[index]!, run }));
+    this.#targets = plan.nodes.map(({ definition, driver }) => new Target({ definition, driver, run }));
     this.#seen = { primary, dependents: [...this.#targets, ...others], sources };
     run.secondary = createSecondary(this.#seen);
     this.#bulks = plan.nodes.map((node, index) => {

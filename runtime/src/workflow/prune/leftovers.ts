@@ -73,7 +73,7 @@ export function findLeftovers(
       const index = plan.nodes.findIndex(isNamed);
       const present = plan.nodes[index]?.definition.name;
       const isWanted = present !== undefined && notes.wantedBy(present)?.has(id) === true;
-      const driver = index === -1 ? kind.driverFor("ordered") : run.drivers[index]!;
+      const driver = index === -1 ? kind.driverFor("ordered") : plan.nodes[index]!.driver;
       return isWanted ? undefined : { kind, name, stated, index, driver };
     };
     // A cleanup wants nothing.

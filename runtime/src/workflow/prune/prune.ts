@@ -74,9 +74,9 @@ class Pruning {
 
   // In reverse order: what depends on an object goes before it.
   async #pruneFormerNames(leftovers: readonly Leftover[]): Promise<void> {
-    const { plan, drivers } = this.#options.run;
-    for (const [index, { definition }] of [...plan.nodes.entries()].reverse()) {
-      const isLeft = drivers[index]!.capabilities.remove && leftovers.some((each) => each.index === index);
+    const { plan } = this.#options.run;
+    for (const [index, { definition, driver }] of [...plan.nodes.entries()].reverse()) {
+      const isLeft = driver.capabilities.remove && leftovers.some((each) => each.index === index);
       if (!isLeft || !isReplacedAt(index, this.#options)) continue;
       const claims = claimsOn(definition as KubernetesDependent, this.#options);
       const isMeant = (each: Leftover) => each.index === index && !claims!.has(keyOf(each.live.metadata));
@@ -164,7 +164,7 @@ function isReplacedAt(index: number, { run, result }: PruneOptions): boolean {
   const outcomeAt = (each: number) => result.dependents[nodes[each]!.definition.name]!;
   const outcome = outcomeAt(index);
   if (outcome.kind === "deleted") return true;
-  if (outcome.kind === "left") return !run.drivers[index]!.isGarbageCollected;
+  if (outcome.kind === "left") return !nodes[index]!.driver.isGarbageCollected;
   if (!isReady(outcome)) return false;
   const seen = new Set([index]);
   for (const each of seen) for (const next of endsOf(nodes[each]!.neededBy, "required", "items")) seen.add(next);

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
 import { Semaphore } from "#runtime/base/semaphore.js";
 import type { DependentDriver, DriverRun, Live, Wanted } from "#runtime/workflow/dependents/driver.js";
-import { buildPlan } from "#runtime/workflow/plan.js";
+import { buildPlan, withDrivers } from "#runtime/workflow/plan.js";
 import { ReconcileNotes } from "#runtime/workflow/reconcile-notes.js";
 import { cleanupWorkflow, reconcileWorkflow, type RunOptions } from "#runtime/workflow/run.js";
 import type {
@@ -164,15 +164,14 @@ export function createWorkflow(
   { maxConcurrency = 50 }: Pick<WorkflowDefinition, "maxConcurrency"> = {},
 ): FakeWorkflow {
   const definitions = dependents.map(definitionOf);
-  const plan = buildPlan({ primary: page, dependents: definitions });
+  const drivers = new Map(definitions.map((each, index) => [each, new FakeDriver(dependents[index]!, cluster)]));
   const primary: KubernetesObject = {
     apiVersion: "example.com/v1",
     kind: "Page",
     metadata: { name: "one", namespace: "home", uid: "u1" },
   };
   const options: RunOptions = {
-    plan,
-    drivers: dependents.map((each) => new FakeDriver(each, cluster)),
+    plan: withDrivers(buildPlan({ primary: page, dependents: definitions }), (node) => drivers.get(node.definition)!),
     definition: page,
     primary,
     context: { signal: new AbortController().signal } as RunOptions["context"],

@@ -4,7 +4,7 @@ import { OWNER_INDEX } from "#runtime/base/primary-link.js";
 import { byAnyLink } from "#runtime/sources/mappers.js";
 import type { DriverRun } from "#runtime/workflow/dependents/driver.js";
 import { KubernetesDriver } from "#runtime/workflow/dependents/kubernetes-driver.js";
-import { buildPlan } from "#runtime/workflow/plan.js";
+import { buildPlan, withDrivers } from "#runtime/workflow/plan.js";
 import { ReconcileNotes } from "#runtime/workflow/reconcile-notes.js";
 import type { PostponedWrite } from "#runtime/write/send/postponed-write.js";
 import { pruneWorkflow } from "#runtime/workflow/prune/prune.js";
@@ -49,17 +49,13 @@ function createDrivers(dependents: readonly KubernetesDependent[]) {
   } as unknown as Writer;
   const nothing = async () => {};
   const source = { cache: view, activate: nothing, deactivate: nothing };
-  const plan = buildPlan(workflowOf(dependents));
-  const drivers = plan.nodes.map(
-    ({ definition }) =>
-      new KubernetesDriver({
-        definition: definition as KubernetesDependent,
-        source,
-        writer,
-        client: () => undefined as never,
-        controller: "page",
-      }),
-  );
+  const drivers: KubernetesDriver[] = [];
+  const plan = withDrivers(buildPlan(workflowOf(dependents)), ({ definition }) => {
+    const options = { source, writer, client: () => undefined as never, controller: "page" };
+    const driver = new KubernetesDriver({ ...options, definition: definition as KubernetesDependent });
+    drivers.push(driver);
+    return driver;
+  });
   let version = 0;
   const store = ({
     name,
@@ -192,7 +188,7 @@ suite("pruning", (test) => {
         const oldDriver = createOldDriver(run, objects);
         const kind = { resource: dependentOf("old").resource, driverFor: () => oldDriver.driver };
         await pruneWorkflow({
-          run: { ...run, plan, drivers } as never,
+          run: { ...run, plan } as never,
           isCleanup: false,
           result: createWorkflowResult(dependents),
           workflow: {},
@@ -230,7 +226,7 @@ suite("what takes the place of an object", (test) => {
     const oldDriver = createOldDriver(run, objects);
     const outcome = { kind: "unchanged", isReady: true } as const;
     await pruneWorkflow({
-      run: { ...run, plan, drivers } as never,
+      run: { ...run, plan } as never,
       isCleanup: false,
       result: createWorkflowResult([
         ["a", outcome],

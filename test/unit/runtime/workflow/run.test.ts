@@ -5,7 +5,7 @@ import type { DecodedResource } from "#runtime/decode/decode-resource.js";
 import { OWNER_INDEX } from "#runtime/base/primary-link.js";
 import { byAnyLink } from "#runtime/sources/mappers.js";
 import { deleted, ready } from "#runtime/workflow/conditions/builtin-conditions.js";
-import { buildPlan } from "#runtime/workflow/plan.js";
+import { buildPlan, withDrivers, type PlanNode } from "#runtime/workflow/plan.js";
 import { ReconcileNotes } from "#runtime/workflow/reconcile-notes.js";
 import { cleanupWorkflow, reconcileWorkflow, type RunOptions } from "#runtime/workflow/run.js";
 import { KubernetesDriver } from "#runtime/workflow/dependents/kubernetes-driver.js";
@@ -60,20 +60,18 @@ function createRun(dependents: readonly KubernetesDependent[], { pauses = [] }: 
     activate: async () => void history.push("activate"),
     deactivate: async () => void history.push("deactivate"),
   };
-  const plan = buildPlan(workflowOf(dependents));
+  const driverOf = ({ definition }: Pick<PlanNode, "definition">) =>
+    new KubernetesDriver({
+      definition: definition as KubernetesDependent,
+      source,
+      writer,
+      client: () => undefined as never,
+      controller: "page",
+    });
+  const planOf = (all: readonly KubernetesDependent[]) => withDrivers(buildPlan(workflowOf(all)), driverOf);
   const logger = { debug() {}, info() {}, warn() {}, error() {} };
   const options: RunOptions = {
-    plan,
-    drivers: plan.nodes.map(
-      ({ definition }) =>
-        new KubernetesDriver({
-          definition: definition as KubernetesDependent,
-          source,
-          writer,
-          client: () => undefined as never,
-          controller: "page",
-        }),
-    ),
+    plan: planOf(dependents),
     definition: page,
     primary,
     context: {
@@ -86,7 +84,7 @@ function createRun(dependents: readonly KubernetesDependent[], { pauses = [] }: 
     places: new Semaphore(50),
     notes: new ReconcileNotes(),
   };
-  return { options, history, cache: view };
+  return { options, history, cache: view, planOf };
 }
 
 const holds: Condition<unknown, unknown> = () => true;
@@ -178,7 +176,7 @@ suite("workflow run", (test) => {
     const run = createRun(chain(holds));
     await reconcileWorkflow(run.options);
     run.history.length = 0;
-    const plan = buildPlan(workflowOf(chain(fails)));
+    const plan = run.planOf(chain(fails));
     const result = await reconcileWorkflow({ ...run.options, plan });
     assert.equal(run.history, ["apply a", "applied a", "delete c", "deleted c", "delete b", "deleted b"]);
     assert.equal(result.dependents["b"], {
@@ -198,7 +196,7 @@ suite("workflow run", (test) => {
     const run = createRun(definitions(holds));
     await reconcileWorkflow(run.options);
     run.history.length = 0;
-    const result = await reconcileWorkflow({ ...run.options, plan: buildPlan(workflowOf(definitions(fails))) });
+    const result = await reconcileWorkflow({ ...run.options, plan: run.planOf(definitions(fails)) });
     assert.equal(run.history, ["deactivate", "delete b", "deleted b"]);
     assert.equal(result.dependents["a"], {
       kind: "inactive",
@@ -337,7 +335,7 @@ suite("workflow run", (test) => {
       const run = createRun(definitions(before), { pauses: turns });
       await reconcileWorkflow(run.options);
       run.history.length = 0;
-      const plan = buildPlan(workflowOf(definitions(after)));
+      const plan = run.planOf(definitions(after));
       const result = await reconcileWorkflow({ ...run.options, plan });
       graph.forEach((needed, index) => {
         for (const other of needed) checkOrder(run.history, { index, other });
