@@ -109,7 +109,7 @@ export class Transport {
       };
       if (method !== "GET") this.#writes.add(fail);
       pool.dispatch(
-        { ...options, bodyTimeout: consumer === undefined ? null : 0 },
+        { bodyTimeout: consumer === undefined ? null : 0, ...options },
         {
           onRequestStart: (controller) => {
             started = controller;
@@ -179,7 +179,7 @@ export class Transport {
     this.closed.throwIfAborted();
     const pools = this.#poolsFor(UndiciPool, credentials);
     const { method, path, body = null, accept = "application/json", contentType = "application/json" } = request;
-    const headers: Record<string, string | string[]> = { ...this.#headers, accept };
+    const headers: Record<string, string | string[]> = { accept, ...this.#headers };
     if (credentials.authorization !== undefined) headers["authorization"] = credentials.authorization;
     if (body !== null) headers["content-type"] = contentType;
     return { options: { origin: server, method, path: `${basePath}${path}`, headers, body }, pools };

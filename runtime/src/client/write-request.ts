@@ -26,7 +26,7 @@ export interface WriteRequest extends WriteOptions {
   /** Whose managed fields the answer is returned with; those of `fieldManager` unless given. */
   readonly fieldManagers?: Iterable<string>;
   /** Returns the object if this version of it is known already: then the answer is not decoded. */
-  readonly findKnown?: (version: string) => DecodedResource | undefined;
+  readonly findKnown?: ((version: string) => DecodedResource | undefined) | undefined;
 }
 
 /** What became of a write. */
@@ -58,14 +58,14 @@ export async function sendWrite<Resource extends KubernetesObject>(
   const query = queryOf({ fieldManager: fieldManager || undefined, force: verb === "apply" ? force : undefined });
   const { apiVersion, kind } = definition;
   const answer = await requester.send({
-    ...{ method, contentType, signal },
     isRepeatable: request.isRepeatable ?? isSameTwice,
+    ...{ method, contentType, signal },
     path: path + query,
-    body: JSON.stringify(verb.endsWith("Patch") ? body : { ...body, apiVersion, kind }),
+    body: JSON.stringify(verb.endsWith("Patch") ? body : Object.assign({}, body, { apiVersion, kind })),
     what: `${words} ${subresource === undefined ? "" : `the ${subresource} of `}${describeObject(definition, ref)}`,
   });
   const version = findKnown && peekIdentity(answer.body)?.version;
   const known = version === undefined ? undefined : (findKnown?.(version) as DecodedResource<Resource> | undefined);
   const entry = known ?? decodeResource<Resource>(answer.body, { fieldManagers });
-  return { ...entry, wasCreated: answer.status === 201 };
+  return { wasCreated: answer.status === 201, ...entry };
 }

@@ -96,7 +96,8 @@ export class LoopDetector {
       pauseMs: before === undefined ? initialPauseMs : Math.min(maxPauseMs, before.pauseMs * 2),
     };
     this.#objects.delete(key);
-    this.#objects.set(key, { ...write, sameTimes, times, lastAt: now, loop });
+    const { content, input } = write;
+    this.#objects.set(key, { content, input, sameTimes, times, lastAt: now, loop });
     if (this.#objects.size > this.#options.capacity || now - this.#sweptAt >= SWEEP_INTERVAL_MS) this.#sweep(now);
     return loop && { ...loop, isNew: before === undefined };
   }

@@ -69,7 +69,7 @@ export class PrimaryReconciler {
   readonly #dependencies: PrimaryDependencies;
   readonly #workflows: ControllerWorkflows;
   readonly #createContext: ReturnType<typeof contextFactoryOf>;
-  readonly #write: PrimaryWrite;
+  readonly #write: Omit<PrimaryWrite, "cause">;
   /** The finalizer that primaries may have, whether or not the controller puts it there now. */
   readonly #finalizer: string;
 
@@ -222,7 +222,7 @@ export class PrimaryReconciler {
     // Otherwise the function sees the errors of dependents in the result.
     if (workflow?.error !== undefined && !(definition.exceptions === "result" && hasFunction)) throw workflow.error;
     const what = kind === "cleanup" ? "the cleanup of the reconciler" : "the reconciler";
-    const returned = tasks.track(what, () => reconciler?.[kind]?.({ ...args, workflow } as never));
+    const returned = tasks.track(what, () => reconciler?.[kind]?.({ workflow, ...args } as never));
     return checkControl<Control>(kind, await runs.settleAfter(returned));
   }
 
@@ -255,7 +255,7 @@ export class PrimaryReconciler {
   }
 
   #writeIn({ signal, logger, entry }: ReconcileScope) {
-    return { ...this.#write, cause: { signal, logger, primary: entry.object } };
+    return { cause: { signal, logger, primary: entry.object }, ...this.#write };
   }
 
   #prepare(primary: KubernetesObject, attempt: Attempt): Call {

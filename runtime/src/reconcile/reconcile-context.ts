@@ -37,8 +37,8 @@ export function contextFactoryOf(
     let client: ApiClient | undefined;
     // No function needs `this`, so that each can be taken out of the context.
     const context: Context = {
-      ...{ signal, logger, retry, reasons, isPrimaryDeleted, eventSources },
       isPrimaryFinalStateUnknown: scope.isFinalStateUnknown,
+      ...{ signal, logger, retry, reasons, isPrimaryDeleted, eventSources },
       primaries: reader,
       attributes: new Map(),
       workflow: runs.own,

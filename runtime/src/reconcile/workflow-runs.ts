@@ -167,8 +167,8 @@ export class WorkflowRuns {
     // One dependent is not written and deleted at once.
     await before;
     const run: RunOptions = {
-      ...{ ...compiled, primary, secondaries },
       definition: definition.primary,
+      ...{ primary, secondaries, ...compiled },
       namespaces: dependencies.namespaces?.(),
       context: this.context,
       track: (what, task) => scope.tasks.track(what, task),

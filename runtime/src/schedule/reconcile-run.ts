@@ -218,6 +218,6 @@ function createScopeLogger({ logger, controller, kind }: RunSurroundings, { entr
     const object = { namespace, name, uid, resourceVersion, generation };
     logger[level]({ controller, kind, ...object, reasons: reasons.map(describeReason), ...more }, message);
   };
-  const levels = { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
-  return { ...levels, isLevelEnabled: (level) => isWritten(logger, level) };
+  const isLevelEnabled = (level: LineLevel) => isWritten(logger, level);
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error"), isLevelEnabled };
 }

@@ -66,7 +66,7 @@ class WorkflowRun {
     this.#plan = plan;
     this.#clock = clock;
     this.#states = plan.nodes.map(() => state);
-    const run = { ...options, secondary: {}, clock, places: [places] };
+    const run = { secondary: {}, ...options, clock, places: [places] };
     this.#targets = plan.nodes.map(({ definition, driver }) => new Target({ definition, driver, run }));
     this.#seen = { primary, dependents: [...this.#targets, ...others], sources };
     run.secondary = createSecondary(this.#seen);
@@ -167,7 +167,7 @@ class WorkflowRun {
   #end(index: number, outcome: DependentOutcome): void {
     const { hasItems = false } = this.#states[index]!;
     this.#outcomes[index] = this.#targets[index]!.withConditions(outcome);
-    this.#states[index] = { ...outcome, hasItems };
+    this.#states[index] = { hasItems, ...outcome };
   }
 
   // A dependent that goes on without an optional dependency does not see that, which may exist until it stopped using it.

@@ -39,7 +39,7 @@ export function applyMethod(sender: Sender): WriteMethod {
       const write = { target, plan, before: live, cause };
       const send = async (before: DecodedResource): Promise<Written> => {
         const sent = await sender.send({ ...write, before });
-        return sent.kind === "postponed" ? sent : { ...sent, verdict };
+        return sent.kind === "postponed" ? sent : { verdict, ...sent };
       };
       try {
         return await send(live);

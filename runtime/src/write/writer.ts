@@ -64,7 +64,7 @@ export class Writer {
       // What is there is left as it is; what is not there has to be waited for.
       if (sent.kind === "postponed") throw createPostponedError(sent.postponed);
       this.#method.learn?.(target, desired, sent.entry.object);
-      return { ...sent, verdict: ABSENT };
+      return { verdict: ABSENT, ...sent };
     } catch (error) {
       if (!isApiError(error, 409)) throw error;
       return this.#resume(target, desired, { conflict: error, options });

@@ -1,5 +1,5 @@
 import { TerminalError } from "../../base/errors.js";
-import { keyOf, type KubernetesObject } from "../../base/kubernetes-object.js";
+import { keyOf, type KubernetesObject, type ObjectMeta } from "../../base/kubernetes-object.js";
 import {
   CONTROLLER_LABEL,
   DEPENDENT_ITEM,
@@ -59,26 +59,25 @@ export function completeDesired(
   const other = metadata.labels?.[CONTROLLER_LABEL] ?? label;
   if (other !== label)
     throw fail(`sets the label ${CONTROLLER_LABEL} to "${other}", which the runtime sets itself; leave it out`);
-  const owner = { apiVersion: definition.apiVersion, kind: definition.kind, name: ownerName, uid };
-  const others = metadata.ownerReferences?.filter((each) => each.uid !== uid) ?? [];
-  const annotationsOfPrimary = {
-    [PRIMARY_NAME]: ownerName,
-    ...(home === undefined ? {} : { [PRIMARY_NAMESPACE]: home }),
-    [PRIMARY_TYPE]: typeOfPrimary(definition),
+  const annotations = {
+    [DEPENDENT_NAME]: name,
+    [OBJECT_KEY]: keyOf({ name: metadata.name, namespace }),
+    ...(item !== undefined && { [DEPENDENT_ITEM]: item }),
+    ...(!isOwned && { [PRIMARY_NAME]: ownerName, [PRIMARY_TYPE]: typeOfPrimary(definition) }),
+    ...(!isOwned && home !== undefined && { [PRIMARY_NAMESPACE]: home }),
   };
-  const link = {
-    ...(namespace === undefined ? {} : { namespace }),
-    labels: { ...metadata.labels, [CONTROLLER_LABEL]: label },
-    annotations: {
-      ...metadata.annotations,
-      ...(isOwned ? {} : annotationsOfPrimary),
-      [DEPENDENT_NAME]: name,
-      [OBJECT_KEY]: keyOf({ name: metadata.name, namespace }),
-      ...(item === undefined ? {} : { [DEPENDENT_ITEM]: item }),
-    },
-    ...(isOwned && { ownerReferences: [...others, { ...owner, controller: true, blockOwnerDeletion: true }] }),
+  const link: Partial<ObjectMeta> = {
+    labels: { [CONTROLLER_LABEL]: label, ...metadata.labels },
+    annotations: Object.assign({}, metadata.annotations, annotations),
   };
-  return { ...rest, metadata: { ...metadata, ...link } };
+  if (namespace !== undefined) link.namespace = namespace;
+  if (isOwned) {
+    const { apiVersion, kind } = definition;
+    const others = metadata.ownerReferences?.filter((each) => each.uid !== uid) ?? [];
+    const owner = { apiVersion, kind, name: ownerName, uid, controller: true, blockOwnerDeletion: true };
+    link.ownerReferences = [...others, owner];
+  }
+  return { ...rest, metadata: Object.assign({}, metadata, link) };
 }
 
 /** Returns what of a completed object names it and ties it to its primary, without its content. */

@@ -137,7 +137,7 @@ export function locked(plan: PlannedWrite): PlannedWrite {
   if (version === undefined) return plan;
   const lock: JsonPatchOperation = { op: "replace", path: VERSION_PATH, value: version };
   if (verb === "jsonPatch") return { ...plan, lock: version, body: [lock, ...(body as JsonPatchOperation[])] };
-  const metadata = { ...(body as Stated).metadata, resourceVersion: version };
+  const metadata = Object.assign({}, (body as Stated).metadata, { resourceVersion: version });
   return { ...plan, lock: version, body: { ...body, metadata } };
 }
 

@@ -192,10 +192,10 @@ export class Sender {
     const key = keyOf(ref);
     signal?.throwIfAborted();
     const request = {
-      ...{ verb, ref, body, fieldManager, fieldManagers, signal },
       subresource: isStatus && definition.hasStatusSubresource ? ("status" as const) : undefined,
       // A cache of parts has nothing that a whole answer could be.
-      ...(!cache.isPartial && { findKnown: (version: string) => cache.getVersion(key, version) }),
+      findKnown: cache.isPartial ? undefined : (version: string) => cache.getVersion(key, version),
+      ...{ verb, ref, body, fieldManager, fieldManagers, signal },
     };
     const end = isFiltered && !cache.isPartial ? cache.beginWrite(key) : undefined;
     let written: Written | undefined;
