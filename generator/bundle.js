@@ -3,19 +3,18 @@
 //
 // Every dynamic import starts files of its own: a command loads only what it needs. The dependencies of package.json stay packages, since they
 // are large and rarely needed, or have to be the project's own; all others become a part of the files, with their licences beside them.
-import { cp, mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { readFile, readdir, rm } from "node:fs/promises";
 import { isBuiltin } from "node:module";
-import { dirname, join, relative, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Ajv } from "ajv";
 import standaloneCode from "ajv/dist/standalone/index.js";
 import { generateDtsBundle } from "dts-bundle-generator";
-import { build } from "esbuild";
+import { bundlePackage, writePackage } from "../bundle-package.js";
 
 const root = resolve(fileURLToPath(new URL("./", import.meta.url)));
 const compiled = join(root, "dist");
 const target = resolve(process.argv[2] ?? root);
-const dist = join(target, "dist");
 
 /** What others load by its path: the program, the API, and what runs in a process or a thread of its own. */
 const ENTRIES = ["cli.js", "index.js", "dev/operator/operator-host.js", "dev/code/type-check-worker.js"];
@@ -24,8 +23,8 @@ const ENTRIES = ["cli.js", "index.js", "dev/operator/operator-host.js", "dev/cod
 const REQUIRE =
   'import { createRequire as __createRequire } from "node:module";\nconst require = __createRequire(import.meta.url);\n';
 
-const { dependencies, engines } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
-const external = Object.keys(dependencies);
+const manifest = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
+const external = Object.keys(manifest.dependencies);
 
 /** An `import()` of a CommonJS module has the names in Node that Node finds in its text, and in a bundle `default` alone. */
 const namedImports = {
@@ -76,43 +75,23 @@ const compiledValidator = {
   },
 };
 
-const { outputFiles, metafile } = await build({
-  absWorkingDir: root,
-  entryPoints: ENTRIES.map((entry) => `dist/${entry}`),
-  outbase: "dist",
-  outdir: "dist",
-  bundle: true,
-  splitting: true,
-  format: "esm",
-  platform: "node",
-  target: `node${/\d+\.\d+/.exec(engines.node)[0]}`,
+const { files, metafile } = await bundlePackage(root, {
+  entries: ENTRIES,
+  manifest,
   external,
   plugins: [plainWidth, compiledValidator, namedImports],
   // The licences are in a file of their own.
   legalComments: "none",
-  metafile: true,
-  write: false,
 });
-checkPlaces(metafile);
 
 const types = typesOf("index.d.ts");
-await rm(dist, { recursive: true, force: true });
-if (target !== root)
-  for (const name of ["bin", "data", "package.json"])
-    await cp(join(root, name), join(target, name), { recursive: true });
-for (const { path: place, text } of outputFiles) {
-  const path = join(dist, relative(compiled, place));
-  await mkdir(dirname(path), { recursive: true });
-  await writeFile(path, text.includes("var __require = ") ? REQUIRE + text : text);
-}
-await writeFile(join(dist, "index.d.ts"), types);
-await writeFile(join(dist, "LICENSES.txt"), await licencesOf(metafile));
-
-/** Files of the package are found from src/package-file.ts, wherever that is. */
-function checkPlaces({ outputs }) {
-  const [place] = Object.entries(outputs).find(([, { inputs }]) => "dist/package-file.js" in inputs) ?? [];
-  if (place === undefined || dirname(place) !== "dist") throw new Error(`package-file.js became a part of ${place}`);
-}
+const licences = await licencesOf(metafile);
+await rm(join(target, "dist"), { recursive: true, force: true });
+await writePackage(root, target, [
+  ...files.map(({ path, text }) => ({ path, text: text.includes("var __require = ") ? REQUIRE + text : text })),
+  { path: "dist/index.d.ts", text: types },
+  { path: "dist/LICENSES.txt", text: licences },
+]);
 
 /** Returns all declarations of the API, without those that only the program has. */
 function typesOf(entry) {
