@@ -33,6 +33,7 @@ const contents: Record<keyof typeof packageNames, string[]> = {
   generator: [
     "bin/gen-operator.js",
     "dist/LICENSES.txt",
+    "dist/codegen.d.ts",
     "data/kubernetes-1.36-schemas.json",
     "data/kubernetes-1.36-discovery.json",
     "data/workflow.schema.json",
@@ -128,7 +129,7 @@ suite("published packages", (test) => {
       for (const file of files.filter((each) => /^(bin|dist)\/.*\.(js|d\.ts)$/.test(each))) {
         const code = await readFile(join(unpacked, file), "utf8");
         const imported = code.matchAll(
-          /^(?:import|export|\} from)\b[^"\n]*"([^."][^"]*)"|\bimport\("([^."][^"]*)"\)/gm,
+          /^(?:import|(?:import|export)\b[^"\n]* from|\} from) "([^."][^"]*)"|\bimport\("([^."][^"]*)"\)/gm,
         );
         const needed = [...imported]
           .map(([, first, second]) => first ?? second ?? "")

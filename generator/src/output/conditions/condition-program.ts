@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import type ts from "typescript";
 import { loadLibrary } from "../../model/expression/library.js";
-import { isOwnPackage, typesOf } from "./own-types.js";
+import { isOwnPackage, typesOf, typesOfCode } from "./own-types.js";
 
 /** What the compiler says about a part of a file. */
 export interface ProgramProblem {
@@ -82,6 +82,8 @@ function createHost(texts: ReadonlyMap<string, string>): ts.CompilerHost {
   const host = compiler.createCompilerHost(OPTIONS);
   const { fileExists, readFile, getSourceFile } = host;
   const cache = compiler.createModuleResolutionCache(ROOT, (path) => path, OPTIONS);
+  // A class that is declared twice would be two classes.
+  const typesFor = [...texts.values()].some((text) => OTHER_DOOR.test(text)) ? typesOf : typesOfCode;
   return Object.assign(host, {
     getCurrentDirectory: () => ROOT,
     // Of each file, the compiler asks for the package around it.
@@ -103,7 +105,7 @@ function createHost(texts: ReadonlyMap<string, string>): ts.CompilerHost {
       ...rest: [unknown, ts.CompilerOptions, ts.SourceFile]
     ): ts.ResolvedModuleWithFailedLookupLocations[] =>
       literals.map((literal) => {
-        const own = ownFileOf(literal.text, containingFile);
+        const own = ownFileOf(literal.text, containingFile, typesFor);
         if (own !== undefined) return { resolvedModule: { resolvedFileName: own, extension: compiler.Extension.Dts } };
         const mode = compiler.getModeForUsageLocation(rest[2], literal, OPTIONS);
         return compiler.resolveModuleName(literal.text, containingFile, OPTIONS, host, cache, undefined, mode);
@@ -111,14 +113,17 @@ function createHost(texts: ReadonlyMap<string, string>): ts.CompilerHost {
   });
 }
 
+/** An import of the runtime that is not one of generated code. */
+const OTHER_DOOR = /["']@gen-operator\/runtime(?!\/codegen["'])/;
+
 /** The files with the types of the runtime and of the built-in kinds that were imported so far. */
 const ownFiles = new Set<string>();
 
 /** Returns the file that an import of such types leads to; undefined for any other import. Looking for it would take longer than reading it. */
-function ownFileOf(module: string, from: string): string | undefined {
+function ownFileOf(module: string, from: string, typesFor: (module: string) => string): string | undefined {
   const isBeside = module.startsWith(".") && ownFiles.has(from);
   if (!isBeside && !isOwnPackage(module)) return undefined;
-  const file = isBeside ? posix.join(posix.dirname(from), module.replace(/\.js$/, ".d.ts")) : typesOf(module);
+  const file = isBeside ? posix.join(posix.dirname(from), module.replace(/\.js$/, ".d.ts")) : typesFor(module);
   ownFiles.add(file);
   return file;
 }
