@@ -1,10 +1,10 @@
+import { isUtf8 } from "node:buffer";
 import type { Diagnostic } from "../diagnostic.js";
 
 /** Decodes the bytes of a file, which have to be UTF-8, or says where they are not. */
 export function decodeText(file: string, bytes: Uint8Array): string | Diagnostic {
-  // A fatal decoder, because a replaced character would end up in generated code.
-  const text = decode(bytes, { ignoreBOM: false });
-  if (text !== undefined) return text;
+  // A replaced character would end up in generated code.
+  if (isUtf8(bytes)) return withoutMark(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString());
   const valid = validPartOf(bytes);
   const lines = valid.split("\n");
   const byte = bytes[Buffer.byteLength(valid)] ?? 0;
@@ -17,9 +17,14 @@ export function decodeText(file: string, bytes: Uint8Array): string | Diagnostic
   };
 }
 
+/** Returns a text without the mark of its byte order. */
+function withoutMark(text: string): string {
+  return text.startsWith("\ufeff") ? text.slice(1) : text;
+}
+
 /** Returns the characters before the first one that is none. */
 function validPartOf(bytes: Uint8Array): string {
-  const decodePart = (length: number) => decode(bytes.subarray(0, length), { ignoreBOM: true, stream: true });
+  const decodePart = (length: number) => decode(bytes.subarray(0, length));
   let [valid, invalid] = [0, bytes.length + 1];
   while (invalid - valid > 1) {
     const middle = (valid + invalid) >>> 1;
@@ -29,9 +34,9 @@ function validPartOf(bytes: Uint8Array): string {
   return decodePart(valid) ?? "";
 }
 
-function decode(bytes: Uint8Array, { ignoreBOM, stream = false }: { ignoreBOM: boolean; stream?: boolean }) {
+function decode(bytes: Uint8Array): string | undefined {
   try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM }).decode(bytes, { stream });
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes, { stream: true });
   } catch {
     return undefined;
   }

@@ -31,7 +31,7 @@ function countKeys(value: unknown): number {
 
 /** Counts what looks like a key, and a text may look like one, too; infinitely many if that is hard to tell. */
 function countWrittenKeys(text: string): number {
-  if (/"\s+:|\\\\":/.test(text)) return Infinity;
+  if (/:(?<=(?:"\s+|\\\\"):)/.test(text)) return Infinity;
   let count = 0;
   for (let at = text.indexOf('":'); at !== -1; at = text.indexOf('":', at + 2)) if (text[at - 1] !== "\\") count += 1;
   return count;

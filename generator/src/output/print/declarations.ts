@@ -1,4 +1,4 @@
-import { group, hardline, indent, join, layOut, line, listOf, type Doc } from "./layout.js";
+import { group, hardline, indent, join, layOut, line, listOf, WIDTH, type Doc } from "./layout.js";
 import { memberDoc, parametersDoc, typeDoc } from "./print-type.js";
 import type { FunctionNode, MemberNode, TypeNode } from "./type-node.js";
 
@@ -85,8 +85,8 @@ function methodDoc({ head, returns, ...node }: MethodNode): Doc {
 export function printAlias(name: string, type: TypeNode, parameters = ""): string {
   const start = `export type ${name}${parameters} =`;
   // A name has no place of its own to break at.
-  const value = typeof type === "string" ? indent([line, type]) : [" ", typeDoc(type)];
-  return layOut(group([start, value, ";"]));
+  if (typeof type !== "string") return layOut(group([start, " ", typeDoc(type), ";"]));
+  return start.length + type.length + 2 <= WIDTH ? `${start} ${type};` : `${start}\n  ${type};`;
 }
 
 /** Prints an exported constant. */

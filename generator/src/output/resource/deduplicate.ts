@@ -57,6 +57,7 @@ function isSameType(left: TypeModel, right: TypeModel, aliases: ReadonlyMap<stri
   if (left.kind !== right.kind || left.isNullable !== right.isNullable) return false;
   if (left.kind === "array" && right.kind === "array") return isSameType(left.items, right.items, aliases);
   if (left.kind === "map" && right.kind === "map") return isSameType(left.values, right.values, aliases);
+  if (left.kind === "scalar" && right.kind === "scalar") return left.type === right.type;
   if (left.kind !== "shape" || right.kind !== "shape") return JSON.stringify(left) === JSON.stringify(right);
   return (aliases.get(left.name) ?? left.name) === (aliases.get(right.name) ?? right.name);
 }

@@ -41,6 +41,7 @@ function copiedOf(schema: RawSchema): string[] {
 }
 
 const JUNCTORS = ["allOf", "anyOf", "oneOf"] as const;
+const NARROWING = [...JUNCTORS, "not"] as const;
 
 /** Builds what the runtime has to know of the schema of a kind: its structure without prose. */
 export function buildRuntimeSchema(resource: ResourceModel): Schema {
@@ -163,6 +164,7 @@ class SchemaBuilder {
 
   // They say nothing of the structure, which the matcher reads; parse checks them.
   #junctorsOf(schema: RawSchema, depth: number): Pick<Schema, (typeof JUNCTORS)[number] | "not"> {
+    if (!NARROWING.some((keyword) => schema[keyword] !== undefined)) return {};
     const entries = JUNCTORS.flatMap((junctor) => {
       const branches = (Array.isArray(schema[junctor]) ? (schema[junctor] as unknown[]) : []).filter(isRecord);
       return branches.length === 0 ? [] : [[junctor, branches.map((each) => this.schemaOf(each, depth + 1))] as const];
