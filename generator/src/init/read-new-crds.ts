@@ -5,7 +5,7 @@ import { readCrds } from "../input/crd/read-crds.js";
 import { findCrdFiles, readProjectFile } from "../input/project-files.js";
 import type { Inputs } from "../input/source/read-inputs.js";
 import { formatKind, type KindName } from "../model/build/resource-catalog.js";
-import { checkDuplicateKind } from "../model/rules/duplicate-kind.js";
+import { checkDuplicateKind } from "../model/rules/kinds/duplicate-kind.js";
 import { withPaths, type NewCrdFile, type PrimaryKind } from "../output/project/new-crds.js";
 
 /** The files that a project is to get, and what is wrong with them. */

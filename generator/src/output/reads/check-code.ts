@@ -10,7 +10,7 @@ import {
   type ProjectModel,
   type ResourceModel,
 } from "../../model/project-model.js";
-import { NEVER } from "../../model/rules/constant-condition.js";
+import { NEVER } from "../../model/rules/conditions/constant-condition.js";
 import { controllerNamesOf } from "../controller-names.js";
 import { detailedConditionsOf } from "../controller/dependent-types.js";
 import { nameResources } from "../resource/resource-name.js";

@@ -1,6 +1,6 @@
 import { formatPosition, type SourcePosition } from "../../diagnostic.js";
 import type { InformerModel } from "../../model/project-model.js";
-import { isLabelKey } from "../../model/rules/label-selector.js";
+import { isLabelKey } from "../../model/rules/watches/label-selector.js";
 
 /** Whether the watch of an event source may leave out the objects without the label of its mapping. */
 export type SelectorSuggestion =

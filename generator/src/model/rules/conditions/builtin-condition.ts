@@ -1,0 +1,61 @@
+import { quote, type Diagnostic } from "../../../diagnostic.js";
+import type { BuiltinConditionName } from "../../../input/workflow-spec.js";
+import type { ConditionName } from "../../project-model.js";
+import { ruleOfController, type ResolvedController, type ResolvedDependent } from "../../build/resolved-project.js";
+import { conditionsOf, placeOfCondition, type LocatedCondition } from "../../build/stated-condition.js";
+
+// `deleted` holds before the first creation, so anywhere else it would hold at the wrong time; what looks at the object never holds before.
+const USES: { readonly [K in BuiltinConditionName]: readonly ConditionName[] } = {
+  ready: ["readyPostcondition"],
+  deleted: ["deletePostcondition"],
+  crdPresent: ["activationCondition", "reconcilePrecondition"],
+  condition: ["readyPostcondition"],
+  fieldEquals: ["readyPostcondition"],
+};
+
+/** Those that are about objects of Kubernetes alone. */
+const OF_KUBERNETES: ReadonlySet<string> = new Set(["ready", "crdPresent", "condition"]);
+
+/** Finds built-in conditions where they make no sense, or that do not suit external dependents. */
+export const checkBuiltinCondition = ruleOfController((controller) =>
+  controller.dependents.flatMap((dependent) =>
+    conditionsOf(dependent).flatMap((located) => checkUse(located, { dependent, controller })),
+  ),
+);
+
+interface Owner {
+  readonly dependent: ResolvedDependent;
+  readonly controller: ResolvedController;
+}
+
+function checkUse(located: LocatedCondition, { dependent, controller }: Owner): Diagnostic[] {
+  const { name, condition } = located;
+  if (condition.kind !== "builtin") return [];
+  const builtin = condition.name;
+  const uses = USES[builtin];
+  const isExternal = dependent.spec.external !== undefined;
+  const fail = (message: string, hint: string): Diagnostic[] => [
+    {
+      severity: "error",
+      rule: "builtin-condition",
+      message,
+      ...placeOfCondition(located, controller.spec.document),
+      hint,
+    },
+  ];
+  if (isExternal && OF_KUBERNETES.has(builtin))
+    return fail(
+      `condition ${quote(builtin)} reads an object of Kubernetes, but dependent ${quote(dependent.name)} is external`,
+      "use when: or function:",
+    );
+  if (uses.includes(name)) return [];
+  const suited = (Object.keys(USES) as BuiltinConditionName[]).filter((other) => USES[other].includes(name));
+  return fail(
+    `condition ${quote(builtin)} is ${withArticle(uses.join(" or "))}, not ${withArticle(name)}`,
+    `${withArticle(name)} may be ${[...suited, "when", "function"].join(", ")}`,
+  );
+}
+
+function withArticle(condition: string): string {
+  return `${condition.startsWith("a") ? "an" : "a"} ${condition}`;
+}
