@@ -217,7 +217,7 @@ export async function checkUserCode(
     if (misshapen.length > 0) return misshapen;
     const [{ checkCode }, { unlessTooDeep }] = await Promise.all([
       import("./output/reads/check-code.js"),
-      import("./output/reads/source-program.js"),
+      import("./output/reads/code/source-program.js"),
     ]);
     const found = unlessTooDeep(() => checkCode(model, files, locate), "warning");
     return Array.isArray(found) ? found : [found];

@@ -7,7 +7,7 @@ import type { CacheSpec, EventSourceSpec, WorkflowSpec } from "../input/workflow
 import { setYamlField } from "../input/yaml/edit-yaml.js";
 import { buildModel } from "../model/build/build-model.js";
 import type { FormModel } from "../model/project-model.js";
-import { unlessTooDeep } from "../output/reads/source-program.js";
+import { unlessTooDeep } from "../output/reads/code/source-program.js";
 import type { CacheSuggestion } from "../output/reads/suggest-caches.js";
 import { diskOperations, writeFileAtOnce } from "../output/files/file-operations.js";
 

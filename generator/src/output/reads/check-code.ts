@@ -14,13 +14,13 @@ import { NEVER } from "../../model/rules/conditions/constant-condition.js";
 import { controllerNamesOf } from "../controller-names.js";
 import { detailedConditionsOf } from "../controller/dependent-types.js";
 import { nameResources } from "../resource/resource-name.js";
-import { expressionFiles, followDependent, followReconciler } from "./entry-points.js";
-import { ReadFollower } from "./follow-reads.js";
-import { functionOf, resultOf } from "./functions.js";
+import { expressionFiles, followDependent, followReconciler } from "./follow/entry-points.js";
+import { ReadFollower } from "./follow/follow-reads.js";
+import { functionOf, resultOf } from "./code/functions.js";
 import { checkObjectNames } from "./object-names.js";
-import { ReadLog } from "./read-log.js";
-import { detailIn } from "./returned-objects.js";
-import { createSourceProgram, type CodeFile, type SourceProgram } from "./source-program.js";
+import { ReadLog } from "./follow/read-log.js";
+import { detailIn } from "./code/returned-objects.js";
+import { createSourceProgram, type CodeFile, type SourceProgram } from "./code/source-program.js";
 
 const compiler = loadLibrary("typescript");
 

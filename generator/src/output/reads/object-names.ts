@@ -3,10 +3,10 @@ import { formatPosition, quote, type Diagnostic } from "../../diagnostic.js";
 import { loadLibrary } from "../../model/expression/library.js";
 import { isKubernetes, type ControllerModel, type KubernetesDependentModel } from "../../model/project-model.js";
 import { dependentNamesOf } from "../controller-names.js";
-import { functionOf, type FunctionNode } from "./functions.js";
-import { plainTextOf } from "./plain-text.js";
-import { fieldOf, objectsReturnedBy } from "./returned-objects.js";
-import type { SourceProgram } from "./source-program.js";
+import { functionOf, type FunctionNode } from "./code/functions.js";
+import { plainTextOf } from "./code/plain-text.js";
+import { fieldOf, objectsReturnedBy } from "./code/returned-objects.js";
+import type { SourceProgram } from "./code/source-program.js";
 
 const compiler = loadLibrary("typescript");
 

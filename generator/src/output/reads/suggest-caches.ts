@@ -10,12 +10,12 @@ import {
 } from "../../model/project-model.js";
 import { controllerNamesOf, nameOrThrow, sourceNamesOf } from "../controller-names.js";
 import { nameResources, type ResourceName } from "../resource/resource-name.js";
-import { expressionFiles, followController } from "./entry-points.js";
-import { ReadFollower } from "./follow-reads.js";
-import { ReadLog } from "./read-log.js";
-import { createSourceProgram, type CodeFile } from "./source-program.js";
+import { expressionFiles, followController } from "./follow/entry-points.js";
+import { ReadFollower } from "./follow/follow-reads.js";
+import { ReadLog } from "./follow/read-log.js";
+import { createSourceProgram, type CodeFile } from "./code/source-program.js";
 import { suggestSelector, type SelectorSuggestion } from "./suggest-selector.js";
-import type { TrackedSource } from "./values.js";
+import type { TrackedSource } from "./follow/values.js";
 
 /** What the code of a project allows an event source to leave out. */
 export interface CacheSuggestion {

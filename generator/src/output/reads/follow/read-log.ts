@@ -1,6 +1,6 @@
-import type { SourcePosition } from "../../diagnostic.js";
-import type { FormModel } from "../../model/project-model.js";
-import type { FieldPath } from "../../model/schema/schema-path.js";
+import type { SourcePosition } from "../../../diagnostic.js";
+import type { FormModel } from "../../../model/project-model.js";
+import type { FieldPath } from "../../../model/schema/schema-path.js";
 import type { TrackedSource } from "./values.js";
 
 /** A field that is read, and where. */

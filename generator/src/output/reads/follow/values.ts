@@ -1,5 +1,5 @@
-import type { InformerModel } from "../../model/project-model.js";
-import { fieldAt, IDENTITY_FIELDS, type FieldPath } from "../../model/schema/schema-path.js";
+import type { InformerModel } from "../../../model/project-model.js";
+import { fieldAt, IDENTITY_FIELDS, type FieldPath } from "../../../model/schema/schema-path.js";
 
 /** An event source that is looked at, and what the user's code calls its things. */
 export interface TrackedSource {

@@ -1,6 +1,6 @@
 // What a text is made of, as far as that is plain to see: other texts, and fields of the primary.
 import type ts from "typescript";
-import { loadLibrary } from "../../model/expression/library.js";
+import { loadLibrary } from "../../../model/expression/library.js";
 import { constantOf, resolveFunction, resultOf, unwrap, type FunctionNode } from "./functions.js";
 import type { SourceProgram } from "./source-program.js";
 

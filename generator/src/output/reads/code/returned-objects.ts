@@ -1,5 +1,5 @@
 import type ts from "typescript";
-import { loadLibrary } from "../../model/expression/library.js";
+import { loadLibrary } from "../../../model/expression/library.js";
 import { isFunctionNode, unwrap, type FunctionNode } from "./functions.js";
 
 const compiler = loadLibrary("typescript");

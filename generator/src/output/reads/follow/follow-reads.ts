@@ -4,13 +4,20 @@
 // functions written in place, and functions of the project that are called by name. Whatever else becomes of an object - it is passed on,
 // spread, returned, stored, or given another type - somebody may read all of it.
 import type ts from "typescript";
-import { loadLibrary } from "../../model/expression/library.js";
-import type { FieldPath } from "../../model/schema/schema-path.js";
-import { isFunctionNode, parametersOf, resolveFunction, takesMore, unwrap, type FunctionNode } from "./functions.js";
+import { loadLibrary } from "../../../model/expression/library.js";
+import type { FieldPath } from "../../../model/schema/schema-path.js";
+import {
+  isFunctionNode,
+  parametersOf,
+  resolveFunction,
+  takesMore,
+  unwrap,
+  type FunctionNode,
+} from "../code/functions.js";
 import { listMethodOf } from "./list-methods.js";
 import { askedClassOf, lookupOf } from "./lookups.js";
 import type { ReadLog } from "./read-log.js";
-import type { SourceProgram } from "./source-program.js";
+import type { SourceProgram } from "../code/source-program.js";
 import { itemOf, keyOfValue, stepInto, type Value } from "./values.js";
 
 const compiler = loadLibrary("typescript");

@@ -1,6 +1,6 @@
 import type ts from "typescript";
-import { loadLibrary } from "../../model/expression/library.js";
-import type { SourceProgram } from "./source-program.js";
+import { loadLibrary } from "../../../model/expression/library.js";
+import type { SourceProgram } from "../code/source-program.js";
 import { rootOf, type TrackedSource, type Value } from "./values.js";
 
 const compiler = loadLibrary("typescript");

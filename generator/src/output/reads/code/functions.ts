@@ -1,5 +1,5 @@
 import type ts from "typescript";
-import { loadLibrary } from "../../model/expression/library.js";
+import { loadLibrary } from "../../../model/expression/library.js";
 import type { SourceProgram } from "./source-program.js";
 
 const compiler = loadLibrary("typescript");

@@ -1,5 +1,5 @@
 import type ts from "typescript";
-import { loadLibrary } from "../../model/expression/library.js";
+import { loadLibrary } from "../../../model/expression/library.js";
 import {
   isKubernetes,
   isReadOnly,
@@ -8,8 +8,8 @@ import {
   type DependentModel,
   type FiltersModel,
   type LocateExpression,
-} from "../../model/project-model.js";
-import { dependentNamesOf, sourceNamesOf } from "../controller-names.js";
+} from "../../../model/project-model.js";
+import { dependentNamesOf, sourceNamesOf } from "../../controller-names.js";
 import {
   constantOf,
   functionOf,
@@ -18,9 +18,9 @@ import {
   resolveFunction,
   takesMore,
   type FunctionNode,
-} from "./functions.js";
+} from "../code/functions.js";
 import type { ReadFollower } from "./follow-reads.js";
-import type { CodeFile, SourceProgram } from "./source-program.js";
+import type { CodeFile, SourceProgram } from "../code/source-program.js";
 import { rootOf, type TrackedSource, type Value } from "./values.js";
 
 const compiler = loadLibrary("typescript");

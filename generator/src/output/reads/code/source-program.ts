@@ -1,7 +1,7 @@
 import type ts from "typescript";
 import { posix } from "node:path";
-import type { Diagnostic, SourcePosition } from "../../diagnostic.js";
-import { loadLibrary } from "../../model/expression/library.js";
+import type { Diagnostic, SourcePosition } from "../../../diagnostic.js";
+import { loadLibrary } from "../../../model/expression/library.js";
 
 /** A file of the user's, or an expression of a spec as if it were one. */
 export interface CodeFile {
