@@ -7,8 +7,11 @@ import {
   type CheckOptions,
 } from "@gen-operator/schema/cel";
 
+/** The type of a variable of an expression. */
+export type VariableType = CheckedType;
+
 /** The types of the variables of an expression. */
-export type Variables = { readonly [name: string]: CheckedType };
+export type Variables = { readonly [name: string]: VariableType };
 
 /** An expression that kube-apiserver compiles, or why it cannot, in its words. `unread`: the parser here cannot read it, and it is taken as right. */
 export type CheckedText =
@@ -26,9 +29,7 @@ export function checkText(text: string, variables: Variables, options: CheckOpti
   }
   if ("problem" in compilation && compilation.problem.startsWith("it is")) return { unread: true };
   const checked = checkExpression(text, variables, options);
-  const { type, problems, programProblem } = checked;
-  if (problems.length === 0 && programProblem !== undefined)
-    return { problem: `program instantiation failed: ${programProblem}` };
+  const { type, problems } = checked;
   if (problems.length === 0) return { checked, type: longNameOfType(type) };
   const lines = problems.map(({ offset, message }) => shown(text, positionOf(text, offset), message));
   return { problem: `compilation failed: ${lines.join("\n")}` };

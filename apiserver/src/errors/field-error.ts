@@ -83,6 +83,11 @@ export function notFoundError(field: string, value: JsonValue): FieldError {
   return { reason: "FieldValueNotFound", field, message: `Not found: ${formatValue(value)}` };
 }
 
+/** What is right as it is written fails in the server. */
+export function internalError(field: string, detail: string): FieldError {
+  return { reason: "InternalError", field, message: withDetail("Internal error", detail) };
+}
+
 /** Writes the error as Kubernetes prints it: path, colon, body. */
 export function fieldErrorText(error: FieldError): string {
   return `${fieldErrorPath(error)}: ${error.message}`;

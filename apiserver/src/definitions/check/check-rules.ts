@@ -146,8 +146,13 @@ function checkExpression(rule: JsonObject, place: Place): FieldError[] {
 }
 
 function problemOf(checked: CheckedText, type: "bool" | "string", name: string): string | undefined {
-  if ("problem" in checked) return type === "string" ? `${name} ${checked.problem}` : checked.problem;
-  return "unread" in checked || checked.type === type ? undefined : `${name} must evaluate to a ${type}`;
+  const ofMessage = type === "string" ? `${name} ` : "";
+  if ("problem" in checked) return `${ofMessage}${checked.problem}`;
+  if ("unread" in checked) return undefined;
+  if (checked.type !== type) return `${name} must evaluate to a ${type}`;
+  const { programProblem } = checked.checked;
+  if (programProblem === undefined) return undefined;
+  return `${ofMessage || "program "}instantiation failed: ${programProblem}`;
 }
 
 // The server shows a rule as its own type has it.

@@ -205,7 +205,7 @@ class Check {
     for (const { id, keyKind, value } of entries) {
       const field = keyKind.case === "fieldKey" ? keyKind.value : "";
       const given = value === undefined ? DYN : this.typeOf(value, scope);
-      const type = isOptional && given.kind === "optional" ? given.element : given;
+      const type = isOptional ? this.#held(value!, given) : given;
       isOptional = field === OPTIONAL_ENTRY;
       const wanted = isOptional ? DYN : message.field(field);
       if (wanted !== undefined && this.#bindings.fits([wanted], [type])) continue;

@@ -1,6 +1,7 @@
-import { checkText, type Variables } from "../../../errors/expression-problem.js";
+import { checkText, type Variables, type VariableType } from "../../../errors/expression-problem.js";
 import {
   duplicateError,
+  internalError,
   invalidError,
   requiredError,
   tooManyError,
@@ -8,17 +9,13 @@ import {
 } from "../../../errors/field-error.js";
 import { isObject, stringAt, type JsonObject } from "../../../json.js";
 import { qualifiedNameProblems } from "../name-syntax.js";
-
-/** The type of what nothing is known of. */
-export const ANYTHING = { kind: "dyn" } as const;
-
-/** What the expressions about a request see; of their types nothing is known here. */
-export const REQUEST: Variables = { object: ANYTHING, oldObject: ANYTHING, request: ANYTHING, authorizer: ANYTHING };
+import { AUTHORIZER, REQUEST } from "./condition-types.js";
 
 const MOST_CONDITIONS = 64;
 
-/** Checks the match conditions of a webhook or a policy. */
-export function checkMatchConditions(field: string, conditions: JsonObject[], variables = REQUEST): FieldError[] {
+/** Checks the match conditions of a webhook or a policy; `params` is what they see besides. */
+export function checkMatchConditions(field: string, conditions: JsonObject[], params: Variables = {}): FieldError[] {
+  const variables = { ...REQUEST, ...AUTHORIZER, ...params };
   const names = conditions.map((condition) => stringAt(condition, "name") ?? "");
   const each = conditions.filter(isObject).flatMap((condition, index) => {
     const [name, at] = [names[index] ?? "", `${field}[${index}]`];
@@ -26,7 +23,7 @@ export function checkMatchConditions(field: string, conditions: JsonObject[], va
     return [
       ...((stringAt(condition, "expression") ?? "").trim() === ""
         ? [requiredError(`${at}.expression`)]
-        : checkExpressionAt(`${at}.expression`, condition, { variables })),
+        : checkExpressionAt(`${at}.expression`, condition, { variables, trims: "seen" })),
       ...(name === ""
         ? [requiredError(`${at}.name`)]
         : qualifiedNameProblems(name).map((detail) => invalidError(`${at}.name`, name, detail))),
@@ -44,23 +41,36 @@ interface Wanted {
   readonly variables: Variables;
   /** Default: bool. */
   readonly wanted?: string | readonly string[];
-  /** Whether it may construct `Object{…}` and `JSONPatch{…}`; what it comes to must be known then. */
+  /** Whether it may construct `Object{…}` and `JSONPatch{…}`. */
   readonly hasPatchTypes?: boolean;
+  /** Whether the spaces around it are left out before it is read; `unseen`: it is shown with them. */
+  readonly trims?: "seen" | "unseen";
 }
 
 /** Checks an expression that is the last member of a path; of one that is missing nothing is said. */
-export function checkExpressionAt(
+export function checkExpressionAt(field: string, object: JsonObject, wanted: Wanted): FieldError[] {
+  return typeOfExpressionAt(field, object, wanted).errors;
+}
+
+/** Checks an expression in the same way, and returns the type of what it comes to; undefined if that is not known. */
+export function typeOfExpressionAt(
   field: string,
   object: JsonObject,
-  { variables, wanted = "bool", hasPatchTypes = false }: Wanted,
-): FieldError[] {
-  const text = stringAt(object, field.slice(field.lastIndexOf(".") + 1)) ?? "";
+  { variables, wanted = "bool", hasPatchTypes = false, trims }: Wanted,
+): { readonly errors: FieldError[]; readonly type?: VariableType } {
+  const given = stringAt(object, field.slice(field.lastIndexOf(".") + 1)) ?? "";
+  const text = trims === undefined ? given : given.trim();
   const checked = text.trim() === "" ? undefined : checkText(text, variables, { hasPatchTypes });
-  if (checked === undefined || "unread" in checked) return [];
-  if ("problem" in checked) return [invalidError(field, text, checked.problem)];
+  if (checked === undefined || "unread" in checked) return { errors: [] };
+  const named = trims === "unseen" ? given : text;
+  if ("problem" in checked) return { errors: [invalidError(field, named, checked.problem)] };
   const { type } = checked;
-  if (wanted === "any" || (type === "dyn" && !hasPatchTypes) || [wanted].flat().includes(type)) return [];
+  if (wanted === "any" || [wanted].flat().includes(type)) {
+    const { programProblem, type: found } = checked.checked;
+    if (programProblem === undefined) return { errors: [], type: found };
+    return { errors: [internalError(field, `program instantiation failed: ${programProblem}`)] };
+  }
   const [only, ...others] = [wanted].flat();
   const words = others.length === 0 ? String(only) : `one of [${[wanted].flat().join(" ")}]`;
-  return [invalidError(field, text, `must evaluate to ${words} but got ${type}`)];
+  return { errors: [invalidError(field, named, `must evaluate to ${words} but got ${type}`)] };
 }

@@ -1,11 +1,12 @@
 // What kube-apiserver demands of admission policies, in its order and words (pkg/apis/admissionregistration/validation).
-import type { Variables } from "../../../errors/expression-problem.js";
+import type { Variables, VariableType } from "../../../errors/expression-problem.js";
 import { duplicateError, invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
 import { objectAt, stringAt, type JsonObject } from "../../../json.js";
 import { objectsAt } from "../../read-path.js";
 import { checkOneOf } from "../field-rules.js";
 import { qualifiedNameProblems, subdomainProblems } from "../name-syntax.js";
-import { ANYTHING, checkExpressionAt, checkMatchConditions, REQUEST } from "./condition-rules.js";
+import { checkExpressionAt, checkMatchConditions, typeOfExpressionAt } from "./condition-rules.js";
+import { ANYTHING, AUTHORIZER, declaredType, REQUEST, variablesType } from "./condition-types.js";
 import { checkMatchResources, checkMutatedOperations } from "./resource-rules.js";
 
 const POLICY_REASONS = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
@@ -25,14 +26,18 @@ const DNS_1035_RULE =
 export function checkValidatingPolicy(policy: JsonObject): FieldError[] {
   const spec = objectAt(policy, "spec") ?? {};
   const [validations, annotations] = [objectsAt(spec, "validations"), objectsAt(spec, "auditAnnotations")];
-  const variables = variablesOf(spec, { isComposed: objectsAt(spec, "variables").length > 0 });
+  const composed = checkVariables(spec, { isMutating: false });
+  const variables = { ...composed.variables, ...AUTHORIZER };
   const nothing = "validations or auditAnnotations must contain at least one item";
   return [
     ...checkSpec(spec, { isMutating: false }),
+    ...composed.errors,
     ...(validations.length === 0 && annotations.length === 0
       ? ["validations", "auditAnnotations"].map((name) => requiredError(`spec.${name}`, nothing))
       : []),
-    ...validations.flatMap((validation, index) => checkValidation(`spec.validations[${index}]`, validation, variables)),
+    ...validations.flatMap((validation, index) =>
+      checkValidation(`spec.validations[${index}]`, validation, composed.variables),
+    ),
     ...checkAnnotations(annotations, stringAt(objectAt(policy, "metadata"), "name") ?? "", variables),
   ];
 }
@@ -41,10 +46,12 @@ export function checkValidatingPolicy(policy: JsonObject): FieldError[] {
 export function checkMutatingPolicy(policy: JsonObject): FieldError[] {
   const spec = objectAt(policy, "spec") ?? {};
   const mutations = objectsAt(spec, "mutations");
-  const variables = variablesOf(spec, { isComposed: true });
+  const composed = checkVariables(spec, { isMutating: true });
+  const variables = { ...composed.variables, ...AUTHORIZER };
   const reinvocation = stringAt(spec, "reinvocationPolicy") ?? "";
   return [
     ...checkSpec(spec, { isMutating: true }),
+    ...composed.errors,
     ...(mutations.length === 0 ? [requiredError("spec.mutations", "mutations must contain at least one item")] : []),
     ...mutations.flatMap((mutation, index) => checkMutation(`spec.mutations[${index}]`, mutation, variables)),
     ...(reinvocation === ""
@@ -56,7 +63,6 @@ export function checkMutatingPolicy(policy: JsonObject): FieldError[] {
 // What both kinds of policies have.
 function checkSpec(spec: JsonObject, { isMutating }: { isMutating: boolean }): FieldError[] {
   const [kind, match] = [objectAt(spec, "paramKind"), objectAt(spec, "matchConstraints")];
-  const params = kind === undefined ? {} : { params: ANYTHING };
   const field = "spec.matchConstraints";
   return [
     ...checkOneOf("spec.failurePolicy", spec["failurePolicy"], ["Fail", "Ignore"]),
@@ -68,20 +74,30 @@ function checkSpec(spec: JsonObject, { isMutating }: { isMutating: boolean }): F
           ...(objectsAt(match, "resourceRules").length === 0 ? [requiredError(`${field}.resourceRules`)] : []),
           ...(isMutating ? checkMutatedOperations(field, match) : []),
         ]),
-    ...checkMatchConditions("spec.matchConditions", objectsAt(spec, "matchConditions"), { ...REQUEST, ...params }),
-    ...objectsAt(spec, "variables").flatMap((variable, index) =>
-      checkVariable(`spec.variables[${index}]`, variable, variablesOf(spec, { isComposed: isMutating || index > 0 })),
-    ),
+    ...checkMatchConditions("spec.matchConditions", objectsAt(spec, "matchConditions"), paramsOf(spec)),
   ];
 }
 
-function variablesOf(spec: JsonObject, { isComposed }: { isComposed: boolean }): Variables {
-  return {
-    ...REQUEST,
-    ...(spec["paramKind"] === undefined ? {} : { params: ANYTHING }),
-    namespaceObject: ANYTHING,
-    ...(isComposed ? { variables: ANYTHING } : {}),
-  };
+function paramsOf(spec: JsonObject): Variables {
+  return spec["paramKind"] === undefined ? {} : { params: ANYTHING };
+}
+
+// A variable sees the ones before; what is returned does not have the authorizer.
+function checkVariables(
+  spec: JsonObject,
+  { isMutating }: { isMutating: boolean },
+): { readonly errors: FieldError[]; readonly variables: Variables } {
+  const all = objectsAt(spec, "variables");
+  const types: { [name: string]: VariableType } = {};
+  const seen = { ...REQUEST, ...paramsOf(spec) };
+  const errors = all.flatMap((variable, index) => {
+    const variables = { ...seen, ...AUTHORIZER, variables: variablesType(types) };
+    const checked = checkVariable(`spec.variables[${index}]`, variable, variables);
+    types[stringAt(variable, "name") ?? ""] = declaredType(checked.type ?? ANYTHING);
+    return checked.errors;
+  });
+  const isComposed = isMutating || all.length > 0;
+  return { errors, variables: isComposed ? { ...seen, variables: variablesType(types) } : seen };
 }
 
 function checkParamKind(field: string, kind: JsonObject): FieldError[] {
@@ -109,19 +125,26 @@ function checkApiVersion(field: string, apiVersion: string): FieldError[] {
   ];
 }
 
-function checkVariable(field: string, variable: JsonObject, variables: Variables): FieldError[] {
+function checkVariable(
+  field: string,
+  variable: JsonObject,
+  variables: Variables,
+): { readonly errors: FieldError[]; readonly type?: VariableType } {
   const [name, expression] = [stringAt(variable, "name") ?? "", stringAt(variable, "expression") ?? ""];
-  return [
+  const checked =
+    expression.trim() === ""
+      ? { errors: [requiredError(`${field}.expression`, "expression is not specified")] }
+      : typeOfExpressionAt(`${field}.expression`, variable, { variables, wanted: "any" });
+  const ofName = [
     ...(name.trim() === "" ? [requiredError(`${field}.name`, "name is not specified")] : []),
     ...(name.trim() === "" || (/^[A-Za-z_]\w*$/.test(name) && !RESERVED.has(name))
       ? []
       : [invalidError(`${field}.name`, name, "must be a valid CEL identifier")]),
-    ...(expression.trim() === ""
-      ? [requiredError(`${field}.expression`, "expression is not specified")]
-      : checkExpressionAt(`${field}.expression`, variable, { variables, wanted: "any" })),
   ];
+  return { ...checked, errors: [...ofName, ...checked.errors] };
 }
 
+// The expression of a message has no authorizer.
 function checkValidation(field: string, validation: JsonObject, variables: Variables): FieldError[] {
   const message = stringAt(validation, "message") ?? "";
   const messageExpression = stringAt(validation, "messageExpression") ?? "";
@@ -129,7 +152,7 @@ function checkValidation(field: string, validation: JsonObject, variables: Varia
   return [
     ...(isBlank
       ? [requiredError(`${field}.expression`, "expression is not specified")]
-      : checkExpressionAt(`${field}.expression`, validation, { variables })),
+      : checkExpressionAt(`${field}.expression`, validation, { variables: { ...variables, ...AUTHORIZER } })),
     ...(messageExpression !== "" && messageExpression.trim() === ""
       ? [invalidError(`${field}.messageExpression`, messageExpression, "must be non-empty if specified")]
       : checkExpressionAt(`${field}.messageExpression`, validation, { variables, wanted: "string" })),
@@ -167,7 +190,7 @@ function checkAnnotationValue(field: string, annotation: JsonObject, variables: 
   if (text === "") return [requiredError(at, "valueExpression is not specified")];
   if (Buffer.byteLength(text) > LONGEST_ANNOTATION)
     return [requiredError(at, `must not exceed ${LONGEST_ANNOTATION} bytes in length`)];
-  return checkExpressionAt(at, annotation, { variables, wanted: ["string", "null_type"] });
+  return checkExpressionAt(at, annotation, { variables, wanted: ["string", "null_type"], trims: "unseen" });
 }
 
 function checkMutation(field: string, mutation: JsonObject, variables: Variables): FieldError[] {
@@ -185,7 +208,7 @@ function checkMutation(field: string, mutation: JsonObject, variables: Variables
       ? [requiredError(at, `must be specified when patchType is ${type}`)]
       : (stringAt(patch, "expression") ?? "").trim() === ""
         ? [requiredError(`${at}.expression`)]
-        : checkExpressionAt(`${at}.expression`, patch, { variables, wanted, hasPatchTypes: true })),
+        : checkExpressionAt(`${at}.expression`, patch, { variables, wanted, hasPatchTypes: true, trims: "seen" })),
     ...(mutation[other] === undefined
       ? []
       : [invalidError(`${field}.${other}`, `{${other}}`, `must not be specified when patchType is ${type}`)]),
