@@ -16,6 +16,7 @@ import { inParallel } from "../load-client.js";
 import { type CountedCluster, type MeasuredPlane, startCountedCluster } from "../operators/counted-cluster.js";
 import { type OperatorCommand, type OperatorProcess, startOperator } from "../operators/operator-process.js";
 import { differencesFrom, expectedChildren } from "./contract.js";
+import { followObjects } from "../operators/followed-objects.js";
 import { readUsage } from "../operators/process-usage.js";
 import { type RequestCounts, subtract } from "../operators/request-counts.js";
 import {
@@ -71,7 +72,11 @@ export async function measurePhases(command: OperatorCommand, options: PhasesOpt
   await using cluster = await startCountedCluster(["webpages", ...Object.keys(childPaths)], options.startPlane);
   await createPages(cluster, options.count);
   await options.prepare?.(cluster);
-  const run: Run = { command, cluster, ...options, operator: undefined };
+  const [pages, maps] = await Promise.all([
+    followObjects<BenchObject>(cluster, PAGES_PATH),
+    followObjects<BenchObject>(cluster, childPaths["configmaps"]!),
+  ]);
+  const run: Run = { command, cluster, pages, maps, ...options, operator: undefined };
   const costs: PhaseCost[] = [];
   try {
     for (const name of options.phases ?? ALL_PHASES) costs.push(await runPhase[name](run));
@@ -84,6 +89,9 @@ export async function measurePhases(command: OperatorCommand, options: PhasesOpt
 interface Run extends PhasesOptions {
   command: OperatorCommand;
   cluster: CountedCluster;
+  /** What the driver sees of the pages and of all ConfigMaps. */
+  pages: ReadonlyMap<string, BenchObject>;
+  maps: ReadonlyMap<string, BenchObject>;
   operator: OperatorProcess | undefined;
 }
 
@@ -101,7 +109,7 @@ async function startPhase(run: Run): Promise<PhaseCost> {
     name: "start",
     isFresh: true,
     act: async () => startAgain(run),
-    isDone: async () => (await isObserved(run)) && (await hasAllChildren(run)),
+    isDone: async () => isObserved(run) && (await hasAllChildren(run)),
   });
   await checkContract(run);
   return cost;
@@ -121,11 +129,12 @@ function updatePhase(run: Run): Promise<PhaseCost> {
           body: JSON.stringify({ spec: { html: htmlOf("two", pageName(index)) } }),
         }),
       ),
-    isDone: async () => (await isObserved(run)) && (await hasConfigMaps(run, "two")),
+    isDone: async () => isObserved(run) && hasConfigMaps(run, "two"),
   });
 }
 
 function driftPhase(run: Run): Promise<PhaseCost> {
+  const deleted = new Set([...run.maps.values()].map(({ metadata }) => metadata.uid));
   return measure(run, {
     name: "drift",
     act: () =>
@@ -137,7 +146,7 @@ function driftPhase(run: Run): Promise<PhaseCost> {
           path: `${childPaths["configmaps"]}/${pageName(index)}`,
         }),
       ),
-    isDone: () => hasConfigMaps(run, "two"),
+    isDone: async () => hasConfigMaps(run, "two", deleted),
   });
 }
 
@@ -244,9 +253,9 @@ async function createPages(cluster: CountedCluster, count: number): Promise<void
   await inParallel(count, CONCURRENCY, (index) => cluster.create("webpages", PAGES_PATH, webPage(index)));
 }
 
-async function isObserved({ cluster }: Run): Promise<boolean> {
-  const pages = await cluster.list<BenchObject>("webpages", PAGES_PATH);
-  return pages.every(({ metadata, status }) => status?.observedGeneration === metadata.generation);
+function isObserved({ pages, count }: Run): boolean {
+  if (pages.size !== count) return false;
+  return [...pages.values()].every(({ metadata, status }) => status?.observedGeneration === metadata.generation);
 }
 
 async function hasAllChildren(run: Run): Promise<boolean> {
@@ -267,12 +276,11 @@ async function checkContract(run: Run): Promise<void> {
   }
 }
 
-async function hasConfigMaps(run: Run, version: string): Promise<boolean> {
-  const maps = await childrenOf(run, "configmaps");
-  return (
-    maps.length === run.count &&
-    maps.every(({ metadata, data }) => data?.["index.html"] === htmlOf(version, metadata.name))
-  );
+function hasConfigMaps({ maps, count }: Run, version: string, deleted = new Set<string>()): boolean {
+  return Array.from({ length: count }, (_, index) => pageName(index)).every((name) => {
+    const map = maps.get(name);
+    return map?.data?.["index.html"] === htmlOf(version, name) && !deleted.has(map.metadata.uid);
+  });
 }
 
 function childrenOf({ cluster, command }: Run, resource: string): Promise<BenchObject[]> {

@@ -76,7 +76,7 @@ export function webPage(index: number): object {
 
 /** What the driver reads of any object. */
 export interface BenchObject {
-  metadata: { name: string; generation?: number };
+  metadata: { name: string; uid: string; generation?: number };
   data?: Record<string, string>;
   status?: { observedGeneration?: number };
 }
