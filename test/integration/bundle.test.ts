@@ -57,6 +57,8 @@ async function createBundle({ dependencies, files = {} }: BundleOptions = {}) {
       });
       return Object.fromEntries((await Promise.all(maps)).map(({ file, sources }) => [file, sources]));
     },
+    /** The text of the file that starts. */
+    readProgram: () => readFile(operator, "utf8"),
     run: (...flags: string[]) => spawnSync("env", [...command, ...flags], { encoding: "utf8", timeout: 60_000 }),
     start: (...flags: string[]) => group.start("operator", "env", [...command, ...flags]),
     readLog: () => readFile(join(group.folder, "operator.log"), "utf8"),
@@ -120,6 +122,15 @@ suite("bundle of a new project", (test) => {
       const { status, stdout, stderr } = bundle.run("--help");
       assert.is(status, 0, stderr);
       assert.match(stdout, "--leader-elect");
+    },
+    LONG,
+  );
+
+  test(
+    "has no character beyond Latin-1, with which V8 would keep it in two bytes for each",
+    async () => {
+      const bundle = await plainBundle();
+      assert.equal((await bundle.readProgram()).match(/[^\0-\xff]/g), null);
     },
     LONG,
   );

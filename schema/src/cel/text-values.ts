@@ -4,12 +4,12 @@ import { loadLibrary } from "./library.js";
 
 const SECOND = 1_000_000_000n;
 const TIME = /^(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2}:\d{2})(?:\.(\d{1,9})\d*)?([Zz]|[+-]\d{2}:\d{2})?)?$/;
-const PART = /(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-zµμ]+)/g;
+const PART = /(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-zµ\u03bc]+)/g;
 
 // Nanoseconds; longer names start like one of these.
 const UNITS: readonly (readonly [pattern: RegExp, nanoseconds: bigint])[] = [
   [/^(ns|nano)/i, 1n],
-  [/^(us|µs|μs|micro)/i, 1_000n],
+  [/^(us|µs|\u03bcs|micro)/i, 1_000n],
   [/^(ms|milli)/i, 1_000_000n],
   [/^s/i, SECOND],
   [/^m/i, 60n * SECOND],

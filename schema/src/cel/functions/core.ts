@@ -8,7 +8,7 @@ import type { CelInput } from "../rules/adapt-value.js";
 import { kindOf, typesOf, type FunctionsOf } from "../kubernetes-value.js";
 
 const INTEGER = /^[+-]?\d+$/;
-const GO_DURATION = /^[+-]?(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)$/;
+const GO_DURATION = /^[+-]?(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|\u03bcs|ms|s|m|h))+)$/;
 const NUMBER = /^[+-]?((\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)$/i;
 
 /** The functions of the language itself, and those that a prepared expression calls. */
