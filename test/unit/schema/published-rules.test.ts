@@ -26,7 +26,6 @@ const KNOWN_DIFFERENCES: { readonly [part: string]: string } = {
   "string(self.val11)": "a time forgets the offset that it was written with",
   "3.140000×10⁰⁰": "%e is written as in other languages",
   "format.dns1123Label().validate": "the problem names the format, and not its pattern",
-  "net.IP": "the name of a type of Kubernetes is no value",
   "emptyDurations.sum()": "the sum of nothing is the number 0, whatever the type of the list",
   "gotta be baz": "the test leaves no budget, which is none of the server's",
   'self == "Pod"': "the value stands in another one here, so that its kind is any field",

@@ -194,6 +194,9 @@ suite("optional values of rules", (test) => {
     "self.list[? self.list.size() - 1].value() == 'x'",
     "self.text == '.?b[?0]' // self.?a",
     "[?self.?missing, ?optional.of(self.a)].size() == 1",
+    "self.list.first() == self.list.last() && !self.list.filter(x, false).first().hasValue()",
+    "[self.list[?0], self.list[?7]].unwrapOpt() == optional.unwrap([optional.of('x')])",
+    "type(self.?text) == optional_type && type(self.a) == map",
     "{?'x': self.?text, ?'y': self.list[?7], 'z': [?self.list[?0]][0]} == {'x': self.text, 'z': 'x'}",
   ])
     test(`hold: ${rule}`, () => assert.equal(check(rule, spec, { ...schema, missing: schema.a }), []));
@@ -221,6 +224,16 @@ suite("macros of rules", (test) => {
       "spec: costs more than the API server lets a rule cost evaluating rule: self.l.all(i, v, self.l.all(j, w, i + v + j + w >= 0))",
     ]);
   });
+});
+
+suite("values of Kubernetes' types", (test) => {
+  for (const rule of [
+    "type(ip(self.text)) == net.IP && net.IP != net.CIDR && type(net.IP) == type",
+    "type(cidr(self.text + '/8')) == net.CIDR && type(self.text) == string",
+    "type(quantity('1')) == type(quantity('2')) && type(quantity('1')) != map",
+    "[self.text].exists(t, type(ip(t)) in [int, net.IP]) && matches(self.text, '^10')",
+  ])
+    test(`have types: ${rule}`, () => assert.equal(check(rule, { text: "10.0.0.1" }, { text: TEXT }), []));
 });
 
 suite("what is said of an expression", (test) => {

@@ -5,19 +5,32 @@ import { parseDuration, timeOf } from "../text-values.js";
 import { equalityOf } from "../equality.js";
 import { joinLists, keepMerging } from "../merging-values.js";
 import type { CelInput } from "../rules/adapt-value.js";
-import { kindOf, typesOf, type FunctionsOf } from "../kubernetes-value.js";
+import { kindOf, typesOf, valueOfKind, type FunctionsOf } from "../kubernetes-value.js";
 
 const INTEGER = /^[+-]?\d+$/;
 const GO_DURATION = /^[+-]?(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|\u03bcs|ms|s|m|h))+)$/;
 const NUMBER = /^[+-]?((\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)$/i;
 
+/** The names of the types of Kubernetes' values. */
+const KIND_TYPES: { readonly [kind: string]: string } = {
+  ip: "net.IP",
+  cidr: "net.CIDR",
+  optional: "optional_type",
+  quantity: "kubernetes.Quantity",
+  semver: "kubernetes.Semver",
+  url: "kubernetes.URL",
+  format: "kubernetes.NamedFormat",
+};
+
 /** The functions of the language itself, and those that a prepared expression calls. */
 export const coreFunctions: FunctionsOf = (library) => {
-  const { celFunc, celMethod, celList, isCelList, isCelMap, objectType, DurationSchema, TimestampSchema } = library;
-  const { BOOL, STRING, INT, UINT, DOUBLE, DYN, LIST, MAP } = typesOf(library);
+  const { celFunc, celMethod, celList, isCelList, isCelMap, objectType, celEnv, DurationSchema, TimestampSchema } =
+    library;
+  const { BOOL, STRING, INT, UINT, DOUBLE, DYN, LIST, MAP, TYPE } = typesOf(library);
   const DURATION = objectType(DurationSchema);
   const TIMESTAMP = objectType(TimestampSchema);
   const equals = equalityOf(library);
+  const standardType = celEnv().funcs.find("type")!;
   const collected = new WeakMap<object, CelValue[]>();
   return [
     celFunc("@step", [BOOL], BOOL, (goesOn) => {
@@ -37,6 +50,12 @@ export const coreFunctions: FunctionsOf = (library) => {
     celFunc("@collect", [LIST, LIST], LIST, (list, added) => {
       collected.get(list)?.push(...added);
       return list;
+    }),
+    celFunc("@type", [STRING], MAP, (name) => valueOfKind(library, "type", { name })),
+    celFunc("type", [DYN], TYPE, (value) => {
+      const kind = isCelMap(value) ? kindOf(value) : undefined;
+      if (typeof kind !== "string") return standardType.call(0, undefined, [value]) as CelInput;
+      return kind === "type" ? TYPE : valueOfKind(library, "type", { name: KIND_TYPES[kind] ?? kind });
     }),
     // Nothing but a map has a field.
     celFunc("@has", [DYN, STRING], BOOL, (value, name) => isCelMap(value) && value.get(name) !== undefined),

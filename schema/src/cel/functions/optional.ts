@@ -82,6 +82,16 @@ export const optionalFunctions: FunctionsOf = (library) => {
       optionalOf(library, isZero(value) ? undefined : (value as CelInput)),
     ),
     celFunc("optional.none", [], MAP, () => optionalOf(library, undefined)),
+    celFunc("optional.unwrap", [LIST], LIST, (list) => [...list].flatMap(present) as CelInput[]),
+    celMethod("unwrapOpt", LIST, [], LIST, function () {
+      return [...this].flatMap(present) as CelInput[];
+    }),
+    celMethod("first", LIST, [], MAP, function () {
+      return optionalOf(library, this.get(0) as CelInput | undefined);
+    }),
+    celMethod("last", LIST, [], MAP, function () {
+      return optionalOf(library, this.get(this.size - 1) as CelInput | undefined);
+    }),
     celMethod("hasValue", MAP, [], BOOL, function () {
       return valueOf(this) !== undefined;
     }),

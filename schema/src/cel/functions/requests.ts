@@ -75,6 +75,12 @@ export const requestFunctions: FunctionsOf = (library) => {
       return resourceCheckOf(library, { user, group, resource, subresource: "", namespace: "", name: "" });
     }),
     ...(["subresource", "namespace", "name"] as const).map(narrowed),
+    // RBAC grants the same with and without selectors.
+    ...["fieldSelector", "labelSelector"].map((name) =>
+      celMethod(name, MAP, [STRING], MAP, function () {
+        return valueOfKind(library, "resourceCheck", questionOf(this));
+      }),
+    ),
     celMethod("check", MAP, [STRING], MAP, function (verb) {
       const decision =
         kindOf(this) === "pathCheck"

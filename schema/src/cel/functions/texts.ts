@@ -3,15 +3,16 @@ import { compilePattern } from "../../texts/compile-pattern.js";
 import { spendMatch, spendText } from "../budget.js";
 import { typesOf, type FunctionsOf } from "../kubernetes-value.js";
 
-/** `find`, `findAll` and `jsonpatch.escapeKey`. */
+/** `find`, `findAll`, `matches` as a function, and `jsonpatch.escapeKey`. */
 export const textFunctions: FunctionsOf = (library) => {
   const { celFunc, celMethod } = library;
-  const { STRING, INT, LIST } = typesOf(library);
+  const { BOOL, STRING, INT, LIST } = typesOf(library);
   return [
     celFunc("jsonpatch.escapeKey", [STRING], STRING, (key) => {
       spendText(key);
       return key.replaceAll("~", "~0").replaceAll("/", "~1");
     }),
+    celFunc("matches", [STRING, STRING], BOOL, (text, pattern) => findAll(text, pattern, 1).length > 0),
     celMethod("find", STRING, [STRING], STRING, function (pattern) {
       return findAll(this, pattern, 1)[0] ?? "";
     }),

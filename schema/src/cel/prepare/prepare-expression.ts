@@ -29,6 +29,9 @@ const MACROS: ReadonlySet<string> = new Set(["all", "exists", "exists_one", "exi
 // What these return is an optional value.
 const OPTIONAL: ReadonlySet<string> = new Set([OPTIONAL_FIELD, OPTIONAL_INDEX, "or", "optMap", "optFlatMap"]);
 
+// The types of values of Kubernetes that have names, which the evaluator does not know.
+const TYPES: ReadonlySet<string> = new Set(["net.IP", "net.CIDR", "optional_type"]);
+
 type Comprehension = Extract<Expression["exprKind"], { case: "comprehensionExpr" }>["value"];
 type Select = Extract<Expression["exprKind"], { case: "selectExpr" }>["value"];
 type Struct = Extract<Expression["exprKind"], { case: "structExpr" }>["value"];
@@ -57,6 +60,8 @@ class Preparation {
 
   visit(expression: Expression): void {
     expandMacro(expression);
+    const name = nameOf(expression);
+    if (name !== undefined && TYPES.has(name)) return replace(expression, "@type", [textOf(expression, name)]);
     const { exprKind } = expression;
     switch (exprKind.case) {
       case "identExpr":
