@@ -57,6 +57,18 @@ const API_VERSIONS: Record<string, string> = {
   Sample: "example.com/v1",
   Record: "example.com/v1",
   CustomResourceDefinition: "apiextensions.k8s.io/v1",
+  ResourceQuota: "v1",
+  LimitRange: "v1",
+  ClusterRole: "rbac.authorization.k8s.io/v1",
+  ValidatingAdmissionPolicy: "admissionregistration.k8s.io/v1",
+  ValidatingAdmissionPolicyBinding: "admissionregistration.k8s.io/v1",
+  MutatingAdmissionPolicy: "admissionregistration.k8s.io/v1",
+  MutatingAdmissionPolicyBinding: "admissionregistration.k8s.io/v1",
+  SubjectAccessReview: "authorization.k8s.io/v1",
+  SelfSubjectAccessReview: "authorization.k8s.io/v1",
+  TokenReview: "authentication.k8s.io/v1",
+  TokenRequest: "authentication.k8s.io/v1",
+  SelfSubjectReview: "authentication.k8s.io/v1",
 };
 
 /** The paths that a scenario may name, in its namespace. */
@@ -94,6 +106,17 @@ function pathsOf(namespace: string): Record<string, string> {
     newrecord: inGroup("example.com/v2", "records"),
     gadget: "/apis/example.com/v1/gadgets",
     crd: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+    quota: `${core}/resourcequotas`,
+    limits: `${core}/limitranges`,
+    clusterrole: "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+    vap: "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
+    vapb: "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
+    map: "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies",
+    mapb: "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings",
+    sar: "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+    ssar: "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+    tr: "/apis/authentication.k8s.io/v1/tokenreviews",
+    who: "/apis/authentication.k8s.io/v1/selfsubjectreviews",
   };
 }
 
@@ -167,7 +190,11 @@ async function send(play: Play, step: Step, path: string): Promise<Omit<StepOutc
       ...(body === undefined ? {} : { body }),
       ...(step.as === undefined ? {} : { contentType: CONTENT_TYPES[step.as] ?? step.as }),
       // Another name would become the manager of what is written.
-      headers: { "user-agent": "conformance/1", ...(step.accept === undefined ? {} : { accept: step.accept }) },
+      headers: {
+        "user-agent": "conformance/1",
+        ...(step.accept === undefined ? {} : { accept: step.accept }),
+        ...(fillIn(play, step.headers ?? {}) as Record<string, string>),
+      },
     });
   let answer = await request();
   await waitFor(`${step.method} ${path} answers ${step.until}`, async () => {

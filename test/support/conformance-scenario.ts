@@ -25,6 +25,8 @@ export interface Step {
   /** Short for the content type: merge, json-patch, strategic, apply, yaml, or any other in full. */
   as?: string;
   accept?: string;
+  /** Headers besides, such as those of impersonation. */
+  headers?: Record<string, string>;
   save?: string;
   /** Asks again until the answer has this status, or matches this regular expression. */
   until?: string | number;

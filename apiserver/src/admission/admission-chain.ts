@@ -1,3 +1,4 @@
+import { accessDenied } from "../identity/rbac/access.js";
 import { checkEscalation } from "../identity/rbac/escalation.js";
 import type { Authorizer } from "../identity/rbac/authorizer.js";
 import type { JsonObject } from "../json.js";
@@ -84,6 +85,7 @@ export class AdmissionChain implements Admission {
   validate(write: AdmittedWrite): Promise<void> | undefined {
     const { context, name, object, oldObject } = write;
     const { type } = context.resource;
+    if (write.isUpsert === true) this.#checkMayCreate(write);
     if (type.group === RBAC && object !== undefined) {
       const { user, namespace = "" } = context;
       const previous = oldObject === undefined ? {} : { oldObject };
@@ -109,6 +111,13 @@ export class AdmissionChain implements Admission {
     });
     if (evaluated !== undefined) return evaluated.then(() => this.#askAndCharge(write));
     return this.#askAndCharge(write);
+  }
+
+  #checkMayCreate({ context, name }: AdmittedWrite): void {
+    const { group, plural } = context.resource.type;
+    const { namespace = "", user } = context;
+    const attributes = { verb: "create", group, resource: plural, subresource: "", namespace, name };
+    if (!this.#authorizer.decide(user, attributes).allowed) throw accessDenied(user, attributes);
   }
 
   #askAndCharge(write: AdmittedWrite): Promise<void> | undefined {

@@ -24,6 +24,8 @@ export interface AdmittedWrite {
   readonly kind?: WrittenKind;
   /** The new state in the version of the request; absent in a deletion. */
   readonly object?: JsonObject;
+  /** Whether an update creates the object, whose user need not have the right to create. */
+  readonly isUpsert?: boolean;
   /** The present state in the version of the request; absent in a creation. */
   readonly oldObject?: JsonObject;
 }

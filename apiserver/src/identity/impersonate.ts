@@ -3,7 +3,7 @@ import { badRequest } from "../errors/status-error.js";
 import { accessDenied } from "./rbac/access.js";
 import type { Authorizer } from "./rbac/authorizer.js";
 import type { AccessAttributes } from "./rbac/policy-rule.js";
-import { authenticatedUser, MASTERS, serviceAccountOf, type UserInfo } from "./user.js";
+import { ANONYMOUS, authenticatedUser, MASTERS, serviceAccountOf, type UserInfo } from "./user.js";
 
 const EXTRA = "impersonate-extra-";
 const AUTHENTICATION = "authentication.k8s.io";
@@ -35,9 +35,10 @@ export function impersonate(
   const extra = extraOf(headers);
   if (username === "") {
     if (groups.length === 0 && uid === undefined && extra === undefined) return sender;
-    const listed = groups.map((group) => JSON.stringify(group)).join(", ");
+    const extras = Object.entries(extra ?? {}).map(([key, values]) => `${JSON.stringify(key)}:${goTexts(values)}`);
+    const shown = extras.length === 0 ? "(nil)" : `{${extras.join(", ")}}`;
     throw badRequest(
-      `requested &user.DefaultInfo{Name:"", UID:"${uid ?? ""}", Groups:[]string{${listed}}, Extra:map[string][]string(nil)} ` +
+      `requested &user.DefaultInfo{Name:"", UID:"${uid ?? ""}", Groups:${goTexts(groups)}, Extra:map[string][]string${shown}} ` +
         "without impersonating a user name",
     );
   }
@@ -49,10 +50,19 @@ export function impersonate(
     throw accessDenied(sender, refused);
   }
   return {
-    ...authenticatedUser(username, groups),
+    ...(username === ANONYMOUS.username ? anonymousUser(groups) : authenticatedUser(username, groups)),
     ...(uid === undefined ? {} : { uid }),
     ...(extra === undefined ? {} : { extra }),
   };
+}
+
+function anonymousUser(groups: readonly string[]): UserInfo {
+  return { username: ANONYMOUS.username, groups: [...new Set([...groups, ...ANONYMOUS.groups])] };
+}
+
+// As Go prints a slice.
+function goTexts(texts: readonly string[]): string {
+  return texts.length === 0 ? "[]string(nil)" : `[]string{${texts.map((text) => JSON.stringify(text)).join(", ")}}`;
 }
 
 interface Wanted {

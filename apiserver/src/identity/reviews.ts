@@ -1,6 +1,7 @@
 /** The kinds that are questions: they are answered and not stored. */
 import type { ServedType } from "../builtin/served-type.js";
-import { invalidError, type FieldError } from "../errors/field-error.js";
+import { invalidError, requiredError, type FieldError } from "../errors/field-error.js";
+import { quote } from "../errors/quote.js";
 import { badRequest, invalid } from "../errors/status-error.js";
 import { arrayAt, objectAt, stringAt, type JsonObject } from "../json.js";
 import { now } from "../object/object-meta.js";
@@ -9,6 +10,7 @@ import type { AccessAttributes, PolicyRule } from "./rbac/policy-rule.js";
 import { ISSUER } from "./tokens/service-account-tokens.js";
 import { userObject, type UserInfo } from "./user.js";
 
+const INVALID = "invalid bearer token";
 const KINDS = new Set([
   "LocalSubjectAccessReview",
   "SelfSubjectAccessReview",
@@ -46,11 +48,15 @@ export function answerReview(type: ServedType, review: JsonObject, context: Revi
     case "TokenReview":
       return { ...head, status: tokenReview(stringAt(spec, "token") ?? "", context) };
     default:
-      return { ...head, status: accessReview(kind, spec, context) };
+      return { ...head, status: accessReview(kind, { spec, metadata }, context) };
   }
 }
 
-function accessReview(kind: string, spec: JsonObject, context: ReviewContext): JsonObject {
+function accessReview(
+  kind: string,
+  { spec, metadata }: { spec: JsonObject; metadata: JsonObject },
+  context: ReviewContext,
+): JsonObject {
   const isSelf = kind === "SelfSubjectAccessReview";
   const groups = (arrayAt(spec, "groups") ?? []).map(String);
   const username = stringAt(spec, "user") ?? "";
@@ -59,7 +65,8 @@ function accessReview(kind: string, spec: JsonObject, context: ReviewContext): J
       ? []
       : [invalidError("spec.user", "", "at least one of user or group must be specified")]),
     ...checkAttributes(spec),
-    ...(kind === "LocalSubjectAccessReview" ? checkNamespace(spec, context.namespace ?? "") : []),
+    ...checkMetadata(metadata, kind === "LocalSubjectAccessReview"),
+    ...(kind === "LocalSubjectAccessReview" ? checkLocal(spec, context.namespace ?? "") : []),
   ];
   if (errors.length > 0) throw invalid({ kind: "", group: "authorization.k8s.io", name: "" }, errors);
   const user = isSelf ? context.user : { username, groups };
@@ -71,20 +78,45 @@ function checkAttributes(spec: JsonObject): FieldError[] {
   const ofResource = objectAt(spec, "resourceAttributes");
   const ofPath = objectAt(spec, "nonResourceAttributes");
   if (ofResource !== undefined && ofPath !== undefined) {
-    const shown = { Path: stringAt(ofPath, "path") ?? "", Verb: stringAt(ofPath, "verb") ?? "" };
-    return [
-      invalidError("spec.nonResourceAttributes", shown, "cannot be specified in combination with resourceAttributes"),
-    ];
+    const detail = "cannot be specified in combination with resourceAttributes";
+    return [invalidError("spec.nonResourceAttributes", goPath(ofPath), detail)];
   }
-  if (ofResource !== undefined || ofPath !== undefined) return [];
+  if (ofResource !== undefined)
+    return ["fieldSelector", "labelSelector"].flatMap((name) => checkSelector(name, objectAt(ofResource, name)));
+  if (ofPath !== undefined) return [];
   const detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
   return [invalidError("spec.resourceAttributes", null, detail)];
 }
 
-function checkNamespace(spec: JsonObject, namespace: string): FieldError[] {
+function checkSelector(name: string, selector: JsonObject | undefined): FieldError[] {
+  if (selector === undefined) return [];
+  const path = `spec.resourceAttributes.${name}`;
+  const raw = stringAt(selector, "rawSelector") ?? "";
+  const requirements = arrayAt(selector, "requirements") ?? [];
+  if (raw !== "" && requirements.length > 0)
+    return [invalidError(`${path}.rawSelector`, raw, "may not specified at the same time as requirements")];
+  if (raw !== "" || requirements.length > 0) return [];
+  return [requiredError(`${path}.requirements`, `when ${path} is specified, requirements or rawSelector is required`)];
+}
+
+function checkMetadata({ managedFields: _, ...metadata }: JsonObject, isLocal: boolean): FieldError[] {
+  const { namespace: __, ...rest } = metadata;
+  if (Object.keys(isLocal ? rest : metadata).length === 0) return [];
+  const detail = isLocal ? "must be empty except for namespace" : "must be empty";
+  return [invalidError("metadata", { ...metadata, ...(_ === undefined ? {} : { managedFields: _ }) }, detail)];
+}
+
+function checkLocal(spec: JsonObject, namespace: string): FieldError[] {
+  const ofPath = objectAt(spec, "nonResourceAttributes");
   const given = stringAt(objectAt(spec, "resourceAttributes"), "namespace") ?? "";
+  if (ofPath !== undefined)
+    return [invalidError("spec.nonResourceAttributes", goPath(ofPath), "disallowed on this kind of request")];
   if (given === namespace) return [];
   return [invalidError("spec.resourceAttributes.namespace", given, "must match metadata.namespace")];
+}
+
+function goPath(attributes: JsonObject): JsonObject {
+  return { Path: stringAt(attributes, "path") ?? "", Verb: stringAt(attributes, "verb") ?? "" };
 }
 
 function attributesOf(spec: JsonObject): AccessAttributes {
@@ -130,6 +162,10 @@ function resourceRuleOf({ verbs, apiGroups, resources, resourceNames }: PolicyRu
 function tokenReview(token: string, { identity }: ReviewContext): JsonObject {
   if (token === "") throw badRequest("token is required for TokenReview in authentication");
   const user = identity.authenticator.userOf(token);
-  if (user === undefined) return { user: {}, error: "invalid bearer token" };
+  if (user === undefined) {
+    const missing = identity.tokens.missingAccountOf(token);
+    const detail = missing === undefined ? undefined : `serviceaccounts ${quote(missing)} not found`;
+    return { user: {}, error: detail === undefined ? INVALID : `[${INVALID}, ${detail}]` };
+  }
   return { authenticated: true, user: userObject(user), audiences: [ISSUER] };
 }

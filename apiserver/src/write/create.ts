@@ -22,12 +22,12 @@ const SERVER_OWNED = ["creationTimestamp", "deletionGracePeriodSeconds", "deleti
 /**
  * Creates a decoded object.
  *
- * `isTracked` says that the managedFields are final already, as those of an apply are.
+ * `isTracked` says that the managedFields are final already, as those of an apply are; `isUpsert` that an update was asked for.
  */
 export async function createObject(
   context: WriteContext,
   body: JsonObject,
-  { isTracked = false } = {},
+  { isTracked = false, isUpsert = false } = {},
 ): Promise<WriteResult> {
   const { registry, resource, namespace } = context;
   const { type, rules } = resource;
@@ -72,7 +72,8 @@ export async function createObject(
   const key = keyOf({ namespace, name });
   const existing = resource.store.get(key);
   const next = normalForm(type, object);
-  const validation = context.admission?.validate({ context, operation: "CREATE", name, subresource: "", object: next });
+  const created = { context, operation: "CREATE", name, subresource: "", object: next, isUpsert } as const;
+  const validation = context.admission?.validate(created);
   if (validation !== undefined) {
     await validation;
     if (existing === undefined && resource.store.get(key) !== undefined) throw new OutdatedWrite();

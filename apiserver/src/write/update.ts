@@ -54,7 +54,7 @@ async function attemptUpdate(context: WriteContext, update: Update): Promise<Wri
     if (update.create === undefined) throw notFound(resourceRefOf(resource.type, update.name));
     const { object, isTracked } = update.create();
     delete metadataOf(object)["resourceVersion"];
-    return createObject(context, object, { isTracked });
+    return createObject(context, object, { isTracked, isUpsert: true });
   }
   const live = resource.read(stored);
   const { object, isTracked } = update.change(live.object);

@@ -6,10 +6,10 @@ import {
   tooLongError,
   type FieldError,
 } from "../../errors/field-error.js";
-import { deepEqual, memberOf, objectAt, type JsonObject } from "../../json.js";
+import { deepEqual, isObject, memberOf, objectAt, type JsonObject } from "../../json.js";
 import { wasGivenEmpty } from "../normal-form.js";
 import { objectsAt, textAt } from "../read-path.js";
-import { subdomainProblems } from "./name-syntax.js";
+import { qualifiedNameProblems, subdomainProblems } from "./name-syntax.js";
 import { checkConfigKeys, checkImmutable, checkNotNegative, checkOneOf, checkRequired } from "./field-rules.js";
 
 /** Of the values of a ConfigMap or Secret together (MaxSecretSize). */
@@ -29,6 +29,7 @@ function checkKeysOnce(object: JsonObject): FieldError[] {
     .map((key) => invalidError(`data[${key}]`, key, "duplicate of key present in binaryData"));
 }
 
+const ACCOUNT_NAME = "kubernetes.io/service-account.name";
 const REQUIRED_KEYS: Record<string, string[]> = {
   "kubernetes.io/tls": ["tls.crt", "tls.key"],
   "kubernetes.io/dockerconfigjson": [".dockerconfigjson"],
@@ -43,6 +44,12 @@ function checkBasicAuth(object: JsonObject, data: JsonObject): FieldError[] {
   return keys.map((key) => requiredError(`data[${key}]`));
 }
 
+function checkAccountToken(object: JsonObject): FieldError[] {
+  const name = memberOf(objectAt(objectAt(object, "metadata"), "annotations"), ACCOUNT_NAME) ?? "";
+  if (textAt(object, "type") !== "kubernetes.io/service-account-token" || name !== "") return [];
+  return [requiredError(`metadata.annotations[${ACCOUNT_NAME}]`)];
+}
+
 /** Checks a Secret. */
 export function checkSecret(object: JsonObject, old: JsonObject | undefined): FieldError[] {
   const data = objectAt(object, "data") ?? {};
@@ -51,6 +58,7 @@ export function checkSecret(object: JsonObject, old: JsonObject | undefined): Fi
     ...checkConfigKeys(object, "data"),
     ...required.filter((key) => memberOf(data, key) === undefined).map((key) => requiredError(`data[${key}]`)),
     ...checkBasicAuth(object, data),
+    ...checkAccountToken(object),
     ...checkDataSize("data", bytesOf(object, "data", decodedLength)),
     ...checkImmutable("", { spec: object, old, keys: ["type"] }),
     ...checkSealed(object, old, ["data"]),
@@ -92,6 +100,61 @@ export function checkLease(lease: JsonObject): FieldError[] {
   ];
 }
 
+const EVENT_TEXTS = { reportingInstance: 128, action: 128, reason: 128 };
+const NOTE_LENGTH = 1024;
+
+/** Checks an Event of events.k8s.io, which new clients write. */
+export function checkNewEvent(event: JsonObject, old: JsonObject | undefined): FieldError[] {
+  const own = checkTimedEvent(event);
+  if (old !== undefined) return own;
+  const series = objectAt(event, "series");
+  const type = textAt(event, "type");
+  const deprecated = ["FirstTimestamp", "LastTimestamp", "Count", "Source"].filter((name) => {
+    const value = memberOf(event, `deprecated${name}`);
+    return isObject(value) ? Object.keys(value).length > 0 : (value ?? 0) !== 0;
+  });
+  return [
+    ...own,
+    ...(series !== undefined && Number(memberOf(series, "count") ?? 0) < 2
+      ? [invalidError("series.count", "", "should be at least 2")]
+      : []),
+    ...(series !== undefined ? checkRequired("series.lastObservedTime", memberOf(series, "lastObservedTime")) : []),
+    ...checkRequired("eventTime", memberOf(event, "eventTime")),
+    ...(type === "Normal" || type === "Warning" ? [] : [invalidError("type", "", `has invalid value: ${type}`)]),
+    ...deprecated.map((name) => invalidError(lowerFirst(name), "", "needs to be unset")),
+  ];
+}
+
+function checkTimedEvent(event: JsonObject): FieldError[] {
+  const namespace = textAt(event, "metadata.namespace");
+  const regarding = textAt(event, "regarding.namespace");
+  const isElsewhere = invalidError("involvedObject.namespace", regarding, "does not match event.namespace");
+  if ((memberOf(event, "eventTime") ?? null) === null) {
+    const fits = regarding === "" ? namespace === "default" : regarding === namespace;
+    return fits ? [] : [isElsewhere];
+  }
+  const controller = textAt(event, "reportingController");
+  const isHomeless = regarding === "" && namespace !== "default" && namespace !== "kube-system";
+  return [
+    ...(isHomeless ? [isElsewhere] : []),
+    ...checkRequired("reportingController", controller),
+    ...qualifiedNameProblems(controller).map((detail) => invalidError("reportingController", controller, detail)),
+    ...Object.entries(EVENT_TEXTS).flatMap(([key, most]) => [
+      ...checkRequired(key, textAt(event, key)),
+      ...checkLength(key, textAt(event, key), most),
+    ]),
+    ...checkLength("message", textAt(event, "note"), NOTE_LENGTH),
+  ];
+}
+
+function checkLength(field: string, text: string, most: number): FieldError[] {
+  return Buffer.byteLength(text) > most ? [invalidError(field, "", `can have at most ${most} characters`)] : [];
+}
+
+function lowerFirst(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1);
+}
+
 /** Checks an Event of core/v1; events about cluster-scoped objects live in the namespace default. */
 export function checkEvent(event: JsonObject): FieldError[] {
   const namespace = textAt(event, "metadata.namespace");
@@ -102,6 +165,16 @@ export function checkEvent(event: JsonObject): FieldError[] {
 
 /** Checks a Role or ClusterRole. */
 export function checkRole(kind: string, role: JsonObject): FieldError[] {
+  const aggregation = objectAt(role, "aggregationRule");
+  const hasSelectors = aggregation === undefined || objectsAt(aggregation, "clusterRoleSelectors").length > 0;
+  const detail = "at least one clusterRoleSelector required if aggregationRule is non-nil";
+  return [
+    ...checkRules(kind, role),
+    ...(hasSelectors ? [] : [requiredError("aggregationRule.clusterRoleSelectors", detail)]),
+  ];
+}
+
+function checkRules(kind: string, role: JsonObject): FieldError[] {
   return objectsAt(role, "rules").flatMap((rule, index) => {
     const isMissing = (key: string) => !Array.isArray(rule[key]) || rule[key].length === 0;
     const path = `rules[${index}]`;
@@ -109,6 +182,14 @@ export function checkRole(kind: string, role: JsonObject): FieldError[] {
     if (isNonResource && kind === "Role") {
       const detail = "namespaced rules cannot apply to non-resource URLs";
       return [invalidError(`${path}.nonResourceURLs`, rule["nonResourceURLs"] ?? null, detail)];
+    }
+    const isBoth = isNonResource && ["apiGroups", "resources", "resourceNames"].some((key) => !isMissing(key));
+    if (isBoth) {
+      const detail = "rules cannot apply to both regular resources and non-resource URLs";
+      return [
+        ...(isMissing("verbs") ? [requiredError(`${path}.verbs`, "verbs must contain at least one value")] : []),
+        invalidError(`${path}.nonResourceURLs`, rule["nonResourceURLs"] ?? null, detail),
+      ];
     }
     return [
       ...(isMissing("verbs") ? [requiredError(`${path}.verbs`, "verbs must contain at least one value")] : []),

@@ -1,6 +1,7 @@
 /** From any request to its answer: who asks, what for, and which part of the server knows. */
 import type { Admission } from "../../admission/admission.js";
 import { isTrue } from "../../decode/options/query-boolean.js";
+import { parseWriteOptions } from "../../decode/options/write-options.js";
 import { parseObjectBody } from "../../decode/parse-body.js";
 import { discoveryAnswer } from "../../discovery/discovery.js";
 import {
@@ -15,10 +16,11 @@ import { answerReview, isReview } from "../../identity/reviews.js";
 import type { Identity } from "../../identity/identity.js";
 import { answerTokenRequest } from "../../identity/tokens/token-requests.js";
 import type { UserInfo } from "../../identity/user.js";
-import { isObject, type JsonObject } from "../../json.js";
+import { isObject, objectAt, type JsonObject } from "../../json.js";
 import { resourceRefOf } from "../../object/object-key.js";
 import type { Registry } from "../../registry/registry.js";
 import type { ServedResource } from "../../registry/served-resource.js";
+import { trackUpdate } from "../../write/managed-fields.js";
 import { renderFailure, renderValue } from "../answer/render.js";
 import type { Answer, ApiRequest, StreamAnswer } from "../message.js";
 import { authorizeRequest, type Authorized } from "./authorize-request.js";
@@ -27,7 +29,7 @@ import { answerPodRequest } from "./pod-requests.js";
 import { answerServerPath } from "./server-paths.js";
 import { isWatch, verbOf } from "./request-verb.js";
 import type { ResourcePath } from "./resource-path.js";
-import { deprecationWarningOf, renderContextOf, type ResourceRequest } from "./resource-request.js";
+import { deprecationWarningOf, renderContextOf, writeContextOf, type ResourceRequest } from "./resource-request.js";
 import { writeScaleRequest } from "./scale-requests.js";
 import { writeCreate, writeDelete, writeDeleteCollection, writePatch, writeUpdate } from "./write-requests.js";
 
@@ -195,7 +197,14 @@ function answerReviewRequest(
   const on = { registry, admission, request, user, resource, namespace, name: "", subresource: "", warnings };
   const render = renderContextOf(on);
   const review = objectBodyOf(request);
-  return renderValue(render, 201, answerReview(resource.type, review, { user, identity, namespace }));
+  // What is asked has a manager, too, though nothing is stored.
+  const context = writeContextOf(on, parseWriteOptions(request.query, "CreateOptions"));
+  resource.rules.decode(review);
+  resource.rules.fillDefaults(review);
+  const { status: _, ...asked } = review;
+  const object = { ...asked, metadata: objectAt(review, "metadata") ?? {} };
+  const tracked = trackUpdate(context, { live: undefined, object, subresource: "" });
+  return renderValue(render, 201, answerReview(resource.type, tracked, { user, identity, namespace }));
 }
 
 function answerToken({ tokens }: Identity, on: ResourceRequest): Answer {

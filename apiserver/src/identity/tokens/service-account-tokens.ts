@@ -21,6 +21,13 @@ const ACCOUNTS = { group: "", version: "v1", plural: "serviceaccounts" };
 /** Who issues the tokens, and the audience of those that name none. */
 export const ISSUER = "https://kubernetes.default.svc.cluster.local";
 
+/** What a token may be bound to: it ends with that. */
+export const BINDABLE = [
+  { kind: "Pod", claim: "pod", plural: "pods", isNamespaced: true },
+  { kind: "Secret", claim: "secret", plural: "secrets", isNamespaced: true },
+  { kind: "Node", claim: "node", plural: "nodes", isNamespaced: false },
+] as const;
+
 /** What a token is for. */
 export interface TokenRequest {
   namespace: string;
@@ -28,6 +35,8 @@ export interface TokenRequest {
   uid: string;
   audiences: readonly string[];
   seconds: number;
+  /** The Pod or other object that the token ends with, in its claims. */
+  bound: JsonObject;
 }
 
 /** Issues the tokens of service accounts, JSON web tokens as kube-apiserver's, and knows its own again. */
@@ -44,7 +53,7 @@ export class ServiceAccountTokens {
   }
 
   /** Signs a token, and says when it ends. */
-  issue({ namespace, name, uid, audiences, seconds }: TokenRequest): { token: string; expires: Date } {
+  issue({ namespace, name, uid, audiences, seconds, bound }: TokenRequest): { token: string; expires: Date } {
     const now = Math.floor(serverTime().getTime() / 1000);
     const claims: JsonObject = {
       aud: [...audiences],
@@ -52,7 +61,7 @@ export class ServiceAccountTokens {
       iat: now,
       iss: ISSUER,
       jti: randomUUID(),
-      "kubernetes.io": { namespace, serviceaccount: { name, uid } },
+      "kubernetes.io": { namespace, ...bound, serviceaccount: { name, uid } },
       nbf: now,
       sub: serviceAccountUsername({ namespace, name }),
     };
@@ -77,8 +86,17 @@ export class ServiceAccountTokens {
     const uid = stringAt(objectAt(stored?.object, "metadata"), "uid");
     // The token of an account that was deleted is not one of the account that was created in its place.
     if (uid === undefined || uid !== stringAt(account, "uid")) return undefined;
+    if (bound !== undefined && !this.#isBoundThere(bound, namespace)) return undefined;
     const extra = { "authentication.kubernetes.io/credential-id": [`JTI=${stringAt(claims, "jti") ?? ""}`] };
     return { ...authenticatedUser(serviceAccountUsername({ namespace, name })), uid, extra };
+  }
+
+  /** Returns the account of a valid token that is not there any more. */
+  missingAccountOf(token: string): string | undefined {
+    const bound = objectAt(this.#claimsOf(token), "kubernetes.io");
+    const [namespace = "", name] = [stringAt(bound, "namespace"), stringAt(objectAt(bound, "serviceaccount"), "name")];
+    if (name === undefined) return undefined;
+    return this.#registry.find(ACCOUNTS)?.store.get(keyOf({ namespace, name })) === undefined ? name : undefined;
   }
 
   /** Returns the key that the tokens can be verified with, as a JSON web key. */
@@ -86,6 +104,18 @@ export class ServiceAccountTokens {
     const { publicKey, id } = this.#keyPair();
     const { kty = "", crv = "", x = "", y = "" } = publicKey.export({ format: "jwk" });
     return { use: "sig", kty, kid: id, crv, alg: "ES256", x, y };
+  }
+
+  #isBoundThere(claims: JsonObject, namespace: string): boolean {
+    return BINDABLE.every(({ claim, plural, isNamespaced }) => {
+      const reference = objectAt(claims, claim);
+      const resource = this.#registry.find({ group: "", version: "v1", plural });
+      if (reference === undefined || resource === undefined) return true;
+      const name = stringAt(reference, "name") ?? "";
+      const stored = resource.store.get(isNamespaced ? keyOf({ namespace, name }) : name);
+      const uid = stringAt(objectAt(stored?.object, "metadata"), "uid");
+      return uid !== undefined && (reference["uid"] === undefined || reference["uid"] === uid);
+    });
   }
 
   #claimsOf(token: string): JsonObject | undefined {

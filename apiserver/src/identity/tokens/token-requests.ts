@@ -1,40 +1,83 @@
-import { invalidError } from "../../errors/field-error.js";
-import { invalid, notFound } from "../../errors/status-error.js";
+import { invalidError, type FieldError } from "../../errors/field-error.js";
+import { quote } from "../../errors/quote.js";
+import { badRequest, conflict, invalid, notFound } from "../../errors/status-error.js";
 import { arrayAt, objectAt, stringAt, type JsonObject } from "../../json.js";
 import { keyOf, resourceRefOf } from "../../object/object-key.js";
 import { now } from "../../object/object-meta.js";
+import type { Registry } from "../../registry/registry.js";
 import type { ServedResource } from "../../registry/served-resource.js";
-import { ISSUER, type ServiceAccountTokens } from "./service-account-tokens.js";
+import { BINDABLE, ISSUER, type ServiceAccountTokens } from "./service-account-tokens.js";
 
 const DEFAULT_SECONDS = 3_600;
 const LEAST_SECONDS = 600;
+const MOST_SECONDS = 2 ** 32;
+const KIND = { kind: "TokenRequest", group: "authentication.k8s.io" };
+
+interface TokenTarget {
+  registry: Registry;
+  resource: ServedResource;
+  namespace: string | undefined;
+  name: string;
+}
 
 /** Answers a TokenRequest, the subresource `token` of a ServiceAccount. */
-export function answerTokenRequest(
-  tokens: ServiceAccountTokens,
-  on: { resource: ServedResource; namespace: string | undefined; name: string },
-  request: JsonObject,
-): JsonObject {
+export function answerTokenRequest(tokens: ServiceAccountTokens, on: TokenTarget, request: JsonObject): JsonObject {
   const { resource, namespace = "", name } = on;
   const account = resource.store.get(keyOf({ namespace, name }))?.object;
   if (account === undefined) throw notFound(resourceRefOf(resource.type, name));
-  const spec = objectAt(request, "spec");
-  const given = spec?.["expirationSeconds"];
-  const seconds = typeof given === "number" ? given : DEFAULT_SECONDS;
-  if (seconds < LEAST_SECONDS) {
-    const detail = "may not specify a duration less than 10 minutes";
-    const kind = { kind: "TokenRequest", group: "authentication.k8s.io", name: "" };
-    throw invalid(kind, [invalidError("spec.expirationSeconds", seconds, detail)]);
+  const given = stringAt(objectAt(request, "metadata"), "name") ?? "";
+  if (given !== "" && given !== name) {
+    const error = invalidError("metadata.name", given, "must match the service account name if specified");
+    throw invalid({ ...KIND, name }, [error]);
   }
+  const spec = objectAt(request, "spec");
+  const expiration = spec?.["expirationSeconds"];
+  const seconds = typeof expiration === "number" ? expiration : DEFAULT_SECONDS;
+  const errors = checkSeconds(seconds);
+  if (errors.length > 0) throw invalid({ ...KIND, name: "" }, errors);
+  const reference = objectAt(spec, "boundObjectRef");
+  const bound = reference === undefined ? {} : boundTo(reference, on);
   const asked = (arrayAt(spec, "audiences") ?? []).map(String);
   const audiences = asked.length === 0 ? [ISSUER] : asked;
   const uid = stringAt(objectAt(account, "metadata"), "uid") ?? "";
-  const { token, expires } = tokens.issue({ namespace, name, uid, audiences, seconds });
+  const { token, expires } = tokens.issue({ namespace, name, uid, audiences, seconds, bound });
   return {
     kind: "TokenRequest",
     apiVersion: "authentication.k8s.io/v1",
     metadata: { name, namespace, uid, creationTimestamp: now() },
-    spec: { audiences, expirationSeconds: seconds, boundObjectRef: null },
+    spec: { audiences, expirationSeconds: seconds, boundObjectRef: reference ?? null },
     status: { token, expirationTimestamp: `${expires.toISOString().slice(0, 19)}Z` },
   };
+}
+
+function checkSeconds(seconds: number): FieldError[] {
+  const field = "spec.expirationSeconds";
+  if (seconds < LEAST_SECONDS) return [invalidError(field, seconds, "may not specify a duration less than 10 minutes")];
+  if (seconds <= MOST_SECONDS) return [];
+  return [invalidError(field, seconds, "may not specify a duration larger than 2^32 seconds")];
+}
+
+/** Returns the claims of what a token is bound to. */
+function boundTo(reference: JsonObject, { registry, namespace, name: account }: TokenTarget): JsonObject {
+  const [kind = "", name = "", apiVersion = ""] = ["kind", "name", "apiVersion"].map((key) => stringAt(reference, key));
+  const bindable = apiVersion === "v1" ? BINDABLE.find((one) => one.kind === kind) : undefined;
+  const resource = bindable && registry.find({ group: "", version: "v1", plural: bindable.plural });
+  if (bindable === undefined || resource === undefined) {
+    const version = apiVersion.includes("/") ? apiVersion : `/${apiVersion}`;
+    throw badRequest(`cannot bind token to object of type ${version}, Kind=${kind}`);
+  }
+  const key = bindable.isNamespaced ? keyOf({ namespace, name }) : name;
+  const object = resource.store.get(key)?.object;
+  if (object === undefined) throw notFound(resourceRefOf(resource.type, name));
+  const uid = stringAt(objectAt(object, "metadata"), "uid") ?? "";
+  const wanted = stringAt(reference, "uid") ?? "";
+  if (wanted !== "" && wanted !== uid) {
+    const problem = `the UID in the bound object reference (${wanted}) does not match the UID in record. The object might have been deleted and then recreated`;
+    throw conflict({ resource: kind, group: "", name }, problem);
+  }
+  if (kind === "Pod" && (stringAt(objectAt(object, "spec"), "serviceAccountName") ?? "") !== account)
+    throw badRequest(
+      `cannot bind token for serviceaccount ${quote(account)} to pod running with different serviceaccount name.`,
+    );
+  return { [bindable.claim]: { name, uid } };
 }
