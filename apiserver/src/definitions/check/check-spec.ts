@@ -1,4 +1,5 @@
 // Validates a CRD's spec. What all versions share is reported at the top of the spec, where it was before versions had their own.
+import { checkClientConfig } from "../../builtin/rules/admission/webhook-rules.js";
 import {
   forbiddenError,
   invalidError,
@@ -210,7 +211,7 @@ function checkConversion(conversion: JsonObject | undefined): FieldError[] {
   if (strategy === "Webhook") {
     return [
       ...(config === undefined ? [requiredError(configField, "required when strategy is set to Webhook")] : []),
-      ...checkWebhookUrl(stringAt(config, "url"), `${configField}.url`),
+      ...(config === undefined ? [] : checkClientConfig(configField, config)),
       ...checkReviewVersions(reviews, reviewsField),
     ];
   }
@@ -220,13 +221,6 @@ function checkConversion(conversion: JsonObject | undefined): FieldError[] {
     ...(config === undefined ? [] : [forbiddenError(configField, text)]),
     ...(reviews.length === 0 ? [] : [forbiddenError(reviewsField, text)]),
   ];
-}
-
-function checkWebhookUrl(url: string | undefined, field: string): FieldError[] {
-  const [, scheme = ""] = /^([a-z]+):/i.exec(url ?? "") ?? [];
-  if (url === undefined || scheme === "https") return [];
-  const text = "'https' is the only allowed URL scheme; desired format: https://host[/path]";
-  return [invalidError(field, scheme, text)];
 }
 
 function checkReviewVersions(versions: JsonValue[], field: string): FieldError[] {

@@ -51,15 +51,18 @@ export function checkSelectableFields(
     const field = `${path}[${index}].jsonPath`;
     const jsonPath = stringAt(selectable, "jsonPath") ?? "";
     if (jsonPath === "") return [requiredError(field)];
-    if (seen.has(jsonPath)) return [duplicateError(field, jsonPath)];
+    const taken = seen.has(jsonPath) ? [duplicateError(field, jsonPath)] : [];
     seen.add(jsonPath);
+    if (/[[\]]/.test(jsonPath))
+      return [...taken, invalidError(field, jsonPath, "is an invalid path: array notation is not allowed")];
     const target = schemaAt(schema, jsonPath.split(".").slice(1));
     if (target === undefined || jsonPath.startsWith(".metadata")) {
-      return [invalidError(field, jsonPath, "is an invalid path: does not refer to a valid field")];
+      return [...taken, invalidError(field, jsonPath, "is an invalid path: does not refer to a valid field")];
     }
     const text =
       "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.";
-    return SELECTABLE_TYPES.includes(stringAt(target, "type") ?? "") ? [] : [invalidError(field, jsonPath, text)];
+    const isSelectable = SELECTABLE_TYPES.includes(stringAt(target, "type") ?? "");
+    return [...taken, ...(isSelectable ? [] : [invalidError(field, jsonPath, text)])];
   });
 }
 

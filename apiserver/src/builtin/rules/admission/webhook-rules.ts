@@ -100,7 +100,8 @@ function checkSelector(field: string, selector: JsonObject | undefined): FieldEr
   return [...equalities, ...expressions];
 }
 
-function checkClientConfig(field: string, config: JsonObject): FieldError[] {
+/** Checks where a webhook is. */
+export function checkClientConfig(field: string, config: JsonObject): FieldError[] {
   const url = stringAt(config, "url");
   const service = objectAt(config, "service");
   if ((url === undefined) === (service === undefined)) {
