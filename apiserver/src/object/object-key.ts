@@ -26,7 +26,7 @@ export function resourceRefOf(type: ServedType, name: string): ResourceRef {
   return { resource: type.plural, group: type.group, name };
 }
 
-/** Returns how failed validation names an object: by its kind. */
-export function kindRefOf(type: ServedType, name: string): KindRef {
-  return { kind: type.kind, group: type.group, name };
+/** Returns how failed validation names an object: by its kind. Events of both groups are of the core. */
+export function kindRefOf({ kind, group }: ServedType, name: string): KindRef {
+  return { kind, group: group === "events.k8s.io" ? "" : group, name };
 }

@@ -7,6 +7,7 @@ import { validateBuiltin } from "../builtin/rules/validate.js";
 import { validateBuiltinStatus } from "../builtin/rules/status-rules.js";
 import { builtinSchemas } from "../builtin/schemas.js";
 import { hasBuiltinSchema, type ServedType } from "../builtin/served-type.js";
+import { ingressWarnings } from "../builtin/warnings/ingress-warnings.js";
 import { podWarnings } from "../builtin/warnings/pod-warnings.js";
 import { serviceWarnings } from "../builtin/warnings/service-warnings.js";
 import { quote } from "../errors/quote.js";
@@ -56,6 +57,7 @@ export function builtinRules(type: ServedType, allocatorOf: () => Allocator): Ty
     warnings: (object, live, subresource) => [
       ...podWarnings(type, object, live),
       ...(type.kind === "Service" && subresource !== "status" ? serviceWarnings(object) : []),
+      ...(type.kind === "Ingress" ? ingressWarnings(object, live) : []),
       ...unevaluatedWarnings(type),
     ],
   };

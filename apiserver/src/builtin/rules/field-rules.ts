@@ -172,7 +172,16 @@ export function checkLabelName(field: string, value: JsonValue | undefined): Fie
 
 /** Demands a key that can be the name of a file. */
 export function checkConfigKey(field: string, key: string): FieldError[] {
-  return CONFIG_KEY.test(key) ? [] : [invalidError(field, key, CONFIG_KEY_RULE)];
+  return configKeyProblems(key).map((detail) => invalidError(field, key, detail));
+}
+
+function configKeyProblems(key: string): string[] {
+  const isParent = key === "." || key === "..";
+  return [
+    ...(key.length > 253 ? ["must be no more than 253 characters"] : []),
+    ...(CONFIG_KEY.test(key) ? [] : [CONFIG_KEY_RULE]),
+    ...(isParent ? [`must not be '${key}'`] : key.startsWith("..") ? ["must not start with '..'"] : []),
+  ];
 }
 
 /** Demands keys that can be names of files. */

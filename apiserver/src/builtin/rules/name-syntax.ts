@@ -58,8 +58,13 @@ export function subdomainProblems(name: string): string[] {
 function byteLength(text: string): number {
   return Buffer.byteLength(text, "utf8");
 }
-/** An address of IPv4 or IPv6, as far as its characters tell. */
-export const IP = /^(\d{1,3}(\.\d{1,3}){3}|[0-9a-fA-F:]*:[0-9a-fA-F:.]*)$/;
+const IP = /^(\d{1,3}(\.\d{1,3}){3}|[0-9a-fA-F:]*:[0-9a-fA-F:.]*)$/;
 
-/** What kube-apiserver says of a text that is none. */
-export const IP_RULE = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+const IP_RULE = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+
+/** Lists what is wrong with an address of IPv4 or IPv6, as far as its characters tell. */
+export function addressProblems(address: string): string[] {
+  const parts = address.includes(":") ? [] : address.split(".");
+  if (!IP.test(address) || parts.some((part) => Number(part) > 255)) return [IP_RULE];
+  return parts.some((part) => /^0\d/.test(part)) ? ["must not have leading 0s"] : [];
+}

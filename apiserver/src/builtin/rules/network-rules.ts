@@ -165,6 +165,17 @@ function checkPeer(path: string, peer: JsonObject): FieldError[] {
   const cidr = textAt(block ?? {}, "cidr");
   return [
     ...["podSelector", "namespaceSelector"].flatMap((key) => checkLabelSelector(`${path}.${key}`, objectAt(peer, key))),
-    ...(block === undefined || CIDR.test(cidr) ? [] : [invalidError(`${path}.ipBlock.cidr`, cidr, CIDR_RULE)]),
+    ...(block === undefined ? [] : cidrProblems(cidr)).map((detail) =>
+      invalidError(`${path}.ipBlock.cidr`, cidr, detail),
+    ),
   ];
+}
+
+function cidrProblems(cidr: string): string[] {
+  if (!CIDR.test(cidr)) return [CIDR_RULE];
+  const [address = "", length = ""] = cidr.split("/");
+  if (address.includes(":")) return [];
+  const bits = address.split(".").reduce((value, part) => value * 256n + BigInt(part), 0n);
+  const isWhole = bits % (1n << BigInt(32 - Number(length))) === 0n;
+  return isWhole ? [] : ["must not have bits set beyond the prefix length"];
 }

@@ -5,10 +5,10 @@ import {
   requiredError,
   type FieldError,
 } from "../../errors/field-error.js";
-import { deepEqual, arrayAt, memberOf, objectAt, type JsonObject } from "../../json.js";
+import { deepEqual, arrayAt, memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
 import { objectsAt } from "../read-path.js";
-import { IP, IP_RULE } from "./name-syntax.js";
-import { checkLabelName, checkOneOf, checkPort, checkRequired, portNameProblems } from "./field-rules.js";
+import { addressProblems, qualifiedNameProblems } from "./name-syntax.js";
+import { checkLabelName, checkLabels, checkOneOf, checkPort, checkRequired, portNameProblems } from "./field-rules.js";
 
 /** Checks a Service, and on update that it keeps its address. */
 export function checkService(service: JsonObject, old: JsonObject | undefined): FieldError[] {
@@ -17,20 +17,71 @@ export function checkService(service: JsonObject, old: JsonObject | undefined): 
   const ports = objectsAt(spec, "ports");
   const isExternal = type === "ExternalName";
   const needsPorts = !isExternal && memberOf(spec, "clusterIP") !== "None";
+  // Kubernetes looks at the addresses and their families first, and says no more where these are wrong.
+  const ofAddresses = isExternal ? [] : [checkAddresses(spec), checkFamilies(spec)].find((errors) => errors.length > 0);
+  if (ofAddresses !== undefined && ofAddresses.length > 0) return ofAddresses;
   return [
     ...(needsPorts && ports.length === 0 ? [requiredError("spec.ports")] : []),
-    ...checkPorts(ports),
+    ...checkPorts(ports, { type }),
+    ...checkLabels(objectAt(spec, "selector") ?? {}, "spec.selector"),
     ...checkOneOf("spec.sessionAffinity", memberOf(spec, "sessionAffinity"), ["ClientIP", "None"]),
     ...checkOneOf("spec.type", type, ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"]),
-    ...(isExternal ? checkExternal(spec) : checkAddresses(spec)),
+    ...(isExternal ? checkExternal(spec) : []),
     ...(arrayAt(spec, "externalIPs") ?? []).flatMap((address, index) =>
-      IP.test(String(address)) ? [] : [invalidError(`spec.externalIPs[${index}]`, address, IP_RULE)],
+      addressProblems(String(address)).map((detail) => invalidError(`spec.externalIPs[${index}]`, address, detail)),
     ),
     ...(memberOf(spec, "clusterIP") === "None" && (type === "NodePort" || type === "LoadBalancer")
       ? [invalidError("spec.clusterIPs[0]", "None", `may not be set to 'None' for ${type} services`)]
       : []),
+    ...checkOfType(spec, type),
+    ...checkOneOf("spec.internalTrafficPolicy", memberOf(spec, "internalTrafficPolicy"), ["Cluster", "Local"]),
+    ...checkOneOf("spec.trafficDistribution", memberOf(spec, "trafficDistribution"), DISTRIBUTIONS),
     ...checkAddressKept(spec, objectAt(old, "spec")),
   ];
+}
+
+const DISTRIBUTIONS = ["PreferClose", "PreferSameZone", "PreferSameNode"];
+const OF_BALANCERS = ["allocateLoadBalancerNodePorts", "loadBalancerClass"];
+
+// What only some types of Services have.
+function checkOfType(spec: JsonObject, type: JsonValue | undefined): FieldError[] {
+  const policy = memberOf(spec, "externalTrafficPolicy");
+  const isExternal = type === "LoadBalancer" || type === "NodePort" || (arrayAt(spec, "externalIPs") ?? []).length > 0;
+  const isChecked = type === "LoadBalancer" && policy === "Local";
+  const healthPort = memberOf(spec, "healthCheckNodePort") ?? 0;
+  const ranges = arrayAt(spec, "loadBalancerSourceRanges") ?? [];
+  const ofBalancers = [
+    ...OF_BALANCERS.filter((key) => memberOf(spec, key) !== undefined),
+    ...(ranges.length > 0 ? ["loadBalancerSourceRanges"] : []),
+  ];
+  const isForBalancer = "may only be used when `type` is 'LoadBalancer'";
+  const isForCheck = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
+  return [
+    ...(type === "LoadBalancer" ? [] : ofBalancers.map((key) => forbiddenError(`spec.${key}`, isForBalancer))),
+    ...(isExternal || (policy ?? "") === ""
+      ? []
+      : [
+          invalidError(
+            "spec.externalTrafficPolicy",
+            policy ?? "",
+            "may only be set for externally-accessible services",
+          ),
+        ]),
+    ...(isExternal ? checkOneOf("spec.externalTrafficPolicy", policy, ["Cluster", "Local"]) : []),
+    ...(isChecked || healthPort === 0 ? [] : [invalidError("spec.healthCheckNodePort", healthPort, isForCheck)]),
+  ];
+}
+
+// This cluster has addresses of IPv4 alone. A Service without an address and without Pods has none to be given.
+function checkFamilies(spec: JsonObject): FieldError[] {
+  if (memberOf(spec, "clusterIP") === "None" && objectAt(spec, "selector") === undefined) return [];
+  const policy = memberOf(spec, "ipFamilyPolicy");
+  const other = (arrayAt(spec, "ipFamilies") ?? []).flatMap((family, index) =>
+    family === "IPv4" ? [] : [invalidError(`spec.ipFamilies[${index}]`, family, "not configured on this cluster")],
+  );
+  if (other.length > 0) return other;
+  if (policy !== "RequireDualStack") return [];
+  return [invalidError("spec.ipFamilyPolicy", policy, "this cluster is not configured for dual-stack services")];
 }
 
 function checkExternal(spec: JsonObject): FieldError[] {
@@ -48,7 +99,7 @@ export function checkServiceStatus(service: JsonObject): FieldError[] {
   return [forbiddenError("status.loadBalancer.ingress", "may only be used when `spec.type` is 'LoadBalancer'")];
 }
 
-function checkPorts(ports: JsonObject[]): FieldError[] {
+function checkPorts(ports: JsonObject[], { type }: { type: JsonValue | undefined }): FieldError[] {
   const names = new Set<unknown>();
   const numbers = new Set<string>();
   const nodePorts = new Set<string>();
@@ -65,6 +116,8 @@ function checkPorts(ports: JsonObject[]): FieldError[] {
     const isTakenOnNodes = nodePort !== 0 && nodePorts.has(onNodes);
     nodePorts.add(onNodes);
     const target = memberOf(port, "targetPort");
+    const appProtocol = memberOf(port, "appProtocol");
+    const hasNodePort = type === "ClusterIP" && nodePort !== 0;
     return [
       ...(name === undefined && ports.length === 1 ? [] : isTaken ? [] : checkLabelName(`${path}.name`, name)),
       ...(isTaken ? [duplicateError(`${path}.name`, name)] : []),
@@ -74,6 +127,10 @@ function checkPorts(ports: JsonObject[]): FieldError[] {
       ...(typeof target === "string"
         ? portNameProblems(target).map((detail) => invalidError(`${path}.targetPort`, target, detail))
         : []),
+      ...(typeof appProtocol === "string"
+        ? qualifiedNameProblems(appProtocol).map((detail) => invalidError(`${path}.appProtocol`, appProtocol, detail))
+        : []),
+      ...(hasNodePort ? [forbiddenError(`${path}.nodePort`, "may not be used when `type` is 'ClusterIP'")] : []),
       ...(isTakenOnNodes ? [duplicateError(`${path}.nodePort`, nodePort)] : []),
       ...(isRepeated ? [duplicateError(path, goPort(port))] : []),
     ];
@@ -94,7 +151,9 @@ function goPort(port: JsonObject): JsonObject {
 
 function checkAddresses(spec: JsonObject): FieldError[] {
   return (arrayAt(spec, "clusterIPs") ?? []).flatMap((address, index) =>
-    address === "None" || IP.test(String(address)) ? [] : [invalidError(`spec.clusterIPs[${index}]`, address, IP_RULE)],
+    address === "None"
+      ? []
+      : addressProblems(String(address)).map((detail) => invalidError(`spec.clusterIPs[${index}]`, address, detail)),
   );
 }
 

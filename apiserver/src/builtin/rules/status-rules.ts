@@ -4,7 +4,7 @@ import { memberOf, objectAt, type JsonObject } from "../../json.js";
 import { objectsAt, textAt } from "../read-path.js";
 import type { ServedType } from "../served-type.js";
 import { checkNotNegative, checkOneOf } from "./field-rules.js";
-import { IP, IP_RULE, subdomainProblems } from "./name-syntax.js";
+import { addressProblems, subdomainProblems } from "./name-syntax.js";
 import { checkDisruptionBudgetStatus } from "./scheduling-rules.js";
 import { checkServiceStatus } from "./service-rules.js";
 import { checkPart } from "./workload/part-rules.js";
@@ -31,10 +31,10 @@ function checkAddresses(object: JsonObject): FieldError[] {
   return objectsAt(object, "status.loadBalancer.ingress").flatMap((ingress, index) => {
     const path = `status.loadBalancer.ingress[${index}]`;
     const [ip, hostname] = [textAt(ingress, "ip"), textAt(ingress, "hostname")];
-    const isAddress = IP.test(hostname) ? ["must be a DNS name, not an IP address"] : [];
+    const isAddress = addressProblems(hostname).length === 0 ? ["must be a DNS name, not an IP address"] : [];
     const problems = hostname === "" ? [] : [...subdomainProblems(hostname), ...isAddress];
     return [
-      ...(ip === "" || IP.test(ip) ? [] : [invalidError(`${path}.ip`, ip, IP_RULE)]),
+      ...(ip === "" ? [] : addressProblems(ip)).map((detail) => invalidError(`${path}.ip`, ip, detail)),
       ...problems.map((detail) => invalidError(`${path}.hostname`, hostname, detail)),
     ];
   });

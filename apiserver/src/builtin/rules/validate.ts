@@ -17,6 +17,7 @@ import { checkQuota } from "./quota-rules.js";
 import * as scheduling from "./scheduling-rules.js";
 import { checkService } from "./service-rules.js";
 import * as storage from "./storage-rules.js";
+import { checkLimitRange } from "./workload/limit-range-rules.js";
 import * as workload from "./workload/workload-rules.js";
 
 type Rule = (object: JsonObject, old: JsonObject | undefined) => FieldError[];
@@ -30,6 +31,7 @@ const RULES: Record<string, Rule> = {
   Event: (object) => configuration.checkEvent(object),
   PersistentVolumeClaim: storage.checkClaim,
   ResourceQuota: checkQuota,
+  LimitRange: (object) => checkLimitRange(object),
   "Deployment.apps": (object, old) => workload.checkWorkload("Deployment", object, old),
   "ReplicaSet.apps": (object, old) => workload.checkWorkload("ReplicaSet", object, old),
   "StatefulSet.apps": (object, old) => workload.checkWorkload("StatefulSet", object, old),
@@ -38,6 +40,7 @@ const RULES: Record<string, Rule> = {
   "Job.batch": checkJob,
   "CronJob.batch": checkCronJob,
   "HorizontalPodAutoscaler.autoscaling": (object) => scheduling.checkAutoscaler(object),
+  "Event.events.k8s.io": configuration.checkNewEvent,
   "Lease.coordination.k8s.io": (object) => configuration.checkLease(object),
   "Ingress.networking.k8s.io": (object) => checkIngress(object),
   "NetworkPolicy.networking.k8s.io": (object) => checkNetworkPolicy(object),

@@ -19,6 +19,7 @@ const NODE_LABELS: Record<string, Renamed> = {
   "beta.kubernetes.io/os": beta("os"),
   "beta.kubernetes.io/arch": beta("arch"),
 };
+const PROFILE = "container.apparmor.security.beta.kubernetes.io/";
 const CRITICAL_POD = "scheduler.alpha.kubernetes.io/critical-pod";
 /** By plural and group: where the template is, from the spec on. */
 const TEMPLATES: Record<string, string> = {
@@ -38,7 +39,7 @@ export function podWarnings(
   old: JsonObject | undefined,
 ): string[] {
   const name = `${type.plural}.${type.group}`;
-  if (name === "pods.") return old === undefined ? warningsOf("", object) : [];
+  if (name === "pods.") return old === undefined ? [...profileWarnings(object), ...warningsOf("", object)] : [];
   const path = TEMPLATES[name];
   if (path === undefined) return [];
   const template = templateAt(object, path);
@@ -85,6 +86,15 @@ function annotationWarnings(path: string, pod: JsonObject): string[] {
   if (memberOf(annotations, CRITICAL_POD) === undefined) return [];
   const advice = `non-functional in v1.16+; use the "priorityClassName" field instead`;
   return [`${path}metadata.annotations[${CRITICAL_POD}]: ${advice}`];
+}
+
+// Of Pods alone, not of templates.
+function profileWarnings(pod: JsonObject): string[] {
+  const annotations = objectAt(objectAt(pod, "metadata"), "annotations") ?? {};
+  return Object.keys(annotations)
+    .filter((key) => key.startsWith(PROFILE))
+    .sort()
+    .map((key) => `metadata.annotations[${key}]: deprecated since v1.30; use the "appArmorProfile" field instead`);
 }
 
 function hostAliasWarnings(at: string, spec: JsonObject): string[] {

@@ -14,7 +14,8 @@ export interface NegotiationTarget {
   isList: boolean;
   /** The events of a watch show single objects, though its path is that of a list. */
   isWatch: boolean;
-  listKind: string;
+  /** As Go calls the type of what is asked for. */
+  goType: string;
 }
 
 interface Clause {
@@ -66,7 +67,11 @@ function formOf(parameters: Map<string, string>, target: NegotiationTarget): Rep
   if (as === "Table") return "Table";
   if (as !== "PartialObjectMetadata" && as !== "PartialObjectMetadataList") return undefined;
   if (as === "PartialObjectMetadata" && target.isList && !target.isWatch) {
-    const message = `you requested PartialObjectMetadata, but the requested object is a list (*core.${target.listKind})`;
+    const message = `you requested PartialObjectMetadata, but the requested object is a list (*${target.goType})`;
+    throw statusError({ code: 406, reason: "NotAcceptable", message });
+  }
+  if (as === "PartialObjectMetadataList" && !target.isList) {
+    const message = `you requested PartialObjectMetadataList, but the requested object is not a list (*${target.goType})`;
     throw statusError({ code: 406, reason: "NotAcceptable", message });
   }
   return "PartialObjectMetadata";

@@ -1,4 +1,5 @@
 import type { Admission } from "../../admission/admission.js";
+import type { ServedType } from "../../builtin/served-type.js";
 import { compareVersions } from "../../builtin/version-order.js";
 import { fieldManagerOf, type WriteOptions } from "../../decode/options/write-options.js";
 import type { UserInfo } from "../../identity/user.js";
@@ -56,9 +57,15 @@ export function renderContextOf(on: ResourceRequest, { isList = false, isWatch =
       userAgent: request.headers["user-agent"],
       pretty: request.query.get("pretty"),
     },
-    { isCustom: type.custom !== undefined, isList, isWatch, listKind: type.listKind },
+    { isCustom: type.custom !== undefined, isList, isWatch, goType: goTypeOf(type, isList) },
   );
   return { resource, representation, query: request.query, warnings };
+}
+
+// Go's packages are called after the beginning of the group.
+function goTypeOf({ custom, group, kind, listKind }: ServedType, isList: boolean): string {
+  if (custom !== undefined) return `unstructured.Unstructured${isList ? "List" : ""}`;
+  return `${group.split(".")[0] || "core"}.${isList ? listKind : kind}`;
 }
 
 const ENDPOINTS_ARE_DEPRECATED = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";

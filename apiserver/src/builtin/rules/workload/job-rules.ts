@@ -1,7 +1,7 @@
 import { invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
 import { memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
 import { textAt } from "../../read-path.js";
-import { checkImmutable, checkNotNegative, checkOneOf, selectorMatches } from "../field-rules.js";
+import { checkImmutable, checkLabelName, checkNotNegative, checkOneOf, selectorMatches } from "../field-rules.js";
 import { checkPodTemplate } from "./pod-rules.js";
 
 const MAX_CRON_NAME = 52;
@@ -19,6 +19,7 @@ export function checkJob(job: JsonObject, old: JsonObject | undefined): FieldErr
     ...ofSpec,
     // Kubernetes checks the spec of an update twice and lists it twice.
     ...(old === undefined ? [] : ofSpec),
+    ...(old === undefined ? checkHostName(textAt(job, "metadata.name"), spec) : []),
     ...checkOwnLabels(job, spec),
     ...checkImmutable("spec", {
       spec: isSuspended ? withoutScheduling(spec) : spec,
@@ -27,6 +28,15 @@ export function checkJob(job: JsonObject, old: JsonObject | undefined): FieldErr
     }),
     ...(isIndexed && oldSpec !== undefined ? checkTandem(spec, oldSpec) : []),
   ];
+}
+
+// The Pods of an indexed Job are called after it and their number.
+function checkHostName(name: string, spec: JsonObject): FieldError[] {
+  const completions = memberOf(spec, "completions");
+  if (memberOf(spec, "completionMode") !== "Indexed" || typeof completions !== "number" || completions < 1) return [];
+  const last = `${name}-${completions - 1}`;
+  if (checkLabelName("", last).length === 0) return [];
+  return [invalidError("metadata.name", name, `will not able to create pod with invalid DNS label: ${last}`)];
 }
 
 function checkTandem(spec: JsonObject, old: JsonObject): FieldError[] {
@@ -140,7 +150,7 @@ export function checkCronJob(cronJob: JsonObject, old: JsonObject | undefined): 
   return [
     // Its Jobs add a time to it.
     ...(isTooLong ? [invalidError("metadata.name", name, `must be no more than ${MAX_CRON_NAME} characters`)] : []),
-    ...checkSchedule(memberOf(spec, "schedule")),
+    ...checkSchedule(memberOf(spec, "schedule"), memberOf(objectAt(old, "spec"), "schedule"), zone),
     ...counts.flatMap((key) => checkNotNegative(`spec.${key}`, memberOf(spec, key))),
     ...(isSameZone ? [] : checkTimeZone(zone)),
     ...checkOneOf("spec.concurrencyPolicy", memberOf(spec, "concurrencyPolicy"), ["Allow", "Forbid", "Replace"]),
@@ -148,8 +158,22 @@ export function checkCronJob(cronJob: JsonObject, old: JsonObject | undefined): 
   ];
 }
 
-function checkSchedule(schedule: JsonValue | undefined): FieldError[] {
+function checkSchedule(
+  schedule: JsonValue | undefined,
+  before: JsonValue | undefined,
+  zone: JsonValue | undefined,
+): FieldError[] {
   if (typeof schedule !== "string" || schedule === "") return [requiredError("spec.schedule")];
+  const hasZone = (text: JsonValue | undefined) => typeof text === "string" && text.includes("TZ");
+  if (hasZone(schedule)) {
+    if (zone !== undefined)
+      return [invalidError("spec.schedule", schedule, "cannot use both timeZone field and TZ or CRON_TZ in schedule")];
+    // Those that are there may stay.
+    if (hasZone(before)) return [];
+    return [
+      invalidError("spec.schedule", schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"),
+    ];
+  }
   const fields = schedule.trim().split(/\s+/);
   if (schedule.startsWith("@") || fields.length === 5) return [];
   const detail = `expected exactly 5 fields, found ${fields.length}: [${fields.join(" ")}]`;

@@ -1,0 +1,92 @@
+// What a LimitRange may say: of each type once, and of each resource bounds and defaults that agree.
+import { parseQuantity } from "@gen-operator/schema";
+import {
+  duplicateError,
+  forbiddenError,
+  invalidError,
+  requiredError,
+  type FieldError,
+} from "../../../errors/field-error.js";
+import { memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { objectsAt, textAt } from "../../read-path.js";
+
+const CLAIM = "PersistentVolumeClaim";
+const ONE = 1_000_000_000n;
+
+type Amounts = Record<"min" | "max" | "default" | "defaultRequest" | "maxLimitRequestRatio", string | undefined>;
+
+// One amount is more than another, of which the first or the second is named, in these words.
+const ORDER: [more: keyof Amounts, less: keyof Amounts, at: keyof Amounts, words: string][] = [
+  ["min", "max", "min", "min value MORE is greater than max value LESS"],
+  ["min", "defaultRequest", "defaultRequest", "min value MORE is greater than default request value LESS"],
+  ["defaultRequest", "max", "defaultRequest", "default request value MORE is greater than max value LESS"],
+  [
+    "defaultRequest",
+    "default",
+    "defaultRequest",
+    "default request value MORE is greater than default limit value LESS",
+  ],
+  ["min", "default", "default", "min value MORE is greater than default value LESS"],
+  ["default", "max", "default", "default value MORE is greater than max value LESS"],
+];
+
+/** Checks a LimitRange. */
+export function checkLimitRange(range: JsonObject): FieldError[] {
+  const types = new Set<string>();
+  return objectsAt(range, "spec.limits").flatMap((limit, index) => {
+    const path = `spec.limits[${index}]`;
+    const type = textAt(limit, "type");
+    const isTaken = types.has(type);
+    types.add(type);
+    const isPod = type === "Pod";
+    const ofPods = isPod ? ["default", "defaultRequest"].filter((key) => hasAny(limit, key)) : [];
+    const needsStorage = type === CLAIM && ["min", "max"].every((key) => amountAt(limit, key, "storage") === undefined);
+    const detail = "either minimum or maximum storage value is required, but neither was provided";
+    return [
+      ...(isTaken ? [duplicateError(`${path}.type`, type)] : []),
+      ...ofPods.map((key) => forbiddenError(`${path}.${key}`, "may not be specified when `type` is 'Pod'")),
+      ...(needsStorage ? [requiredError(`${path}.limits`, detail)] : []),
+      ...resourcesIn(limit).flatMap((name) => checkAmounts(path, name, amountsOf(limit, name, isPod))),
+    ];
+  });
+}
+
+function checkAmounts(path: string, name: string, amounts: Amounts): FieldError[] {
+  const ratio = amounts.maxLimitRequestRatio;
+  const isLow = ratio !== undefined && (parseQuantity(ratio) ?? 0n) < ONE;
+  return [
+    ...ORDER.flatMap(([more, less, at, words]) => {
+      const [large, small] = [amounts[more], amounts[less]];
+      if (large === undefined || small === undefined) return [];
+      if ((parseQuantity(large) ?? 0n) <= (parseQuantity(small) ?? 0n)) return [];
+      // Kubernetes shows the minimum where a default is below it.
+      const shown = at === "default" && more === "min" ? large : (amounts[at] ?? "");
+      return [invalidError(`${path}.${at}[${name}]`, shown, words.replace("MORE", large).replace("LESS", small))];
+    }),
+    ...(isLow ? [invalidError(`${path}.maxLimitRequestRatio[${name}]`, ratio, `ratio ${ratio} is less than 1`)] : []),
+  ];
+}
+
+function amountsOf(limit: JsonObject, name: string, isPod: boolean): Amounts {
+  return {
+    min: amountAt(limit, "min", name),
+    max: amountAt(limit, "max", name),
+    default: isPod ? undefined : amountAt(limit, "default", name),
+    defaultRequest: isPod ? undefined : amountAt(limit, "defaultRequest", name),
+    maxLimitRequestRatio: amountAt(limit, "maxLimitRequestRatio", name),
+  };
+}
+
+function resourcesIn(limit: JsonObject): string[] {
+  const lists = ["min", "max", "default", "defaultRequest", "maxLimitRequestRatio"];
+  return [...new Set(lists.flatMap((key) => Object.keys(objectAt(limit, key) ?? {})))];
+}
+
+function hasAny(limit: JsonObject, key: string): boolean {
+  return Object.keys(objectAt(limit, key) ?? {}).length > 0;
+}
+
+function amountAt(limit: JsonObject, key: string, name: string): string | undefined {
+  const amount = memberOf(objectAt(limit, key), name);
+  return amount === undefined ? undefined : String(amount);
+}
