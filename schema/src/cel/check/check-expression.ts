@@ -42,6 +42,11 @@ const ERROR: CheckedType = { kind: "error" };
 const BOOL: CheckedType = { kind: "bool" };
 const INT: CheckedType = { kind: "int" };
 
+const EMPTY: CheckedExpression = {
+  ...{ type: DYN, problems: [], programProblem: undefined },
+  ...{ types: new Map(), root: undefined, usesOldSelf: false },
+};
+
 /** What a function is called with. */
 interface Arguments {
   readonly on?: CheckedType | undefined;
@@ -56,15 +61,7 @@ export function checkExpression(
 ): CheckedExpression {
   const { text: plain, originOf } = withoutOptionalOperators(text);
   const { expr, sourceInfo } = loadLibrary().parse(plain);
-  if (expr === undefined)
-    return {
-      type: DYN,
-      problems: [],
-      programProblem: undefined,
-      types: new Map(),
-      root: undefined,
-      usesOldSelf: false,
-    };
+  if (expr === undefined) return EMPTY;
   const positions = new Positions(plain, sourceInfo?.positions ?? {});
   const check = new Check({ hasPatchTypes, calls: sourceInfo?.macroCalls ?? {} });
   const type = check.settle(check.typeOf(expr, new Map(Object.entries(variables))));
@@ -189,7 +186,8 @@ class Check {
 
   #held(item: Expression, type: CheckedType): CheckedType {
     if (type.kind === "optional") return type.element;
-    return isOpen(type) ? type : this.#mismatch(item, optional(type), type);
+    if (type.kind !== "dyn") this.#mismatch(item, optional(type), type);
+    return type;
   }
 
   #mismatch(item: Expression, wanted: CheckedType, found: CheckedType): CheckedType {

@@ -1,11 +1,11 @@
-// What kube-apiserver checks of literals after the types of an expression are right: constants that a function refuses, and lists and maps whose items
-// have several types.
+// What kube-apiserver checks of literals after the types of an expression are right: constants that a function refuses, lists and maps whose items
+// have several types, and what a constant text is formatted with.
 import { findPatternProblem } from "../../texts/pattern.js";
 import { OBJECT_LIMIT } from "../budget.js";
 import { compileExpression } from "../compile-rule.js";
 import type { Expression } from "../prepare/prepare-expression.js";
 import { isOptionalMark, textConstant, valuesOf, type Call } from "./expression-parts.js";
-import { DYN, isSameType, nameOfType, type CheckedType } from "./types.js";
+import { DYN, isSameType, longNameOfType, nameOfType, type CheckedType } from "./types.js";
 
 /** What is wrong with a literal, and where. */
 export interface LiteralProblem {
@@ -19,7 +19,11 @@ type Types = ReadonlyMap<Expression, CheckedType>;
 export function checkLiterals(types: Types, free: ReadonlySet<Expression>): LiteralProblem[] {
   return [...types.keys()].flatMap((part) => {
     const { exprKind } = part;
-    if (exprKind.case === "callExpr") return checkConstant(exprKind.value);
+    if (exprKind.case === "callExpr") {
+      const format = problemOfFormat(exprKind.value, types);
+      const ofFormat = format === undefined ? [] : [{ at: format.at ?? part, message: format.message }];
+      return [...checkConstant(exprKind.value), ...ofFormat];
+    }
     if (free.has(part)) return [];
     if (exprKind.case === "listExpr") return checkItems(exprKind.value.elements, types).slice(0, 1);
     if (exprKind.case !== "structExpr" || exprKind.value.messageName !== "") return [];
@@ -61,4 +65,95 @@ function checkItems(items: readonly Expression[], types: Types): LiteralProblem[
   return all
     .filter(({ type }) => !isSameType(wanted, type))
     .map(({ at, type }) => ({ at, message: `expected type '${nameOfType(wanted)}' but found '${nameOfType(type)}'` }));
+}
+
+interface Clause {
+  readonly kinds: ReadonlySet<string>;
+  readonly words: string;
+}
+
+function clause(kinds: string, words: string): Clause {
+  return { kinds: new Set(kinds.split(" ")), words };
+}
+
+const AS_HEX = clause(
+  "int uint string bytes",
+  "only integers, byte buffers, and strings can be formatted as hex, was given",
+);
+const CLAUSES: { readonly [letter: string]: Clause } = {
+  s: clause(
+    "list map int uint double bool string timestamp bytes duration type null",
+    "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps, was given",
+  ),
+  d: clause("int uint", "decimal clause can only be used on integers, was given"),
+  f: clause("double string", "fixed-point clause can only be used on doubles, was given"),
+  e: clause("double string", "scientific clause can only be used on doubles, was given"),
+  b: clause("int uint bool", "only integers and bools can be formatted as binary, was given"),
+  x: AS_HEX,
+  X: AS_HEX,
+  o: clause("int uint", "octal clause can only be used on integers, was given"),
+};
+
+/** Something wrong with one item, or with the whole call. */
+interface FormatProblem {
+  readonly at?: Expression;
+  readonly message: string;
+}
+
+function problemOfFormat({ function: name, target, args }: Call, types: Types): FormatProblem | undefined {
+  const text = name === "format" ? textConstant(target) : undefined;
+  const list = args[0]?.exprKind;
+  if (text === undefined || args.length !== 1 || list?.case !== "listExpr") return undefined;
+  const items = list.value.elements.filter((each) => !isOptionalMark(each));
+  let asked = 0;
+  // A percent sign, and what follows: another one, a precision and a letter, or nothing.
+  for (const [, sign, dot, digits = "", letter] of text.matchAll(/%(?:(%)|(\.(\d*))?(.)?)/gsu)) {
+    if (sign !== undefined) continue;
+    const item = items[asked];
+    if (letter === undefined && dot === undefined) return { message: "unexpected end of string" };
+    if (item === undefined) return { message: `index ${asked} out of range` };
+    asked++;
+    const problem = dot === undefined ? undefined : problemOfPrecision(digits, letter);
+    if (problem !== undefined)
+      return { message: `could not parse formatting clause: error while parsing precision: ${problem}` };
+    const wanted = CLAUSES[letter ?? ""];
+    if (wanted === undefined) {
+      const byte = String.fromCharCode(Buffer.from(letter ?? "")[0] ?? 0);
+      return { message: `could not parse formatting clause: unrecognized formatting clause "${byte}"` };
+    }
+    const wrong = wrongPart(item, wanted, types);
+    if (wrong === undefined) continue;
+    const given = longNameOfType(types.get(wrong) ?? DYN).replace(/\(.*/, "");
+    return { at: wrong, message: `error during formatting: ${wanted.words} ${given}` };
+  }
+  if (items.length === asked) return undefined;
+  return { message: `too many arguments supplied to string.format (expected ${asked}, got ${items.length})` };
+}
+
+function problemOfPrecision(digits: string, letter: string | undefined): string | undefined {
+  if (letter === undefined) return "could not find end of precision specifier";
+  const problem = digits === "" ? "invalid syntax" : Number(digits) < 2 ** 63 ? undefined : "value out of range";
+  if (problem === undefined) return undefined;
+  return `error while converting precision to integer: strconv.Atoi: parsing "${digits}": ${problem}`;
+}
+
+// Of a list or a map that is written out every part is formatted as a text.
+function wrongPart(item: Expression, wanted: Clause, types: Types): Expression | undefined {
+  const { kind } = types.get(item) ?? DYN;
+  if (kind !== "dyn" && !wanted.kinds.has(kind)) return item;
+  const { exprKind } = item;
+  if (wanted !== CLAUSES["s"]) return undefined;
+  const keys =
+    exprKind.case === "structExpr"
+      ? exprKind.value.entries.flatMap(({ keyKind, value }) => [
+          ...(keyKind.case === "mapKey" ? [keyKind.value] : []),
+          ...(value === undefined ? [] : [value]),
+        ])
+      : [];
+  const parts = exprKind.case === "listExpr" ? exprKind.value.elements : keys;
+  for (const part of parts) {
+    const wrong = isOptionalMark(part) ? undefined : wrongPart(part, wanted, types);
+    if (wrong !== undefined) return wrong;
+  }
+  return undefined;
 }

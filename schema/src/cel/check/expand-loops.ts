@@ -42,7 +42,7 @@ export function expandLoop(
       : undefined;
   if (!Object.hasOwn(MACROS, name) || !MACROS[name]!.includes(args.length)) return undefined;
   const nodes = new Nodes(expression);
-  const problem = problemOf(name, args);
+  const problem = problemOf(name, target, args);
   if (problem !== undefined) return problem;
   const [first, second] = [variableOf(args[0])!, variableOf(args[1])!];
   const expanded = name.startsWith("opt")
@@ -60,7 +60,12 @@ export function expandLoop(
   return undefined;
 }
 
-function problemOf(name: string, args: readonly Expression[]): MacroProblem | undefined {
+function problemOf(name: string, target: Expression, args: readonly Expression[]): MacroProblem | undefined {
+  const { case: kind = "" } = target.exprKind;
+  if (name === "sortBy" && ["constExpr", "structExpr"].includes(kind)) {
+    const words = "sortBy can only be applied to a list, identifier, comprehension, call or select expression";
+    return { at: target, message: words };
+  }
   const isMapping = name === "map" || name === "filter";
   const hasTwo = args.length > 2 && !isMapping;
   const notNamed = args.slice(0, hasTwo ? 2 : 1).find((each) => variableOf(each) === undefined);

@@ -1,5 +1,8 @@
-import { OPTIONAL_FIELD, OPTIONAL_INDEX } from "../prepare/optional-syntax.js";
+import { OPTIONAL_FIELD, OPTIONAL_INDEX, quotedAt } from "../prepare/optional-syntax.js";
 import type { Expression } from "../prepare/prepare-expression.js";
+
+// The parser says of these where their first operand begins.
+const OUTER_MARKS: { readonly [operator: string]: string } = { "_?_:_": "?", "_||_": "||", "_&&_": "&&" };
 
 /** Where kube-apiserver says that the parts of an expression are. */
 export class Positions {
@@ -27,8 +30,12 @@ export class Positions {
         const name = exprKind.value.function;
         if (name === OPTIONAL_FIELD || name === OPTIONAL_INDEX) return start;
         if (isMethod || /^[A-Za-z]/.test(name)) return this.#firstOf("(", start);
-        return name === "_?_:_" ? this.#firstOf("?", start) : start;
+        const mark = OUTER_MARKS[name];
+        return mark === undefined ? start : this.#outerMark(mark, start);
       }
+      case "identExpr":
+        // The name of a type has a dot, as `net.IP`.
+        return isMethod && !exprKind.value.name.includes(".") ? this.#firstOf("(", start) : start;
       default:
         return isMethod ? this.#firstOf("(", start) : start;
     }
@@ -39,6 +46,20 @@ export class Positions {
     const space = /\s*/y;
     space.lastIndex = offset;
     return offset + (space.exec(this.#text)?.[0].length ?? 0);
+  }
+
+  // The mark after an operand, which may have others in brackets and in texts.
+  #outerMark(mark: string, start: number): number {
+    let depth = 0;
+    for (let index = start; index < this.#text.length; index++) {
+      const quoted = quotedAt(this.#text, index);
+      const character = this.#text[index]!;
+      if (quoted !== undefined) index += quoted.length - 1;
+      else if ("([{".includes(character)) depth++;
+      else if (")]}".includes(character)) depth--;
+      else if (depth === 0 && this.#text.startsWith(mark, index)) return index;
+    }
+    return start;
   }
 
   #firstOf(mark: string, start: number): number {

@@ -38,10 +38,10 @@ export function withoutOptionalOperators(text: string): PlainText {
     index += length;
   };
   while (index < text.length) {
-    const quoted = matchAt(QUOTED, text, index);
+    const quoted = quotedAt(text, index);
     const field = quoted === undefined ? matchAt(FIELD, text, index) : undefined;
     const character = text[index]!;
-    if (quoted !== undefined) put(quoted[0], quoted[0].length);
+    if (quoted !== undefined) put(quoted, quoted.length);
     else if (field !== undefined) put(`.${OPTIONAL_FIELD}("${field[1]!}")`, field[0].length);
     else {
       const optional = matchAt(/[[{,]\s*\?/y, text, index);
@@ -66,6 +66,11 @@ export function withoutOptionalOperators(text: string): PlainText {
       return piece === undefined ? offset : piece.from + (piece.isCopied ? offset - piece.to : 0);
     },
   };
+}
+
+/** Returns the text in quotes or the comment that begins at an offset; undefined if none does. */
+export function quotedAt(text: string, index: number): string | undefined {
+  return matchAt(QUOTED, text, index)?.[0];
 }
 
 function matchAt(pattern: RegExp, text: string, index: number): RegExpExecArray | undefined {
