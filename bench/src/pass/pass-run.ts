@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { startSimulation } from "@gen-operator/apiserver/simulate";
 import { createLogger, createOperator, type Operator } from "@gen-operator/runtime";
 import type { ControllerDefinition, KubernetesObject, ResourceDefinition } from "@gen-operator/runtime/codegen";
+import { CONTROLLER_LABEL } from "#runtime/base/primary-link.js";
 import { isKubernetes } from "#runtime/workflow/definition/workflow-definition.js";
 import { dependentsOf } from "#runtime/reconcile/controller-definition.js";
 import { collectionPath } from "#runtime/client/resource-path.js";
@@ -52,13 +53,13 @@ export async function measurePasses(sample: PassSample): Promise<PassCosts> {
     await using session = await startSession(cluster, controllers, NEVER);
     await waitFor(
       `${sample.children} dependents of ${sample.name}`,
-      async () => (await listChildren(cluster, { sample, kinds: children })).length === sample.children,
+      async () => (await listChildren(cluster, children)).length === sample.children,
       LIMIT,
     );
     await cluster.quiet(QUIET_MS);
     if (sample.children > 0)
       touched = await measurePass(session, async () => {
-        for (const path of await listChildren(cluster, { sample, kinds: children })) await label(cluster, path);
+        for (const path of await listChildren(cluster, children)) await label(cluster, path);
       });
   }
   return { ...(touched === undefined ? {} : { touched }), ...(await measureAgain(cluster, controllers)) };
@@ -176,20 +177,17 @@ function pluralsOf(controllers: readonly ControllerDefinition[]): string[] {
   return [...new Set([...primaries, ...childKindsOf(controllers)].map(({ plural }) => plural))];
 }
 
-/** Finds what was not there before the operator was, with the path of each. */
+/** Finds what the operator made, by its label, with the path of each. */
 async function listChildren(
   cluster: CountedCluster,
-  { sample, kinds }: { sample: PassSample; kinds: readonly ResourceDefinition[] },
+  kinds: readonly ResourceDefinition[],
 ): Promise<{ resource: string; path: string }[]> {
-  const isOwn = (kind: string, name: string) =>
-    sample.objects.some((object) => object.kind === kind && object.metadata.name === name);
   const found = await Promise.all(
     kinds.map(async (definition) => {
       const path = collectionPath(definition, NAMESPACE);
-      const items = await cluster.list<KubernetesObject>(definition.plural, path);
-      return items
-        .filter(({ metadata }) => !isOwn(definition.kind, metadata.name))
-        .map(({ metadata }) => ({ resource: definition.plural, path: `${path}/${metadata.name}` }));
+      const query = `?labelSelector=${encodeURIComponent(CONTROLLER_LABEL)}`;
+      const items = await cluster.list<KubernetesObject>(definition.plural, path + query);
+      return items.map(({ metadata }) => ({ resource: definition.plural, path: `${path}/${metadata.name}` }));
     }),
   );
   return found.flat();
