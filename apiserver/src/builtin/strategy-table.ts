@@ -42,7 +42,7 @@ export const STRATEGIES: Record<string, Partial<Strategy>> = {
 
   "events.events.k8s.io": upsert,
   "leases.coordination.k8s.io": { ...needsVersion, ...upsert, ...anyFinalizer },
-  "endpointslices.discovery.k8s.io": wholeObject,
+  "endpointslices.discovery.k8s.io": { generation: "outside-metadata-and-labels" },
   "certificatesigningrequests.certificates.k8s.io": { ...needsVersion, resetOnMain: [".status", ".spec"] },
 
   "ingresses.networking.k8s.io": spec,
@@ -61,12 +61,16 @@ export const STRATEGIES: Record<string, Partial<Strategy>> = {
   "rolebindings.rbac.authorization.k8s.io": { ...upsert, ...pathSegment },
   "roles.rbac.authorization.k8s.io": { ...upsert, ...pathSegment },
 
-  "resourceslices.resource.k8s.io": spec,
+  "deviceclasses.resource.k8s.io": { ...spec, ...answersObject },
+  "resourceclaims.resource.k8s.io": answersObject,
+  "resourceclaimtemplates.resource.k8s.io": answersObject,
+  "resourceslices.resource.k8s.io": { ...spec, ...answersObject },
 
-  "csidrivers.storage.k8s.io": { ...needsVersion, ...answersObject },
+  "csidrivers.storage.k8s.io": { generation: "spec-from-zero", ...needsVersion, ...answersObject },
   "csinodes.storage.k8s.io": { ...needsVersion, ...answersObject },
   "csistoragecapacities.storage.k8s.io": needsVersion,
   "storageclasses.storage.k8s.io": answersObject,
+  "volumeattributesclasses.storage.k8s.io": answersObject,
   "volumeattachments.storage.k8s.io": {
     ...needsVersion,
     ...answersObject,
@@ -86,7 +90,7 @@ export const STRATEGIES: Record<string, Partial<Strategy>> = {
     resetOnStatus: [".metadata", ".spec"],
   },
 
-  "priorityclasses.scheduling.k8s.io": wholeObject,
+  "priorityclasses.scheduling.k8s.io": { generation: "first" },
   "runtimeclasses.node.k8s.io": { ...needsVersion, ...upsert, ...anyFinalizer },
   "flowschemas.flowcontrol.apiserver.k8s.io": spec,
   "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": spec,

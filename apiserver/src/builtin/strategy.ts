@@ -4,9 +4,17 @@ import { STRATEGIES } from "./strategy-table.js";
 export interface Strategy {
   /**
    * What raises metadata.generation; "outside-metadata" leaves out the status of types with a status subresource, "spec-as-given" counts an empty list
-   * as a change.
+   * as a change. "first" is never raised, and "spec-from-zero" is not there before the first change.
    */
-  generation: "spec" | "spec-as-given" | "spec-and-annotations" | "outside-metadata" | "never";
+  generation:
+    | "spec"
+    | "spec-as-given"
+    | "spec-and-annotations"
+    | "spec-from-zero"
+    | "outside-metadata"
+    | "outside-metadata-and-labels"
+    | "first"
+    | "never";
   /** Whether an update without resourceVersion is taken. */
   allowsUnconditionalUpdate: boolean;
   /** Whether a PUT on a missing object creates it. */

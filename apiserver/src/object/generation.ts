@@ -5,12 +5,14 @@ import { metadataOf } from "./object-meta.js";
 
 /** Sets the generation of a new object; types without one keep what the client sent. */
 export function setFirstGeneration(type: ServedType, object: JsonObject): void {
-  if (type.strategy.generation !== "never") metadataOf(object)["generation"] = 1;
+  const { generation } = type.strategy;
+  if (generation !== "never" && generation !== "spec-from-zero") metadataOf(object)["generation"] = 1;
 }
 
 /** Raises the generation of an object that is about to replace `live` through the main endpoint, if its type says so. */
 export function raiseGeneration(type: ServedType, object: JsonObject, live: JsonObject): void {
-  const generation = metadataOf(live)["generation"];
+  const isFromZero = type.strategy.generation === "spec-from-zero";
+  const generation = metadataOf(live)["generation"] ?? (isFromZero ? 0 : undefined);
   if (generation !== undefined && isRaised(type, object, live))
     metadataOf(object)["generation"] = Number(generation) + 1;
 }
@@ -18,13 +20,20 @@ export function raiseGeneration(type: ServedType, object: JsonObject, live: Json
 function isRaised(type: ServedType, object: JsonObject, live: JsonObject): boolean {
   switch (type.strategy.generation) {
     case "never":
+    case "first":
       return false;
     case "spec":
+    case "spec-from-zero":
       return !deepEqual(object["spec"], live["spec"]);
     case "spec-as-given":
       return hasGivenEmpty(object["spec"]) || !deepEqual(object["spec"], live["spec"]);
     case "spec-and-annotations":
       return !deepEqual(object["spec"], live["spec"]) || !deepEqual(annotationsOf(object), annotationsOf(live));
+    case "outside-metadata-and-labels":
+      return (
+        !deepEqual(outsideMetadata(type, object), outsideMetadata(type, live)) ||
+        !deepEqual(objectAt(metadataOf(object), "labels") ?? {}, objectAt(metadataOf(live), "labels") ?? {})
+      );
     case "outside-metadata":
       return !deepEqual(outsideMetadata(type, object), outsideMetadata(type, live));
   }

@@ -12,7 +12,7 @@ import { podWarnings } from "../builtin/warnings/pod-warnings.js";
 import { serviceWarnings } from "../builtin/warnings/service-warnings.js";
 import { quote } from "../errors/quote.js";
 import { badRequest } from "../errors/status-error.js";
-import { arrayAt, objectAt, stringAt } from "../json.js";
+import { arrayAt, objectAt, stringAt, type JsonObject } from "../json.js";
 import { metadataOf, now } from "../object/object-meta.js";
 import { mergeTypeOfBuiltin } from "../ssa/types/merge-type.js";
 import type { Allocator } from "./allocator.js";
@@ -20,7 +20,13 @@ import type { TypeRules } from "./type-rules.js";
 import { unevaluatedWarnings } from "./unevaluated.js";
 
 // The types whose new objects get more than defaults: own finalizers, or labels that hold their uid.
-const NEEDS_UID = new Set(["jobs", "namespaces", "persistentvolumeclaims", "persistentvolumes"]);
+const NEEDS_UID = new Set([
+  "jobs",
+  "namespaces",
+  "persistentvolumeclaims",
+  "persistentvolumes",
+  "volumeattributesclasses",
+]);
 
 /** Returns the rules of a built-in kind. */
 export function builtinRules(type: ServedType, allocatorOf: () => Allocator): TypeRules {
@@ -42,6 +48,7 @@ export function builtinRules(type: ServedType, allocatorOf: () => Allocator): Ty
         if (type.kind === "CertificateSigningRequest") stampConditions(object, live, now());
         if (type.kind === "DaemonSet") countTemplate(object, live);
         if (type.kind === "Job") relabelJob(object);
+        if (type.kind === "PersistentVolume") stampPhase(object, live);
         if (type.kind === "Service" && subresource !== "status")
           defaultBuiltin(type, object, { ...allocatorOf(), old: live });
         return;
@@ -50,6 +57,7 @@ export function builtinRules(type: ServedType, allocatorOf: () => Allocator): Ty
       if (!NEEDS_UID.has(type.plural) && type.strategy.resetOnMain.length === 0) return;
       const allocator = type.kind === "Service" ? allocatorOf() : {};
       defaultBuiltin(type, object, { ...allocator, uid: stringAt(metadataOf(object), "uid") ?? "" });
+      if (type.kind === "PersistentVolume") stampPhase(object, undefined);
     },
     validate: (object, live) => validateBuiltin(type, object, live),
     validatePart: (object, live, subresource) => checkPart(type, { object, live, subresource }),
@@ -61,4 +69,12 @@ export function builtinRules(type: ServedType, allocatorOf: () => Allocator): Ty
       ...unevaluatedWarnings(type),
     ],
   };
+}
+
+// When a volume came into its phase.
+function stampPhase(volume: JsonObject, live: JsonObject | undefined): void {
+  const [status, before] = [objectAt(volume, "status"), objectAt(live, "status")];
+  const isGiven = status?.["lastPhaseTransitionTime"] !== before?.["lastPhaseTransitionTime"];
+  if (status === undefined || isGiven || status["phase"] === before?.["phase"]) return;
+  volume["status"] = { ...status, lastPhaseTransitionTime: now() };
 }

@@ -105,3 +105,8 @@ export function stampConditions(request: JsonObject, old: JsonObject | undefined
     condition["lastUpdateTime"] ??= now;
   }
 }
+
+/** Asks for one device where that is counted and nothing is said. */
+export function defaultDeviceCount(request: JsonObject): void {
+  if ((request["allocationMode"] ?? "ExactCount") === "ExactCount") request["count"] ??= 1;
+}

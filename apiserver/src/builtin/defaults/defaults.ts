@@ -45,6 +45,9 @@ const ROOT_DEFAULTS: Record<string, RootDefault> = {
   PersistentVolumeClaim: (claim, { uid }) => {
     if (uid !== undefined) configuration.protectByFinalizer(claim, "kubernetes.io/pvc-protection");
   },
+  "VolumeAttributesClass.storage.k8s.io": (object, { uid }) => {
+    if (uid !== undefined) configuration.protectByFinalizer(object, "kubernetes.io/vac-protection");
+  },
   PersistentVolume: (volume, { uid }) => {
     if (uid !== undefined) configuration.protectByFinalizer(volume, "kubernetes.io/pv-protection");
     const spec = objectAt(volume, "spec") ?? {};
@@ -66,6 +69,8 @@ const STRUCT_DEFAULTS: Record<string, StructDefault> = {
     const account = spec["serviceAccountName"] ?? spec["serviceAccount"];
     if (account !== undefined) spec["serviceAccountName"] = spec["serviceAccount"] = account;
   },
+  "resource.v1.ExactDeviceRequest": configuration.defaultDeviceCount,
+  "resource.v1.DeviceSubRequest": configuration.defaultDeviceCount,
   "core.v1.LimitRangeItem": configuration.defaultLimitRangeItem,
   "core.v1.PersistentVolumeClaimSpec": configuration.defaultDataSource,
   "apps.v1.DeploymentStrategy": workload.defaultRollingUpdate,

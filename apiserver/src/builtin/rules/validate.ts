@@ -7,6 +7,7 @@ import type { ServedType } from "../served-type.js";
 import { checkMutatingBinding, checkValidatingBinding } from "./admission/binding-rules.js";
 import { checkMutatingPolicy, checkValidatingPolicy } from "./admission/policy-rules.js";
 import { checkWebhooks } from "./admission/webhook-rules.js";
+import * as rare from "./cluster/rare-rules.js";
 import { checkSigningRequest } from "./certificate-rules.js";
 import * as configuration from "./configuration-rules.js";
 import { checkCronJob, checkJob } from "./workload/job-rules.js";
@@ -36,7 +37,24 @@ const RULES: Record<string, Rule> = {
   "ReplicaSet.apps": (object, old) => workload.checkWorkload("ReplicaSet", object, old),
   "StatefulSet.apps": (object, old) => workload.checkWorkload("StatefulSet", object, old),
   "DaemonSet.apps": (object, old) => workload.checkWorkload("DaemonSet", object, old),
-  "ControllerRevision.apps": (object, old) => checkImmutable("", { spec: object, old, keys: ["data"] }),
+  "ControllerRevision.apps": (object, old) => [
+    ...rare.checkRevisionData(object),
+    ...checkImmutable("", { spec: object, old, keys: ["data"] }),
+  ],
+  PersistentVolume: (object) => rare.checkVolume(object),
+  PodTemplate: (object) => rare.checkTemplate(object),
+  ReplicationController: (object) => rare.checkReplicationController(object),
+  "VolumeAttachment.storage.k8s.io": (object) => rare.checkVolumeAttachment(object),
+  "VolumeAttributesClass.storage.k8s.io": rare.checkAttributesClass,
+  "ResourceSlice.resource.k8s.io": (object) => rare.checkResourceSlice(object),
+  "EndpointSlice.discovery.k8s.io": rare.needs("addressType"),
+  "RuntimeClass.node.k8s.io": rare.needs("handler"),
+  "ServiceCIDR.networking.k8s.io": rare.needs("spec.cidrs", "at least one CIDR required"),
+  "FlowSchema.flowcontrol.apiserver.k8s.io": rare.needs(
+    "spec.priorityLevelConfiguration.name",
+    "must reference a priority level",
+  ),
+  "PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io": rare.needs("spec.type"),
   "Job.batch": checkJob,
   "CronJob.batch": checkCronJob,
   "HorizontalPodAutoscaler.autoscaling": (object) => scheduling.checkAutoscaler(object),
@@ -44,12 +62,14 @@ const RULES: Record<string, Rule> = {
   "Lease.coordination.k8s.io": (object) => configuration.checkLease(object),
   "Ingress.networking.k8s.io": (object) => checkIngress(object),
   "NetworkPolicy.networking.k8s.io": (object) => checkNetworkPolicy(object),
-  "IngressClass.networking.k8s.io": (object, old) =>
-    checkImmutable("spec", {
+  "IngressClass.networking.k8s.io": (object, old) => [
+    ...(old === undefined ? rare.needs("spec.controller")(object) : []),
+    ...checkImmutable("spec", {
       spec: objectAt(object, "spec") ?? {},
       old: objectAt(old, "spec"),
       keys: ["controller"],
     }),
+  ],
   "Role.rbac.authorization.k8s.io": (object) => configuration.checkRole("Role", object),
   "ClusterRole.rbac.authorization.k8s.io": (object) => configuration.checkRole("ClusterRole", object),
   "RoleBinding.rbac.authorization.k8s.io": (object, old) => configuration.checkRoleBinding("RoleBinding", object, old),

@@ -49,16 +49,21 @@ suite("strategies of built-in types", (test) => {
     assert.equal(namesWhere("returnsDeletedObject"), [
       "csidrivers.storage.k8s.io",
       "csinodes.storage.k8s.io",
+      "deviceclasses.resource.k8s.io",
       "namespaces",
       "persistentvolumeclaims",
       "persistentvolumes",
       "pods",
       "podtemplates",
+      "resourceclaims.resource.k8s.io",
+      "resourceclaimtemplates.resource.k8s.io",
       "resourcequotas",
+      "resourceslices.resource.k8s.io",
       "serviceaccounts",
       "services",
       "storageclasses.storage.k8s.io",
       "volumeattachments.storage.k8s.io",
+      "volumeattributesclasses.storage.k8s.io",
     ]);
   });
 
