@@ -38,7 +38,7 @@ export async function measureGenerators(): Promise<BenchmarkResult> {
   const notes = [
     `medians of ${RUNS} runs of whole processes, from start to end; memory is of the largest process`,
     "the project has five kinds, a condition that is type-checked and stubs; cdk8s has no such thing and imports its CRD alone",
-    "nothing there: no code and no memory of the project; what V8 compiled of TypeScript is kept beside it, from the first run on",
+    "nothing there: no code and no memory of the project; what V8 compiled of TypeScript and prettier is kept, from the first run on",
     "the types of a CRD: a class with what checks and defaults it; cdk8s writes constructs",
     ...CRDS.filter((crd) => !crds.includes(crd)).map(
       ({ name, file }) => `${name} was not measured: ${file} is not there`,

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import Module, { createRequire } from "node:module";
-import { dirname, join, sep } from "node:path";
+import { dirname, join, relative, sep } from "node:path";
 import { cachedDataVersionTag } from "node:v8";
 import { constants, Script } from "node:vm";
 import { crc32 } from "node:zlib";
@@ -45,7 +45,7 @@ class CodeFile {
 
   constructor(module: string, key: Buffer) {
     const packages = module.slice(0, module.lastIndexOf(`${sep}node_modules${sep}`) + 1);
-    const [name = ""] = module.slice(packages.length).split(sep).slice(1);
+    const name = relative(join(packages, "node_modules"), module).replaceAll(sep, "-");
     this.#path = join(packages, "node_modules/.cache/gen-operator", `${name}.bin`);
     this.#key = key;
   }

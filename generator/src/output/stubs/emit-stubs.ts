@@ -1,3 +1,4 @@
+import { loadLibrary } from "../../model/expression/library.js";
 import { isKubernetes, type ConditionModel } from "../../model/project-model.js";
 import { reservedWords } from "../../model/reserved-words.js";
 import { conditionsOf } from "../conditions/conditions-of.js";
@@ -24,15 +25,10 @@ export async function emitStubs(
 }
 
 async function formatStub({ path, render }: Stub): Promise<OutputFile> {
-  // Without what reads configuration and finds plugins, prettier loads in a third of the time.
-  const [{ format }, babel, estree, text] = await Promise.all([
-    import("prettier/standalone"),
-    import("prettier/plugins/babel"),
-    import("prettier/plugins/estree"),
-    render(),
-  ]);
-  const options = { parser: "babel-ts", plugins: [babel, estree], printWidth: 120 };
-  return { path, owner: "user", content: await format(text, options) };
+  const { format } = loadLibrary("prettier/standalone");
+  const plugins = [loadLibrary("prettier/plugins/babel"), loadLibrary("prettier/plugins/estree")];
+  const content = await format(await render(), { parser: "babel-ts", plugins, printWidth: 120 });
+  return { path, owner: "user", content };
 }
 
 async function renderMain(controllers: readonly NamedController[]): Promise<string> {

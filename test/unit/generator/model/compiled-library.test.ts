@@ -71,6 +71,6 @@ console.log(answer());`;
     assert.is(stderr, "");
     return stdout.trim();
   };
-  const codeFile = join(folder, "node_modules/.cache/gen-operator/example.bin");
+  const codeFile = join(folder, "node_modules/.cache/gen-operator/example-lib-index.js.bin");
   return { folder, library, run, codeFile, [Symbol.asyncDispose]: () => temporary[Symbol.asyncDispose]() };
 }
