@@ -20,8 +20,8 @@ export interface LoadRequest {
 export interface LoadClient {
   /** The text of the answer; an answer that is no success is an error. */
   send(request: LoadRequest): Promise<string>;
-  /** Calls `onLine` with every line of a watch until the returned function is called. */
-  watch(path: string, onLine: (line: string) => void): Promise<() => void>;
+  /** Calls `onLine` with every line of a watch until the returned function is called, and `onEnd` if the server ends it. */
+  watch(path: string, onLine: (line: string) => void, onEnd?: () => void): Promise<() => void>;
   close(): void;
 }
 
@@ -31,6 +31,7 @@ export function createLoadClient(
   connections: number,
   headers: Record<string, string> = {},
 ): LoadClient {
+  let isClosed = false;
   const isTls = url.startsWith("https:");
   const options = { keepAlive: true, maxSockets: connections, ...(ca === undefined ? {} : { ca }) };
   const agent = isTls ? new https.Agent(options) : new http.Agent(options);
@@ -44,7 +45,7 @@ export function createLoadClient(
         ...(body === undefined ? {} : { "content-type": contentType, "content-length": Buffer.byteLength(body) }),
       };
       const request = (isTls ? https : http).request(url + path, { method, agent: via, headers: sent });
-      request.once("error", fail);
+      request.on("error", fail);
       request.once("response", done);
       request.end(body);
     });
@@ -56,7 +57,7 @@ export function createLoadClient(
         throw new Error(`${request.method} ${request.path}: ${response.statusCode} ${text.slice(0, 300)}`);
       return text;
     },
-    async watch(path, onLine) {
+    async watch(path, onLine, onEnd) {
       const response = await open({ method: "GET", path }, watchAgent);
       if (response.statusCode !== 200) throw new Error(`watch ${path}: ${response.statusCode}`);
       let pending = "";
@@ -67,9 +68,15 @@ export function createLoadClient(
         lines.forEach(onLine);
       });
       response.on("error", () => {});
-      return () => void response.destroy();
+      let isEnded = false;
+      response.on("close", () => !isEnded && !isClosed && onEnd?.());
+      return () => {
+        isEnded = true;
+        response.destroy();
+      };
     },
     close() {
+      isClosed = true;
       agent.destroy();
       watchAgent.destroy();
     },

@@ -1,7 +1,7 @@
 // A control plane that tells how many requests others than the driver have made.
 import { waitFor } from "#apiserver/wait-for.js";
 import { startControlPlane } from "#test/support/control-plane.js";
-import { type Connection, createLoadClient, type LoadRequest } from "../load-client.js";
+import { type Connection, createLoadClient, type LoadClient, type LoadRequest } from "../load-client.js";
 import { readUsage } from "./process-usage.js";
 import { type RequestCounts, subtract, sumCounts, totalOf } from "./request-counts.js";
 import { samplesOf } from "./server-metrics.js";
@@ -25,8 +25,8 @@ export interface CountedCluster extends AsyncDisposable {
   /** Creates an object, which is not counted. */
   create(resource: string, path: string, body: object): Promise<void>;
   list<T>(resource: string, path: string): Promise<T[]>;
-  /** Follows a collection; it is told each event of the watch as text. The API server counts the watch when it ends. */
-  watch(path: string, onLine: (line: string) => void): Promise<() => void>;
+  /** Follows a collection as the load client does. The API server counts the watch when it ends. */
+  watch: LoadClient["watch"];
   /** By verb, of all that is counted. */
   readCounts(): Promise<RequestCounts>;
   /** Resolves when there was no request for so long. */
@@ -70,7 +70,7 @@ export async function startCountedCluster(
     async list<T>(resource: string, path: string) {
       return (await send<{ items: T[] }>({ verb: "LIST", resource, method: "GET", path })).items;
     },
-    watch: (path, onLine) => client.watch(path, onLine),
+    watch: (path, onLine, onEnd) => client.watch(path, onLine, onEnd),
     readCounts,
     async quiet(ms) {
       let last = totalOf(await readCounts());

@@ -1,22 +1,28 @@
-import type { CountedCluster } from "./counted-cluster.js";
+import type { LoadClient } from "../load-client.js";
 
 interface Named {
   readonly metadata: { readonly name: string };
 }
 
 /**
- * Follows the objects of a collection by one watch, and returns their present states by name. Listing them until all are as expected would cost
- * the API server the more, the longer an operator takes.
+ * Follows the objects of a collection by a watch, and returns their present states by name. Listing them until all are as expected would cost
+ * the API server the more, the longer an operator takes. A watch that ends, as that of a driver which reads too slowly does, begins anew.
  */
 export async function followObjects<T extends Named>(
-  cluster: CountedCluster,
+  client: Pick<LoadClient, "watch">,
   path: string,
 ): Promise<ReadonlyMap<string, T>> {
   const objects = new Map<string, T>();
-  await cluster.watch(`${path}?watch=true`, (line) => {
+  const onLine = (line: string) => {
     const { type, object } = JSON.parse(line) as { type: string; object: T };
     if (type === "DELETED") objects.delete(object.metadata.name);
     else if (type === "ADDED" || type === "MODIFIED") objects.set(object.metadata.name, object);
-  });
+  };
+  const watch = async (): Promise<void> => {
+    // A watch without a version begins with all objects that are there.
+    objects.clear();
+    await client.watch(`${path}?watch=true`, onLine, () => void watch().catch(() => {}));
+  };
+  await watch();
   return objects;
 }
