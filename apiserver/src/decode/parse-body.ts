@@ -73,6 +73,8 @@ export function parseYaml(body: Buffer): ParsedBody {
   );
   const repeated: string[] = [];
   for (const error of document.errors) {
+    // The first document is the body.
+    if (error.code === "MULTIPLE_DOCS") continue;
     const { line } = lineCounter.linePos(error.pos[0]);
     if (error.code !== "DUPLICATE_KEY") throw new BodySyntaxError(yamlErrorText(line, error), "yaml");
     repeated.push(`line ${line}: key ${quote(keyAt(text, error.pos[0]))} already set in map`);

@@ -43,14 +43,21 @@ export function applyJsonPatch(object: JsonValue, patch: unknown): JsonValue {
 
 /** Applies the operations of a JSON patch to a copy of `object`; throws a PatchFailure if one of them does not apply. */
 export function applyOperations(object: JsonValue, operations: readonly PatchOperation[]): JsonValue {
-  const result = clone(object);
+  let result = clone(object);
   let copied = 0;
   for (const operation of operations) {
     if (operation.op === "copy") copied += sizeOf(copyOf(result, operation));
     if (copied > MAX_COPIED_BYTES) throw new PatchFailure("the operations copy too much");
-    applyOperation(result, operation);
+    if (operation.op === "replace" && operation.path === "") result = wholeOf(operation.value);
+    else applyOperation(result, operation);
   }
   return result;
+}
+
+// The whole document can be replaced by another one.
+function wholeOf(value: JsonValue | undefined): JsonValue {
+  if (typeof value === "object" && value !== null) return clone(value);
+  throw new PatchFailure("replace operation hit impossible case");
 }
 
 /** Names the members that no operation has, e.g. `[0].odd`, in document order. */

@@ -14,7 +14,9 @@ import type { WriteContext } from "./write-context.js";
 export function decodeObject(context: WriteContext, raw: Buffer, parse: () => ParsedBody): JsonObject {
   const { resource } = context;
   const { value, duplicates } = parsedOrThrow(resource, raw, parse);
-  const object = checkedObject(resource, raw, value);
+  // To Go a null is an object without members.
+  const given = value === null && resource.type.custom === undefined ? {} : value;
+  const object = checkedObject(resource, raw, given);
   const unknown = resource.rules.decode(object).map((path) => `unknown field ${quote(path)}`);
   if (context.fieldValidation === "Ignore") return object;
   const problems = [...duplicates(), ...unknown];

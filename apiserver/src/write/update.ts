@@ -53,6 +53,11 @@ async function attemptUpdate(context: WriteContext, update: Update): Promise<Wri
   if (stored === undefined) {
     if (update.create === undefined) throw notFound(resourceRefOf(resource.type, update.name));
     const { object, isTracked } = update.create();
+    const given = stringAt(metadataOf(object), "uid") ?? "";
+    if (update.isPut && given !== "") {
+      const storageKey = `/registry/${resource.type.plural}/${key}`;
+      throw uidMismatchOnUpdate(resourceRefOf(resource.type, update.name), { key: storageKey, given, live: "" });
+    }
     delete metadataOf(object)["resourceVersion"];
     return createObject(context, object, { isTracked, isUpsert: true });
   }

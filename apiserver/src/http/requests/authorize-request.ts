@@ -50,7 +50,7 @@ export function attributesOf(request: ApiRequest): AccessAttributes {
     resource: plural,
     subresource,
     namespace: namespace ?? (isNamespace ? (name ?? "") : ""),
-    name: name ?? nameOfSelector(request.query),
+    name: name ?? target.watchedName ?? nameOfSelector(request.query),
   };
 }
 

@@ -86,7 +86,7 @@ function answerResource(
   const { registry, admission } = options;
   if (path === undefined) return unknownPath(registry, groupOf(request.path));
   const resource = registry.find(path);
-  if (resource === undefined || !isInScope(resource, path)) return unknownPath(registry, path.group);
+  if (resource === undefined || !isInScope(resource, path, request.method)) return unknownPath(registry, path.group);
   if (request.method === "HEAD") throw methodNotAllowed();
   if (isReview(resource.type)) return answerReviewRequest(options, asked, resource);
   const { namespace, name = "", subresource = "" } = path;
@@ -177,8 +177,10 @@ function refusedVerb({ resource }: ResourceRequest, verb: string): Error {
   return methodNotAllowed({ verb, resource: type.plural, group: type.group });
 }
 
-function isInScope({ type }: ServedResource, path: ResourcePath): boolean {
+function isInScope({ type }: ServedResource, path: ResourcePath, method: string): boolean {
   if (!type.namespaced) return path.namespace === undefined;
+  // A custom resource is only read across namespaces.
+  if (type.custom !== undefined && path.namespace === undefined && method !== "GET") return false;
   return path.namespace !== undefined || path.name === undefined;
 }
 

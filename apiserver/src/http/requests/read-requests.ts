@@ -47,7 +47,10 @@ export async function readList(on: ResourceRequest): Promise<Answer> {
 export function readWatch(on: ResourceRequest): StreamAnswer {
   const { resource, namespace, request, warnings } = on;
   const context = renderContextOf(on, { isList: true, isWatch: true });
-  const options = parseListOptions(request.query, { isWatch: true, checkSyntax: checkSelectorSyntax });
+  const { watchedName } = request.target ?? {};
+  const query = new URLSearchParams(request.query);
+  if (watchedName !== undefined) query.set("fieldSelector", `metadata.name=${watchedName}`);
+  const options = parseListOptions(query, { isWatch: true, checkSyntax: checkSelectorSyntax });
   const writer = eventWriterOf(context);
   return {
     kind: "stream",

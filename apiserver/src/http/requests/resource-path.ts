@@ -8,6 +8,8 @@ export interface ResourcePath {
   subresource?: string;
   /** True below the old `/watch/` prefix, where a GET is a watch. */
   isWatchPath: boolean;
+  /** The object that such a path ends with: the watch is of that alone. */
+  watchedName?: string;
 }
 
 /** Parses a path such as `/apis/apps/v1/namespaces/default/deployments/web/scale`; undefined when it is of another form. */
@@ -43,7 +45,8 @@ function isOfNamespace(segment: string, more: string[]): boolean {
 
 function withObject(path: ResourcePath, segments: string[]): ResourcePath {
   const [name, ...subresource] = segments;
-  if (name !== undefined) path.name = decoded(name);
+  if (name !== undefined && path.isWatchPath && subresource.length === 0) path.watchedName = decoded(name);
+  else if (name !== undefined) path.name = decoded(name);
   if (subresource.length > 0) path.subresource = subresource.join("/");
   return path;
 }
