@@ -258,6 +258,8 @@ suite("what is said of an expression", (test) => {
       "optional.none().hasValue()",
       "ip.isCanonical(self.ip)",
       "sets.contains([1], [1])",
+      "self.a == 1 // as always",
+      "self.?a.hasValue() // or not",
     ])
       assert.is(findExpressionProblem(expression), undefined);
   });

@@ -26,7 +26,9 @@ export interface PlainText {
 
 /** Returns an expression without the operators of optional values. */
 export function withoutOptionalOperators(text: string): PlainText {
-  if (!/[.[{,]\s*\?/.test(text)) return { text, originOf: (offset) => offset };
+  // The parser knows no comment that ends with the text.
+  const end = text.includes("//") ? "\n" : "";
+  if (!/[.[{,]\s*\?/.test(text)) return { text: text + end, originOf: (offset) => offset };
   // What opened the brackets around, and what closes them now.
   const open: { readonly by: string; readonly closing: string }[] = [];
   // What each piece begins with, before and after.
@@ -60,7 +62,7 @@ export function withoutOptionalOperators(text: string): PlainText {
     }
   }
   return {
-    text: result,
+    text: result + end,
     originOf(offset) {
       const piece = pieces.findLast(({ to }) => to <= offset);
       return piece === undefined ? offset : piece.from + (piece.isCopied ? offset - piece.to : 0);
