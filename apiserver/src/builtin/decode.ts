@@ -43,6 +43,11 @@ class Place {
     this.#step = step;
   }
 
+  /** Returns the same place with what a value of another kind may be there. */
+  as(node: SchemaNode): Place {
+    return new Place(node, this.#step, this.#in);
+  }
+
   /** With indexes, e.g. `spec.containers[0].name`. */
   get path(): string {
     const before = this.#in?.path ?? "";
@@ -83,9 +88,21 @@ interface Findings {
   readonly misfits: Misfit[];
 }
 
+// Such values read themselves, and pass over what they do not know.
+function inspectChoice(place: Place, schema: SchemaNode, { value, misfits }: { value: JsonValue; misfits: Misfit[] }) {
+  const findings: Findings = { unknownFields: [], misfits };
+  if (isObject(value)) inspectMembers(place.as(schema), value, findings);
+  else if (Array.isArray(value) && place.node.name?.endsWith("StringArray") !== true)
+    value.forEach((item) => inspect(place.as(schema), item, findings));
+  else if (place.node.name?.endsWith("OrBool") === true && typeof value !== "boolean")
+    misfits.push({ message: "boolean or JSON schema expected", isFinal: true });
+}
+
 function inspect(place: Place, value: JsonValue, findings: Findings): void {
   if (value === null || findings.misfits.at(-1)?.isFinal === true) return;
   const { node } = place;
+  const { choice } = node;
+  if (choice !== undefined) return inspectChoice(place, choice, { value, misfits: findings.misfits });
   const message = misfitText(place, value);
   if (message !== undefined) {
     // Such types read themselves, and what they say ends the decoding.

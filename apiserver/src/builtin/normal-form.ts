@@ -57,10 +57,11 @@ function normaliseNode(node: SchemaNode, value: JsonValue): JsonValue | undefine
   if (typeof value !== "object") return canonicalText(node, value);
   if (Array.isArray(value)) {
     if (node.isBytes) return Buffer.from(value.map(Number)).toString("base64");
-    const { items } = node;
+    const { items = node.choice } = node;
     return items === undefined ? value : value.map((item) => normaliseNode(items, item) ?? zeroOf(items));
   }
-  if (node.values !== undefined) normaliseMap(node.values, value);
+  if (node.choice !== undefined) normaliseStruct(node.choice, value);
+  else if (node.values !== undefined) normaliseMap(node.values, value);
   else if (node.properties.size > 0) normaliseStruct(node, value);
   return value;
 }
@@ -110,7 +111,8 @@ function markGivenEmpty(struct: Marked, key: string): void {
 }
 
 function isUnset({ node, keepsZero }: Property, value: JsonValue): boolean {
-  if (Array.isArray(value)) return value.length === 0 && !keepsZero;
+  // What may be anything is what it is.
+  if (Array.isArray(value)) return value.length === 0 && !keepsZero && node.type !== undefined;
   if (isObject(value)) return node.values !== undefined && Object.keys(value).length === 0;
   if (keepsZero || node.name !== undefined) return false;
   return value === "" || value === 0 || value === false;

@@ -25,6 +25,10 @@ function nodeOf(reference: JsonObject): SchemaNode {
   return name === undefined ? new SchemaNode(schema) : schemaNode(name);
 }
 
+// A schema in a definition, where there may be a list or a boolean as well.
+const SCHEMA = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps";
+const SCHEMA_CHOICE = /\.JSONSchemaPropsOr(Array|Bool|StringArray)$/;
+
 /** What a schema says of a value. Every value of every write is held against one, so what follows from the schema is read once. */
 export class SchemaNode {
   /** For example `io.k8s.api.core.v1.Container`; undefined for a schema that stands in another. */
@@ -64,6 +68,11 @@ export class SchemaNode {
   /** Of the items of a list; undefined if it is none. */
   get items(): SchemaNode | undefined {
     return (this.#itemNode ??= this.#items && nodeOf(this.#items));
+  }
+
+  /** Of an object where a value may be a schema of a definition, or something else; undefined anywhere else. */
+  get choice(): SchemaNode | undefined {
+    return this.name !== undefined && SCHEMA_CHOICE.test(this.name) ? schemaNode(SCHEMA) : undefined;
   }
 
   /** What a struct declares; empty for what declares nothing. */

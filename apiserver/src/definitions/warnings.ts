@@ -19,8 +19,8 @@ export function crdWarnings(crd: JsonObject): string[] {
 
 function collectFormats(schema: JsonValue | undefined, formats: Set<string>): void {
   if (!isObject(schema)) return;
-  const { format, items, additionalProperties, properties } = schema;
-  if (typeof format === "string" && format !== "" && !isKnownFormat(format)) formats.add(format);
+  const { type, format, items, additionalProperties, properties } = schema;
+  if (typeof format === "string" && format !== "" && !isKnownFormat(format, type)) formats.add(format);
   collectFormats(items, formats);
   collectFormats(additionalProperties, formats);
   if (isObject(properties)) for (const property of Object.values(properties)) collectFormats(property, formats);

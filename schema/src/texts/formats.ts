@@ -56,16 +56,20 @@ const checks = new Map<string, FormatCheck>([
   ["k8slongname", (text) => text.length <= 253 && DNS_SUBDOMAIN.test(text)],
 ]);
 
-const NUMBER_FORMATS = new Set(["int32", "int64", "float", "double"]);
+const NUMBER_FORMATS: { readonly [type: string]: readonly string[] } = {
+  integer: ["int32", "int64"],
+  number: ["float", "double"],
+};
 
 /** Tells whether a text has a format; undefined for a format that the API server does not check. */
 export function hasFormat(text: string, format: string): boolean | undefined {
   return checks.get(format.replaceAll("-", ""))?.(text);
 }
 
-/** Tells whether Kubernetes knows a format, of texts or numbers. */
-export function isKnownFormat(format: string): boolean {
-  return NUMBER_FORMATS.has(format) || checks.has(format.replaceAll("-", ""));
+/** Tells whether Kubernetes knows a format of values of a type; of texts unless a type is stated. */
+export function isKnownFormat(format: string, type: unknown = "string"): boolean {
+  if (type === "string") return checks.has(format.replaceAll("-", ""));
+  return typeof type === "string" && NUMBER_FORMATS[type]?.includes(format) === true;
 }
 
 function isRequestUri(text: string): boolean {

@@ -38,6 +38,16 @@ suite("string formats", (test) => {
   test("a format that nobody checks is neither had nor lacked", () => {
     assert.is(hasFormat("anything", "color"), undefined);
     assert.is(isKnownFormat("color"), false);
-    assert.is(isKnownFormat("int64"), true);
+  });
+
+  test("a format is that of a type, and of texts where no type is stated", () => {
+    assert.equal(
+      [isKnownFormat("date"), isKnownFormat("date", "string"), isKnownFormat("date", "object")],
+      [true, true, false],
+    );
+    assert.equal(
+      [isKnownFormat("int64"), isKnownFormat("int64", "integer"), isKnownFormat("int64", "number")],
+      [false, true, false],
+    );
   });
 });

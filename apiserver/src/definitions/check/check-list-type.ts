@@ -11,6 +11,7 @@ import { itemSchema, propertiesOf, type StructuralSchema } from "../schema/struc
 const KEYS = "x-kubernetes-list-map-keys";
 const LIST_TYPE = "x-kubernetes-list-type";
 const MAP_TYPE = "x-kubernetes-map-type";
+const LIST_TYPES = ["atomic", "set", "map"];
 const KEY_TEXT = "this property is in x-kubernetes-list-map-keys, so it";
 
 /** Checks how lists and maps of a schema node merge. */
@@ -21,35 +22,40 @@ export function checkListType(schema: StructuralSchema, path: string): FieldErro
 function checkMapType(schema: StructuralSchema, path: string): FieldError[] {
   const mapType = stringAt(schema, MAP_TYPE);
   if (mapType === undefined) return [];
-  const type = stringAt(schema, "type") ?? "";
   return [
-    ...(type === "object" ? [] : [invalidError(`${path}.type`, type, `must be object if ${MAP_TYPE} is specified`)]),
+    ...checkType(schema, { path, wanted: "object", member: MAP_TYPE }),
     ...(mapType === "atomic" || mapType === "granular"
       ? []
       : [notSupportedError(`${path}.${MAP_TYPE}`, mapType, ["atomic", "granular"])]),
   ];
 }
 
+function checkType(
+  schema: StructuralSchema,
+  { path, wanted, member }: { path: string; wanted: string; member: string },
+): FieldError[] {
+  const type = stringAt(schema, "type") ?? "";
+  if (type === wanted) return [];
+  const text = `must be ${wanted} if ${member} is specified`;
+  return [type === "" ? requiredError(`${path}.type`, text) : invalidError(`${path}.type`, type, text)];
+}
+
 function checkOwnListType(schema: StructuralSchema, path: string): FieldError[] {
   const listType = stringAt(schema, LIST_TYPE);
   if (listType === undefined) return [];
-  const type = stringAt(schema, "type") ?? "";
-  if (type !== "array") return [invalidError(`${path}.type`, type, `must be array if ${LIST_TYPE} is specified`)];
+  const ofType = checkType(schema, { path, wanted: "array", member: LIST_TYPE });
   const items = itemSchema(schema) ?? {};
+  const isKnown = LIST_TYPES.includes(listType);
   const nullable =
-    items["nullable"] === true && listType !== "atomic"
+    ofType.length === 0 && isKnown && items["nullable"] === true && listType !== "atomic"
       ? [forbiddenError(`${path}.items.nullable`, `cannot be nullable when ${LIST_TYPE} is ${listType}`)]
       : [];
-  switch (listType) {
-    case "atomic":
-      return [];
-    case "map":
-      return nullable;
-    case "set":
-      return [...nullable, ...checkSetItems(items, path)];
-    default:
-      return [notSupportedError(`${path}.${LIST_TYPE}`, listType, ["atomic", "set", "map"])];
-  }
+  return [
+    ...ofType,
+    ...(ofType.length === 0 && listType === "set" ? checkSetItems(items, path) : []),
+    ...(isKnown ? [] : [notSupportedError(`${path}.${LIST_TYPE}`, listType, LIST_TYPES)]),
+    ...nullable,
+  ];
 }
 
 function checkSetItems(items: StructuralSchema, path: string): FieldError[] {
@@ -65,23 +71,28 @@ function checkSetItems(items: StructuralSchema, path: string): FieldError[] {
 
 function checkKeys(schema: StructuralSchema, path: string): FieldError[] {
   const keys = (arrayAt(schema, KEYS) ?? []).map(String);
-  const isMap = schema[LIST_TYPE] === "map";
-  if (!isMap) {
-    return keys.length > 0 ? [requiredError(`${path}.${LIST_TYPE}`, `must be map if ${KEYS} is non-empty`)] : [];
+  const listType = stringAt(schema, LIST_TYPE);
+  if (listType !== "map") {
+    const text = `must be map if ${KEYS} is non-empty`;
+    const field = `${path}.${LIST_TYPE}`;
+    if (keys.length === 0) return [];
+    return [listType === undefined ? requiredError(field, text) : invalidError(field, listType, text)];
   }
-  if (keys.length === 0) return [requiredError(`${path}.${KEYS}`, `must not be empty if ${LIST_TYPE} is map`)];
-  const items = itemSchema(schema) ?? {};
+  const errors =
+    keys.length === 0 ? [requiredError(`${path}.${KEYS}`, `must not be empty if ${LIST_TYPE} is map`)] : [];
+  const items = itemSchema(schema);
+  if (items === undefined)
+    return [...errors, requiredError(`${path}.items`, `must have a schema if ${LIST_TYPE} is map`)];
   if (items["type"] !== "object") {
     const text = `must be object if parent array's ${LIST_TYPE} is map`;
-    return [invalidError(`${path}.items.type`, items["type"] ?? "", text)];
+    return [...errors, invalidError(`${path}.items.type`, items["type"] ?? "", text)];
   }
   const properties = propertiesOf(items);
-  const errors: FieldError[] = [];
-  if (keys.some((key) => !Object.hasOwn(properties, key))) {
-    errors.push(invalidError(`${path}.${KEYS}`, keys, "entries must all be names of item properties"));
-  }
-  if (new Set(keys).size < keys.length) {
-    errors.push(invalidError(`${path}.${KEYS}`, keys, "must not contain duplicate entries"));
+  for (const [index, key] of keys.entries()) {
+    if (!Object.hasOwn(properties, key))
+      errors.push(invalidError(`${path}.${KEYS}`, keys, "entries must all be names of item properties"));
+    if (keys.indexOf(key) < index)
+      errors.push(invalidError(`${path}.${KEYS}`, keys, "must not contain duplicate entries"));
   }
   return [...errors, ...[...new Set(keys)].flatMap((key) => checkKey(items, { key, path }))];
 }

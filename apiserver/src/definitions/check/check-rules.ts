@@ -27,12 +27,17 @@ interface Place {
   /** How many values of the schema one object can have; undefined if nothing bounds them. */
   readonly copies: number | undefined;
   readonly costs: RuleCosts;
+  /** What is wrong with the whole schema besides: where that is, or around it, expressions have no types. */
+  readonly known: readonly FieldError[];
 }
 
-/** Checks the expressions of all rules in a schema that is right otherwise. */
-export function checkExpressions(schema: StructuralSchema, path: string): FieldError[] {
+/** Checks the expressions of all rules in a schema with a structure, but for those of parts in which something else is wrong. */
+export function checkExpressions(
+  schema: StructuralSchema,
+  { path, errors: known }: { path: string; errors: readonly FieldError[] },
+): FieldError[] {
   const costs = new RuleCosts();
-  const errors = checkBelow(schema, { path, isRoot: true, node: schema, copies: 1, costs });
+  const errors = checkBelow(schema, { path, isRoot: true, node: schema, copies: 1, costs, known });
   return [...errors, ...costs.check(path)];
 }
 
@@ -65,7 +70,9 @@ function checkBelow(schema: StructuralSchema, place: Place): FieldError[] {
     ...(arrayAt(schema, "allOf") ?? []).flatMap((child, index) =>
       inner(child, `allOf[${index}]`, { node, isRoot: place.isRoot, copies: place.copies }),
     ),
-    ...rulesOf(schema).flatMap((rule, index) => checkExpression(rule, { ...place, path: rulePath(path, index) })),
+    ...(place.known.some(({ field }) => field.startsWith(path)) ? [] : rulesOf(schema)).flatMap((rule, index) =>
+      checkExpression(rule, { ...place, path: rulePath(path, index) }),
+    ),
   ];
 }
 

@@ -2,7 +2,7 @@
 import type { Schema } from "@gen-operator/schema";
 import { estimateCost, LARGEST_REQUEST, sizedTypeOf, type CheckedExpression } from "@gen-operator/schema/cel";
 import { forbiddenError, type FieldError } from "../../errors/field-error.js";
-import { isObject, memberOf, type JsonObject } from "../../json.js";
+import { memberOf, type JsonObject } from "../../json.js";
 
 const EXPRESSION_LIMIT = 10_000_000;
 const TOTAL_LIMIT = 100_000_000;
@@ -55,7 +55,7 @@ export class RuleCosts {
 
 /** Returns how many values one object can have of the schemas right below a schema; undefined if nothing bounds them. */
 export function copiesBelow(schema: JsonObject, copies: number | undefined): number | undefined {
-  const isMap = schema["type"] === "object" && isObject(memberOf(schema, "additionalProperties"));
+  const isMap = schema["type"] === "object" && memberOf(schema, "additionalProperties") !== undefined;
   const most = isMap ? schema["maxProperties"] : schema["type"] === "array" ? schema["maxItems"] : 1;
   return copies === undefined || typeof most !== "number" ? undefined : Math.min(copies * Math.max(0, most), UNBOUNDED);
 }

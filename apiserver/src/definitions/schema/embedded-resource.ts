@@ -1,8 +1,12 @@
+import { decodeBuiltin } from "../../builtin/decode.js";
 import { invalidError, requiredError, type FieldError } from "../../errors/field-error.js";
+import { goTypeOf } from "../../errors/go-format.js";
 import { isObject, memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
 import { checkEmbeddedMeta } from "../../object/object-meta.js";
 import { dns1035Problem } from "../check/names.js";
 import { itemSchema, memberSchema, type StructuralSchema } from "./structural.js";
+
+const OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
 /** Checks that embedded resources name their type, and their metadata. */
 export function checkEmbeddedResources(schema: StructuralSchema, value: JsonValue, path = ""): FieldError[] {
@@ -14,47 +18,53 @@ export function checkEmbeddedResources(schema: StructuralSchema, value: JsonValu
   const own = schema["x-kubernetes-embedded-resource"] === true ? checkTypeMeta(value, path) : [];
   const below = Object.keys(value).flatMap((name) => {
     const inner = memberSchema(schema, name);
-    return inner ? checkEmbeddedResources(inner, value[name] as JsonValue, path === "" ? name : `${path}.${name}`) : [];
+    return inner ? checkEmbeddedResources(inner, value[name] as JsonValue, childPath(path, name)) : [];
   });
   return [...own, ...below];
 }
 
-/** Returns why the metadata of an embedded resource cannot be decoded, for the first that cannot. */
-export function misfitOfEmbedded(
-  schema: StructuralSchema,
-  value: JsonValue,
-  { decode, path = "" }: { decode: (metadata: JsonValue) => string | undefined; path?: string },
-): string | undefined {
+/** Returns why the type or the metadata of an embedded resource cannot be decoded, for the first that cannot. */
+export function misfitOfEmbedded(schema: StructuralSchema, value: JsonValue, path = ""): FieldError | undefined {
   if (Array.isArray(value)) {
     const items = itemSchema(schema);
-    return (
-      items &&
-      firstDefined(value, (item, index) => misfitOfEmbedded(items, item, { decode, path: `${path}[${index}]` }))
-    );
+    return items && firstDefined(value, (item, index) => misfitOfEmbedded(items, item, `${path}[${index}]`));
   }
   if (!isObject(value)) return undefined;
-  const metadata = schema["x-kubernetes-embedded-resource"] === true ? (memberOf(value, "metadata") ?? null) : null;
-  const odd = schema["x-kubernetes-embedded-resource"] === true ? oddTypeMeta(value, path) : undefined;
-  if (odd !== undefined) return odd;
-  const misfit = metadata === null ? undefined : decode(metadata);
-  if (misfit !== undefined) return `${path}.metadata: Invalid value: ${JSON.stringify(metadata)}: ${misfit}`;
-  return firstDefined(Object.keys(value), (name) => {
-    const inner = memberSchema(schema, name);
-    const below = { decode, path: path === "" ? name : `${path}.${name}` };
-    return inner && misfitOfEmbedded(inner, value[name] as JsonValue, below);
-  });
+  const own = schema["x-kubernetes-embedded-resource"] === true ? misfitOf(value, path) : undefined;
+  return (
+    own ??
+    firstDefined(Object.keys(value), (name) => {
+      const inner = memberSchema(schema, name);
+      return inner && misfitOfEmbedded(inner, value[name] as JsonValue, childPath(path, name));
+    })
+  );
 }
 
-function oddTypeMeta(object: JsonObject, path: string): string | undefined {
-  return firstDefined(["kind", "apiVersion"], (key) => {
-    const value = memberOf(object, key) ?? "";
-    return typeof value === "string"
-      ? undefined
-      : `${path}.${key}: Invalid value: ${JSON.stringify(value)}: must be a string`;
-  });
+/** Returns why metadata cannot be decoded. */
+export function misfitOfMetadata(metadata: JsonValue): string | undefined {
+  if (!isObject(metadata)) return `json: cannot unmarshal ${goTypeOf(metadata)} into Go value of type v1.ObjectMeta`;
+  return decodeBuiltin({ schemaName: OBJECT_META }, metadata).error;
 }
 
-function firstDefined<T>(items: readonly T[], map: (item: T, index: number) => string | undefined): string | undefined {
+function misfitOf(object: JsonObject, path: string): FieldError | undefined {
+  const odd = firstDefined(["kind", "apiVersion"], (name) => {
+    const value = memberOf(object, name) ?? "";
+    return typeof value === "string" ? undefined : invalidError(childPath(path, name), value, "must be a string");
+  });
+  const metadata = memberOf(object, "metadata") ?? null;
+  if (odd !== undefined || metadata === null) return odd;
+  const misfit = misfitOfMetadata(metadata);
+  return misfit === undefined ? undefined : invalidError(childPath(path, "metadata"), metadata, misfit);
+}
+
+function childPath(path: string, name: string): string {
+  return path === "" ? name : `${path}.${name}`;
+}
+
+function firstDefined<Item, Result>(
+  items: readonly Item[],
+  map: (item: Item, index: number) => Result | undefined,
+): Result | undefined {
   for (const [index, item] of items.entries()) {
     const result = map(item, index);
     if (result !== undefined) return result;
@@ -64,9 +74,9 @@ function firstDefined<T>(items: readonly T[], map: (item: T, index: number) => s
 
 function checkTypeMeta(object: JsonObject, path: string): FieldError[] {
   return [
-    ...checkMember({ field: `${path}.apiVersion`, value: memberOf(object, "apiVersion") }, checkApiVersion),
-    ...checkMember({ field: `${path}.kind`, value: memberOf(object, "kind") }, checkKind),
-    ...checkEmbeddedMeta(objectAt(object, "metadata") ?? {}, `${path}.metadata`),
+    ...checkMember({ field: childPath(path, "apiVersion"), value: memberOf(object, "apiVersion") }, checkApiVersion),
+    ...checkMember({ field: childPath(path, "kind"), value: memberOf(object, "kind") }, checkKind),
+    ...checkEmbeddedMeta(objectAt(object, "metadata") ?? {}, childPath(path, "metadata")),
   ];
 }
 

@@ -1,0 +1,95 @@
+// What the defaults of a structural schema may be: values that an object of the schema may have.
+import { fieldErrorText, invalidError, type FieldError } from "../../errors/field-error.js";
+import { clone, deepEqual, isObject, memberOf, type JsonObject, type JsonValue } from "../../json.js";
+import { checkEmbeddedResources, misfitOfEmbedded } from "../schema/embedded-resource.js";
+import {
+  applyDefaults,
+  itemSchema,
+  propertiesOf,
+  pruneUnknownFields,
+  type StructuralSchema,
+} from "../schema/structural.js";
+import { validateSchema } from "../schema/validate-schema.js";
+import { META_FIELDS } from "./check-open-api.js";
+
+const EMBEDDED = "x-kubernetes-embedded-resource";
+
+interface Place {
+  readonly path: string;
+  /** Makes an object of the resource around it that has a value there. */
+  readonly objectOf: (value: JsonValue) => JsonObject;
+  /** Whether it describes the metadata of that resource, or its type. */
+  readonly isMeta: boolean;
+}
+
+/** Checks the defaults of a structural schema. */
+export function checkDefaults(schema: StructuralSchema, path: string): FieldError[] {
+  return checkBelow({ ...schema, [EMBEDDED]: true }, { path, objectOf: resourceWith, isMeta: false });
+}
+
+function checkBelow(schema: StructuralSchema, place: Place): FieldError[] {
+  const { path, isMeta } = place;
+  const isResource = schema[EMBEDDED] === true && !isMeta;
+  const objectOf = isResource ? resourceWith : place.objectOf;
+  const inner = (child: JsonValue | undefined, name: string, more: Partial<Place> = {}): FieldError[] =>
+    isObject(child) ? checkBelow(child, { objectOf, isMeta, ...more, path: `${path}.${name}` }) : [];
+  return [
+    ...checkDefault(schema, place),
+    ...Object.entries(propertiesOf(schema)).flatMap(([name, child]) =>
+      inner(child, `properties[${name}]`, {
+        isMeta: isMeta || (isResource && META_FIELDS.includes(name)),
+        objectOf: (value) => objectOf({ [name]: value }),
+      }),
+    ),
+    ...inner(itemSchema(schema), "items", { objectOf: (value) => objectOf([value]) }),
+  ];
+}
+
+function checkDefault(schema: StructuralSchema, { path, objectOf, isMeta }: Place): FieldError[] {
+  const fallback = memberOf(schema, "default") ?? null;
+  if (fallback === null) return [];
+  const field = `${path}.default`;
+  if (isMeta) {
+    const problem = problemOfMeta(objectOf(fallback));
+    if (problem !== undefined) return [invalidError(field, fallback, `must result in valid metadata: ${problem}`)];
+    return checkValue(schema, field, fallback);
+  }
+  // Pruning and defaulting work on objects, so the value is put into one.
+  const wrapper = { type: "object", properties: { value: schema } };
+  const wrapped: JsonObject = { value: clone(fallback) };
+  pruneUnknownFields(wrapper, wrapped);
+  const isPruned = deepEqual(wrapped["value"], fallback);
+  const ofFields = isPruned ? [] : [invalidError(field, fallback, "must not have unknown fields")];
+  const misfit = misfitOfEmbedded(schema, fallback, field);
+  if (misfit !== undefined) return [...ofFields, misfit];
+  const ofResources = checkEmbeddedResources(schema, fallback, field);
+  if (ofResources.length > 0) return [...ofFields, ...ofResources];
+  const whole: JsonObject = { value: clone(fallback) };
+  applyDefaults(wrapper, whole);
+  return [...ofFields, ...checkValue(schema, field, whole["value"] as JsonValue)];
+}
+
+function checkValue(schema: StructuralSchema, field: string, value: JsonValue): FieldError[] {
+  // What may be an integer or a string has no type of its own here (1.36, ToKubeOpenAPI).
+  const { errors } = validateSchema(withoutIntOrString(schema), { path: "", value });
+  return errors.map((error) => ({ ...error, field: error.field === "" ? field : `${field}.${error.field}` }));
+}
+
+function withoutIntOrString<Value extends JsonValue>(value: Value): Value {
+  if (Array.isArray(value)) return value.map(withoutIntOrString) as Value;
+  if (!isObject(value)) return value;
+  const entries = Object.entries(value as JsonObject).filter(([name]) => name !== "x-kubernetes-int-or-string");
+  return Object.fromEntries(entries.map(([name, member]) => [name, withoutIntOrString(member)])) as Value;
+}
+
+function problemOfMeta(resource: JsonObject): string | undefined {
+  const schema = { [EMBEDDED]: true };
+  const misfit = misfitOfEmbedded(schema, resource);
+  if (misfit !== undefined) return fieldErrorText(misfit);
+  const errors = checkEmbeddedResources(schema, resource).map(fieldErrorText);
+  return errors.length > 1 ? `[${errors.join(", ")}]` : errors[0];
+}
+
+function resourceWith(value: JsonValue): JsonObject {
+  return { apiVersion: "validation/v1", kind: "Validation", ...(isObject(value) ? value : {}) };
+}
