@@ -9,6 +9,7 @@ import {
   pruneUnknownFields,
   type StructuralSchema,
 } from "../schema/structural.js";
+import { evaluateRules } from "../schema/rules.js";
 import { validateSchema } from "../schema/validate-schema.js";
 import { META_FIELDS } from "./check-open-api.js";
 
@@ -72,7 +73,15 @@ function checkDefault(schema: StructuralSchema, { path, objectOf, isMeta }: Plac
 function checkValue(schema: StructuralSchema, field: string, value: JsonValue): FieldError[] {
   // What may be an integer or a string has no type of its own here (1.36, ToKubeOpenAPI).
   const { errors } = validateSchema(withoutIntOrString(schema), { path: "", value });
+  if (errors.length === 0) return checkRules(schema, field, value);
   return errors.map((error) => ({ ...error, field: error.field === "" ? field : `${field}.${error.field}` }));
+}
+
+// Rules that are no expressions are told of where they stand.
+function checkRules(schema: StructuralSchema, field: string, value: JsonValue): FieldError[] {
+  const wrapper = { type: "object", properties: { value: schema } };
+  const { errors } = evaluateRules(wrapper, { object: { value }, found: [] });
+  return errors.map((error) => ({ ...error, field: `${field}${error.field.slice("value".length)}` }));
 }
 
 function withoutIntOrString<Value extends JsonValue>(value: Value): Value {
