@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { parse } from "yaml";
 import { METRICS, type MetricDefinition } from "#runtime/operate/metrics/metric-table.js";
 import { ProcessMetrics } from "#runtime/operate/metrics/process-metrics.js";
-import { readPromql } from "../support/promql.js";
+import { readPromql } from "../support/machine/promql.js";
 import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";
 

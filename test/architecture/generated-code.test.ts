@@ -5,10 +5,10 @@ import { join } from "node:path";
 import type ts from "typescript";
 import { loadLibrary } from "#generator/model/expression/library.js";
 import { emitResources } from "#generator/output/emit-project.js";
-import { generateKinds } from "../support/kinds.js";
+import { generateKinds } from "../support/projects/kinds.js";
 import { repositoryRoot } from "../support/repository.js";
-import { resourcesOfCrds } from "../support/resource-models.js";
-import { listSamples } from "../support/samples.js";
+import { resourcesOfCrds } from "../support/runtime/resource-models.js";
+import { listSamples } from "../support/projects/samples.js";
 import { assert, suite } from "../support/suite.js";
 
 const compiler = loadLibrary("typescript");

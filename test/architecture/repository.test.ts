@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { kubernetesVersion } from "../support/binaries.js";
+import { kubernetesVersion } from "../support/machine/binaries.js";
 import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";
 import { readSources } from "./source-files.js";

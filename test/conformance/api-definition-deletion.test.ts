@@ -1,9 +1,9 @@
-import { apiRequest } from "../support/api-request.js";
-import { startTestApiServer } from "../support/api-server.js";
-import { WIDGETS, widget, widgetDefinition } from "../support/api-fixtures.js";
+import { apiRequest } from "../support/api/api-request.js";
+import { startTestApiServer } from "../support/api/api-server.js";
+import { WIDGETS, widget, widgetDefinition } from "../support/api/api-fixtures.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { assert, suite } from "../support/suite.js";
-import { openWatch, type WatchEvent } from "../support/watch-client.js";
+import { openWatch, type WatchEvent } from "../support/api/watch-client.js";
 
 const DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const MERGE = "application/merge-patch+json";

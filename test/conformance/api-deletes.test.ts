@@ -1,8 +1,8 @@
-import { apiRequest } from "../support/api-request.js";
-import { startTestApiServer } from "../support/api-server.js";
+import { apiRequest } from "../support/api/api-request.js";
+import { startTestApiServer } from "../support/api/api-server.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { assert, suite } from "../support/suite.js";
-import { CONFIG_MAPS, configMap, WIDGETS, widget, widgetDefinition } from "../support/api-fixtures.js";
+import { CONFIG_MAPS, configMap, WIDGETS, widget, widgetDefinition } from "../support/api/api-fixtures.js";
 
 const MERGE = "application/merge-patch+json";
 const DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com";

@@ -1,7 +1,7 @@
-import { apiRequest, type ApiObject } from "../support/api-request.js";
-import { startTestApiServer, type TestApiServer } from "../support/api-server.js";
+import { apiRequest, type ApiObject } from "../support/api/api-request.js";
+import { startTestApiServer, type TestApiServer } from "../support/api/api-server.js";
 import { assert, suite } from "../support/suite.js";
-import { CONFIG_MAPS, configMap, WIDGETS, widget, widgetDefinition } from "../support/api-fixtures.js";
+import { CONFIG_MAPS, configMap, WIDGETS, widget, widgetDefinition } from "../support/api/api-fixtures.js";
 
 interface List {
   kind: string;

@@ -1,8 +1,8 @@
-import { apiRequest } from "../support/api-request.js";
-import { startTestApiServer } from "../support/api-server.js";
-import { CONFIG_MAPS, configMap, WIDGETS, widget, widgetDefinition } from "../support/api-fixtures.js";
+import { apiRequest } from "../support/api/api-request.js";
+import { startTestApiServer } from "../support/api/api-server.js";
+import { CONFIG_MAPS, configMap, WIDGETS, widget, widgetDefinition } from "../support/api/api-fixtures.js";
 import { assert, suite } from "../support/suite.js";
-import { eventsUntil, openWatch, type WatchEvent } from "../support/watch-client.js";
+import { eventsUntil, openWatch, type WatchEvent } from "../support/api/watch-client.js";
 
 const form = (as: string) => `application/json;as=${as};g=meta.k8s.io;v=v1`;
 const ONE = { accept: form("PartialObjectMetadata") };

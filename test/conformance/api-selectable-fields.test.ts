@@ -1,8 +1,8 @@
-import { apiRequest } from "../support/api-request.js";
-import { startTestApiServer } from "../support/api-server.js";
-import { WIDGETS, widget, widgetDefinition } from "../support/api-fixtures.js";
+import { apiRequest } from "../support/api/api-request.js";
+import { startTestApiServer } from "../support/api/api-server.js";
+import { WIDGETS, widget, widgetDefinition } from "../support/api/api-fixtures.js";
 import { assert, suite } from "../support/suite.js";
-import { eventsUntil, openWatch, type WatchEvent } from "../support/watch-client.js";
+import { eventsUntil, openWatch, type WatchEvent } from "../support/api/watch-client.js";
 
 const MERGE = "application/merge-patch+json";
 const SECRETS = "/api/v1/namespaces/default/secrets";

@@ -1,9 +1,9 @@
-import { apiRequest } from "../support/api-request.js";
-import { startTestApiServer } from "../support/api-server.js";
+import { apiRequest } from "../support/api/api-request.js";
+import { startTestApiServer } from "../support/api/api-server.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { assert, suite } from "../support/suite.js";
-import { CONFIG_MAPS, configMap, WIDGETS, widget, widgetDefinition } from "../support/api-fixtures.js";
-import { eventsUntil, openWatch, type WatchEvent } from "../support/watch-client.js";
+import { CONFIG_MAPS, configMap, WIDGETS, widget, widgetDefinition } from "../support/api/api-fixtures.js";
+import { eventsUntil, openWatch, type WatchEvent } from "../support/api/watch-client.js";
 
 const MERGE = "application/merge-patch+json";
 const briefly = ({ type, object }: WatchEvent) => `${type} ${object.metadata.name ?? ""}`.trim();

@@ -1,8 +1,13 @@
 // The answers of the server under test are those that a real kube-apiserver gave to the same requests.
-import { isRealApiServer } from "../support/api-server.js";
-import { differencesOf, readGolden, readKnownDifferences, type Difference } from "../support/conformance-golden.js";
-import { readScenarios, scenarioAreas } from "../support/conformance-scenario.js";
-import { playNormalised, startConformanceServer } from "../support/conformance-server.js";
+import { isRealApiServer } from "../support/api/api-server.js";
+import {
+  differencesOf,
+  readGolden,
+  readKnownDifferences,
+  type Difference,
+} from "../support/conformance/conformance-golden.js";
+import { readScenarios, scenarioAreas } from "../support/conformance/conformance-scenario.js";
+import { playNormalised, startConformanceServer } from "../support/conformance/conformance-server.js";
 import { assert, shared, suite } from "../support/suite.js";
 
 /** Which share of an area's scenarios is played even where there is little time: one of so many. */

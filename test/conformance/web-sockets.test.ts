@@ -1,10 +1,10 @@
 // Some clients, fabric8's for Java first, watch through a WebSocket: each event is a text.
-import { apiRequest } from "../support/api-request.js";
-import { CONFIG_MAPS, configMap } from "../support/api-fixtures.js";
-import { startTestApiServer, type TestApiServer } from "../support/api-server.js";
-import { openWebSocket, type WebSocketClient } from "../support/conformance-web-socket.js";
+import { apiRequest } from "../support/api/api-request.js";
+import { CONFIG_MAPS, configMap } from "../support/api/api-fixtures.js";
+import { startTestApiServer, type TestApiServer } from "../support/api/api-server.js";
+import { openWebSocket, type WebSocketClient } from "../support/conformance/conformance-web-socket.js";
 import { assert, suite } from "../support/suite.js";
-import type { WatchEvent } from "../support/watch-client.js";
+import type { WatchEvent } from "../support/api/watch-client.js";
 
 async function openOrThrow(server: TestApiServer, path: string): Promise<WebSocketClient> {
   const socket = await openWebSocket(server, path);

@@ -1,5 +1,5 @@
 // node test/dist/control-plane/build.js builds etcd, kube-apiserver, kube-controller-manager and kubectl from the modules that
-// go.mod pins, into a cache outside of the checkout. What is already there, or found elsewhere (support/binaries.ts), is not
+// go.mod pins, into a cache outside of the checkout. What is already there, or found elsewhere (support/machine/binaries.ts), is not
 // built again. The first build takes about seven minutes on two cores, and Helm, whose tests are skipped without it, another three.
 // With --check it builds nothing, and exits with code 1 when a program of the control plane is missing.
 import { spawn } from "node:child_process";
@@ -13,7 +13,7 @@ import {
   kubernetesVersion,
   toolPackages,
   type BinaryName,
-} from "../support/binaries.js";
+} from "../support/machine/binaries.js";
 import { repositoryRoot } from "../support/repository.js";
 
 /** Builds the programs that are missing; the names of those that were built. */

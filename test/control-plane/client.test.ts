@@ -1,8 +1,8 @@
 // What only a real API server carries out or refuses: evictions, and requests as somebody else.
 import { requesterOf, ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
-import { startControlPlane } from "../support/control-plane.js";
-import { builtinDefinition, classOf } from "../support/kind-definitions.js";
+import { startControlPlane } from "../support/machine/control-plane.js";
+import { builtinDefinition, classOf } from "../support/kinds/kind-definitions.js";
 import { assert, suite } from "../support/suite.js";
 
 const Pod = classOf(builtinDefinition("v1", "Pod"));

@@ -1,4 +1,4 @@
-import { startControlPlane } from "../support/control-plane.js";
+import { startControlPlane } from "../support/machine/control-plane.js";
 import { declareGarbageCollectionLaws } from "../support/laws/garbage-collection.js";
 import { declareNamespaceLaws } from "../support/laws/namespaces.js";
 import { shared, suite } from "../support/suite.js";

@@ -1,14 +1,14 @@
 // A kind that a real API server serves and no CRD defines: in a version that the package of built-in kinds lacks.
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { apiRequestOrThrow } from "../support/api-request.js";
+import { apiRequestOrThrow } from "../support/api/api-request.js";
 import { runCommand } from "../support/command-line.js";
-import { compileProject, compilers } from "../support/compile.js";
-import { startControlPlane } from "../support/control-plane.js";
+import { compileProject, compilers } from "../support/projects/compile.js";
+import { startControlPlane } from "../support/machine/control-plane.js";
 import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
-import { linkPackages } from "../support/link-packages.js";
+import { linkPackages } from "../support/projects/link-packages.js";
 
 suite("a kind of a real API server without a CRD", (test) => {
   test(

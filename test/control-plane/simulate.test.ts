@@ -1,5 +1,5 @@
 import { startSimulation } from "#apiserver/simulate/index.js";
-import { startControlPlane, type ControlPlane } from "../support/control-plane.js";
+import { startControlPlane, type ControlPlane } from "../support/machine/control-plane.js";
 import { declareGarbageCollectionLaws } from "../support/laws/garbage-collection.js";
 import { declareNamespaceLaws } from "../support/laws/namespaces.js";
 import { declareWorkloadLaws } from "../support/laws/workloads.js";

@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { apiRequest, apiRequestOrThrow } from "../support/api-request.js";
-import { findBinaryOrThrow, kubernetesVersion } from "../support/binaries.js";
-import { startControlPlane } from "../support/control-plane.js";
+import { apiRequest, apiRequestOrThrow } from "../support/api/api-request.js";
+import { findBinaryOrThrow, kubernetesVersion } from "../support/machine/binaries.js";
+import { startControlPlane } from "../support/machine/control-plane.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { assert, suite } from "../support/suite.js";
 

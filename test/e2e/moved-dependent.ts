@@ -1,10 +1,10 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { waitFor } from "#apiserver/wait-for.js";
-import { apiRequest, apiRequestOrThrow, type ApiObject, type Connection } from "../support/api-request.js";
+import { apiRequest, apiRequestOrThrow, type ApiObject, type Connection } from "../support/api/api-request.js";
 import { assert } from "../support/suite.js";
-import { startFlags } from "../support/start-flags.js";
-import { startCommand } from "../support/started-program.js";
+import { startFlags } from "../support/projects/start-flags.js";
+import { startCommand } from "../support/machine/started-program.js";
 
 const PAGES = "POST /apis/example.com/v1/namespaces/default/webpages";
 const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";

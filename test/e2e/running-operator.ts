@@ -1,11 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "yaml";
-import { apiRequestOrThrow, type ApiObject, type Connection } from "../support/api-request.js";
-import { startFlags } from "../support/start-flags.js";
+import { apiRequestOrThrow, type ApiObject, type Connection } from "../support/api/api-request.js";
+import { startFlags } from "../support/projects/start-flags.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { assert } from "../support/suite.js";
-import { createProcessGroup, type ProcessGroup, type Program } from "../support/process-group.js";
+import { createProcessGroup, type ProcessGroup, type Program } from "../support/machine/process-group.js";
 
 /** The embedded API server, a program of its own. */
 export interface ProjectServer {

@@ -1,9 +1,9 @@
 // A project that is generated, compiled and started; then changed, and all of that again on the same API server.
 import { join } from "node:path";
-import { startTestApiServer } from "../support/api-server.js";
+import { startTestApiServer } from "../support/api/api-server.js";
 import { runCommand } from "../support/command-line.js";
-import { compileProject, compilers } from "../support/compile.js";
-import { createPagesProject } from "../support/new-project.js";
+import { compileProject, compilers } from "../support/projects/compile.js";
+import { createPagesProject } from "../support/projects/new-project.js";
 import { assert, suite } from "../support/suite.js";
 import { keepMovedObject } from "./moved-dependent.js";
 

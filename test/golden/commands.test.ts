@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { COMMANDS } from "#generator/cli/frame/commands.js";
 import { runCommand } from "../support/command-line.js";
-import { checkGolden } from "../support/golden-file.js";
+import { checkGolden } from "../support/projects/golden-file.js";
 import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";
 

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { build } from "esbuild";
 import { format } from "prettier";
 import type { OutputFile } from "#generator/output/files/output-file.js";
-import { chosenCompilers, compileProject, writeProject } from "../support/compile.js";
-import { generateKinds, kindsFolder } from "../support/kinds.js";
+import { chosenCompilers, compileProject, writeProject } from "../support/projects/compile.js";
+import { generateKinds, kindsFolder } from "../support/projects/kinds.js";
 import { assert, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
 

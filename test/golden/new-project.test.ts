@@ -1,9 +1,9 @@
 import { spawnSync } from "node:child_process";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { chosenCompilers, compilers } from "../support/compile.js";
-import { createPagesProject } from "../support/new-project.js";
-import { listSamples } from "../support/samples.js";
+import { chosenCompilers, compilers } from "../support/projects/compile.js";
+import { createPagesProject } from "../support/projects/new-project.js";
+import { listSamples } from "../support/projects/samples.js";
 import { assert, suite } from "../support/suite.js";
 
 suite("new project", (test) => {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { runCommand } from "../support/command-line.js";
-import { checkGolden } from "../support/golden-file.js";
+import { checkGolden } from "../support/projects/golden-file.js";
 import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";
 

@@ -2,11 +2,11 @@ import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { generate } from "#generator/generate.js";
 import { suggestCaches } from "#generator/suggest/suggest-caches.js";
-import { chosenCompilers, compileProject, compilers } from "../support/compile.js";
+import { chosenCompilers, compileProject, compilers } from "../support/projects/compile.js";
 import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
-import { linkPackages } from "../support/link-packages.js";
+import { linkPackages } from "../support/projects/link-packages.js";
 
 const sample = join(repositoryRoot, "fixtures/samples/podwatch");
 

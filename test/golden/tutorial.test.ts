@@ -6,13 +6,13 @@ import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { waitFor } from "#apiserver/wait-for.js";
 import { runCommand } from "../support/command-line.js";
-import { chosenCompilers } from "../support/compile.js";
-import { fencesOf } from "../support/fences.js";
+import { chosenCompilers } from "../support/projects/compile.js";
+import { fencesOf } from "../support/projects/fences.js";
 import { repositoryRoot } from "../support/repository.js";
-import { createProcessGroup } from "../support/process-group.js";
+import { createProcessGroup } from "../support/machine/process-group.js";
 import { assert, shared, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
-import { linkPackages } from "../support/link-packages.js";
+import { linkPackages } from "../support/projects/link-packages.js";
 
 const README = "generator/README.md";
 

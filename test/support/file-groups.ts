@@ -16,7 +16,7 @@ const HARMLESS = /\/support\/(?:suite|assert|fast-check|runs|repository)\.js$/;
 
 // They open what the tests close: servers, connections and watches.
 const OPENING =
-  /\/(?:support\/(?:recorded-operator|api-server|api-request|watch-client)|integration\/(?:josdk\/account-service|runtime\/followed-cache))\.js$/;
+  /\/(?:support\/(?:runtime\/recorded-operator|api\/(?:api-server|api-request|watch-client))|integration\/(?:josdk\/dependents\/account-service|runtime\/watches\/followed-cache))\.js$/;
 
 /** How many files of a kind share a process at most, and what they may reach: a test that waits for servers takes its time. */
 const KINDS: {

@@ -1,7 +1,7 @@
 // Webhooks of a test: configured in a namespace of its own, and asked about its ConfigMaps unless the test says otherwise.
 import { waitFor } from "#apiserver/wait-for.js";
-import { apiRequest, apiRequestOrThrow, type Connection } from "./api-request.js";
-import { startWebhookServer, type ReviewRequest, type WebhookAnswer } from "./webhook-server.js";
+import { apiRequest, apiRequestOrThrow, type Connection } from "./api/api-request.js";
+import { startWebhookServer, type ReviewRequest, type WebhookAnswer } from "./api/webhook-server.js";
 
 /** The path of the configurations. */
 export const ADMISSION = "/apis/admissionregistration.k8s.io/v1";

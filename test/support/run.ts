@@ -8,7 +8,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs"
 import { availableParallelism, tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { missingTests, readFeatureTable, readJosdkTable } from "./josdk-table.js";
+import { missingTests, readFeatureTable, readJosdkTable } from "./tables/josdk-table.js";
 import { groupFiles } from "./file-groups.js";
 import { atSources } from "./source-positions.js";
 import type { SuiteReport } from "./suite.js";

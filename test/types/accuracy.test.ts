@@ -1,12 +1,12 @@
 // The cases of `control-plane/types-accuracy` that need no API server: what one accepts compiles and parses, what it refuses does neither.
 import { join } from "node:path";
 import { emitResources } from "#generator/output/emit-project.js";
-import { apiRequest } from "../support/api-request.js";
-import { startTestApiServer } from "../support/api-server.js";
-import { checkFiles, strictOptions, writeProject } from "../support/compile.js";
+import { apiRequest } from "../support/api/api-request.js";
+import { startTestApiServer } from "../support/api/api-server.js";
+import { checkFiles, strictOptions, writeProject } from "../support/projects/compile.js";
 import { defineResource, parseResource } from "@gen-operator/runtime/codegen";
 import { buildRuntimeSchema } from "#generator/output/resource/runtime-schema.js";
-import { resourcesOfCrds } from "../support/resource-models.js";
+import { resourcesOfCrds } from "../support/runtime/resource-models.js";
 import { assert, shared, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
 

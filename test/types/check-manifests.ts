@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { emitResources } from "#generator/output/emit-project.js";
 import type { ResourceModel } from "#generator/model/project-model.js";
-import { checkFiles, strictOptions, writeProject } from "../support/compile.js";
+import { checkFiles, strictOptions, writeProject } from "../support/projects/compile.js";
 import { assert } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
 import type { Manifests } from "./manifests.js";

@@ -1,6 +1,6 @@
 import { emitResources } from "#generator/output/emit-project.js";
-import { chosenCompilers, compileProject, writeProject } from "../support/compile.js";
-import { hasCorpus, listCorpusProjects, readCorpusProject } from "../support/corpus.js";
+import { chosenCompilers, compileProject, writeProject } from "../support/projects/compile.js";
+import { hasCorpus, listCorpusProjects, readCorpusProject } from "../support/kinds/corpus.js";
 import { assert, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
 import { checkManifests } from "./check-manifests.js";

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadLibrary } from "#generator/model/expression/library.js";
-import { strictOptions } from "../support/compile.js";
+import { strictOptions } from "../support/projects/compile.js";
 import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";
 

@@ -7,10 +7,10 @@ import type { ResourceModel } from "#generator/model/project-model.js";
 import { emitResources } from "#generator/output/emit-project.js";
 import { nameOrThrow } from "#generator/output/controller-names.js";
 import { nameResources, specifierOf } from "#generator/output/resource/resource-name.js";
-import { compileProject, compilers, writeProject } from "../support/compile.js";
-import { hasCorpus, listCorpusProjects, readCorpusProject } from "../support/corpus.js";
+import { compileProject, compilers, writeProject } from "../support/projects/compile.js";
+import { hasCorpus, listCorpusProjects, readCorpusProject } from "../support/kinds/corpus.js";
 import { repositoryRoot } from "../support/repository.js";
-import { resourcesOfCrds, thingOf } from "../support/resource-models.js";
+import { resourcesOfCrds, thingOf } from "../support/runtime/resource-models.js";
 import { assert, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
 

@@ -5,12 +5,12 @@ import { readCrds } from "#generator/input/crd/read-crds.js";
 import { buildModel } from "#generator/model/build/build-model.js";
 import { emitResources } from "#generator/output/emit-project.js";
 import type { OutputFile } from "#generator/output/files/output-file.js";
-import { apiRequest } from "../support/api-request.js";
-import { startTestApiServer } from "../support/api-server.js";
-import { chosenCompilers, compileProject, writeProject } from "../support/compile.js";
-import { crdJson } from "../support/hostile-crds.js";
+import { apiRequest } from "../support/api/api-request.js";
+import { startTestApiServer } from "../support/api/api-server.js";
+import { chosenCompilers, compileProject, writeProject } from "../support/projects/compile.js";
+import { crdJson } from "../support/kinds/hostile-crds.js";
 import { isThorough, seed } from "../support/runs.js";
-import { structuralSchema } from "../support/structural-schemas.js";
+import { structuralSchema } from "../support/kinds/structural-schemas.js";
 import { assert, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
 

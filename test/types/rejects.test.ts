@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { checkFiles, compileProject, compilers } from "../support/compile.js";
-import { checkGolden } from "../support/golden-file.js";
+import { checkFiles, compileProject, compilers } from "../support/projects/compile.js";
+import { checkGolden } from "../support/projects/golden-file.js";
 import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
-import { linkPackages } from "../support/link-packages.js";
+import { linkPackages } from "../support/projects/link-packages.js";
 
 const cases = join(repositoryRoot, "test/types/cases");
 

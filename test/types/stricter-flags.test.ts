@@ -1,7 +1,7 @@
 import { cp } from "node:fs/promises";
 import { join } from "node:path";
-import { chosenCompilers, compileProject, writeProject, type ExtraOptions } from "../support/compile.js";
-import { listSamples } from "../support/samples.js";
+import { chosenCompilers, compileProject, writeProject, type ExtraOptions } from "../support/projects/compile.js";
+import { listSamples } from "../support/projects/samples.js";
 import { assert, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
 

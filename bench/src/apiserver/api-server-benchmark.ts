@@ -1,4 +1,4 @@
-import { findBinary } from "#test/support/binaries.js";
+import { findBinary } from "#test/support/machine/binaries.js";
 import { medianOf, type BenchmarkResult, type Measurement } from "../measurement.js";
 import { measureLoad, type LoadFigures } from "./measure-load.js";
 import { measureWrites, type WriteFigures } from "./measure-writes.js";

@@ -1,6 +1,6 @@
 // How many writes servers take. They are measured in turns, since the speed of a machine changes within minutes.
 import { waitFor } from "#apiserver/wait-for.js";
-import { startWebhookServer, type WebhookServer } from "#test/support/webhook-server.js";
+import { startWebhookServer, type WebhookServer } from "#test/support/api/webhook-server.js";
 import { createLoadClient, inParallel, type LoadClient } from "../load-client.js";
 import { quantile } from "../measurement.js";
 import { applyDeployment, createConfigMap, createNamespace, installRole, installWebhook } from "./load-requests.js";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { startControlPlane } from "#test/support/control-plane.js";
+import { startControlPlane } from "#test/support/machine/control-plane.js";
 import { repositoryRoot } from "#test/support/repository.js";
 import type { Connection } from "../load-client.js";
 import { readUsage, type Usage } from "../operators/process-usage.js";

@@ -7,7 +7,7 @@ import type { DecodedResource } from "#runtime/decode/decode-resource.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
 import { ApplyMatcher, type Application } from "#runtime/write/send/apply-matcher.js";
-import { builtinDefinition } from "#test/support/kind-definitions.js";
+import { builtinDefinition } from "#test/support/kinds/kind-definitions.js";
 import { quantile } from "../measurement.js";
 import { cpuSeconds, settingsOf } from "../sync/sync-probe.js";
 import { shapes } from "./match-shapes.js";

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { promisify } from "node:util";
-import { userCache } from "#test/support/user-cache.js";
+import { userCache } from "#test/support/machine/user-cache.js";
 
 /** A command that builds, or a part of building. */
 export interface BuildStep {

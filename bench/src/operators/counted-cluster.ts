@@ -1,6 +1,6 @@
 // A control plane that tells how many requests others than the driver have made.
 import { waitFor } from "#apiserver/wait-for.js";
-import { startControlPlane } from "#test/support/control-plane.js";
+import { startControlPlane } from "#test/support/machine/control-plane.js";
 import { type Connection, createLoadClient, type LoadClient, type LoadRequest } from "../load-client.js";
 import { readUsage } from "./process-usage.js";
 import { type RequestCounts, subtract, sumCounts, totalOf } from "./request-counts.js";

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "yaml";
-import { startProgram } from "#test/control-plane/apiserver-program.js";
+import { startProgram } from "#test/control-plane/embedded/apiserver-program.js";
 import { createTemporaryFolder } from "#test/support/temporary-folder.js";
 import type { MeasuredPlane } from "./counted-cluster.js";
 

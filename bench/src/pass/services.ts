@@ -1,6 +1,6 @@
 // What the operators of some samples need outside of Kubernetes: real ones, each for one measurement.
 import { Console } from "#external/service/console.js";
-import { problemWithMariaDb, startMariaDb } from "#test/support/mariadb.js";
+import { problemWithMariaDb, startMariaDb } from "#test/support/machine/mariadb.js";
 import type { SampleObject } from "./samples.js";
 
 /** Services that run until they are disposed. */

@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePorts } from "#test/support/free-ports.js";
+import { freePorts } from "#test/support/machine/free-ports.js";
 import { medianOf, type BenchmarkResult, type Measurement } from "../measurement.js";
 import type { OperatorCommand } from "../operators/operator-process.js";
 import { tellProgress } from "../progress.js";

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { repositoryRoot } from "#test/support/repository.js";
-import { startFlags } from "#test/support/start-flags.js";
+import { startFlags } from "#test/support/projects/start-flags.js";
 import { messageOf } from "#runtime/base/logger.js";
 import type { BenchmarkResult, Measurement } from "../measurement.js";
 import type { OperatorCommand } from "../operators/operator-process.js";

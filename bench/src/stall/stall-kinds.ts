@@ -2,7 +2,7 @@
 import type { KubernetesObject } from "@gen-operator/runtime/codegen";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
-import { builtinDefinition, customDefinition } from "#test/support/kind-definitions.js";
+import { builtinDefinition, customDefinition } from "#test/support/kinds/kind-definitions.js";
 
 /** The primary: it says which version its dependents have. */
 export interface Holder extends KubernetesObject {

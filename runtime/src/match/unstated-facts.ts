@@ -1,6 +1,6 @@
 // What no schema states of the built-in kinds and the API server does all the same (1.36), as far as it matters to a comparison: inside of
 // lists and objects that are replaced as a whole, where what the server fills in or leaves out cannot be told by who owns it.
-// Recorded in fixtures/live-objects; test/integration/runtime/match-every-kind.test.ts finds what is missing.
+// Recorded in fixtures/live-objects; test/integration/runtime/writes/match-every-kind.test.ts finds what is missing.
 import type { JsonValue } from "../base/kubernetes-object.js";
 
 /** What the API server fills in, by the name of the type and of the field. */

@@ -3,9 +3,9 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
 import { generate } from "#generator/generate.js";
-import { initProject } from "../../support/new-project.js";
-import { findBinaryOrThrow, type BinaryName } from "../../support/binaries.js";
-import { readNewCrdFiles } from "../../support/new-crds.js";
+import { initProject } from "../../support/projects/new-project.js";
+import { findBinaryOrThrow, type BinaryName } from "../../support/machine/binaries.js";
+import { readNewCrdFiles } from "../../support/kinds/new-crds.js";
 import { repositoryRoot } from "../../support/repository.js";
 import { createTemporaryFolder, type TemporaryFolder } from "../../support/temporary-folder.js";
 

@@ -4,9 +4,9 @@ import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { waitFor } from "#apiserver/wait-for.js";
-import { apiRequestOrThrow, type Connection } from "../../support/api-request.js";
-import { findBinaryOrThrow } from "../../support/binaries.js";
-import type { ControlPlane } from "../../support/control-plane.js";
+import { apiRequestOrThrow, type Connection } from "../../support/api/api-request.js";
+import { findBinaryOrThrow } from "../../support/machine/binaries.js";
+import type { ControlPlane } from "../../support/machine/control-plane.js";
 import { repositoryRoot } from "../../support/repository.js";
 import { createTemporaryFolder } from "../../support/temporary-folder.js";
 

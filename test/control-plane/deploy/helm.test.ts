@@ -1,7 +1,7 @@
 // The folder `deploy` of a new project as a Helm chart.
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { findBinary } from "../../support/binaries.js";
+import { findBinary } from "../../support/machine/binaries.js";
 import { assert, shared, suite } from "../../support/suite.js";
 import { createDeployFolder, parseManifests, runBinary, TEAM, type Manifest } from "./deploy-folder.js";
 

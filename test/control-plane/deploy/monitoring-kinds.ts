@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "yaml";
-import type { Connection } from "../../support/api-request.js";
-import { installCrd } from "../../support/api-server.js";
+import type { Connection } from "../../support/api/api-request.js";
+import { installCrd } from "../../support/api/api-server.js";
 
 const MODULE = "github.com/prometheus-operator/prometheus-operator@v0.85.0";
 

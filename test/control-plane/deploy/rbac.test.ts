@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { KubernetesObject } from "@gen-operator/runtime";
-import { apiRequest, apiRequestOrThrow } from "../../support/api-request.js";
-import { untestedRows } from "../../support/named-tests.js";
+import { apiRequest, apiRequestOrThrow } from "../../support/api/api-request.js";
+import { untestedRows } from "../../support/tables/named-tests.js";
 import { startSimulation } from "#apiserver/simulate/index.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { ApiClient } from "#runtime/client/api-client.js";
@@ -15,9 +15,9 @@ import {
   rightsIn,
   type AuditedRequest,
   type Right,
-} from "../../support/audit-log.js";
-import { builtinDefinition, classOf } from "../../support/kind-definitions.js";
-import { startControlPlane } from "../../support/control-plane.js";
+} from "../../support/api/audit-log.js";
+import { builtinDefinition, classOf } from "../../support/kinds/kind-definitions.js";
+import { startControlPlane } from "../../support/machine/control-plane.js";
 import { repositoryRoot } from "../../support/repository.js";
 import { assert, shared, suite } from "../../support/suite.js";
 import { deploySample, problemWithPods, type DeployedReplica, type DeployedSample } from "./deployed-sample.js";
@@ -156,28 +156,28 @@ const EXCEPTIONS: readonly Exception[] = [
   {
     verb: "list",
     isMeant: () => true,
-    file: "integration/runtime/scripted-watch.test",
+    file: "integration/runtime/watches/scripted-watch.test",
     title: "a server that answers 400 to a WatchList is listed page by page",
   },
   // A name that somebody else has, and whatever else meets a conflict.
   {
     verb: "get",
     isMeant: ({ group }) => group !== "coordination.k8s.io",
-    file: "integration/runtime/errors.test",
+    file: "integration/runtime/reconciles/errors.test",
     title: "a conflict is tried again on what is there now",
   },
   // What a dependent had under a former name.
   {
     verb: "delete",
     isMeant: () => true,
-    file: "integration/runtime/bulk-dependents.test",
+    file: "integration/runtime/dependents/bulk-dependents.test",
     title: "may get another name, and what had the old one is deleted",
   },
   // The finalizer of this or an earlier version.
   {
     verb: "patch",
     isMeant: isPrimary,
-    file: "integration/runtime/operator.test",
+    file: "integration/runtime/life-cycle/operator.test",
     title: "the finalizer is added before anything is made and removed after everything is gone",
   },
   // What the admission plugin asks for.

@@ -10,8 +10,8 @@ import type { ApiClient } from "#runtime/client/api-client.js";
 import { Preview, Site } from "#standalone/generated/index.js";
 import { Tomcat, Webapp } from "#tomcat/generated/index.js";
 import { Deployment, Ingress, WebPage } from "#webpage/generated/index.js";
-import { builtinDefinition, classOf } from "../../support/kind-definitions.js";
-import { problemWithMariaDb, startMariaDb } from "../../support/mariadb.js";
+import { builtinDefinition, classOf } from "../../support/kinds/kind-definitions.js";
+import { problemWithMariaDb, startMariaDb } from "../../support/machine/mariadb.js";
 import { isConditionTrue } from "../../integration/sample/conditions.js";
 
 const Namespace = classOf(builtinDefinition("v1", "Namespace"));

@@ -2,10 +2,10 @@
 // its own, as each takes as long as a Lease.
 import { waitFor } from "#apiserver/wait-for.js";
 import { holderOf, termOf } from "#runtime/operate/lease/lease.js";
-import { apiRequestOrThrow } from "../../support/api-request.js";
-import { installCrd } from "../../support/api-server.js";
-import { startControlPlane, type ControlPlane } from "../../support/control-plane.js";
-import { measureLostTime } from "../../support/lost-time.js";
+import { apiRequestOrThrow } from "../../support/api/api-request.js";
+import { installCrd } from "../../support/api/api-server.js";
+import { startControlPlane, type ControlPlane } from "../../support/machine/control-plane.js";
+import { measureLostTime } from "../../support/runtime/lost-time.js";
 import { assert, shared, suite } from "../../support/suite.js";
 import { pageCrd } from "../../integration/runtime/page-operator.js";
 import { churn, openStage, untilLeading, untilText, type Replica, type Stage } from "./replica.js";

@@ -1,8 +1,8 @@
 // The probes of an operator that a real API server lets watch nothing.
 import { waitFor } from "#apiserver/wait-for.js";
-import { installCrd } from "../../support/api-server.js";
-import { startControlPlane } from "../../support/control-plane.js";
-import { freePorts } from "../../support/free-ports.js";
+import { installCrd } from "../../support/api/api-server.js";
+import { startControlPlane } from "../../support/machine/control-plane.js";
+import { freePorts } from "../../support/machine/free-ports.js";
 import { assert, suite } from "../../support/suite.js";
 import { pageCrd } from "../../integration/runtime/page-operator.js";
 import { openStage, untilLeading } from "./replica.js";

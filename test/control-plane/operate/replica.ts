@@ -2,8 +2,8 @@
 import { spawn } from "node:child_process";
 import { LEASE, type Lease } from "#runtime/operate/lease/lease.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import { apiRequest, apiRequestOrThrow, type Connection } from "../../support/api-request.js";
-import { startRecordingProxy, type ProxiedRequest, type RecordingProxy } from "../../support/recording-proxy.js";
+import { apiRequest, apiRequestOrThrow, type Connection } from "../../support/api/api-request.js";
+import { startRecordingProxy, type ProxiedRequest, type RecordingProxy } from "../../support/api/recording-proxy.js";
 
 /** One line of the log of a replica. */
 export interface LogLine {

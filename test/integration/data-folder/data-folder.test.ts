@@ -2,13 +2,13 @@ import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ClassicLevel } from "classic-level";
 import { startApiServer, type ApiServer } from "#apiserver/index.js";
-import { CONFIG_MAPS, configMap, widget, widgetDefinition, WIDGETS } from "../../support/api-fixtures.js";
-import { apiRequest, apiRequestOrThrow, type ApiObject } from "../../support/api-request.js";
+import { CONFIG_MAPS, configMap, widget, widgetDefinition, WIDGETS } from "../../support/api/api-fixtures.js";
+import { apiRequest, apiRequestOrThrow, type ApiObject } from "../../support/api/api-request.js";
 import { repositoryRoot } from "../../support/repository.js";
-import { startCommand } from "../../support/started-program.js";
+import { startCommand } from "../../support/machine/started-program.js";
 import { assert, suite } from "../../support/suite.js";
 import { createTemporaryFolder } from "../../support/temporary-folder.js";
-import { eventsUntil, openWatch } from "../../support/watch-client.js";
+import { eventsUntil, openWatch } from "../../support/api/watch-client.js";
 
 type Options = NonNullable<Parameters<typeof startApiServer>[0]>;
 

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { waitFor } from "#apiserver/wait-for.js";
-import { createWitness } from "../../support/acknowledged-writes.js";
+import { createWitness } from "../../support/runtime/acknowledged-writes.js";
 import { repositoryRoot } from "../../support/repository.js";
-import { startCommand } from "../../support/started-program.js";
+import { startCommand } from "../../support/machine/started-program.js";
 import { assert, suite } from "../../support/suite.js";
 import { createTemporaryFolder } from "../../support/temporary-folder.js";
 

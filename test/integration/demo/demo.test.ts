@@ -4,7 +4,7 @@ import { readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { repositoryRoot } from "../../support/repository.js";
-import { isRealApiServer, startTestApiServer } from "../../support/api-server.js";
+import { isRealApiServer, startTestApiServer } from "../../support/api/api-server.js";
 import { isThorough, ONLY_THOROUGH } from "../../support/runs.js";
 import { assert, suite } from "../../support/suite.js";
 

@@ -11,7 +11,7 @@ import { informerSource } from "#runtime/sources/kind/informer-source.js";
 import { byAnnotation } from "#runtime/sources/mappers.js";
 import { perPrimaryPollingSource } from "#runtime/sources/external/per-primary-polling-source.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
-import { startTestApiServer } from "../../support/api-server.js";
+import { startTestApiServer } from "../../support/api/api-server.js";
 import { assert, suite } from "../../support/suite.js";
 import { ConfigMap, Sample, sampleController, Secret, type DataObject } from "./sample-kind.js";
 import { spacesOf } from "./space.js";

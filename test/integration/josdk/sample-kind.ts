@@ -4,7 +4,7 @@ import { defineController, type ControllerOptions } from "#runtime/codegen/defin
 import { defineWorkflow } from "#runtime/codegen/define-workflow.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import type { Reconciler } from "#runtime/reconcile/reconciler.js";
-import { builtinDefinition, classOf, customDefinition, type CrdObject } from "../../support/kind-definitions.js";
+import { builtinDefinition, classOf, customDefinition, type CrdObject } from "../../support/kinds/kind-definitions.js";
 
 /** The primary of most scenarios. */
 export interface Sample extends KubernetesObject {

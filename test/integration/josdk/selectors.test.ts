@@ -4,7 +4,7 @@ import { waitFor } from "#apiserver/wait-for.js";
 import { informerSource } from "#runtime/sources/kind/informer-source.js";
 import { byAnnotation } from "#runtime/sources/mappers.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
-import { builtinDefinition, classOf } from "../../support/kind-definitions.js";
+import { builtinDefinition, classOf } from "../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../support/suite.js";
 import { ConfigMap, Sample, sampleController } from "./sample-kind.js";
 import { spacesOf } from "./space.js";

@@ -7,9 +7,9 @@ import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
 import type { OperatorOptions } from "#runtime/assemble/operator/operator-options.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
-import { startTestApiServer, type TestApiServer, type TestApiServerOptions } from "../../support/api-server.js";
-import { builtinDefinition, classOf } from "../../support/kind-definitions.js";
-import { createRecordedOperator, type RecordedOperator } from "../../support/recorded-operator.js";
+import { startTestApiServer, type TestApiServer, type TestApiServerOptions } from "../../support/api/api-server.js";
+import { builtinDefinition, classOf } from "../../support/kinds/kind-definitions.js";
+import { createRecordedOperator, type RecordedOperator } from "../../support/runtime/recorded-operator.js";
 import { shared } from "../../support/suite.js";
 import { clusterSampleCrd, sampleCrd } from "./sample-kind.js";
 

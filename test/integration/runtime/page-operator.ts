@@ -7,7 +7,7 @@ import { waitFor } from "#apiserver/wait-for.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import { updateStatus, type Reconciler } from "#runtime/reconcile/reconciler.js";
 import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/definition/workflow-definition.js";
-import { createRecordedOperator, type RecordedOperator } from "../../support/recorded-operator.js";
+import { createRecordedOperator, type RecordedOperator } from "../../support/runtime/recorded-operator.js";
 import { ConfigMap, configMapOf, Page, pageCrd } from "./page.js";
 
 export * from "./page.js";

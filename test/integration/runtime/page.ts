@@ -1,7 +1,7 @@
 // The kinds of these tests. A process that runs an operator loads them alone, and no API server.
 import type { KubernetesObject, StatusCondition } from "#runtime/base/kubernetes-object.js";
 import type { Conditions, KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
-import { builtinDefinition, classOf, customDefinition, type CrdObject } from "../../support/kind-definitions.js";
+import { builtinDefinition, classOf, customDefinition, type CrdObject } from "../../support/kinds/kind-definitions.js";
 
 /** The primary of every test here. */
 export interface Page extends KubernetesObject {

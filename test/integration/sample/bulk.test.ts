@@ -1,7 +1,7 @@
 // The sample of bulk dependents, compiled, against an API server; the same on the embedded and on the real one.
 import { Deployment, Fleet, fleetController, Service, type FleetInput } from "#bulk/generated/index.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import { failuresOf } from "../../support/recorded-operator.js";
+import { failuresOf } from "../../support/runtime/recorded-operator.js";
 import { assert, suite } from "../../support/suite.js";
 import { spacesOf, type Space, type TestOperator } from "../josdk/space.js";
 

@@ -2,10 +2,10 @@
 import { createLogger, createOperator, type ApiClient } from "@gen-operator/runtime";
 import { MySQLSchema, mySQLSchemaController, Secret } from "#mysql-schema/generated/index.js";
 import { nameOf } from "#mysql-schema/mysql-schema/name-of.js";
-import { startTestApiServer, type TestApiServer } from "../../support/api-server.js";
+import { startTestApiServer, type TestApiServer } from "../../support/api/api-server.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import { builtinDefinition, classOf } from "../../support/kind-definitions.js";
-import { problemWithMariaDb, startMariaDb, type MariaDb, type MariaDbLogin } from "../../support/mariadb.js";
+import { builtinDefinition, classOf } from "../../support/kinds/kind-definitions.js";
+import { problemWithMariaDb, startMariaDb, type MariaDb, type MariaDbLogin } from "../../support/machine/mariadb.js";
 import { assert, shared, suite } from "../../support/suite.js";
 import { startRecordedRun, type RecordedRun } from "./recorded-run.js";
 

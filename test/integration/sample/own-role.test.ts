@@ -6,7 +6,7 @@ import { createLogger, createOperator } from "@gen-operator/runtime";
 import { WebPage, webPageController } from "#webpage/generated/index.js";
 import { startApiServer } from "#apiserver/index.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import { apiRequest } from "../../support/api-request.js";
+import { apiRequest } from "../../support/api/api-request.js";
 import { repositoryRoot } from "../../support/repository.js";
 import { assert, suite } from "../../support/suite.js";
 import { createTemporaryFolder } from "../../support/temporary-folder.js";

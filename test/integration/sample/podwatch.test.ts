@@ -1,9 +1,9 @@
 // The sample that reads more than it writes, compiled, against an API server; the same on the embedded and on the real one.
 import { createLogger, keyOf, type ApiClient } from "@gen-operator/runtime";
 import { Node, Pod, PodWatch, podWatchController } from "#podwatch/generated/index.js";
-import { startTestApiServer, type TestApiServer } from "../../support/api-server.js";
+import { startTestApiServer, type TestApiServer } from "../../support/api/api-server.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import { failuresOf } from "../../support/recorded-operator.js";
+import { failuresOf } from "../../support/runtime/recorded-operator.js";
 import { assert, shared, suite } from "../../support/suite.js";
 import { startRecordedRun, type RecordedRun } from "./recorded-run.js";
 

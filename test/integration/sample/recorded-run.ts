@@ -1,5 +1,5 @@
 import type { ApiClient, OperatorOptions } from "@gen-operator/runtime";
-import { createRecordedOperator, type RecordedOperator } from "../../support/recorded-operator.js";
+import { createRecordedOperator, type RecordedOperator } from "../../support/runtime/recorded-operator.js";
 
 /** An operator of a sample that runs, with its client; its requests are without their status. */
 export interface RecordedRun extends RecordedOperator {

@@ -11,7 +11,7 @@ import {
 } from "#standalone/generated/index.js";
 import { previewController } from "#standalone/preview/controller.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import { failuresOf } from "../../support/recorded-operator.js";
+import { failuresOf } from "../../support/runtime/recorded-operator.js";
 import { assert, suite } from "../../support/suite.js";
 import { spacesOf, type Space, type TestOperator } from "../josdk/space.js";
 

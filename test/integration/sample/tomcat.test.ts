@@ -10,7 +10,7 @@ import {
   type WebappInput,
 } from "#tomcat/generated/index.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import { failuresOf } from "../../support/recorded-operator.js";
+import { failuresOf } from "../../support/runtime/recorded-operator.js";
 import { assert, suite } from "../../support/suite.js";
 import { spacesOf, type Space, type TestOperator } from "../josdk/space.js";
 import { conditionsOf, isConditionTrue } from "./conditions.js";

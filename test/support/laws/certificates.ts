@@ -2,7 +2,7 @@ import { bitString, der, explicit, integer, objectIdentifier, sequence } from "#
 import { issueCertificate, createAuthority, subjectOf } from "#apiserver/x509/authority.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { generateKeyPairSync, sign, X509Certificate } from "node:crypto";
-import { apiRequest, apiRequestOrThrow, type ApiObject, type Connection } from "../api-request.js";
+import { apiRequest, apiRequestOrThrow, type ApiObject, type Connection } from "../api/api-request.js";
 import { assert, type DeclareTest } from "../suite.js";
 import { PATIENCE, TEST_OPTIONS } from "./cluster-steps.js";
 

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Connection } from "../api-request.js";
+import type { Connection } from "../api/api-request.js";
 import { assert, type DeclareTest } from "../suite.js";
 import { TEST_OPTIONS } from "./cluster-steps.js";
 import {

@@ -1,5 +1,5 @@
 import { waitFor } from "#apiserver/wait-for.js";
-import { apiRequestOrThrow, type ApiObject, type Connection } from "../api-request.js";
+import { apiRequestOrThrow, type ApiObject, type Connection } from "../api/api-request.js";
 import { assert, type DeclareTest } from "../suite.js";
 import { PATIENCE, TEST_OPTIONS } from "./cluster-steps.js";
 

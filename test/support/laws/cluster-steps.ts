@@ -1,6 +1,6 @@
 // What an operator notices of a cluster's own controllers: the helpers of the laws beside this file. The same laws hold for
 // kube-controller-manager and for our simulation of it, on a real API server and on the embedded one.
-import { apiRequest, apiRequestOrThrow, type ApiObject, type Connection } from "../api-request.js";
+import { apiRequest, apiRequestOrThrow, type ApiObject, type Connection } from "../api/api-request.js";
 import { waitFor } from "#apiserver/wait-for.js";
 
 /** How long a law may take to come true; a real namespace takes seconds to go. */

@@ -1,5 +1,5 @@
 // What the controllers of a cluster tell of their work: the Events that `kubectl describe` shows.
-import type { Connection } from "../api-request.js";
+import type { Connection } from "../api/api-request.js";
 import { assert, type DeclareTest } from "../suite.js";
 import { TEST_OPTIONS } from "./cluster-steps.js";
 import { type AnyObject, type ClusterSpace, countIn, openClusterSpace, podTemplate } from "./space-of-cluster.js";

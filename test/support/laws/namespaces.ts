@@ -1,4 +1,4 @@
-import { apiRequestOrThrow, type Connection } from "../api-request.js";
+import { apiRequestOrThrow, type Connection } from "../api/api-request.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { assert, type DeclareTest } from "../suite.js";
 import {

@@ -1,5 +1,5 @@
 // What a cluster whose namespaces have accounts makes of a Pod: the admission plugin ServiceAccount.
-import { apiRequest, type Connection } from "../api-request.js";
+import { apiRequest, type Connection } from "../api/api-request.js";
 import { assert, type DeclareTest } from "../suite.js";
 import { TEST_OPTIONS } from "./cluster-steps.js";
 import { type AnyObject, type ClusterSpace, openClusterSpace, podTemplate } from "./space-of-cluster.js";

@@ -1,5 +1,5 @@
 import { waitFor } from "#apiserver/wait-for.js";
-import { apiRequest, apiRequestOrThrow, type ApiObject, type Connection } from "../api-request.js";
+import { apiRequest, apiRequestOrThrow, type ApiObject, type Connection } from "../api/api-request.js";
 import { createNamespace, PATIENCE } from "./cluster-steps.js";
 
 /** Any object of an answer. */

@@ -1,4 +1,4 @@
-import type { Connection } from "../api-request.js";
+import type { Connection } from "../api/api-request.js";
 import { assert, type DeclareTest } from "../suite.js";
 import { TEST_OPTIONS } from "./cluster-steps.js";
 import {

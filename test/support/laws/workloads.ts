@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { apiRequest, apiRequestOrThrow, type Connection } from "../api-request.js";
+import { apiRequest, apiRequestOrThrow, type Connection } from "../api/api-request.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { assert, type DeclareTest } from "../suite.js";
 import { type Condition, RESTRAINT_MS } from "./cluster-steps.js";

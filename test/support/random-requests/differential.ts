@@ -1,9 +1,9 @@
 // Plays sequences of requests on two servers, and makes those that are answered differently short.
-import type { Connection } from "../api-request.js";
-import { differencesOf, type Difference } from "../conformance-golden.js";
-import { normaliseOutcomes } from "../conformance-normalise.js";
-import { playScenario, type StepOutcome } from "../conformance-play.js";
-import type { Step } from "../conformance-scenario.js";
+import type { Connection } from "../api/api-request.js";
+import { differencesOf, type Difference } from "../conformance/conformance-golden.js";
+import { normaliseOutcomes } from "../conformance/conformance-normalise.js";
+import { playScenario, type StepOutcome } from "../conformance/conformance-play.js";
+import type { Step } from "../conformance/conformance-scenario.js";
 
 /** A sequence that two servers answer differently. */
 export interface Disagreement {

@@ -1,7 +1,7 @@
 // Random sequences of requests, as scenarios have them: about one kind at a time, a few names and a few managers, so that the
 // requests of a sequence meet.
 import fc, { type Arbitrary } from "../fast-check.js";
-import type { Step } from "../conformance-scenario.js";
+import type { Step } from "../conformance/conformance-scenario.js";
 import type { RandomKind } from "./random-kind.js";
 import { RANDOM_KINDS } from "./random-kinds.js";
 

@@ -1,5 +1,5 @@
 // The rules that the tests of kube-apiserver's CEL evaluate, with schema and value, and what comes of each. Recorded by
-// test/control-plane/record-rule-cases.ts.
+// test/control-plane/record/record-rule-cases.ts.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { checkExpressions } from "#apiserver/definitions/check/check-rules.js";

@@ -1,6 +1,6 @@
-import { differencesOf } from "#test/support/conformance-golden.js";
-import { normaliseOutcomes } from "#test/support/conformance-normalise.js";
-import type { StepOutcome } from "#test/support/conformance-play.js";
+import { differencesOf } from "#test/support/conformance/conformance-golden.js";
+import { normaliseOutcomes } from "#test/support/conformance/conformance-normalise.js";
+import type { StepOutcome } from "#test/support/conformance/conformance-play.js";
 import { assert, suite } from "#test/support/suite.js";
 
 const object = (version: number) => ({ metadata: { uid: `uid-${version}`, resourceVersion: String(version) } });

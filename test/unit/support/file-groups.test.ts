@@ -48,7 +48,7 @@ suite("groups of test files", (test) => {
       "integration/two.test.js": serves,
       "integration/three.test.js": 'import { spawn } from "node:child_process";\n',
       "integration/a/four.test.js": serves,
-      "integration/a/five.test.js": 'import { request } from "../../support/api-request.js";\n',
+      "integration/a/five.test.js": 'import { request } from "../../support/api/api-request.js";\n',
     });
     assert.equal(groups, [
       ["integration/one.test.js", "integration/two.test.js"],

@@ -1,7 +1,7 @@
 import { builtinTypes, servedTypesOf } from "#apiserver/builtin/served-type.js";
 import { discoveryAnswer } from "#apiserver/discovery/discovery.js";
 import { isObject, objectAt, type JsonObject, type JsonValue } from "#apiserver/json.js";
-import { statusOf } from "../../../support/status-message.js";
+import { statusOf } from "../../../support/api/status-message.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";

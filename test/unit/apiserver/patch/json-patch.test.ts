@@ -1,6 +1,6 @@
 import type { JsonValue } from "#apiserver/json.js";
 import { applyJsonPatch, unknownPatchMembers } from "#apiserver/patch/json-patch.js";
-import { messageOf, statusOf } from "../../../support/status-message.js";
+import { messageOf, statusOf } from "../../../support/api/status-message.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const GENERIC = "the server rejected our request due to an error in our request";

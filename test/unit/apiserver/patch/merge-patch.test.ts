@@ -1,6 +1,6 @@
 import type { JsonObject } from "#apiserver/json.js";
 import { applyMergePatch } from "#apiserver/patch/merge-patch.js";
-import { messageOf } from "../../../support/status-message.js";
+import { messageOf } from "../../../support/api/status-message.js";
 import { assert, suite } from "../../../support/suite.js";
 
 suite("merge patch", (test) => {

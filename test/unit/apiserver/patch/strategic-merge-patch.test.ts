@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "#apiserver/json.js";
 import { applyStrategicMergePatch } from "#apiserver/patch/strategic-merge-patch.js";
-import { statusOf } from "../../../support/status-message.js";
+import { statusOf } from "../../../support/api/status-message.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const POD = "io.k8s.api.core.v1.Pod";

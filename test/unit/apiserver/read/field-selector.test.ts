@@ -1,7 +1,7 @@
 import { builtinTypes, servedTypesOf, type ServedType } from "#apiserver/builtin/served-type.js";
 import type { JsonObject } from "#apiserver/json.js";
 import { parseFieldSelector } from "#apiserver/read/selectors.js";
-import { messageOf } from "../../../support/status-message.js";
+import { messageOf } from "../../../support/api/status-message.js";
 import { assert, suite } from "../../../support/suite.js";
 
 suite("field selectors", (test) => {

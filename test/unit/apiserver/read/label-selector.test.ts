@@ -1,6 +1,6 @@
 import { parseLabelSelector } from "#apiserver/read/selectors.js";
 import { assert, suite } from "../../../support/suite.js";
-import { messageOf } from "../../../support/status-message.js";
+import { messageOf } from "../../../support/api/status-message.js";
 
 const KEY_RULE =
   "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character " +

@@ -1,5 +1,5 @@
 import { startApiServer, type ApiServer, type ApiServerOptions } from "#apiserver/server.js";
-import { apiRequest, apiRequestOrThrow } from "../../../support/api-request.js";
+import { apiRequest, apiRequestOrThrow } from "../../../support/api/api-request.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const PODS = "/api/v1/namespaces/default/pods";

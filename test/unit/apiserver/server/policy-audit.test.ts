@@ -2,7 +2,7 @@ import { startApiServer } from "#apiserver/index.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { apiRequest, apiRequestOrThrow } from "../../../support/api-request.js";
+import { apiRequest, apiRequestOrThrow } from "../../../support/api/api-request.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createTemporaryFolder } from "../../../support/temporary-folder.js";
 

@@ -1,5 +1,5 @@
 // The tests of structured-merge-diff, the library inside kube-apiserver: what they put in, and what comes out. Recorded by
-// test/control-plane/record-merge-cases.ts.
+// test/control-plane/record/record-merge-cases.ts.
 import { readFileSync } from "node:fs";
 import { fieldSetOf } from "#apiserver/ssa/applied-set.js";
 import { FieldSet } from "#apiserver/ssa/fields/field-set.js";

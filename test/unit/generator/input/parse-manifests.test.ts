@@ -4,7 +4,7 @@ import { parseAllDocuments } from "yaml";
 import { formatDiagnostic } from "#generator/diagnostic.js";
 import { parseManifests } from "#generator/input/yaml/parse-manifests.js";
 import { parseYaml } from "#generator/input/yaml/parse-yaml.js";
-import { listCorpusProjects, hasCorpus, readCorpusFiles } from "../../../support/corpus.js";
+import { listCorpusProjects, hasCorpus, readCorpusFiles } from "../../../support/kinds/corpus.js";
 import { isThorough } from "../../../support/runs.js";
 import { repositoryRoot } from "../../../support/repository.js";
 import { assert, suite } from "../../../support/suite.js";

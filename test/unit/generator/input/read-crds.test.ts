@@ -1,6 +1,6 @@
 import { formatDiagnostic } from "#generator/diagnostic.js";
 import { readCrds } from "#generator/input/crd/read-crds.js";
-import { hasCorpus, listCorpusProjects, readCorpusFiles } from "../../../support/corpus.js";
+import { hasCorpus, listCorpusProjects, readCorpusFiles } from "../../../support/kinds/corpus.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const read = (text: string) => readCrds({ file: "crds/a.yaml", text });

@@ -1,8 +1,8 @@
 import type { ControllerModel, ProjectModel, ResourceModel } from "#generator/model/project-model.js";
 import { emitProject } from "#generator/output/emit-project.js";
 import { RunParts } from "#generator/parts/part-memory.js";
-import { dependentOf } from "../../../support/dependent-models.js";
-import { builtinResource, thingOf } from "../../../support/resource-models.js";
+import { dependentOf } from "../../../support/runtime/dependent-models.js";
+import { builtinResource, thingOf } from "../../../support/runtime/resource-models.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const schema = { type: "object", properties: { spec: { type: "object", properties: { size: { type: "integer" } } } } };

@@ -6,7 +6,7 @@ import { buildModel } from "#generator/model/build/build-model.js";
 import { checkConditions } from "#generator/output/conditions/check-conditions.js";
 import { emitProject } from "#generator/output/emit-project.js";
 import type { OutputFile } from "#generator/output/files/output-file.js";
-import { chosenCompilers, compileProject, writeProject } from "../../../support/compile.js";
+import { chosenCompilers, compileProject, writeProject } from "../../../support/projects/compile.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createTemporaryFolder } from "../../../support/temporary-folder.js";
 

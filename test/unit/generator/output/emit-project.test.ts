@@ -11,9 +11,9 @@ import {
 import { emitProject } from "#generator/output/emit-project.js";
 import type { OutputFile } from "#generator/output/files/output-file.js";
 import { runtimeTypes, runtimeValues } from "#generator/output/runtime-symbols.js";
-import { compileProject, compilers, writeProject } from "../../../support/compile.js";
-import { builtinResource, thingOf } from "../../../support/resource-models.js";
-import { dependentOf } from "../../../support/dependent-models.js";
+import { compileProject, compilers, writeProject } from "../../../support/projects/compile.js";
+import { builtinResource, thingOf } from "../../../support/runtime/resource-models.js";
+import { dependentOf } from "../../../support/runtime/dependent-models.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createTemporaryFolder } from "../../../support/temporary-folder.js";
 

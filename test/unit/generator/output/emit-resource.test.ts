@@ -2,7 +2,7 @@ import type { RawSchema } from "#generator/model/project-model.js";
 import { emitResources } from "#generator/output/emit-project.js";
 import fc from "../../../support/fast-check.js";
 import { loadLibrary } from "#generator/model/expression/library.js";
-import { thingOf } from "../../../support/resource-models.js";
+import { thingOf } from "../../../support/runtime/resource-models.js";
 import { runs } from "../../../support/runs.js";
 import { assert, suite } from "../../../support/suite.js";
 

@@ -2,7 +2,7 @@ import type { RawSchema, ResourceModel } from "#generator/model/project-model.js
 import { emitKinds } from "#generator/output/kinds/emit-kinds.js";
 import { describe } from "#generator/output/kinds/describe.js";
 import { assert, suite } from "../../../support/suite.js";
-import { thingOf } from "../../../support/resource-models.js";
+import { thingOf } from "../../../support/runtime/resource-models.js";
 
 const API = "io.k8s.api";
 const META = "io.k8s.apimachinery.pkg.apis.meta.v1";

@@ -1,6 +1,6 @@
 import { camelCase, kebabCase, NameAllocator, operatorNameOf, pascalCase } from "#generator/output/naming.js";
 import { nameResources } from "#generator/output/resource/resource-name.js";
-import { thingOf } from "../../../support/resource-models.js";
+import { thingOf } from "../../../support/runtime/resource-models.js";
 import { assert, suite } from "../../../support/suite.js";
 
 suite("naming", (test) => {

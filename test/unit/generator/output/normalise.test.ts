@@ -1,6 +1,6 @@
 import type { RawSchema } from "#generator/model/project-model.js";
 import { assert, suite } from "../../../support/suite.js";
-import { printField, printSpec } from "../../../support/print-shapes.js";
+import { printField, printSpec } from "../../../support/projects/print-shapes.js";
 
 const text: RawSchema = { type: "string" };
 

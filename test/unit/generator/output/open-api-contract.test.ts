@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { transformSchemaObject } from "openapi-typescript";
 import { assert, suite } from "../../../support/suite.js";
-import { printSpec } from "../../../support/print-shapes.js";
+import { printSpec } from "../../../support/projects/print-shapes.js";
 
 // What openapi-typescript makes of a schema, which nothing of ours prints by it any more: facts for whoever compares our types with its types.
 // It exports transformSchemaObject and does not document its context.

@@ -1,8 +1,8 @@
 import type { InformerModel, KubernetesDependentModel, ProjectModel } from "#generator/model/project-model.js";
 import { emitProject } from "#generator/output/emit-project.js";
-import { chosenCompilers, compileProject, writeProject } from "../../../support/compile.js";
-import { dependentOf } from "../../../support/dependent-models.js";
-import { builtinResource, thingOf } from "../../../support/resource-models.js";
+import { chosenCompilers, compileProject, writeProject } from "../../../support/projects/compile.js";
+import { dependentOf } from "../../../support/runtime/dependent-models.js";
+import { builtinResource, thingOf } from "../../../support/runtime/resource-models.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createTemporaryFolder } from "../../../support/temporary-folder.js";
 

@@ -5,7 +5,7 @@ import { inputViewOf } from "#generator/output/resource/input-view.js";
 import { minimalFieldsOf, minimalValueOf } from "#generator/output/stubs/minimal-value.js";
 import { normaliseSchema } from "#generator/output/resource/normalise.js";
 import { buildRuntimeSchema } from "#generator/output/resource/runtime-schema.js";
-import { builtinResource, thingOf } from "../../../support/resource-models.js";
+import { builtinResource, thingOf } from "../../../support/runtime/resource-models.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const text: RawSchema = { type: "string" };

@@ -1,7 +1,7 @@
 import { checkController, checkControllers, namespacesOf } from "#runtime/assemble/check-controller.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/definition/workflow-definition.js";
-import { builtinDefinition } from "../../../support/kind-definitions.js";
+import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
 import { dependentOf, page, workflowOf } from "../workflow/graphs.js";
 import { finalizerOf } from "#runtime/reconcile/controller-definition.js";

@@ -1,6 +1,6 @@
 import { watchOf } from "#runtime/assemble/dependent-drivers.js";
 import type { KubernetesDependent, ObjectReference } from "#runtime/workflow/definition/workflow-definition.js";
-import { builtinDefinition } from "../../../support/kind-definitions.js";
+import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const primary = {

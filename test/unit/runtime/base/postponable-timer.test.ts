@@ -1,7 +1,7 @@
 import fc from "../../../support/fast-check.js";
 import { PostponableTimer } from "#runtime/base/clock.js";
 import { assert, suite } from "../../../support/suite.js";
-import { VirtualClock } from "../../../support/virtual-clock.js";
+import { VirtualClock } from "../../../support/runtime/virtual-clock.js";
 
 suite("postponable timer", (test) => {
   test("it rings once, at the last time that was set before it rang, and never after a cancel", () => {

@@ -1,5 +1,5 @@
 import fc from "../../../support/fast-check.js";
-import { createView } from "../../../support/resource-view.js";
+import { createView } from "../../../support/runtime/resource-view.js";
 import { runs } from "../../../support/runs.js";
 import { assert, suite } from "../../../support/suite.js";
 import { SimulatedWatch } from "./simulated-watch.js";

@@ -1,6 +1,6 @@
 // What one controller is told around its own writes (the parts of JOSDK's InformerEventSourceTest and ControllerEventSourceTest that are
 // about the cache).
-import { createView, listInto } from "../../../support/resource-view.js";
+import { createView, listInto } from "../../../support/runtime/resource-view.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const KEY = "x/a";

@@ -4,9 +4,9 @@ import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import type { ResourceChange } from "#runtime/cache/resource-change.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
-import { builtinDefinition } from "../../../support/kind-definitions.js";
+import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
 import { runs } from "../../../support/runs.js";
-import { listInto } from "../../../support/resource-view.js";
+import { listInto } from "../../../support/runtime/resource-view.js";
 import { assert, suite } from "../../../support/suite.js";
 
 function objectOf(name: string, version: number, uid = name): KubernetesObject {

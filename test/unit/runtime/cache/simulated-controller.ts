@@ -2,7 +2,7 @@ import { refOfKey, type ObjectKey, compareResourceVersions } from "#runtime/base
 import type { ResourceCache } from "#runtime/cache/resource-cache.js";
 import type { ResourceChange } from "#runtime/cache/resource-change.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
-import { builtinDefinition } from "../../../support/kind-definitions.js";
+import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
 import { assert } from "../../../support/suite.js";
 import { entryOf, versionOf, type Simulated, type SimulatedServer } from "./simulated-server.js";
 

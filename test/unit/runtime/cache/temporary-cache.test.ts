@@ -2,8 +2,8 @@
 import type { DecodedResource } from "#runtime/decode/decode-resource.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
-import { builtinDefinition } from "../../../support/kind-definitions.js";
-import { listInto } from "../../../support/resource-view.js";
+import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
+import { listInto } from "../../../support/runtime/resource-view.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const KEY = "x/a";

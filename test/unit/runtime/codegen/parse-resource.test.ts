@@ -4,7 +4,7 @@ import { validateCustomResource } from "#apiserver/definitions/schema/validate.j
 import type { JsonObject } from "#apiserver/json.js";
 import type { RawSchema } from "#generator/model/project-model.js";
 import { parseResource, type SchemaError } from "#runtime/codegen/parse-resource.js";
-import { customDefinition } from "../../../support/kind-definitions.js";
+import { customDefinition } from "../../../support/kinds/kind-definitions.js";
 import { runs } from "../../../support/runs.js";
 import { assert, suite } from "../../../support/suite.js";
 

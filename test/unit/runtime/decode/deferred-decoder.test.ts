@@ -5,7 +5,7 @@ import { keyOf, type KubernetesObject } from "#runtime/base/kubernetes-object.js
 import { decodeResource, type DecodedResource } from "#runtime/decode/decode-resource.js";
 import { deepFreeze } from "#runtime/decode/deep-freeze.js";
 import { DeferredDecoder } from "#runtime/decode/deferred-decoder.js";
-import { isReadRight } from "../../../support/json-names.js";
+import { isReadRight } from "../../../support/runtime/json-names.js";
 import { runs } from "../../../support/runs.js";
 import { assert, suite } from "../../../support/suite.js";
 

@@ -4,7 +4,7 @@ import { runInNewContext } from "node:vm";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
-import { builtinDefinition } from "../../../support/kind-definitions.js";
+import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createBed, SUCCESS } from "../schedule/controller-bed.js";
 

@@ -4,8 +4,8 @@ import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
 import { findDifferences, match } from "#runtime/match/match.js";
 import { parseOwnedFields } from "#runtime/match/owned-fields.js";
 import { schemaOf } from "#runtime/match/schema-node.js";
-import { builtinDefinition, customDefinition } from "../../../support/kind-definitions.js";
-import { widgetCrd } from "../../../support/live-objects.js";
+import { builtinDefinition, customDefinition } from "../../../support/kinds/kind-definitions.js";
+import { widgetCrd } from "../../../support/kinds/live-objects.js";
 import { assert, suite } from "../../../support/suite.js";
 
 interface Case {

@@ -3,8 +3,8 @@ import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { hasForeignChange } from "#runtime/match/foreign-change.js";
 import { parseOwnedFields } from "#runtime/match/owned-fields.js";
 import { schemaOf } from "#runtime/match/schema-node.js";
-import { customDefinition } from "../../../support/kind-definitions.js";
-import { widgetCrd } from "../../../support/live-objects.js";
+import { customDefinition } from "../../../support/kinds/kind-definitions.js";
+import { widgetCrd } from "../../../support/kinds/live-objects.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const definition = customDefinition(widgetCrd);

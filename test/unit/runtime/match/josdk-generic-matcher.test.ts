@@ -1,7 +1,7 @@
 // JOSDK's GenericKubernetesResourceMatcherTest, by its numbers in JOSDK.md.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { genericMatcher, statusMatcher, type GenericMatcherOptions } from "#runtime/match/matchers.js";
-import { builtinDefinition } from "../../../support/kind-definitions.js";
+import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
 
 interface Anything extends KubernetesObject {

@@ -12,8 +12,8 @@ import { hasForeignChange } from "#runtime/match/foreign-change.js";
 import { match, type Verdict } from "#runtime/match/match.js";
 import { parseOwnedFields } from "#runtime/match/owned-fields.js";
 import { schemaOf } from "#runtime/match/schema-node.js";
-import { customDefinition } from "../../../support/kind-definitions.js";
-import { FIELD_MANAGER, widgetCrd } from "../../../support/live-objects.js";
+import { customDefinition } from "../../../support/kinds/kind-definitions.js";
+import { FIELD_MANAGER, widgetCrd } from "../../../support/kinds/live-objects.js";
 import { runs } from "../../../support/runs.js";
 import { assert, suite } from "../../../support/suite.js";
 

@@ -6,7 +6,7 @@ import { parseOwnedFields } from "#runtime/match/owned-fields.js";
 import { schemaOf } from "#runtime/match/schema-node.js";
 import { withEncodedData } from "#runtime/write/send/plan.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { FIELD_MANAGER, readLiveObjects, type LiveObject } from "../../../support/live-objects.js";
+import { FIELD_MANAGER, readLiveObjects, type LiveObject } from "../../../support/kinds/live-objects.js";
 import { assert, suite } from "../../../support/suite.js";
 
 function decode({ live }: LiveObject) {

@@ -11,8 +11,8 @@ import {
 } from "#runtime/match/matchers.js";
 import { schemaOf } from "#runtime/match/schema-node.js";
 import { planJsonPatch, planMergePatch, type Stated } from "#runtime/write/send/plan.js";
-import { builtinDefinition, customDefinition } from "../../../support/kind-definitions.js";
-import { widgetCrd } from "../../../support/live-objects.js";
+import { builtinDefinition, customDefinition } from "../../../support/kinds/kind-definitions.js";
+import { widgetCrd } from "../../../support/kinds/live-objects.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const definition = builtinDefinition("apps/v1", "Deployment");

@@ -2,7 +2,7 @@ import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { LoopReporter, type LoopEvent } from "#runtime/operate/loop-reporter.js";
 import type { PostponedWrite } from "#runtime/write/send/postponed-write.js";
 import { assert, suite } from "../../../support/suite.js";
-import { VirtualClock } from "../../../support/virtual-clock.js";
+import { VirtualClock } from "../../../support/runtime/virtual-clock.js";
 
 const primary: KubernetesObject = { apiVersion: "v1", kind: "Page", metadata: { name: "a", namespace: "x", uid: "1" } };
 const cause = { primary, dependent: "text" };

@@ -2,7 +2,7 @@ import { ExpectationRegistry } from "#runtime/reconcile/expectations.js";
 import type { ObjectKey } from "#runtime/base/kubernetes-object.js";
 import type { Context } from "#runtime/workflow/definition/context.js";
 import { assert, suite } from "../../../support/suite.js";
-import { VirtualClock } from "../../../support/virtual-clock.js";
+import { VirtualClock } from "../../../support/runtime/virtual-clock.js";
 
 const key = "home/one" as ObjectKey;
 const primary = { apiVersion: "example.com/v1", kind: "Page", metadata: { name: "one", namespace: "home" } };

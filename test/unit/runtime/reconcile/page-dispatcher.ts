@@ -23,10 +23,10 @@ import type {
 import { ResourceOperations } from "#runtime/write/resource-operations.js";
 import { Sender } from "#runtime/write/send/send.js";
 import { Page, pageCrd } from "../../../integration/runtime/page-operator.js";
-import { noSecondarySources } from "../../../support/no-sources.js";
+import { noSecondarySources } from "../../../support/runtime/no-sources.js";
 import { shared } from "../../../support/suite.js";
-import { VirtualClock } from "../../../support/virtual-clock.js";
-import { eventsUntil, openWatch } from "../../../support/watch-client.js";
+import { VirtualClock } from "../../../support/runtime/virtual-clock.js";
+import { eventsUntil, openWatch } from "../../../support/api/watch-client.js";
 
 export { Page } from "../../../integration/runtime/page-operator.js";
 

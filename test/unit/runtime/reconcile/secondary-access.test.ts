@@ -3,7 +3,7 @@ import { type ResourceDefinition, hasType } from "#runtime/base/resource-definit
 import type { EventSource } from "#runtime/sources/event-source.js";
 import { type SecondarySources } from "#runtime/sources/secondary-sources.js";
 import { SecondaryAccess } from "#runtime/reconcile/secondary-access.js";
-import { builtinDefinition } from "../../../support/kind-definitions.js";
+import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
 import { configMap, dependentOf, workflowOf } from "../workflow/graphs.js";
 

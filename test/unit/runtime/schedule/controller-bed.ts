@@ -4,7 +4,7 @@ import type { DecodedResource } from "#runtime/decode/decode-resource.js";
 import { Controller } from "#runtime/schedule/controller.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import type { PrimaryOutcome, ReconcileScope, ReconcileEvent } from "#runtime/schedule/reconcile-scope.js";
-import { VirtualClock } from "../../../support/virtual-clock.js";
+import { VirtualClock } from "../../../support/runtime/virtual-clock.js";
 import { page } from "../workflow/graphs.js";
 
 /** The key of the primary that the functions of a bed mean unless they are told otherwise. */

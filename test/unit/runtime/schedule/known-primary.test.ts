@@ -4,7 +4,7 @@ import { KnownPrimary } from "#runtime/schedule/known-primary.js";
 import { NEW_STATE } from "#runtime/schedule/processor-state.js";
 import { runs } from "../../../support/runs.js";
 import { assert, suite } from "../../../support/suite.js";
-import { VirtualClock } from "../../../support/virtual-clock.js";
+import { VirtualClock } from "../../../support/runtime/virtual-clock.js";
 
 /** Primaries on a clock that stands still, with a record of which was due when. */
 function createTimers() {

@@ -1,6 +1,6 @@
 import { RunningTasks } from "#runtime/schedule/reconcile-run.js";
 import { assert, suite } from "../../../support/suite.js";
-import { VirtualClock } from "../../../support/virtual-clock.js";
+import { VirtualClock } from "../../../support/runtime/virtual-clock.js";
 
 function createTasks() {
   const clock = new VirtualClock();

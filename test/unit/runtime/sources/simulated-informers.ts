@@ -9,7 +9,7 @@ import {
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import type { InformerRequest, SharedInformers } from "#runtime/watch/informer-pool.js";
 import type { SourceHealth } from "#runtime/base/activity.js";
-import { listInto } from "../../../support/resource-view.js";
+import { listInto } from "../../../support/runtime/resource-view.js";
 
 /** An object of the kind that the tests of event sources watch. */
 export function objectOf(key: ObjectKey, metadata: Partial<ObjectMeta> = {}): KubernetesObject {

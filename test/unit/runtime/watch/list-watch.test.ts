@@ -7,9 +7,9 @@ import type { ApiRequester } from "#runtime/client/requester.js";
 import type { StreamConsumer, Transport, TransportRequest, TransportResponse } from "#runtime/client/transport.js";
 import { runListWatch } from "#runtime/watch/list-watch.js";
 import type { ListWatchOptions } from "#runtime/watch/list-watch-options.js";
-import { builtinDefinition } from "../../../support/kind-definitions.js";
+import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
-import { VirtualClock } from "../../../support/virtual-clock.js";
+import { VirtualClock } from "../../../support/runtime/virtual-clock.js";
 
 const FIRST_MS = 400;
 const BACKOFF = { initialMs: FIRST_MS, factor: 2, maxMs: 15_000 };

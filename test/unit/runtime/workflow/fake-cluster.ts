@@ -14,7 +14,7 @@ import type {
 } from "#runtime/workflow/definition/workflow-definition.js";
 import type { WorkflowResult } from "#runtime/workflow/workflow-result.js";
 import { assert } from "../../../support/suite.js";
-import { VirtualClock } from "../../../support/virtual-clock.js";
+import { VirtualClock } from "../../../support/runtime/virtual-clock.js";
 import { page } from "./graphs.js";
 
 /** An object of a fake cluster. */

@@ -12,7 +12,7 @@ import { KubernetesDriver } from "#runtime/workflow/dependents/kubernetes-driver
 import type { KnownObjects } from "#runtime/workflow/dependents/live-objects.js";
 import type { Condition, KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
 import type { Writer } from "#runtime/write/writer.js";
-import { createView } from "../../../support/resource-view.js";
+import { createView } from "../../../support/runtime/resource-view.js";
 import { assert, suite } from "../../../support/suite.js";
 import { dependentOf, dependentsOf, graphs, page, workflowOf } from "./graphs.js";
 

@@ -2,8 +2,8 @@ import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
 import type { DecodedResource } from "#runtime/decode/decode-resource.js";
 import { ApplyMatcher, type Application } from "#runtime/write/send/apply-matcher.js";
-import { customDefinition } from "../../../support/kind-definitions.js";
-import { widgetCrd } from "../../../support/live-objects.js";
+import { customDefinition } from "../../../support/kinds/kind-definitions.js";
+import { widgetCrd } from "../../../support/kinds/live-objects.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const definition = customDefinition(widgetCrd);

@@ -7,8 +7,8 @@ import { defineResource } from "#runtime/codegen/define-resource.js";
 import { KindOperations } from "#runtime/write/kind-operations.js";
 import { Sender } from "#runtime/write/send/send.js";
 import { Writer } from "#runtime/write/writer.js";
-import { builtinDefinition } from "../../../support/kind-definitions.js";
-import { createView } from "../../../support/resource-view.js";
+import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
+import { createView } from "../../../support/runtime/resource-view.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const configMap = builtinDefinition("v1", "ConfigMap");

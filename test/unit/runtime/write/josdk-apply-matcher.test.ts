@@ -6,7 +6,7 @@ import { ResourceView } from "#runtime/cache/resource-view.js";
 import { ownedBy, type DecodedResource } from "#runtime/decode/decode-resource.js";
 import { ApplyMatcher, type Application } from "#runtime/write/send/apply-matcher.js";
 import { parseOwnedFields } from "#runtime/match/owned-fields.js";
-import { builtinDefinition } from "../../../support/kind-definitions.js";
+import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const FIELD_MANAGER = "controller";

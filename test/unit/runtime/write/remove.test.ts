@@ -4,7 +4,7 @@ import type { RetryAfterError } from "#runtime/base/errors.js";
 import { replacementOf } from "#runtime/write/put.js";
 import { checkAdoption, untyingOperations } from "#runtime/write/writer.js";
 import { applyJsonPatch } from "#runtime/match/json-patch.js";
-import { builtinDefinition } from "../../../support/kind-definitions.js";
+import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const definition = builtinDefinition("v1", "ConfigMap");

@@ -1,8 +1,8 @@
 import { parseAllDocuments } from "yaml";
 import { emitDeploy } from "#generator/output/deploy/emit-deploy.js";
 import type { ResourceModel } from "#generator/model/project-model.js";
-import { dependentOf, externalOf } from "../../../../support/dependent-models.js";
-import { thingOf } from "../../../../support/resource-models.js";
+import { dependentOf, externalOf } from "../../../../support/runtime/dependent-models.js";
+import { thingOf } from "../../../../support/runtime/resource-models.js";
 import { assert, suite } from "../../../../support/suite.js";
 
 function kindOf(kind: string): ResourceModel {

@@ -9,8 +9,8 @@ import type {
   KubernetesDependentModel,
   ResourceModel,
 } from "#generator/model/project-model.js";
-import { dependentOf, externalOf } from "../../../../support/dependent-models.js";
-import { builtinResource, thingOf } from "../../../../support/resource-models.js";
+import { dependentOf, externalOf } from "../../../../support/runtime/dependent-models.js";
+import { builtinResource, thingOf } from "../../../../support/runtime/resource-models.js";
 import { assert, suite } from "../../../../support/suite.js";
 
 const thing = thingOf({ type: "object" }, { hasStatusSubresource: true, crd: { kind: "CustomResourceDefinition" } });

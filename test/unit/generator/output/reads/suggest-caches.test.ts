@@ -1,7 +1,7 @@
 import type { ControllerModel, ExpressionModel, InformerModel, ProjectModel } from "#generator/model/project-model.js";
 import { suggestCaches, type CacheSuggestion } from "#generator/output/reads/suggest-caches.js";
-import { dependentOf, externalOf } from "../../../../support/dependent-models.js";
-import { builtinResource, thingOf } from "../../../../support/resource-models.js";
+import { dependentOf, externalOf } from "../../../../support/runtime/dependent-models.js";
+import { builtinResource, thingOf } from "../../../../support/runtime/resource-models.js";
 import { assert, suite } from "../../../../support/suite.js";
 
 const pod = builtinResource("", "v1", "Pod");

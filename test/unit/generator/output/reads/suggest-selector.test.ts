@@ -1,6 +1,6 @@
 import type { InformerModel, ProjectModel } from "#generator/model/project-model.js";
 import { suggestCaches } from "#generator/output/reads/suggest-caches.js";
-import { builtinResource, thingOf } from "../../../../support/resource-models.js";
+import { builtinResource, thingOf } from "../../../../support/runtime/resource-models.js";
 import { assert, suite } from "../../../../support/suite.js";
 
 const KEY = "example.com/thing";

@@ -3,7 +3,7 @@ import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { EventRecorder } from "#runtime/operate/events/event-recorder.js";
 import type { EventDraft } from "#runtime/base/activity.js";
 import { assert, suite } from "../../../../support/suite.js";
-import { VirtualClock } from "../../../../support/virtual-clock.js";
+import { VirtualClock } from "../../../../support/runtime/virtual-clock.js";
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 

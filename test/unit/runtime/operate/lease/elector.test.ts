@@ -2,7 +2,7 @@ import fc from "../../../../support/fast-check.js";
 import { holderOf, termOf } from "#runtime/operate/lease/lease.js";
 import { runs } from "../../../../support/runs.js";
 import { assert, suite } from "../../../../support/suite.js";
-import { VirtualClock } from "../../../../support/virtual-clock.js";
+import { VirtualClock } from "../../../../support/runtime/virtual-clock.js";
 import { LeaseServer, passTime, Replica, settled, TERMS } from "./lease-world.js";
 
 function openWorld(names: readonly string[] = ["a", "b"]) {

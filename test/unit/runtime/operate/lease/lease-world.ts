@@ -4,7 +4,7 @@ import { ApiError, ConnectionError } from "#runtime/base/errors.js";
 import type { Lease } from "#runtime/operate/lease/lease.js";
 import { Elector, type ElectorOptions } from "#runtime/operate/lease/elector.js";
 import { WriteFence, type MachineClocks } from "#runtime/operate/lease/write-fence.js";
-import { VirtualClock } from "../../../../support/virtual-clock.js";
+import { VirtualClock } from "../../../../support/runtime/virtual-clock.js";
 
 export const TERMS = {
   ref: { name: "shop-leader", namespace: "home" },

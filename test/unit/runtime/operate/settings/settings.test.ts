@@ -9,7 +9,7 @@ import * as types from "#runtime/operate/settings/setting-type.js";
 import type { SettingType, SettingValue } from "#runtime/operate/settings/setting-type.js";
 import { repositoryRoot } from "../../../../support/repository.js";
 import { runs } from "../../../../support/runs.js";
-import { settingsSchema } from "../../../../support/settings-schema.js";
+import { settingsSchema } from "../../../../support/projects/settings-schema.js";
 import { assert, suite } from "../../../../support/suite.js";
 
 const settings = settingsOf(["page", "web-job"]);

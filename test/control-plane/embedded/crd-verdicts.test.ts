@@ -1,0 +1,30 @@
+import { readCrds } from "#generator/input/crd/read-crds.js";
+import { apiRequest } from "../../support/api/api-request.js";
+import { startControlPlane } from "../../support/machine/control-plane.js";
+import { crdsWithKeywords, crdsWithStructures } from "../../support/kinds/hostile-crds.js";
+import { assert, suite } from "../../support/suite.js";
+
+const PATH = "POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All";
+
+/** What we refuse although an API server takes it: it ignores such items. */
+const STRICTER = /^items: .* of a field of type (?:string|integer|object)$/;
+
+suite("verdicts about CRDs", (test) => {
+  test(
+    "are those of a real API server",
+    async () => {
+      await using server = await startControlPlane();
+      const wrong: string[] = [];
+      for (const { name, text } of [...crdsWithKeywords(), ...crdsWithStructures()]) {
+        const answer = await apiRequest(server, PATH, { body: JSON.parse(text) as object });
+        const isAccepted = readCrds({ file: "crd.json", text }).crds.length > 0;
+        if ((answer.status === 201) === isAccepted || (!isAccepted && STRICTER.test(name))) continue;
+        wrong.push(
+          `${name}: ${isAccepted ? "accepted" : "refused"}, the API server says ${JSON.stringify(answer.body)}`,
+        );
+      }
+      assert.equal(wrong, []);
+    },
+    { timeoutMs: 240_000 },
+  );
+});

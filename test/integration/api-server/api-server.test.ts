@@ -1,0 +1,49 @@
+import { readFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { dirname } from "node:path";
+import { apiRequest, apiRequestOrThrow } from "../../support/api/api-request.js";
+import { startTestApiServer } from "../../support/api/api-server.js";
+import { assert, suite } from "../../support/suite.js";
+
+const GADGET_CRD = {
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: { name: "gadgets.example.com" },
+  spec: {
+    group: "example.com",
+    scope: "Namespaced",
+    names: { kind: "Gadget", plural: "gadgets", singular: "gadget", listKind: "GadgetList" },
+    versions: [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: { type: "object" } } }],
+  },
+};
+
+suite("API server of a test", (test) => {
+  test("serves the given kinds at once", async () => {
+    await using server = await startTestApiServer({ crds: [GADGET_CRD] });
+    const body = { apiVersion: "example.com/v1", kind: "Gadget", metadata: { name: "one" } };
+    const gadgets = "/apis/example.com/v1/namespaces/default/gadgets";
+    assert.is((await apiRequest(server, `POST ${gadgets}`, { body })).status, 201);
+    assert.equal((await apiRequestOrThrow(server, `GET ${gadgets}`)).items?.length, 1);
+  });
+
+  test("answers nobody who lacks its token", async () => {
+    await using server = await startTestApiServer();
+    assert.is((await apiRequest({ ...server, token: "wrong" }, "GET /api/v1/namespaces")).status, 401);
+  });
+
+  test("has a kubeconfig that names it, until it is closed", async () => {
+    const server = await startTestApiServer();
+    assert.ok((await readFile(server.kubeconfig, "utf8")).includes(server.url));
+    await server.close();
+    assert.not.ok(existsSync(dirname(server.kubeconfig)));
+    await assertRejects(() => apiRequest(server, "GET /version"));
+  });
+});
+
+async function assertRejects(act: () => Promise<unknown>): Promise<void> {
+  const outcome = await act().then(
+    () => "fulfilled",
+    () => "rejected",
+  );
+  assert.is(outcome, "rejected");
+}

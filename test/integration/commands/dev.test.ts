@@ -1,0 +1,217 @@
+// `npm run dev` of a project, as a process: what its author changes is what runs next, and the objects stay.
+import { existsSync } from "node:fs";
+import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { waitFor } from "#apiserver/wait-for.js";
+import { ApiClient } from "#runtime/client/api-client.js";
+import { builtinKindOf } from "#runtime/base/resource-definition.js";
+import { loadConnection } from "#runtime/client/connect/load-connection.js";
+import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import { runCommand } from "../../support/command-line.js";
+import { createPagesProject } from "../../support/projects/new-project.js";
+import { startProgram } from "../../support/machine/started-program.js";
+import { assert, shared, suite } from "../../support/suite.js";
+import { createTemporaryFolder } from "../../support/temporary-folder.js";
+
+const LONG = { timeoutMs: 120_000 };
+const WAIT = { timeoutMs: 40_000 };
+const CONFIG_MAP = {
+  definition: builtinKindOf<KubernetesObject & { data?: { [key: string]: string } }>({
+    kind: "ConfigMap",
+    plural: "configmaps",
+  }),
+};
+const WEB_PAGE = {
+  definition: {
+    ...CONFIG_MAP.definition,
+    ...{ group: "example.com", apiVersion: "example.com/v1", plural: "webpages", kind: "WebPage" },
+  },
+};
+const HELLO = { name: "hello", namespace: "default" };
+const STUB = "src/webpage/dependents/config-map.ts";
+
+const EXAMPLE = `apiVersion: example.com/v1
+kind: WebPage
+metadata: { name: hello }
+spec: { html: "<h1>hello</h1>" }
+`;
+
+async function startDev() {
+  const project = await createPagesProject();
+  await mkdir(join(project.path, "examples"));
+  await writeFile(join(project.path, "examples/hello.yaml"), EXAMPLE);
+  const program = startProgram(project.path, "dev");
+  return {
+    ...program,
+    folder: project.path,
+    async edit(path: string, from: string | RegExp, to: string): Promise<void> {
+      const text = await readFile(join(project.path, path), "utf8");
+      const edited = text.replace(from, to);
+      assert.not.equal(edited, text, `${path} has no ${from}`);
+      await writeFile(join(project.path, path), edited);
+    },
+    async client() {
+      const kubeconfig = join(project.path, "dist/dev/kubeconfig");
+      return new ApiClient(await loadConnection({ kubeconfig }));
+    },
+    async [Symbol.asyncDispose]() {
+      await program[Symbol.asyncDispose]();
+      await project[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Returns the processes that run in a folder. */
+async function processesIn(folder: string): Promise<string[]> {
+  if (!existsSync("/proc/self/cwd")) return [];
+  const { readlink } = await import("node:fs/promises");
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const found = await Promise.all(
+    pids.map(async (pid) => ((await readlink(`/proc/${pid}/cwd`).catch(() => "")) === folder ? [pid] : [])),
+  );
+  return found.flat();
+}
+
+/** The session of all tests but the last: it takes seconds of processor time to begin one. */
+const session = shared(startDev);
+
+suite("npm run dev", (test) => {
+  test(
+    "runs what the author changes, and keeps the objects",
+    async () => {
+      const dev = await session();
+      await dev.see("applied CustomResourceDefinition webpages.example.com");
+      await dev.see("applied WebPage default/hello");
+      await dev.see(/operator ready in \d/);
+      await dev.see("default/hello  configMap: created");
+      const client = await dev.client();
+      const first = await client.get(CONFIG_MAP, HELLO);
+      assert.ok(first !== undefined);
+
+      await dev.edit(STUB, "data: {}", "data: { page: primary.spec.html }");
+      await dev.see(/operator ready in \d/);
+      await waitFor(
+        "the new data",
+        async () => (await client.get(CONFIG_MAP, HELLO))?.data?.["page"] === "<h1>hello</h1>",
+      );
+      assert.is((await client.get(CONFIG_MAP, HELLO))?.metadata.uid, first.metadata.uid);
+      await client.close();
+    },
+    LONG,
+  );
+
+  test.thorough(
+    "generates what a new field of the CRD and a new dependent need",
+    async () => {
+      const dev = await session();
+      const client = await dev.client();
+      await dev.edit(
+        "crds/webpages.example.com.yaml",
+        /^( +)html:/m,
+        "$1title: { type: string, default: untitled }\n$1html:",
+      );
+      await dev.see("updated src/generated/");
+      await dev.see("applied CustomResourceDefinition webpages.example.com");
+      await dev.see(/operator ready in \d/);
+      await dev.edit(STUB, "primary.spec.html", "`${primary.spec.title}`");
+      await dev.see(/operator ready in \d/);
+      await waitFor(
+        "the default of the new field",
+        async () => (await client.get(CONFIG_MAP, HELLO))?.data?.["page"] === "untitled",
+      );
+
+      await dev.edit("workflow.yaml", "  dependents:\n", "  dependents:\n    service: { resource: v1/Service }\n");
+      await dev.see("created src/webpage/dependents/service.ts");
+      await dev.see("default/hello  service: created");
+      await client.close();
+    },
+    LONG,
+  );
+
+  test.thorough(
+    "keeps the operator running while something is wrong, and says where",
+    async () => {
+      const dev = await session();
+      await dev.edit(STUB, /^  data: .*/m, "  data: 1,");
+      await dev.see(/config-map\.ts:\d+:\d+ - error TS\d+: Type 'number'/);
+      await dev.see("1 error; the operator goes on with the code from before");
+      await dev.edit(STUB, "data: 1", "data: {{");
+      await dev.see(/config-map\.ts:\d+:\d+ - error/);
+      await dev.edit("workflow.yaml", "dependents:", "dependants:");
+      await dev.see(/workflow\.yaml:\d+:\d+: error unknown-field/);
+      const client = await dev.client();
+      const version = (await client.get(CONFIG_MAP, HELLO))?.metadata.resourceVersion;
+      // The operator from before repairs what somebody damages.
+      await client.delete(CONFIG_MAP, HELLO);
+      await dev.see("default/hello  configMap: created");
+      assert.not.equal((await client.get(CONFIG_MAP, HELLO))?.metadata.resourceVersion, version);
+      await client.close();
+      await dev.edit("workflow.yaml", "dependants:", "dependents:");
+      await dev.edit(STUB, "data: {{", 'data: { fixed: "" }');
+      await dev.see(/operator ready in \d/);
+      await dev.see("default/hello  configMap: updated");
+    },
+    LONG,
+  );
+
+  test.thorough(
+    "shows why an operator ended, and starts it with the next change",
+    async () => {
+      const dev = await session();
+      await dev.edit(
+        "src/main.ts",
+        "await runOperator",
+        'if (controllers.length > 0) throw new Error("no luck");\nawait runOperator',
+      );
+      await dev.see("src/main.ts:4");
+      await dev.see("the operator ended (exit code 1); it starts again after the next change");
+      await dev.edit("src/main.ts", "controllers.length > 0", "controllers.length > 9");
+      await dev.see(/operator ready in \d/);
+    },
+    LONG,
+  );
+
+  test.thorough(
+    "shows that an object is gone, and leaves no file or process behind when it is stopped",
+    async () => {
+      const dev = await session();
+      const client = await dev.client();
+      await client.delete(WEB_PAGE, HELLO);
+      await dev.see("default/hello: gone");
+      await client.close();
+      dev.stop();
+      assert.is(await dev.ended, 0, dev.output());
+      assert.not.ok(existsSync(join(dev.folder, "dist")), "a file is left behind");
+      assert.equal(await processesIn(dev.folder), []);
+    },
+    LONG,
+  );
+
+  test.thorough(
+    "says what it lacks: packages, or a kubeconfig",
+    async () => {
+      await using folder = await createTemporaryFolder();
+      const bare = await runCommand(folder.path, "dev");
+      assert.is(bare.status, 1);
+      assert.match(bare.stderr, /^gen-operator: .* has not installed @gen-operator\/runtime; run npm install there/);
+      await using project = await createPagesProject();
+      const nowhere = await runCommand(project.path, "dev", "--kubeconfig", "/nowhere");
+      assert.is(nowhere.status, 1);
+      assert.match(nowhere.stderr, /^gen-operator: cannot read the kubeconfig file \/nowhere/);
+      assert.not.ok(existsSync(join(project.path, "dist")));
+    },
+    LONG,
+  );
+
+  test.thorough(
+    "leaves no process behind, even if it is killed",
+    async () => {
+      await using dev = await startDev();
+      await dev.see("default/hello  configMap: created");
+      process.kill(dev.pid, "SIGKILL");
+      await dev.ended;
+      await waitFor("the end of the operator", async () => (await processesIn(dev.folder)).length === 0, WAIT);
+    },
+    LONG,
+  );
+});

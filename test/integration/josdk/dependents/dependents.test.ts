@@ -1,0 +1,369 @@
+// Dependents as objects of Kubernetes, after JOSDK's integration tests.
+import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
+import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import { keyOf } from "#runtime/base/kubernetes-object.js";
+import { waitFor } from "#apiserver/wait-for.js";
+import { untypedResource } from "#runtime/codegen/define-resource.js";
+import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { byAnnotation } from "#runtime/sources/mappers.js";
+import { genericMatcher } from "#runtime/match/matchers.js";
+import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
+import { assert, suite } from "../../../support/suite.js";
+import {
+  COLLECTING,
+  configOf,
+  dependentController,
+  outcomeOf,
+  untilCollected,
+  untilOutcome,
+  writesOf,
+} from "./sample-dependents.js";
+import { ConfigMap, Sample, Secret, type DataObject } from "../sample-kind.js";
+import { spacesOf, type Space, type TestOperator } from "../space.js";
+
+const openSpace = spacesOf({ simulate: true });
+const sample = (spec: Sample["spec"] = { value: "first" }, name = "one") => ({ metadata: { name }, spec });
+
+interface Deployment extends KubernetesObject {
+  spec: { replicas: number };
+}
+const Deployment = classOf<Deployment>(builtinDefinition("apps/v1", "Deployment"));
+const StatefulSet = classOf<Deployment>(builtinDefinition("apps/v1", "StatefulSet"));
+const Service = classOf(builtinDefinition("v1", "Service"));
+const ServiceAccount = classOf(builtinDefinition("v1", "ServiceAccount"));
+
+const podTemplate = (resources = {}) => ({
+  metadata: { labels: { app: "web" } },
+  spec: { containers: [{ name: "web", image: "nginx", env: [{ name: "EMPTY", value: "" }], resources }] },
+});
+const workload = (name: string, replicas = 1, rest: object = {}) => ({
+  metadata: { name },
+  spec: { replicas, selector: { matchLabels: { app: "web" } }, template: podTemplate(), ...rest },
+});
+
+/** Waits until the value of a ConfigMap is as wanted. */
+const untilValue = (space: Space, name: string, value: string) =>
+  space.until(ConfigMap, name, ({ data }) => data?.["value"] === value);
+
+/** Reconciles once more, by a change that concerns no dependent; returns what was written by that. */
+async function writesOfAnotherPass(space: Space, running: TestOperator): Promise<string[]> {
+  await running.quiet();
+  const [writes, events] = [writesOf(running).length, running.events.length];
+  await space.patch(Sample, "one", { spec: { other: `pass ${events}` } });
+  await waitFor("it is reconciled", () => running.events.length > events);
+  await running.quiet();
+  return writesOf(running).slice(writes);
+}
+
+suite("a dependent", (test) => {
+  test("without garbage collection is tied by annotations, and its changes are seen", async () => {
+    await using space = await openSpace();
+    await using _ = await space.start([dependentController([configOf("a", { deletion: "ordered" })])]);
+    await space.create(Sample, sample());
+    const { metadata } = await untilValue(space, "one-a", "first");
+    assert.is(metadata.ownerReferences, undefined);
+    assert.is(metadata.annotations?.["gen-operator.dev/primary-name"], "one");
+    assert.is(metadata.annotations?.["gen-operator.dev/primary-namespace"], space.namespace);
+    assert.is(metadata.annotations?.["gen-operator.dev/primary-type"], "Sample.josdk.example.com");
+    await space.patch(ConfigMap, "one-a", { data: { value: "theirs" } });
+    await untilValue(space, "one-a", "first");
+    await space.delete(Sample, "one");
+    await space.untilGone(ConfigMap, "one-a");
+    await space.untilGone(Sample, "one");
+  });
+
+  test("may be found by annotations of the user's own", async () => {
+    await using space = await openSpace();
+    const keys = { name: "example.com/name", namespace: "example.com/namespace" };
+    const dependent = configOf("a", {
+      deletion: "ordered",
+      eventSource: "configs",
+      desired: ({ primary: { metadata, spec } }) => ({
+        metadata: {
+          name: "a",
+          annotations: { [keys.name]: metadata.name, [keys.namespace]: metadata.namespace },
+        },
+        data: { value: spec.value },
+      }),
+    });
+    const controller = dependentController([dependent], {
+      eventSources: () => [
+        informerSource({ name: "configs", resource: ConfigMap, mapper: byAnnotation(Sample, keys) }),
+      ],
+    });
+    await using _ = await space.start([controller]);
+    await space.create(Sample, sample());
+    const { metadata } = await untilValue(space, "a", "first");
+    assert.is(metadata.annotations?.[keys.name], "one");
+    await space.patch(ConfigMap, "a", { data: { value: "theirs" } });
+    await untilValue(space, "a", "first");
+    await space.delete(Sample, "one");
+    await space.untilGone(ConfigMap, "a");
+  });
+
+  test("may filter which of its changes cause a reconcile", async () => {
+    await using space = await openSpace();
+    const onUpdate = ({ data }: DataObject) => data?.["value"] !== "ignored";
+    await using running = await space.start([dependentController([configOf("a", { filters: { onUpdate } })])]);
+    await space.create(Sample, sample());
+    await untilValue(space, "one-a", "first");
+    await running.quiet();
+    const before = running.events.length;
+    await space.patch(ConfigMap, "one-a", { data: { value: "ignored" } });
+    await running.quiet();
+    assert.is(running.events.length, before);
+    await space.patch(ConfigMap, "one-a", { data: { value: "theirs" } });
+    await untilValue(space, "one-a", "first");
+  });
+
+  test("may be the same object in two operators after one another", async () => {
+    await using space = await openSpace();
+    const controller = dependentController([configOf("a")]);
+    {
+      await using _ = await space.start([controller]);
+      await space.create(Sample, sample());
+      await untilValue(space, "one-a", "first");
+    }
+    await using _ = await space.start([controller]);
+    await space.patch(Sample, "one", { spec: { value: "second" } });
+    await untilValue(space, "one-a", "second");
+  });
+
+  test("reads what one that it depends on was made as just before, for many primaries at once", async () => {
+    await using space = await openSpace();
+    const secret = configOf("secret", {
+      resource: Secret.definition,
+      desired: ({ primary }) => ({
+        metadata: { name: primary.metadata.name },
+        stringData: { value: primary.metadata.name },
+      }),
+    });
+    const map = configOf("map", {
+      dependsOn: ["secret"],
+      desired: ({ primary, secondary }) => ({
+        metadata: { name: primary.metadata.name },
+        data: { value: (secondary["secret"] as DataObject).data!["value"] },
+      }),
+    });
+    await using running = await space.start([dependentController([secret, map])]);
+    const names = Array.from({ length: 50 }, (_, index) => `one-${index}`);
+    await Promise.all(names.map((name) => space.create(Sample, sample({}, name))));
+    await waitFor("all are made", async () => (await space.list(ConfigMap)).length >= 50);
+    await running.quiet();
+    for (const { metadata, data } of await space.list(ConfigMap))
+      if (names.includes(metadata.name)) assert.is(data?.["value"], Buffer.from(metadata.name).toString("base64"));
+    assert.equal(
+      running.events.flatMap(({ error }) => error ?? []),
+      [],
+    );
+  });
+
+  test("keeps the fields of others, and is written only when its own change", async () => {
+    await using space = await openSpace();
+    await using running = await space.start([dependentController([configOf("a")])]);
+    await space.create(Sample, sample());
+    await untilValue(space, "one-a", "first");
+    await space.patch(ConfigMap, "one-a", { data: { theirs: "x" } });
+    assert.equal(await writesOfAnotherPass(space, running), []);
+    await space.patch(Sample, "one", { spec: { value: "second" } });
+    const { data } = await untilValue(space, "one-a", "second");
+    assert.is(data?.["theirs"], "x");
+    await running.quiet();
+    assert.is(writesOf(running).filter((write) => write.startsWith("PATCH configmaps/")).length, 2);
+  });
+
+  test("of a kind without a class is created, changed and deleted", async () => {
+    await using space = await openSpace();
+    const Untyped = untypedResource({ apiVersion: "v1", kind: "ConfigMap", plural: "configmaps", scope: "Namespaced" });
+    const dependent = configOf("a", { resource: Untyped.definition, deletion: "ordered" });
+    await using running = await space.start([dependentController([dependent])]);
+    await space.create(Sample, sample());
+    await untilValue(space, "one-a", "first");
+    await space.patch(Sample, "one", { spec: { value: "second" } });
+    await untilValue(space, "one-a", "second");
+    assert.equal(await writesOfAnotherPass(space, running), []);
+    await space.delete(Sample, "one");
+    await space.untilGone(ConfigMap, "one-a");
+  });
+
+  test(
+    "that is garbage-collected goes with its primary, and at once when its precondition does not hold",
+    async () => {
+      await using space = await openSpace();
+      const reconcilePrecondition = ({ primary }: { primary: Sample }) => primary.spec.other !== "off";
+      await using running = await space.start([dependentController([configOf("a", { reconcilePrecondition })])]);
+      await space.create(Sample, sample());
+      const { metadata } = await untilValue(space, "one-a", "first");
+      assert.is(metadata.ownerReferences?.[0]?.name, "one");
+      await space.patch(Sample, "one", { spec: { other: "off" } });
+      await space.untilGone(ConfigMap, "one-a");
+      await untilOutcome(running, "a", "deleted");
+      await space.patch(Sample, "one", { spec: { other: null } });
+      await untilValue(space, "one-a", "first");
+      await space.delete(Sample, "one");
+      await untilCollected(space, ConfigMap, "one-a");
+    },
+    COLLECTING,
+  );
+
+  const parts = (name: string) => ({
+    labelSelector: `part=${name}`,
+    desired: ({ primary }: { primary: Sample }) => ({
+      metadata: { name: `one-${name}`, labels: { part: name } },
+      data: { value: primary.spec.value },
+    }),
+  });
+  for (const [title, settingsOf] of [
+    ["one watch", () => ({})],
+    ["a watch each", parts],
+  ] as const)
+    test(`and another of its kind are told apart, with ${title}`, async () => {
+      await using space = await openSpace();
+      const dependents = ["a", "b"].map((name) => configOf(name, { ...settingsOf(name), deletion: "ordered" }));
+      await using running = await space.start([dependentController(dependents)]);
+      await space.create(Sample, sample());
+      await Promise.all([untilValue(space, "one-a", "first"), untilValue(space, "one-b", "first")]);
+      await space.delete(ConfigMap, "one-a");
+      await untilValue(space, "one-a", "first");
+      await space.patch(Sample, "one", { spec: { value: "second" } });
+      await Promise.all([untilValue(space, "one-a", "second"), untilValue(space, "one-b", "second")]);
+      assert.equal(await writesOfAnotherPass(space, running), []);
+      await space.delete(Sample, "one");
+      await Promise.all([space.untilGone(ConfigMap, "one-a"), space.untilGone(ConfigMap, "one-b")]);
+    });
+
+  test("stands beside an index of the primaries, through which another event reaches several of them", async () => {
+    await using space = await openSpace();
+    const byReference = ({ spec }: Sample) => spec.references ?? [];
+    const dependent = configOf("a", {
+      eventSource: "configs",
+      desired: ({ primary }) => ({ metadata: { name: primary.metadata.name }, data: {} }),
+    });
+    const controller = dependentController([dependent], {
+      indexes: { reference: byReference },
+      eventSources: () => [
+        informerSource({
+          name: "configs",
+          resource: ConfigMap,
+          mapper: ({ metadata }, { primaries }) => [...primaries.keysByIndex("reference", metadata.name)],
+        }),
+      ],
+    });
+    await using running = await space.start([controller]);
+    for (const name of ["one", "two"]) await space.create(Sample, sample({ references: ["shared"] }, name));
+    await waitFor("both are reconciled", () => running.events.length >= 2);
+    await running.quiet();
+    const before = running.events.length;
+    await space.create(ConfigMap, { metadata: { name: "shared" } });
+    await waitFor("both are reconciled again", () => running.events.length === before + 2);
+    const again = running.events.slice(before).map(({ primary }) => primary);
+    assert.equal(
+      again.sort(),
+      ["one", "two"].map((name) => keyOf({ namespace: space.namespace, name })),
+    );
+  });
+
+  test("may wait for what its primary refers to", async () => {
+    await using space = await openSpace();
+    const refersTo = ({ metadata, spec }: Sample) =>
+      (spec.references ?? []).map((name) => keyOf({ namespace: metadata.namespace, name }));
+    const config = configOf("config", { mode: "readOnly", eventSource: "configs" });
+    const secret = configOf("secret", {
+      resource: Secret.definition,
+      dependsOn: ["config"],
+      reconcilePrecondition: ({ secondary }: { secondary: { config: DataObject } }) =>
+        secondary.config.data?.["open"] === "yes",
+      desired: ({ primary }) => ({ metadata: { name: primary.metadata.name } }),
+    });
+    const controller = dependentController([config, secret], {
+      eventSources: () => [informerSource({ name: "configs", resource: ConfigMap, primaryToSecondary: refersTo })],
+    });
+    await using running = await space.start([controller]);
+    await space.create(Sample, sample({ references: ["door"] }));
+    await untilOutcome(running, "secret", "waiting");
+    await space.create(ConfigMap, { metadata: { name: "door" }, data: { open: "no" } });
+    await untilOutcome(running, "secret", "deleted");
+    await space.patch(ConfigMap, "door", { data: { open: "yes" } });
+    await space.until(Secret, "one", () => true);
+    await space.patch(ConfigMap, "door", { data: { open: "no" } });
+    await space.untilGone(Secret, "one");
+  });
+});
+
+suite("what the server makes of a dependent", (test) => {
+  const kinds: [title: string, kind: { definition: ResourceDefinition }, desired: (replicas: number) => object][] = [
+    [
+      "a Deployment with quantities and empty values",
+      Deployment,
+      (replicas) => workload("web", replicas, { template: podTemplate({ limits: { cpu: "2000m" } }) }),
+    ],
+    [
+      "a StatefulSet with claim templates",
+      StatefulSet,
+      (replicas) =>
+        workload("web", replicas, {
+          serviceName: "web",
+          volumeClaimTemplates: [
+            {
+              metadata: { name: "data" },
+              spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
+            },
+          ],
+        }),
+    ],
+    [
+      "a Service",
+      Service,
+      () => ({ metadata: { name: "web" }, spec: { selector: { app: "web" }, ports: [{ port: 80, name: "http" }] } }),
+    ],
+    ["a ServiceAccount, which has no spec", ServiceAccount, () => ({ metadata: { name: "web" } })],
+  ];
+  for (const [title, kind, desired] of kinds)
+    for (const serverSideApply of [true, false])
+      test(`is not taken for a difference: ${title}, ${serverSideApply ? "by apply" : "by PUT"}`, async () => {
+        await using space = await openSpace();
+        const dependent = configOf("web", {
+          serverSideApply,
+          resource: kind.definition,
+          desired: ({ primary }) => desired(primary.spec.number ?? 1),
+        });
+        await using running = await space.start([dependentController([dependent])]);
+        await space.create(Sample, sample({ number: 1 }));
+        await space.until(kind as typeof Deployment, "web", () => true);
+        assert.equal(await writesOfAnotherPass(space, running), []);
+        assert.is(outcomeOf(running, "web")?.kind, "unchanged");
+        if (kind !== Deployment) return;
+        await space.patch(Sample, "one", { spec: { number: 2 } });
+        await space.until(Deployment, "web", ({ spec }) => spec.replicas === 2);
+        assert.equal(await writesOfAnotherPass(space, running), []);
+      });
+
+  const matchers: [title: string, matcher: ReturnType<typeof genericMatcher>][] = [
+    ["finds what is desired in what is there", genericMatcher()],
+    ["is strict but for what it ignores", genericMatcher({ ignoredPaths: ["/spec/clusterIP", "/spec/clusterIPs"] })],
+  ];
+  for (const [title, matches] of matchers)
+    test(`may be judged by a matcher that ${title}`, async () => {
+      await using space = await openSpace();
+      const spec = {
+        selector: { app: "web" },
+        ports: [{ port: 80, name: "http", protocol: "TCP", targetPort: 80 }],
+        type: "ClusterIP",
+        sessionAffinity: "None",
+        internalTrafficPolicy: "Cluster",
+        ipFamilies: ["IPv4"],
+        ipFamilyPolicy: "SingleStack",
+      };
+      const dependent = configOf("web", {
+        resource: Service.definition,
+        desired: () => ({ metadata: { name: "web" }, spec }),
+        matcher: (desired: KubernetesObject, live: KubernetesObject) =>
+          matches({ definition: Service.definition, verb: "apply", isStatus: false, desired, live }),
+      });
+      await using running = await space.start([dependentController([dependent])]);
+      await space.create(Sample, sample());
+      await space.until(Service, "web", () => true);
+      assert.equal(await writesOfAnotherPass(space, running), []);
+      assert.is(writesOf(running).filter((write) => write.includes("services/")).length, 1);
+    });
+});

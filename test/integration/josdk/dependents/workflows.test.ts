@@ -1,0 +1,393 @@
+// Workflows and bulk dependents against an API server, after JOSDK's integration tests.
+import { waitFor } from "#apiserver/wait-for.js";
+import { deleted, ready } from "#runtime/workflow/conditions/builtin-conditions.js";
+import type { Context } from "#runtime/workflow/definition/context.js";
+import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
+import type { WorkflowResult } from "#runtime/workflow/workflow-result.js";
+import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
+import { assert, suite } from "../../../support/suite.js";
+import {
+  configOf,
+  dependentController,
+  untilOutcome,
+  writesOf,
+  type SampleArguments,
+  type Stated,
+} from "./sample-dependents.js";
+import { ConfigMap, Sample } from "../sample-kind.js";
+import { spacesOf, type Space } from "../space.js";
+
+const openSpace = spacesOf({ simulate: true });
+const Deployment = classOf(builtinDefinition("apps/v1", "Deployment"));
+const StatefulSet = classOf(builtinDefinition("apps/v1", "StatefulSet"));
+const Service = classOf(builtinDefinition("v1", "Service"));
+
+interface Args extends SampleArguments {
+  readonly context: Context<Sample>;
+  readonly workflow?: WorkflowResult;
+}
+
+const sample = (value: string, name = "one") => ({ metadata: { name }, spec: { value } });
+/** The value of a sample is a list of words; a condition that holds if one is among them. */
+const says =
+  (word: string) =>
+  ({ primary }: SampleArguments) =>
+    wordsOf(primary).includes(word);
+const wordsOf = ({ spec }: Sample) => spec.value?.split(" ").filter(Boolean) ?? [];
+
+/** A bulk dependent with a ConfigMap for each word of the value. */
+function configsOf(rest: Stated = {}): KubernetesDependent {
+  const desired = ({ primary }: SampleArguments) =>
+    Object.fromEntries(
+      wordsOf(primary).map((word) => {
+        const [key = "", value = key] = word.split("=");
+        return [key, { metadata: { name: `${primary.metadata.name}-${key}` }, data: { value } }];
+      }),
+    );
+  const deletion = rest.mode === "readOnly" ? {} : { deletion: "ordered" as const };
+  return configOf("items", { bulk: {}, ...deletion, desired, ...rest });
+}
+
+const untilConfigs = (space: Space, ...names: string[]) =>
+  waitFor(`there are ${names.join(", ")}`, async () => {
+    const all = await space.list(ConfigMap);
+    const found = all.map(({ metadata }) => metadata.name);
+    return JSON.stringify(found.sort()) === JSON.stringify([...names].sort());
+  });
+
+const workload = (name: string) => ({
+  metadata: { name },
+  spec: {
+    replicas: 1,
+    selector: { matchLabels: { app: name } },
+    template: { metadata: { labels: { app: name } }, spec: { containers: [{ name: "web", image: "nginx" }] } },
+  },
+});
+
+suite("bulk dependents", (test) => {
+  test("there are as many objects as are wanted, with the data that is wanted, and none after the cleanup", async () => {
+    await using space = await openSpace();
+    await using running = await space.start([dependentController([configsOf()])]);
+    await space.create(Sample, sample("a b c"));
+    await untilConfigs(space, "one-a", "one-b", "one-c");
+    await space.patch(Sample, "one", { spec: { value: "a=changed" } });
+    await untilConfigs(space, "one-a");
+    await space.until(ConfigMap, "one-a", ({ data }) => data?.["value"] === "changed");
+    await space.patch(Sample, "one", { spec: { value: "a b c d e" } });
+    await untilConfigs(space, "one-a", "one-b", "one-c", "one-d", "one-e");
+    await running.quiet();
+    const before = writesOf(running).length;
+    await space.patch(ConfigMap, "one-b", { data: { value: "theirs" } });
+    await space.until(ConfigMap, "one-b", ({ data }) => data?.["value"] === "b");
+    await running.quiet();
+    assert.is(writesOf(running).length, before + 1, "the others are left alone");
+    await space.delete(Sample, "one");
+    await space.untilGone(Sample, "one");
+    await untilConfigs(space);
+  });
+
+  test("a bulk dependent is ready when each of its items is", async () => {
+    await using space = await openSpace();
+    const readyPostcondition = ({ live }: { live?: { data?: { value?: string } } }) => live?.data?.value !== "late";
+    const controller = dependentController([
+      configsOf({ readyPostcondition: readyPostcondition }),
+      configOf("after", { dependsOn: ["items"] }),
+    ]);
+    await using running = await space.start([controller]);
+    await space.create(Sample, sample("a b=late"));
+    assert.equal(await untilOutcome(running, "after", "waiting"), { kind: "waiting", for: ["items"] });
+    await space.patch(Sample, "one", { spec: { value: "a b" } });
+    await untilConfigs(space, "one-a", "one-b", "one-after");
+  });
+
+  test("a bulk dependent that is only read is ready when others have made enough", async () => {
+    await using space = await openSpace();
+    const isEnough = ({ secondary }: SampleArguments) => Object.keys(secondary["items"] ?? {}).length >= 2;
+    const items = configsOf({ mode: "readOnly", desired: undefined, readyPostcondition: isEnough });
+    await using running = await space.start([dependentController([items])]);
+    await space.create(Sample, sample("a"));
+    await untilOutcome(running, "items", "waiting");
+    const annotations = {
+      "gen-operator.dev/primary-name": "one",
+      "gen-operator.dev/primary-namespace": space.namespace,
+      "gen-operator.dev/primary-type": "Sample.josdk.example.com",
+    };
+    for (const name of ["x", "y"]) await space.create(ConfigMap, { metadata: { name, annotations } });
+    await waitFor("it is ready", () => running.events.at(-1)?.workflow?.isReady);
+    await space.delete(Sample, "one");
+    await space.untilGone(Sample, "one");
+    await untilConfigs(space, "x", "y");
+  });
+
+  test("a bulk dependent in a workflow of its own is run by the reconciler", async () => {
+    await using space = await openSpace();
+    const controller = dependentController([], {
+      workflows: { configs: { primary: Sample.definition, dependents: [configsOf()] } },
+      reconciler: {
+        reconcile: async ({ context }: Args) => void (await context.workflows.get("configs").reconcile()),
+        cleanup: async ({ context }: Args) => void (await context.workflows.get("configs").cleanup()),
+      },
+    });
+    await using _ = await space.start([controller]);
+    await space.create(Sample, sample("a b c"));
+    await untilConfigs(space, "one-a", "one-b", "one-c");
+    await space.patch(Sample, "one", { spec: { value: "a" } });
+    await untilConfigs(space, "one-a");
+    await space.delete(ConfigMap, "one-a");
+    await untilConfigs(space, "one-a");
+    await space.delete(Sample, "one");
+    await space.untilGone(Sample, "one");
+    await untilConfigs(space);
+  });
+
+  test("a bulk dependent that is inactive when its primary goes keeps nothing", async () => {
+    await using space = await openSpace();
+    const controller = dependentController([configsOf({ activationCondition: says("active") })]);
+    await using running = await space.start([controller]);
+    await space.create(Sample, sample("a"));
+    await untilOutcome(running, "items", "inactive");
+    await space.delete(Sample, "one");
+    await space.untilGone(Sample, "one");
+    assert.equal(
+      writesOf(running).filter((write) => write.includes("configmaps")),
+      [],
+    );
+    assert.not(running.events.some(({ error }) => error !== undefined));
+  });
+});
+
+suite("the order of a workflow", (test) => {
+  test("workloads and services come one after another, each when the one before is ready", async () => {
+    await using space = await openSpace();
+    const service = (name: string) => ({
+      metadata: { name },
+      spec: { selector: { app: name }, ports: [{ port: 80 }] },
+    });
+    const names = ["first", "second"];
+    const dependents = names.flatMap((name, index) => [
+      configOf(`${name}-set`, {
+        resource: StatefulSet.definition,
+        dependsOn: index === 0 ? [] : [`${names[index - 1]!}-service`],
+        desired: () => ({ ...workload(name), spec: { ...workload(name).spec, serviceName: name } }),
+        readyPostcondition: ready,
+      }),
+      configOf(`${name}-service`, {
+        resource: Service.definition,
+        dependsOn: [`${name}-set`],
+        desired: () => service(name),
+      }),
+    ]);
+    await using running = await space.start([dependentController(dependents)]);
+    await space.create(Sample, sample("x"));
+    await waitFor("all is ready", () => running.events.at(-1)?.workflow?.isReady);
+    const created = writesOf(running).filter((write) => /statefulsets|services/.test(write));
+    const kinds = created.map((write) => (write.includes("statefulsets") ? "set" : "service"));
+    assert.equal(kinds.slice(0, 4), ["set", "service", "set", "service"]);
+  });
+
+  test("a ConfigMap waits for the Deployment, and comes and goes with its precondition", async () => {
+    await using space = await openSpace();
+    const dependents = [
+      configOf("web", {
+        resource: Deployment.definition,
+        deletion: "ordered",
+        desired: () => workload("web"),
+        readyPostcondition: ready,
+      }),
+      configOf("config", {
+        dependsOn: ["web"],
+        deletion: "ordered",
+        reconcilePrecondition: says("configured"),
+        deletePostcondition: deleted,
+      }),
+    ];
+    await using running = await space.start([dependentController(dependents)]);
+    await space.create(Sample, sample("nothing"));
+    await waitFor("the Deployment is ready", () => running.events.at(-1)?.workflow?.isReady);
+    assert.is(await space.get(ConfigMap, "one-config"), undefined);
+    await space.patch(Sample, "one", { spec: { value: "configured" } });
+    await space.until(ConfigMap, "one-config", () => true);
+    await space.patch(Sample, "one", { spec: { value: "nothing" } });
+    await space.untilGone(ConfigMap, "one-config");
+    await space.patch(Sample, "one", { spec: { value: "configured" } });
+    await space.until(ConfigMap, "one-config", () => true);
+    await space.patch(ConfigMap, "one-config", { metadata: { finalizers: ["example.com/foreign"] } });
+    await space.delete(Sample, "one");
+    await untilOutcome(running, "config", "deleted");
+    assert.ok((await space.get(Deployment, "web")) !== undefined, "what it depends on stays");
+    await space.patch(ConfigMap, "one-config", { metadata: { finalizers: null } });
+    await space.untilGone(Sample, "one");
+    await space.untilGone(Deployment, "web");
+  });
+
+  test("with an unmet precondition above and an inactive one below nothing is made, and nothing fails", async () => {
+    await using space = await openSpace();
+    const dependents = [
+      configOf("above", { reconcilePrecondition: says("never") }),
+      configOf("below", { dependsOn: ["above"], activationCondition: says("never") }),
+    ];
+    await using running = await space.start([dependentController(dependents)]);
+    await space.create(Sample, sample("x"));
+    await untilOutcome(running, "below", "inactive");
+    await running.quiet();
+    await untilConfigs(space);
+    assert.not(running.events.some(({ error }) => error !== undefined));
+  });
+});
+
+suite("activation", (test) => {
+  test("an inactive dependent has no resource, and asking for one is no error", async () => {
+    await using space = await openSpace();
+    const seen: unknown[] = [];
+    const reconciler = { reconcile: ({ context }: Args) => void seen.push(context.secondary(ConfigMap)) };
+    const controller = dependentController([configOf("a", { activationCondition: says("active") })], {
+      reconciler,
+    });
+    await using running = await space.start([controller]);
+    await space.create(Sample, sample("x"));
+    await waitFor("it is reconciled", () => running.events.length > 0);
+    await running.quiet();
+    assert.equal(seen[0], undefined);
+    assert.not(running.events.some(({ error }) => error !== undefined));
+  });
+
+  test("two dependents of one kind are active by turns, and what is inactive is left as it is", async () => {
+    await using space = await openSpace();
+    const dependents = ["a", "b"].map((name) => configOf(name, { activationCondition: says(name) }));
+    await using running = await space.start([dependentController(dependents)]);
+    await space.create(Sample, sample("a"));
+    await untilConfigs(space, "one-a");
+    await untilOutcome(running, "b", "inactive");
+    await space.patch(Sample, "one", { spec: { value: "b" } });
+    await untilConfigs(space, "one-a", "one-b");
+    await untilOutcome(running, "a", "inactive");
+    await space.patch(Sample, "one", { spec: { value: "a b" } });
+    await space.until(ConfigMap, "one-a", ({ data }) => data?.["value"] === "a b");
+    await space.until(ConfigMap, "one-b", ({ data }) => data?.["value"] === "a b");
+  });
+
+  test("a dependent that is inactive again is left as it is, brings no events, and goes on when it is active", async () => {
+    await using space = await openSpace();
+    const controller = dependentController([configOf("a", { activationCondition: says("active") })]);
+    await using running = await space.start([controller]);
+    await space.create(Sample, sample("active"));
+    await untilConfigs(space, "one-a");
+    await space.patch(Sample, "one", { spec: { value: "x" } });
+    await untilOutcome(running, "a", "inactive");
+    await running.quiet();
+    const before = running.events.length;
+    await space.patch(ConfigMap, "one-a", { data: { value: "theirs" } });
+    await running.quiet();
+    assert.is(running.events.length, before);
+    await space.patch(Sample, "one", { spec: { value: "active again" } });
+    await space.until(ConfigMap, "one-a", ({ data }) => data?.["value"] === "active again");
+  });
+
+  test("a primary that is marked for deletion before the start is cleaned up, with what is watched only while it is active", async () => {
+    await using space = await openSpace();
+    const controller = () =>
+      dependentController([configOf("a", { deletion: "ordered", activationCondition: says("active") })]);
+    const before = await space.start([controller()]);
+    await space.create(Sample, sample("active"));
+    await untilConfigs(space, "one-a");
+    await before.operator.stop();
+    await space.delete(Sample, "one");
+    await using _ = await space.start([controller()]);
+    await space.untilGone(Sample, "one");
+    await untilConfigs(space);
+  });
+
+  test("a single dependent that is inactive holds nothing up, for many primaries at once", async () => {
+    await using space = await openSpace();
+    const controller = dependentController([configOf("a", { activationCondition: says("active") })]);
+    await using running = await space.start([controller]);
+    const names = ["one", "two", "three", "four"];
+    for (const name of names) await space.create(Sample, sample(name === "two" ? "active" : "x", name));
+    await untilConfigs(space, "two-a");
+    await waitFor("all are reconciled", () =>
+      names.every((name) => running.events.some((each) => each.primary.endsWith(name))),
+    );
+    for (const name of names) await space.delete(Sample, name);
+    for (const name of names) await space.untilGone(Sample, name);
+  });
+});
+
+suite("explicit invocation and errors", (test) => {
+  test("a cleanup that the reconciler invokes deletes the dependents, and then the primary goes", async () => {
+    await using space = await openSpace();
+    const calls: string[] = [];
+    const controller = dependentController([configOf("a", { deletion: "ordered" })], {
+      workflow: { invocation: "explicit" },
+      reconciler: {
+        reconcile: async ({ context }: Args) => void (await context.workflow!.reconcile()),
+        async cleanup({ context }: Args) {
+          calls.push("cleanup");
+          await context.workflow!.cleanup();
+        },
+      },
+    });
+    await using _ = await space.start([controller]);
+    await space.create(Sample, sample("x"));
+    await untilConfigs(space, "one-a");
+    await space.delete(Sample, "one");
+    await space.untilGone(Sample, "one");
+    await untilConfigs(space);
+    assert.ok(calls.length > 0);
+  });
+
+  test("a reconciler invokes the workflow when it wants to, and the runtime cleans up for it", async () => {
+    await using space = await openSpace();
+    const controller = dependentController([configOf("a", { deletion: "ordered" })], {
+      workflow: { invocation: "explicit" },
+      reconciler: {
+        async reconcile({ primary, context }: Args) {
+          if (wordsOf(primary).includes("go")) await context.workflow!.reconcile();
+        },
+      },
+    });
+    await using running = await space.start([controller]);
+    await space.create(Sample, sample("wait"));
+    await waitFor("it is reconciled", () => running.events.length > 0);
+    await running.quiet();
+    await untilConfigs(space);
+    await space.patch(Sample, "one", { spec: { value: "go" } });
+    await untilConfigs(space, "one-a");
+    await space.delete(Sample, "one");
+    await space.untilGone(Sample, "one");
+    await untilConfigs(space);
+  });
+
+  test("errors that are left to the result fail neither reconcile nor cleanup, and keep the finalizer", async () => {
+    await using space = await openSpace();
+    let isBroken = true;
+    const seen: string[] = [];
+    const note = (what: string) => (args: Args) =>
+      void seen.push(`${what} ${[...(args.workflow?.errors.keys() ?? [])].join()}`);
+    const fail = () => {
+      if (isBroken) throw new Error("no idea");
+      return true;
+    };
+    const controller = dependentController(
+      [
+        configOf("good", { deletion: "ordered" }),
+        configOf("bad", { deletion: "ordered", readyPostcondition: fail, deletePostcondition: fail }),
+      ],
+      {
+        workflow: { exceptions: "result" },
+        retry: { initialIntervalMs: 10, maxRetries: 100, multiplier: 1 },
+        reconciler: { reconcile: note("reconcile"), cleanup: note("cleanup") },
+      },
+    );
+    await using running = await space.start([controller]);
+    await space.create(Sample, sample("x"));
+    await waitFor("it is reconciled", () => seen.length > 0);
+    assert.is(seen[0], "reconcile bad");
+    assert.is(running.events[0]?.error, undefined);
+    await space.delete(Sample, "one");
+    await waitFor("it is cleaned up in vain", () => seen.includes("cleanup bad"));
+    assert.ok((await space.get(Sample, "one")) !== undefined);
+    isBroken = false;
+    await space.untilGone(Sample, "one");
+    await untilConfigs(space);
+  });
+});

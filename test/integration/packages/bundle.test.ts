@@ -1,0 +1,210 @@
+// What `npm run bundle` of a new project makes, alone in a folder, as in an image: no node_modules is in reach of it.
+import { spawnSync } from "node:child_process";
+import { cp, readdir, readFile, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { parse } from "yaml";
+import { startApiServer, type ApiServer } from "#apiserver/index.js";
+import { waitFor } from "#apiserver/wait-for.js";
+import { apiRequestOrThrow } from "../../support/api/api-request.js";
+import { repositoryRoot } from "../../support/repository.js";
+import { writeKubeconfig } from "../../support/api/kubeconfig.js";
+import { createPagesProject } from "../../support/projects/new-project.js";
+import { createOidcToken, writeOidcConfig } from "../../support/api/oidc-config.js";
+import { createProcessGroup } from "../../support/machine/process-group.js";
+import { startFlags } from "../../support/projects/start-flags.js";
+import { assert, shared, suite } from "../../support/suite.js";
+
+const LONG = { timeoutMs: 120_000 };
+const KUBECONFIG_ERROR =
+  /the auth-provider \\?"oidc\\?" of .* needs the package @kubernetes\/client-node, which is not installed/;
+
+interface SourceMap {
+  readonly file: string;
+  readonly sources: readonly string[];
+}
+
+interface BundleOptions {
+  /** Dependencies of the project besides the runtime. */
+  readonly dependencies?: { readonly [name: string]: string };
+  /** Files that take the place of those that `init` wrote. */
+  readonly files?: { readonly [path: string]: string };
+}
+
+/** Bundles a new project, and moves the bundle to where it finds no package. */
+async function createBundle({ dependencies, files = {} }: BundleOptions = {}) {
+  const project = await createPagesProject();
+  const manifest = join(project.path, "package.json");
+  const text = JSON.parse(await readFile(manifest, "utf8")) as { dependencies: object };
+  await writeFile(manifest, JSON.stringify({ ...text, dependencies: { ...text.dependencies, ...dependencies } }));
+  for (const [path, text] of Object.entries(files)) await writeFile(join(project.path, path), text);
+  const { status, stdout, stderr } = spawnSync("npm", ["run", "bundle"], { cwd: project.path, encoding: "utf8" });
+  assert.is(status, 0, stdout + stderr);
+  const group = await createProcessGroup("gen-operator-bundle-");
+  const folder = join(group.folder, "app");
+  await cp(join(project.path, "dist/bundle"), join(folder, "dist/bundle"), { recursive: true });
+  await project[Symbol.asyncDispose]();
+  const kubeconfig = join(group.folder, "kubeconfig");
+  const operator = join(folder, "dist/bundle/operator.mjs");
+  const command = [`KUBECONFIG=${kubeconfig}`, process.execPath, ...startFlags, operator];
+  return {
+    kubeconfig,
+    /** The sources of each file. */
+    async readSources(): Promise<{ [file: string]: readonly string[] }> {
+      const files = (await readdir(join(folder, "dist/bundle"))).filter((file) => file.endsWith(".map"));
+      const maps = files.map(async (file): Promise<SourceMap> => {
+        const { sources } = JSON.parse(await readFile(join(folder, "dist/bundle", file), "utf8")) as SourceMap;
+        return { file: basename(file, ".map"), sources };
+      });
+      return Object.fromEntries((await Promise.all(maps)).map(({ file, sources }) => [file, sources]));
+    },
+    /** The text of the file that starts. */
+    readProgram: () => readFile(operator, "utf8"),
+    run: (...flags: string[]) => spawnSync("env", [...command, ...flags], { encoding: "utf8", timeout: 60_000 }),
+    start: (...flags: string[]) => group.start("operator", "env", [...command, ...flags]),
+    readLog: () => readFile(join(group.folder, "operator.log"), "utf8"),
+    [Symbol.asyncDispose]: () => group.close(),
+  };
+}
+
+async function startServer(token: string) {
+  const server = await startApiServer({ tls: false, token });
+  const crd = await readFile(join(repositoryRoot, "fixtures/samples/webpage/crds/webpages.example.com.yaml"), "utf8");
+  const path = "POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+  await apiRequestOrThrow(server, path, { body: parse(crd) as object });
+  return server;
+}
+
+function createPage(server: ApiServer) {
+  const spec = { html: "<h1>hello</h1>", host: "home.example.com" };
+  const body = { apiVersion: "example.com/v1", kind: "WebPage", metadata: { name: "home" }, spec };
+  return apiRequestOrThrow(server, "POST /apis/example.com/v1/namespaces/default/webpages", { body });
+}
+
+const TRACED_MAIN = `
+import { trace } from "@opentelemetry/api";
+import { BasicTracerProvider, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
+import { runOperator } from "@gen-operator/runtime";
+import { controllers } from "./generated/index.js";
+
+const exporter = {
+  export(spans: readonly { readonly name: string }[], done: (result: { code: 0 }) => void) {
+    for (const { name } of spans) console.error("span " + name);
+    done({ code: 0 });
+  },
+  shutdown: async () => {},
+};
+trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }));
+await runOperator(controllers);
+`;
+
+/** The bundle of a project as `init` makes it. */
+const plainBundle = shared(createBundle);
+
+suite("bundle of a new project", (test) => {
+  test(
+    "has nothing of client-node or, without rules in CEL, of their evaluator, and in the file that starts only what every start needs",
+    async () => {
+      const bundle = await plainBundle();
+      const sources = await bundle.readSources();
+      const all = Object.values(sources).flat();
+      assert.ok(all.some((path) => path.includes("/undici/")) && all.includes("../../src/main.ts"));
+      assert.equal(
+        all.filter((path) => /\/@(kubernetes\/client-node|bufbuild)\//.test(path)),
+        [],
+      );
+      const lazy =
+        /\/(yaml|js-yaml)\/|\/runtime\/dist\/(client\/connect\/kubeconfig|operate\/debug\/(cpu-profile|heap-snapshot))\.js$/;
+      assert.ok(all.filter((path) => lazy.test(path)).length > 4);
+      assert.equal(
+        sources["operator.mjs"]!.filter((path) => lazy.test(path)),
+        [],
+      );
+      const { status, stdout, stderr } = bundle.run("--help");
+      assert.is(status, 0, stderr);
+      assert.match(stdout, "--leader-elect");
+    },
+    LONG,
+  );
+
+  test(
+    "has no character beyond Latin-1, with which V8 would keep it in two bytes for each",
+    async () => {
+      const bundle = await plainBundle();
+      assert.equal((await bundle.readProgram()).match(/[^\0-\xff]/g), null);
+    },
+    LONG,
+  );
+
+  test.thorough(
+    "refuses an auth-provider without client-node",
+    async () => {
+      const token = createOidcToken();
+      await using server = await startServer(token);
+      const bundle = await plainBundle();
+      await writeOidcConfig(bundle.kubeconfig, server.url, token);
+      bundle.start();
+      await waitFor("the refusal", async () => KUBECONFIG_ERROR.test(await bundle.readLog()));
+    },
+    LONG,
+  );
+
+  test.thorough(
+    "works with an auth-provider once client-node is one of the dependencies",
+    async () => {
+      const token = createOidcToken();
+      await using server = await startServer(token);
+      await using bundle = await createBundle({ dependencies: { "@kubernetes/client-node": "^2.0.1" } });
+      await writeOidcConfig(bundle.kubeconfig, server.url, token);
+      bundle.start();
+      await createPage(server);
+      const path = "GET /api/v1/namespaces/default/configmaps/home";
+      await waitFor("the config map", () => apiRequestOrThrow(server, path).catch(() => undefined), {
+        timeoutMs: 30_000,
+      });
+    },
+    LONG,
+  );
+
+  test.thorough(
+    "reads a file of settings, names the TypeScript file of an error, and says that it cannot be pretty",
+    async () => {
+      const token = createOidcToken();
+      await using server = await startServer(token);
+      const failing = 'export function desired(): never {\n  throw new Error("not today");\n}\n';
+      await using bundle = await createBundle({ files: { "src/webpage/dependents/config-map.ts": failing } });
+      await writeKubeconfig(bundle.kubeconfig, server);
+      const settings = join(bundle.kubeconfig, "../settings.yaml");
+      await writeFile(settings, "logFormat: pretty\ncontrollers: { webpage: { retry: { maxRetries: 1 } } }\n");
+      bundle.start(`--config=${settings}`);
+      await createPage(server);
+      const lines = async () => (await bundle.readLog()).split("\n").filter((line) => line !== "");
+      const failed = await waitFor(
+        "the failure",
+        async () => (await lines()).find((line) => line.includes('"stack"')),
+        {
+          timeoutMs: 30_000,
+        },
+      );
+      const { stack } = JSON.parse(failed) as { stack: string };
+      assert.match(stack, /not today\n +at .*\/app\/src\/webpage\/dependents\/config-map\.ts:2:9\)/);
+      assert.match((await lines())[0]!, "format pretty needs the package pino-pretty");
+    },
+    LONG,
+  );
+
+  test.thorough(
+    "traces with the tracer provider that the program registers",
+    async () => {
+      await using server = await startServer("secret");
+      const dependencies = { "@opentelemetry/api": "^1.9.1", "@opentelemetry/sdk-trace-base": "^2.12.1" };
+      await using bundle = await createBundle({ dependencies, files: { "src/main.ts": TRACED_MAIN } });
+      await writeKubeconfig(bundle.kubeconfig, server);
+      bundle.start();
+      await createPage(server);
+      await waitFor("the spans", async () =>
+        /^span dependent configMap[^]*^span reconcile webpage$/m.test(await bundle.readLog()),
+      );
+    },
+    LONG,
+  );
+});

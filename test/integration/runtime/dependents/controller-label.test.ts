@@ -1,0 +1,311 @@
+// The label by which a controller finds what it wrote: where it stands, what a watch selects by it, and how it comes back.
+import type { ApiServer } from "#apiserver/index.js";
+import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import { waitFor } from "#apiserver/wait-for.js";
+import { createOperator } from "#runtime/operator.js";
+import { assert, suite } from "../../../support/suite.js";
+import {
+  ConfigMap,
+  configMapOf,
+  createPage,
+  createPageOperator,
+  Page,
+  Secret,
+  startPageServer,
+  untilQuiet,
+  untilText,
+  type PageOperator,
+  type PageOperatorOptions,
+} from "../page-operator.js";
+
+const LABEL = "gen-operator.dev/controller";
+const at = (name: string) => ({ name, namespace: "default" });
+
+async function startPages(server: ApiServer, options: PageOperatorOptions): Promise<PageOperator> {
+  const page = createPageOperator(server, options);
+  await page.operator.start();
+  return page;
+}
+
+async function untilReady(page: PageOperator): Promise<void> {
+  await waitFor("all is made", () => page.events.at(-1)?.workflow?.isReady === true);
+  await untilQuiet(page);
+}
+
+const get = ({ operator }: PageOperator, name: string) => operator.client.get(ConfigMap, at(name));
+const patch = ({ operator }: PageOperator, name: string, metadata: object) =>
+  operator.client.mergePatch(ConfigMap, at(name), { metadata });
+const untilLabelled = (page: PageOperator, name: string) =>
+  waitFor(`${name} has its label`, async () => {
+    const live = await get(page, name);
+    return live?.metadata.labels?.[LABEL] === "page" ? live : undefined;
+  });
+const keysIn = ({ operator }: PageOperator, source: string): string[] => {
+  const { view } = operator.controller("page").sources.get(source) as unknown as { view: { keys(): Iterable<string> } };
+  return [...view.keys()].sort();
+};
+const ordered = { deletion: "ordered" } as const;
+const bulk = (rest: Parameters<typeof configMapOf>[1] = {}) =>
+  configMapOf("many", {
+    bulk: {},
+    desired: ({ primary }) => ({ k: { metadata: { name: "one-many" }, data: { text: primary.spec.text } } }),
+    ...rest,
+  });
+
+/** Dependents of all ways to write, each with the name of its object. */
+const ways = {
+  "an applied object": configMapOf("x"),
+  "an object that is written by PUT": configMapOf("x", { serverSideApply: false }),
+  "an object that is only created": configMapOf("x", { mode: "createOnly" }),
+  "an object that is only created, by POST": configMapOf("x", { mode: "createOnly", serverSideApply: false }),
+  "an object that annotations tie": configMapOf("x", { ...ordered, mode: "createOnly" }),
+  "an item of a bulk dependent": { ...bulk(), name: "x", desired: itemOf() },
+};
+
+function itemOf() {
+  return (() => ({ k: { metadata: { name: "one-x" }, data: {} } })) as never;
+}
+
+suite("the label of a controller", (test) => {
+  for (const [way, dependent] of Object.entries(ways)) {
+    test(`is on ${way}, and comes back with its content as it was when somebody takes it off`, async () => {
+      await using server = await startPageServer();
+      await using page = await startPages(server, { dependents: [dependent] });
+      await createPage(page);
+      await untilReady(page);
+      const before = await untilLabelled(page, "one-x");
+      for (const value of [null, "other"]) {
+        await patch(page, "one-x", { labels: { [LABEL]: value } });
+        const after = await untilLabelled(page, "one-x");
+        assert.equal([after.data, after.metadata.uid], [before.data, before.metadata.uid]);
+      }
+      await untilQuiet(page);
+      assert.equal(keysIn(page, "x"), ["default/one-x"]);
+      assert.equal(
+        page.events.flatMap(({ error }) => error ?? []),
+        [],
+      );
+    });
+
+    test(`is put on ${way} of an earlier version, which has an annotation in its place`, async () => {
+      await using server = await startPageServer();
+      {
+        await using page = await startPages(server, { dependents: [dependent] });
+        await createPage(page);
+        await untilReady(page);
+        await page.operator.stop();
+      }
+      await using page = createPageOperator(server, { dependents: [dependent] });
+      const before = await patch(page, "one-x", {
+        labels: { [LABEL]: null },
+        annotations: { [LABEL]: "page", "gen-operator.dev/object": null },
+      });
+      await page.operator.start();
+      const after = await untilLabelled(page, "one-x");
+      assert.equal([after.data, after.metadata.uid], [before.data, before.metadata.uid]);
+      assert.is(after.metadata.annotations?.["gen-operator.dev/object"], "default/one-x");
+      await untilQuiet(page);
+      assert.equal(keysIn(page, "x"), ["default/one-x"]);
+    });
+  }
+
+  for (const serverSideApply of [true, false])
+    test(`is put on an object that is being deleted, so that it is made anew, ${serverSideApply ? "by apply" : "by POST"}`, async () => {
+      await using server = await startPageServer();
+      await using page = await startPages(server, { dependents: [configMapOf("x", { serverSideApply })] });
+      await createPage(page);
+      await untilReady(page);
+      const before = await patch(page, "one-x", { finalizers: ["example.com/hold"] });
+      await page.operator.client.delete(ConfigMap, at("one-x"));
+      await untilQuiet(page);
+      await patch(page, "one-x", { labels: { [LABEL]: null } });
+      await untilLabelled(page, "one-x");
+      await untilQuiet(page);
+      await patch(page, "one-x", { finalizers: null });
+      const after = await untilLabelled(page, "one-x");
+      await waitFor("it is made anew", async () => (await get(page, "one-x"))?.metadata.uid !== before.metadata.uid);
+      assert.ok(after);
+    });
+
+  test("is on what is adopted", async () => {
+    await using server = await startPageServer();
+    const dependents = [
+      configMapOf("x", { existing: "adopt" }),
+      configMapOf("y", { existing: "adopt", mode: "createOnly" }),
+      configMapOf("z", { existing: "adopt", serverSideApply: false }),
+    ];
+    await using page = createPageOperator(server, { dependents });
+    for (const name of ["one-x", "one-y", "one-z"])
+      await page.operator.client.create(ConfigMap, { metadata: at(name), data: { theirs: "theirs" } });
+    await page.operator.start();
+    await createPage(page);
+    await untilReady(page);
+    for (const name of ["one-x", "one-y", "one-z"])
+      assert.is((await untilLabelled(page, name)).data?.["theirs"], name === "one-z" ? undefined : "theirs");
+    assert.equal(keysIn(page, "x"), ["default/one-x", "default/one-y", "default/one-z"]);
+  });
+});
+
+suite("the watch of what a controller writes", (test) => {
+  test("shows nothing that others have, whatever labels the user selects besides", async () => {
+    await using server = await startPageServer();
+    const labels = { app: "web" };
+    const desired = () => ({ metadata: { name: "selected", labels }, data: {} });
+    const dependents = [
+      configMapOf("x"),
+      configMapOf("y", { labelSelector: "app=web", desired }),
+      configMapOf("theirs", { mode: "readOnly", labelSelector: "app=web", fieldSelector: "metadata.name=foreign" }),
+    ];
+    delete (dependents[2] as { desired?: unknown }).desired;
+    await using page = createPageOperator(server, { dependents });
+    await page.operator.client.create(ConfigMap, { metadata: { ...at("foreign"), labels } });
+    await page.operator.start();
+    await createPage(page);
+    await waitFor("all is made", () => get(page, "selected"));
+    await untilQuiet(page);
+    assert.equal(keysIn(page, "x"), ["default/one-x", "default/selected"]);
+    assert.equal(keysIn(page, "y"), ["default/selected"]);
+    assert.equal(keysIn(page, "theirs"), ["default/foreign"]);
+  });
+
+  test("shows everything where a dependent that is only read shares it", async () => {
+    await using server = await startPageServer();
+    const theirs = configMapOf("theirs", { mode: "readOnly", eventSource: "x" });
+    delete (theirs as { desired?: unknown }).desired;
+    await using page = await startPages(server, { dependents: [configMapOf("x"), theirs] });
+    const { metadata } = await createPage(page);
+    const { apiVersion, kind } = Page.definition;
+    const ownerReferences = [{ apiVersion, kind, name: "one", uid: metadata.uid ?? "" }];
+    await page.operator.client.create(ConfigMap, { metadata: { ...at("foreign"), ownerReferences } });
+    await untilReady(page);
+    assert.equal(keysIn(page, "x"), ["default/foreign", "default/one-x"]);
+  });
+
+  test("is one for all controllers of an operator that write there", async () => {
+    await using server = await startPageServer();
+    const { url, token, ca } = server;
+    const controllerOf = (name: string) => ({
+      name,
+      reconciler: { reconcile: () => {} } as never,
+      workflow: { primary: Page.definition, dependents: [{ ...configMapOf(name), name }] },
+    });
+    const seen: KubernetesObject[] = [];
+    await using operator = createOperator({
+      controllers: [controllerOf("b"), controllerOf("a")],
+      connection: { url, token, ca },
+      logger: { debug() {}, info() {}, warn() {}, error() {} },
+    });
+    await operator.start();
+    await operator.client.create(Page, { metadata: at("one"), spec: { text: "first" } });
+    for (const name of ["a", "b"])
+      seen.push(await waitFor("it is made", () => operator.client.get(ConfigMap, at(`one-${name}`))));
+    assert.equal(
+      seen.map(({ metadata }) => metadata.labels?.[LABEL]),
+      ["a", "b"],
+    );
+    assert.is(server.faults.endWatches({ path: "configmaps" }), 1);
+  });
+
+  test("notices what was made before it began, and what it does not show", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server, { dependents: [configMapOf("x")] });
+    await page.operator.client.create(ConfigMap, { metadata: at("one-x") });
+    await page.operator.start();
+    await createPage(page);
+    await waitFor("it is refused", () => page.events.find(({ error }) => error !== undefined));
+    assert.match(String(page.events.at(-1)?.workflow?.errors.get("x")), "exists already and does not belong");
+    await page.operator.client.delete(ConfigMap, at("one-x"));
+    await untilText(page, "first", "one-x");
+  });
+
+  test("needs nothing on the primary, and no request for it", async () => {
+    await using server = await startPageServer();
+    await using page = await startPages(server, {
+      dependents: [configMapOf("x")],
+      reconciler: { reconcile: () => {} },
+    });
+    const before = await createPage(page);
+    await untilReady(page);
+    assert.equal(
+      page.requests.filter((request) => !request.startsWith("GET") && !request.startsWith("POST")),
+      ["PATCH /api/v1/namespaces/default/configmaps/one-x 201"],
+    );
+    assert.is(
+      (await page.operator.client.get(Page, at("one")))?.metadata.resourceVersion,
+      before.metadata.resourceVersion,
+    );
+  });
+});
+
+suite("what tells the objects of controllers apart", (test) => {
+  test("is the whole name, however long an equal beginning they have", async () => {
+    await using server = await startPageServer();
+    const long = "page-".repeat(20);
+    const start = async (name: string, dependents: readonly string[]) => {
+      const named = dependents.map((each) => {
+        const desired = () => ({ metadata: { name: `${each}-${name.slice(-1)}` }, data: {} });
+        return configMapOf(each, { desired });
+      });
+      return startPages(server, { name, dependents: named });
+    };
+    await using first = await start(`${long}a`, ["x", "y"]);
+    await using second = await start(`${long}b`, ["x", "y"]);
+    await createPage(first);
+    await untilReady(first);
+    await untilReady(second);
+    await first.operator.stop();
+    await using next = await start(`${long}a`, ["x"]);
+    await waitFor("it is pruned", async () => (await get(next, "y-a")) === undefined);
+    await untilQuiet(next);
+    for (const name of ["x-a", "x-b", "y-b"]) assert.ok(await get(next, name), name);
+  });
+
+  for (const mode of ["managed", "createOnly"] as const)
+    test(`needs no managed fields: what is ${mode} goes with its primary without them, and its copy stays`, async () => {
+      await using server = await startPageServer();
+      const dependents = [configMapOf("x", { ...ordered, mode }), bulk({ ...ordered, mode })];
+      await using page = await startPages(server, { dependents });
+      await createPage(page);
+      await untilReady(page);
+      await page.operator.stop();
+      await using next = createPageOperator(server, { dependents });
+      for (const name of ["one-x", "one-many"]) {
+        // As backup tools do it: what is restored was written by them.
+        const { metadata, data } = (await get(next, name))!;
+        const { labels, annotations } = metadata;
+        await next.operator.client.delete(ConfigMap, at(name));
+        for (const each of [name, `${name}-copy`])
+          await next.operator.client.create(ConfigMap, {
+            metadata: { ...at(each), labels, annotations },
+            data: data ?? {},
+          });
+        await patch(next, name, { managedFields: [{}] });
+      }
+      await next.operator.client.delete(Page, at("one"));
+      await next.operator.start();
+      await waitFor("the page is gone", async () => (await next.operator.client.get(Page, at("one"))) === undefined);
+      const names = (await next.operator.client.list(ConfigMap, { namespace: "default" })).map(
+        ({ metadata }) => metadata.name,
+      );
+      assert.equal(names.filter((name) => name.startsWith("one-")).sort(), ["one-many-copy", "one-x-copy"]);
+    });
+
+  test("is the uid of an owner: what an earlier primary of the name owned is left to the garbage collector", async () => {
+    await using server = await startPageServer();
+    await using page = await startPages(server, { dependents: [configMapOf("x"), configMapOf("y")] });
+    await createPage(page);
+    await untilReady(page);
+    await page.operator.stop();
+    await using next = createPageOperator(server, { dependents: [configMapOf("x")] });
+    await next.operator.client.delete(Page, at("one"));
+    await createPage(next, "one");
+    await next.operator.start();
+    await untilQuiet(next);
+    assert.equal(
+      next.requests.filter((request) => request.startsWith("DELETE") && request.includes("one-y")),
+      [],
+    );
+    assert.ok(await next.operator.client.get(ConfigMap, at("one-y")));
+    assert.is(await next.operator.client.get(Secret, at("none")), undefined);
+  });
+});

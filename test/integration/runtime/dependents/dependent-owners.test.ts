@@ -1,0 +1,107 @@
+// Whose an object is: of two dependents that want it, and when somebody took its link away.
+import { waitFor } from "#apiserver/wait-for.js";
+import { deleted } from "#runtime/workflow/conditions/builtin-conditions.js";
+import { assert, suite } from "../../../support/suite.js";
+import { configOf, dependentController, outcomeOf, untilOutcome } from "../../josdk/dependents/sample-dependents.js";
+import { ConfigMap, Sample, Secret } from "../../josdk/sample-kind.js";
+import { spacesOf } from "../../josdk/space.js";
+
+const openSpace = spacesOf();
+const sample = (spec: Sample["spec"] = { value: "first" }) => ({ metadata: { name: "one" }, spec });
+
+suite("two dependents with one object", (test) => {
+  const turnOf = (name: string, rest: object = {}) =>
+    configOf(name, {
+      desired: () => ({ metadata: { name: "turn" }, data: { value: name } }),
+      reconcilePrecondition: ({ primary }: { primary: Sample }) => primary.spec.value === name,
+      ...rest,
+    });
+
+  for (const serverSideApply of [true, false])
+    test(`may take turns with it, ${serverSideApply ? "by apply" : "by PUT"}`, async () => {
+      await using space = await openSpace();
+      const dependents = ["a", "b"].map((name) => turnOf(name, { serverSideApply, deletePostcondition: deleted }));
+      await using running = await space.start([dependentController(dependents)]);
+      await space.create(Sample, sample({ value: "a" }));
+      await space.until(ConfigMap, "turn", ({ data }) => data?.["value"] === "a");
+      for (const value of ["b", "a", "b", "a"]) {
+        await space.patch(Sample, "one", { spec: { value } });
+        await waitFor(`it is the turn of "${value}"`, () => {
+          const { kind } = outcomeOf(running, value) ?? { kind: "deleted" };
+          return kind === "created" || kind === "updated";
+        });
+        await running.quiet();
+        assert.is((await space.get(ConfigMap, "turn"))?.data?.["value"], value);
+        assert.ok(running.events.at(-1)?.workflow?.isReady);
+      }
+    });
+
+  test("are an error where both want it", async () => {
+    await using space = await openSpace();
+    const dependents = ["a", "b"].map((name) => turnOf(name, { reconcilePrecondition: undefined }));
+    await using running = await space.start([dependentController(dependents)]);
+    await space.create(Sample, sample());
+    const outcome = await untilOutcome(running, "b", "failed");
+    assert.match(
+      String(outcome.kind === "failed" && outcome.error),
+      `desired() of dependent "b" returned ConfigMap "${space.namespace}/turn", which dependent "a" wants as well`,
+    );
+    assert.is((await space.get(ConfigMap, "turn"))?.data?.["value"], "a");
+  });
+
+  test("may have it under one name in two kinds", async () => {
+    await using space = await openSpace();
+    const dependents = [configOf("a"), configOf("b", { resource: Secret.definition })].map((each) => ({
+      ...each,
+      desired: (() => ({ metadata: { name: "same" } })) as never,
+    }));
+    await using running = await space.start([dependentController(dependents)]);
+    await space.create(Sample, sample());
+    await untilOutcome(running, "b", "created");
+    assert.is(outcomeOf(running, "a")?.kind, "created");
+  });
+});
+
+suite("a dependent from which somebody took its link", (test) => {
+  const untied = { metadata: { ownerReferences: null } };
+
+  test("is tied again, and made as desired", async () => {
+    await using space = await openSpace();
+    await using running = await space.start([dependentController([configOf("a")])]);
+    await space.create(Sample, sample());
+    await space.until(ConfigMap, "one-a", () => true);
+    await running.quiet();
+    await space.patch(ConfigMap, "one-a", untied);
+    await space.until(ConfigMap, "one-a", ({ metadata }) => metadata.ownerReferences?.[0]?.name === "one");
+    await space.patch(Sample, "one", { spec: { value: "second" } });
+    await space.until(ConfigMap, "one-a", ({ data }) => data?.["value"] === "second");
+    assert.equal(
+      running.events.flatMap(({ error }) => error ?? []),
+      [],
+    );
+  });
+
+  test("is somebody else's if it has got another owner, or is of another dependent", async () => {
+    await using space = await openSpace();
+    const ownerReferences = [{ apiVersion: "apps/v1", kind: "Deployment", name: "x", uid: "1", controller: true }];
+    const annotations = { "gen-operator.dev/dependent": "other" };
+    const cases = [
+      { name: "a", taken: { ownerReferences }, why: 'exists already and belongs to Deployment "x"' },
+      {
+        name: "b",
+        taken: { annotations, ownerReferences: null },
+        why: "exists already and does not belong to this primary",
+      },
+    ];
+    for (const { name, taken, why } of cases) {
+      await using running = await space.start([dependentController([configOf(name)])]);
+      await space.create(Sample, { ...sample(), metadata: { name: name } });
+      await space.until(ConfigMap, `${name}-${name}`, () => true);
+      await running.quiet();
+      await space.patch(ConfigMap, `${name}-${name}`, { metadata: taken });
+      const outcome = await untilOutcome(running, name, "failed");
+      assert.match(String(outcome.kind === "failed" && outcome.error), why);
+      await space.delete(Sample, name);
+    }
+  });
+});

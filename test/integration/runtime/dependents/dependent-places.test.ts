@@ -1,0 +1,237 @@
+// Where dependents live: other namespaces, no namespace, other clusters.
+import { waitFor } from "#apiserver/wait-for.js";
+import { ApiClient } from "#runtime/client/api-client.js";
+import { createConnection } from "#runtime/client/connect/connection.js";
+import { defineController } from "#runtime/codegen/define-controller.js";
+import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { byDefaultAnnotations } from "#runtime/sources/mappers.js";
+import { createOperator } from "#runtime/operator.js";
+import { crdPresent } from "#runtime/workflow/conditions/builtin-conditions.js";
+import { startTestApiServer } from "../../../support/api/api-server.js";
+import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
+import { assert, suite } from "../../../support/suite.js";
+import {
+  COLLECTING,
+  configOf,
+  dependentController,
+  untilCollected,
+  untilOutcome,
+  writesOf,
+} from "../../josdk/dependents/sample-dependents.js";
+import { ClusterSample, clusterSampleCrd, ConfigMap, Sample } from "../../josdk/sample-kind.js";
+import { spacesOf } from "../../josdk/space.js";
+
+const openSpace = spacesOf({ simulate: true });
+const Namespace = classOf(builtinDefinition("v1", "Namespace"));
+const ClusterRole = classOf(builtinDefinition("rbac.authorization.k8s.io/v1", "ClusterRole"));
+const sample = (value = "first") => ({ metadata: { name: "one" }, spec: { value } });
+
+suite("a dependent outside of the namespace of its primary", (test) => {
+  test("is created, changed, brought back and deleted in another namespace", async () => {
+    await using space = await openSpace();
+    const { client } = space;
+    const namespace = `${space.namespace}-other`;
+    await client.create(Namespace, { metadata: { name: namespace } });
+    const dependent = configOf("a", { deletion: "ordered", namespace });
+    await using _ = await space.start([dependentController([dependent])]);
+    await space.create(Sample, sample());
+    const ref = { name: "one-a", namespace };
+    const value = async () => (await client.get(ConfigMap, ref))?.data?.["value"];
+    await waitFor("it is made", async () => (await value()) === "first");
+    await space.patch(Sample, "one", { spec: { value: "second" } });
+    await waitFor("it is changed", async () => (await value()) === "second");
+    await client.delete(ConfigMap, ref);
+    await waitFor("it is brought back", async () => (await value()) === "second");
+    await space.delete(Sample, "one");
+    await space.untilGone(Sample, "one");
+    assert.is(await value(), undefined);
+  });
+
+  test("may have no namespace at all, and is tied by annotations", async () => {
+    await using space = await openSpace();
+    const { client, namespace } = space;
+    const name = `${namespace}-role`;
+    const role = configOf("role", {
+      resource: ClusterRole.definition,
+      deletion: "ordered",
+      desired: ({ primary }) => ({
+        metadata: { name },
+        rules: [{ apiGroups: [""], resources: [primary.spec.value], verbs: ["get"] }],
+      }),
+    });
+    await using running = await space.start([dependentController([role])]);
+    await space.create(Sample, sample("pods"));
+    const { metadata } = await waitFor("it is made", () => client.get(ClusterRole, { name }));
+    assert.equal(metadata.annotations, {
+      "gen-operator.dev/primary-name": "one",
+      "gen-operator.dev/primary-namespace": namespace,
+      "gen-operator.dev/primary-type": "Sample.josdk.example.com",
+      "gen-operator.dev/dependent": "role",
+      "gen-operator.dev/object": name,
+    });
+    assert.equal(metadata.labels, { "gen-operator.dev/controller": "sample" });
+    await client.delete(ClusterRole, { name });
+    const again = await waitFor("it is brought back", () => client.get(ClusterRole, { name }));
+    assert.not.equal(again.metadata.uid, metadata.uid);
+    await running.quiet();
+    await space.delete(Sample, "one");
+    await space.untilGone(Sample, "one");
+    assert.is(await client.get(ClusterRole, { name }), undefined);
+  });
+
+  test(
+    "may be owned by a primary without a namespace",
+    async () => {
+      await using space = await openSpace();
+      const { namespace } = space;
+      const owned = configOf("owned", {
+        desired: ({ primary }) => ({ metadata: { name: "owned", namespace }, data: { value: primary.spec.value } }),
+      });
+      const controller = defineController({
+        name: "cluster-sample",
+        labelSelector: `space=${namespace}`,
+        workflow: { primary: ClusterSample.definition, dependents: [owned] } as never,
+        reconciler: { reconcile: () => {} },
+      });
+      await using _ = await space.start([controller]);
+      const name = `${namespace}-one`;
+      await space.client.create(ClusterSample, {
+        metadata: { name, labels: { space: namespace } },
+        spec: { value: "x" },
+      });
+      const { metadata } = await space.until(ConfigMap, "owned", ({ data }) => data?.["value"] === "x");
+      assert.is(metadata.ownerReferences?.[0]?.name, name);
+      await space.patch(ConfigMap, "owned", { data: { value: "theirs" } });
+      await space.until(ConfigMap, "owned", ({ data }) => data?.["value"] === "x");
+      await space.client.delete(ClusterSample, { name });
+      await untilCollected(space, ConfigMap, "owned");
+    },
+    COLLECTING,
+  );
+});
+
+/** A second cluster, and a client of it. */
+async function startCluster() {
+  const server = await startTestApiServer({ crds: [clusterSampleCrd] });
+  const { url, token, ca } = server;
+  const connection = { url, token, ...(ca === undefined ? {} : { ca }) };
+  const client = new ApiClient(createConnection(connection));
+  const dispose = async () => {
+    await client.close();
+    await server.close();
+  };
+  return { server, connection, client, [Symbol.asyncDispose]: dispose };
+}
+
+suite("a dependent in another cluster", (test) => {
+  const far = { cluster: "other", namespace: "default", deletion: "ordered" } as const;
+  const ref = { name: "one-a", namespace: "default" };
+
+  for (const serverSideApply of [true, false])
+    test(`is created, changed, brought back and deleted there, ${serverSideApply ? "by apply" : "by PUT"}`, async () => {
+      await using space = await openSpace();
+      await using other = await startCluster();
+      const controller = dependentController([configOf("a", { ...far, serverSideApply }), configOf("near")]);
+      await using running = await space.start([controller], { clusters: { other: other.connection } });
+      const value = async () => (await other.client.get(ConfigMap, ref))?.data?.["value"];
+      await space.create(Sample, sample());
+      await waitFor("it is made", async () => (await value()) === "first");
+      await space.until(ConfigMap, "one-near", () => true);
+      assert.is(await space.client.get(ConfigMap, ref), undefined, "it is not in the own cluster");
+      await running.quiet();
+      const before = running.events.length;
+      await space.patch(Sample, "one", { spec: { value: "second" } });
+      await waitFor("it is changed", async () => (await value()) === "second");
+      await running.quiet();
+      assert.is(running.events.length, before + 1, "an own write there causes no reconcile");
+      await other.client.mergePatch(ConfigMap, ref, { data: { value: "theirs" } });
+      await waitFor("it is put right", async () => (await value()) === "second");
+      await other.client.delete(ConfigMap, ref);
+      await waitFor("it is brought back", async () => (await value()) === "second");
+      await space.delete(Sample, "one");
+      await space.untilGone(Sample, "one");
+      assert.is(await value(), undefined);
+    });
+
+  test("is asked for by crdPresent in its own cluster", async () => {
+    await using space = await openSpace();
+    await using other = await startCluster();
+    const Missing = { ...Sample.definition };
+    const dependents = [
+      configOf("missing", { ...far, resource: Missing, activationCondition: crdPresent }),
+      configOf("present", {
+        ...far,
+        namespace: undefined as never,
+        resource: ClusterSample.definition,
+        activationCondition: crdPresent,
+        desired: () => ({ metadata: { name: "present" }, spec: { value: "x" } }),
+      }),
+    ];
+    await using running = await space.start([dependentController(dependents)], {
+      clusters: { other: other.connection },
+    });
+    await space.create(Sample, sample());
+    await untilOutcome(running, "present", "created");
+    await untilOutcome(running, "missing", "inactive");
+  });
+
+  test("is unhealthy while that cluster cannot be reached, and says so", async () => {
+    await using space = await openSpace();
+    const clusters = { other: { url: "http://127.0.0.1:1" } };
+    await using running = space.operator([dependentController([configOf("a", far), configOf("near")])], { clusters });
+    const started = running.operator.start().catch((error: Error) => error.message);
+    const { reason = "" } = await waitFor("the watch is unhealthy", () => {
+      const { a, near } = running.operator.controller("sample").health();
+      return a?.status === "unhealthy" && near?.status === "healthy" ? a : undefined;
+    });
+    assert.match(reason, /cannot watch ConfigMap.v1 in namespace "default" at http:\/\/127.0.0.1:1/);
+    await running.operator.stop();
+    assert.is(await started, "the operator was stopped");
+  });
+
+  test("may share an event source of the user that watches that cluster", async () => {
+    await using space = await openSpace();
+    await using other = await startCluster();
+    const controller = dependentController(
+      [configOf("a", { namespace: "default", deletion: "ordered", eventSource: "far" })],
+      {
+        eventSources: () => [
+          informerSource({
+            name: "far",
+            resource: ConfigMap,
+            mapper: byDefaultAnnotations(Sample),
+            namespaces: ["default"],
+            connection: other.connection,
+          }),
+        ],
+      },
+    );
+    await using running = await space.start([controller]);
+    await space.create(Sample, sample());
+    await waitFor("it is made", () => other.client.get(ConfigMap, ref));
+    await running.quiet();
+    assert.is(running.events.filter(({ kind }) => kind === "reconcile").length, 1);
+    await space.delete(Sample, "one");
+    await space.untilGone(Sample, "one");
+    assert.is(await other.client.get(ConfigMap, ref), undefined);
+    assert.equal(
+      writesOf(running).filter((write) => write.includes("configmaps")),
+      [],
+      "nothing was asked of the own cluster",
+    );
+  });
+
+  test("needs a cluster that the operator knows, also in a workflow that is invoked by name", () => {
+    const own = dependentController([configOf("a", far)]);
+    const named = { ...dependentController([]), workflows: { more: own.workflow } };
+    const connection = { url: "http://127.0.0.1:1" };
+    for (const controller of [own, named])
+      assert.throws(
+        () => createOperator({ controllers: [controller], connection, clusters: { west: connection } }),
+        (error: Error) =>
+          error.message ===
+          'dependent "a" of controller "sample" lives in cluster "other", which the operator does not know; give it a connection in its ' +
+            "option clusters, which has west",
+      );
+  });
+});

@@ -1,0 +1,163 @@
+// Functions of the user in the place of what the runtime does with the object of a dependent.
+import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import { waitFor } from "#apiserver/wait-for.js";
+import type { Operations } from "#runtime/workflow/definition/workflow-definition.js";
+import { assert, suite } from "../../../support/suite.js";
+import {
+  bulkOf,
+  configOf,
+  dependentController,
+  outcomeOf,
+  untilOutcome,
+  writesOf,
+} from "../../josdk/dependents/sample-dependents.js";
+import { ConfigMap, Sample, type DataObject } from "../../josdk/sample-kind.js";
+import { spacesOf } from "../../josdk/space.js";
+
+const openSpace = spacesOf();
+const sample = (value = "first") => ({ metadata: { name: "one" }, spec: { value } });
+type Own = Operations<Sample, object, DataObject, DataObject>;
+const own = (operations: Own) => ({ operations: operations as Operations });
+
+suite("an own delete of a dependent", (test) => {
+  test("states what becomes of what the object owns", async () => {
+    await using space = await openSpace();
+    const dependent = configOf("a", {
+      deletion: "ordered",
+      ...own({ delete: ({ next }) => next({ propagationPolicy: "Orphan" }) }),
+    });
+    await using _running = await space.start([dependentController([dependent])]);
+    await space.create(Sample, sample());
+    const { metadata } = await space.until(ConfigMap, "one-a", () => true);
+    const ownerReferences = [{ apiVersion: "v1", kind: "ConfigMap", name: "one-a", uid: metadata.uid ?? "" }];
+    await space.create(ConfigMap, { metadata: { name: "child", ownerReferences } });
+    await space.delete(Sample, "one");
+    // The finalizer is that of the garbage collector, which unties the child; the embedded server has none.
+    await waitFor("the child is to be orphaned", async () => {
+      const left = await space.get(ConfigMap, "one-a");
+      return left === undefined || left.metadata.finalizers?.includes("orphan");
+    });
+    await space.patch(ConfigMap, "one-a", { metadata: { finalizers: null } }).catch(() => {});
+    await space.untilGone(Sample, "one");
+    assert.ok(await space.get(ConfigMap, "child"));
+  });
+
+  test("leaves what it does not pass on, and the primary goes", async () => {
+    await using space = await openSpace();
+    const seen: string[] = [];
+    const dependent = bulkOf("many", {
+      deletion: "ordered",
+      ...own({
+        delete: async ({ primary, live, next }) => {
+          seen.push(`${primary.metadata.name} ${live.metadata.name}`);
+          if (live.metadata.labels?.["marked"] === "true") await next();
+        },
+      }),
+    });
+    await using running = await space.start([dependentController([dependent])]);
+    await space.create(Sample, { metadata: { name: "one" }, spec: { number: 2 } });
+    await space.until(ConfigMap, "one-many-1", () => true);
+    await running.quiet();
+    await space.patch(ConfigMap, "one-many-0", { metadata: { labels: { marked: "true" } } });
+    await running.quiet();
+    await space.delete(Sample, "one");
+    await space.untilGone(Sample, "one");
+    assert.is(await space.get(ConfigMap, "one-many-0"), undefined);
+    assert.ok(await space.get(ConfigMap, "one-many-1"));
+    assert.equal([...new Set(seen)].sort(), ["one one-many-0", "one one-many-1"]);
+  });
+
+  test("that is false gives the primaries no finalizer, and leaves the object", async () => {
+    await using space = await openSpace();
+    const dependent = configOf("a", { deletion: "ordered", ...own({ delete: false }) });
+    await using running = await space.start([dependentController([dependent])]);
+    await space.create(Sample, sample());
+    await space.until(ConfigMap, "one-a", () => true);
+    await running.quiet();
+    assert.is((await space.get(Sample, "one"))?.metadata.finalizers, undefined);
+    await space.delete(Sample, "one");
+    await space.untilGone(Sample, "one");
+    await running.quiet();
+    assert.ok(await space.get(ConfigMap, "one-a"));
+  });
+});
+
+suite("an own create and update of a dependent", (test) => {
+  test("that are not passed on write nothing, and what is missing is waited for", async () => {
+    await using space = await openSpace();
+    const asked: string[] = [];
+    const dependent = configOf("a", {
+      ...own({
+        create: ({ desired }) => void asked.push(`create ${desired.data?.["value"]}`),
+        update: ({ desired, live }) => void asked.push(`update ${live.data?.["value"]} to ${desired.data?.["value"]}`),
+      }),
+    });
+    await using running = await space.start([dependentController([dependent])]);
+    const { metadata } = await space.create(Sample, sample());
+    await untilOutcome(running, "a", "waiting");
+    const { apiVersion, kind } = (await space.get(Sample, "one")) as KubernetesObject;
+    const ownerReferences = [{ apiVersion, kind, name: "one", uid: metadata.uid ?? "", controller: true }];
+    await space.create(ConfigMap, { metadata: { name: "one-a", ownerReferences }, data: { value: "theirs" } });
+    await waitFor("update is called", () => asked.includes("update theirs to first"));
+    assert.is(asked[0], "create first");
+    await running.quiet();
+    assert.equal(
+      writesOf(running).filter((write) => write.includes("configmaps")),
+      [],
+    );
+    assert.is(outcomeOf(running, "a")?.kind, "unchanged");
+  });
+
+  test("are passed on to the runtime by next, once", async () => {
+    await using space = await openSpace();
+    const twice: Own["create"] = async ({ next }) => {
+      await next();
+      await next();
+    };
+    const dependent = configOf("a", own({ create: twice, update: ({ next }) => next() }));
+    await using running = await space.start([dependentController([dependent])]);
+    await space.create(Sample, sample());
+    await space.until(ConfigMap, "one-a", ({ data }) => data?.["value"] === "first");
+    await space.patch(Sample, "one", { spec: { value: "second" } });
+    await space.until(ConfigMap, "one-a", ({ data }) => data?.["value"] === "second");
+    await running.quiet();
+    assert.is(writesOf(running).filter((write) => write.includes("configmaps/one-a")).length, 2);
+  });
+
+  test("may delete the object where a field cannot change, and it is created anew", async () => {
+    await using space = await openSpace();
+    const dependent = configOf("a", {
+      desired: ({ primary }) => ({
+        metadata: { name: "one-a" },
+        immutable: true,
+        data: { value: primary.spec.value ?? "" },
+      }),
+      ...own({
+        update: ({ live, context, next }) =>
+          next().catch(async () => void (await context.client.delete(ConfigMap, live.metadata))),
+      }),
+    });
+    await using running = await space.start([dependentController([dependent])]);
+    await space.create(Sample, sample());
+    const before = await space.until(ConfigMap, "one-a", ({ data }) => data?.["value"] === "first");
+    await space.patch(Sample, "one", { spec: { value: "second" } });
+    const after = await space.until(ConfigMap, "one-a", ({ data }) => data?.["value"] === "second");
+    assert.is.not(after.metadata.uid, before.metadata.uid);
+    await running.quiet();
+  });
+
+  test("that are false leave creating or updating to somebody else", async () => {
+    await using space = await openSpace();
+    const created = configOf("a", own({ update: false }));
+    const updated = configOf("b", own({ create: false }));
+    await using running = await space.start([dependentController([created, updated])]);
+    await space.create(Sample, sample());
+    await space.until(ConfigMap, "one-a", () => true);
+    await space.patch(Sample, "one", { spec: { value: "second" } });
+    await waitFor("it is reconciled", () => running.events.length > 1);
+    await running.quiet();
+    assert.is((await space.get(ConfigMap, "one-a"))?.data?.["value"], "first");
+    assert.is(await space.get(ConfigMap, "one-b"), undefined);
+    assert.is(outcomeOf(running, "b")?.kind, "waiting");
+  });
+});

@@ -1,0 +1,206 @@
+// Replicas of one operator that agree by a Lease on the one that writes.
+import type { ApiServer } from "#apiserver/index.js";
+import { waitFor } from "#apiserver/wait-for.js";
+import { LEASE, holderOf, termOf } from "#runtime/operate/lease/lease.js";
+import type { LeadershipState } from "#runtime/operate/lease/leadership.js";
+import type { LeaderElectionSettings } from "#runtime/operate/lease/lease-settings.js";
+import type { ExternalDependent } from "#runtime/workflow/definition/workflow-definition.js";
+import { assert, suite } from "../../../support/suite.js";
+import { createPage, createPageOperator, failureOf, setText, startPageServer, untilText } from "../page-operator.js";
+import type { PageOperator, PageOperatorOptions } from "../page-operator.js";
+
+const ref = { name: "page-leader", namespace: "default" };
+const settings: LeaderElectionSettings = {
+  ...{ namespace: "default", leaseDurationMs: 3_000, renewDeadlineMs: 2_000, retryPeriodMs: 300, onLoss: "standby" },
+};
+
+async function startReplica(server: ApiServer, options: PageOperatorOptions = {}): Promise<PageOperator> {
+  const replica = createPageOperator(server, {
+    ...options,
+    operator: { leaderElection: settings, ...options.operator },
+  });
+  await replica.operator.start();
+  return replica;
+}
+
+const isLeading = ({ operator }: PageOperator) => operator.health().leadership?.isLeading === true;
+const untilLeading = (replica: PageOperator) => waitFor("it leads", () => isLeading(replica));
+const writesOf = ({ requests }: PageOperator) => requests.filter((line) => !line.startsWith("GET"));
+const leaseOf = (replica: PageOperator) => replica.operator.client.get({ definition: LEASE }, ref);
+
+suite("replicas of an operator", (test) => {
+  test("one of them writes; the others know everything, write nothing, and are healthy", async () => {
+    await using server = await startPageServer();
+    await using leader = await startReplica(server);
+    await untilLeading(leader);
+    await using other = await startReplica(server);
+    await createPage(leader);
+    await untilText(leader, "first");
+    await leader.quiet();
+    assert.is(other.operator.health().status, "healthy");
+    assert.is(other.operator.health().leadership?.leader, leader.operator.health().leadership?.identity);
+    assert.equal(writesOf(other), []);
+    assert.equal(other.events, []);
+    const refused = await failureOf(() => setText(other, "second"));
+    const path = "/apis/example.com/v1/namespaces/default/pages/one";
+    assert.is(refused, `PATCH ${path} was not sent, as this operator does not lead: it has not become the leader`);
+  });
+
+  test("one that does not lead reconciles nothing either when it takes up other namespaces", async () => {
+    await using server = await startPageServer();
+    await using leader = await startReplica(server);
+    await untilLeading(leader);
+    await using other = await startReplica(server, { namespaces: ["elsewhere"] });
+    await createPage(leader);
+    await untilText(leader, "first");
+    await other.operator.controller("page").setNamespaces(["default"]);
+    await other.quiet();
+    assert.equal([other.events.length, writesOf(other)], [0, []]);
+    await leader.operator.stop();
+    await waitFor("it reconciles", () => other.events.length > 0);
+  });
+
+  test("each is told who leads, and when it leads no more", async () => {
+    await using server = await startPageServer();
+    const told: string[] = [];
+    const observed = (who: string) => ({
+      onLeadership: ({ isLeading: leads, leader }: LeadershipState) =>
+        void told.push(`${who} ${leads ? "leads" : leader === undefined ? "knows none" : "knows another"}`),
+    });
+    await using first = await startReplica(server, { operator: observed("first") });
+    await untilLeading(first);
+    await using second = await startReplica(server, { operator: observed("second") });
+    await waitFor("it knows the other", () => told.length === 2);
+    await first.operator.stop();
+    await untilLeading(second);
+    assert.equal(told, ["first leads", "second knows another", "first knows none", "second leads"]);
+  });
+
+  test("the next one leads long before the Lease would end, reconciles what changed, and the one before has sent nothing more", async () => {
+    await using server = await startPageServer();
+    await using leader = await startReplica(server);
+    await untilLeading(leader);
+    await using other = await startReplica(server);
+    await createPage(leader);
+    await untilText(leader, "first");
+    await leader.quiet();
+    assert.is(await leader.operator.stop(), true);
+    const stoppedAt = performance.now();
+    await untilLeading(other);
+    assert.ok(performance.now() - stoppedAt < 12_000);
+    const sent = leader.requests.length;
+    await setText(other, "second");
+    await untilText(other, "second");
+    assert.is(leader.requests.length, sent);
+    const lease = await leaseOf(other);
+    assert.is(termOf(lease!), 1);
+    assert.is(holderOf(lease), other.operator.health().leadership?.identity);
+  });
+
+  test("the token of a reconcile grows with every leader", async () => {
+    await using server = await startPageServer();
+    const tokens: unknown[] = [];
+    const reconciler = {
+      reconcile: ({ context }: { context: { fencingToken?: number } }) => void tokens.push(context.fencingToken),
+    };
+    for (let turn = 0; turn < 3; turn++) {
+      await using replica = await startReplica(server, { reconciler });
+      await untilLeading(replica);
+      if (turn === 0) await createPage(replica);
+      await waitFor("it has reconciled", () => tokens.length > turn);
+    }
+    assert.equal(tokens.slice(0, 3), [0, 1, 2]);
+    await using alone = await startReplica(server, { reconciler, operator: { leaderElection: false } });
+    await waitFor("it has reconciled", () => alone.events.length === 1);
+    assert.is(tokens.at(-1), undefined);
+  });
+
+  test("what is polled is polled by the leader alone", async () => {
+    await using server = await startPageServer();
+    const polls = new Map<string, number>();
+    const accountOf = (who: string) =>
+      ({
+        name: "account",
+        dependsOn: [],
+        idOf: ({ id }: { id: string }) => id,
+        source: {
+          kind: "poll",
+          intervalMs: 20,
+          fetch: () => {
+            polls.set(who, (polls.get(who) ?? 0) + 1);
+            return new Map();
+          },
+        },
+      }) as unknown as ExternalDependent;
+    const startNamed = (who: string) => startReplica(server, { dependents: [accountOf(who) as never] });
+    await using leader = await startNamed("leader");
+    await untilLeading(leader);
+    await using other = await startNamed("other");
+    await waitFor("it polls", () => (polls.get("leader") ?? 0) > 3);
+    assert.is(polls.get("other"), undefined);
+    await leader.operator.stop();
+    await waitFor("the other polls", () => (polls.get("other") ?? 0) > 3);
+    assert.ok(isLeading(other));
+  });
+
+  test("one that cannot renew stops to write before another one may, repeats nothing, and stands by again", async () => {
+    await using server = await startPageServer();
+    await using replica = await startReplica(server);
+    await untilLeading(replica);
+    await createPage(replica);
+    await untilText(replica, "first");
+    await replica.quiet();
+    const first = replica.operator.health().leadership?.identity;
+    // Its writes are asked to come again, but by then it leads no more.
+    const busy = { status: 503, retryAfterSeconds: 3 };
+    server.faults.add({ verb: "patch", path: "/configmaps/", answer: busy });
+    const unrenewed = server.faults.add({ verb: "update", path: "/leases/", answer: { status: 503 } });
+    await using admin = createPageOperator(server, { operator: { leaderElection: false } });
+    await setText(admin, "second");
+    await waitFor("it has lost", () => !isLeading(replica), { timeoutMs: 5_000 });
+    const attempts = server.requests.filter(({ path, status }) => path.includes("/configmaps/") && status === 503);
+    assert.is(attempts.length, 1, "its write was not repeated");
+    unrenewed.remove();
+    server.faults.clear();
+    await waitFor("it leads again", () => isLeading(replica), { timeoutMs: 10_000 });
+    assert.not.equal(replica.operator.health().leadership?.identity, first);
+    await untilText(admin, "second");
+    assert.ok(replica.logs.some((line) => /^error the leadership is lost: its Lease was not renewed for/.test(line)));
+  });
+
+  test("one whose reconcile does not end keeps the Lease from the others when it stops", async () => {
+    await using server = await startPageServer();
+    const reconciler = { reconcile: () => new Promise(() => {}) };
+    await using leader = await startReplica(server, { reconciler, operator: { stopTimeoutMs: 200 } });
+    await untilLeading(leader);
+    await createPage(leader);
+    await waitFor("it reconciles", () => leader.operator.controller("page").counts().running === 1);
+    const { identity } = leader.operator.health().leadership!;
+    assert.is(await leader.operator.stop(), false);
+    await using admin = createPageOperator(server, { operator: { leaderElection: false } });
+    assert.is(holderOf(await leaseOf(admin)), identity);
+  });
+
+  test("one that may not write its Lease does not start, and names what is missing", async () => {
+    await using server = await startPageServer();
+    const denied = { apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectAccessReview", metadata: {} };
+    const body = JSON.stringify({ ...denied, status: { allowed: false } });
+    server.faults.add({ path: "/selfsubjectaccessreviews", answer: { status: 201, body } });
+    await using replica = createPageOperator(server, { operator: { leaderElection: settings } });
+    assert.is(
+      await failureOf(() => replica.operator.start()),
+      'leader election needs to get, watch, create and update leases.coordination.k8s.io in namespace "default" (Lease "page-leader"), which the ' +
+        "identity of this operator may not; grant it by a Role, or turn leader election off (leaderElection: false)",
+    );
+  });
+
+  test("settings that cannot work are refused when the operator is made", async () => {
+    await using server = await startPageServer();
+    const make = async () => createPageOperator(server, { operator: { leaderElection: { leaseDurationMs: 2_000 } } });
+    assert.match(await failureOf(make), /^leaderElection: leaseDuration \(2000 ms\) has to be above renewDeadline/);
+    const unplaced = createPageOperator(server, { operator: { leaderElection: true } });
+    const failure = await failureOf(() => unplaced.operator.start());
+    assert.match(failure, /^leader election needs the namespace of its Lease/);
+    await unplaced.operator.stop();
+  });
+});

@@ -1,0 +1,347 @@
+import { waitFor } from "#apiserver/wait-for.js";
+import { sleep } from "#runtime/base/clock.js";
+import { deleted } from "#runtime/workflow/conditions/builtin-conditions.js";
+import { assert, suite } from "../../../support/suite.js";
+import {
+  ConfigMap,
+  configMapOf,
+  createPage,
+  createPageOperator,
+  Page,
+  Secret,
+  setText,
+  startPageServer,
+  textOf,
+  textReconciler,
+  untilQuiet,
+  untilText,
+} from "../page-operator.js";
+
+const ONE = { name: "one", namespace: "default" };
+const CHILD = { name: "one-text", namespace: "default" };
+
+suite("operator", (test) => {
+  test("a primary gets its dependents and its status, in one reconcile and with one request each", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server);
+    await page.operator.start();
+    await createPage(page);
+    await untilText(page, "first");
+    await waitFor(
+      "the status is written",
+      async () => (await page.operator.client.get(Page, ONE))?.status?.text === "first",
+    );
+    await untilQuiet(page);
+    assert.is(page.events.length, 1, "own writes cause no second reconcile");
+    const writes = page.requests.filter((request) => !request.startsWith("GET") && !request.startsWith("POST"));
+    assert.equal(writes, [
+      "PATCH /api/v1/namespaces/default/configmaps/one-text 201",
+      "PATCH /apis/example.com/v1/namespaces/default/pages/one/status 200",
+    ]);
+  });
+
+  test("a second pass makes no request", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server, { maxReconciliationIntervalMs: 50 });
+    await page.operator.start();
+    await createPage(page);
+    await untilText(page, "first");
+    await waitFor("two reconciles", () => page.events.length >= 2);
+    const [requests, events] = [page.requests.length, page.events.length];
+    await waitFor("three more reconciles", () => page.events.length >= events + 3);
+    assert.is(page.requests.length, requests);
+    assert.equal(page.events.at(-1)!.workflow?.dependents, { text: { kind: "unchanged", isReady: true } });
+  });
+
+  test("after a restart of the operator nothing is written", async () => {
+    await using server = await startPageServer();
+    {
+      await using page = createPageOperator(server);
+      await page.operator.start();
+      await createPage(page);
+      await untilText(page, "first");
+      await untilQuiet(page);
+    }
+    await using again = createPageOperator(server);
+    await again.operator.start();
+    await waitFor("a reconcile", () => again.events.length > 0);
+    await untilQuiet(again);
+    assert.equal(again.requests, []);
+    assert.is(again.events.length, 1);
+  });
+
+  test("a change of the primary is applied in one reconcile", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server);
+    await page.operator.start();
+    await createPage(page);
+    await untilText(page, "first");
+    await untilQuiet(page);
+    const before = page.events.length;
+    await setText(page, "second");
+    await untilText(page, "second");
+    await untilQuiet(page);
+    assert.is(page.events.length, before + 1);
+  });
+
+  test("what others change or delete is repaired", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server);
+    await page.operator.start();
+    await createPage(page);
+    await untilText(page, "first");
+    await page.operator.client.mergePatch(ConfigMap, CHILD, { data: { text: "theirs" } });
+    await untilText(page, "first");
+    // The same written once more would be taken for a loop.
+    await setText(page, "second");
+    await untilText(page, "second");
+    await page.operator.client.delete(ConfigMap, CHILD);
+    await untilText(page, "second");
+    await untilQuiet(page);
+    assert.equal(
+      page.logs.filter((line) => /^(warn|error)/.test(line)),
+      [],
+    );
+  });
+
+  test("what others add is left alone, and causes no write", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server);
+    await page.operator.start();
+    await createPage(page);
+    await untilText(page, "first");
+    await untilQuiet(page);
+    await page.operator.client.mergePatch(ConfigMap, CHILD, { data: { theirs: "x" } });
+    await waitFor("a reconcile", () => page.events.length > 1);
+    await untilQuiet(page);
+    assert.equal(page.requests.filter((request) => request.startsWith("PATCH")).length, 3);
+    assert.is((await page.operator.client.get(ConfigMap, CHILD))?.data?.["theirs"], "x");
+  });
+
+  test("an unchanged Secret with stringData costs no request", async () => {
+    await using server = await startPageServer();
+    const secret = configMapOf("secret", {
+      resource: Secret.definition,
+      desired: () => ({ metadata: { name: "one-secret" }, stringData: { password: "s3cret" } }),
+    });
+    await using page = createPageOperator(server, { dependents: [secret], maxReconciliationIntervalMs: 50 });
+    await page.operator.start();
+    await createPage(page);
+    await waitFor("five reconciles", () => page.events.length >= 5);
+    assert.is(page.requests.filter((request) => request.includes("/secrets/")).length, 1);
+    const ref = { name: "one-secret", namespace: "default" };
+    await page.operator.client.mergePatch(Secret, ref, { data: { password: "b3RoZXI=" } });
+    await waitFor("the password is ours again", async () => {
+      return (await page.operator.client.get(Secret, ref))?.data?.["password"] === "czNjcmV0";
+    });
+  });
+
+  test("a status field that the schema does not have fails with its path", async () => {
+    await using server = await startPageServer();
+    const reconciler = { reconcile: () => ({ status: { text: "known", odd: 1 } }) };
+    await using page = createPageOperator(server, { reconciler, dependents: [] });
+    await page.operator.start();
+    await createPage(page);
+    const { error } = await waitFor("a reconcile", () => page.events[0]);
+    assert.match((error as Error).message, 'apply of the status of Page "default/one" failed: 500');
+    assert.match((error as Error).message, ".status.odd: field not declared in schema");
+  });
+
+  test("the finalizer is added before anything is made and removed after everything is gone", async () => {
+    await using server = await startPageServer();
+    const dependents = [
+      configMapOf("a", { deletion: "ordered" }),
+      configMapOf("b", { deletion: "ordered", dependsOn: ["a"], deletePostcondition: deleted }),
+    ];
+    await using page = createPageOperator(server, { dependents });
+    await page.operator.start();
+    await createPage(page);
+    await untilText(page, "first", "one-b");
+    const live = await page.operator.client.get(Page, ONE);
+    assert.equal(live?.metadata.finalizers, ["pages.example.com/finalizer"]);
+    const patches = page.requests.filter((request) => request.startsWith("PATCH"));
+    assert.is(patches[0], "PATCH /apis/example.com/v1/namespaces/default/pages/one 200");
+    // Something else holds one of them for a while.
+    const held = { name: "one-b", namespace: "default" };
+    await page.operator.client.mergePatch(ConfigMap, held, { metadata: { finalizers: ["example.com/hold"] } });
+    await page.operator.client.delete(Page, ONE);
+    await waitFor("b is being deleted", async () => {
+      return (await page.operator.client.get(ConfigMap, held))?.metadata.deletionTimestamp !== undefined;
+    });
+    await untilQuiet(page);
+    assert.ok(await textOf(page, "one-a"), "a stays until b is gone");
+    assert.ok(await page.operator.client.get(Page, ONE), "the primary stays");
+    await page.operator.client.mergePatch(ConfigMap, held, { metadata: { finalizers: null } });
+    await waitFor("the primary is gone", async () => (await page.operator.client.get(Page, ONE)) === undefined);
+    assert.is(await textOf(page, "one-a"), undefined);
+    assert.is(page.events.at(-1)?.error, undefined);
+  });
+
+  test("finalizers of others stay where they are", async () => {
+    await using server = await startPageServer();
+    const reconciler = { ...textReconciler, cleanup: () => {} };
+    await using page = createPageOperator(server, { reconciler });
+    await page.operator.start();
+    await createPage(page, "one", { finalizers: ["example.com/theirs"] });
+    await waitFor("the finalizer", async () => {
+      return (await page.operator.client.get(Page, ONE))?.metadata.finalizers?.length === 2;
+    });
+    await page.operator.client.delete(Page, ONE);
+    await waitFor("ours is removed", async () => {
+      const finalizers = (await page.operator.client.get(Page, ONE))?.metadata.finalizers;
+      return finalizers?.length === 1 && finalizers[0] === "example.com/theirs";
+    });
+    await untilQuiet(page);
+    const before = page.events.length;
+    await sleep(100);
+    assert.is(page.events.length, before, "a terminating primary without our finalizer is left alone");
+  });
+
+  test("a desired that throws or is refused fails alone, and the message says why", async () => {
+    await using server = await startPageServer();
+    const dependents = [
+      configMapOf("good"),
+      configMapOf("thrown", {
+        desired: () => {
+          throw new Error("no text");
+        },
+      }),
+      configMapOf("refused", { desired: () => ({ metadata: { name: "Not A Name" }, data: { a: "b" } }) }),
+      configMapOf("after", { dependsOn: ["refused"] }),
+    ];
+    await using page = createPageOperator(server, { dependents });
+    await page.operator.start();
+    await createPage(page);
+    await untilText(page, "first", "one-good");
+    const { workflow, error } = await waitFor("a reconcile", () => page.events[0]);
+    assert.is(workflow?.dependents["good"]?.kind, "created");
+    assert.equal(workflow?.dependents["after"], { kind: "waiting", for: ["refused"] });
+    const messages = [...workflow!.errors.values()].map((each) => (each as Error).message);
+    assert.is(messages[0], 'dependent "thrown": no text');
+    assert.match(
+      messages[1]!,
+      /^dependent "refused": apply of ConfigMap "default\/Not A Name" failed: 422 Invalid: .*metadata\.name: /,
+    );
+    assert.instance(error, AggregateError);
+    const line = await waitFor("a warning", () => page.logs.find((each) => each.startsWith("warn reconcile failed")));
+    assert.match(line, 'dependent "thrown": no text');
+    assert.match(line, "metadata.name");
+    await waitFor("another attempt", () => page.events.length > 2);
+    assert.ok(page.events[0]!.retryAfterMs! >= 100 && page.events[0]!.retryAfterMs! <= 120);
+  });
+
+  test("an object of somebody else is not taken over", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server);
+    await page.operator.client.create(ConfigMap, { metadata: CHILD, data: { text: "theirs" } });
+    await page.operator.start();
+    await createPage(page);
+    const { workflow } = await waitFor("a reconcile", () => page.events[0]);
+    const message = (workflow!.errors.get("text") as Error).message;
+    assert.match(message, 'ConfigMap "default/one-text" exists already and does not belong to this primary');
+    assert.is(await textOf(page), "theirs");
+  });
+
+  test("a reconcile under way is finished before the operator stops", async () => {
+    await using server = await startPageServer();
+    let finish = () => {};
+    const reconciler = { reconcile: () => new Promise<void>((resolve) => (finish = resolve)) };
+    await using page = createPageOperator(server, { reconciler });
+    await page.operator.start();
+    await createPage(page);
+    await untilText(page, "first");
+    await untilQuiet(page);
+    const stopped = page.operator.stop();
+    await sleep(50);
+    assert.is(page.events.length, 0);
+    finish();
+    assert.is(await stopped, true);
+    assert.is(page.events.length, 1);
+  });
+
+  test("a function that never returns stops neither other primaries nor, for long, the operator", async () => {
+    await using server = await startPageServer();
+    const dependents = [
+      configMapOf("text"),
+      configMapOf("hung", {
+        desired: ({ primary }) =>
+          primary.metadata.name === "one" ? new Promise(() => {}) : { metadata: { name: "two-hung" } },
+      }),
+    ];
+    await using page = createPageOperator(server, { dependents, operator: { stopTimeoutMs: 300 } });
+    await page.operator.start();
+    await createPage(page, "one");
+    await untilText(page, "first");
+    await createPage(page, "two");
+    await untilText(page, "first", "two-text");
+    await waitFor("two is reconciled", () => page.events.find(({ primary }) => primary === "default/two"));
+    const startedAt = Date.now();
+    assert.is(await page.operator.stop(), false);
+    assert.ok(Date.now() - startedAt < 10_000);
+    assert.ok(page.logs.some((line) => line.startsWith("warn stopped while reconciles were still under way")));
+  });
+
+  test("a primary that is deleted while it is reconciled is not brought back", async () => {
+    await using server = await startPageServer();
+    let go = () => {};
+    const reconciler = {
+      reconcile: async () => {
+        await new Promise<void>((resolve) => (go = resolve));
+        return { status: { text: "late" } };
+      },
+    };
+    await using page = createPageOperator(server, { reconciler });
+    await page.operator.start();
+    await createPage(page);
+    await untilText(page, "first");
+    await untilQuiet(page);
+    // The operator learns of it only after it has written.
+    server.faults.add({ verb: "watch", path: "/pages", hang: true });
+    server.faults.cutWatches({ path: "/pages" });
+    await page.operator.client.delete(Page, ONE);
+    go();
+    await waitFor("the reconcile ends", () => page.events[0]);
+    assert.is(page.events[0]?.error, undefined);
+    assert.is(await page.operator.client.get(Page, ONE), undefined);
+  });
+
+  test("a primary that was made anew while it was reconciled ends with its own status", async () => {
+    await using server = await startPageServer();
+    const waiting: (() => void)[] = [];
+    const reconciler = {
+      reconcile: async ({ primary }: { primary: Page }) => {
+        await new Promise<void>((resolve) => waiting.push(resolve));
+        return { status: { text: `status of ${primary.metadata.uid}` } };
+      },
+    };
+    await using page = createPageOperator(server, { reconciler, dependents: [] });
+    await page.operator.start();
+    await createPage(page);
+    await waitFor("the reconciler is called", () => waiting.length === 1);
+    server.faults.add({ verb: "watch", path: "/pages", disconnect: true, times: 1 });
+    server.faults.cutWatches({ path: "/pages" });
+    await page.operator.client.delete(Page, ONE);
+    const { uid } = (await createPage(page)).metadata;
+    waiting[0]!();
+    await waitFor("the reconciler is called again", () => waiting.length === 2);
+    waiting[1]!();
+    await waitFor("the status is that of the new one", async () => {
+      return (await page.operator.client.get(Page, ONE))?.status?.text === `status of ${uid}`;
+    });
+  });
+
+  test("the finalizer is not put on a primary that is gone", async () => {
+    await using server = await startPageServer();
+    const reconciler = { ...textReconciler, cleanup: () => {} };
+    await using page = createPageOperator(server, { reconciler });
+    await page.operator.start();
+    server.faults.add({ verb: "patch", path: "/pages/one", delayMs: 300, times: 1 });
+    await createPage(page);
+    await waitFor("the finalizer is being applied", () => server.requests.length > 0);
+    await sleep(100);
+    await page.operator.client.delete(Page, ONE);
+    await waitFor("the reconcile ends", () => page.events[0]);
+    await untilQuiet(page);
+    assert.is(await page.operator.client.get(Page, ONE), undefined);
+  });
+});

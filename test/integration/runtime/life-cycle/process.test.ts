@@ -1,0 +1,152 @@
+// An operator as a process: when it ends, with which exit code, and what it says before.
+import { spawn } from "node:child_process";
+import { waitFor } from "#apiserver/wait-for.js";
+import { assert, suite } from "../../../support/suite.js";
+import { startPageServer } from "../page-operator.js";
+
+const NOWHERE = "http://127.0.0.1:1";
+
+interface ProgramOptions {
+  /** What the options of runOperator have besides the connection. */
+  readonly options?: string;
+  /** The reconciler of the controller. */
+  readonly reconciler?: string;
+  /** What is done before and after the run. */
+  readonly before?: string;
+  readonly after?: string;
+}
+
+/** Writes a program that runs an operator for Pages. */
+function programOf({ url, token }: { url: string; token?: string }, given: ProgramOptions = {}): string {
+  const { options = "", reconciler = "{}", before = "", after = "" } = given;
+  return `
+    import { runOperator } from ${JSON.stringify(import.meta.resolve("#runtime/index.js"))};
+    import { Page, configMapOf } from ${JSON.stringify(import.meta.resolve("../page.js"))};
+    const workflow = { primary: Page.definition, dependents: [configMapOf("text")] };
+    const connection = { url: ${JSON.stringify(url)}, token: ${JSON.stringify(token ?? "")} };
+    ${before}
+    const controller = { name: "page", workflow, reconciler: { reconcile: () => {}, ...${reconciler} } };
+    await runOperator([controller], { connection, ${options} });
+    ${after}
+  `;
+}
+
+function run(source: string, env: NodeJS.ProcessEnv = {}) {
+  const child = spawn(process.execPath, ["--input-type=module", "-e", source], {
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  let output = "";
+  child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
+  const ended = new Promise<number | null>((done) => child.once("exit", (code) => done(code)));
+  const lines = () => output.split("\n").flatMap((line) => (line.startsWith("{") ? [JSON.parse(line) as Line] : []));
+  const started = () => waitFor("it runs", () => lines().some(({ message }) => message === "started"));
+  return { child, ended, lines, started, output: () => output };
+}
+
+interface Line {
+  readonly level: string;
+  readonly message: string;
+  readonly stack?: string;
+  readonly finished?: boolean;
+}
+
+suite("the process of an operator", (test) => {
+  test("runOperator exits with 1 when START_TIMEOUT is over, and says why", async () => {
+    const { ended, lines } = run(programOf({ url: NOWHERE }), { START_TIMEOUT: "5s" });
+    assert.is(await ended, 1);
+    const { level, message } = lines().at(-1)!;
+    assert.is(level, "error");
+    assert.match(message, "the operator could not start within 5000 ms");
+    assert.match(message, NOWHERE);
+  });
+
+  test("runOperator stops with 0 at SIGTERM, before and after the start", async () => {
+    await using server = await startPageServer();
+    for (const url of [NOWHERE, server.url]) {
+      const { child, ended, output } = run(programOf({ url, token: server.token }));
+      await waitFor("it runs", () => output() !== "");
+      child.kill("SIGTERM");
+      assert.is(await ended, 0, output());
+    }
+  });
+
+  test.thorough(
+    "runOperator resolves after the stop, so that the user may close what is open, and the process ends",
+    async () => {
+      await using server = await startPageServer();
+      const { child, ended, started, output } = run(
+        programOf(server, {
+          before: "const keepsAlive = setInterval(() => {}, 1_000);",
+          after: 'console.error("closed by the user");',
+        }),
+      );
+      await started();
+      child.kill("SIGTERM");
+      assert.is(await ended, 0, output());
+      assert.match(output(), "closed by the user");
+    },
+  );
+
+  test("the loss of the leadership ends the process with 1, before another one may lead", async () => {
+    await using server = await startPageServer();
+    const times = "leaseDurationMs: 3_000, renewDeadlineMs: 1_000, retryPeriodMs: 200";
+    const { ended, lines, started } = run(
+      programOf(server, { options: `leaderElection: { namespace: "default", ${times} }` }),
+    );
+    await started();
+    await waitFor("it leads", () => lines().some(({ message }) => message.startsWith("leads by Lease")));
+    server.faults.add({ path: "/leases/", hang: true });
+    assert.is(await ended, 1);
+    assert.match(lines().at(-1)!.message, /^the leadership is lost: its Lease was not renewed for 1\d\d\d ms$/);
+  });
+
+  test.thorough("a signal that is aborted stops the operator, and leaves the process to its owner", async () => {
+    await using server = await startPageServer();
+    const { ended, lines, output } = run(
+      programOf(server, {
+        before: "const owner = new AbortController(); setTimeout(() => owner.abort(new Error('enough')), 1_500);",
+        options: "signal: owner.signal",
+        after: 'setTimeout(() => console.error("the owner goes on"), 2_500);',
+      }),
+    );
+    assert.is(await ended, 0, output());
+    assert.ok(lines().some(({ message }) => message === "stopping"));
+    const { level, message, finished } = lines().at(-1)!;
+    assert.equal({ level, message, finished }, { level: "info", message: "stopped", finished: true });
+    assert.match(output(), "the owner goes on");
+  });
+
+  test.thorough("a reconcile that does not end at the stop makes the exit code 1", async () => {
+    await using server = await startPageServer();
+    const path = "/apis/example.com/v1/namespaces/default/pages";
+    const { child, ended, lines, output } = run(
+      programOf(server, {
+        reconciler: '{ reconcile: () => { console.error("it hangs"); return new Promise(() => {}); } }',
+        options: "stopTimeoutMs: 100",
+      }),
+    );
+    const body = { apiVersion: "example.com/v1", kind: "Page", metadata: { name: "one" }, spec: { text: "x" } };
+    const headers = { "content-type": "application/json", authorization: `Bearer ${server.token}` };
+    await fetch(`${server.url}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+    await waitFor("it hangs", () => output().includes("it hangs"));
+    child.kill("SIGTERM");
+    assert.is(await ended, 1, output());
+    assert.is(lines().find(({ message }) => message === "stopped")?.finished, false);
+  });
+
+  for (const [what, code] of [
+    ["a floating promise that is rejected", "const lost = Promise.reject(new Error('lost by the user'));"],
+    ["a throw in a timer", "setTimeout(() => { throw new Error('lost by the user'); }, 10);"],
+  ] as const)
+    test(`${what} ends the process with 1, and one line with the stack`, async () => {
+      await using server = await startPageServer();
+      const { ended, lines, output } = run(programOf(server, { before: `setTimeout(() => { ${code} }, 1_000);` }));
+      assert.is(await ended, 1, output());
+      const fatal = lines().filter(({ level }) => level === "error");
+      assert.is(fatal.length, 1, output());
+      assert.is(fatal[0]!.message, "nobody caught an error, which ends the operator: lost by the user");
+      assert.match(fatal[0]!.stack!, /Error: lost by the user\n +at /);
+      assert.is(output().trim().split("\n").at(-1)!.startsWith("{"), true, "nothing but lines of the log");
+    });
+});

@@ -1,0 +1,173 @@
+// One operator over several starts and stops.
+import { startApiServer } from "#apiserver/index.js";
+import { waitFor } from "#apiserver/wait-for.js";
+import { createOperator } from "#runtime/operator.js";
+import { assert, suite } from "../../../support/suite.js";
+import {
+  createPage,
+  createPageOperator,
+  failureOf,
+  Page,
+  pageCrd,
+  setText,
+  startPageServer,
+  untilText,
+} from "../page-operator.js";
+
+suite("operator restart", (test) => {
+  test("an operator that was stopped starts again, and reconciles what changed meanwhile", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server);
+    await using other = createPageOperator(server);
+    await page.operator.start();
+    await createPage(page);
+    await untilText(page, "first");
+    assert.is(await page.operator.stop(), true);
+    await setText(other, "second");
+    const before = page.events.length;
+    await page.operator.start();
+    await untilText(page, "second");
+    await waitFor("the reconcile ends", () => page.events.length > before);
+  });
+
+  test("an operator that runs is not started twice", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server);
+    await page.operator.start();
+    assert.is(await failureOf(() => page.operator.start()), "the operator is started already");
+  });
+
+  test("an operator without controllers starts, and is a client and no more", async () => {
+    await using server = await startPageServer();
+    const operator = createOperator({ connection: server, controllers: [] });
+    await operator.start();
+    assert.is(operator.health().status, "healthy");
+    await operator.client.create(Page, { metadata: { name: "one", namespace: "default" }, spec: { text: "first" } });
+    assert.is((await operator.client.get(Page, { name: "one", namespace: "default" }))?.spec.text, "first");
+    assert.is(await operator.stop(), true);
+  });
+
+  test("event sources are made once for every start, however often there is a reconcile", async () => {
+    await using server = await startPageServer();
+    let made = 0;
+    const eventSources = () => {
+      made++;
+      return [];
+    };
+    await using page = createPageOperator(server, { eventSources });
+    await page.operator.start();
+    await createPage(page);
+    await untilText(page, "first");
+    await setText(page, "second");
+    await untilText(page, "second");
+    assert.is(made, 1);
+    await page.operator.stop();
+    await page.operator.start();
+    assert.is(made, 2);
+  });
+
+  test("stopping an operator that was never started does nothing, as often as it is asked", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server);
+    assert.is(await page.operator.stop(), true);
+    assert.is(await page.operator.stop(), true);
+  });
+
+  test("a controller is there while the operator is started, and not before or afterwards", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server);
+    const missing = 'controller "page" is there only while the operator is started';
+    assert.throws(() => page.operator.controller("page"), new RegExp(missing));
+    assert.is(page.operator.health().status, "stopped");
+    await page.operator.start();
+    assert.is(page.operator.controller("page").isStarted, true);
+    assert.throws(() => page.operator.controller("book"), /there is no controller "book", only page/);
+    assert.is(page.operator.health().status, "healthy");
+    await page.operator.stop();
+    assert.throws(() => page.operator.controller("page"), new RegExp(missing));
+  });
+
+  test("a start that failed leaves nothing behind, and the next one may succeed", async () => {
+    await using server = await startPageServer({ withoutCrd: true });
+    await using page = createPageOperator(server, { operator: { startTimeoutMs: 500 } });
+    assert.match(
+      await failureOf(() => page.operator.start()),
+      /could not start within 500 ms: Page\.v1\.example\.com is not served/,
+    );
+    assert.match(await failureOf(() => page.operator.start()), /could not start within 500 ms/);
+  });
+});
+
+suite("CRD check", (test) => {
+  test("an operator for kinds that the cluster has as it expects them starts", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server, { operator: { checksCrds: true } });
+    await page.operator.start();
+    assert.is((await page.operator.client.list(Page)).length, 0);
+  });
+
+  test("a kind that is not installed is said at once", async () => {
+    await using server = await startPageServer({ withoutCrd: true });
+    await using page = createPageOperator(server, { operator: { checksCrds: true } });
+    const message = await failureOf(() => page.operator.start());
+    assert.is(
+      message,
+      `${server.url}: the CustomResourceDefinition pages.example.com is not installed; install it with kubectl apply -f crds/`,
+    );
+  });
+
+  test("a kind of another scope or version than the cluster has is said, all of it in one error", async () => {
+    await using server = await startPageServer();
+    const connection = { url: server.url, token: server.token, ca: server.ca };
+    await using operator = createOperator({
+      controllers: [
+        {
+          name: "page",
+          workflow: { primary: { ...Page.definition, scope: "Cluster", version: "v2" }, dependents: [] },
+        },
+      ],
+      connection,
+      checksCrds: true,
+    });
+    assert.is(
+      await failureOf(() => operator.start()),
+      `${server.url}: pages.example.com is namespaced in the cluster and cluster-scoped in the operator; run gen-operator generate with ` +
+        "the CRD of the cluster; pages.example.com does not serve v2, only v1",
+    );
+  });
+});
+
+suite("restored API server", (test) => {
+  test("what it has now is followed, health says so, and nothing is written from what was before", async () => {
+    const settings = { tls: false, crds: [pageCrd], token: "the-same-before-and-after" };
+    const before = await startApiServer(settings);
+    await using page = createPageOperator(before, {
+      // Every page is reconciled again and again, so that something is tried at any time.
+      maxReconciliationIntervalMs: 20,
+    });
+    await page.operator.start();
+    for (const name of ["one", "later"]) {
+      await createPage(page, name);
+      await untilText(page, "first", `${name}-text`);
+    }
+    for (let write = 0; write < 100; write++) await setText(page, `second ${write}`);
+    await untilText(page, "second 99");
+    await before.close();
+    await using after = await startApiServer({ ...settings, port: Number(new URL(before.url).port) });
+    await using other = createPageOperator(after);
+    await createPage(other, "one");
+    await untilText(page, "first");
+    await waitFor("all is well again", () => page.operator.health().status === "healthy");
+    assert.ok(page.logs.some((line) => /^warn .*its store was restored/.test(line)));
+    const written = after.requests
+      .filter(({ path, method }) => method !== "GET" && path.includes("configmaps"))
+      .map(({ path }) => path.replace(/.*\//, ""));
+    assert.equal(
+      [...new Set(written)],
+      ["one-text"],
+      "the later page is not there, and neither is what belonged to it",
+    );
+    await setText(other, "third");
+    await untilText(page, "third");
+  });
+});

@@ -1,0 +1,188 @@
+// How an operator starts, or says why it cannot.
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startApiServer } from "#apiserver/index.js";
+import { sleep } from "#runtime/base/clock.js";
+import { waitFor } from "#apiserver/wait-for.js";
+import { requesterOf, ApiClient } from "#runtime/client/api-client.js";
+import { loadConnection } from "#runtime/client/connect/load-connection.js";
+import { createOperator } from "#runtime/operator.js";
+import { assert, suite } from "../../../support/suite.js";
+import {
+  configMapOf,
+  createPage,
+  createPageOperator,
+  failureOf,
+  Page,
+  pageCrd,
+  startPageServer,
+  textOf,
+  untilQuiet,
+  untilText,
+} from "../page-operator.js";
+
+const NOWHERE = "http://127.0.0.1:1";
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+
+async function temporaryFolder() {
+  const folder = await mkdtemp(join(tmpdir(), "gen-operator-start-"));
+  return { folder, [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) };
+}
+
+suite("operator start", (test) => {
+  test("an unreachable server is named with its reason, and tried again until the time is up", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server, {
+      connection: { url: NOWHERE },
+      operator: { startTimeoutMs: 1_500 },
+    });
+    const message = await failureOf(() => page.operator.start());
+    assert.match(message, "the operator could not start within 1500 ms: ");
+    assert.match(message, NOWHERE);
+    assert.match(message, "ECONNREFUSED");
+    assert.ok(page.logs.some((line) => line.startsWith("warn cannot watch Page.v1.example.com at http://127.0.0.1:1")));
+    assert.ok(page.logs.filter((line) => line.includes("trying again")).length >= 2, "it kept trying");
+  });
+
+  test("a server that comes up later is found", async () => {
+    await using first = await startApiServer({ tls: false });
+    const { url, token } = first;
+    await first.close();
+    await using page = createPageOperator(first);
+    const started = page.operator.start();
+    await waitFor("the failure is said", () => page.logs.some((line) => line.includes("ECONNREFUSED")));
+    await using second = await startApiServer({ tls: false, port: Number(new URL(url).port), token, crds: [pageCrd] });
+    await started;
+    await createPage(page);
+    await untilText(page, "first");
+    assert.is(second.url, url);
+  });
+
+  test("a kind without its definition is named with what to do, and works once it is installed", async () => {
+    await using server = await startPageServer({ withoutCrd: true });
+    await using page = createPageOperator(server);
+    const started = page.operator.start();
+    const line = await waitFor("a warning", () => page.logs.find((each) => each.startsWith("warn")));
+    assert.match(line, "the CustomResourceDefinition pages.example.com is not installed");
+    assert.match(line, "kubectl apply");
+    const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    const requester = requesterOf(page.operator.client);
+    await requester.send({ method: "POST", path, body: JSON.stringify(pageCrd) });
+    await started;
+    await createPage(page);
+    await untilText(page, "first");
+  });
+
+  test("a definition that never comes makes the start fail with the same words", async () => {
+    await using server = await startPageServer({ withoutCrd: true });
+    await using page = createPageOperator(server, { operator: { startTimeoutMs: 500 } });
+    const message = await failureOf(() => page.operator.start());
+    assert.match(message, "the CustomResourceDefinition pages.example.com is not installed");
+    assert.not.match(message, "trying again");
+  });
+
+  test("an operator that is stopped while it starts rejects, and leaves nothing behind", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server, { connection: { url: NOWHERE } });
+    const started = failureOf(() => page.operator.start());
+    await sleep(50);
+    assert.is(await page.operator.stop(), true);
+    assert.match(await started, "the operator was stopped");
+  });
+
+  test("a kubeconfig that is missing, broken or without a context says so", async () => {
+    await using temporary = await temporaryFolder();
+    const write = async (name: string, text: string) => {
+      const file = join(temporary.folder, name);
+      await writeFile(file, text);
+      return file;
+    };
+    const context = "contexts: [{ name: c, context: { cluster: x, user: u } }]\n";
+    const cases: [string, RegExp][] = [
+      [join(temporary.folder, "none"), /cannot read the kubeconfig file .*none: ENOENT/],
+      [await write("yaml", "a: [1"), /kubeconfig .*yaml is not valid YAML: /],
+      [await write("empty", ""), /kubeconfig .*empty is (empty|not valid YAML: .*empty)/],
+      [await write("contextless", "clusters: []"), /kubeconfig .*contextless has no current-context; choose one with/],
+      [await write("other", `current-context: d\n${context}`), /kubeconfig .*other has no context "d"/],
+      [await write("cluster", `current-context: c\n${context}`), /context "c" names cluster "x", which has no server/],
+      [
+        await write("url", `current-context: c\n${context}clusters: [{ name: x, cluster: { server: nonsense } }]`),
+        /kubeconfig .*url, cluster "x": the server, "nonsense", is no URL/,
+      ],
+    ];
+    for (const [kubeconfig, expected] of cases)
+      assert.match(await failureOf(() => loadConnection({ kubeconfig })), expected);
+    const env = { KUBECONFIG: join(temporary.folder, "none") };
+    assert.match(await failureOf(() => loadConnection({ env })), /KUBECONFIG names .*none, which does not exist/);
+  });
+
+  test("an API server may be served below a path", async () => {
+    await using temporary = await temporaryFolder();
+    const paths: string[] = [];
+    const server = createServer((request, response) => {
+      paths.push(request.url ?? "");
+      response.end('{"metadata":{"name":"one"}}');
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const kubeconfig = join(temporary.folder, "config");
+    const contexts = [{ name: "c", context: { cluster: "x", user: "u" } }];
+    const clusters = [{ name: "x", cluster: { server: `${url}/k8s/clusters/c-1/` } }];
+    const users = [{ name: "u", user: { token: "t" } }];
+    await writeFile(kubeconfig, JSON.stringify({ "current-context": "c", contexts, clusters, users }));
+    const client = new ApiClient(await loadConnection({ kubeconfig }));
+    await client.get(Page, { name: "one", namespace: "default" });
+    assert.equal(paths, ["/k8s/clusters/c-1/apis/example.com/v1/namespaces/default/pages/one"]);
+    await client.close();
+    server.close();
+  });
+
+  test("an operator waits for its kubeconfig, and says so", async () => {
+    await using server = await startPageServer();
+    await using temporary = await temporaryFolder();
+    const kubeconfig = join(temporary.folder, "config");
+    const logs: string[] = [];
+    const logger = { ...silent, warn: (_: object, message: string) => void logs.push(message) };
+    const workflow = { primary: Page.definition, dependents: [configMapOf("text")] };
+    await using operator = createOperator({ controllers: [{ name: "page", workflow }], kubeconfig, logger });
+    const started = operator.start();
+    await waitFor("it says so", () => logs.some((line) => line.includes(kubeconfig) && line.includes("trying again")));
+    await server.writeKubeconfig(kubeconfig);
+    assert.is(operator.client, undefined, "there is none before a connection is found");
+    const { client } = await started;
+    assert.is(client.connection.server, server.url);
+    assert.is(operator.client, client);
+  });
+
+  test("a token file that changes is read again, and a rejected token at once", async () => {
+    await using server = await startPageServer();
+    await using temporary = await temporaryFolder();
+    const tokenFile = join(temporary.folder, "token");
+    await writeFile(tokenFile, "stale");
+    const kubeconfig = join(temporary.folder, "config");
+    const config = {
+      "current-context": "c",
+      contexts: [{ name: "c", context: { cluster: "x", user: "u" } }],
+      clusters: [{ name: "x", cluster: { server: server.url } }],
+      users: [{ name: "u", user: { tokenFile: "token" } }],
+    };
+    await writeFile(kubeconfig, JSON.stringify(config));
+    await using page = createPageOperator(server, {
+      operator: { connection: await loadConnection({ kubeconfig }) },
+    });
+    const started = page.operator.start();
+    await waitFor("it is rejected", () => page.logs.some((line) => line.includes("rejects the credentials")));
+    const line = page.logs.find((each) => each.includes("rejects the credentials"))!;
+    assert.match(line, `kubeconfig ${kubeconfig}, context "c"`);
+    await writeFile(tokenFile, `${server.token}\n`);
+    await started;
+    await createPage(page);
+    await untilText(page, "first");
+    await untilQuiet(page);
+    assert.is(await textOf(page), "first");
+  });
+});

@@ -1,0 +1,119 @@
+// Primaries that somebody has paused by an annotation.
+import { waitFor } from "#apiserver/wait-for.js";
+import { PAUSED } from "#runtime/base/primary-link.js";
+import { builtinKindOf } from "#runtime/base/resource-definition.js";
+import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import { assert, suite } from "../../../support/suite.js";
+import {
+  configMapOf,
+  createPage,
+  createPageOperator,
+  Page,
+  setText,
+  startPageServer,
+  textOf,
+  untilText,
+  type PageOperator,
+} from "../page-operator.js";
+
+const ref = { name: "one", namespace: "default" };
+const event = { definition: builtinKindOf<KubernetesObject & { reason: string }>({ kind: "Event", plural: "events" }) };
+
+const setPaused = ({ operator }: PageOperator, value: string | null) =>
+  operator.client.mergePatch(Page, ref, { metadata: { annotations: { [PAUSED]: value } } } as never);
+const writesOf = ({ requests }: PageOperator) =>
+  requests.filter((line) => !line.startsWith("GET") && !line.includes("/pages/one 200") && !line.includes("/events"));
+
+suite("a primary that somebody has paused", (test) => {
+  test("is not written for, whatever happens, until it is resumed, and then everything is made up for", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server);
+    await page.operator.start();
+    await createPage(page);
+    await untilText(page, "first");
+    await page.quiet();
+    await setPaused(page, "true");
+    await page.quiet();
+    const before = writesOf(page).length;
+    await setText(page, "second");
+    await page.operator.client.delete(
+      { definition: builtinKindOf({ kind: "ConfigMap", plural: "configmaps" }) },
+      { ...ref, name: "one-text" },
+    );
+    await page.quiet();
+    assert.equal(
+      writesOf(page)
+        .slice(before)
+        .filter((line) => !line.startsWith("DELETE")),
+      [],
+    );
+    assert.is(await textOf(page), undefined);
+    const events = await page.operator.client.list(event, { namespace: "default" });
+    assert.equal(
+      events.map(({ reason }) => reason),
+      ["Paused"],
+    );
+    await setPaused(page, "false");
+    await untilText(page, "second");
+  });
+
+  test("keeps its finalizer, and what it has, while it is deleted", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server, { dependents: [configMapOf("text", { deletion: "ordered" })] });
+    await page.operator.start();
+    await createPage(page);
+    await untilText(page, "first");
+    await setPaused(page, "true");
+    await page.operator.client.delete(Page, ref);
+    await page.quiet();
+    assert.is((await page.operator.client.get(Page, ref))?.metadata.finalizers?.length, 1);
+    assert.is(await textOf(page), "first");
+    await setPaused(page, null);
+    await waitFor("it is gone", async () => (await page.operator.client.get(Page, ref)) === undefined);
+    assert.is(await textOf(page), undefined);
+  });
+
+  test("has a condition that says so beside what was known before, and loses it when it is resumed", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server, { statusConditions: "managed", reconciler: { reconcile: () => {} } });
+    await page.operator.start();
+    await createPage(page);
+    const conditions = async () =>
+      Object.fromEntries(
+        ((await page.operator.client.get(Page, ref))?.status?.conditions ?? []).map(({ type, status }) => [
+          type,
+          status,
+        ]),
+      );
+    await waitFor("it is ready", async () => (await conditions())["Ready"] === "True");
+    await setPaused(page, "true");
+    await waitFor("it says so", async () => (await conditions())["Paused"] === "True");
+    assert.equal(await conditions(), { Ready: "True", Paused: "True" });
+    await page.quiet();
+    await setPaused(page, null);
+    await waitFor("it goes on", async () => (await conditions())["Paused"] === undefined);
+    assert.equal(await conditions(), { Ready: "True" });
+  });
+
+  test("has the reconcile that is under way ended", async () => {
+    await using server = await startPageServer();
+    const reasons: string[] = [];
+    const reconcile = ({ context }: { context: { signal: AbortSignal } }) =>
+      new Promise<void>((resolve) =>
+        context.signal.addEventListener("abort", () => {
+          reasons.push((context.signal.reason as Error).message);
+          resolve();
+        }),
+      );
+    await using page = createPageOperator(server, { reconciler: { reconcile } });
+    await page.operator.start();
+    await createPage(page);
+    await waitFor("it reconciles", () => page.operator.controller("page").counts().running === 1);
+    await setPaused(page, "true");
+    await waitFor("it has ended", () => reasons.length === 1);
+    assert.equal(reasons, ["the primary is paused"]);
+    await page.quiet();
+    assert.is(page.operator.controller("page").counts().running, 0);
+    assert.is(page.operator.controller("page").paused, 1);
+  });
+});

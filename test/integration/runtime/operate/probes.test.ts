@@ -1,0 +1,128 @@
+// The probes of an operator, over HTTP.
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { waitFor } from "#apiserver/wait-for.js";
+import { assert, suite } from "../../../support/suite.js";
+import { createPage, createPageOperator, failureOf, startPageServer, type PageOperator } from "../page-operator.js";
+
+/** The port that the operator says it serves at. */
+const portOf = ({ logs }: PageOperator) =>
+  Number(/at 127\.0\.0\.1:(\d+)$/.exec(logs.findLast((line) => line.startsWith("info serves the probes")) ?? "")?.[1]);
+
+async function ask(operator: PageOperator, path: string, method = "GET") {
+  const response = await fetch(`http://127.0.0.1:${portOf(operator)}${path}`, { method });
+  return { status: response.status, text: await response.text() };
+}
+
+const probes = { healthProbeBindAddress: "127.0.0.1:0" };
+
+suite("the probes of an operator", (test) => {
+  test("are ok when all is well, and list every check when asked to", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server, { operator: probes });
+    await page.operator.start();
+    for (const path of ["/livez", "/readyz", "/startupz", "/healthz"])
+      assert.equal(await ask(page, path), { status: 200, text: "ok" });
+    assert.equal((await ask(page, "/readyz?verbose")).text.split("\n"), [
+      ...["[+]operator ok", "[+]controller/page ok", "[+]controller/page/primary ok", "[+]controller/page/text ok"],
+      ...["readyz check passed", ""],
+    ]);
+    assert.is((await ask(page, "/startupz?verbose")).text, "[+]started ok\nstartupz check passed\n");
+    assert.equal(await ask(page, "/other"), { status: 404, text: "404 page not found\n" });
+    assert.equal(await ask(page, "/constructor"), { status: 404, text: "404 page not found\n" });
+    assert.equal(await ask(page, "/livez", "POST"), { status: 405, text: "only GET and HEAD\n" });
+    assert.equal(await ask(page, "/livez", "HEAD"), { status: 200, text: "" });
+  });
+
+  test("say that it starts, and what it waits for, while it lives", async () => {
+    await using server = await startPageServer({ withoutCrd: true });
+    await using page = createPageOperator(server, { operator: probes });
+    const started = page.operator.start().catch(() => {});
+    await waitFor("it serves", () => !Number.isNaN(portOf(page)));
+    await waitFor("it says what it waits for", async () => /pages/.test((await ask(page, "/startupz")).text));
+    assert.is((await ask(page, "/livez")).status, 200);
+    for (const path of ["/startupz", "/readyz"]) {
+      const { status, text } = await ask(page, path);
+      assert.is(status, 503);
+      assert.match(text, /^\[-\]controller\/page failed: .*pages/m);
+    }
+    await page.operator.stop();
+    await started;
+  });
+
+  test("name the watches that fail, and go on to say that the process lives", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server, { operator: probes });
+    await page.operator.start();
+    server.faults.add({ verb: ["list", "watch"], forbid: true });
+    server.faults.cutWatches();
+    const isForbidden = /^\[-\]controller\/page\/primary failed: .*forbidden/m;
+    const read = async () => (await ask(page, "/readyz?verbose")).text;
+    const text = await waitFor("it is not ready", async () => (isForbidden.test(await read()) ? read() : undefined));
+    assert.match(text, /^readyz check failed$/m);
+    assert.equal(await ask(page, "/livez"), { status: 200, text: "ok" });
+    assert.is((await ask(page, "/startupz")).status, 200);
+  });
+
+  test("are ready on a replica that stands by, which says who leads", async () => {
+    await using server = await startPageServer();
+    const operator = { ...probes, leaderElection: { namespace: "default" } };
+    await using leader = createPageOperator(server, { operator });
+    await leader.operator.start();
+    await waitFor("it leads", () => leader.operator.health().leadership?.isLeading);
+    await using other = createPageOperator(server, { operator });
+    await other.operator.start();
+    assert.equal(await ask(other, "/readyz"), { status: 200, text: "ok" });
+    const { identity } = leader.operator.health().leadership!;
+    await waitFor("it knows the leader", () => other.operator.health().leadership?.leader === identity);
+    assert.ok(
+      (await ask(other, "/readyz?verbose")).text.includes(`[+]leader-election ok: stands by, "${identity}" leads`),
+    );
+    assert.ok((await ask(leader, "/readyz?verbose")).text.includes("[+]leader-election ok: this one leads"));
+  });
+
+  test("say no to traffic while it stops, and are gone after it", async () => {
+    await using server = await startPageServer();
+    let finish = () => {};
+    const reconciler = { reconcile: () => new Promise<void>((resolve) => (finish = resolve)) };
+    await using page = createPageOperator(server, { operator: probes, reconciler });
+    await page.operator.start();
+    await createPage(page);
+    await waitFor("it reconciles", () => page.operator.controller("page").counts().running === 1);
+    const stopped = page.operator.stop();
+    assert.equal((await ask(page, "/readyz")).text.split("\n")[0], "[-]operator failed: it is stopped, or stops");
+    assert.is((await ask(page, "/livez")).status, 200);
+    finish();
+    await stopped;
+    assert.match(await failureOf(() => ask(page, "/livez")), /fetch failed/);
+    await page.operator.start();
+    assert.is((await ask(page, "/livez")).status, 200, "a second start opens them again");
+  });
+
+  test("ask the user's own checks, and wait for none of them", async () => {
+    await using server = await startPageServer();
+    const checks = {
+      ready: { database: () => Promise.reject(new Error("no route to the database")) },
+      live: { slow: () => new Promise(() => {}), fine: () => {} },
+    };
+    await using page = createPageOperator(server, { operator: { ...probes, checks } });
+    await page.operator.start();
+    assert.match((await ask(page, "/readyz")).text, /^\[-\]database failed: no route to the database$/m);
+    assert.is((await ask(page, "/readyz?exclude=database")).text, "ok");
+    assert.match((await ask(page, "/livez")).text, /^\[\+\]fine ok\n|^\[-\]slow failed: no answer within 900 ms$/m);
+  });
+
+  test("that cannot be served fail the start, and say where and why", async () => {
+    await using server = await startPageServer();
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+    const { port } = other.address() as AddressInfo;
+    await using page = createPageOperator(server, { operator: { healthProbeBindAddress: `127.0.0.1:${port}` } });
+    assert.is(
+      await failureOf(() => page.operator.start()),
+      `the probes cannot be served at 127.0.0.1:${port}: another process listens there; ` +
+        'state another address (healthProbeBindAddress), or "0" for none',
+    );
+    other.close();
+  });
+});

@@ -1,0 +1,128 @@
+// What becomes of a primary when a resource outside Kubernetes cannot be deleted.
+import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import { RetryAfterError } from "#runtime/base/errors.js";
+import { waitFor } from "#apiserver/wait-for.js";
+import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
+import { assert, suite } from "../../../support/suite.js";
+import { startAccountService } from "../../josdk/dependents/account-service.js";
+import { untilOutcome } from "../../josdk/dependents/sample-dependents.js";
+import {
+  accountOf,
+  byOwner,
+  itemsOf,
+  ownerOf,
+  sample,
+  startWith,
+  untilValues,
+} from "../../josdk/dependents/sample-externals.js";
+import { Sample } from "../../josdk/sample-kind.js";
+import { spacesOf } from "../../josdk/space.js";
+
+interface EventObject extends KubernetesObject {
+  readonly reason?: string;
+  readonly message?: string;
+}
+const EventKind = classOf<EventObject>(builtinDefinition("v1", "Event"));
+const openSpace = spacesOf();
+const release = { onDeleteFailure: "release" };
+
+suite("an external dependent that releases its primary", (test) => {
+  test("lets it go when the deletion has failed in all attempts, with a log line and an Event", async () => {
+    await using space = await openSpace();
+    await using service = await startAccountService();
+    let attempts = 0;
+    const remove = () => {
+      attempts++;
+      throw new Error("out of order");
+    };
+    const account = accountOf("account", service, {
+      ...release,
+      delete: remove,
+      retry: { maxRetries: 2, initialIntervalMs: 1 },
+    });
+    await using running = await startWith(space, account);
+    await space.create(Sample, sample());
+    await untilValues(service, "first");
+    await space.delete(Sample, "one");
+    await space.untilGone(Sample, "one");
+    assert.is(attempts, 3);
+    assert.is(service.accounts.size, 1);
+    const left = 'the resource of dependent "account" could not be deleted and is left: out of order';
+    assert.equal(
+      running.logs.filter((line) => line.includes("is left")),
+      [`warn ${left}`],
+    );
+    const isTold = async () => (await space.list(EventKind)).find(({ reason }) => reason === "DeletionFailed");
+    const event = await waitFor("there is an Event", isTold);
+    assert.is(event?.message, left);
+  });
+
+  test("does so for each of the items of a bulk dependent", async () => {
+    await using space = await openSpace();
+    await using service = await startAccountService();
+    const many = accountOf("many", service, {
+      bulk: {},
+      desired: (args) => itemsOf(args, (key) => ({ id: `${ownerOf(args.primary)}-${key}` })),
+      ...release,
+      source: { kind: "poll", intervalMs: 20, fetch: () => byOwner(service) },
+      delete: ({ id }: { id: string }) => {
+        if (id.endsWith("n1")) throw new Error("out of order");
+        return service.delete(id);
+      },
+    });
+    const keyed = {
+      ...many,
+      desired: (args: never) =>
+        Object.fromEntries(
+          Object.values((many.desired as (args: never) => { [key: string]: { id: string } })(args)).map((each) => [
+            each.id,
+            each,
+          ]),
+        ),
+    };
+    await using running = await startWith(space, keyed as typeof many);
+    await space.create(Sample, sample("first", 3));
+    await waitFor("all are there", () => service.accounts.size === 3);
+    await running.quiet();
+    await space.delete(Sample, "one");
+    await space.untilGone(Sample, "one");
+    assert.equal(
+      [...service.accounts.keys()].map((id) => id.slice(-2)),
+      ["n1"],
+    );
+  });
+
+  test("keeps it while an error says when to try again", async () => {
+    await using space = await openSpace();
+    await using service = await startAccountService();
+    let attempts = 0;
+    const remove = ({ id }: { id: string }) => {
+      if (++attempts === 1) throw new RetryAfterError("it is busy", 1);
+      return service.delete(id);
+    };
+    await using _ = await startWith(space, accountOf("account", service, { ...release, delete: remove }));
+    await space.create(Sample, sample());
+    await untilValues(service, "first");
+    await space.delete(Sample, "one");
+    await space.untilGone(Sample, "one");
+    assert.is(service.accounts.size, 0);
+    assert.is(attempts, 2);
+  });
+
+  test("keeps it as long as the primary is there: what must not exist is deleted in the end", async () => {
+    await using space = await openSpace();
+    await using service = await startAccountService();
+    const account = accountOf("account", service, {
+      ...release,
+      reconcilePrecondition: (({ primary }: { primary: Sample }) => primary.spec.value !== "none") as never,
+    });
+    await using running = await startWith(space, account);
+    await space.create(Sample, sample());
+    await untilValues(service, "first");
+    service.faults.set("DELETE", "refused");
+    await space.patch(Sample, "one", { spec: { value: "none" } });
+    await untilOutcome(running, "account", "failed");
+    service.faults.clear();
+    await waitFor("it is deleted", () => service.accounts.size === 0);
+  });
+});

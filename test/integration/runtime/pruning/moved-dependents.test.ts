@@ -1,0 +1,179 @@
+// What becomes of the objects of a dependent that has another name in the next version of an operator.
+import { waitFor } from "#apiserver/wait-for.js";
+import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
+import { assert, suite } from "../../../support/suite.js";
+import { startAccountService } from "../../josdk/dependents/account-service.js";
+import { bulkOf, configOf, dependentController, writesOf } from "../../josdk/dependents/sample-dependents.js";
+import { itemsOf, namelessOf, startWith, untilValues } from "../../josdk/dependents/sample-externals.js";
+import { ConfigMap, Sample } from "../../josdk/sample-kind.js";
+import { openSpace, runFirst, sample, startSecond, untilReady } from "./two-versions.js";
+
+const DEPENDENT = "gen-operator.dev/dependent";
+
+/** The same dependent under another name: what it desires does not change with its name. */
+const renamed = (dependent: KubernetesDependent, name: string, rest: Partial<KubernetesDependent> = {}) => ({
+  ...dependent,
+  name,
+  movedFrom: [dependent.name],
+  ...rest,
+});
+
+/** The objects by name: their uid, and the dependent that they name. */
+async function objectsIn(space: Awaited<ReturnType<typeof openSpace>>) {
+  const all = await space.list(ConfigMap);
+  return Object.fromEntries(
+    all.map(({ metadata: { name, uid, annotations } }) => [name, { uid, dependent: annotations?.[DEPENDENT] }]),
+  );
+}
+
+suite("a dependent that has another name", (test) => {
+  test("keeps its object, with the uid, by one patch", async () => {
+    await using space = await openSpace();
+    const web = configOf("web");
+    await runFirst(space, [web]);
+    const before = await objectsIn(space);
+    await using running = await startSecond(space, [renamed(web, "deployment")]);
+    await untilReady(running);
+    assert.equal(await objectsIn(space), { "one-web": { uid: before["one-web"]?.uid, dependent: "deployment" } });
+    assert.equal(writesOf(running), ["PATCH configmaps/one-web 200"]);
+  });
+
+  test("keeps the items of a bulk dependent", async () => {
+    await using space = await openSpace();
+    const pages = bulkOf("pages");
+    {
+      await using first = await space.start([dependentController([pages])]);
+      await space.create(Sample, { ...sample(), spec: { value: "first", number: 3 } });
+      await untilReady(first);
+    }
+    const uidsOf = async () => Object.values(await objectsIn(space)).map(({ uid }) => uid);
+    const before = await uidsOf();
+    await using running = await startSecond(space, [renamed(pages, "sites")]);
+    await untilReady(running);
+    assert.is(before.length, 3);
+    assert.equal(await uidsOf(), before);
+    assert.ok(writesOf(running).every((write) => /^PATCH configmaps\/one-pages-\d 200$/.test(write)));
+    await space.patch(Sample, "one", { spec: { number: 1 } });
+    await waitFor("two items are gone", async () => (await uidsOf()).length === 1);
+  });
+
+  test("is seen by conditions under its new name before it is written", async () => {
+    await using space = await openSpace();
+    const [web, after] = [configOf("web"), configOf("after")];
+    await runFirst(space, [web, after]);
+    const before = await objectsIn(space);
+    const isThere = ({ secondary }: { secondary: { deployment?: object } }) => secondary.deployment !== undefined;
+    const conditional = { ...configOf("after", { reconcilePrecondition: isThere }) };
+    await using running = await startSecond(space, [conditional, renamed(web, "deployment")]);
+    await untilReady(running);
+    const uids = Object.entries(await objectsIn(space)).map(([name, { uid }]) => [name, uid]);
+    assert.equal(
+      uids,
+      Object.entries(before).map(([name, { uid }]) => [name, uid]),
+    );
+    assert.equal(writesOf(running), ["PATCH configmaps/one-web 200"]);
+  });
+
+  test("is deleted with its primary, although the names changed in between", async () => {
+    await using space = await openSpace();
+    const ordered = { deletion: "ordered" } as const;
+    const [web, after] = [configOf("web", ordered), configOf("after", { ...ordered, dependsOn: ["web"] })];
+    await runFirst(space, [web, after]);
+    await space.delete(Sample, "one");
+    const second = [renamed(web, "deployment"), renamed(after, "last", { dependsOn: ["deployment"] })];
+    await using running = await startSecond(space, second, { inventory: false });
+    await space.untilGone(Sample, "one");
+    assert.equal(
+      writesOf(running).filter((write) => write.startsWith("DELETE")),
+      ["DELETE configmaps/one-after 200", "DELETE configmaps/one-web 200"],
+    );
+    assert.equal(await objectsIn(space), {});
+  });
+
+  test("gets another object only when its name in desired is another one, and the old one goes after it", async () => {
+    await using space = await openSpace();
+    const web = configOf("web");
+    await runFirst(space, [web]);
+    const deployment = renamed(configOf("deployment"), "deployment", { movedFrom: ["web"] });
+    await using running = await startSecond(space, [deployment]);
+    await space.untilGone(ConfigMap, "one-web");
+    await running.quiet();
+    assert.equal(writesOf(running), ["PATCH configmaps/one-deployment 201", "DELETE configmaps/one-web 200"]);
+  });
+
+  for (const [what, rest] of [
+    ["that is only created", { mode: "createOnly" }],
+    ["that is never updated", { operations: { update: false } }],
+  ] as const)
+    test(`an object ${what} gets the new name, and nothing else of it changes`, async () => {
+      await using space = await openSpace();
+      const web = configOf("web", rest);
+      await runFirst(space, [web]);
+      const before = await space.get(ConfigMap, "one-web");
+      const desired = () => ({ metadata: { name: "one-web" }, data: { value: "other" } });
+      const next = renamed(web, "deployment", { desired });
+      {
+        await using running = await startSecond(space, [next]);
+        await untilReady(running);
+        const after = await space.get(ConfigMap, "one-web");
+        assert.equal([after?.metadata.uid, after?.data], [before?.metadata.uid, before?.data]);
+        assert.is(after?.metadata.annotations?.[DEPENDENT], "deployment");
+        assert.equal(writesOf(running), ["PATCH configmaps/one-web 200"]);
+      }
+      // A version that no longer knows the former name.
+      await using third = await startSecond(space, [configOf("deployment", { ...rest, desired })]);
+      await untilReady(third);
+      assert.equal(writesOf(third), []);
+      assert.is((await space.get(ConfigMap, "one-web"))?.metadata.uid, before?.metadata.uid);
+    });
+
+  test("finds an external resource by the id that was kept under the former name, and keeps it anew", async () => {
+    const items = { bulk: {}, desired: (args: Parameters<typeof itemsOf>[0]) => itemsOf(args) } as const;
+    for (const form of [
+      { state: { kind: "configMap" } },
+      { state: { kind: "configMap", perItem: true }, ...items },
+    ] as const) {
+      await using space = await openSpace();
+      await using service = await startAccountService();
+      const account = namelessOf(service, form);
+      const first = await startWith(space, account);
+      await space.create(Sample, { ...sample(), spec: { value: "first", number: 1 } });
+      await untilValues(service, "first");
+      await first.quiet();
+      await first.operator.stop();
+      const stateNames = async () => (await space.list(ConfigMap)).map(({ metadata }) => metadata.name);
+      const [before] = await stateNames();
+      {
+        await using second = await startWith(space, { ...account, name: "user", movedFrom: [account.name] });
+        await waitFor("it is reconciled", () => second.events.length > 0);
+        await second.quiet();
+        const names = await stateNames();
+        assert.is(names.length, 1);
+        assert.match(names[0] ?? "", /^one-user-/);
+        assert.is.not(names[0], before);
+      }
+      await using third = await startWith(space, { ...account, name: "user" });
+      await space.patch(Sample, "one", { spec: { value: "second" } });
+      await untilValues(service, "second");
+      await third.quiet();
+      assert.equal(
+        service.changes.map((change) => change.split(" ")[0]),
+        ["POST", "PUT"],
+      );
+    }
+  });
+
+  test("a former name that is a dependent, or removed, or another one's, is refused", async () => {
+    await using space = await openSpace();
+    const start =
+      (dependents: readonly KubernetesDependent[], removed = {}) =>
+      () =>
+        void space.operator([dependentController(dependents, { workflow: { removed } })]);
+    const web = configOf("web");
+    const moved = renamed(web, "deployment");
+    assert.throws(start([web, moved]), 'dependent "web" moved to "deployment", and it is "web"; state it once');
+    assert.throws(start([moved, renamed(web, "other")]), 'moved to "other", and it is "deployment"; state it once');
+    const removed = { web: { resource: ConfigMap.definition, deletion: "orphan" } };
+    assert.throws(start([moved], removed), 'says that dependent "web" moved to "deployment", and that it is removed');
+  });
+});

@@ -1,0 +1,251 @@
+// What an operator makes of errors that last: it says so once, goes on with the rest, and recovers without a restart.
+import { requesterOf } from "#runtime/client/api-client.js";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { ApiServer } from "#apiserver/index.js";
+import { keyOf } from "#runtime/base/kubernetes-object.js";
+import { waitFor } from "#apiserver/wait-for.js";
+import { loadConnection } from "#runtime/client/connect/load-connection.js";
+import { updateStatus } from "#runtime/reconcile/reconciler.js";
+import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
+import { assert, suite } from "../../../support/suite.js";
+import {
+  createPage,
+  createPageOperator,
+  Page,
+  pageCrd,
+  Secret,
+  setText,
+  startPageServer,
+  textReconciler,
+  untilQuiet,
+  untilText,
+  type DataObject,
+  type PageOperator,
+} from "../page-operator.js";
+
+const ONE = { name: "one", namespace: "default" };
+const DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const Namespace = classOf(builtinDefinition("v1", "Namespace"));
+/** The longest time until a watch is tried again is 15 s; the first attempts come sooner. */
+const RECOVERY = { timeoutMs: 15_000 };
+
+const warningsOf = ({ logs }: PageOperator, words: string) =>
+  logs.filter((line) => /^(warn|error)/.test(line) && line.includes(words));
+
+const againOf = ({ logs }: PageOperator) => logs.filter((line) => line.startsWith("info") && line.includes("again"));
+
+/** What is wrong with the watch of the primaries; undefined if nothing is. */
+function problemOf({ operator }: PageOperator): string | undefined {
+  const { status, controllers } = operator.health();
+  const { sources } = controllers["page"]!;
+  assert.is(
+    status === "unhealthy",
+    Object.values(sources).some((source) => source.status === "unhealthy"),
+  );
+  return sources["primary"]!.status === "unhealthy" ? sources["primary"]!.reason : undefined;
+}
+
+const statusOf = async ({ operator }: PageOperator, ref = ONE) => (await operator.client.get(Page, ref))?.status?.text;
+
+async function untilStatus(page: PageOperator, text: string, ref = ONE): Promise<void> {
+  await waitFor(`the status says ${text}`, async () => (await statusOf(page, ref)) === text, RECOVERY);
+}
+
+async function startOperatorIn(server: ApiServer, namespaces: string[]): Promise<PageOperator> {
+  const page = createPageOperator(server, { namespaces, dependents: [] });
+  for (const name of namespaces.filter((each) => each !== "default"))
+    await page.operator.client.create(Namespace, { metadata: { name } });
+  await page.operator.start();
+  return page;
+}
+
+const create = (page: PageOperator, namespace: string) =>
+  page.operator.client.create(Page, { metadata: { name: "one", namespace }, spec: { text: "first" } });
+
+suite("operator with lasting errors", (test) => {
+  test("a namespace that is taken away leaves the others alone, and is taken up when it is given back", async () => {
+    await using server = await startPageServer();
+    await using page = await startOperatorIn(server, ["ours", "theirs"]);
+    const [ours, theirs] = ["ours", "theirs"].map((namespace) => ({ name: "one", namespace })) as [
+      typeof ONE,
+      typeof ONE,
+    ];
+    for (const { namespace } of [ours, theirs]) await create(page, namespace);
+    for (const ref of [ours, theirs]) await untilStatus(page, "first", ref);
+    const fault = server.faults.add({ verb: ["list", "watch"], namespace: "theirs", forbid: true });
+    server.faults.endWatches({ path: "/namespaces/theirs/" });
+    const line = await waitFor("it is said", () => warningsOf(page, "not allowed")[0], RECOVERY);
+    assert.match(line, "not allowed to list and watch Page.v1.example.com");
+    assert.match(line, 'in the namespace "theirs"');
+    for (const ref of [ours, theirs]) await page.operator.client.mergePatch(Page, ref, { spec: { text: "second" } });
+    await untilStatus(page, "second", ours);
+    await waitFor("it is tried again and again", () => fault.hits >= 2, RECOVERY);
+    assert.is(await statusOf(page, theirs), "first");
+    assert.match(problemOf(page)!, 'in the namespace "theirs"');
+    assert.not.match(problemOf(page)!, "ours");
+    fault.remove();
+    await untilStatus(page, "second", theirs);
+    assert.equal([warningsOf(page, "not allowed"), problemOf(page)], [[line], undefined]);
+    assert.equal(againOf(page), ['info Page.v1.example.com in namespace "theirs" is watched again']);
+  });
+
+  test("a right to write that is missing fails the reconciles it is needed for, until it is there", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server);
+    await page.operator.start();
+    const fault = server.faults.add({ verb: "patch", path: "/configmaps/", forbid: true });
+    await createPage(page);
+    const { error, workflow } = await waitFor("a reconcile", () => page.events[0]);
+    assert.ok(error);
+    assert.match(
+      ([...workflow!.errors.values()][0] as Error).message,
+      'apply of ConfigMap "default/one-text" failed: 403 Forbidden: configmaps "one-text" is forbidden: User "admin" cannot patch',
+    );
+    await waitFor("another attempt", () => page.events.length >= 2);
+    fault.remove();
+    await untilText(page, "first");
+    await untilStatus(page, "first");
+  });
+
+  test("a definition that goes while the operator runs is said once, and taken up when it is back", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server);
+    await page.operator.start();
+    await createPage(page);
+    await untilStatus(page, "first");
+    const requester = requesterOf(page.operator.client);
+    await requester.send({ method: "DELETE", path: `${DEFINITIONS}/pages.example.com` });
+    const line = await waitFor("it is said", () => warningsOf(page, "is not installed")[0], RECOVERY);
+    assert.match(line, "the CustomResourceDefinition pages.example.com is not installed");
+    const watches = () =>
+      server.requests.filter(({ path, verb, status }) => path.endsWith("/pages") && verb === "watch" && status === 404);
+    await waitFor("it is tried again and again", () => watches().length >= 2, RECOVERY);
+    assert.equal(warningsOf(page, "is not installed"), [line]);
+    assert.match(problemOf(page)!, "pages.example.com is not installed");
+    await requester.send({ method: "POST", path: DEFINITIONS, body: JSON.stringify(pageCrd) });
+    await waitFor("pages are taken", () => createPage(page), RECOVERY);
+    await untilStatus(page, "first");
+    await setText(page, "second");
+    await untilStatus(page, "second");
+    assert.equal([problemOf(page), againOf(page)], [undefined, ["info Page.v1.example.com is watched again"]]);
+  });
+
+  test("a controller that may not watch its primaries at the start does not hold up the others, and says so", async () => {
+    await using server = await startPageServer();
+    const fault = server.faults.add({ verb: ["list", "watch"], path: "/secrets", namespace: "closed", forbid: true });
+    const pages = {
+      name: "page",
+      workflow: { primary: Page.definition, dependents: [] },
+      reconciler: textReconciler as never,
+    };
+    const seen: string[] = [];
+    const secrets = {
+      name: "secret",
+      namespaces: ["closed", "default"],
+      workflow: { primary: Secret.definition, dependents: [] },
+      reconciler: {
+        reconcile: ({ primary }: { primary: DataObject }) => void seen.push(keyOf(primary.metadata)),
+      } as never,
+    };
+    await using page = createPageOperator(server, { operator: { controllers: [pages, secrets] } });
+    const { operator } = page;
+    await operator.client.create(Namespace, { metadata: { name: "closed" } });
+    for (const namespace of ["closed", "default"])
+      await operator.client.create(Secret, { metadata: { name: "one", namespace } });
+    let isStarted = false;
+    const started = operator.start().then(() => (isStarted = true));
+    await waitFor("pages are reconciled", () => operator.health().controllers["page"]?.isStarted, RECOVERY);
+    await createPage(page);
+    await untilStatus(page, "first");
+    const line = await waitFor("it is said", () => warningsOf(page, "not allowed")[0], RECOVERY);
+    assert.match(line, 'Secret.v1 in namespace "closed"');
+    const { status, controllers } = operator.health();
+    assert.equal([status, controllers["secret"]!.isStarted, isStarted], ["unhealthy", false, false]);
+    assert.match(controllers["secret"]!.sources["primary"]!.reason!, 'namespace "closed"');
+    assert.equal(seen, []);
+    fault.remove();
+    await waitFor("it has started", () => isStarted, RECOVERY);
+    await started;
+    await waitFor("secrets are reconciled", () => seen.length === 2);
+    assert.equal([seen.sort(), operator.health().status], [["closed/one", "default/one"], "healthy"]);
+    assert.equal(warningsOf(page, "not allowed"), [line]);
+  });
+
+  test("a token that expires is said once, and the next one is used without a restart", async () => {
+    await using server = await startPageServer();
+    const folder = await mkdtemp(join(tmpdir(), "gen-operator-errors-"));
+    const config = {
+      "current-context": "c",
+      contexts: [{ name: "c", context: { cluster: "x", user: "u" } }],
+      clusters: [{ name: "x", cluster: { server: server.url } }],
+      users: [{ name: "u", user: { tokenFile: "token" } }],
+    };
+    const [kubeconfig, tokenFile] = [join(folder, "config"), join(folder, "token")];
+    await writeFile(tokenFile, server.token);
+    await writeFile(kubeconfig, JSON.stringify(config));
+    const connection = await loadConnection({ kubeconfig });
+    await using page = createPageOperator(server, { operator: { connection }, dependents: [] });
+    await page.operator.start();
+    await createPage(page);
+    await untilStatus(page, "first");
+    server.faults.replaceToken("fresh");
+    server.faults.endWatches();
+    const line = await waitFor("it is said", () => warningsOf(page, "rejects the credentials")[0], RECOVERY);
+    assert.match(line, "(401 Unauthorized)");
+    // Before a watch is resumed the server is asked for its version.
+    const refused = () => server.requests.filter(({ status, verb }) => status === 401 && verb === "list");
+    await waitFor("it is tried again", () => refused().length >= 2, RECOVERY);
+    assert.is(warningsOf(page, "rejects the credentials").length, 1);
+    await writeFile(tokenFile, "fresh");
+    await waitFor("the client is let in", () => page.operator.client.get(Page, ONE), RECOVERY);
+    await setText(page, "second");
+    await untilStatus(page, "second");
+    assert.equal([problemOf(page), againOf(page).length], [undefined, 1]);
+    await rm(folder, { recursive: true });
+  });
+
+  test("a status that the server refuses is said with its reason, and written when it is right", async () => {
+    await using server = await startPageServer();
+    let observedGeneration: unknown = "a word";
+    const reconciler = { reconcile: () => updateStatus({ observedGeneration }) };
+    await using page = createPageOperator(server, { reconciler, dependents: [] });
+    await page.operator.start();
+    await createPage(page);
+    const { error, retryAfterMs } = await waitFor("a reconcile", () => page.events[0]);
+    assert.match((error as Error).message, 'apply of the status of Page "default/one" failed: ');
+    assert.match((error as Error).message, "status.observedGeneration");
+    assert.ok(retryAfterMs! >= 100 && retryAfterMs! <= 120);
+    observedGeneration = 7;
+    await waitFor("the status is there", async () => {
+      return (await page.operator.client.get(Page, ONE))?.status?.observedGeneration === 7;
+    });
+    await untilQuiet(page);
+    assert.is(page.events.at(-1)?.error, undefined);
+  });
+
+  test("a conflict is tried again on what is there now", async () => {
+    await using server = await startPageServer();
+    let conflicts = 2;
+    const reconciler = {
+      reconcile: async (args: Parameters<typeof textReconciler.reconcile>[0]) => {
+        const { primary, context } = args;
+        // Somebody changes the object between the read and a write that is locked to the version read.
+        if (conflicts-- > 0) await setText(page, `theirs ${conflicts}`);
+        const { resourceVersion } = primary.metadata;
+        await context.client.mergePatch(Page, ONE, { metadata: { resourceVersion, annotations: { seen: "yes" } } });
+        return textReconciler.reconcile(args);
+      },
+    };
+    await using page = createPageOperator(server, { reconciler, dependents: [] });
+    await page.operator.start();
+    await createPage(page);
+    await untilStatus(page, "theirs 0");
+    await untilQuiet(page);
+    const failures = page.events.filter(({ error }) => error !== undefined);
+    assert.is(failures.length, 2);
+    for (const { error } of failures) assert.match((error as Error).message, "409 Conflict");
+    assert.is(page.logs.filter((line) => line.startsWith("error")).length, 0);
+  });
+});

@@ -1,0 +1,165 @@
+// Finalizers and other changes of a primary that are made anew after a conflict: JOSDK's ResourceOperationsTest on an API server; the names
+// of the originals stand in brackets.
+import { keyOf } from "#runtime/base/kubernetes-object.js";
+import { assert, suite } from "../../../support/suite.js";
+import { Page } from "../page-operator.js";
+import { messageOfFailure, newName, refOf, server } from "../writes/ways-to-write.js";
+import { FINALIZER, knownIn, startWrittenKinds, type WrittenKinds } from "../writes/written-kinds.js";
+
+suite("finalizers", (test) => {
+  const has = (object: { metadata: { finalizers?: string[] | undefined } } | undefined, finalizer = FINALIZER) =>
+    object?.metadata.finalizers?.includes(finalizer) === true;
+
+  test("one is added, and removed, and nobody is told (addsFinalizer, removesFinalizer)", async () => {
+    await using kinds = await startWrittenKinds(await server());
+    const page = await createPageIn(kinds);
+    const added = await kinds.operations.addFinalizer(page);
+    assert.is(added?.kind, "updated");
+    assert.ok(has(await kinds.foreign.get(Page, page.metadata)));
+    const removed = await kinds.operations.removeFinalizer(added!.object);
+    assert.not(has(removed?.object));
+    await kinds.settle();
+    assert.equal(kinds.pages.changes, []);
+  });
+
+  test("it is not added twice, nor to what is being deleted, nor removed where it is not", async () => {
+    await using kinds = await startWrittenKinds(await server());
+    const page = await createPageIn(kinds, { finalizers: [FINALIZER] });
+    assert.is((await kinds.operations.addFinalizer(page))?.kind, "unchanged");
+    assert.is((await kinds.operations.applyFinalizer(page)).kind, "unchanged");
+    await kinds.foreign.delete(Page, page.metadata);
+    const deleting = (await kinds.foreign.get(Page, page.metadata))!;
+    const other = "example.com/other";
+    assert.is((await kinds.operations.addFinalizer(deleting, { finalizer: other }))?.kind, "unchanged");
+    assert.is((await kinds.operations.applyFinalizer(deleting, { finalizer: other })).kind, "unchanged");
+    assert.is((await kinds.operations.removeFinalizer(deleting, { finalizer: other }))?.kind, "unchanged");
+    assert.equal(kinds.writes, []);
+  });
+
+  test("it is added by server-side apply (addsFinalizerWithSSA)", async () => {
+    await using kinds = await startWrittenKinds(await server());
+    const page = await createPageIn(kinds);
+    assert.is((await kinds.operations.applyFinalizer(page, { mode: "cacheOnly" })).kind, "updated");
+    assert.ok(has(knownIn(kinds.pages, keyOf(page.metadata))));
+    await kinds.settle();
+    assert.is(kinds.pages.changes.length, 1);
+  });
+
+  test("an apply of the primary that does not mention the finalizer keeps it", async () => {
+    await using kinds = await startWrittenKinds(await server());
+    const page = await createPageIn(kinds);
+    await kinds.operations.applyFinalizer(page);
+    const { object } = await kinds.operations.of(Page).apply({ metadata: refOf(page), spec: { text: "applied" } });
+    assert.ok(has(object));
+    const bare = await kinds.operations.of(Page).apply({
+      metadata: { ...refOf(page), finalizers: [] },
+      spec: { text: "applied" },
+    });
+    assert.not(has(bare.object));
+  });
+
+  test("those of others stay, also ones that were added meanwhile (retriesAddingFinalizerWithoutSSA)", async () => {
+    await using kinds = await startWrittenKinds(await server());
+    const page = await createPageIn(kinds);
+    await kinds.foreign.mergePatch(Page, page.metadata, { metadata: { finalizers: ["example.com/theirs"] } });
+    const added = await kinds.operations.addFinalizer(page);
+    assert.equal(added?.object.metadata.finalizers, ["example.com/theirs", FINALIZER]);
+    // There were no finalizers when the patch was made, which it tests.
+    assert.equal(kinds.writes, ["PATCH 422", "PATCH 200"]);
+  });
+
+  test("a removal is made anew on what is there (retriesFinalizerRemovalWithFreshResource)", async () => {
+    await using kinds = await startWrittenKinds(await server());
+    const page = await createPageIn(kinds, { finalizers: [FINALIZER, "example.com/theirs"] });
+    const { faults } = await server();
+    const path = `/${page.metadata.name}`;
+    faults.add({ verb: "patch", path, times: 1, answer: { status: 422, reason: "Invalid" } });
+    await kinds.foreign.mergePatch(Page, page.metadata, { metadata: { labels: { theirs: "x" } } }).catch(() => {});
+    const removed = await kinds.operations.removeFinalizer(page);
+    assert.equal(removed?.object.metadata.finalizers, ["example.com/theirs"]);
+  });
+
+  test("a removal from what is gone ends well (nullResourceIsGracefullyHandledOnFinalizerRemovalRetry)", async () => {
+    await using kinds = await startWrittenKinds(await server());
+    const page = await createPageIn(kinds, { finalizers: [FINALIZER] });
+    await kinds.foreign.mergePatch(Page, page.metadata, { metadata: { finalizers: null } });
+    await kinds.foreign.delete(Page, page.metadata);
+    assert.is(await kinds.operations.removeFinalizer(page), undefined);
+    await createPageNamed(kinds, page.metadata.name, { finalizers: [FINALIZER] });
+    assert.is(await kinds.operations.removeFinalizer(page), undefined, "another one of the name is left alone");
+    assert.ok(has(await kinds.foreign.get(Page, page.metadata)));
+  });
+
+  test("the last finalizer lets an object go, which is told, and it does not come back", async () => {
+    await using kinds = await startWrittenKinds(await server());
+    const page = await createPageIn(kinds, { finalizers: [FINALIZER] });
+    await kinds.foreign.delete(Page, page.metadata);
+    await kinds.forget();
+    await kinds.operations.removeFinalizer(knownIn(kinds.pages, keyOf(page.metadata)));
+    await kinds.settle();
+    assert.equal(
+      kinds.pages.changes.map(({ kind }) => kind),
+      ["deleted"],
+    );
+    assert.not(kinds.pages.view.has(keyOf(page.metadata)));
+  });
+
+  test("after ten conflicts it is given up, and said so", async () => {
+    await using kinds = await startWrittenKinds(await server());
+    const page = await createPageIn(kinds);
+    const { faults } = await server();
+    const answer = { status: 409, reason: "Conflict", message: "not now" };
+    const fault = faults.add({ verb: "patch", path: `/${page.metadata.name}`, answer });
+    const message = await messageOfFailure(kinds.operations.addFinalizer(page));
+    fault.remove();
+    assert.match(
+      message,
+      /Page "default\/.*" could not be patched in 10 attempts: patch of Page .* 409 Conflict: not now/,
+    );
+    assert.is(fault.hits, 10);
+  });
+
+  test("other errors are not tried again here", async () => {
+    await using kinds = await startWrittenKinds(await server());
+    const page = await createPageIn(kinds);
+    const { faults } = await server();
+    const answer = { status: 403, reason: "Forbidden", message: "no" };
+    const fault = faults.add({ verb: "patch", path: `/${page.metadata.name}`, answer });
+    assert.match(await messageOfFailure(kinds.operations.addFinalizer(page)), "403 Forbidden: no");
+    fault.remove();
+    assert.is(fault.hits, 1);
+  });
+
+  test("an answer that is lost is no reason to do it twice", async () => {
+    await using kinds = await startWrittenKinds(await server());
+    const page = await createPageIn(kinds);
+    const { faults } = await server();
+    faults.add({ verb: "patch", path: `/${page.metadata.name}`, times: 1, loseAnswer: true });
+    assert.ok(has((await kinds.operations.addFinalizer(page))?.object));
+    assert.equal(kinds.writes, ["PATCH lost"]);
+  });
+
+  test("any change may be made anew until it fits (conflictRetryingPatchPrimary)", async () => {
+    await using kinds = await startWrittenKinds(await server());
+    const page = await createPageIn(kinds);
+    await kinds.foreign.mergePatch(Page, page.metadata, { spec: { more: "1" } });
+    const counted = await kinds.operations.patchWithConflictRetry(page, {
+      isNeeded: ({ spec }) => spec.more !== "2",
+      change: ({ spec }) => void (spec.more = String(Number(spec.more ?? 0) + 1)),
+    });
+    assert.is(counted?.object.spec.more, "2", "it was made of what is there, not of what was read");
+  });
+});
+
+function createPageIn(kinds: WrittenKinds, metadata: object = {}): Promise<Page> {
+  return createPageNamed(kinds, newName(), metadata);
+}
+
+async function createPageNamed(kinds: WrittenKinds, name: string, metadata: object): Promise<Page> {
+  const page = await kinds.foreign.create(Page, {
+    metadata: { name, namespace: "default", ...metadata },
+    spec: { text: "first" },
+  });
+  await kinds.forget();
+  return page;
+}

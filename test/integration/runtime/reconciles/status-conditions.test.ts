@@ -1,0 +1,234 @@
+// The conditions that the runtime keeps in the status of primaries.
+import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import { waitFor } from "#apiserver/wait-for.js";
+import { apiRequestOrThrow } from "../../../support/api/api-request.js";
+import { assert, suite } from "../../../support/suite.js";
+import {
+  ConfigMap,
+  configMapOf,
+  createPage,
+  createPageOperator,
+  failureOf,
+  Page,
+  setText,
+  startPageServer,
+  untilQuiet,
+  type PageOperator,
+} from "../page-operator.js";
+
+const one = { name: "one", namespace: "default" };
+
+/** Ready as soon as somebody labels it. */
+const first = configMapOf("first", {
+  readyPostcondition: (({ live }: { live?: KubernetesObject }) => live?.metadata.labels?.["a"] === "b") as never,
+});
+const second = configMapOf("second", { dependsOn: ["first"] });
+
+async function conditionsOf({ operator }: PageOperator): Promise<string[] | undefined> {
+  const page = await operator.client.get(Page, one);
+  return page?.status?.conditions?.map(
+    ({ type, status, reason, message }) => `${type}=${status} ${reason}: ${message}`,
+  );
+}
+
+async function untilConditions(page: PageOperator, expected: readonly string[]): Promise<void> {
+  let last: string[] | undefined;
+  await waitFor("the conditions are as expected", async () => {
+    last = await conditionsOf(page);
+    return JSON.stringify(last) === JSON.stringify(expected);
+  }).catch(() => assert.equal(last, expected));
+}
+
+const label = ({ operator }: PageOperator) =>
+  operator.client.mergePatch(
+    ConfigMap,
+    { name: "one-first", namespace: "default" },
+    { metadata: { labels: { a: "b" } } },
+  );
+
+suite("the reasons of a reconcile", (test) => {
+  test("name the kind and the key of what changed, and its dependent where several share a watch", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server, { dependents: [configMapOf("first"), configMapOf("second")] });
+    await page.operator.start();
+    await createPage(page);
+    await waitFor("the page is reconciled", () => page.events.length > 0);
+    await untilQuiet(page);
+    const { length } = page.events;
+    const patch = { data: { text: "theirs" } };
+    await page.operator.client.mergePatch(ConfigMap, { name: "one-second", namespace: "default" }, patch as never);
+    await waitFor("it is reconciled again", () => page.events.length > length);
+    assert.equal(page.events[length]?.reasons, [
+      { kind: "secondary", source: "second", type: "ConfigMap", object: "default/one-second", isInitial: false },
+    ]);
+  });
+});
+
+suite("status conditions of an operator", (test) => {
+  for (const serverSideApply of [true, false])
+    test(`they follow the workflow, ${serverSideApply ? "by server-side apply" : "by patches"}, beside the reconciler's status`, async () => {
+      await using server = await startPageServer();
+      const reconciler = {
+        // Without server-side apply a status is stated as a whole.
+        reconcile: ({ primary }: { primary: Page }) => ({
+          status: { ...(serverSideApply ? {} : primary.status), text: primary.spec.text },
+        }),
+      };
+      const options = {
+        dependents: [first, second],
+        statusConditions: "managed" as const,
+        serverSideApply,
+        reconciler,
+      };
+      await using page = createPageOperator(server, options);
+      await page.operator.start();
+      await createPage(page);
+      await untilConditions(page, [
+        "Ready=False NotReady: first: its ready postcondition does not hold; second: waits for first",
+        "FirstReady=False NotReady: its ready postcondition does not hold",
+        "SecondReady=False DependencyNotReady: waits for first",
+      ]);
+      const before = (await page.operator.client.get(Page, one))?.status;
+      assert.is(before?.text, "first");
+      await label(page);
+      await untilConditions(page, ["Ready=True Ready: everything is as desired"]);
+      const after = (await page.operator.client.get(Page, one))?.status;
+      assert.is(after?.conditions?.[0]?.observedGeneration, 1);
+      await setText(page, "changed");
+      await waitFor("the new generation is observed", async () => {
+        const { status } = (await page.operator.client.get(Page, one)) ?? {};
+        return status?.conditions?.[0]?.observedGeneration === 2 && status.text === "changed";
+      });
+      const last = (await page.operator.client.get(Page, one))?.status;
+      assert.is(last?.conditions?.[0]?.lastTransitionTime, after?.conditions?.[0]?.lastTransitionTime);
+      await untilQuiet(page);
+      const { length } = page.requests;
+      await label(page);
+      await untilQuiet(page);
+      assert.equal(
+        page.requests.slice(length).filter((request) => !request.includes("configmaps")),
+        [],
+      );
+    });
+
+  test("a reconciler that fails shows, and is forgotten when it succeeds", async () => {
+    await using server = await startPageServer();
+    let isFailing = true;
+    const reconciler = {
+      reconcile() {
+        if (isFailing) throw new Error("out of order");
+      },
+    };
+    await using page = createPageOperator(server, { dependents: [], statusConditions: "managed", reconciler });
+    await page.operator.start();
+    await createPage(page);
+    await untilConditions(page, ["Ready=False Failed: out of order"]);
+    isFailing = false;
+    await untilConditions(page, ["Ready=True Ready: everything is as desired"]);
+  });
+
+  test("keep their times where the reconciler states a status without them", async () => {
+    await using server = await startPageServer();
+    const reconciler = { reconcile: ({ primary }: { primary: Page }) => ({ status: { text: primary.spec.text } }) };
+    const options = { dependents: [], statusConditions: "managed" as const, serverSideApply: false, reconciler };
+    await using page = createPageOperator(server, options);
+    const since = "2026-01-02T03:04:05Z";
+    await page.operator.start();
+    await createPage(page);
+    await untilConditions(page, ["Ready=True Ready: everything is as desired"]);
+    const { status } = (await page.operator.client.get(Page, one))!;
+    const old = status!.conditions!.map((condition) => ({ ...condition, lastTransitionTime: since }));
+    const path = "/apis/example.com/v1/namespaces/default/pages/one/status";
+    const patch = { contentType: "application/merge-patch+json", body: { status: { conditions: old } } };
+    await apiRequestOrThrow(server, `PATCH ${path}`, patch);
+    await setText(page, "second");
+    await waitFor("the new generation is observed", async () => {
+      const now = (await page.operator.client.get(Page, one))?.status;
+      return now?.text === "second" && now.conditions?.[0]?.observedGeneration === 2;
+    });
+    assert.is((await page.operator.client.get(Page, one))?.status?.conditions?.[0]?.lastTransitionTime, since);
+  });
+
+  test("nothing is said of a workflow that the reconciler did not run", async () => {
+    await using server = await startPageServer();
+    const reconciler = {
+      async reconcile({
+        primary,
+        context,
+      }: {
+        primary: Page;
+        context: { workflow: { reconcile(): Promise<unknown> } };
+      }) {
+        if (primary.spec.text === "bad") throw new Error("out of order");
+        if (primary.spec.text === "run") await context.workflow.reconcile();
+      },
+    };
+    await using page = createPageOperator(server, {
+      dependents: [configMapOf("first")],
+      workflow: { invocation: "explicit" },
+      statusConditions: "managed",
+      reconciler,
+    });
+    await page.operator.start();
+    await createPage(page);
+    const unknown = ["Ready=Unknown NotRun: the reconciler did not run the workflow"];
+    await untilConditions(page, unknown);
+    await setText(page, "run");
+    await untilConditions(page, ["Ready=True Ready: everything is as desired"]);
+    await setText(page, "paused");
+    await untilQuiet(page);
+    const { status } = (await page.operator.client.get(Page, one))!;
+    assert.equal([status?.conditions?.[0]?.status, status?.conditions?.[0]?.observedGeneration], ["True", 2]);
+    await setText(page, "bad");
+    await untilConditions(page, ["Ready=False Failed: out of order"]);
+    await setText(page, "paused");
+    await untilConditions(page, unknown);
+  });
+
+  test("what somebody else wrote into the conditions stays", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server, {
+      dependents: [],
+      statusConditions: "managed",
+      reconciler: { reconcile() {} },
+    });
+    await page.operator.start();
+    await createPage(page);
+    await untilConditions(page, ["Ready=True Ready: everything is as desired"]);
+    const theirs = {
+      type: "Audited",
+      status: "True",
+      reason: "Seen",
+      message: "",
+      lastTransitionTime: "2026-05-04T09:00:00Z",
+    };
+    const apply = { fieldManager: "auditor", fieldManagers: [], subresource: "status" } as const;
+    await page.operator.client.apply(Page, { metadata: one, status: { conditions: [theirs] } } as never, apply);
+    await setText(page, "changed");
+    await waitFor("the new generation is observed", async () => {
+      const conditions = (await page.operator.client.get(Page, one))?.status?.conditions;
+      return conditions?.some(({ type, observedGeneration }) => type === "Ready" && observedGeneration === 2);
+    });
+    assert.equal((await conditionsOf(page))?.sort(), [
+      "Audited=True Seen: ",
+      "Ready=True Ready: everything is as desired",
+    ]);
+  });
+
+  test("a kind whose conditions nobody can share is refused", async () => {
+    await using server = await startPageServer();
+    const definition = { ...Page.definition, schema: {} };
+    const page = createPageOperator(server, { dependents: [] });
+    const { workflow, ...rest } = { workflow: { primary: definition, dependents: [] }, name: "page" };
+    const { createOperator } = await import("#runtime/operator.js");
+    const failure = await failureOf(async () =>
+      createOperator({ controllers: [{ ...rest, workflow, statusConditions: "managed" }] }),
+    );
+    assert.is(
+      failure,
+      'controller "page" keeps conditions in the status of pages, which lack a list status.conditions that several can write ' +
+        "(x-kubernetes-list-type: map, with the key type); add it to the definition, or set no statusConditions",
+    );
+    await page.operator.stop();
+  });
+});

@@ -1,0 +1,266 @@
+// Nothing that the user wrote ends the process, hangs the operator, or loses an event for another: this file runs with --unhandled-rejections=strict
+// semantics, which Node has by default.
+import { sleep } from "#runtime/base/clock.js";
+import { waitFor } from "#apiserver/wait-for.js";
+import type { EventSource } from "#runtime/sources/event-source.js";
+import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { createOperator } from "#runtime/operator.js";
+import { failuresOf } from "../../../support/runtime/recorded-operator.js";
+import { assert, suite } from "../../../support/suite.js";
+import {
+  ConfigMap,
+  configMapOf,
+  createPage,
+  createPageOperator,
+  Page,
+  setText,
+  startPageServer,
+  untilQuiet,
+  untilText,
+} from "../page-operator.js";
+
+const ONE = { name: "one", namespace: "default" };
+
+/** A source that does nothing. */
+function idleSource(rest: Partial<EventSource> & { name: string }): EventSource {
+  return {
+    health: { status: "healthy" },
+    start: async () => {},
+    stop: async () => {},
+    secondariesOf: () => [],
+    ...rest,
+  };
+}
+
+suite("faults of the user", (test) => {
+  test("a function that changes its primary fails, in the very first reconcile as well", async () => {
+    await using server = await startPageServer();
+    const desired = ({ primary }: { primary: Page }) => {
+      primary.spec.text = "changed";
+      return { metadata: { name: "one-text" } };
+    };
+    await using page = createPageOperator(server, {
+      dependents: [configMapOf("text", { deletion: "ordered", desired })],
+    });
+    await page.operator.start();
+    await createPage(page);
+    await waitFor("a reconcile", () => page.events.length > 0);
+    assert.match(String(page.events[0]?.error), "Cannot assign to read only property 'text'");
+  });
+
+  test("an index of the primaries that throws, or returns nothing, loses no event", async () => {
+    await using server = await startPageServer();
+    const indexes = {
+      throwing: (page: Page) => {
+        if (page.spec.text === "bad") throw new Error("no index today");
+        return [page.spec.text];
+      },
+      nothing: (() => undefined) as never,
+    };
+    await using page = createPageOperator(server, { indexes: indexes as never });
+    await createPage(page);
+    await page.operator.start();
+    await untilText(page, "first");
+    await setText(page, "bad");
+    await untilText(page, "bad");
+    await setText(page, "good");
+    await untilText(page, "good");
+    assert.is(server.requests.filter(({ verb, path }) => verb === "watch" && path.endsWith("/pages")).length, 1);
+  });
+
+  test("a source whose stop throws at once, or is no promise, is stopped like any other", async () => {
+    await using server = await startPageServer();
+    const sources = [
+      idleSource({
+        name: "throws",
+        stop: () => {
+          throw new Error("I do not stop");
+        },
+      }),
+      idleSource({ name: "plain", stop: (() => {}) as never }),
+    ];
+    await using page = createPageOperator(server, { eventSources: () => sources });
+    await page.operator.start();
+    assert.is(await page.operator.stop(), true);
+    assert.ok(
+      page.logs.some((line) => line.includes('"throws" could not be stopped: I do not stop')),
+      page.logs.join(),
+    );
+    await page.operator.start();
+    assert.is(await page.operator.stop(), true);
+  });
+
+  test("a source whose health cannot be read is unhealthy, and everything else is told", async () => {
+    await using server = await startPageServer();
+    const source = Object.defineProperty(idleSource({ name: "opaque" }), "health", {
+      get: () => {
+        throw new Error("ask me later");
+      },
+    });
+    await using page = createPageOperator(server, { eventSources: () => [source] });
+    await page.operator.start();
+    const { status, controllers } = page.operator.health();
+    const { sources } = controllers["page"]!;
+    assert.equal([status, sources["primary"]], ["unhealthy", { status: "healthy" }]);
+    assert.equal(sources["opaque"], { status: "unhealthy", reason: "health failed: ask me later" });
+  });
+
+  test("a source that cannot follow a change of namespaces does not keep the others from it", async () => {
+    await using server = await startPageServer();
+    const source = idleSource({
+      name: "stubborn",
+      setNamespaces: () => {
+        throw new Error("I stay here");
+      },
+    });
+    await using page = createPageOperator(server, { eventSources: () => [source] });
+    await page.operator.start();
+    const controller = page.operator.controller("page");
+    await controller.setNamespaces(["default"]);
+    assert.equal(controller.namespaces, ["default"]);
+    const health = controller.health();
+    assert.equal(health["stubborn"], { status: "unhealthy", reason: "setNamespaces failed: I stay here" });
+    await createPage(page);
+    await untilText(page, "first");
+  });
+
+  test("no namespaces at all are refused, and everything stays as it was", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server, { namespaces: ["default"] });
+    await page.operator.start();
+    const controller = page.operator.controller("page");
+    const error = await controller.setNamespaces([]).then(
+      () => undefined,
+      (thrown: Error) => thrown.message,
+    );
+    assert.match(error ?? "nothing thrown", /controller "page".*namespaces/);
+    assert.equal(controller.namespaces, ["default"]);
+  });
+
+  test("a start that fails because of a source says which it is", async () => {
+    await using server = await startPageServer();
+    const source = idleSource({
+      name: "broken",
+      start: () => {
+        throw new Error("no webhook");
+      },
+    });
+    await using page = createPageOperator(server, { eventSources: () => [source] });
+    const error = await page.operator.start().then(
+      () => undefined,
+      (thrown: Error) => thrown.message,
+    );
+    assert.is(error, 'event source "broken" of controller "page" could not be started: no webhook');
+  });
+
+  test("one source for two controllers is refused", async () => {
+    await using server = await startPageServer();
+    const shared = informerSource({ name: "configs", resource: ConfigMap, mapper: () => ["default/one"] });
+    const controllerOf = (name: string) => ({
+      name,
+      workflow: { primary: Page.definition, dependents: [] },
+      eventSources: () => [shared],
+    });
+    const { url, token, ca } = server;
+    const logger = { debug() {}, info() {}, warn() {}, error() {} };
+    await using operator = createOperator({
+      controllers: [controllerOf("a"), controllerOf("b")],
+      connection: { url, token, ca },
+      logger,
+    });
+    const error = await operator.start().then(
+      () => undefined,
+      (thrown: Error) => thrown.message,
+    );
+    assert.match(error ?? "nothing thrown", /event source "configs" of controller "b" .*controller "a"/);
+  });
+
+  for (const [what, thrown] of [
+    ["an error that causes itself", cyclicError()],
+    ["an object without a prototype", Object.create(null)],
+    ["an error of no errors", new AggregateError([], "nothing worked")],
+    ["nothing", undefined],
+  ] as const)
+    test(`a reconciler that throws ${what} is tried again`, async () => {
+      await using server = await startPageServer();
+      let fails = true;
+      const reconciler = {
+        reconcile: () => {
+          if (fails) throw thrown;
+        },
+      };
+      await using page = createPageOperator(server, { reconciler, dependents: [] });
+      await page.operator.start();
+      await createPage(page);
+      await waitFor("it failed", () => page.events.length > 0);
+      fails = false;
+      await waitFor("it succeeds", () => page.events.at(-1) !== undefined && !("error" in page.events.at(-1)!));
+    });
+
+  test("an observer of requests that throws fails no request", async () => {
+    await using server = await startPageServer();
+    const onRequest = () => {
+      throw new Error("no metrics");
+    };
+    await using page = createPageOperator(server, { operator: { onRequest } });
+    await page.operator.start();
+    await createPage(page);
+    await untilText(page, "first");
+    await waitFor("the status is written", async () => (await page.operator.client.get(Page, ONE))?.status?.text);
+    assert.equal(failuresOf(page.events), []);
+  });
+
+  test("a server that answers 404 in HTML has not lost its objects", async () => {
+    await using server = await startPageServer();
+    const deleted: string[] = [];
+    const reconciler = {
+      reconcile: ({ primary, context }: { primary: Page; context: { isPrimaryDeleted: boolean } }) => {
+        if (context.isPrimaryDeleted) deleted.push(primary.metadata.name);
+      },
+    };
+    await using page = createPageOperator(server, { reconciler, dependents: [], onAllEvents: true });
+    await page.operator.start();
+    await createPage(page);
+    await waitFor("it is reconciled", () => page.events.length === 1);
+    const answer = { status: 404, contentType: "text/html", body: "<html><h1>404 Not Found</h1>nginx</html>" };
+    const fault = server.faults.add({ verb: "watch", path: "/pages", answer });
+    server.faults.cutWatches({ path: "/pages" });
+    await waitFor("the watch fails", () => fault.hits > 0);
+    await sleep(100);
+    fault.remove();
+    await setText(page, "second");
+    await waitFor("the next change is seen", () => page.events.length === 2);
+    assert.equal(deleted, []);
+  });
+
+  test("a list without items is empty", async () => {
+    await using server = await startPageServer();
+    const unsupported = { verb: "watch", path: "/pages", times: 1, answer: { status: 400, reason: "BadRequest" } };
+    server.faults.add(unsupported);
+    const body = JSON.stringify({
+      apiVersion: "v1",
+      kind: "PageList",
+      metadata: { resourceVersion: "1" },
+      items: null,
+    });
+    server.faults.add({
+      verb: "list",
+      path: "/pages",
+      times: 1,
+      answer: { status: 200, body, contentType: "application/json" },
+    });
+    await using page = createPageOperator(server, { operator: { startTimeoutMs: 3_000 } });
+    await page.operator.start();
+    await untilQuiet(page);
+    assert.equal(
+      page.logs.filter((line) => line.startsWith("warn")),
+      [],
+    );
+  });
+});
+
+function cyclicError(): Error {
+  const error = new Error("round");
+  error.cause = new Error("and round", { cause: error });
+  return error;
+}

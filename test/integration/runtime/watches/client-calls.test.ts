@@ -1,0 +1,174 @@
+// The calls of the client besides plain reads and writes: signals, selectors, watches and subresources.
+import { ApiClient } from "#runtime/client/api-client.js";
+import { createConnection } from "#runtime/client/connect/connection.js";
+import type { WatchedEvent } from "#runtime/client/watch-events.js";
+import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
+import { assert, suite } from "../../../support/suite.js";
+import { ConfigMap, Secret, startPageServer, type DataObject } from "../page-operator.js";
+
+const ONE = { name: "one", namespace: "default" };
+const TWO = { name: "two", namespace: "default" };
+const Deployment = classOf(builtinDefinition("apps/v1", "Deployment"));
+
+async function start() {
+  const server = await startPageServer();
+  const client = new ApiClient(createConnection({ url: server.url, token: server.token }));
+  const close = async () => {
+    await client.close();
+    await server.close();
+  };
+  return { server, client, [Symbol.asyncDispose]: close };
+}
+
+async function errorOf(call: Promise<unknown>): Promise<Error> {
+  return call.then(
+    () => new Error("nothing was thrown"),
+    (error: unknown) => error as Error,
+  );
+}
+
+const textOf = ({ type, object }: WatchedEvent<DataObject>) =>
+  `${type} ${object.metadata.name ?? ""} ${object.data?.["text"] ?? ""}`.trim();
+
+/** Takes this many events of a watch, and leaves it. */
+async function take(events: AsyncIterable<WatchedEvent<DataObject>>, count: number): Promise<string[]> {
+  const taken: string[] = [];
+  for await (const event of events) if (taken.push(textOf(event)) === count) break;
+  return taken;
+}
+
+suite("the signal of a call", (test) => {
+  type Call = (client: ApiClient, signal: AbortSignal) => Promise<unknown>;
+  const object = { metadata: ONE };
+  const calls: { [method: string]: Call } = {
+    get: (client, signal) => client.get(ConfigMap, ONE, { signal }),
+    getEntry: (client, signal) => client.getEntry(ConfigMap, ONE, { signal }),
+    list: (client, signal) => client.list(ConfigMap, { signal }),
+    create: (client, signal) => client.create(ConfigMap, object, { signal }),
+    update: (client, signal) => client.update(ConfigMap, object, { signal }),
+    apply: (client, signal) => client.apply(ConfigMap, object as never, { fieldManager: "a", signal }),
+    mergePatch: (client, signal) => client.mergePatch(ConfigMap, { ...ONE, signal }, {}),
+    jsonPatch: (client, signal) => client.jsonPatch(ConfigMap, ONE, { operations: [], signal }),
+    delete: (client, signal) => client.delete(ConfigMap, ONE, { signal }),
+    isServed: (client, signal) => client.isServed(ConfigMap.definition, { signal }),
+    getScale: (client, signal) => client.getScale(Deployment, ONE, { signal }),
+    setScale: (client, signal) => client.setScale(Deployment, ONE, { replicas: 1, signal }),
+    evict: (client, signal) => client.evict(ONE, { signal }),
+  };
+  for (const [method, call] of Object.entries(calls))
+    test(`ends ${method} with its reason`, async () => {
+      await using started = await start();
+      const { server, client } = started;
+      const hanging = server.faults.add({ hang: true });
+      const leaving = new AbortController();
+      const ended = errorOf(call(client, leaving.signal));
+      while (hanging.hits === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+      leaving.abort(new Error("no longer needed"));
+      assert.is((await ended).message, "no longer needed");
+    });
+});
+
+suite("a list", (test) => {
+  test("has the objects that a field selector selects", async () => {
+    await using started = await start();
+    const { client } = started;
+    for (const metadata of [ONE, TWO]) await client.create(ConfigMap, { metadata });
+    const names = async (fieldSelector: string) =>
+      (await client.list(ConfigMap, { namespace: "default", fieldSelector })).map(({ metadata }) => metadata.name);
+    assert.equal(await names("metadata.name=two"), ["two"]);
+    assert.equal(await names("metadata.name!=two"), ["one"]);
+  });
+});
+
+suite("a watch", (test) => {
+  test("begins with what exists, and goes on with what happens to what its selectors select", async () => {
+    await using started = await start();
+    const { client } = started;
+    await client.create(Secret, { metadata: ONE });
+    await client.create(ConfigMap, { metadata: { ...ONE, labels: { a: "b" } }, data: { text: "1" } });
+    const events = client.watch(ConfigMap, { namespace: "default", labelSelector: "a=b" });
+    assert.equal(textOf((await events.next()).value as WatchedEvent<DataObject>), "ADDED one 1");
+    await client.create(ConfigMap, { metadata: TWO });
+    await client.mergePatch(ConfigMap, ONE, { data: { text: "2" } });
+    await client.delete(ConfigMap, ONE);
+    assert.equal(await take(events, 2), ["MODIFIED one 2", "DELETED one 2"]);
+  });
+
+  test("begins after the version that is stated, and follows one object by a field selector", async () => {
+    await using started = await start();
+    const { client } = started;
+    const { metadata } = await client.create(ConfigMap, { metadata: ONE });
+    await client.create(ConfigMap, { metadata: TWO });
+    await client.mergePatch(ConfigMap, ONE, { data: { text: "2" } });
+    const { resourceVersion } = metadata;
+    const options = { namespace: "default", resourceVersion, fieldSelector: "metadata.name=one" };
+    assert.equal(await take(client.watch(ConfigMap, options), 1), ["MODIFIED one 2"]);
+  });
+
+  test("ends without an error when its signal is aborted, before and while it waits", async () => {
+    await using started = await start();
+    const { client } = started;
+    const leaving = new AbortController();
+    const events = client.watch(ConfigMap, { namespace: "default", signal: leaving.signal });
+    const next = events.next();
+    setTimeout(() => leaving.abort(), 50);
+    assert.equal(await next, { value: undefined, done: true });
+    assert.equal(await take(client.watch(ConfigMap, { signal: leaving.signal }), 1), []);
+  });
+
+  test("ends when the server ends it, and throws when the connection breaks or its version is too old", async () => {
+    await using started = await start();
+    const { server, client } = started;
+    await client.create(ConfigMap, { metadata: ONE });
+    const follow = async (end: () => void, resourceVersion?: string) => {
+      const events = client.watch(ConfigMap, { namespace: "default", resourceVersion });
+      if (resourceVersion === undefined) assert.is(textOf((await events.next()).value as never), "ADDED one");
+      end();
+      return take(events, 1);
+    };
+    assert.equal(await follow(() => server.faults.endWatches()), []);
+    const broken = await errorOf(follow(() => server.faults.cutWatches()));
+    assert.is(broken.name, "ConnectionError");
+    assert.match(broken.message, /^watch of configmaps in "default" failed: /);
+    const expired = await errorOf(follow(() => server.faults.expireWatches()));
+    assert.match(expired.message, /^watch of configmaps in "default" failed: 410 Expired: /);
+    await client.create(ConfigMap, { metadata: TWO });
+    server.faults.compact();
+    assert.match((await errorOf(follow(() => {}, "1"))).message, /failed: 410 Expired: too old resource version/);
+  });
+
+  test("holds the server back while nobody takes its events, and loses none", async () => {
+    await using started = await start();
+    const { client } = started;
+    const text = "x".repeat(100_000);
+    for (let index = 0; index < 30; index++)
+      await client.create(ConfigMap, { metadata: { name: `c-${index}`, namespace: "default" }, data: { text } });
+    const names = new Set<string>();
+    for await (const { object } of client.watch(ConfigMap, { namespace: "default" })) {
+      await new Promise((resolve) => setTimeout(resolve, 2));
+      names.add(object.metadata.name);
+      assert.is(object.data?.["text"], text);
+      if (names.size === 30) break;
+    }
+  });
+});
+
+suite("the scale of an object", (test) => {
+  const template = { metadata: { labels: { a: "b" } }, spec: { containers: [{ name: "a", image: "a" }] } };
+  const spec = { replicas: 1, selector: { matchLabels: { a: "b" } }, template };
+
+  test("is read, patched and applied, whatever the kind", async () => {
+    await using started = await start();
+    const { client } = started;
+    assert.is(await client.getScale(Deployment, ONE), undefined);
+    await client.create(Deployment, { metadata: ONE, spec } as never);
+    assert.is((await client.getScale(Deployment, ONE))?.spec.replicas, 1);
+    assert.is((await client.setScale(Deployment, ONE, { replicas: 2 })).spec.replicas, 2);
+    const applied = await client.setScale(Deployment, ONE, { replicas: 3, fieldManager: "autoscaler", apply: true });
+    assert.is(applied.spec.replicas, 3);
+    assert.is(((await client.get(Deployment, ONE)) as unknown as { spec: typeof spec }).spec.replicas, 3);
+    const other = { replicas: 4, fieldManager: "other", apply: true, force: false };
+    const conflict = await errorOf(client.setScale(Deployment, ONE, other));
+    assert.match(conflict.message, /^scaling of Deployment "default\/one" failed: 409 Conflict: .*autoscaler/);
+  });
+});

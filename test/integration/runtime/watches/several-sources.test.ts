@@ -1,0 +1,157 @@
+// Objects of one kind that one controller sees through several event sources: what it writes through one of them is its own in all of them.
+import type { ObjectKey } from "#runtime/base/kubernetes-object.js";
+import { waitFor } from "#apiserver/wait-for.js";
+import { informerSource, type InformerSourceOptions } from "#runtime/sources/kind/informer-source.js";
+import { updateStatus } from "#runtime/reconcile/reconciler.js";
+import type { Context } from "#runtime/workflow/definition/context.js";
+import { assert, suite } from "../../../support/suite.js";
+import {
+  ConfigMap,
+  configMapOf,
+  createPage,
+  createPageOperator,
+  Page,
+  setText,
+  startPageServer,
+  untilQuiet,
+  type DataObject,
+  type PageOperator,
+} from "../page-operator.js";
+
+const ONE = { name: "one", namespace: "default" };
+const mapper = ({ metadata }: DataObject) =>
+  metadata.labels?.["page"] === undefined ? [] : [`default/${metadata.labels["page"]}`];
+const source = (name: string, rest: Partial<InformerSourceOptions<DataObject>> = {}) =>
+  informerSource({ name, resource: ConfigMap, mapper, ...rest });
+const draftOf = (page: Page) => ({ metadata: { ...ONE, labels: { page: "one" } }, data: { text: page.spec.text } });
+
+async function reconcilesUntil(page: PageOperator, text: string): Promise<number> {
+  await waitFor(
+    `the status says ${text}`,
+    async () => (await page.operator.client.get(Page, ONE))?.status?.text === text,
+  );
+  await untilQuiet(page);
+  return page.events.length;
+}
+
+const applies = {
+  reconcile: async ({ primary, context }: { primary: Page; context: Context<Page> }) => {
+    await context.resources.of(ConfigMap, { source: "a" }).apply(draftOf(primary));
+    return updateStatus({ text: primary.spec.text });
+  },
+};
+
+suite("several event sources of one kind", (test) => {
+  for (const [what, rest] of [
+    ["the same watch", {}],
+    ["another selector", { labelSelector: "page" }],
+    ["the metadata alone", { form: "metadata" }],
+    ["some paths", { form: { paths: ["data.text"] } }],
+    ["one namespace", { namespaces: ["default"] }],
+    ["bounded caches", { maxCachedObjects: 1 }],
+  ] as const)
+    test(`a write through one is no event of another that has ${what}; what others do is`, async () => {
+      await using server = await startPageServer();
+      await using page = createPageOperator(server, {
+        reconciler: applies,
+        dependents: [],
+        eventSources: () => [source("a"), source("b", rest as never)],
+      });
+      await page.operator.start();
+      await createPage(page);
+      assert.is(await reconcilesUntil(page, "first"), 1);
+      await setText(page, "second");
+      assert.is(await reconcilesUntil(page, "second"), 2);
+      await page.operator.client.mergePatch(ConfigMap, ONE, { data: { more: "theirs" } });
+      await waitFor("that is reconciled", () => page.events.length > 2);
+    });
+
+  test("a selector that an own write no longer fits tells the deletion", async () => {
+    await using server = await startPageServer();
+    const reconcile = async ({ primary, context }: { primary: Page; context: Context<Page> }) => {
+      const labels = { page: "one", ...(primary.spec.text === "first" ? { chosen: "yes" } : {}) };
+      await context.resources.of(ConfigMap, { source: "a" }).apply({ metadata: { ...ONE, labels } });
+      return updateStatus({ text: primary.spec.text });
+    };
+    const chosen = source("b", { labelSelector: "chosen" });
+    await using page = createPageOperator(server, {
+      reconciler: { reconcile },
+      dependents: [],
+      eventSources: () => [source("a"), chosen],
+    });
+    await page.operator.start();
+    await createPage(page);
+    assert.is(await reconcilesUntil(page, "first"), 1);
+    assert.is(chosen.list().length, 1);
+    await setText(page, "second");
+    await waitFor("it is gone there", () => chosen.list().length === 0);
+    assert.is(await reconcilesUntil(page, "second"), 3);
+  });
+
+  test("writes and deletions of a dependent are no events of a source of its kind", async () => {
+    await using server = await startPageServer();
+    const dependent = configMapOf("text", {
+      reconcilePrecondition: ({ primary }: { primary: Page }) => primary.spec.text !== "none",
+      desired: ({ primary }) => ({
+        metadata: { name: "one", labels: { page: "one" } },
+        data: { text: primary.spec.text },
+      }),
+    });
+    const eventSources = () => [source("b", { labelSelector: "page" })];
+    await using page = createPageOperator(server, { dependents: [dependent], eventSources });
+    await page.operator.start();
+    await createPage(page);
+    assert.is(await reconcilesUntil(page, "first"), 1);
+    await setText(page, "second");
+    assert.is(await reconcilesUntil(page, "second"), 2);
+    await setText(page, "none");
+    assert.is(await reconcilesUntil(page, "none"), 3);
+    assert.is(await page.operator.client.get(ConfigMap, ONE), undefined);
+  });
+
+  test("a status of the primary is no event of a source of the primary's kind", async () => {
+    await using server = await startPageServer();
+    const peers = () => informerSource({ name: "peers", resource: Page, mapper: () => ["default/one"] });
+    await using page = createPageOperator(server, { dependents: [], eventSources: () => [peers()] });
+    await page.operator.start();
+    await createPage(page);
+    assert.is(await reconcilesUntil(page, "first"), 1);
+    await setText(page, "second");
+    assert.is(await reconcilesUntil(page, "second"), 2);
+    await createPage(page, "two");
+    await waitFor(
+      "a peer of it is told",
+      () => page.events.filter(({ primary }) => primary === "default/one").length > 2,
+    );
+  });
+
+  test("a primary that names an object through another source has its events", async () => {
+    await using server = await startPageServer();
+    const links = source("links", { labelSelector: "page" });
+    // The page has a link, and the link names the target.
+    const primaryToSecondary = (): ObjectKey[] =>
+      links
+        .list()
+        .flatMap(({ data }) => (data?.["target"] === undefined ? [] : [`default/${data["target"]}` as const]));
+    const texts: (string | undefined)[] = [];
+    await using page = createPageOperator(server, {
+      reconciler: {
+        reconcile: ({ context }: { context: Context<Page> }) =>
+          void texts.push(context.secondary(ConfigMap, { source: "targets" })?.data?.["text"]),
+      },
+      dependents: [],
+      eventSources: () => [links, informerSource({ name: "targets", resource: ConfigMap, primaryToSecondary })],
+    });
+    await page.operator.start();
+    const { client } = page.operator;
+    await createPage(page);
+    const create = (name: string, data: object, labels: object = {}) =>
+      client.create(ConfigMap, { metadata: { name, namespace: "default", labels }, data } as never);
+    const untilText = (text: string) => waitFor(`the reconcile sees ${text}`, () => texts.at(-1) === text);
+    await create("target", { text: "first" });
+    await create("link", { target: "target" }, { page: "one" });
+    await untilText("first");
+    await client.mergePatch(ConfigMap, { name: "target", namespace: "default" }, { data: { text: "second" } });
+    await untilText("second");
+  });
+});

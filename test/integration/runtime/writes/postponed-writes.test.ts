@@ -1,0 +1,235 @@
+// Writes that are held back because they are made over and over: everybody who should know does, and they are made later.
+import { ApiClient } from "#runtime/client/api-client.js";
+import { createConnection } from "#runtime/client/connect/connection.js";
+import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import { sleep } from "#runtime/base/clock.js";
+import { waitFor } from "#apiserver/wait-for.js";
+import type { LoopEvent } from "#runtime/operate/loop-reporter.js";
+import { noUpdate, patchResource, updateStatus } from "#runtime/reconcile/reconciler.js";
+import { assert, shared, suite } from "../../../support/suite.js";
+import { openWatch } from "../../../support/api/watch-client.js";
+import {
+  ConfigMap,
+  configMapOf,
+  createPage,
+  createPageOperator,
+  Page,
+  setText,
+  startPageServer,
+  untilText,
+  type PageOperator,
+  type PageOperatorOptions,
+} from "../page-operator.js";
+
+const server = shared(() => startPageServer());
+
+/** Somebody who answers states of objects of one kind, as the field manager "opponent". */
+async function startOpponent<Kind extends KubernetesObject>(
+  plural: string,
+  answer: (client: ApiClient, object: Kind) => Promise<unknown> | undefined,
+): Promise<AsyncDisposable & { answers: () => number }> {
+  const { url, token } = await server();
+  const client = new ApiClient(createConnection({ url, token }));
+  const watch = await openWatch({ url, token }, `${plural}?watch=true`);
+  let answers = 0;
+  const run = async () => {
+    for (let event = await watch.next(); event !== undefined; event = await watch.next()) {
+      const answered = event.type === "DELETED" ? undefined : answer(client, event.object as unknown as Kind);
+      if (answered !== undefined) answers++;
+      await answered?.catch(() => undefined);
+    }
+  };
+  const ended = run().catch(() => undefined);
+  return {
+    answers: () => answers,
+    [Symbol.asyncDispose]: async () => {
+      watch[Symbol.dispose]();
+      await ended;
+      await client.close();
+    },
+  };
+}
+
+async function startWatched(options: PageOperatorOptions): Promise<PageOperator & { loops: LoopEvent[] }> {
+  const loops: LoopEvent[] = [];
+  const operator = { onLoop: (event: LoopEvent) => void loops.push(event) };
+  const page = createPageOperator(await server(), { statusConditions: "managed", ...options, operator });
+  await page.operator.start();
+  return { ...page, loops };
+}
+
+async function readyOf({ operator }: PageOperator, name: string) {
+  const found = await operator.client.get(Page, { name, namespace: "default" });
+  return found?.status?.conditions?.find(({ type }) => type === "Ready");
+}
+
+const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
+const PAGES = "/apis/example.com/v1/namespaces/default/pages";
+const asOpponent = (name: string) => ({ name, namespace: "default", fieldManager: "opponent" });
+
+suite("a write that is postponed", (test) => {
+  test("of a dependent makes Ready False, with what differs and who writes it, until it is as desired again", async () => {
+    let isActive = true;
+    await using opponent = await startOpponent<KubernetesObject & { data?: { text?: string } }>(
+      CONFIG_MAPS,
+      (client, { metadata: { name }, data }) =>
+        isActive && name === "fought-text" && data?.text === "first"
+          ? client.mergePatch(ConfigMap, asOpponent(name), { data: { text: "theirs" } })
+          : undefined,
+    );
+    await using page = await startWatched({});
+    await createPage(page, "fought");
+    const ready = await waitFor("Ready says so", async () => {
+      const condition = await readyOf(page, "fought");
+      return condition?.reason === "WriteLoop" ? condition : undefined;
+    });
+    assert.is(ready.status, "False");
+    assert.match(ready.message, /ConfigMap\.v1 default\/fought-text .*\(data\.text\).* "opponent" undoes it each time/);
+    assert.ok(opponent.answers() >= 3);
+    isActive = false;
+    await untilText(page, "first", "fought-text");
+    await waitFor("Ready is True again", async () => (await readyOf(page, "fought"))?.status === "True");
+  });
+
+  test("of the primary's own fields is told, shown in its status and made later", async () => {
+    await using opponent = await startOpponent<Page>(PAGES, (client, { metadata: { name }, spec }) =>
+      name === "patched" && spec.more === "ours"
+        ? client.mergePatch(Page, asOpponent(name), { spec: { more: "theirs" } })
+        : undefined,
+    );
+    const reconciler = { reconcile: () => patchResource({ spec: { more: "ours" } }) };
+    await using page = await startWatched({ dependents: [], reconciler });
+    await createPage(page, "patched");
+    const ready = await waitFor("Ready says so", async () => {
+      const condition = await readyOf(page, "patched");
+      return condition?.reason === "WriteLoop" ? condition : undefined;
+    });
+    assert.match(ready.message, /Page\.v1\.example\.com default\/patched .*\(spec\.more\).* "opponent" undoes it/);
+    const before = opponent.answers();
+    const listed = () => page.operator.health().controllers["page"]!.postponed[0];
+    const { object, managers } = await waitFor("the health lists it", listed);
+    assert.equal({ object, managers }, { object: "default/patched", managers: ["opponent"] });
+    await waitFor("it is written again", () => opponent.answers() > before);
+    assert.equal(page.loops.map(({ dependent, primary, isNew }) => ({ dependent, primary, isNew }))[0], {
+      dependent: undefined,
+      primary: "default/patched",
+      isNew: true,
+    });
+    const warnings = page.logs.filter((line) => line.startsWith("warn"));
+    assert.is(warnings.length, 1, warnings.join("\n"));
+  });
+
+  test("is never that of a finalizer, however often it is taken off", async () => {
+    await using opponent = await startOpponent<Page>(PAGES, (client, { metadata: { name, finalizers = [] } }) =>
+      name === "stripped" && finalizers.length > 0
+        ? client.mergePatch(Page, asOpponent(name), { metadata: { finalizers: null } })
+        : undefined,
+    );
+    await using page = await startWatched({ dependents: [configMapOf("text", { deletion: "ordered" })] });
+    await createPage(page, "stripped");
+    await waitFor("it is put back ten times", () => opponent.answers() >= 10);
+    assert.equal(page.loops, []);
+  });
+});
+
+suite("what never settles", (test) => {
+  test("in a dependent is written twenty times, then after growing pauses, and told once with its path", async () => {
+    let count = 0;
+    const desired = ({ primary }: { primary: Page }) => ({
+      metadata: { name: `${primary.metadata.name}-text` },
+      data: { text: primary.spec.text, at: String(count++) },
+    });
+    const reconciler = { reconcile: () => noUpdate({ rescheduleAfterMs: 5 }) };
+    await using page = await startWatched({
+      dependents: [configMapOf("text", { desired: desired as never })],
+      reconciler,
+    });
+    await createPage(page, "restless");
+    const [loop] = await waitFor("a loop", () => page.loops[0] && page.loops);
+    const { isNew, writes, paths, pauseMs } = loop!;
+    assert.equal([loop!.loop, isNew, writes, paths, pauseMs], ["unsettled", true, 20, ["data.at"], 2_000]);
+    const writesOf = () => page.requests.filter((line) => line.includes("/configmaps/restless-text 20")).length;
+    await waitFor("the last write is answered", () => writesOf() === 20);
+    await sleep(500);
+    assert.is(writesOf(), 20);
+    const warnings = page.logs.filter((line) => line.startsWith("warn") && line.includes("restless-text"));
+    assert.is(warnings.length, 1, warnings.join("\n"));
+    assert.match(
+      warnings[0]!,
+      /written 20 times without a change of the primary: data\.at is desired otherwise each time/,
+    );
+    // Somebody wants something new.
+    await setText(page, "second", "restless");
+    await untilText(page, "second", "restless-text");
+  });
+
+  test("in a status is slowed down as well", async () => {
+    let count = 0;
+    const reconciler = { reconcile: () => updateStatus({ text: String(count++) }, { rescheduleAfterMs: 5 }) };
+    await using page = await startWatched({ dependents: [], reconciler, statusConditions: undefined });
+    await createPage(page, "ticking");
+    const [loop] = await waitFor("a loop", () => page.loops[0] && page.loops);
+    assert.equal([loop!.loop, loop!.paths, loop!.dependent], ["unsettled", ["status.text"], undefined]);
+    const writesOf = () => page.requests.filter((line) => line.includes("/pages/ticking/status 20")).length;
+    await waitFor("the last write is answered", () => writesOf() === 20);
+    await sleep(500);
+    assert.is(writesOf(), 20);
+  });
+
+  const edits: [string, (count: number, client: ApiClient) => unknown][] = [
+    [
+      "what the reconciler returns",
+      (count) => patchResource({ spec: { more: String(count) } }, { rescheduleAfterMs: 100 }),
+    ],
+    [
+      "context.client",
+      (count, client) => client.mergePatch(Page, asOpponent("editing"), { spec: { more: String(count) } }),
+    ],
+  ];
+  for (const [way, edit] of edits)
+    test(`in the spec of the primary, by ${way}, is slowed down although each edit is a new generation`, async () => {
+      let count = 0;
+      const reconcile = async ({ primary, context }: { primary: Page; context: { client: ApiClient } }) => {
+        if (primary.metadata.name !== "editing") return noUpdate();
+        const returned = await edit(count++, context.client);
+        return way === "context.client" ? noUpdate() : returned;
+      };
+      await using page = await startWatched({ dependents: [], reconciler: { reconcile } as never });
+      await createPage(page, "editing");
+      await using _deleted = {
+        async [Symbol.asyncDispose]() {
+          await page.operator.client.delete(Page, { name: "editing", namespace: "default" });
+        },
+      };
+      const [loop] = await waitFor("a loop", () => page.loops[0] && page.loops);
+      assert.equal([loop!.loop, loop!.writes, loop!.primary], ["unsettled", 20, "default/editing"]);
+      assert.match(loop!.paths.join(), /^spec/);
+      const editsOf = () => page.requests.filter((line) => line.includes("/pages/editing 20")).length;
+      const before = editsOf();
+      await sleep(500);
+      assert.is(editsOf(), before);
+      await waitFor("Ready says so", async () => (await readyOf(page, "editing"))?.reason === "WriteLoop");
+      await waitFor("it goes on", () => editsOf() > before);
+    });
+});
+
+suite("a write that changed something", (test) => {
+  test("has one line in the log, with the object and where it was not as desired", async () => {
+    await using page = await startWatched({ statusConditions: undefined });
+    await createPage(page, "logged");
+    await untilText(page, "first", "logged-text");
+    await setText(page, "second", "logged");
+    await untilText(page, "second", "logged-text");
+    await page.operator.client.delete(ConfigMap, { name: "logged-text", namespace: "default" });
+    await waitFor(
+      "it is made anew",
+      () => page.logs.filter((line) => line.startsWith("info created") && line.includes("logged")).length === 2,
+    );
+    const lines = page.logs.filter((line) => line.includes('"default/logged-text"'));
+    assert.equal(lines, [
+      'info created ConfigMap "default/logged-text"',
+      'info updated ConfigMap "default/logged-text": data.text',
+      'info created ConfigMap "default/logged-text"',
+    ]);
+  });
+});

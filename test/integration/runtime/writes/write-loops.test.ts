@@ -1,0 +1,237 @@
+// Dependents that somebody else undoes: they are written less and less often, and whoever runs the operator learns why.
+import type { ApiServer } from "#apiserver/index.js";
+import { waitFor } from "#apiserver/wait-for.js";
+import { ApiClient } from "#runtime/client/api-client.js";
+import { createConnection } from "#runtime/client/connect/connection.js";
+import { messageOf } from "#runtime/base/logger.js";
+import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import type { LoopEvent } from "#runtime/operate/loop-reporter.js";
+import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
+import { failuresOf } from "../../../support/runtime/recorded-operator.js";
+import { assert, shared, suite } from "../../../support/suite.js";
+import { openWatch } from "../../../support/api/watch-client.js";
+import {
+  ConfigMap,
+  configMapOf,
+  createPage,
+  createPageOperator,
+  setText,
+  startPageServer,
+  untilText,
+  type DataObject,
+  type PageOperator,
+  type PageOperatorOptions,
+} from "../page-operator.js";
+
+interface EventObject extends KubernetesObject {
+  involvedObject: { kind: string; name: string; uid: string };
+  reason: string;
+  message: string;
+  type: string;
+}
+
+const EventKind = classOf<EventObject>(builtinDefinition("v1", "Event"));
+const Lease = classOf(builtinDefinition("coordination.k8s.io/v1", "Lease"));
+const server = shared(() => startPageServer());
+
+/** Somebody who answers every state of the ConfigMap of a page that is ours. */
+interface Opponent extends AsyncDisposable {
+  readonly answers: () => number;
+}
+
+async function startOpponent(
+  { url, token }: ApiServer,
+  name: string,
+  answer: (client: ApiClient, object: DataObject) => Promise<unknown>,
+): Promise<Opponent> {
+  const client = new ApiClient(createConnection({ url, token }));
+  const watch = await openWatch({ url, token }, `/api/v1/namespaces/default/configmaps?watch=true`);
+  let answers = 0;
+  const run = async () => {
+    for (let event = await watch.next(); event !== undefined; event = await watch.next()) {
+      const object = event.object as unknown as DataObject;
+      if (event.type === "DELETED" || object.metadata.name !== name || object.data?.["text"] !== "first") continue;
+      answers++;
+      await answer(client, object);
+    }
+  };
+  // It ends when its connection does.
+  const ended = run().catch(() => undefined);
+  return {
+    answers: () => answers,
+    [Symbol.asyncDispose]: async () => {
+      watch[Symbol.dispose]();
+      await ended;
+      await client.close();
+    },
+  };
+}
+
+/** An operator, and the loops that its observer was told of. */
+async function startWatched(options: PageOperatorOptions = {}): Promise<PageOperator & { loops: LoopEvent[] }> {
+  const loops: LoopEvent[] = [];
+  const operator = { onLoop: (event: LoopEvent) => void loops.push(event), ...options.operator };
+  const page = createPageOperator(await server(), { ...options, operator });
+  await page.operator.start();
+  return { ...page, loops };
+}
+
+// What is noted at the primary is none of them.
+function writesOf({ requests }: PageOperator, object: string): number {
+  return requests.filter(
+    (line) => line.startsWith("PATCH") && line.includes(`/${object} `) && !line.includes("/pages/"),
+  ).length;
+}
+
+suite("dependents that are undone", (test) => {
+  test("a field that another client changes back each time is written three times, then after growing pauses", async () => {
+    const edit = (client: ApiClient, { metadata: { name } }: DataObject) =>
+      client.mergePatch(ConfigMap, { name, namespace: "default" }, { data: { text: "theirs" } });
+    await using opponent = await startOpponent(await server(), "edited-text", edit);
+    await using page = await startWatched();
+    const primary = await createPage(page, "edited");
+    const [first, second] = await waitFor("two writes of the loop", () => page.loops[1] && page.loops);
+    const common = {
+      controller: "page",
+      dependent: "text",
+      primary: "default/edited",
+      kind: "ConfigMap.v1",
+      object: "default/edited-text",
+      loop: "undone" as const,
+      paths: ["data.text"],
+    };
+    assert.equal(first, { ...common, writes: 3, isNew: true, pauseMs: 2_000 });
+    assert.equal(second, { ...common, writes: 4, isNew: false, pauseMs: 4_000 });
+    assert.is(writesOf(page, "edited-text"), 4);
+    assert.ok(opponent.answers() >= 3);
+
+    const warnings = page.logs.filter((line) => line.startsWith("warn"));
+    assert.is(warnings.length, 1, warnings.join("\n"));
+    assert.match(warnings[0]!, /ConfigMap\.v1 default\/edited-text was written 3 times .* undoes data\.text each time/);
+    const told = await waitFor("an Event about the primary", async () => {
+      const events = await page.operator.client.list(EventKind, { namespace: "default" });
+      const ours = events.filter(({ involvedObject }) => involvedObject.name === "edited");
+      return ours.length > 0 ? ours : undefined;
+    });
+    assert.equal(
+      told.map(({ reason, type, involvedObject }) => [reason, type, involvedObject.kind, involvedObject.uid]),
+      [["WriteLoop", "Warning", "Page", primary.metadata.uid]],
+    );
+    // Everything else about the page goes on, and so does what is desired anew.
+    assert.equal(failuresOf(page.events), []);
+    await setText(page, "second", "edited");
+    await untilText(page, "second", "edited-text");
+  });
+
+  test("an object that is deleted each time is created three times, then after growing pauses", async () => {
+    const remove = (client: ApiClient, { metadata: { name } }: DataObject) =>
+      client.delete(ConfigMap, { name, namespace: "default" });
+    await using _opponent = await startOpponent(await server(), "deleted-text", remove);
+    await using page = await startWatched();
+    await createPage(page, "deleted");
+    const failed = await waitFor("a reconcile that waits", () => page.events.find(({ error }) => error !== undefined));
+    assert.match(String((failed.error as AggregateError).errors[0]), /deleted again and again/);
+    assert.equal(
+      page.loops.map(({ writes, paths, pauseMs }) => ({ writes, paths, pauseMs })),
+      [{ writes: 3, paths: [], pauseMs: 2_000 }],
+    );
+    await waitFor("the next creation", () => page.loops.length === 2);
+    assert.is(writesOf(page, "deleted-text"), 4);
+  });
+
+  test("without server-side apply it is the same, and what differs is named", async () => {
+    const edit = (client: ApiClient, { metadata: { name } }: DataObject) =>
+      client.mergePatch(ConfigMap, { name, namespace: "default" }, { data: { text: "theirs", more: "kept" } });
+    await using _opponent = await startOpponent(await server(), "put-text", edit);
+    await using page = await startWatched({ dependents: [configMapOf("text", { serverSideApply: false })] });
+    await createPage(page, "put");
+    const loops = await waitFor("two writes of the loop", () => page.loops[1] && page.loops);
+    const found = loops.map(({ object, paths, writes, isNew, pauseMs }) => ({ object, paths, writes, isNew, pauseMs }));
+    const common = { object: "default/put-text", paths: ["data.text"] };
+    assert.equal(found.slice(0, 2), [
+      { ...common, writes: 3, isNew: true, pauseMs: 2_000 },
+      { ...common, writes: 4, isNew: false, pauseMs: 4_000 },
+    ]);
+    assert.is(page.requests.filter((line) => line.startsWith("PUT") && line.includes("/put-text ")).length, 3);
+    const warnings = page.logs.filter((line) => line.startsWith("warn"));
+    assert.is(warnings.length, 1, warnings.join("\n"));
+    assert.match(warnings[0]!, /ConfigMap\.v1 default\/put-text was written 3 times .* undoes data\.text each time/);
+    await waitFor("an Event about the primary", async () => {
+      const events = await page.operator.client.list(EventKind, { namespace: "default" });
+      return events.some(({ involvedObject, reason }) => involvedObject.name === "put" && reason === "WriteLoop");
+    });
+    assert.equal(failuresOf(page.events), []);
+    await setText(page, "second", "put");
+    await untilText(page, "second", "put-text");
+  });
+
+  test("without server-side apply an object that is deleted each time is created less and less often, too", async () => {
+    const remove = (client: ApiClient, { metadata: { name } }: DataObject) =>
+      client.delete(ConfigMap, { name, namespace: "default" });
+    await using _opponent = await startOpponent(await server(), "posted-text", remove);
+    await using page = await startWatched({ dependents: [configMapOf("text", { serverSideApply: false })] });
+    await createPage(page, "posted");
+    const failed = await waitFor("a reconcile that waits", () => page.events.find(({ error }) => error !== undefined));
+    assert.match(String((failed.error as AggregateError).errors[0]), /deleted again and again/);
+    assert.equal(
+      page.loops.map(({ writes, paths, pauseMs }) => ({ writes, paths, pauseMs })),
+      [{ writes: 3, paths: [], pauseMs: 2_000 }],
+    );
+    assert.is(page.requests.filter((line) => /^POST .*\/configmaps 201/.test(line)).length, 3);
+  });
+
+  test("the same again for two dependents is told of each", async () => {
+    const edit = (client: ApiClient, { metadata: { name } }: DataObject) =>
+      client.mergePatch(ConfigMap, { name, namespace: "default" }, { data: { text: "theirs" } });
+    await using _one = await startOpponent(await server(), "two-one", edit);
+    await using _other = await startOpponent(await server(), "two-other", edit);
+    await using page = await startWatched({
+      dependents: [configMapOf("one"), configMapOf("other"), configMapOf("calm")],
+    });
+    await createPage(page, "two");
+    await waitFor("both loops", () => new Set(page.loops.map(({ object }) => object)).size === 2);
+    const found = page.loops.filter(({ isNew }) => isNew).map(({ dependent }) => dependent);
+    assert.equal(found.sort(), ["one", "other"]);
+    assert.is(writesOf(page, "two-calm"), 1);
+  });
+
+  test("what is desired may change as often as it likes", async () => {
+    await using page = await startWatched();
+    await createPage(page, "busy");
+    for (let version = 0; version < 8; version++) {
+      await setText(page, `version ${version}`, "busy");
+      await untilText(page, `version ${version}`, "busy-text");
+    }
+    assert.equal(page.loops, []);
+  });
+
+  test("an edit by hand, and one more, are undone at once", async () => {
+    await using page = await startWatched({ dependents: [configMapOf("text")] });
+    await createPage(page, "edited-by-hand");
+    await untilText(page, "first", "edited-by-hand-text");
+    const ref = { name: "edited-by-hand-text", namespace: "default" };
+    await page.operator.client.mergePatch(ConfigMap, ref, { data: { text: "by hand" } });
+    await untilText(page, "first", ref.name);
+    assert.equal(page.loops, []);
+  });
+
+  test("an object that the server stores in another form is written once", async () => {
+    const spec = { renewTime: "2026-01-01T01:00:00.000000+01:00" };
+    const lease = configMapOf("lease", {
+      resource: Lease.definition,
+      desired: ({ primary }) => ({ metadata: { name: primary.metadata.name }, spec }),
+    });
+    await using page = await startWatched({ dependents: [lease], maxReconciliationIntervalMs: 50 });
+    await createPage(page, "normalising");
+    await waitFor(
+      "some reconciles",
+      () => page.events.filter(({ primary }) => primary.endsWith("/normalising")).length >= 6,
+    );
+    assert.equal(
+      page.events.flatMap(({ error }) => (error === undefined ? [] : messageOf(error))),
+      [],
+    );
+    assert.is(writesOf(page, "normalising"), 1);
+    assert.equal(page.loops, []);
+  });
+});

@@ -1,0 +1,184 @@
+// The writes of the client: what they send, and what is made of answers that do not come.
+import type { FaultAnswer, FaultRule } from "#apiserver/faults/faults.js";
+import { requesterOf, ApiClient } from "#runtime/client/api-client.js";
+import { createConnection } from "#runtime/client/connect/connection.js";
+import { assert, shared, suite } from "../../../support/suite.js";
+import { ConfigMap, Page, startPageServer, type DataObject } from "../page-operator.js";
+
+const server = shared(() => startPageServer());
+let names = 0;
+
+/** A client whose requests are recorded, and a ConfigMap that is there. */
+async function startClient() {
+  const { url, token, ca, faults } = await server();
+  const requests: string[] = [];
+  const client = new ApiClient(createConnection({ url, token, ca }), {
+    observe: ({ method, path, status }) =>
+      void requests.push(`${method} ${status ?? "lost"} ${path.split("/").at(-1)}`),
+  });
+  const metadata = { name: `config-${++names}`, namespace: "default" };
+  const live = await client.create(ConfigMap, { metadata, data: { text: "first" } });
+  requests.length = 0;
+  const spoil = (rule: Omit<FaultRule, "times">) => faults.add({ path: "/configmaps", ...rule, times: 1 });
+  return {
+    client,
+    metadata,
+    live,
+    requests,
+    spoil,
+    methods: () => requests.map((request) => request.split(" ").slice(0, 2).join(" ")),
+    [Symbol.asyncDispose]: () => client.close(),
+  };
+}
+
+type Client = Awaited<ReturnType<typeof startClient>>;
+
+async function failureOf(promise: Promise<unknown>): Promise<Error | undefined> {
+  return promise.then(
+    () => undefined,
+    (error: unknown) => error as Error,
+  );
+}
+
+const fresh = (): { name: string; namespace: string } => ({ name: `config-${++names}`, namespace: "default" });
+const put = (text: string) => [{ op: "replace", path: "/data/text", value: text }] as const;
+
+suite("a write whose answer is lost", (test) => {
+  const once: [string, string, (client: Client) => Promise<unknown>][] = [
+    ["a creation", "POST", ({ client }) => client.create(ConfigMap, { metadata: fresh() })],
+    ["an update that states a version", "PUT", ({ client, live }) => client.update(ConfigMap, { ...live, data: {} })],
+    [
+      "a merge patch that states a version",
+      "PATCH",
+      ({ client, live }) =>
+        client.mergePatch(ConfigMap, live.metadata, {
+          metadata: { resourceVersion: live.metadata.resourceVersion },
+          data: { text: "x" },
+        }),
+    ],
+    [
+      "a JSON patch",
+      "PATCH",
+      ({ client, metadata }) => client.jsonPatch(ConfigMap, metadata, { operations: put("x") }),
+    ],
+  ];
+  for (const [title, method, write] of once)
+    test(`${title} is not repeated: it may have been carried out`, async () => {
+      await using client = await startClient();
+      client.spoil({ loseAnswer: true });
+      const failure = await failureOf(write(client));
+      assert.is(failure?.name, "ConnectionError");
+      assert.match(failure!.message, /ConfigMap "default\/config-\d+" failed: .* got no answer; it is not repeated/);
+      assert.equal(client.methods(), [`${method} lost`]);
+    });
+
+  const repeated: [string, (client: Client) => Promise<unknown>][] = [
+    [
+      "an apply",
+      ({ client, metadata }) =>
+        client.apply(ConfigMap, { metadata, data: { text: "x" } } as never, { fieldManager: "a" }),
+    ],
+    [
+      "an update that states no version",
+      ({ client, metadata }) => client.update(ConfigMap, { metadata, data: { text: "x" } }),
+    ],
+    [
+      "a merge patch that states no version",
+      ({ client, metadata }) => client.mergePatch(ConfigMap, metadata, { data: { text: "x" } }),
+    ],
+    [
+      "a JSON patch that says so",
+      ({ client, metadata }) => client.jsonPatch(ConfigMap, metadata, { operations: put("x"), isRepeatable: true }),
+    ],
+  ];
+  for (const [title, write] of repeated)
+    test(`${title} is repeated: it comes to the same`, async () => {
+      await using client = await startClient();
+      client.spoil({ loseAnswer: true });
+      await write(client);
+      assert.is(client.requests.length, 2);
+      assert.is((await client.client.get(ConfigMap, client.metadata))?.data?.["text"], "x");
+    });
+});
+
+suite("a creation that the server does not answer properly", (test) => {
+  const answers: [string, FaultAnswer, boolean][] = [
+    ["429", { status: 429, reason: "TooManyRequests" }, true],
+    ["503 that says when to come again", { status: 503, reason: "ServiceUnavailable", retryAfterSeconds: 0 }, true],
+    ["503 of who knows whom", { status: 503 }, false],
+    ["504", { status: 504, reason: "Timeout" }, false],
+  ];
+  for (const [title, answer, isRepeated] of answers)
+    test(`${title}: it is ${isRepeated ? "" : "not "}repeated`, async () => {
+      await using client = await startClient();
+      client.spoil({ answer });
+      const failure = await failureOf(client.client.create(ConfigMap, { metadata: fresh() }));
+      assert.is(failure === undefined, isRepeated);
+      assert.is(client.requests.length, isRepeated ? 2 : 1);
+    });
+
+  test("it is repeated as long as nothing was sent, for then it was not carried out", async () => {
+    await using client = await startClient();
+    const { faults } = await server();
+    const back = faults.restart({ downMs: 300 });
+    await client.client.create(ConfigMap, { metadata: fresh() });
+    await back;
+    assert.ok(client.requests.length > 1);
+    assert.is(client.methods().at(-1), "POST 201");
+  });
+});
+
+suite("an update", (test) => {
+  test("replaces the object, and fails if somebody has changed it since", async () => {
+    await using client = await startClient();
+    const changed = await client.client.update(ConfigMap, { ...client.live, data: { more: "x" } });
+    assert.equal(changed.data, { more: "x" });
+    const failure = await failureOf(client.client.update(ConfigMap, client.live as DataObject));
+    assert.match(failure!.message, /^update of ConfigMap "default\/config-\d+" failed: 409 Conflict: /);
+  });
+
+  test("of the status leaves everything else alone, and its error says so", async () => {
+    await using client = await startClient();
+    const metadata = fresh();
+    const page = await client.client.create(Page, { metadata, spec: { text: "first" } });
+    const changed = { ...page, spec: { text: "other" }, status: { text: "done" } };
+    const { spec, status } = await client.client.update(Page, changed, { subresource: "status" });
+    assert.equal({ spec, status }, { spec: { text: "first" }, status: { text: "done" } });
+    const failure = await failureOf(client.client.update(Page, page, { subresource: "status" }));
+    assert.match(failure!.message, /^update of the status of Page "default\/config-\d+" failed: 409 Conflict: /);
+  });
+});
+
+suite("every write", (test) => {
+  const metadata = fresh();
+  const writes: [string, (client: ApiClient, manager: string) => Promise<unknown>][] = [
+    ["create", (client, fieldManager) => client.create(ConfigMap, { metadata, data: { a: "1" } }, { fieldManager })],
+    ["update", (client, fieldManager) => client.update(ConfigMap, { metadata, data: { a: "2" } }, { fieldManager })],
+    [
+      "mergePatch",
+      (client, fieldManager) => client.mergePatch(ConfigMap, { ...metadata, fieldManager }, { data: { b: "3" } }),
+    ],
+    [
+      "jsonPatch",
+      (client, fieldManager) =>
+        client.jsonPatch(ConfigMap, metadata, {
+          operations: [{ op: "add", path: "/data/c", value: "4" }],
+          fieldManager,
+        }),
+    ],
+    [
+      "apply",
+      (client, fieldManager) => client.apply(ConfigMap, { metadata, data: { d: "5" } } as never, { fieldManager }),
+    ],
+  ];
+  test("is kept under the name of its field manager, and its answer has no managed fields", async () => {
+    await using client = await startClient();
+    for (const [name, write] of writes) {
+      const answer = await write(client.client, `manager-of-${name}`);
+      assert.not(JSON.stringify(answer).includes("managedFields"));
+      const path = `/api/v1/namespaces/default/configmaps/${metadata.name}`;
+      const { body } = await requesterOf(client.client).send({ method: "GET", path });
+      assert.match(body.toString(), `"manager":"manager-of-${name}"`);
+    }
+  });
+});

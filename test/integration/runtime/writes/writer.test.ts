@@ -1,0 +1,113 @@
+// The writer of dependents on an API server: whose an object is that is there already, and answers that are lost.
+import { keyOf } from "#runtime/base/kubernetes-object.js";
+import { Sender } from "#runtime/write/send/send.js";
+import { Writer } from "#runtime/write/writer.js";
+import { assert, shared, suite } from "../../../support/suite.js";
+import { ConfigMap, startPageServer, type DataObject } from "../page-operator.js";
+import { FIELD_MANAGER, knownIn, startWrittenKinds, type WrittenKinds } from "./written-kinds.js";
+
+const server = shared(() => startPageServer());
+let names = 0;
+
+const ANNOTATIONS = {
+  "gen-operator.dev/primary-name": "one",
+  "gen-operator.dev/primary-namespace": "default",
+  "gen-operator.dev/primary-type": "Page.example.com",
+};
+const owner = (uid: string) => ({ apiVersion: "example.com/v1", kind: "Page", name: "one", uid });
+
+/** A writer, and a ConfigMap that it wants. */
+async function startWriter() {
+  const kinds = await startWrittenKinds(await server());
+  const metadata = { name: `config-${++names}`, namespace: "default" };
+  const target = { definition: ConfigMap.definition, cache: kinds.configMaps.view };
+  const writer = new Writer(new Sender({ client: kinds.client, fieldManager: FIELD_MANAGER }));
+  const key = keyOf(metadata);
+  const apply = (desired: object, live = kinds.configMaps.view.get(key)) =>
+    writer.apply(target, { ...desired, metadata: { ...metadata, ...(desired as DataObject).metadata } }, { live });
+  return { ...kinds, metadata, target, writer, key, apply };
+}
+
+/** Keeps the watches from bringing anything. */
+async function holdWatches({ settle }: WrittenKinds): Promise<{ release(): Promise<void> }> {
+  const held = (await server()).faults.holdWatches();
+  return {
+    release: async () => {
+      held.release();
+      await settle();
+    },
+  };
+}
+
+suite("a dependent that is there before the watch brings it", (test) => {
+  const links: [string, object, object][] = [
+    ["by an owner reference", { ownerReferences: [owner("11")] }, { ownerReferences: [owner("11"), owner("22")] }],
+    ["by annotations", { annotations: ANNOTATIONS }, { annotations: { ...ANNOTATIONS, more: "x" } }],
+  ];
+  for (const [title, wanted, present] of links)
+    test(`is taken up if it is tied to the same primary ${title}`, async () => {
+      await using writing = await startWriter();
+      const held = await holdWatches(writing);
+      await writing.foreign.create(ConfigMap, { metadata: { ...writing.metadata, ...present }, data: { theirs: "x" } });
+      const { kind } = await writing.apply({ metadata: wanted, data: { text: "ours" } }, undefined);
+      assert.is(kind, "updated");
+      assert.equal(knownIn<DataObject>(writing.configMaps, writing.key).data, { text: "ours", theirs: "x" });
+      await held.release();
+    });
+
+  const ofNobody =
+    "does not belong to this primary; delete it, let the dependent adopt it (existing: adopt), or give the dependent another name";
+  const strangers: [string, object, object, string?][] = [
+    ["of nobody", { ownerReferences: [owner("11")] }, {}],
+    ["of another primary", { ownerReferences: [owner("11")] }, { ownerReferences: [owner("22")] }],
+    [
+      "with the annotations of another primary",
+      { annotations: ANNOTATIONS },
+      { annotations: { ...ANNOTATIONS, "gen-operator.dev/primary-namespace": "other" } },
+      'belongs to Page.example.com "other/one"; delete it there, or give the dependent another name',
+    ],
+    ["that somebody else made, where nothing ties", {}, {}],
+  ];
+  for (const [title, wanted, present, problem = ofNobody] of strangers)
+    test(`is left alone if it is one ${title}`, async () => {
+      await using writing = await startWriter();
+      const held = await holdWatches(writing);
+      const stranger = await writing.foreign.create(ConfigMap, { metadata: { ...writing.metadata, ...present } });
+      const message = await writing.apply({ metadata: wanted, data: { text: "ours" } }, undefined).then(
+        () => "",
+        (error: unknown) => (error as Error).message,
+      );
+      assert.is(message, `ConfigMap "${writing.key}" exists already and ${problem}`);
+      const { metadata } = (await writing.foreign.get(ConfigMap, writing.metadata))!;
+      assert.is(metadata.resourceVersion, stranger.metadata.resourceVersion);
+      await held.release();
+    });
+
+  test("is gone on with if the answer to its creation was lost, without any error", async () => {
+    for (const wanted of [{ ownerReferences: [owner("11")] }, {}]) {
+      await using writing = await startWriter();
+      const { faults } = await server();
+      const held = await holdWatches(writing);
+      faults.add({ verb: "patch", path: `/${writing.metadata.name}`, times: 1, loseAnswer: true });
+      const written = await writing.apply({ metadata: wanted, data: { text: "ours" } }, undefined);
+      assert.is(written.kind, "created");
+      assert.is(knownIn(writing.configMaps, writing.key), "entry" in written && written.entry.object);
+      assert.equal(writing.writes, ["PATCH lost", "PATCH 409"]);
+      await held.release();
+      assert.is((await writing.apply({ metadata: wanted, data: { text: "ours" } })).kind, "unchanged");
+    }
+  });
+
+  test("is made as desired if it was created otherwise in the meantime", async () => {
+    await using writing = await startWriter();
+    const held = await holdWatches(writing);
+    const desired = (text: string) => ({ metadata: { ownerReferences: [owner("11")] }, data: { text } });
+    // As before a restart.
+    const { metadata, ...content } = desired("old");
+    const old = { metadata: { ...writing.metadata, ...metadata }, ...content };
+    await writing.foreign.apply(ConfigMap, old, { fieldManager: FIELD_MANAGER });
+    assert.is((await writing.apply(desired("new"), undefined)).kind, "updated");
+    assert.is((await writing.foreign.get(ConfigMap, writing.metadata))?.data?.["text"], "new");
+    await held.release();
+  });
+});

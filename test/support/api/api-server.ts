@@ -1,0 +1,112 @@
+// The API server that a suite speaks to: the embedded one, or, with TEST_API_SERVER=real, a kube-apiserver. The same tests run on
+// both, so neither may be told apart here.
+import { startSimulation } from "#apiserver/simulate/index.js";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { parseAllDocuments } from "yaml";
+import { apiRequest, apiRequestOrThrow, type Connection } from "./api-request.js";
+import { startControlPlane } from "../machine/control-plane.js";
+import { waitFor } from "#apiserver/wait-for.js";
+import { repositoryRoot } from "../repository.js";
+
+/** An API server for a test. */
+export interface TestApiServer extends AsyncDisposable {
+  readonly url: string;
+  readonly token: string;
+  readonly ca?: string;
+  /** The path of a kubeconfig file for the administrator. */
+  readonly kubeconfig: string;
+  close(): Promise<void>;
+}
+
+/** What the server offers from the start. */
+export interface TestApiServerOptions {
+  /** Custom resource definitions: files, relative to the repository, or objects. */
+  crds?: (string | object)[];
+  /** Runs the controllers of a cluster; Pods become ready. */
+  simulate?: boolean;
+}
+
+/** The controllers of kube-controller-manager that `simulate` stands for. */
+export const REAL_CONTROLLERS = [
+  ...["garbage-collector", "namespace", "serviceaccount", "root-ca-certificate-publisher"],
+  ...["deployment", "replicaset", "statefulset", "daemonset", "job", "cronjob", "ttl-after-finished"],
+  ...["endpoints", "endpointslice", "disruption", "horizontal-pod-autoscaler"],
+  ...["persistentvolume-binder", "persistentvolumeclaim-protection", "persistentvolume-protection"],
+  ...["certificatesigningrequest-signing", "resourcequota", "clusterrole-aggregation"],
+].map((name) => `${name}-controller`);
+
+/** Does the suite run on a real kube-apiserver? */
+export const isRealApiServer = process.env["TEST_API_SERVER"] === "real";
+
+/** Starts the API server that TEST_API_SERVER names: `embedded`, which is the default, or `real`. */
+export async function startTestApiServer(options: TestApiServerOptions = {}): Promise<TestApiServer> {
+  const crds = (await Promise.all((options.crds ?? []).map(readCrds))).flat();
+  const simulate = options.simulate ?? false;
+  return isRealApiServer ? startReal(crds, simulate) : startEmbedded(crds, simulate);
+}
+
+async function startEmbedded(crds: object[], simulate: boolean): Promise<TestApiServer> {
+  // Loaded only when used, so that a run on a real server does not depend on the embedded one.
+  const { startApiServer } = await import("#apiserver/index.js");
+  const server = await startApiServer({ crds, simulate });
+  const folder = await mkdtemp(join(tmpdir(), "gen-operator-api-server-"));
+  const kubeconfig = join(folder, "kubeconfig");
+  await server.writeKubeconfig(kubeconfig);
+  const close = async () => {
+    await server.close();
+    await rm(folder, { recursive: true, force: true });
+  };
+  const { url, token, ca } = server;
+  return { url, token, ...(ca === undefined ? {} : { ca }), kubeconfig, close, [Symbol.asyncDispose]: close };
+}
+
+async function startReal(crds: object[], simulate: boolean): Promise<TestApiServer> {
+  // The real controllers; only the scheduler and the kubelet are simulated, as there are no nodes.
+  const plane = await startControlPlane(simulate ? { controllerNames: REAL_CONTROLLERS } : {});
+  try {
+    await Promise.all(crds.map((crd) => installCrd(plane, crd as Crd)));
+    if (!simulate) return plane;
+    // The controllers take seconds to start, and without accounts there are no Pods.
+    const account = "GET /api/v1/namespaces/default/serviceaccounts/default";
+    const hasAccount = async () => (await apiRequest(plane, account)).status === 200;
+    await waitFor("the controllers create accounts", hasAccount, { timeoutMs: 40_000 });
+    const simulation = await startSimulation(plane, { only: ["pods", "events"] });
+    const close = async () => {
+      await simulation.close();
+      await plane.close();
+    };
+    return { ...plane, close, [Symbol.asyncDispose]: close };
+  } catch (error) {
+    await plane.close();
+    throw error;
+  }
+}
+
+/** What tests read of a definition. */
+export interface Crd {
+  metadata: { name: string };
+  spec: { group: string; names: { plural: string }; versions: readonly { name: string; served: boolean }[] };
+}
+
+async function readCrds(crd: string | object): Promise<object[]> {
+  if (typeof crd !== "string") return [crd];
+  const text = await readFile(resolve(repositoryRoot, crd), "utf8");
+  const documents = parseAllDocuments(text).map((document) => document.toJS() as { kind?: string } | null);
+  return documents.filter((document) => document?.kind === "CustomResourceDefinition") as object[];
+}
+
+/** Creates a definition, and waits until its kind is served. */
+export async function installCrd(connection: Connection, crd: Crd): Promise<void> {
+  const { group, names, versions } = crd.spec;
+  await apiRequestOrThrow(connection, "POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions", { body: crd });
+  // A definition is served a moment after it is accepted, and every version for itself.
+  for (const { name } of versions.filter(({ served }) => served)) {
+    const path = `/apis/${group}/${name}`;
+    await waitFor(`${names.plural} are served at ${path}`, async () => {
+      const isListed = (await apiRequest(connection, `GET ${path}/${names.plural}`)).status === 200;
+      return isListed && (await apiRequest(connection, `GET ${path}`)).text.includes(`"${names.plural}"`);
+    });
+  }
+}

@@ -1,0 +1,19 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { relative } from "node:path";
+import { assert } from "../suite.js";
+import { repositoryRoot } from "../repository.js";
+
+/**
+ * Fails unless a file holds exactly this text.
+ *
+ * With GOLDEN_UPDATE=1 it writes the text first, and fails all the same: a run that changed what it compares with proves nothing.
+ */
+export function checkGolden(file: string, actual: string): void {
+  const golden = readFileSync(file, "utf8");
+  const name = relative(repositoryRoot, file);
+  if (actual !== golden && process.env["GOLDEN_UPDATE"] === "1") {
+    writeFileSync(file, actual);
+    assert.unreachable(`${name} was rewritten: review the difference, and run the test again`);
+  }
+  assert.is(actual, golden, name);
+}

@@ -1,0 +1,18 @@
+import type { RawSchema, ResourceModel } from "#generator/model/project-model.js";
+import { normaliseSchema } from "#generator/output/resource/normalise.js";
+import { memberOf, printShape } from "#generator/output/resource/print-types.js";
+import { typeText } from "#generator/output/print/type-text.js";
+import { thingOf } from "../runtime/resource-models.js";
+
+/** Returns the type of `spec` of a made-up kind as it is printed: the field, then every named type. */
+export async function printSpec(spec: RawSchema, rest: Partial<ResourceModel> = {}): Promise<string> {
+  const { root, shapes } = normaliseSchema(thingOf(spec, rest));
+  const fields = root.fields.map(memberOf).map(({ head, type }) => `${head}: ${typeText(type)};`);
+  return [...fields, ...shapes.map(printShape)].join("\n");
+}
+
+/** Returns the printed type of a field with a schema. */
+export async function printField(schema: RawSchema): Promise<string> {
+  const printed = await printSpec(schema);
+  return printed.replace(/^spec\?: /, "").replace(/ \| undefined;/, ";");
+}

@@ -1,0 +1,69 @@
+import { existsSync, readdirSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { formatDiagnostic } from "#generator/diagnostic.js";
+import { checkUserCode } from "#generator/generate.js";
+import { readSources } from "#generator/input/read-sources.js";
+import { readProject } from "#generator/input/read-project.js";
+import { buildModel } from "#generator/model/build/build-model.js";
+import { isKubernetes, type ProjectModel } from "#generator/model/project-model.js";
+import { renderDeployFiles } from "#generator/output/deploy/deploy-files.js";
+import { rememberDependents, type RememberedDependent } from "#generator/model/project-memory.js";
+import { emitProject } from "#generator/output/emit-project.js";
+import type { OutputFile } from "#generator/output/files/output-file.js";
+import { repositoryRoot } from "../repository.js";
+
+/** A sample operator below `fixtures/samples`: an example, a golden and a program at once. */
+export interface Sample {
+  readonly name: string;
+  readonly folder: string;
+  /** Generates the sample into memory. */
+  generate(): Promise<OutputFile[]>;
+  /** Returns what its manifest has to remember. */
+  remember(): Promise<RememberedDependent[]>;
+  /** Renders the manifests that a new project of its name gets. */
+  renderDeploy(): Promise<OutputFile[]>;
+  /** Reads the user's files with the types that its spec names. */
+  readTypes(): Promise<{ readonly path: string; readonly content: string }[]>;
+}
+
+/** Returns all samples. */
+export function listSamples(): Sample[] {
+  const samples = join(repositoryRoot, "fixtures/samples");
+  return readdirSync(samples).map((name) => {
+    const folder = join(samples, name);
+    const hasReconciler = (path: string) => existsSync(join(folder, path));
+    const generate = async () => emitProject(await readModelOrThrow(folder), { hasReconciler });
+    const remember = async () => rememberDependents(await readModelOrThrow(folder));
+    return {
+      name,
+      folder,
+      generate,
+      remember,
+      renderDeploy: () => renderDeployFiles(name),
+      readTypes: () => readTypes(folder),
+    };
+  });
+}
+
+async function readTypes(folder: string): Promise<{ readonly path: string; readonly content: string }[]> {
+  const { controllers } = await readModelOrThrow(folder);
+  const types = controllers.flatMap(({ dependents }) =>
+    dependents.flatMap((each) => (isKubernetes(each) ? [] : [each.external.type, each.external.desiredType])),
+  );
+  const paths = new Set(types.flatMap((type) => (type?.kind === "imported" ? [type.file] : [])));
+  return Promise.all([...paths].map(async (path) => ({ path, content: await readFile(join(folder, path), "utf8") })));
+}
+
+/** Reads the model of a project that has nothing wrong with it. */
+export async function readModelOrThrow(folder: string): Promise<ProjectModel> {
+  const input = await readProject(folder);
+  const { model, diagnostics, locate } = await buildModel(input);
+  const found =
+    model === undefined
+      ? []
+      : await checkUserCode(model, { code: await readSources(folder), specFiles: input.specFiles, locate });
+  const problems = [...input.diagnostics, ...diagnostics, ...found];
+  if (model === undefined || problems.length > 0) throw new Error(problems.map(formatDiagnostic).join("\n"));
+  return model;
+}

@@ -1,0 +1,55 @@
+// Whether the tests that the tables of JOSDK's scenarios and features name are there.
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type ts from "typescript";
+import { loadLibrary } from "#generator/model/expression/library.js";
+import type { JosdkRow } from "./josdk-table.js";
+import { repositoryRoot } from "../repository.js";
+
+const compiler = loadLibrary("typescript");
+
+/** The suites that `npm test` runs. */
+const SUITES = /^(unit|architecture|golden|types|integration|conformance)\//;
+
+/** Tells which rows name tests that do not exist, or that are not always run. */
+export function untestedRows(rows: readonly JosdkRow[]): string[] {
+  const titles = new Map<string, Titles | undefined>();
+  for (const { file } of rows.flatMap(({ tests }) => tests)) if (!titles.has(file)) titles.set(file, readTitles(file));
+  return rows.flatMap(({ id, tests }) =>
+    tests.flatMap(({ file, title }) => {
+      const declared = titles.get(file);
+      if (declared === undefined) return [`${id}: there is no test/${file}.ts`];
+      if (!SUITES.test(file)) return [`${id}: npm test does not run ${file}`];
+      return declared.has(title) ? [] : [`${id}: test/${file}.ts has no test "${title}"`];
+    }),
+  );
+}
+
+/** What the tests of a file may be called; where a loop makes titles, any text may stand for what varies. */
+interface Titles {
+  has(title: string): boolean;
+}
+
+/** Reads the titles that `test("…", …)` declares in a file, if there is one; a test that is skipped is not among them. */
+function readTitles(file: string): Titles | undefined {
+  const path = join(repositoryRoot, `test/${file}.ts`);
+  if (!existsSync(path)) return undefined;
+  const found = new Set<string>();
+  const patterns: RegExp[] = [];
+  const visit = (node: ts.Node): void => {
+    if (compiler.isCallExpression(node) && compiler.isIdentifier(node.expression) && node.expression.text === "test") {
+      const [title] = node.arguments;
+      if (title !== undefined && compiler.isStringLiteralLike(title)) found.add(title.text);
+      else if (title !== undefined && compiler.isTemplateExpression(title)) patterns.push(patternOf(title));
+    }
+    compiler.forEachChild(node, visit);
+  };
+  visit(compiler.createSourceFile(path, readFileSync(path, "utf8"), compiler.ScriptTarget.Latest));
+  return { has: (title) => found.has(title) || patterns.some((pattern) => pattern.test(title)) };
+}
+
+// A run names the tests that passed, so a title that fits and does not exist is found there.
+function patternOf({ head, templateSpans }: ts.TemplateExpression): RegExp {
+  const fixed = [head.text, ...templateSpans.map(({ literal }) => literal.text)];
+  return new RegExp(`^${fixed.map((text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join(".+")}$`, "s");
+}

@@ -1,0 +1,49 @@
+import { printLine, printValue } from "#generator/output/print/print-value.js";
+import fc from "../../../../support/fast-check.js";
+import { format } from "prettier";
+import { assert, suite } from "../../../../support/suite.js";
+
+// What is asserted to the compiler is no JavaScript.
+const evaluate = (text: string): unknown =>
+  new Function(`return (${text.replace(/([}\]]) as never\b/g, "$1")});`)() as unknown;
+
+suite("printed value", (test) => {
+  test("evaluates to the value", () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 4 }), (value) => {
+        // JSON has no -0.
+        const plain = JSON.parse(JSON.stringify(value)) as unknown;
+        assert.equal(evaluate(printValue(plain)), plain);
+        assert.equal(evaluate(printLine(plain)), plain);
+      }),
+    );
+  });
+
+  test("keeps a name called __proto__", () => {
+    const value = JSON.parse('{"__proto__":{"type":"string"},"a-b":1}') as object;
+    assert.is(printLine(value), '{ ["__proto__"]: { type: "string" }, "a-b": 1 }');
+    assert.ok(Object.hasOwn(evaluate(printValue(value)) as object, "__proto__"));
+  });
+
+  test("tells the compiler not to take a field for a member of every object", () => {
+    assert.is(
+      printLine({ constructor: { type: "string" }, valueOf: 1 }),
+      '{ constructor: { type: "string" } as never, valueOf: 1 }',
+    );
+  });
+
+  test("has the layout that prettier gives it", async () => {
+    const value = {
+      short: ["a", "b"],
+      text: "x".repeat(150),
+      nested: { list: Array.from({ length: 30 }, (_, index) => ({ index, name: `name "${index}"` })) },
+      "quoted-name": { pattern: '^it\'s "quoted"$', flag: true, nothing: null },
+    };
+    const text = `export const value: object = ${printValue(value, 0, 29)};\n`;
+    assert.is(await format(text, { parser: "babel-ts", printWidth: 120 }), text);
+  });
+
+  test("separators that end a line in JavaScript are escaped", () => {
+    assert.is(printLine("a\u2028b\u2029c"), '"a\\u2028b\\u2029c"');
+  });
+});

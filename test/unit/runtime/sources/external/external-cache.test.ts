@@ -1,0 +1,155 @@
+// JOSDK's ExternalResourceCachingEventSourceTest; the titles in brackets are its own.
+import { createEventGate } from "#runtime/sources/filters.js";
+import { ExternalCache, kubernetesResource, singleResource } from "#runtime/sources/external/external-cache.js";
+import { HealthRecord } from "#runtime/sources/health-record.js";
+import { assert, suite } from "../../../../support/suite.js";
+import { primaryOf } from "../source-context.js";
+import type { EventFilters } from "#runtime/cache/resource-change.js";
+
+interface Sample {
+  readonly name: string;
+  readonly value: string;
+}
+
+const a1 = { name: "a", value: "1" };
+const a2 = { name: "a", value: "2" };
+const b1 = { name: "b", value: "1" };
+
+function createCache(filters: EventFilters<Sample> = {}) {
+  return new ExternalCache<Sample>(({ name }) => name, createEventGate(filters, new HealthRecord("test")));
+}
+
+suite("external cache", (test) => {
+  test("a new resource is an event [receivedNewResource]", () => {
+    const cache = createCache();
+    assert.is(cache.has("home/one"), false);
+    assert.is(cache.replace("home/one", [a1]), true);
+    assert.equal(cache.of("home/one"), [a1]);
+    assert.equal(cache.of("home/two"), []);
+  });
+
+  test("a resource with another value is an event, an equal one is none [notPropagatesEventIfTheResourceIsNotChanged]", () => {
+    const cache = createCache();
+    cache.replace("home/one", [a1]);
+    assert.is(cache.replace("home/one", [{ ...a1 }]), false);
+    assert.is(cache.replace("home/one", [a2]), true);
+    assert.is(cache.put("home/one", { ...a2 }), false);
+    assert.equal(cache.of("home/one"), [a2]);
+  });
+
+  test("a deletion is an event if there was something [propagatesEventOnDeleteIfThereIsPrimaryUidInCache]", () => {
+    const cache = createCache();
+    cache.replace("home/one", [a1, b1]);
+    assert.is(cache.delete("home/one", "c"), false);
+    assert.is(cache.delete("home/one", "a"), true);
+    assert.equal(cache.of("home/one"), [b1]);
+    assert.is(cache.replace("home/one", []), true);
+    assert.is(cache.replace("home/one", []), false);
+    assert.is(cache.replace("home/two", []), false, "unknown");
+    assert.is(cache.delete("home/two", "a"), false, "unknown");
+  });
+
+  test("several resources of one primary are told apart by their ids [handleMultipleResources]", () => {
+    const cache = createCache();
+    assert.is(cache.replace("home/one", [a1, b1]), true);
+    assert.equal(cache.of("home/one"), [a1, b1]);
+    assert.is(cache.replace("home/one", [b1, a1]), false, "the order does not matter");
+    assert.is(cache.put("home/one", a2), true);
+    assert.equal(cache.of("home/one"), [b1, a2]);
+  });
+
+  test("what is missing in everything there is is deleted [deleteImplicitMultipleResourcesHandledOnPartial]", () => {
+    const cache = createCache();
+    const first = new Map([
+      ["home/one", [a1, b1]],
+      ["home/two", [a1]],
+      ["home/three", [a1]],
+    ]);
+    assert.equal(cache.replaceAll(first), ["home/one", "home/two", "home/three"]);
+    assert.equal(cache.replaceAll(new Map([...first, ["home/one", [a1]]])), ["home/one"]);
+    assert.equal(cache.replaceAll(new Map([["home/one", [a1]]])), ["home/two", "home/three"]);
+    assert.equal(cache.of("home/two"), []);
+  });
+
+  test("one resource that passes its filter is enough for an event [canFilterOnAddEvents, canFilterOnDeleteEvents, filtersUpdateEvents]", () => {
+    const isOne = ({ value }: Sample) => value === "1";
+    const add = createCache({ onAdd: isOne });
+    assert.equal([add.replace("x", [a2]), add.replace("y", [a2, b1])], [false, true]);
+    assert.equal(add.of("x"), [a2], "it is known all the same");
+    const update = createCache({ onUpdate: (resource, old) => isOne(old) && !isOne(resource) });
+    update.replace("x", [a1]);
+    assert.equal([update.replace("x", [a2]), update.replace("x", [a1])], [true, false]);
+    const removal = createCache({ onDelete: isOne });
+    removal.replace("x", [a2, b1]);
+    assert.equal([removal.replace("x", [b1]), removal.replace("x", [])], [false, true]);
+    removal.replaceAll(new Map([["x", [a2]]]));
+    assert.equal(removal.replaceAll(new Map()), [], "an implicit deletion is filtered, too");
+  });
+
+  test("a generic filter alone decides about everything [genericFilteringEvents]", () => {
+    const cache = createCache({ generic: () => false });
+    assert.equal([cache.replace("x", [a1]), cache.replace("x", [a2]), cache.replace("x", [])], [false, false, false]);
+  });
+
+  test("what was read is a snapshot [returnedResourcesAreASnapshot]", () => {
+    const cache = createCache();
+    cache.replace("x", [a1]);
+    const before = cache.of("x");
+    cache.replace("x", [a2, b1]);
+    assert.equal(before, [a1]);
+  });
+
+  test("an own creation is taken unless something is known by then; it is no event later", () => {
+    const cache = createCache();
+    cache.recordCreated("x", a1);
+    assert.equal(cache.of("x"), [a1]);
+    assert.is(cache.replace("x", [a1]), false);
+    cache.recordCreated("x", a2);
+    assert.equal(cache.of("x"), [a1]);
+  });
+
+  test("an own update is taken only if the state before is the known one [recentUpdateIgnoredForUnknown]", () => {
+    const cache = createCache();
+    cache.recordUpdated("x", a2, a1);
+    assert.equal(cache.of("x"), [], "unknown");
+    cache.replace("x", [a1]);
+    cache.recordUpdated("x", a2, { ...a1 });
+    assert.equal(cache.of("x"), [a2]);
+    cache.recordUpdated("x", { name: "a", value: "3" }, a1);
+    assert.equal(cache.of("x"), [a2], "something else came meanwhile");
+    assert.is(cache.replace("x", [a2]), false);
+  });
+
+  test("what a fetch brings that began before an own change does not undo that", () => {
+    const cache = createCache();
+    cache.replace("x", [a1, b1]);
+    const since = cache.now;
+    cache.recordUpdated("x", a2, a1);
+    cache.recordDeleted("x", b1);
+    cache.recordCreated("y", a1);
+    assert.equal(cache.replaceAll(new Map([["x", [a1, b1]]]), since), []);
+    assert.equal([cache.of("x"), cache.of("y")], [[a2], [a1]]);
+    assert.is(cache.replace("x", [a1, b1], since), false, "nor does another one");
+    assert.equal(cache.of("x"), [a2]);
+  });
+
+  test("what a fetch brings that began after an own change is newer", () => {
+    const cache = createCache();
+    cache.recordCreated("x", a1);
+    cache.recordCreated("y", a1);
+    assert.equal(cache.replaceAll(new Map([["x", [b1]]]), cache.now), ["y", "x"]);
+    assert.equal([cache.of("x"), cache.of("y")], [[b1], []]);
+  });
+
+  test("two resources of one primary with one id are refused, and nothing is taken", () => {
+    const cache = createCache();
+    cache.replace("x", [a1]);
+    assert.throws(() => cache.replaceAll(new Map([["x", [a2, a1]]])), /two resources of one primary have the id "a"/);
+    assert.equal(cache.of("x"), [a1]);
+  });
+
+  test("ids are ready-made for single resources and for what looks like Kubernetes'", () => {
+    assert.is(singleResource(a1), singleResource(b1));
+    assert.is(kubernetesResource(primaryOf("home/one")), "home/one");
+  });
+});

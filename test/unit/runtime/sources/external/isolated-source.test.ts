@@ -1,0 +1,55 @@
+import { keyOf } from "#runtime/base/kubernetes-object.js";
+import { cachingInboundSource } from "#runtime/sources/external/caching-inbound-source.js";
+import { isolated } from "#runtime/sources/external/external-watch.js";
+import { assert, suite } from "../../../../support/suite.js";
+import { changeOf, createSourceContext, primaryOf } from "../source-context.js";
+
+function createSource() {
+  let failure: Error | undefined = new Error("no route");
+  const inner = cachingInboundSource<string>({
+    name: "prices",
+    idOf: (text) => text,
+    fetch: ({ metadata }) => {
+      if (failure !== undefined && keyOf(metadata) === "home/one") throw failure;
+      return ["a"];
+    },
+  });
+  const source = isolated(inner);
+  const load = async (key: "home/one" | "home/two") => {
+    await source.load?.(primaryOf(key), new AbortController().signal);
+  };
+  return { source, load, recover: () => void (failure = undefined) };
+}
+
+suite("an isolated source", (test) => {
+  test("throws what a fetch did to whoever reads, until one succeeds, and for no other primary", async () => {
+    const { source, load, recover } = createSource();
+    await source.start(createSourceContext().context);
+    await load("home/one");
+    await load("home/two");
+    assert.throws(() => source.secondariesOf(primaryOf("home/one")), /no route/);
+    assert.equal(source.secondariesOf(primaryOf("home/two")), ["a"]);
+    assert.is(source.health.status, "unhealthy");
+    recover();
+    await load("home/one");
+    assert.equal(source.secondariesOf(primaryOf("home/one")), ["a"]);
+    assert.is(source.health.status, "healthy");
+    await source.stop();
+  });
+
+  test("forgets with the primary, and with its stop, and is otherwise the source itself", async () => {
+    const { source, load } = createSource();
+    const { context, notified } = createSourceContext();
+    await source.start(context);
+    await load("home/one");
+    source.onPrimaryChange?.(changeOf("deleted", primaryOf("home/one")));
+    assert.equal(source.secondariesOf(primaryOf("home/one")), []);
+    await load("home/one");
+    await source.stop();
+    await source.start(context);
+    source.put("home/one", "b");
+    assert.equal(source.secondariesOf(primaryOf("home/one")), ["b"]);
+    assert.equal(notified(), ["home/one"]);
+    await source.stop();
+  });
+});

@@ -1,0 +1,332 @@
+// JOSDK's PollingEventSourceTest; the titles in brackets are its own.
+import type { ObjectKey } from "#runtime/base/kubernetes-object.js";
+import type { ExternalSource } from "#runtime/sources/external/external-source.js";
+import { pollingSource, type PollingSourceOptions } from "#runtime/sources/external/polling-source.js";
+import { assert, suite } from "../../../../support/suite.js";
+import { createSourceContext, primaryOf } from "../source-context.js";
+
+type Answer = ReadonlyMap<ObjectKey, readonly string[]>;
+
+const INTERVAL_MS = 5_000;
+
+function createSource(
+  answer: () => Answer | Promise<Answer>,
+  mode?: { readonly isAwaited: boolean },
+  rest: Partial<PollingSourceOptions<string>> = {},
+) {
+  const calls: AbortSignal[] = [];
+  const options: PollingSourceOptions<string> = {
+    name: "prices",
+    type: "Price",
+    intervalMs: INTERVAL_MS,
+    idOf: (text) => text.charAt(0),
+    fetch: ({ signal }) => {
+      calls.push(signal);
+      return answer();
+    },
+    ...rest,
+  };
+  const source = pollingSource(options, mode);
+  return { source, calls };
+}
+
+/** Says why nothing can be loaded of home/two; empty if it can. */
+async function failureOf({ load }: ExternalSource<string>): Promise<string> {
+  try {
+    await load?.(primaryOf("home/two"), new AbortController().signal);
+    return "";
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+function answersInTurn(...answers: readonly (Answer | Error)[]): () => Answer {
+  let turn = 0;
+  return () => {
+    const answer = answers[Math.min(turn++, answers.length - 1)]!;
+    if (answer instanceof Error) throw answer;
+    return answer;
+  };
+}
+
+const one: Answer = new Map([["home/one", ["a1"]]]);
+const both: Answer = new Map([
+  ["home/one", ["a1"]],
+  ["home/two", ["a1", "b1"]],
+]);
+
+suite("polling source", (test) => {
+  test("the start polls once and tells of everything; then it polls at its interval [pollsAndProcessesEvents]", async () => {
+    const { source, calls } = createSource(answersInTurn(one, both));
+    const { context, notifications, notified, advance } = createSourceContext();
+    await source.start(context);
+    assert.equal(notifications.splice(0), [{ primaries: ["home/one"], cause: { isInitial: true } }]);
+    await advance(INTERVAL_MS - 1);
+    assert.is(calls.length, 1);
+    await advance(1);
+    assert.is(calls.length, 2);
+    assert.equal(notified(), ["home/two"]);
+    assert.equal(source.secondariesOf(primaryOf("home/two")), ["a1", "b1"]);
+    await source.stop();
+  });
+
+  test("a primary that lost everything has an event, an unchanged one has none [propagatesEventForRemovedResources, doesNotPropagateEventIfResourceNotChanged]", async () => {
+    const { source } = createSource(answersInTurn(both, both, one));
+    const { context, notified, advance } = createSourceContext();
+    await source.start(context);
+    notified();
+    await advance(INTERVAL_MS);
+    assert.equal(notified(), []);
+    await advance(INTERVAL_MS);
+    assert.equal(notified(), ["home/two"]);
+    assert.equal(source.secondariesOf(primaryOf("home/two")), []);
+    await source.stop();
+  });
+
+  test("a changed resource is an event [propagatesEventOnNewResourceForPrimary]", async () => {
+    const { source } = createSource(answersInTurn(one, new Map([["home/one", ["a2"]]])));
+    const { context, notified, advance } = createSourceContext();
+    await source.start(context);
+    notified();
+    await advance(INTERVAL_MS);
+    assert.equal(notified(), ["home/one"]);
+    await source.stop();
+  });
+
+  test("it can be stopped and started again [restartsPollingEventSource]", async () => {
+    const { source, calls } = createSource(answersInTurn(one));
+    const { context, notified, advance, clock } = createSourceContext();
+    assert.is(source.health.status, "unknown");
+    await source.start(context);
+    assert.is(source.health.status, "healthy");
+    await source.stop();
+    assert.is(source.health.status, "unknown");
+    assert.is(clock.nextDueAt, undefined, "nothing waits");
+    await advance(INTERVAL_MS);
+    assert.is(calls.length, 1);
+    notified();
+    await source.start(context);
+    assert.equal([calls.length, notified()], [2, ["home/one"]]);
+    await source.stop();
+  });
+
+  test("a failed poll makes it unhealthy until the next success, and what is known stays [updatesHealthIndicatorBasedOnExceptionsInFetcher]", async () => {
+    const { source } = createSource(answersInTurn(one, new Error("no route"), new Error("no route"), one));
+    const { context, notified, advance, lines } = createSourceContext();
+    await source.start(context);
+    await advance(INTERVAL_MS);
+    assert.equal(source.health, { status: "unhealthy", reason: "fetch failed: no route" });
+    assert.equal(source.secondariesOf(primaryOf("home/one")), ["a1"]);
+    await advance(INTERVAL_MS);
+    await advance(INTERVAL_MS);
+    assert.equal(source.health, { status: "healthy" });
+    assert.equal(lines, [
+      'warn: event source "prices": fetch failed: no route',
+      'info: event source "prices" works again',
+    ]);
+    assert.equal(notified(), ["home/one"], "only that of the start");
+    await source.stop();
+  });
+
+  test("the start waits for the first success, and tries again soon", async () => {
+    const { source, calls } = createSource(answersInTurn(new Error("no route"), one));
+    const { context, advance, settle } = createSourceContext();
+    let isStarted = false;
+    const started = source.start(context).then(() => (isStarted = true));
+    await settle();
+    assert.equal([isStarted, source.health.status], [false, "unhealthy"]);
+    await advance(2_000);
+    assert.equal([isStarted, calls.length, source.health.status], [true, 2, "healthy"]);
+    await started;
+    await source.stop();
+  });
+
+  test("a stop ends a start that waits", async () => {
+    const { source } = createSource(answersInTurn(new Error("no route")));
+    const { context, clock, settle } = createSourceContext();
+    const started = source.start(context);
+    await settle();
+    await source.stop();
+    await started;
+    assert.is(clock.nextDueAt, undefined);
+  });
+
+  test("polls never overlap; the result of one that a stop cut off is not taken", async () => {
+    const answers: ((answer: Answer) => void)[] = [];
+    const { source, calls } = createSource(() => new Promise((resolve) => answers.push(resolve)));
+    const { context, advance, notified, settle } = createSourceContext();
+    const started = source.start(context);
+    await advance(10 * INTERVAL_MS);
+    assert.is(calls.length, 1, "the first is still under way");
+    answers[0]!(one);
+    await started;
+    notified();
+    await advance(INTERVAL_MS);
+    assert.is(calls.length, 2);
+    await source.stop();
+    assert.is(calls[1]!.aborted, true);
+    answers[1]!(both);
+    await settle();
+    assert.equal([notified(), source.secondariesOf(primaryOf("home/two"))], [[], []]);
+  });
+
+  test("a fetch that hangs is given up at its deadline: the source is unhealthy, and the next poll comes", async () => {
+    let hangs = false;
+    const { source, calls } = createSource(() => (hangs ? new Promise(() => {}) : both));
+    const { context, advance, notified, lines, clock } = createSourceContext();
+    await source.start(context);
+    notified();
+    hangs = true;
+    await advance(INTERVAL_MS);
+    await advance(59_999);
+    assert.equal([calls.length, calls[1]!.aborted, source.health.status], [2, false, "healthy"]);
+    await advance(1);
+    assert.equal(source.health, { status: "unhealthy", reason: "fetch failed: no answer within 60000 ms" });
+    assert.is(calls[1]!.aborted, true);
+    hangs = false;
+    await advance(INTERVAL_MS);
+    assert.equal([calls.length, source.health.status, lines.length], [3, "healthy", 2]);
+    await source.stop();
+    assert.is(clock.nextDueAt, undefined, "no deadline is left");
+  });
+
+  test("the deadline of a fetch can be set, and a reconcile that waits for a fetch ends with it", async () => {
+    let hangs = false;
+    const { source } = createSource(() => (hangs ? new Promise(() => {}) : both), undefined, { fetchTimeoutMs: 100 });
+    const { context, advance, settle } = createSourceContext();
+    await source.start(context);
+    hangs = true;
+    source.invalidate("home/two");
+    const failure = failureOf(source);
+    await settle();
+    await advance(100);
+    assert.match(await failure, "no answer within 100 ms");
+    assert.throws(
+      () => createSource(() => both, undefined, { fetchTimeoutMs: 0 }),
+      /the fetchTimeoutMs of event source "prices" is 0; it has to be more than 0 milliseconds/,
+    );
+    await source.stop();
+  });
+
+  test("a stop ends what a reconcile waits for, and nothing is fetched after it", async () => {
+    let hangs = false;
+    const { source, calls } = createSource(() => (hangs ? new Promise(() => {}) : both));
+    const { context, clock, advance, settle } = createSourceContext();
+    await source.start(context);
+    hangs = true;
+    await advance(INTERVAL_MS);
+    source.invalidate("home/two");
+    const failure = failureOf(source);
+    await settle();
+    await source.stop();
+    assert.is(await failure, 'event source "prices" was stopped');
+    await settle();
+    assert.equal([calls.length, clock.nextDueAt, source.secondariesOf(primaryOf("home/two"))], [2, undefined, []]);
+  });
+
+  test("a reconcile that is given up waits for no fetch any more", async () => {
+    let hangs = false;
+    const { source } = createSource(() => (hangs ? new Promise(() => {}) : both));
+    await source.start(createSourceContext().context);
+    hangs = true;
+    source.invalidate("home/two");
+    const abort = new AbortController();
+    const loaded = Promise.resolve(source.load?.(primaryOf("home/two"), abort.signal)).catch(String);
+    abort.abort(new Error("given up"));
+    assert.is(await loaded, "Error: given up");
+    await source.stop();
+  });
+
+  test("what the controller wrote itself is read at once and is no event when the poll brings it", async () => {
+    const { source } = createSource(answersInTurn(one, both));
+    const { context, advance, notified } = createSourceContext();
+    await source.start(context);
+    notified();
+    source.recordCreated("home/two", "a1");
+    source.recordCreated("home/two", "b0");
+    source.recordUpdated("home/two", "b1", "b0");
+    assert.equal(source.secondariesOf(primaryOf("home/two")), ["a1", "b1"]);
+    await advance(INTERVAL_MS);
+    assert.equal(notified(), []);
+    await source.stop();
+  });
+
+  test("what may be wrong is fetched again before it is read, once, and until that succeeds", async () => {
+    const { source, calls } = createSource(answersInTurn(one, new Error("no route"), both));
+    const { context } = createSourceContext();
+    const { signal } = new AbortController();
+    const load = async () => source.load?.(primaryOf("home/two"), signal);
+    await source.start(context);
+    await load();
+    assert.is(calls.length, 1, "nothing is wrong");
+    source.invalidate("home/two");
+    const failure = await load().catch((error: unknown) => error);
+    assert.match((failure as Error).message, "no route");
+    await Promise.all([load(), load()]);
+    assert.equal(source.secondariesOf(primaryOf("home/two")), ["a1", "b1"]);
+    await load();
+    assert.is(calls.length, 3);
+    await source.stop();
+  });
+
+  test("reconciles that a fetch made fail are told when one succeeds, once, although there is nothing new", async () => {
+    const down = new Error("no route");
+    const { source, calls } = createSource(answersInTurn(both, down, down, down, both));
+    const { context, advance, notified } = createSourceContext();
+    const { signal } = new AbortController();
+    await source.start(context);
+    notified();
+    for (const key of ["home/one", "home/two"] as const) {
+      source.invalidate(key);
+      const failure = await Promise.resolve(source.load?.(primaryOf(key), signal)).catch(String);
+      assert.match(failure as string, "no route");
+    }
+    await advance(INTERVAL_MS);
+    assert.equal([calls.length, notified()], [4, []], "it fails still");
+    await source.load?.(primaryOf("home/two"), signal);
+    assert.equal(notified(), ["home/one"], "the other one has seen for itself");
+    await advance(INTERVAL_MS);
+    assert.equal(notified(), []);
+    await source.stop();
+  });
+
+  test("of a dependent it starts although its first poll fails, and says so to whoever needs it", async () => {
+    const { source } = createSource(answersInTurn(new Error("no route"), one), { isAwaited: false });
+    const { context, advance, notified } = createSourceContext();
+    await source.start(context);
+    assert.match(await failureOf(source), "no route");
+    assert.is(source.health.status, "unhealthy");
+    await advance(INTERVAL_MS);
+    assert.equal(notified(), ["home/one", "home/two"]);
+    assert.is(await failureOf(source), "");
+    await source.stop();
+  });
+
+  test("a poll that is under way does not undo what the controller writes meanwhile", async () => {
+    const answers: ((answer: Answer) => void)[] = [];
+    const { source, calls } = createSource(() => new Promise((resolve) => answers.push(resolve)));
+    const { context, advance, notified, settle } = createSourceContext();
+    const started = source.start(context);
+    answers[0]!(one);
+    await started;
+    await advance(INTERVAL_MS);
+    notified();
+    source.recordCreated("home/two", "a1");
+    source.recordDeleted("home/one", "a1");
+    // One that is asked for now has to see what failed now.
+    source.invalidate("home/two");
+    const loaded = source.load?.(primaryOf("home/two"), new AbortController().signal);
+    answers[1]!(one);
+    await settle();
+    assert.equal(
+      ["home/one", "home/two"].map((key) => source.secondariesOf(primaryOf(key as ObjectKey))),
+      [[], ["a1"]],
+    );
+    assert.equal(notified(), []);
+    assert.is(calls.length, 3);
+    answers[2]!(both);
+    await loaded;
+    assert.equal(source.secondariesOf(primaryOf("home/two")), ["a1", "b1"]);
+    await source.stop();
+  });
+});

@@ -1,0 +1,172 @@
+import { completeDesired, hasLink, linkOf } from "#runtime/workflow/dependents/desired-object.js";
+import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
+import { defineResource } from "@gen-operator/runtime/codegen";
+import { assert, suite } from "../../../../support/suite.js";
+
+const facts = { version: "v1", scope: "Namespaced", hasStatusSubresource: false, isCustom: true, schema: {} } as const;
+const definition = defineResource({ ...facts, group: "example.com", kind: "Page", plural: "pages" });
+const resource = defineResource({ ...facts, group: "", kind: "ConfigMap", plural: "configmaps" });
+const primary = { apiVersion: "example.com/v1", kind: "Page", metadata: { name: "one", namespace: "home", uid: "u1" } };
+
+const dependentOf = (rest: Partial<KubernetesDependent> = {}): KubernetesDependent => ({
+  name: "map",
+  resource,
+  dependsOn: [],
+  desired: () => ({}),
+  ...rest,
+});
+
+function complete(
+  desired: object,
+  options: { dependent?: Partial<KubernetesDependent>; namespaces?: readonly string[]; item?: string } = {},
+) {
+  const { dependent: rest, ...place } = options;
+  return completeDesired(desired, { dependent: dependentOf(rest), primary, definition, label: "page", ...place });
+}
+
+suite("completeDesired", (test) => {
+  test("the namespace and the owner are those of the primary", () => {
+    assert.equal(complete({ metadata: { name: "x" }, data: { a: "1" } }), {
+      metadata: {
+        name: "x",
+        namespace: "home",
+        labels: { "gen-operator.dev/controller": "page" },
+        annotations: { "gen-operator.dev/dependent": "map", "gen-operator.dev/object": "home/x" },
+        ownerReferences: [
+          {
+            apiVersion: "example.com/v1",
+            kind: "Page",
+            name: "one",
+            uid: "u1",
+            controller: true,
+            blockOwnerDeletion: true,
+          },
+        ],
+      },
+      data: { a: "1" },
+    });
+  });
+
+  test("an object of another kind is refused, and one that states its own is not", () => {
+    const metadata = { name: "x" };
+    assert.is(complete({ apiVersion: "v1", kind: "ConfigMap", metadata }).metadata.name, "x");
+    assert.throws(
+      () => complete({ apiVersion: "v1", kind: "Secret", metadata }),
+      'desired() of dependent "map" returned a Secret of v1, and the dependent is a ConfigMap of v1',
+    );
+  });
+
+  test("annotations tie what no owner reference can", () => {
+    const { metadata } = complete(
+      { metadata: { name: "x" } },
+      { dependent: { deletion: "ordered", namespace: "away" } },
+    );
+    assert.equal(metadata, {
+      name: "x",
+      namespace: "away",
+      labels: { "gen-operator.dev/controller": "page" },
+      annotations: {
+        "gen-operator.dev/primary-name": "one",
+        "gen-operator.dev/primary-namespace": "home",
+        "gen-operator.dev/primary-type": "Page.example.com",
+        "gen-operator.dev/dependent": "map",
+        "gen-operator.dev/object": "away/x",
+      },
+    });
+  });
+
+  test("a namespace that is not watched is refused, because nothing there would be seen again", () => {
+    const free = { deletion: "ordered" } as const;
+    const desired = { metadata: { name: "x", namespace: "away" } };
+    assert.is(complete(desired, { dependent: free }).metadata.namespace, "away");
+    assert.is(complete(desired, { dependent: free, namespaces: ["home", "away"] }).metadata.namespace, "away");
+    assert.throws(
+      () => complete(desired, { dependent: free, namespaces: ["home", "garden"] }),
+      'puts the object into namespace "away", and the controller watches home, garden only',
+    );
+    assert.throws(
+      () => complete(desired, { dependent: { ...free, namespace: "cellar" }, namespaces: ["cellar"] }),
+      "watches cellar only",
+    );
+  });
+
+  test("an item, the controller and the object itself are noted at the object", () => {
+    const { metadata } = completeDesired(
+      { metadata: { name: "x", annotations: { theirs: "y" }, labels: { app: "z" } } },
+      { dependent: dependentOf(), primary, definition, item: "k", label: "page" },
+    );
+    assert.equal(metadata.annotations, {
+      theirs: "y",
+      "gen-operator.dev/dependent": "map",
+      "gen-operator.dev/object": "home/x",
+      "gen-operator.dev/item": "k",
+    });
+    assert.equal(metadata.labels, { app: "z", "gen-operator.dev/controller": "page" });
+  });
+
+  test("the label of the controller cannot be set to anything else", () => {
+    const completeWith = (value: string) =>
+      completeDesired(
+        { metadata: { name: "x", labels: { "gen-operator.dev/controller": value } } },
+        { dependent: dependentOf(), primary, definition, label: "page" },
+      );
+    assert.is(completeWith("page").metadata.labels?.["gen-operator.dev/controller"], "page");
+    assert.throws(
+      () => completeWith("other"),
+      (error: Error) =>
+        error.name === "TerminalError" &&
+        error.message ===
+          'desired() of dependent "map" sets the label gen-operator.dev/controller to "other", which the runtime sets itself; leave it out',
+    );
+  });
+
+  test("an owner that the user states, too, is there once, beside others", () => {
+    const own = { apiVersion: "example.com/v1", kind: "Page", name: "one", uid: "u1" };
+    const { metadata } = complete({ metadata: { name: "x", ownerReferences: [own, { ...own, uid: "u2" }] } });
+    assert.equal(
+      metadata.ownerReferences?.map(({ uid, controller }) => [uid, controller]),
+      [
+        ["u2", undefined],
+        ["u1", true],
+      ],
+    );
+  });
+
+  test("what no owner reference reaches is refused, and a wrong return value with the item that it is for", () => {
+    assert.throws(
+      () => complete({ metadata: { name: "x", namespace: "away" } }),
+      'puts the object into namespace "away", where no owner reference to its primary is allowed; state deletion: ordered',
+    );
+    assert.throws(
+      () => completeDesired(undefined, { dependent: dependentOf(), primary, definition, label: "page", item: "k" }),
+      'desired() of dependent "map" for its item "k" returned undefined',
+    );
+    const selected = { dependent: { labelSelector: "app=x" } };
+    assert.throws(
+      () => complete({ metadata: { name: "x" } }, selected),
+      'labels that its labelSelector "app=x" asks for',
+    );
+  });
+});
+
+suite("the link of a dependent", (test) => {
+  test("is what names and ties an object, and a live one has it if nothing of it is missing", () => {
+    const desired = complete({ metadata: { name: "x", labels: { a: "b" }, annotations: { c: "d" } }, data: {} });
+    const link = linkOf(desired);
+    assert.equal(link.metadata, {
+      name: "x",
+      namespace: "home",
+      labels: { "gen-operator.dev/controller": "page" },
+      annotations: { "gen-operator.dev/dependent": "map", "gen-operator.dev/object": "home/x" },
+      ownerReferences: desired.metadata.ownerReferences,
+    });
+    const live = (metadata: object) => ({
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { ...link.metadata, ...metadata },
+    });
+    assert.is(hasLink(live({}), desired), true);
+    assert.is(hasLink(live({ annotations: {} }), desired), false);
+    assert.is(hasLink(live({ ownerReferences: [] }), desired), false);
+  });
+});

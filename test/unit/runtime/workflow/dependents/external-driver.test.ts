@@ -1,0 +1,364 @@
+// The driver of external dependents over an event source and a service in memory.
+import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import { singleResource } from "#runtime/sources/external/external-cache.js";
+import { cachingInboundSource } from "#runtime/sources/external/caching-inbound-source.js";
+import type { DriverRun } from "#runtime/workflow/dependents/driver.js";
+import { ExternalDriver, type ExternalResources } from "#runtime/workflow/dependents/external-driver.js";
+import type { RememberedState } from "#runtime/workflow/dependents/external-state.js";
+import type { ExternalDependent } from "#runtime/workflow/definition/workflow-definition.js";
+import { assert, suite } from "../../../../support/suite.js";
+import { page } from "../graphs.js";
+
+interface Row {
+  readonly id?: string;
+  readonly value: string;
+}
+
+const primary: KubernetesObject = {
+  apiVersion: "example.com/v1",
+  kind: "Page",
+  metadata: { name: "one", namespace: "home", uid: "u1" },
+};
+
+const run = {
+  primary,
+  secondary: {},
+  context: { signal: new AbortController().signal },
+  definition: page,
+} as unknown as DriverRun;
+
+/** Keeps ids in memory, and notes when. */
+class MemoryState implements Pick<RememberedState, "read" | "isKept" | "set"> {
+  readonly ids = new Map<string, string>();
+  failure: Error | undefined;
+  isWritten: Promise<void> | undefined;
+  readonly #history: string[];
+
+  constructor(history: string[]) {
+    this.#history = history;
+  }
+
+  read(): ReadonlyMap<string, string> {
+    return this.ids;
+  }
+
+  isKept(_: unknown, key: string, id: string): boolean {
+    return this.ids.get(key) === id;
+  }
+
+  async set(_: unknown, key: string, id: string | undefined): Promise<void> {
+    this.#history.push(id === undefined ? `forget ${key}` : `keep ${key}=${id}`);
+    if (id !== undefined && this.failure !== undefined) throw this.failure;
+    if (id === undefined) this.ids.delete(key);
+    else this.ids.set(key, id);
+    await this.isWritten;
+  }
+}
+
+interface Options {
+  readonly functions?: { readonly [name: string]: unknown };
+  readonly hasState?: boolean;
+  readonly isShared?: boolean;
+  readonly isBulk?: boolean;
+}
+
+function createDriver({ functions = {}, hasState = false, isShared = false, isBulk = false }: Options = {}) {
+  const history: string[] = [];
+  const rows = new Map<string, Row>();
+  const known = new Map<string, Row>();
+  const idOf = ({ id = "" }: Row) => id;
+  let next = 1;
+  const definition = {
+    name: "row",
+    dependsOn: [],
+    ...(isBulk ? { bulk: {} } : {}),
+    source: { kind: "inbound" },
+    idOf,
+    create: (desired: Row, { state }: { state?: string }) => {
+      const row = { id: `new-${next++}`, ...desired };
+      history.push(`create ${row.id} with ${state}`);
+      rows.set(row.id, row);
+      return row;
+    },
+    update: (desired: Row, live: Row, { state }: { state?: string }) => {
+      history.push(`update ${live.id} with ${state}`);
+      return { ...live, ...desired };
+    },
+    delete: ({ id }: Row, { state }: { state?: string }) => void history.push(`delete ${id} with ${state}`),
+    ...functions,
+  } as ExternalDependent;
+  let isStale = false;
+  const source: ExternalResources = {
+    isShared,
+    secondariesOf: () => [...known.values()],
+    load: async () => {
+      if (!isStale) return;
+      history.push("load");
+      isStale = false;
+      for (const [id, row] of rows) known.set(id, row);
+    },
+    recordCreated: (key, row) => void (history.push(`created for ${key}`), known.set(idOf(row as Row), row as Row)),
+    recordUpdated: (_, row) => void (history.push("updated"), known.set(idOf(row as Row), row as Row)),
+    recordDeleted: (_, row) => void (history.push("deleted"), known.delete(idOf(row as Row))),
+    invalidate: () => void (isStale = true),
+    activate: async (key) => void history.push(`activate ${key}`),
+    deactivate: async (key) => void history.push(`deactivate ${key}`),
+  };
+  const state = new MemoryState(history);
+  const driver = new ExternalDriver({ definition, source, state: hasState ? state : undefined });
+  const write = (desired: Row, item?: string) => {
+    const wanted = driver.complete(run, desired, item);
+    return driver.write(run, wanted, driver.find(run, wanted));
+  };
+  return { driver, history, rows, known, state, write };
+}
+
+async function rejected(promise: Promise<unknown>): Promise<Error> {
+  return promise.then(
+    () => assert.unreachable("it did not fail"),
+    (error: Error) => error,
+  ) as Promise<Error>;
+}
+
+suite("the driver of an external dependent", (test) => {
+  test("creates, leaves what matches, updates and deletes, and records each", async () => {
+    const { driver, history, write } = createDriver();
+    assert.is(await write({ id: "a", value: "1" }), "created");
+    assert.is(await write({ id: "a", value: "1" }), "unchanged");
+    assert.is(await write({ id: "a", value: "2" }), "updated");
+    await driver.remove(run, driver.find(run)!);
+    assert.is(driver.find(run), undefined);
+    const expected = ["create a with undefined", "created for home/one", "update a with undefined", "updated"];
+    assert.equal(history, [...expected, "delete a with undefined", "deleted"]);
+  });
+
+  test("can do what it has functions for", () => {
+    const without = (...names: readonly string[]) =>
+      createDriver({ functions: Object.fromEntries(names.map((name) => [name, undefined])) }).driver.capabilities;
+    assert.equal(without(), { write: true, remove: true });
+    assert.equal(without("create"), { write: true, remove: true });
+    assert.equal(without("create", "update"), { write: false, remove: true });
+    assert.equal(without("delete"), { write: true, remove: false });
+  });
+
+  test("waits for somebody else where it cannot create, and leaves what it cannot update", async () => {
+    const { known, write } = createDriver({ functions: { create: undefined } });
+    assert.is(await write({ id: "a", value: "1" }), "absent");
+    known.set("a", { id: "a", value: "0" });
+    assert.is(await write({ id: "a", value: "1" }), "updated");
+    const fixed = createDriver({ functions: { update: undefined } });
+    fixed.known.set("a", { id: "a", value: "0" });
+    assert.is(await fixed.write({ id: "a", value: "1" }), "unchanged");
+  });
+
+  test("compares by the matcher of the user", async () => {
+    const { known, write, history } = createDriver({ functions: { matches: () => true } });
+    known.set("a", { id: "a", value: "0" });
+    assert.is(await write({ id: "a", value: "1" }), "unchanged");
+    assert.equal(history, []);
+  });
+
+  test("looks again after a creation that failed, and does not create twice", async () => {
+    const { rows, write, history } = createDriver({
+      functions: {
+        create: (row: Row) => {
+          history.push("create");
+          rows.set("a", row);
+          throw new Error("the answer was lost");
+        },
+      },
+    });
+    assert.match((await rejected(write({ id: "a", value: "1" }))).message, "the answer was lost");
+    assert.is(await write({ id: "a", value: "1" }), "unchanged");
+    assert.equal(history, ["create", "load"]);
+  });
+
+  test("looks again after a creation that ran out of time, although that has not returned", async () => {
+    const answers: (() => void)[] = [];
+    const { driver, history, rows, write } = createDriver({
+      functions: {
+        create: async (row: Row) => {
+          history.push("create");
+          rows.set("a", row);
+          await new Promise<void>((resolve) => answers.push(resolve));
+          return row;
+        },
+      },
+    });
+    const abort = new AbortController();
+    const limited = { ...run, context: { signal: abort.signal } } as unknown as DriverRun;
+    const desired = { id: "a", value: "1" };
+    const first = driver.write(limited, driver.complete(limited, desired), undefined);
+    await new Promise((resolve) => setImmediate(resolve));
+    abort.abort(new Error("it took too long"));
+    assert.is(await write(desired), "unchanged");
+    assert.equal(history, ["create", "load"]);
+    answers[0]!();
+    await first;
+  });
+
+  test("finds the only one of an id that the service gives, and refuses to choose among several", async () => {
+    const { driver, known, write } = createDriver({ functions: { matches: (a: Row, b: Row) => a.value === b.value } });
+    assert.is(await write({ value: "1" }), "created");
+    assert.is(await write({ value: "1" }), "unchanged");
+    known.set("theirs", { id: "theirs", value: "1" });
+    assert.throws(
+      () => driver.find(run),
+      /2 resources belong to its primary \("new-1", "theirs"\), and dependent "row" is one/,
+    );
+    assert.is(driver.find(run, { id: "theirs", object: {} })?.object, known.get("theirs"), "an id tells which");
+  });
+
+  test("says what is wrong with what functions of the user return", async () => {
+    const { driver } = createDriver();
+    assert.throws(() => driver.complete(run, undefined), /desired\(\) returned undefined/);
+    const silent = createDriver({ functions: { create: () => undefined } });
+    assert.match((await rejected(silent.write({ id: "a", value: "1" }))).message, /create\(\) returned undefined/);
+    const other = createDriver({ functions: { create: () => ({ id: "b", value: "1" }) } });
+    assert.match((await rejected(other.write({ id: "a", value: "1" }))).message, /the id "b" for one with the id "a"/);
+  });
+
+  test("finds its own among those of others in a source that it shares", async () => {
+    const functions = {
+      isOwn: ({ id = "" }: Row, { metadata }: KubernetesObject) => id.startsWith(`${metadata.name}-a`),
+    };
+    const { driver, known, write } = createDriver({ isShared: true, functions });
+    known.set("one-b", { id: "one-b", value: "theirs" });
+    assert.is(driver.find(run), undefined, "before it is known what is wanted, as in a cleanup");
+    assert.is(await write({ id: "one-a", value: "1" }), "created");
+    assert.equal(driver.find(run)?.object, { id: "one-a", value: "1" });
+    const bulk = createDriver({ isShared: true, isBulk: true, functions });
+    for (const id of ["one-a1", "one-a2", "one-b"]) bulk.known.set(id, { id, value: "1" });
+    assert.equal([...bulk.driver.findItems(run).keys()], ["one-a1", "one-a2"]);
+    assert.match(
+      (await rejected(bulk.write({ id: "two", value: "1" }, "two"))).message,
+      /a resource \(id "two"\) that isOwn says is of another dependent/,
+    );
+  });
+
+  test("is activated and deactivated with its source", async () => {
+    const { driver, history } = createDriver();
+    await driver.source.activate("home/one");
+    await driver.source.deactivate("home/one");
+    assert.equal(history, ["activate home/one", "deactivate home/one"]);
+  });
+
+  test("finds items by their ids, which have to be their keys", async () => {
+    const { driver, write } = createDriver({ isBulk: true });
+    await write({ id: "a", value: "1" }, "a");
+    await write({ id: "b", value: "1" }, "b");
+    assert.equal([...driver.findItems(run).keys()], ["a", "b"]);
+    assert.is(driver.find(run), undefined, "there is no one resource");
+    assert.throws(() => driver.complete(run, { id: "x", value: "1" }, "a"), /the item "a" has the id "x"/);
+  });
+});
+
+suite("the driver of an external dependent with state", (test) => {
+  test("keeps the id before anything else, and forgets it after the resource", async () => {
+    const { driver, history, state, write } = createDriver({ hasState: true });
+    assert.is(await write({ value: "1" }), "created");
+    assert.equal([...state.ids], [["", "new-1"]]);
+    await write({ value: "2" });
+    await driver.remove(run, driver.find(run)!);
+    const created = ["create new-1 with undefined", "keep =new-1", "created for home/one"];
+    const deleted = ["delete new-1 with new-1", "deleted", "forget "];
+    assert.equal(history, [...created, "update new-1 with new-1", "updated", ...deleted]);
+  });
+
+  test("tells its source of the resource before the id is written, so that a poll meanwhile brings no event", async () => {
+    const { history, state, write } = createDriver({ hasState: true });
+    let written = () => {};
+    state.isWritten = new Promise<void>((resolve) => (written = resolve));
+    const writing = write({ value: "1" });
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(history.slice(1), ["keep =new-1", "created for home/one"]);
+    written();
+    assert.is(await writing, "created");
+  });
+
+  test("keeps the id of a resource whose state cannot be told, without creating twice", async () => {
+    const stateOf = () => {
+      throw new Error("no such field");
+    };
+    const { history, state, write } = createDriver({ hasState: true, functions: { stateOf } });
+    assert.is((await rejected(write({ value: "1" }))).message, "no such field");
+    assert.equal([...state.ids], [["", "new-1"]]);
+    await write({ value: "1" });
+    assert.is(history.filter((event) => event.startsWith("create ")).length, 1);
+  });
+
+  test("keeps an id later that could not be kept, without creating twice", async () => {
+    const { history, state, write } = createDriver({ hasState: true });
+    state.failure = new Error("the API server is down");
+    assert.is(await rejected(write({ value: "1" })), state.failure);
+    state.failure = undefined;
+    await write({ value: "1" });
+    assert.equal([...state.ids], [["", "new-1"]]);
+    assert.is(history.filter((event) => event.startsWith("create ")).length, 1);
+  });
+
+  test("keeps the id of what was created too late, unless there is one by then", async () => {
+    for (const isReplaced of [false, true]) {
+      const answers: (() => void)[] = [];
+      const { driver, state } = createDriver({
+        hasState: true,
+        functions: {
+          create: async (row: Row) => {
+            await new Promise<void>((resolve) => answers.push(resolve));
+            return { ...row, id: "late" };
+          },
+        },
+      });
+      const abort = new AbortController();
+      const limited = { ...run, context: { signal: abort.signal } } as unknown as DriverRun;
+      const writing = driver.write(limited, driver.complete(limited, { value: "1" }), undefined);
+      await new Promise((resolve) => setImmediate(resolve));
+      abort.abort(new Error("it took too long"));
+      if (isReplaced) state.ids.set("", "second");
+      answers[0]!();
+      await writing;
+      assert.is(state.ids.get(""), isReplaced ? "second" : "late");
+    }
+  });
+
+  test("takes nothing of others in a source that it shares", async () => {
+    for (const isBulk of [false, true]) {
+      const { driver, known, write } = createDriver({ hasState: true, isShared: true, isBulk });
+      known.set("theirs", { id: "theirs", value: "1" });
+      assert.is(await write({ value: "1" }, isBulk ? "k" : undefined), "created");
+      const found = isBulk ? [...driver.findItems(run).values()] : [driver.find(run)];
+      assert.equal(
+        found.map((live) => live?.object),
+        [{ id: "new-1", value: "1" }],
+      );
+    }
+  });
+
+  test("has an id for each item, by its key", async () => {
+    const { driver, state, write } = createDriver({ hasState: true, isBulk: true });
+    await write({ value: "1" }, "a");
+    await write({ value: "1" }, "b");
+    assert.equal(
+      [...state.ids],
+      [
+        ["a", "new-1"],
+        ["b", "new-2"],
+      ],
+    );
+    const items = driver.findItems(run);
+    assert.equal([...items.keys()], ["a", "b"]);
+    await driver.remove(run, items.get("a")!);
+    assert.equal([...state.ids], [["b", "new-2"]]);
+  });
+});
+
+suite("a source without ids", (test) => {
+  test("has one resource for each primary", () => {
+    const source = cachingInboundSource<Row>({ name: "rows", idOf: singleResource });
+    source.recordCreated("home/one", { value: "1" });
+    source.recordCreated("home/one", { value: "2" });
+    assert.equal(source.secondariesOf(primary), [{ value: "1" }]);
+    source.recordDeleted("home/one", { value: "1" });
+    assert.equal(source.secondariesOf(primary), []);
+  });
+});

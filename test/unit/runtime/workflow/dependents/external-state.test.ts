@@ -1,0 +1,330 @@
+import { keyOf, type KubernetesObject, type ObjectKey } from "#runtime/base/kubernetes-object.js";
+import { createStatusState, RememberedState } from "#runtime/workflow/dependents/external-state.js";
+import { ObjectStateStore, STATE_LABEL } from "#runtime/workflow/dependents/object-state.js";
+import type { ObjectState } from "#runtime/workflow/definition/workflow-definition.js";
+import { assert, suite } from "../../../../support/suite.js";
+import { page } from "../graphs.js";
+
+const primaryNamed = (name: string, uid = "u1"): KubernetesObject => ({
+  apiVersion: "example.com/v1",
+  kind: "Page",
+  metadata: { name, namespace: "home", uid },
+});
+const primary = primaryNamed("one");
+
+/** A store over objects in memory, which are there as soon as they are applied, and a turn later than that is asked for. */
+function createState(
+  dependent = "accounts",
+  kept: ObjectState = { kind: "configMap" },
+  { isBulk = true, isObject = false, objects = new Map<ObjectKey, KubernetesObject>() } = {},
+) {
+  const form = { isMap: isBulk && kept.perItem !== true, isObject };
+  const options = {
+    ...{ dependent, form, state: kept, primary: page, label: "shop" },
+    view: { get: (key: ObjectKey) => (objects.has(key) ? { object: objects.get(key)! } : undefined) },
+    ownedBy: ({ metadata: { uid } }: KubernetesObject) =>
+      [...objects.values()].filter(({ metadata }) => metadata.ownerReferences?.some((owner) => owner.uid === uid)),
+    apply: async (object: Pick<KubernetesObject, "metadata">) => {
+      await Promise.resolve();
+      objects.set(keyOf(object.metadata), object as KubernetesObject);
+    },
+    delete: async ({ metadata }: KubernetesObject) => objects.delete(keyOf(metadata)),
+  };
+  return { state: new ObjectStateStore(options), objects, options };
+}
+
+suite("the state of an external dependent in a ConfigMap", (test) => {
+  test("belongs to the primary, and goes with the last id", async () => {
+    const { state, objects } = createState();
+    await state.set(primary, "", "id-1");
+    const [{ metadata, ...rest }] = [...objects.values()] as [KubernetesObject];
+    assert.equal(rest as object, { data: { id: "id-1" } });
+    assert.equal(metadata.labels, { [STATE_LABEL]: "shop", "gen-operator.dev/controller": "shop" });
+    const owner = { apiVersion: page.apiVersion, kind: page.kind, name: "one", uid: "u1", controller: true };
+    assert.equal(metadata.ownerReferences, [owner]);
+    await state.set(primary, "other", undefined);
+    assert.is(objects.size, 1);
+    await state.set(primary, "", undefined);
+    assert.is(objects.size, 0);
+  });
+
+  test("keeps the ids of items under any keys, although they are written at once", async () => {
+    const { state, objects } = createState();
+    const keys = ["id", "item.", "..", "a_b", "a/b c", "ä", "😀", "_61", "A%41"];
+    await Promise.all(keys.map((key, index) => state.set(primary, key, String(index))));
+    assert.equal(
+      [...state.read(primary)].sort(),
+      keys.map((key, index) => [key, String(index)] as [string, string]).sort(),
+    );
+    const { data } = [...objects.values()][0] as unknown as { readonly data: object };
+    assert.ok(Object.keys(data).every((key) => /^[-._a-zA-Z0-9]+$/.test(key) && !/^\.\.?$/.test(key)));
+    await Promise.all(keys.slice(1).map((key) => state.set(primary, key, undefined)));
+    assert.equal([...state.read(primary)], [["id", "0"]]);
+  });
+
+  test("of an earlier primary of the name is not that of this one", async () => {
+    const { state } = createState();
+    await state.set(primary, "", "id-1");
+    const next = primaryNamed("one", "u2");
+    assert.is(state.read(next).size, 0);
+    await state.set(next, "", "id-2");
+    assert.equal([...state.read(next)], [["", "id-2"]]);
+  });
+
+  test("has a name of its own for each primary and dependent, which is a name of Kubernetes", async () => {
+    const names = new Set<string>();
+    const primaries = ["a", `${"x".repeat(200)}.${"y".repeat(52)}`, `${"z".repeat(236)}.${"y".repeat(16)}`].map(
+      (name) => primaryNamed(name),
+    );
+    const pairs = primaries.flatMap((each) =>
+      ["accounts", "Accounts", "acc_ounts"].map((name) => [each, name] as const),
+    );
+    for (const [each, name] of pairs) {
+      const { state, objects } = createState(name);
+      await state.set(each, "", "1");
+      names.add([...objects.values()][0]!.metadata.name);
+    }
+    assert.is(names.size, pairs.length);
+    for (const name of names) {
+      assert.match(name, /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/);
+      assert.ok(name.length <= 253);
+    }
+  });
+
+  test("can be written after a write that failed", async () => {
+    const { state, options } = createState();
+    const apply = async () => Promise.reject(new Error("the API server is down"));
+    const failing = new ObjectStateStore({ ...options, apply });
+    const failure = await failing.set(primary, "", "1").catch((error: Error) => error.message);
+    assert.is(failure, "the API server is down");
+    await state.set(primary, "", "1");
+    assert.equal([...failing.read(primary)], [["", "1"]]);
+  });
+});
+
+suite("the state of an external dependent in other objects", (test) => {
+  const widget = { ...page, kind: "AccountState" };
+
+  test("is encoded in a Secret", async () => {
+    const { state, objects } = createState("accounts", { kind: "secret" });
+    await state.set(primary, "", "id-1");
+    const [object] = [...objects.values()] as [KubernetesObject & { data?: object }];
+    assert.equal(object.data, { id: Buffer.from("id-1").toString("base64") });
+    assert.equal([...state.read(primary)], [["", "id-1"]]);
+  });
+
+  test("is a text or an object of texts at the path of a kind of the user's", async () => {
+    const kept = { kind: "resource", resource: widget, path: ["spec", "account"] } as const;
+    const single = createState("accounts", kept, { isBulk: false });
+    await single.state.set(primary, "", "id-1");
+    const bodyOf = (objects: ReadonlyMap<ObjectKey, KubernetesObject>) =>
+      [...objects.values()].map((object) => (object as { spec?: object }).spec);
+    assert.equal(bodyOf(single.objects), [{ account: "id-1" }]);
+    assert.equal([...single.state.read(primary)], [["", "id-1"]]);
+    const many = createState("accounts", kept);
+    await Promise.all(["a", "b"].map((key) => many.state.set(primary, key, `id-${key}`)));
+    assert.equal(bodyOf(many.objects), [{ account: { a: "id-a", b: "id-b" } }]);
+    await many.state.set(primary, "a", undefined);
+    assert.equal([...many.state.read(primary)], [["b", "id-b"]]);
+  });
+
+  for (const kept of [
+    { kind: "configMap", perItem: true },
+    { kind: "secret", perItem: true },
+    { kind: "resource", resource: widget, path: ["spec", "id"], perItem: true },
+  ] as const)
+    test(`is apart for each item if wanted, in a ${kept.kind}`, async () => {
+      const { state, objects } = createState("accounts", kept);
+      await Promise.all(["a", "b/c"].map((key) => state.set(primary, key, `id-${key}`)));
+      await createState("others", kept).state.set(primary, "a", "other");
+      assert.is(objects.size, 2);
+      assert.equal([...state.read(primary)].sort(), [
+        ["a", "id-a"],
+        ["b/c", "id-b/c"],
+      ]);
+      assert.is(state.read(primaryNamed("one", "u2")).size, 0);
+      await state.set(primary, "a", undefined);
+      await state.set(primary, "never", undefined);
+      assert.equal([...state.read(primary)], [["b/c", "id-b/c"]]);
+      assert.is(objects.size, 1);
+    });
+});
+
+suite("a state with more than an id", (test) => {
+  const widget = { ...page, kind: "AccountState" };
+  const states = { a: { id: "id-a", token: "t", at: { region: "eu" } }, "b/c": { id: "{", token: "" } };
+  const places: readonly ObjectState[] = [
+    { kind: "configMap" },
+    { kind: "secret" },
+    { kind: "resource", resource: widget, path: ["spec", "accounts"] },
+    { kind: "configMap", perItem: true },
+    { kind: "resource", resource: widget, path: ["spec"], perItem: true },
+  ];
+
+  for (const place of places)
+    test(`is read as it was kept: ${JSON.stringify({ ...place, resource: undefined })}`, async () => {
+      const { state } = createState("accounts", place, { isObject: true });
+      await Promise.all(Object.entries(states).map(([key, each]) => state.set(primary, key, each)));
+      assert.equal(Object.fromEntries(state.read(primary)), states);
+      await state.set(primary, "a", undefined);
+      assert.equal(Object.fromEntries(state.read(primary)), { "b/c": states["b/c"] });
+    });
+
+  for (const place of places)
+    test(`may come after an id alone, and before: ${JSON.stringify({ ...place, resource: undefined })}`, async () => {
+      const before = createState("accounts", place);
+      await before.state.set(primary, "a", "id-a");
+      const { state, objects } = createState("accounts", place, { isObject: true, objects: before.objects });
+      assert.equal([...state.read(primary)], [["a", { id: "id-a" }]]);
+      await state.set(primary, "a", states.a);
+      const after = createState("accounts", place, { objects });
+      // In a text nothing tells an object from an id that looks like one.
+      const isText = place.kind !== "resource";
+      assert.equal([...after.state.read(primary)], [["a", isText ? JSON.stringify(states.a) : "id-a"]]);
+    });
+
+  test("is the only one at a path that is not a map", async () => {
+    const place = { kind: "resource", resource: widget, path: ["spec"] } as const;
+    const { state, objects } = createState("accounts", place, { isBulk: false, isObject: true });
+    await state.set(primary, "", states.a);
+    assert.equal([...state.read(primary)], [["", states.a]]);
+    assert.equal(
+      [...objects.values()].map((object) => (object as { spec?: object }).spec),
+      [states.a],
+    );
+  });
+});
+
+suite("the state of an external dependent in the status", (test) => {
+  const patches: object[] = [];
+  const stateAt = (isMap: boolean, status: unknown, isObject = false) =>
+    createStatusState({
+      path: ["ids", "account"],
+      form: { isMap, isObject },
+      latest: (object) => ({ ...object, status }) as KubernetesObject,
+      mergePatchStatus: async (object, patch) => {
+        patches.push(patch);
+        return { kind: "updated", object };
+      },
+    });
+
+  test("is read from the latest state of the primary, and written at its path", async () => {
+    assert.equal([...stateAt(false, undefined).read(primary)], []);
+    assert.equal([...stateAt(false, { ids: { account: "1" } }).read(primary)], [["", "1"]]);
+    assert.equal([...stateAt(true, { ids: { account: { a: "1" } } }).read(primary)], [["a", "1"]]);
+    patches.length = 0;
+    await stateAt(false, undefined).set(primary, "", "1");
+    await stateAt(true, undefined).set(primary, "a", "1");
+    await stateAt(true, { ids: { account: { a: "1" } } }).set(primary, "a", undefined);
+    await stateAt(true, undefined).set(primary, "a", undefined);
+    assert.equal(patches, [
+      { ids: { account: "1" } },
+      { ids: { account: { a: "1" } } },
+      { ids: { account: { a: null } } },
+    ]);
+  });
+
+  test("with more than an id has nothing of the state before", async () => {
+    patches.length = 0;
+    const state = stateAt(false, { ids: { account: { id: "1", region: "eu" } } }, true);
+    assert.equal([...state.read(primary)], [["", { id: "1", region: "eu" }]]);
+    await state.set(primary, "", { id: "2" });
+    assert.equal(patches, [{ ids: { account: null } }, { ids: { account: { id: "2" } } }]);
+  });
+});
+
+suite("kept ids that are remembered", (test) => {
+  const createRemembered = () => {
+    const { state: kept, objects } = createState();
+    let failure: Error | undefined;
+    const state = new RememberedState({
+      read: (each) => kept.read(each),
+      set: (each, key, id) =>
+        failure === undefined || id === undefined ? kept.set(each, key, id) : Promise.reject(failure),
+    });
+    const fail = (error?: Error) => void (failure = error);
+    return { state, kept, objects, fail };
+  };
+
+  test("are known although somebody deleted what they are kept in, and are not said to be kept", async () => {
+    const { state, objects } = createRemembered();
+    await state.set(primary, "a", "1");
+    await state.set(primary, "b", "2");
+    assert.ok(state.isKept(primary, "a", "1"));
+    objects.clear();
+    assert.equal([...state.read(primary)].sort(), [
+      ["a", "1"],
+      ["b", "2"],
+    ]);
+    assert.not.ok(state.isKept(primary, "a", "1"));
+    await state.set(primary, "a", "1");
+    assert.ok(state.isKept(primary, "a", "1"));
+    assert.not.ok(state.isKept(primary, "b", "2"));
+  });
+
+  test("are known although they could not be written", async () => {
+    const { state, fail } = createRemembered();
+    fail(new Error("the API server is down"));
+    await state.set(primary, "a", "1").catch(() => {});
+    assert.equal([...state.read(primary)], [["a", "1"]]);
+    fail();
+    assert.not.ok(state.isKept(primary, "a", "1"));
+  });
+
+  test("are the new ones as soon as they are written over others, and not the ones before", async () => {
+    const { state } = createRemembered();
+    await state.set(primary, "a", "1");
+    const writing = state.set(primary, "a", "2");
+    assert.equal([...state.read(primary)], [["a", "2"]]);
+    await Promise.resolve();
+    assert.equal([...state.read(primary)], [["a", "2"]]);
+    const next = state.set(primary, "a", "3");
+    await writing;
+    assert.equal([...state.read(primary)], [["a", "3"]], "what an earlier write brought is not news");
+    await next;
+    assert.equal([...state.read(primary)], [["a", "3"]]);
+    assert.ok(state.isKept(primary, "a", "3"));
+  });
+
+  test("are known although they could not be written over others, until somebody writes there", async () => {
+    const { state, kept, fail } = createRemembered();
+    await state.set(primary, "a", "1");
+    fail(new Error("the API server is down"));
+    await state.set(primary, "a", "2").catch(() => {});
+    assert.equal([...state.read(primary)], [["a", "2"]]);
+    assert.not.ok(state.isKept(primary, "a", "2"));
+    await kept.set(primary, "a", "theirs");
+    assert.equal([...state.read(primary)], [["a", "theirs"]]);
+  });
+
+  test("stay forgotten while what they were kept in still shows them", async () => {
+    const { kept } = createRemembered();
+    const state = new RememberedState({ read: (each) => kept.read(each), set: async () => {} });
+    await kept.set(primary, "a", "1");
+    assert.equal([...state.read(primary)], [["a", "1"]]);
+    await state.set(primary, "a", undefined);
+    assert.equal([...state.read(primary)], []);
+    await kept.set(primary, "a", "theirs");
+    assert.equal([...state.read(primary)], [["a", "theirs"]]);
+  });
+
+  test("are those that somebody wrote there", async () => {
+    const { state, kept } = createRemembered();
+    await state.set(primary, "a", "1");
+    await kept.set(primary, "a", "theirs");
+    assert.equal([...state.read(primary)], [["a", "theirs"]]);
+  });
+
+  test("are forgotten with the resource, and with the primary", async () => {
+    const { state, objects } = createRemembered();
+    await state.set(primary, "a", "1");
+    await state.set(primary, "b", "2");
+    await state.set(primary, "a", undefined);
+    objects.clear();
+    assert.equal([...state.read(primary)], [["b", "2"]]);
+    assert.is(state.read(primaryNamed("one", "u2")).size, 0, "another primary of the name");
+    assert.equal([...state.read(primary)], [["b", "2"]], "it was not forgotten for the other");
+    state.forget(keyOf(primary.metadata));
+    assert.is(state.read(primary).size, 0);
+  });
+});

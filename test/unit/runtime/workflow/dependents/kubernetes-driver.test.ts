@@ -1,0 +1,257 @@
+import fc from "../../../../support/fast-check.js";
+import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import { OWNER_INDEX } from "#runtime/base/primary-link.js";
+import { byAnyLink } from "#runtime/sources/mappers.js";
+import type { DriverRun } from "#runtime/workflow/dependents/driver.js";
+import { KubernetesDriver } from "#runtime/workflow/dependents/kubernetes-driver.js";
+import { buildPlan, withDrivers } from "#runtime/workflow/plan.js";
+import { ReconcileNotes } from "#runtime/workflow/reconcile-notes.js";
+import type { PostponedWrite } from "#runtime/write/send/postponed-write.js";
+import { pruneWorkflow } from "#runtime/workflow/prune/prune.js";
+import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
+import { createWorkflowResult, type DependentOutcome } from "#runtime/workflow/workflow-result.js";
+import type { Writer } from "#runtime/write/writer.js";
+import { createView } from "../../../../support/runtime/resource-view.js";
+import { assert, suite } from "../../../../support/suite.js";
+import { dependentOf, page, workflowOf } from "../graphs.js";
+
+const primary: KubernetesObject = {
+  apiVersion: page.apiVersion,
+  kind: page.kind,
+  metadata: { name: "one", namespace: "home", uid: "u1" },
+};
+const owner = { apiVersion: page.apiVersion, kind: page.kind, name: "one", uid: "u1", controller: true };
+const applied = { fieldManager: "page", subresource: "", apiVersion: "v1", fieldsV1: "{}" };
+
+interface Stored {
+  readonly name: string;
+  readonly dependent?: string | undefined;
+  readonly controller?: string | undefined;
+  readonly item?: string | undefined;
+  readonly createdAt?: string;
+  readonly isApplied?: boolean;
+  readonly isTied?: boolean;
+}
+
+/** Drivers over one cache that a test fills, with a writer that notes what it is told. */
+function createDrivers(dependents: readonly KubernetesDependent[]) {
+  const { view, cache } = createView({ indexes: { [OWNER_INDEX]: byAnyLink({ definition: page }) } });
+  const told: string[] = [];
+  const note = (verb: string) => async (_: unknown, live: KubernetesObject | { readonly object: KubernetesObject }) =>
+    void told.push(`${verb} ${("object" in live ? live.object : live).metadata.name}`);
+  const writer = {
+    delete: note("delete"),
+    untie: note("untie"),
+    apply: async (_: unknown, desired: KubernetesObject, { live }: { live: object | undefined }) => {
+      told.push(`${live === undefined ? "create" : "update"} ${desired.metadata.name}`);
+      return { kind: live === undefined ? "created" : "updated", entry: { object: desired } };
+    },
+  } as unknown as Writer;
+  const nothing = async () => {};
+  const source = { cache: view, activate: nothing, deactivate: nothing };
+  const drivers: KubernetesDriver[] = [];
+  const plan = withDrivers(buildPlan(workflowOf(dependents)), ({ definition }) => {
+    const options = { source, writer, client: () => undefined as never, controller: "page" };
+    const driver = new KubernetesDriver({ ...options, definition: definition as KubernetesDependent });
+    drivers.push(driver);
+    return driver;
+  });
+  let version = 0;
+  const store = ({
+    name,
+    dependent,
+    controller = "page",
+    item,
+    createdAt,
+    isApplied = true,
+    isTied = true,
+  }: Stored) => {
+    const annotations = {
+      ...(dependent === undefined
+        ? {}
+        : { "gen-operator.dev/dependent": dependent, "gen-operator.dev/controller": controller }),
+      ...(item === undefined ? {} : { "gen-operator.dev/item": item }),
+    };
+    const metadata = {
+      name,
+      namespace: "home",
+      uid: name,
+      resourceVersion: `${++version}`,
+      annotations,
+      ...(isTied ? { ownerReferences: [owner] } : {}),
+      ...(createdAt === undefined ? {} : { creationTimestamp: createdAt }),
+    };
+    const object = { apiVersion: "v1", kind: "ConfigMap", metadata };
+    cache.observe({ object, ...(isApplied ? { owned: [applied] } : {}) });
+  };
+  const logger = { debug() {}, info() {}, warn() {}, error() {} };
+  const context = { signal: new AbortController().signal, logger } as unknown as DriverRun["context"];
+  const run: DriverRun = { primary, secondary: {}, context, definition: page, notes: new ReconcileNotes() };
+  return { plan, drivers, driver: drivers[0]!, store, run, told };
+}
+
+suite("driver of objects of Kubernetes", (test) => {
+  test("items are found by their annotation, the latest first where a name changed", () => {
+    const { driver, store, run } = createDrivers([dependentOf("many", { bulk: {} })]);
+    store({ name: "a-old", dependent: "many", item: "a", createdAt: "2026-01-01T00:00:00Z" });
+    store({ name: "a-new", dependent: "many", item: "a", createdAt: "2026-01-02T00:00:00Z" });
+    store({ name: "b", dependent: "many", item: "b" });
+    store({ name: "single", dependent: "many" });
+    store({ name: "others", dependent: "other", item: "c" });
+    store({ name: "foreign", dependent: "many", item: "d", controller: "book" });
+    const items = [...driver.findItems(run)].map(([key, { object }]) => [
+      key,
+      (object as KubernetesObject).metadata.name,
+    ]);
+    assert.equal(items.sort(), [
+      ["a", "a-new"],
+      ["b", "b"],
+    ]);
+  });
+
+  test("items that somebody else made go by their names", () => {
+    const { driver, store, run } = createDrivers([dependentOf("theirs", { bulk: {}, mode: "readOnly" })]);
+    store({ name: "x" });
+    store({ name: "y" });
+    store({ name: "z", dependent: "other" });
+    assert.equal([...driver.findItems(run).keys()], ["x", "y"]);
+  });
+
+  test("an item carries its key, and one that is not tied or has another name is not what is written", async () => {
+    const { driver, store, run, told } = createDrivers([dependentOf("many", { bulk: {} })]);
+    store({ name: "old", dependent: "many", item: "a" });
+    const wanted = driver.complete(run, { metadata: { name: "new" } }, "a");
+    assert.is(wanted.id, "home/new");
+    assert.is((wanted.object as KubernetesObject).metadata.annotations?.["gen-operator.dev/item"], "a");
+    assert.is(await driver.write(run, wanted, driver.findItems(run).get("a")), "created");
+    assert.equal(told, ["create new"]);
+  });
+
+  test("a single dependent is not one of its former items", () => {
+    const { driver, store, run } = createDrivers([dependentOf("one")]);
+    store({ name: "a", dependent: "one", item: "a" });
+    assert.is(driver.find(run), undefined);
+    store({ name: "b", dependent: "one" });
+    assert.is(driver.find(run)?.object.metadata.name, "b");
+    assert.equal(
+      driver.objects
+        .leftovers(run.primary, {
+          isClaimed: (id) => id === "home/b",
+          judge: (name) => (name === "one" ? { name } : undefined),
+        })
+        .map(({ name, live }) => [name, live.metadata.name]),
+      [["one", "a"]],
+    );
+  });
+
+  test("what has to be orphaned is not left to the garbage collector", () => {
+    const drivers = createDrivers([dependentOf("a", { deletion: "orphan" }), dependentOf("b")]).drivers;
+    assert.equal(
+      drivers.map(({ isGarbageCollected }) => isGarbageCollected),
+      [false, true],
+    );
+  });
+});
+
+suite("pruning", (test) => {
+  const names = ["a", "b", "old"] as const;
+  const stored = fc.record({
+    dependent: fc.constantFrom(undefined, ...names),
+    controller: fc.constantFrom("page", "book"),
+    isApplied: fc.boolean(),
+    isTied: fc.boolean(),
+  });
+  const kinds = fc.constantFrom("unchanged", "waiting", "failed", "inactive", "deleted" as const);
+  const node = fc.record({ kind: kinds, wants: fc.option(fc.nat(7), { nil: undefined }), isReady: fc.boolean() });
+
+  test("deletes what this controller made and no dependent wants, once what takes its place is ready", async () => {
+    const input = fc.tuple(fc.array(stored, { maxLength: 8 }), fc.tuple(node, node));
+    await fc.assert(
+      fc.asyncProperty(input, async ([objects, outcomes]) => {
+        const { plan, drivers, store, run, told } = createDrivers([dependentOf("a"), dependentOf("b")]);
+        objects.forEach((object, index) => store({ ...object, name: `o${index}` }));
+        const isAskedOf = ({ kind, wants }: (typeof outcomes)[number]) =>
+          kind === "unchanged" || ((kind === "failed" || kind === "waiting") && wants !== undefined);
+        const asked = outcomes.filter(isAskedOf).map(({ wants = 0 }) => wants);
+        // That two want one object is an error of its own.
+        fc.pre(new Set(asked).size === asked.length);
+        outcomes.forEach((outcome, index) => {
+          const metadata = { name: `o${outcome.wants ?? 0}` };
+          if (isAskedOf(outcome)) drivers[index]!.complete(run, { metadata });
+        });
+        const outcomeOf = ({ kind, isReady }: (typeof outcomes)[number]) =>
+          ({
+            kind,
+            ...(kind === "unchanged" ? { isReady } : kind === "deleted" ? { isGone: isReady } : {}),
+          }) as DependentOutcome;
+        const dependents = outcomes.map((outcome, index) => [names[index]!, outcomeOf(outcome)] as const);
+        const oldDriver = createOldDriver(run, objects);
+        const kind = { resource: dependentOf("old").resource, driverFor: () => oldDriver.driver };
+        await pruneWorkflow({
+          run: { ...run, plan } as never,
+          isCleanup: false,
+          result: createWorkflowResult(dependents),
+          workflow: {},
+          kinds: { watched: [kind], open: async () => undefined },
+        });
+        const isSilent = (outcome: (typeof outcomes)[number]) =>
+          outcome.kind !== "inactive" && outcome.kind !== "deleted" && !isAskedOf(outcome);
+        const isSettled = ({ kind, isReady }: (typeof outcomes)[number]) =>
+          kind === "inactive" || ((kind === "unchanged" || kind === "deleted") && isReady);
+        const mayGo = (dependent: string) => {
+          const outcome = outcomes[names.indexOf(dependent as never)];
+          if (outcome === undefined) return outcomes.every(isSettled);
+          return outcome.kind === "deleted" || (outcome.kind === "unchanged" && outcome.isReady);
+        };
+        const expected = objects.flatMap(({ dependent, controller, isApplied, isTied }, index) => {
+          if (dependent === undefined || controller !== "page" || !isApplied || !isTied) return [];
+          const isHeld = !mayGo(dependent) || outcomes.some(isSilent) || asked.includes(index);
+          return isHeld ? [] : [`delete o${index}`];
+        });
+        assert.equal([...told, ...oldDriver.told].sort(), expected.sort());
+      }),
+    );
+  });
+});
+
+suite("what takes the place of an object", (test) => {
+  const objects = [{ dependent: "a" }, { dependent: "old" }];
+  const pruneWith = async (ofUser: { readonly postponed?: PostponedWrite }) => {
+    const { plan, drivers, store, run, told } = createDrivers([
+      dependentOf("a"),
+      dependentOf("b", { dependsOn: ["a"] }),
+    ]);
+    objects.forEach((object, index) => store({ ...object, name: `o${index}` }));
+    for (const [index, name] of ["new", "user"].entries()) drivers[index]!.complete(run, { metadata: { name } });
+    const oldDriver = createOldDriver(run, objects);
+    const outcome = { kind: "unchanged", isReady: true } as const;
+    await pruneWorkflow({
+      run: { ...run, plan } as never,
+      isCleanup: false,
+      result: createWorkflowResult([
+        ["a", outcome],
+        ["b", { ...outcome, ...ofUser }],
+      ]),
+      workflow: {},
+      kinds: {
+        watched: [{ resource: dependentOf("old").resource, driverFor: () => oldDriver.driver }],
+        open: async () => undefined,
+      },
+    });
+    return [...told, ...oldDriver.told];
+  };
+
+  test("has to be written and used: a write that is postponed keeps what it replaces", async () => {
+    assert.equal(await pruneWith({}), ["delete o0", "delete o1"]);
+    const facts = { kind: "ConfigMap.v1", object: "default/user", loop: "undone", writes: 3 } as const;
+    assert.equal(await pruneWith({ postponed: { ...facts, paths: [], managers: [], retryAfterMs: 2_000 } }), []);
+  });
+});
+
+/** The driver of the removed dependent, over the same objects. */
+function createOldDriver(run: DriverRun, objects: readonly Omit<Stored, "name">[]) {
+  const { driver, store, told } = createDrivers([dependentOf("old")]);
+  objects.forEach((object, index) => store({ ...object, name: `o${index}` }));
+  assert.equal(run.primary, primary);
+  return { driver, told };
+}
