@@ -54,7 +54,15 @@ function misfitOf(object: JsonObject, path: string): FieldError | undefined {
   const metadata = memberOf(object, "metadata") ?? null;
   if (odd !== undefined || metadata === null) return odd;
   const misfit = misfitOfMetadata(metadata);
-  return misfit === undefined ? undefined : invalidError(childPath(path, "metadata"), metadata, misfit);
+  return misfit === undefined ? undefined : invalidError(childPath(path, "metadata"), sorted(metadata), misfit);
+}
+
+// As Go writes a map.
+function sorted(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (!isObject(value)) return value;
+  const members = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
+  return Object.fromEntries(members.map(([name, member]) => [name, sorted(member)]));
 }
 
 function childPath(path: string, name: string): string {

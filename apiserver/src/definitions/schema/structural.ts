@@ -11,6 +11,8 @@ const METADATA_FIELDS = new Set([
   ...["resourceVersion", "selfLink", "uid"],
 ]);
 
+const OWNER_FIELDS = new Set(["apiVersion", "blockOwnerDeletion", "controller", "kind", "name", "uid"]);
+
 /**
  * Removes the fields that the schema does not declare, from the object itself.
  *
@@ -107,7 +109,7 @@ function pruneMetadata(metadata: JsonValue, { path, dropped }: Pick<Pruning, "pa
       name === "deletionGracePeriodSeconds" ? metadata[name] !== null : !isEmpty(metadata[name] as JsonValue);
     if (METADATA_FIELDS.has(name) && isKept) {
       if (name === "labels" || name === "annotations") emptyTextForNull(metadata[name] as JsonValue);
-      if (name === "ownerReferences") dropNullFlags(metadata[name] as JsonValue);
+      if (name === "ownerReferences") pruneOwners(metadata[name] as JsonValue, { path: `${path}.${name}`, dropped });
       if (name === "finalizers") emptyTextForNull(metadata[name] as JsonValue);
       continue;
     }
@@ -122,9 +124,15 @@ function emptyTextForNull(texts: JsonValue): void {
     for (const [key, value] of Object.entries(texts)) if (value === null) setMember(texts, key, "");
 }
 
-function dropNullFlags(owners: JsonValue): void {
-  for (const owner of Array.isArray(owners) ? owners.filter(isObject) : [])
+function pruneOwners(owners: JsonValue, { path, dropped }: Pick<Pruning, "path" | "dropped">): void {
+  for (const [index, owner] of Array.isArray(owners) ? owners.entries() : []) {
+    if (!isObject(owner)) continue;
     for (const flag of ["controller", "blockOwnerDeletion"]) if (owner[flag] === null) delete owner[flag];
+    for (const member of Object.keys(owner).filter((each) => !OWNER_FIELDS.has(each))) {
+      delete owner[member];
+      dropped.push(`${path}[${index}].${member}`);
+    }
+  }
 }
 
 function isEmpty(value: JsonValue): boolean {
