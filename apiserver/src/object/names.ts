@@ -20,7 +20,7 @@ export function checkName(rule: NameRule, name: string, { isPrefix = false } = {
   const tried = isPrefix && rule !== "path-segment" ? name.replace(/.-$/s, "a") : name;
   if (rule === "path-segment") return checkPathSegment(tried);
   // Labels count bytes, names count characters.
-  if (rule === "subdomain") return subdomainProblems(tried).map((problem) => problem.replace(/bytes$/, "characters"));
+  if (rule === "subdomain") return subdomainProblems(tried);
   return checkLabel(tried);
 }
 

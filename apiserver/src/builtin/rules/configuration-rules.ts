@@ -9,7 +9,7 @@ import {
 import { deepEqual, isObject, memberOf, objectAt, type JsonObject } from "../../json.js";
 import { wasGivenEmpty } from "../normal-form.js";
 import { objectsAt, textAt } from "../read-path.js";
-import { qualifiedNameProblems, subdomainProblems } from "./name-syntax.js";
+import { pathSegmentProblems, qualifiedNameProblems, subdomainProblems } from "./name-syntax.js";
 import { checkConfigKeys, checkImmutable, checkNotNegative, checkOneOf, checkRequired } from "./field-rules.js";
 
 /** Of the values of a ConfigMap or Secret together (MaxSecretSize). */
@@ -179,15 +179,17 @@ function checkRules(kind: string, role: JsonObject): FieldError[] {
     const isMissing = (key: string) => !Array.isArray(rule[key]) || rule[key].length === 0;
     const path = `rules[${index}]`;
     const isNonResource = !isMissing("nonResourceURLs");
-    if (isNonResource && kind === "Role") {
-      const detail = "namespaced rules cannot apply to non-resource URLs";
-      return [invalidError(`${path}.nonResourceURLs`, rule["nonResourceURLs"] ?? null, detail)];
-    }
+    const isMisplaced = isNonResource && kind === "Role";
+    const notHere = "namespaced rules cannot apply to non-resource URLs";
+    const misplaced = isMisplaced
+      ? [invalidError(`${path}.nonResourceURLs`, rule["nonResourceURLs"] ?? null, notHere)]
+      : [];
     const isBoth = isNonResource && ["apiGroups", "resources", "resourceNames"].some((key) => !isMissing(key));
     if (isBoth) {
       const detail = "rules cannot apply to both regular resources and non-resource URLs";
       return [
         ...(isMissing("verbs") ? [requiredError(`${path}.verbs`, "verbs must contain at least one value")] : []),
+        ...misplaced,
         invalidError(`${path}.nonResourceURLs`, rule["nonResourceURLs"] ?? null, detail),
       ];
     }
@@ -199,6 +201,7 @@ function checkRules(kind: string, role: JsonObject): FieldError[] {
       ...(!isNonResource && isMissing("resources")
         ? [requiredError(`${path}.resources`, "resource rules must supply at least one resource")]
         : []),
+      ...misplaced,
     ];
   });
 }
@@ -209,9 +212,12 @@ export function checkRoleBinding(kind: string, binding: JsonObject, old: JsonObj
   const kinds = kind === "RoleBinding" ? ["Role", "ClusterRole"] : ["ClusterRole"];
   const isOther = old !== undefined && !deepEqual(role, memberOf(old, "roleRef"));
   const shown = { APIGroup: role["apiGroup"] ?? "", Kind: role["kind"] ?? "", Name: role["name"] ?? "" };
+  const name = textAt(role, "name");
   return [
+    ...checkOneOf("roleRef.apiGroup", memberOf(role, "apiGroup") ?? "", ["rbac.authorization.k8s.io"]),
     ...checkOneOf("roleRef.kind", memberOf(role, "kind") ?? "", kinds),
-    ...checkRequired("roleRef.name", memberOf(role, "name")),
+    ...checkRequired("roleRef.name", name),
+    ...pathSegmentProblems(name).map((detail) => invalidError("roleRef.name", name, detail)),
     ...objectsAt(binding, "subjects").flatMap((subject, index) => checkSubject(`subjects[${index}]`, subject, kind)),
     ...(isOther ? [invalidError("roleRef", shown, "cannot change roleRef")] : []),
   ];

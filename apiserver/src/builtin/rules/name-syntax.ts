@@ -36,7 +36,8 @@ export function qualifiedNameProblems(key: string): string[] {
 
 function prefixProblems(prefix: string): string[] {
   if (prefix === "") return ["prefix part must be non-empty"];
-  return subdomainProblems(prefix).map((problem) => `prefix part ${problem}`);
+  // A prefix is counted in bytes, a name in characters.
+  return subdomainProblems(prefix).map((problem) => `prefix part ${problem.replace(/characters$/, "bytes")}`);
 }
 
 /** Lists what is wrong with the value of a label. */
@@ -50,9 +51,15 @@ export function labelValueProblems(value: string): string[] {
 /** Lists what is wrong with a DNS-1123 subdomain, the name of most objects. */
 export function subdomainProblems(name: string): string[] {
   return [
-    ...(byteLength(name) > 253 ? ["must be no more than 253 bytes"] : []),
+    ...(byteLength(name) > 253 ? ["must be no more than 253 characters"] : []),
     ...(subdomainPattern.test(name) ? [] : [SUBDOMAIN_RULE]),
   ];
+}
+
+/** Lists what is wrong with a name that has to fit into a path. */
+export function pathSegmentProblems(name: string): string[] {
+  if (name === "." || name === "..") return [`may not be '${name}'`];
+  return ["/", "%"].filter((part) => name.includes(part)).map((part) => `may not contain '${part}'`);
 }
 
 function byteLength(text: string): number {

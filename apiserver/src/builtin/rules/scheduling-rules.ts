@@ -8,6 +8,7 @@ import {
 } from "../../errors/field-error.js";
 import { memberOf, objectAt, stringAt, type JsonObject, type JsonValue } from "../../json.js";
 import { objectsAt, textAt } from "../read-path.js";
+import { pathSegmentProblems } from "./name-syntax.js";
 import { checkMetric } from "./metric-rules.js";
 import {
   checkConditions,
@@ -59,8 +60,13 @@ function checkMaximum(max: JsonValue): FieldError[] {
 function checkTarget(target: JsonObject): FieldError[] {
   const apiVersion = textAt(target, "apiVersion");
   return [
-    ...checkRequired("spec.scaleTargetRef.kind", memberOf(target, "kind")),
-    ...checkRequired("spec.scaleTargetRef.name", memberOf(target, "name")),
+    ...["kind", "name"].flatMap((key) => {
+      const [field, text] = [`spec.scaleTargetRef.${key}`, textAt(target, key)];
+      return [
+        ...checkRequired(field, text),
+        ...pathSegmentProblems(text).map((detail) => invalidError(field, text, detail)),
+      ];
+    }),
     ...(apiVersion.includes("/")
       ? []
       : [invalidError("spec.scaleTargetRef.apiVersion", apiVersion, "apiVersion must specify API group")]),

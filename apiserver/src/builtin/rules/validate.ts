@@ -7,6 +7,7 @@ import type { ServedType } from "../served-type.js";
 import { checkMutatingBinding, checkValidatingBinding } from "./admission/binding-rules.js";
 import { checkMutatingPolicy, checkValidatingPolicy } from "./admission/policy-rules.js";
 import { checkWebhooks } from "./admission/webhook-rules.js";
+import { checkFlowSchema, checkPriorityLevel } from "./cluster/flow-rules.js";
 import * as rare from "./cluster/rare-rules.js";
 import { checkSigningRequest } from "./certificate-rules.js";
 import * as configuration from "./configuration-rules.js";
@@ -50,11 +51,8 @@ const RULES: Record<string, Rule> = {
   "EndpointSlice.discovery.k8s.io": rare.needs("addressType"),
   "RuntimeClass.node.k8s.io": rare.needs("handler"),
   "ServiceCIDR.networking.k8s.io": rare.needs("spec.cidrs", "at least one CIDR required"),
-  "FlowSchema.flowcontrol.apiserver.k8s.io": rare.needs(
-    "spec.priorityLevelConfiguration.name",
-    "must reference a priority level",
-  ),
-  "PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io": rare.needs("spec.type"),
+  "FlowSchema.flowcontrol.apiserver.k8s.io": (object) => checkFlowSchema(object),
+  "PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io": (object) => checkPriorityLevel(object),
   "Job.batch": checkJob,
   "CronJob.batch": checkCronJob,
   "HorizontalPodAutoscaler.autoscaling": (object) => scheduling.checkAutoscaler(object),

@@ -9,8 +9,8 @@ import {
 } from "../../../errors/field-error.js";
 import { arrayAt, objectAt, stringAt, type JsonObject } from "../../../json.js";
 import { checkLabelSelector } from "../field-rules.js";
-import { subdomainProblems } from "../name-syntax.js";
-import { checkMatchResources, checkMutatedOperations, pathSegmentProblems } from "./resource-rules.js";
+import { pathSegmentProblems, subdomainProblems } from "../name-syntax.js";
+import { checkMatchResources, checkMutatedOperations } from "./resource-rules.js";
 
 const ACTIONS = ["Audit", "Deny", "Warn"];
 const NOT_FOUND_ACTIONS = ["Deny", "Allow"];

@@ -1,5 +1,6 @@
 import { duplicateError, invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
 import { objectAt, type JsonObject } from "../../../json.js";
+import { pathSegmentProblems } from "../name-syntax.js";
 import { objectsAt } from "../../read-path.js";
 import { checkLabelSelector, checkOneOf, checkRequired } from "../field-rules.js";
 
@@ -37,12 +38,6 @@ function checkNamedRule(field: string, rule: JsonObject): FieldError[] {
     ...(names.indexOf(name) < index ? [duplicateError(`${field}.resourceNames[${index}]`, name)] : []),
   ]);
   return [...ofNames, ...checkRule(field, rule)];
-}
-
-/** Lists what is wrong with a name that has to fit into a path. */
-export function pathSegmentProblems(name: string): string[] {
-  if (name === "." || name === "..") return [`may not be '${name}'`];
-  return ["/", "%"].filter((part) => name.includes(part)).map((part) => `may not contain '${part}'`);
 }
 
 function textsAt(object: JsonObject, member: string): string[] {

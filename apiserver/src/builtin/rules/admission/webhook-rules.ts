@@ -65,10 +65,13 @@ function checkReviewVersions(field: string, value: JsonValue | undefined): Field
   const each = versions.flatMap((version, index) => {
     const at = `${field}[${index}]`;
     if (versions.indexOf(version) < index) return [invalidError(at, version, "duplicate version")];
-    return DNS_1035.test(version) ? [] : [invalidError(at, version, DNS_1035_RULE)];
+    return [
+      ...(Buffer.byteLength(version) > 63 ? [invalidError(at, version, "must be no more than 63 characters")] : []),
+      ...(DNS_1035.test(version) ? [] : [invalidError(at, version, DNS_1035_RULE)]),
+    ];
   });
-  if (each.length > 0 || versions.some((version) => REVIEW_VERSIONS.includes(version))) return each;
-  return [invalidError(field, versions, `must include at least one of ${REVIEW_VERSIONS.join(", ")}`)];
+  if (versions.some((version) => REVIEW_VERSIONS.includes(version))) return each;
+  return [...each, invalidError(field, versions, `must include at least one of ${REVIEW_VERSIONS.join(", ")}`)];
 }
 
 function checkSideEffects(field: string, value: JsonValue | undefined): FieldError[] {
@@ -111,8 +114,8 @@ export function checkClientConfig(field: string, config: JsonObject): FieldError
 }
 
 function checkUrl(field: string, text: string): FieldError[] {
-  const match = /^([a-z][a-z0-9+.-]*):(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?$/i.exec(text);
-  if (match === null) {
+  const match = /^(?:([a-z][a-z0-9+.-]*):)?(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?$/i.exec(text);
+  if (match === null || (match[1] === undefined && text.split("/")[0]?.includes(":") === true)) {
     const detail = `url must be a valid URL: parse ${JSON.stringify(text)}: missing protocol scheme; ${URL_FORM}`;
     return [requiredError(field, detail)];
   }
