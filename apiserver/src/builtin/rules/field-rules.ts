@@ -8,7 +8,7 @@ import {
   type FieldError,
 } from "../../errors/field-error.js";
 import { deepEqual, isObject, memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
-import { labelValueProblems, qualifiedNameProblems } from "./name-syntax.js";
+import { labelValueProblems, qualifiedNameProblems, subdomainProblems } from "./name-syntax.js";
 
 const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const LABEL_RULE =
@@ -119,6 +119,9 @@ function checkExpression(path: string, expression: JsonObject): FieldError[] {
       : []),
     ...(isKnown ? [] : [invalidError(`${path}.operator`, operator, "not a valid selector operator")]),
     ...qualifiedNameProblems(String(key)).map((detail) => invalidError(`${path}.key`, key, detail)),
+    ...(Array.isArray(values) ? values : []).flatMap((value, index) =>
+      labelValueProblems(String(value)).map((detail) => invalidError(`${path}.values[${index}]`, value, detail)),
+    ),
   ];
 }
 
@@ -164,9 +167,14 @@ export function portNameProblems(name: string): string[] {
 export function checkLabelName(field: string, value: JsonValue | undefined): FieldError[] {
   if (value === undefined || value === "") return [requiredError(field)];
   const name = String(value);
+  return labelNameProblems(name).map((detail) => invalidError(field, name, detail));
+}
+
+function labelNameProblems(name: string): string[] {
+  const isDotted = name.includes(".") && subdomainProblems(name).length === 0;
   return [
-    ...(LABEL.test(name) ? [] : [invalidError(field, name, LABEL_RULE)]),
-    ...(name.length > 63 ? [invalidError(field, name, "must be no more than 63 bytes")] : []),
+    ...(Buffer.byteLength(name) > 63 ? ["must be no more than 63 characters"] : []),
+    ...(LABEL.test(name) ? [] : [isDotted ? "must not contain dots" : LABEL_RULE]),
   ];
 }
 

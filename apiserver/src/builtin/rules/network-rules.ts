@@ -1,5 +1,12 @@
 // What lets traffic in: Ingresses and NetworkPolicies.
-import { invalidError, notSupportedError, requiredError, type FieldError } from "../../errors/field-error.js";
+import {
+  forbiddenError,
+  invalidError,
+  notSupportedError,
+  requiredError,
+  tooLongError,
+  type FieldError,
+} from "../../errors/field-error.js";
 import { arrayAt, memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
 import { wasGivenEmpty } from "../normal-form.js";
 import { objectsAt, textAt } from "../read-path.js";
@@ -20,6 +27,8 @@ const WILDCARD_RULE =
   "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case " +
   "alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used for validation is " +
   "'\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+const HTTP_PATH = /^[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$/;
+const HTTP_PATH_RULE = "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')";
 const CIDR_RULE = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
 const CIDR = /^((\d{1,3}\.){3}\d{1,3}\/(\d|[12]\d|3[0-2])|[0-9a-fA-F:]*:[0-9a-fA-F:.]*\/\d{1,3})$/;
 
@@ -120,6 +129,46 @@ function checkTls(path: string, tls: JsonObject): FieldError[] {
   ];
 }
 
+/** Checks an IngressClass; what names its controller stays. */
+export function checkIngressClass(object: JsonObject, old: JsonObject | undefined): FieldError[] {
+  const parameters = objectAt(objectAt(object, "spec"), "parameters");
+  return [
+    ...(old === undefined ? checkController("spec.controller", textAt(object, "spec.controller")) : []),
+    ...(parameters === undefined ? [] : checkParameters("spec.parameters", parameters)),
+  ];
+}
+
+function checkController(path: string, controller: string): FieldError[] {
+  if (controller === "") return [requiredError(path)];
+  const [, host, rest] = /^([^/]*)\/(.*)$/s.exec(controller) ?? [];
+  const tooLong = controller.length > 250 ? [tooLongError(path, 250)] : [];
+  if (!host || !rest)
+    return [...tooLong, invalidError(path, controller, 'must be a domain-prefixed path (such as "acme.io/foo")')];
+  return [
+    ...tooLong,
+    ...subdomainProblems(host).map((detail) => invalidError(path, host, detail)),
+    ...(HTTP_PATH.test(rest) ? [] : [invalidError(path, rest, HTTP_PATH_RULE)]),
+  ];
+}
+
+function checkParameters(path: string, parameters: JsonObject): FieldError[] {
+  const [group, kind, name, scope, namespace] = ["apiGroup", "kind", "name", "scope", "namespace"].map((key) =>
+    textAt(parameters, key),
+  ) as [string, string, string, string, string];
+  return [
+    ...(group === "" ? [] : subdomainProblems(group).map((detail) => invalidError(`${path}.apiGroup`, group, detail))),
+    ...checkRequired(`${path}.kind`, kind),
+    ...checkRequired(`${path}.name`, name),
+    ...(scope === "" ? [requiredError(`${path}.scope`)] : checkOneOf(`${path}.scope`, scope, ["Cluster", "Namespace"])),
+    ...(scope === "Namespace" && namespace === ""
+      ? [requiredError(`${path}.namespace`, "`parameters.scope` is set to 'Namespace'")]
+      : []),
+    ...(scope === "Cluster" && namespace !== ""
+      ? [forbiddenError(`${path}.namespace`, "`parameters.scope` is set to 'Cluster'")]
+      : []),
+  ];
+}
+
 /** Checks a NetworkPolicy. */
 export function checkNetworkPolicy(policy: JsonObject): FieldError[] {
   const spec = objectAt(policy, "spec") ?? {};
@@ -165,10 +214,13 @@ function checkPeer(path: string, peer: JsonObject): FieldError[] {
   const cidr = textAt(block ?? {}, "cidr");
   return [
     ...["podSelector", "namespaceSelector"].flatMap((key) => checkLabelSelector(`${path}.${key}`, objectAt(peer, key))),
-    ...(block === undefined ? [] : cidrProblems(cidr)).map((detail) =>
-      invalidError(`${path}.ipBlock.cidr`, cidr, detail),
-    ),
+    ...(block === undefined ? [] : checkCidr(`${path}.ipBlock.cidr`, cidr)),
   ];
+}
+
+/** Demands a range of addresses. */
+export function checkCidr(path: string, cidr: string): FieldError[] {
+  return cidrProblems(cidr).map((detail) => invalidError(path, cidr, detail));
 }
 
 function cidrProblems(cidr: string): string[] {

@@ -8,13 +8,15 @@ import { checkMutatingBinding, checkValidatingBinding } from "./admission/bindin
 import { checkMutatingPolicy, checkValidatingPolicy } from "./admission/policy-rules.js";
 import { checkWebhooks } from "./admission/webhook-rules.js";
 import { checkFlowSchema, checkPriorityLevel } from "./cluster/flow-rules.js";
+import { checkEndpoints, checkEndpointSlice } from "./cluster/endpoint-rules.js";
+import { checkNode } from "./cluster/node-rules.js";
 import * as rare from "./cluster/rare-rules.js";
 import { checkSigningRequest } from "./certificate-rules.js";
 import * as configuration from "./configuration-rules.js";
 import { checkCronJob, checkJob } from "./workload/job-rules.js";
 import { checkImmutable } from "./field-rules.js";
-import { checkIngress, checkNetworkPolicy } from "./network-rules.js";
-import { checkPod } from "./workload/pod-rules.js";
+import { checkIngress, checkIngressClass, checkNetworkPolicy } from "./network-rules.js";
+import { checkNewPod } from "./workload/pod-rules.js";
 import { checkQuota } from "./quota-rules.js";
 import * as scheduling from "./scheduling-rules.js";
 import { checkService } from "./service-rules.js";
@@ -26,7 +28,7 @@ type Rule = (object: JsonObject, old: JsonObject | undefined) => FieldError[];
 
 // By `Kind` or `Kind.group`.
 const RULES: Record<string, Rule> = {
-  Pod: checkPod,
+  Pod: checkNewPod,
   Service: checkService,
   ConfigMap: configuration.checkConfigMap,
   Secret: configuration.checkSecret,
@@ -48,7 +50,9 @@ const RULES: Record<string, Rule> = {
   "VolumeAttachment.storage.k8s.io": (object) => rare.checkVolumeAttachment(object),
   "VolumeAttributesClass.storage.k8s.io": rare.checkAttributesClass,
   "ResourceSlice.resource.k8s.io": (object) => rare.checkResourceSlice(object),
-  "EndpointSlice.discovery.k8s.io": rare.needs("addressType"),
+  Node: (object) => checkNode(object),
+  Endpoints: (object) => checkEndpoints(object),
+  "EndpointSlice.discovery.k8s.io": (object) => checkEndpointSlice(object),
   "RuntimeClass.node.k8s.io": rare.needs("handler"),
   "ServiceCIDR.networking.k8s.io": rare.needs("spec.cidrs", "at least one CIDR required"),
   "FlowSchema.flowcontrol.apiserver.k8s.io": (object) => checkFlowSchema(object),
@@ -61,7 +65,7 @@ const RULES: Record<string, Rule> = {
   "Ingress.networking.k8s.io": (object) => checkIngress(object),
   "NetworkPolicy.networking.k8s.io": (object) => checkNetworkPolicy(object),
   "IngressClass.networking.k8s.io": (object, old) => [
-    ...(old === undefined ? rare.needs("spec.controller")(object) : []),
+    ...checkIngressClass(object, old),
     ...checkImmutable("spec", {
       spec: objectAt(object, "spec") ?? {},
       old: objectAt(old, "spec"),

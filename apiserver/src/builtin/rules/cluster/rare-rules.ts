@@ -8,9 +8,10 @@ import {
 } from "../../../errors/field-error.js";
 import { arrayAt, deepEqual, memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { textAt } from "../../read-path.js";
-import { checkNotNegative, checkRequired } from "../field-rules.js";
+import { checkNotNegative, checkRequired, selectorMatches } from "../field-rules.js";
 import { subdomainProblems } from "../name-syntax.js";
 import { checkPodTemplate } from "../workload/pod-rules.js";
+import { checkLasting, mismatchError } from "../workload/workload-rules.js";
 
 // Everything else in the spec of a volume says where it is.
 const OF_EVERY_VOLUME = new Set([
@@ -74,10 +75,20 @@ export function checkTemplate(object: JsonObject): FieldError[] {
 export function checkReplicationController(object: JsonObject): FieldError[] {
   const spec = objectAt(object, "spec") ?? {};
   const template = objectAt(spec, "template");
+  const selector = objectAt(spec, "selector") ?? {};
+  const metadata = objectAt(template, "metadata");
+  const isMatched = selectorMatches({ matchLabels: selector }, objectAt(metadata, "labels") ?? {});
   return [
-    ...(Object.keys(objectAt(spec, "selector") ?? {}).length === 0 ? [requiredError("spec.selector")] : []),
+    ...checkNotNegative("spec.minReadySeconds", memberOf(spec, "minReadySeconds")),
+    ...(Object.keys(selector).length === 0 ? [requiredError("spec.selector")] : []),
     ...checkNotNegative("spec.replicas", memberOf(spec, "replicas")),
-    ...(template === undefined ? [requiredError("spec.template")] : checkPodTemplate("spec.template", template)),
+    ...(template === undefined
+      ? [requiredError("spec.template")]
+      : [
+          ...(isMatched ? [] : [mismatchError(metadata)]),
+          ...checkPodTemplate("spec.template", template),
+          ...checkLasting("ReplicationController", template),
+        ]),
   ];
 }
 
@@ -98,7 +109,10 @@ export function checkResourceSlice(object: JsonObject): FieldError[] {
 
 /** Checks that data of a ControllerRevision are there. */
 export function checkRevisionData(object: JsonObject): FieldError[] {
-  return (memberOf(object, "data") ?? null) === null ? [requiredError("data", "data is mandatory")] : [];
+  return [
+    ...((memberOf(object, "data") ?? null) === null ? [requiredError("data", "data is mandatory")] : []),
+    ...checkNotNegative("revision", memberOf(object, "revision")),
+  ];
 }
 
 /** Returns the check that one member is given, with these words. */

@@ -11,6 +11,7 @@ import { objectsAt } from "../../read-path.js";
 import { checkLabelName, checkOneOf, checkPort, checkRequired, portNameProblems } from "../field-rules.js";
 import { checkVariable } from "./env-rules.js";
 import { checkResources } from "./resource-rules.js";
+import { checkDevices, checkEphemeralFields } from "./pod-fields.js";
 import { checkLife, checkNoLife, checkRestartPolicy } from "./probe-rules.js";
 
 /** Checks the containers of a pod spec at `path`, which mount `volumes`. */
@@ -23,7 +24,8 @@ export function checkContainers(path: string, spec: JsonObject, volumes: JsonObj
     const isTaken = name !== undefined && name !== "" && names.has(name);
     names.add(name);
     return [
-      ...(isTaken ? [duplicateError(`${at}.name`, name)] : checkLabelName(`${at}.name`, name)),
+      ...checkLabelName(`${at}.name`, name),
+      ...(isTaken ? [duplicateError(`${at}.name`, name)] : []),
       ...checkContainer(at, container, volumes),
       ...checkRestartPolicy(at, container),
       ...ofKind,
@@ -46,6 +48,10 @@ export function checkContainers(path: string, spec: JsonObject, volumes: JsonObj
         ...checkHostPorts(`${path}.initContainers`, [container]),
       ];
     }),
+    ...objectsAt(spec, "ephemeralContainers").flatMap((container, index) => {
+      const at = `${path}.ephemeralContainers[${index}]`;
+      return check(at, container, checkEphemeralFields(at, container));
+    }),
   ];
 }
 
@@ -61,6 +67,7 @@ function checkContainer(path: string, container: JsonObject, volumes: JsonObject
     ...objectsAt(container, "volumeMounts").flatMap((mount, place) =>
       checkMount(`${path}.volumeMounts[${place}]`, mount, volumes),
     ),
+    ...checkDevices(path, container, volumes),
     ...checkOneOf(`${path}.imagePullPolicy`, memberOf(container, "imagePullPolicy"), [
       "Always",
       "IfNotPresent",

@@ -103,6 +103,9 @@ function checkJobSpec(path: string, spec: JsonObject): FieldError[] {
   return [
     ...counts.flatMap((key) => checkNotNegative(`${path}.${key}`, memberOf(spec, key))),
     ...checkCompletions(path, spec),
+    ...(memberOf(spec, "maxFailedIndexes") !== undefined && memberOf(spec, "backoffLimitPerIndex") === undefined
+      ? [requiredError(`${path}.backoffLimitPerIndex`, "when maxFailedIndexes is specified")]
+      : []),
     ...checkPodTemplate(`${path}.template`, template),
     ...(isRestarting
       ? [requiredError(`${path}.template.spec.restartPolicy`, 'valid values: "OnFailure", "Never"')]
@@ -174,7 +177,7 @@ function checkSchedule(
       invalidError("spec.schedule", schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"),
     ];
   }
-  const fields = schedule.trim().split(/\s+/);
+  const fields = schedule.split(/\s+/).filter((field) => field !== "");
   if (schedule.startsWith("@") || fields.length === 5) return [];
   const detail = `expected exactly 5 fields, found ${fields.length}: [${fields.join(" ")}]`;
   return [invalidError("spec.schedule", schedule, detail)];

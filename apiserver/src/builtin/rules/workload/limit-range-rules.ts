@@ -9,8 +9,11 @@ import {
 } from "../../../errors/field-error.js";
 import { memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
+import { qualifiedNameProblems } from "../name-syntax.js";
+import { containerResourceProblems, resourceNameProblems } from "./resource-rules.js";
 
 const CLAIM = "PersistentVolumeClaim";
+const TYPES = ["Pod", "Container", CLAIM];
 const ONE = 1_000_000_000n;
 
 type Amounts = Record<"min" | "max" | "default" | "defaultRequest" | "maxLimitRequestRatio", string | undefined>;
@@ -43,12 +46,30 @@ export function checkLimitRange(range: JsonObject): FieldError[] {
     const needsStorage = type === CLAIM && ["min", "max"].every((key) => amountAt(limit, key, "storage") === undefined);
     const detail = "either minimum or maximum storage value is required, but neither was provided";
     return [
+      ...typeProblems(type).map((detail) => invalidError(`${path}.type`, type, detail)),
       ...(isTaken ? [duplicateError(`${path}.type`, type)] : []),
+      ...["max", "min"].flatMap((key) => checkNames(`${path}.${key}`, limit, key)),
       ...ofPods.map((key) => forbiddenError(`${path}.${key}`, "may not be specified when `type` is 'Pod'")),
+      ...(isPod ? [] : ["default", "defaultRequest"]).flatMap((key) => checkNames(`${path}.${key}`, limit, key)),
       ...(needsStorage ? [requiredError(`${path}.limits`, detail)] : []),
+      ...checkNames(`${path}.maxLimitRequestRatio`, limit, "maxLimitRequestRatio"),
       ...resourcesIn(limit).flatMap((name) => checkAmounts(path, name, amountsOf(limit, name, isPod))),
     ];
   });
+}
+
+function typeProblems(type: string): string[] {
+  const problems = qualifiedNameProblems(type);
+  const isKnown = type.includes("/") || TYPES.includes(type);
+  return problems.length > 0 || isKnown ? problems : ["must be a standard limit type or fully qualified"];
+}
+
+function checkNames(path: string, limit: JsonObject, key: string): FieldError[] {
+  const type = textAt(limit, "type");
+  const problems = type === "Pod" || type === "Container" ? containerResourceProblems : resourceNameProblems;
+  return Object.keys(objectAt(limit, key) ?? {}).flatMap((name) =>
+    problems(name).map((detail) => invalidError(`${path}[${name}]`, name, detail)),
+  );
 }
 
 function checkAmounts(path: string, name: string, amounts: Amounts): FieldError[] {

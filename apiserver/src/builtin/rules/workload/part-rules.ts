@@ -1,5 +1,5 @@
 // What may be written through subresources that change a part of an object.
-import { forbiddenError, invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
+import { forbiddenError, invalidError, type FieldError } from "../../../errors/field-error.js";
 import { quote } from "../../../errors/quote.js";
 import { arrayAt, deepEqual, isObject, objectAt, stringAt, type JsonObject } from "../../../json.js";
 import type { ServedType } from "../../served-type.js";
@@ -34,7 +34,6 @@ function checkEphemeral(object: JsonObject, live: JsonObject): FieldError[] {
   const path = "spec.ephemeralContainers";
   const given = containersOf(object);
   return [
-    ...given.flatMap(({ image }, index) => (image === undefined ? [requiredError(`${path}[${index}].image`)] : [])),
     ...containersOf(live).flatMap((before) => {
       const name = stringAt(before, "name") ?? "";
       const now = given.find((container) => container["name"] === name);

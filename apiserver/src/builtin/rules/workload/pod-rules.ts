@@ -1,15 +1,9 @@
 import { duplicateError, forbiddenError, invalidError, type FieldError } from "../../../errors/field-error.js";
 import { arrayAt, clone, deepEqual, isObject, memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { objectsAt } from "../../read-path.js";
-import {
-  checkAnnotations,
-  checkLabels,
-  checkLabelName,
-  checkNotNegative,
-  checkOneOf,
-  checkRequired,
-} from "../field-rules.js";
+import { checkAnnotations, checkLabels, checkLabelName, checkOneOf, checkRequired } from "../field-rules.js";
 import { checkContainers, checkHostNetwork } from "./container-rules.js";
+import { checkClaims, checkClasses, checkNames, checkNoEphemeral, checkPlacing } from "./pod-fields.js";
 import { checkTolerations } from "./toleration-rules.js";
 
 const POD_UPDATE_RULE =
@@ -24,21 +18,27 @@ function checkPodSpec(path: string, spec: JsonObject, claims: JsonObject[] = [])
   const { errors, usable } = checkVolumes(`${path}.volumes`, volumes);
   return [
     ...errors,
+    ...checkClaims(path, spec),
     ...checkContainers(path, spec, usable),
     ...checkOneOf(`${path}.restartPolicy`, memberOf(spec, "restartPolicy"), ["Always", "OnFailure", "Never"]),
     ...checkHostNetwork(path, spec),
+    ...checkPlacing(path, spec),
+    ...checkNames(path, spec),
     ...checkTolerations(path, spec),
+    ...checkClasses(path, spec),
   ];
 }
 
 /** Checks a template of Pods at `path`. */
 export function checkPodTemplate(path: string, template: JsonObject, claims: JsonObject[] = []): FieldError[] {
   const metadata = objectAt(template, "metadata");
+  const spec = objectAt(template, "spec") ?? {};
   return [
     // Kubernetes leaves `metadata` out of these paths.
     ...checkLabels(objectAt(metadata, "labels") ?? {}, `${path}.labels`),
     ...checkAnnotations(objectAt(metadata, "annotations") ?? {}, `${path}.annotations`),
-    ...checkPodSpec(`${path}.spec`, objectAt(template, "spec") ?? {}, claims),
+    ...checkPodSpec(`${path}.spec`, spec, claims),
+    ...checkNoEphemeral(`${path}.spec`, spec, "ephemeral containers not allowed in pod template"),
   ];
 }
 
@@ -74,13 +74,19 @@ function checkSource(path: string, volume: JsonObject): FieldError[] {
   });
 }
 
+/** Checks a Pod that is not there yet, or an update of one. */
+export function checkNewPod(pod: JsonObject, old: JsonObject | undefined): FieldError[] {
+  const spec = objectAt(pod, "spec") ?? {};
+  return [
+    ...checkPod(pod, old),
+    ...(old === undefined ? checkNoEphemeral("spec", spec, "cannot be set on create") : []),
+  ];
+}
+
 /** Checks a Pod, and on update that it only changes what a Pod may change. */
 export function checkPod(pod: JsonObject, old: JsonObject | undefined): FieldError[] {
   const spec = objectAt(pod, "spec") ?? {};
-  const errors = [
-    ...checkPodSpec("spec", spec),
-    ...checkNotNegative("spec.activeDeadlineSeconds", memberOf(spec, "activeDeadlineSeconds")),
-  ];
+  const errors = checkPodSpec("spec", spec);
   const oldSpec = objectAt(old, "spec");
   if (oldSpec === undefined) return errors;
   const changed = ["containers", "initContainers"].find(

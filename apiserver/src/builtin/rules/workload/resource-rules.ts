@@ -27,19 +27,22 @@ function checkAmounts(path: string, amounts: JsonObject): FieldError[] {
     const at = `${path}[${name}]`;
     const isNegative = String(amount).startsWith("-");
     return [
-      ...nameProblems(name).map((detail) => invalidError(at, name, detail)),
+      ...containerResourceProblems(name).map((detail) => invalidError(at, name, detail)),
       ...(isNegative ? [invalidError(at, amount, "must be greater than or equal to 0")] : []),
     ];
   });
 }
 
-function nameProblems(name: string): string[] {
-  const problems = qualifiedNameProblems(name);
+/** Lists what is wrong with the name of a resource of containers. */
+export function containerResourceProblems(name: string): string[] {
+  const problems = resourceNameProblems(name);
   if (name.includes("/") || OF_CONTAINERS.test(name)) return problems;
-  const isUnknown = problems.length === 0 && !STANDARD.test(name);
-  return [
-    ...problems,
-    ...(isUnknown ? ["must be a standard resource type or fully qualified"] : []),
-    "must be a standard resource for containers",
-  ];
+  return [...problems, "must be a standard resource for containers"];
+}
+
+/** Lists what is wrong with the name of a resource. */
+export function resourceNameProblems(name: string): string[] {
+  const problems = qualifiedNameProblems(name);
+  const isKnown = name.includes("/") || OF_CONTAINERS.test(name) || STANDARD.test(name);
+  return problems.length > 0 || isKnown ? problems : ["must be a standard resource type or fully qualified"];
 }

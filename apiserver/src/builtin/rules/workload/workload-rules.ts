@@ -11,6 +11,7 @@ import { objectsAt, textAt } from "../../read-path.js";
 import {
   checkImmutable,
   checkIntOrPercent,
+  checkLabelName,
   checkLabelSelector,
   checkNotNegative,
   selectorMatches,
@@ -32,10 +33,13 @@ export function checkWorkload(kind: string, object: JsonObject, old: JsonObject 
   return [
     ...checkNotNegative("spec.replicas", memberOf(spec, "replicas")),
     ...(kind === "StatefulSet" && old === undefined ? checkClaimTemplates(spec) : []),
+    ...(kind === "StatefulSet" ? checkServiceName(spec) : []),
     ...checkSelectorAndTemplate(kind, spec),
     ...checkStrategy(kind, spec),
     ...checkNotNegative("spec.minReadySeconds", memberOf(spec, "minReadySeconds")),
-    ...checkNotNegative("spec.revisionHistoryLimit", memberOf(spec, "revisionHistoryLimit")),
+    ...(kind === "StatefulSet"
+      ? []
+      : checkNotNegative("spec.revisionHistoryLimit", memberOf(spec, "revisionHistoryLimit"))),
     ...(kind === "Deployment" ? checkDeadline(spec) : []),
     ...(kind === "StatefulSet" ? checkPodManagement(memberOf(spec, "podManagementPolicy")) : []),
     ...checkWorkloadUpdate(kind, spec, objectAt(old, "spec")),
@@ -64,9 +68,11 @@ function checkSelectorAndTemplate(kind: string, spec: JsonObject): FieldError[] 
   const template = objectAt(spec, "template") ?? {};
   const labels = objectAt(objectAt(template, "metadata"), "labels");
   const claims = kind === "StatefulSet" ? claimVolumesOf(spec) : [];
-  const restartPolicy = memberOf(objectAt(template, "spec"), "restartPolicy");
-  const isEmpty = selector !== undefined && Object.keys(selector).length === 0;
-  const isReadable = checkLabelSelector("", selector).every(({ field }) => !field.endsWith(".operator"));
+  const isEmpty =
+    selector !== undefined &&
+    Object.keys(objectAt(selector, "matchLabels") ?? {}).length === 0 &&
+    objectsAt(selector, "matchExpressions").length === 0;
+  const isReadable = checkLabelSelector("", selector).length === 0;
   const isUnmatched = selector === undefined || (!isEmpty && !selectorMatches(selector, labels ?? {}));
   // As Kubernetes has it.
   const named = kind === "ReplicaSet" ? "deployment" : kind.toLowerCase();
@@ -74,16 +80,37 @@ function checkSelectorAndTemplate(kind: string, spec: JsonObject): FieldError[] 
     ...(selector === undefined && kind !== "DaemonSet" ? [requiredError("spec.selector")] : []),
     ...checkLabelSelector("spec.selector", selector),
     ...(isEmpty
-      ? [invalidError("spec.selector", {}, `empty selector is invalid for ${named}`)]
+      ? [invalidError("spec.selector", selector, `empty selector is invalid for ${named}`)]
       : isUnmatched && isReadable
         ? [mismatchError(objectAt(template, "metadata"))]
         : []),
     ...(isReadable || kind === "DaemonSet" ? [] : [unreadableError(kind, selector ?? {})]),
-    ...checkPodTemplate("spec.template", template, claims),
+    // What selects nothing readable has no template to look at.
+    ...(isReadable || kind === "DaemonSet" ? checkPodTemplate("spec.template", template, claims) : []),
+    ...(isReadable || kind === "DaemonSet" || kind === "StatefulSet" ? checkLasting(kind, template) : []),
+  ];
+}
+
+/** Demands that the Pods of a template run until they are deleted. */
+export function checkLasting(kind: string, template: JsonObject): FieldError[] {
+  const spec = objectAt(template, "spec");
+  const restartPolicy = memberOf(spec, "restartPolicy");
+  const path = "spec.template.spec";
+  // As Kubernetes has it.
+  const named = kind === "Deployment" ? "ReplicaSet" : kind;
+  return [
     ...(restartPolicy === undefined || restartPolicy === "Always"
       ? []
-      : [notSupportedError("spec.template.spec.restartPolicy", restartPolicy, ["Always"])]),
+      : [notSupportedError(`${path}.restartPolicy`, restartPolicy, ["Always"])]),
+    ...(memberOf(spec, "activeDeadlineSeconds") === undefined
+      ? []
+      : [forbiddenError(`${path}.activeDeadlineSeconds`, `activeDeadlineSeconds in ${named} is not Supported`)]),
   ];
+}
+
+function checkServiceName(spec: JsonObject): FieldError[] {
+  const name = textAt(spec, "serviceName");
+  return name === "" ? [] : checkLabelName("spec.serviceName", name);
 }
 
 // A claim that was stored stays as it is.
@@ -103,7 +130,8 @@ function unreadableError(kind: string, selector: JsonObject): FieldError {
   return invalidError("spec.selector", selector, kind === "StatefulSet" ? "" : "invalid label selector");
 }
 
-function mismatchError(metadata: JsonObject | undefined): FieldError {
+/** What a selector does not select has these labels. */
+export function mismatchError(metadata: JsonObject | undefined): FieldError {
   const detail = "`selector` does not match template `labels`";
   const empty = wasGivenEmpty(metadata, "labels") ? {} : null;
   return invalidError("spec.template.metadata.labels", objectAt(metadata, "labels") ?? empty, detail);

@@ -1,0 +1,126 @@
+// Where Services send what they get: Endpoints and EndpointSlices.
+import { duplicateError, invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
+import { arrayAt, memberOf, type JsonObject, type JsonValue } from "../../../json.js";
+import { objectsAt, textAt } from "../../read-path.js";
+import { checkLabelName, checkOneOf, checkPort, checkRequired } from "../field-rules.js";
+import { addressProblems, qualifiedNameProblems, subdomainProblems } from "../name-syntax.js";
+
+const PROTOCOLS = ["SCTP", "TCP", "UDP"];
+
+// Addresses that are never those of an endpoint.
+const SPECIAL: [pattern: RegExp, problem: string][] = [
+  [/^(0\.0\.0\.0|::)$/, "may not be unspecified (0.0.0.0 or ::)"],
+  [/^(127\.|::1$)/, "may not be in the loopback range (127.0.0.0/8, ::1/128)"],
+  [/^(169\.254\.|fe[89ab])/i, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"],
+  [/^(224\.0\.0\.|ff02:)/i, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"],
+];
+
+/** Checks Endpoints. */
+export function checkEndpoints(object: JsonObject): FieldError[] {
+  return objectsAt(object, "subsets").flatMap((subset, index) => {
+    const path = `subsets[${index}]`;
+    const [ready, waiting, ports] = ["addresses", "notReadyAddresses", "ports"].map((key) =>
+      objectsAt(subset, key),
+    ) as [JsonObject[], JsonObject[], JsonObject[]];
+    return [
+      ...(ready.length === 0 && waiting.length === 0
+        ? [requiredError(path, "must specify `addresses` or `notReadyAddresses`")]
+        : []),
+      ...ready.flatMap((address, place) => checkAddress(`${path}.addresses[${place}]`, address)),
+      ...waiting.flatMap((address, place) => checkAddress(`${path}.notReadyAddresses[${place}]`, address)),
+      ...ports.flatMap((port, place) => checkEndpointPort(`${path}.ports[${place}]`, port, ports.length > 1)),
+    ];
+  });
+}
+
+function checkAddress(path: string, address: JsonObject): FieldError[] {
+  const [ip, host, node] = ["ip", "hostname", "nodeName"].map((key) => textAt(address, key)) as [
+    string,
+    string,
+    string,
+  ];
+  const special = addressProblems(ip).length > 0 ? ["must be a valid IP address"] : specialProblems(ip);
+  return [
+    ...addressProblems(ip).map((detail) => invalidError(`${path}.ip`, ip, detail)),
+    ...(host === "" ? [] : checkLabelName(`${path}.hostname`, host)),
+    ...(memberOf(address, "nodeName") === undefined
+      ? []
+      : subdomainProblems(node).map((detail) => invalidError(`${path}.nodeName`, node, detail))),
+    ...special.map((detail) => invalidError(`${path}.ip`, ip, detail)),
+  ];
+}
+
+function specialProblems(ip: string): string[] {
+  return SPECIAL.filter(([pattern]) => pattern.test(ip)).map(([, problem]) => problem);
+}
+
+function checkEndpointPort(path: string, port: JsonObject, needsName: boolean): FieldError[] {
+  const name = textAt(port, "name");
+  return [
+    ...(name !== "" || needsName ? checkLabelName(`${path}.name`, name) : []),
+    ...checkPort(`${path}.port`, memberOf(port, "port") ?? 0),
+    ...checkProtocol(path, port),
+  ];
+}
+
+function checkProtocol(path: string, port: JsonObject): FieldError[] {
+  const protocol = memberOf(port, "protocol") ?? "";
+  const application = memberOf(port, "appProtocol");
+  return [
+    ...(protocol === ""
+      ? checkRequired(`${path}.protocol`, protocol)
+      : checkOneOf(`${path}.protocol`, protocol, PROTOCOLS)),
+    ...(typeof application === "string"
+      ? qualifiedNameProblems(application).map((detail) => invalidError(`${path}.appProtocol`, application, detail))
+      : []),
+  ];
+}
+
+/** Checks an EndpointSlice. */
+export function checkEndpointSlice(slice: JsonObject): FieldError[] {
+  const type = textAt(slice, "addressType");
+  const names = new Set<string>();
+  return [
+    ...(type === "" ? [requiredError("addressType")] : checkOneOf("addressType", type, ["FQDN", "IPv4", "IPv6"])),
+    ...objectsAt(slice, "endpoints").flatMap((endpoint, index) => checkEndpoint(`endpoints[${index}]`, endpoint, type)),
+    ...objectsAt(slice, "ports").flatMap((port, index) => {
+      const name = textAt(port, "name");
+      const isTaken = names.has(name);
+      names.add(name);
+      return [
+        ...(name === "" ? [] : checkLabelName(`ports[${index}].name`, name)),
+        ...(isTaken ? [duplicateError(`ports[${index}].name`, name)] : []),
+        ...checkProtocol(`ports[${index}]`, port),
+      ];
+    }),
+  ];
+}
+
+function checkEndpoint(path: string, endpoint: JsonObject, type: string): FieldError[] {
+  const addresses = arrayAt(endpoint, "addresses") ?? [];
+  const [node, host] = ["nodeName", "hostname"].map((key) => memberOf(endpoint, key));
+  return [
+    ...(addresses.length === 0 ? [requiredError(`${path}.addresses`, "must contain at least 1 address")] : []),
+    ...addresses.flatMap((address, index) => checkSliceAddress(`${path}.addresses[${index}]`, address, type)),
+    ...(typeof node === "string"
+      ? subdomainProblems(node).map((detail) => invalidError(`${path}.nodeName`, node, detail))
+      : []),
+    ...(typeof host === "string" ? checkLabelName(`${path}.hostname`, host) : []),
+  ];
+}
+
+function checkSliceAddress(path: string, address: JsonValue, type: string): FieldError[] {
+  const text = String(address);
+  if (type === "FQDN") {
+    const problems = subdomainProblems(text);
+    const isShort = problems.length === 0 && !text.includes(".");
+    const detail = "should be a domain with at least two segments separated by dots";
+    return [...problems, ...(isShort ? [detail] : [])].map((problem) => invalidError(path, text, problem));
+  }
+  if (type !== "IPv4" && type !== "IPv6") return [];
+  const problems = addressProblems(text);
+  const isOther = problems.length === 0 && text.includes(":") !== (type === "IPv6");
+  return [...problems, ...(isOther ? [`must be an ${type} address`] : []), ...specialProblems(text)].map((detail) =>
+    invalidError(path, text, detail),
+  );
+}
