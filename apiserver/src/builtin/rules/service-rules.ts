@@ -2,11 +2,13 @@ import {
   duplicateError,
   forbiddenError,
   invalidError,
+  notSupportedError,
   requiredError,
   type FieldError,
 } from "../../errors/field-error.js";
 import { deepEqual, arrayAt, memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
 import { objectsAt } from "../read-path.js";
+import { checkCidr } from "./network-rules.js";
 import { addressProblems, qualifiedNameProblems } from "./name-syntax.js";
 import { checkLabelName, checkLabels, checkOneOf, checkPort, checkRequired, portNameProblems } from "./field-rules.js";
 
@@ -18,7 +20,9 @@ export function checkService(service: JsonObject, old: JsonObject | undefined): 
   const isExternal = type === "ExternalName";
   const needsPorts = !isExternal && memberOf(spec, "clusterIP") !== "None";
   // Kubernetes looks at the addresses and their families first, and says no more where these are wrong.
-  const ofAddresses = isExternal ? [] : [checkAddresses(spec), checkFamilies(spec)].find((errors) => errors.length > 0);
+  const ofAddresses = isExternal
+    ? []
+    : [checkAddresses(spec, old), checkFamilies(spec)].find((errors) => errors.length > 0);
   if (ofAddresses !== undefined && ofAddresses.length > 0) return ofAddresses;
   return [
     ...(needsPorts && ports.length === 0 ? [requiredError("spec.ports")] : []),
@@ -52,11 +56,12 @@ function checkOfType(spec: JsonObject, type: JsonValue | undefined): FieldError[
   const ranges = arrayAt(spec, "loadBalancerSourceRanges") ?? [];
   const ofBalancers = [
     ...OF_BALANCERS.filter((key) => memberOf(spec, key) !== undefined),
-    ...(ranges.length > 0 ? ["loadBalancerSourceRanges"] : []),
+    ...(ranges.length > 0 ? ["LoadBalancerSourceRanges"] : []),
   ];
   const isForBalancer = "may only be used when `type` is 'LoadBalancer'";
   const isForCheck = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
   return [
+    ...ranges.flatMap((range, index) => checkCidr(`spec.LoadBalancerSourceRanges[${index}]`, String(range).trim())),
     ...(type === "LoadBalancer" ? [] : ofBalancers.map((key) => forbiddenError(`spec.${key}`, isForBalancer))),
     ...(isExternal || (policy ?? "") === ""
       ? []
@@ -76,6 +81,10 @@ function checkOfType(spec: JsonObject, type: JsonValue | undefined): FieldError[
 function checkFamilies(spec: JsonObject): FieldError[] {
   if (memberOf(spec, "clusterIP") === "None" && objectAt(spec, "selector") === undefined) return [];
   const policy = memberOf(spec, "ipFamilyPolicy");
+  if ((arrayAt(spec, "ipFamilies") ?? []).length > 1 && (policy ?? "SingleStack") === "SingleStack") {
+    const detail = "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified";
+    return [invalidError("spec.ipFamilyPolicy", "SingleStack", detail)];
+  }
   const other = (arrayAt(spec, "ipFamilies") ?? []).flatMap((family, index) =>
     family === "IPv4" ? [] : [invalidError(`spec.ipFamilies[${index}]`, family, "not configured on this cluster")],
   );
@@ -149,12 +158,33 @@ function goPort(port: JsonObject): JsonObject {
   };
 }
 
-function checkAddresses(spec: JsonObject): FieldError[] {
-  return (arrayAt(spec, "clusterIPs") ?? []).flatMap((address, index) =>
-    address === "None"
-      ? []
-      : addressProblems(String(address)).map((detail) => invalidError(`spec.clusterIPs[${index}]`, address, detail)),
-  );
+const FAMILIES = ["IPv4", "IPv6"];
+
+function checkAddresses(spec: JsonObject, old: JsonObject | undefined): FieldError[] {
+  const addresses = arrayAt(spec, "clusterIPs") ?? [];
+  const families = arrayAt(spec, "ipFamilies") ?? [];
+  return [
+    ...(old === undefined ? checkFirstAddress(memberOf(spec, "clusterIP") ?? "", addresses) : []),
+    ...families.flatMap((family, index) => [
+      ...(FAMILIES.includes(String(family)) ? [] : [notSupportedError(`spec.ipFamilies[${index}]`, family, FAMILIES)]),
+      ...(families.indexOf(family) < index ? [duplicateError(`spec.ipFamilies[${index}]`, family)] : []),
+    ]),
+    ...(addresses[0] === "None" && addresses.length > 1
+      ? [invalidError("spec.clusterIPs", [...addresses], "'None' must be the first and only value")]
+      : []),
+    ...addresses.flatMap((address, index) =>
+      address === "None" && index === 0
+        ? []
+        : addressProblems(String(address)).map((detail) => invalidError(`spec.clusterIPs[${index}]`, address, detail)),
+    ),
+  ];
+}
+
+function checkFirstAddress(address: JsonValue, addresses: readonly JsonValue[]): FieldError[] {
+  if (addresses.length === 0 || addresses[0] === address) return [];
+  const detail =
+    address === "" ? "must be empty when `clusterIP` is not specified" : "first value must match `clusterIP`";
+  return [invalidError("spec.clusterIPs", [...addresses], detail)];
 }
 
 function checkAddressKept(spec: JsonObject, old: JsonObject | undefined): FieldError[] {

@@ -135,8 +135,9 @@ function checkService(field: string, service: JsonObject): FieldError[] {
   const isPort = port === undefined || (typeof port === "number" && port >= 1 && port <= 65535);
   const detail = "port is not valid: must be between 1 and 65535, inclusive";
   return [
-    ...checkRequired(`${field}.name`, service["name"]),
-    ...checkRequired(`${field}.namespace`, service["namespace"]),
+    // Kubernetes mistakes one for the other.
+    ...checkRequired(`${field}.name`, service["namespace"]),
+    ...checkRequired(`${field}.namespace`, service["name"]),
     ...checkPath(`${field}.path`, stringAt(service, "path")),
     ...(isPort ? [] : [invalidError(`${field}.port`, port, detail)]),
   ];
