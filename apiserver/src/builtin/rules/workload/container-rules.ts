@@ -65,7 +65,7 @@ function checkContainer(path: string, container: JsonObject, volumes: JsonObject
     ...checkPorts(`${path}.ports`, objectsAt(container, "ports")),
     ...objectsAt(container, "env").flatMap((variable, place) => checkVariable(`${path}.env[${place}]`, variable)),
     ...objectsAt(container, "volumeMounts").flatMap((mount, place) =>
-      checkMount(`${path}.volumeMounts[${place}]`, mount, volumes),
+      checkMount(`${path}.volumeMounts[${place}]`, mount, { volumes, container }),
     ),
     ...checkDevices(path, container, volumes),
     ...checkOneOf(`${path}.imagePullPolicy`, memberOf(container, "imagePullPolicy"), [
@@ -129,12 +129,24 @@ export function checkHostNetwork(path: string, spec: JsonObject): FieldError[] {
   );
 }
 
-function checkMount(path: string, mount: JsonObject, volumes: JsonObject[]): FieldError[] {
+function checkMount(
+  path: string,
+  mount: JsonObject,
+  { volumes, container }: { volumes: JsonObject[]; container: JsonObject },
+): FieldError[] {
   const name = memberOf(mount, "name") ?? "";
   const isKnown = volumes.some((volume) => memberOf(volume, "name") === name);
+  const place = memberOf(mount, "mountPath");
+  const devices = objectsAt(container, "volumeDevices");
   return [
     ...checkRequired(`${path}.name`, name),
     ...(isKnown ? [] : [notFoundError(`${path}.name`, name)]),
     ...checkRequired(`${path}.mountPath`, memberOf(mount, "mountPath")),
+    ...(place !== undefined && devices.some((device) => memberOf(device, "devicePath") === place)
+      ? [invalidError(`${path}.mountPath`, place, "must not already exist as a path in volumeDevices")]
+      : []),
+    ...(devices.some((device) => memberOf(device, "name") === name)
+      ? [invalidError(`${path}.name`, name, "must not already exist in volumeDevices")]
+      : []),
   ];
 }

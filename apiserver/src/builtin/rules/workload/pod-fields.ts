@@ -10,7 +10,7 @@ import {
 import { arrayAt, memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import { checkLabelName, checkLabels, checkOneOf } from "../field-rules.js";
-import { qualifiedNameProblems, subdomainProblems } from "../name-syntax.js";
+import { addressProblems, qualifiedNameProblems, subdomainProblems } from "../name-syntax.js";
 
 const MAX_INT = 2_147_483_647;
 const DNS_POLICIES = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
@@ -34,6 +34,20 @@ export function checkNames(path: string, spec: JsonObject): FieldError[] {
       return name === "" ? [] : checkLabelName(`${path}.${key}`, name);
     }),
   ];
+}
+
+/** Checks the hosts that a pod spec at `path` knows by other names. */
+export function checkAliases(path: string, spec: JsonObject): FieldError[] {
+  return objectsAt(spec, "hostAliases").flatMap((alias, index) => {
+    const at = `${path}.hostAliases[${index}]`;
+    const ip = textAt(alias, "ip");
+    return [
+      ...addressProblems(ip).map((detail) => invalidError(`${at}.ip`, ip, detail)),
+      ...(arrayAt(alias, "hostnames") ?? []).flatMap((host, place) =>
+        subdomainProblems(String(host)).map((detail) => invalidError(`${at}.hostnames[${place}]`, host, detail)),
+      ),
+    ];
+  });
 }
 
 /** Checks what classes a pod spec at `path` names. */
@@ -64,6 +78,9 @@ export function checkPlacing(path: string, spec: JsonObject): FieldError[] {
   return [
     ...checkOneOf(`${path}.dnsPolicy`, memberOf(spec, "dnsPolicy"), DNS_POLICIES),
     ...checkLabels(objectAt(spec, "nodeSelector") ?? {}, `${path}.nodeSelector`),
+    ...(memberOf(spec, "dnsPolicy") === "None" && memberOf(spec, "dnsConfig") === undefined
+      ? [requiredError(`${path}.dnsConfig`, "must provide `dnsConfig` when `dnsPolicy` is None")]
+      : []),
     ...objectsAt(spec, "readinessGates").flatMap((gate, index) => {
       const type = textAt(gate, "conditionType");
       return qualifiedNameProblems(type).map((detail) =>

@@ -3,7 +3,7 @@ import { arrayAt, clone, deepEqual, isObject, memberOf, objectAt, type JsonObjec
 import { objectsAt } from "../../read-path.js";
 import { checkAnnotations, checkLabels, checkLabelName, checkOneOf, checkRequired } from "../field-rules.js";
 import { checkContainers, checkHostNetwork } from "./container-rules.js";
-import { checkClaims, checkClasses, checkNames, checkNoEphemeral, checkPlacing } from "./pod-fields.js";
+import { checkAliases, checkClaims, checkClasses, checkNames, checkNoEphemeral, checkPlacing } from "./pod-fields.js";
 import { checkTolerations } from "./toleration-rules.js";
 
 const POD_UPDATE_RULE =
@@ -25,6 +25,7 @@ function checkPodSpec(path: string, spec: JsonObject, claims: JsonObject[] = [])
     ...checkPlacing(path, spec),
     ...checkNames(path, spec),
     ...checkTolerations(path, spec),
+    ...checkAliases(path, spec),
     ...checkClasses(path, spec),
   ];
 }
