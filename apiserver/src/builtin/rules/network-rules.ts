@@ -223,7 +223,8 @@ export function checkCidr(path: string, cidr: string): FieldError[] {
   return cidrProblems(cidr).map((detail) => invalidError(path, cidr, detail));
 }
 
-function cidrProblems(cidr: string): string[] {
+/** Lists what is wrong with a range of addresses. */
+export function cidrProblems(cidr: string): string[] {
   if (!CIDR.test(cidr)) return [CIDR_RULE];
   const [address = "", length = ""] = cidr.split("/");
   if (address.includes(":")) return [];

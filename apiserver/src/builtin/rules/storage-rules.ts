@@ -4,7 +4,8 @@ import { forbiddenError, invalidError, requiredError, type FieldError } from "..
 import { deepEqual, memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
 import { textAt } from "../read-path.js";
 import { checkImmutable, checkLabelSelector, checkOneOf, checkRequired } from "./field-rules.js";
-import { subdomainProblems } from "./name-syntax.js";
+import { checkProvisioner } from "./storage/driver-rules.js";
+import { checkDomain, checkGivenDomain } from "./storage/name-rules.js";
 
 const OTHER_MODES = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce"];
 const CLAIM_RULE =
@@ -45,13 +46,23 @@ export function checkClaimSpec(path: string, spec: JsonObject): FieldError[] {
     ...(storage !== undefined && (compareQuantities(String(storage), "0") ?? 1) <= 0
       ? [invalidError(`${path}.resources[storage]`, storage, "must be greater than zero")]
       : []),
-    ...checkClassName(`${path}.storageClassName`, memberOf(spec, "storageClassName") ?? ""),
+    ...checkGivenDomain(`${path}.storageClassName`, textAt(spec, "storageClassName")),
     ...checkOneOf(`${path}.volumeMode`, memberOf(spec, "volumeMode"), ["Block", "Filesystem"]),
+    ...["dataSource", "dataSourceRef"].flatMap((key) => checkDataSource(`${path}.${key}`, objectAt(spec, key))),
+    ...checkGivenDomain(`${path}.volumeAttributesClassName`, textAt(spec, "volumeAttributesClassName")),
   ];
 }
 
-function checkClassName(path: string, name: JsonValue): FieldError[] {
-  return name === "" ? [] : subdomainProblems(String(name)).map((problem) => invalidError(path, name, problem));
+function checkDataSource(path: string, source: JsonObject | undefined): FieldError[] {
+  if (source === undefined) return [];
+  const [kind, group] = [textAt(source, "kind"), textAt(source, "apiGroup")];
+  const detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
+  return [
+    ...checkRequired(`${path}.name`, memberOf(source, "name")),
+    ...checkRequired(`${path}.kind`, kind),
+    ...(group === "" && kind !== "PersistentVolumeClaim" ? [invalidError(path, kind, detail)] : []),
+    ...checkGivenDomain(`${path}.apiGroup`, group),
+  ];
 }
 
 function storageOf(spec: JsonObject): JsonValue | undefined {
@@ -80,19 +91,21 @@ function fixedPart(spec: JsonObject, { isBound, old }: { isBound: boolean; old: 
 /** Checks a StorageClass. */
 export function checkStorageClass(object: JsonObject, old: JsonObject | undefined): FieldError[] {
   return [
-    ...checkRequired("provisioner", memberOf(object, "provisioner")),
+    ...(old === undefined ? checkProvisioner("provisioner", textAt(object, "provisioner")) : []),
+    ...checkOneOf("reclaimPolicy", memberOf(object, "reclaimPolicy"), ["Delete", "Retain"]),
+    ...checkOneOf("volumeBindingMode", memberOf(object, "volumeBindingMode"), ["Immediate", "WaitForFirstConsumer"]),
     ...checkImmutable("", { spec: object, old, keys: ["provisioner"] }),
   ];
 }
 
 /** Checks a CSIStorageCapacity, and on update that it is about the same storage. */
 export function checkStorageCapacity(object: JsonObject, old: JsonObject | undefined): FieldError[] {
-  const className = memberOf(object, "storageClassName") ?? "";
+  const className = textAt(object, "storageClassName");
   const capacity = memberOf(object, "capacity");
   const isNegative = capacity !== undefined && (compareQuantities(String(capacity), "0") ?? 0) < 0;
   return [
     ...checkLabelSelector("nodeTopology", objectAt(object, "nodeTopology")),
-    ...subdomainProblems(String(className)).map((problem) => invalidError("storageClassName", className, problem)),
+    ...checkDomain("storageClassName", className),
     ...(isNegative ? [invalidError("capacity", capacity, "must be greater than or equal to 0")] : []),
     ...checkImmutable("", { spec: object, old, keys: ["nodeTopology", "storageClassName"] }),
   ];

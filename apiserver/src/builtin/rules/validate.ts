@@ -7,6 +7,7 @@ import type { ServedType } from "../served-type.js";
 import { checkMutatingBinding, checkValidatingBinding } from "./admission/binding-rules.js";
 import { checkMutatingPolicy, checkValidatingPolicy } from "./admission/policy-rules.js";
 import { checkWebhooks } from "./admission/webhook-rules.js";
+import { checkAddress, checkRuntimeClass, checkServiceRange } from "./cluster/address-rules.js";
 import { checkFlowSchema, checkPriorityLevel } from "./cluster/flow-rules.js";
 import { checkEndpoints, checkEndpointSlice } from "./cluster/endpoint-rules.js";
 import { checkNode } from "./cluster/node-rules.js";
@@ -21,6 +22,10 @@ import { checkQuota } from "./quota-rules.js";
 import * as scheduling from "./scheduling-rules.js";
 import { checkService } from "./service-rules.js";
 import * as storage from "./storage-rules.js";
+import * as devices from "./storage/device-rules.js";
+import { checkAttributesClass, checkDriver, checkDriversOfNode } from "./storage/driver-rules.js";
+import { checkResourceSlice } from "./storage/slice-rules.js";
+import { checkVolume, checkVolumeAttachment } from "./storage/volume-rules.js";
 import { checkLimitRange } from "./workload/limit-range-rules.js";
 import * as workload from "./workload/workload-rules.js";
 
@@ -44,17 +49,23 @@ const RULES: Record<string, Rule> = {
     ...rare.checkRevisionData(object),
     ...checkImmutable("", { spec: object, old, keys: ["data"] }),
   ],
-  PersistentVolume: (object) => rare.checkVolume(object),
+  PersistentVolume: (object) => checkVolume(object),
   PodTemplate: (object) => rare.checkTemplate(object),
   ReplicationController: (object) => rare.checkReplicationController(object),
-  "VolumeAttachment.storage.k8s.io": (object) => rare.checkVolumeAttachment(object),
-  "VolumeAttributesClass.storage.k8s.io": rare.checkAttributesClass,
-  "ResourceSlice.resource.k8s.io": (object) => rare.checkResourceSlice(object),
+  "VolumeAttachment.storage.k8s.io": (object) => checkVolumeAttachment(object),
+  "VolumeAttributesClass.storage.k8s.io": checkAttributesClass,
+  "CSIDriver.storage.k8s.io": checkDriver,
+  "CSINode.storage.k8s.io": (object) => checkDriversOfNode(object),
+  "ResourceSlice.resource.k8s.io": checkResourceSlice,
+  "DeviceClass.resource.k8s.io": (object) => devices.checkDeviceClass(object),
+  "ResourceClaim.resource.k8s.io": devices.checkResourceClaim,
+  "ResourceClaimTemplate.resource.k8s.io": devices.checkClaimTemplate,
+  "IPAddress.networking.k8s.io": (object) => checkAddress(object),
   Node: (object) => checkNode(object),
   Endpoints: (object) => checkEndpoints(object),
   "EndpointSlice.discovery.k8s.io": (object) => checkEndpointSlice(object),
-  "RuntimeClass.node.k8s.io": rare.needs("handler"),
-  "ServiceCIDR.networking.k8s.io": rare.needs("spec.cidrs", "at least one CIDR required"),
+  "RuntimeClass.node.k8s.io": checkRuntimeClass,
+  "ServiceCIDR.networking.k8s.io": (object) => checkServiceRange(object),
   "FlowSchema.flowcontrol.apiserver.k8s.io": (object) => checkFlowSchema(object),
   "PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io": (object) => checkPriorityLevel(object),
   "Job.batch": checkJob,

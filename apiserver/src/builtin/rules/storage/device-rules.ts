@@ -1,0 +1,149 @@
+// Devices that are claimed, and the classes that they are claimed by.
+import {
+  duplicateError,
+  invalidError,
+  notSupportedError,
+  requiredError,
+  type FieldError,
+} from "../../../errors/field-error.js";
+import { arrayAt, isObject, memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { objectsAt, textAt } from "../../read-path.js";
+import { checkImmutable } from "../field-rules.js";
+import { qualifiedNameProblems } from "../name-syntax.js";
+import { checkDomain, checkDriverName, checkLabel } from "./name-rules.js";
+
+const ONE_KIND = "exactly one of `exactly` or `firstAvailable` is required";
+const NO_REQUEST =
+  "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'";
+
+/** Checks a DeviceClass. */
+export function checkDeviceClass(object: JsonObject): FieldError[] {
+  const spec = objectAt(object, "spec") ?? {};
+  const name = memberOf(spec, "extendedResourceName") ?? null;
+  const field = "spec.extendedResourceName";
+  return [
+    ...checkSelectors("spec.selectors", spec),
+    ...objectsAt(spec, "config").flatMap((config, index) => checkConfig(`spec.config[${index}]`, config)),
+    ...(name === null || isExtendedResource(String(name))
+      ? []
+      : [invalidError(field, name, "must be a valid extended resource name")]),
+  ];
+}
+
+function isExtendedResource(name: string): boolean {
+  const isNative = !name.includes("/") || name.includes("kubernetes.io/") || name.startsWith("requests.");
+  return !isNative && qualifiedNameProblems(`requests.${name}`).length === 0;
+}
+
+/** Checks a ResourceClaim, whose spec stays. */
+export function checkResourceClaim(claim: JsonObject, old: JsonObject | undefined): FieldError[] {
+  if (old !== undefined) return checkImmutable("", { spec: claim, old, keys: ["spec"] });
+  return checkDeviceClaim("spec.devices", objectAt(objectAt(claim, "spec"), "devices") ?? {});
+}
+
+/** Checks a ResourceClaimTemplate. */
+export function checkClaimTemplate(template: JsonObject, old: JsonObject | undefined): FieldError[] {
+  if (old !== undefined) return checkImmutable("", { spec: template, old, keys: ["spec"] });
+  const spec = objectAt(objectAt(template, "spec"), "spec");
+  return checkDeviceClaim("spec.spec.devices", objectAt(spec, "devices") ?? {});
+}
+
+function checkDeviceClaim(path: string, devices: JsonObject): FieldError[] {
+  const requests = objectsAt(devices, "requests");
+  const known = new Set(requests.flatMap(namesOf));
+  const references = (field: string, part: JsonObject) =>
+    (arrayAt(part, "requests") ?? []).flatMap((name, index) =>
+      checkReference(`${field}.requests[${index}]`, String(name), known),
+    );
+  return [
+    ...requests.flatMap((request, index) => checkRequest(`${path}.requests[${index}]`, request)),
+    ...checkNamesOnce(`${path}.requests`, requests),
+    ...objectsAt(devices, "constraints").flatMap((one, index) => {
+      const field = `${path}.constraints[${index}]`;
+      return [...references(field, one), ...checkConstraint(field, one)];
+    }),
+    ...objectsAt(devices, "config").flatMap((one, index) => {
+      const field = `${path}.config[${index}]`;
+      return [...references(field, one), ...checkConfig(field, one)];
+    }),
+  ];
+}
+
+function checkConstraint(path: string, constraint: JsonObject): FieldError[] {
+  const isGiven = ["matchAttribute", "distinctAttribute"].some((key) => (memberOf(constraint, key) ?? null) !== null);
+  const detail = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set';
+  return isGiven ? [] : [requiredError(path, detail)];
+}
+
+function namesOf(request: JsonObject): string[] {
+  const name = textAt(request, "name");
+  return [name, ...objectsAt(request, "firstAvailable").map((one) => `${name}/${textAt(one, "name")}`)];
+}
+
+/** Demands names that occur once in a list. */
+export function checkNamesOnce(path: string, items: JsonObject[]): FieldError[] {
+  const names = items.map((item) => textAt(item, "name"));
+  return names.flatMap((name, index) =>
+    names.indexOf(name) < index ? [duplicateError(`${path}[${index}]`, name)] : [],
+  );
+}
+
+function checkReference(field: string, name: string, known: Set<string>): FieldError[] {
+  const segments = name.split("/");
+  return [
+    ...(segments.length > 2 ? [] : segments.flatMap((segment) => checkLabel(field, segment))),
+    ...(known.has(name) ? [] : [invalidError(field, name, NO_REQUEST)]),
+  ];
+}
+
+function checkRequest(path: string, request: JsonObject): FieldError[] {
+  const [exactly, options] = [objectAt(request, "exactly"), objectsAt(request, "firstAvailable")];
+  const isTwice = exactly !== undefined && options.length > 0;
+  return [
+    ...checkLabel(`${path}.name`, textAt(request, "name")),
+    ...(exactly === undefined && options.length === 0 ? [requiredError(path, ONE_KIND)] : []),
+    ...(isTwice ? [invalidError(path, null, `${ONE_KIND}, but multiple fields are set`)] : []),
+    ...(exactly !== undefined && !isTwice ? checkWanted(`${path}.exactly`, exactly) : []),
+    ...(isTwice ? [] : options).flatMap((one, index) => {
+      const field = `${path}.firstAvailable[${index}]`;
+      return [...checkLabel(`${field}.name`, textAt(one, "name")), ...checkWanted(field, one)];
+    }),
+    ...(isTwice ? [] : checkNamesOnce(`${path}.firstAvailable`, options)),
+  ];
+}
+
+function checkWanted(path: string, wanted: JsonObject): FieldError[] {
+  const [name, field] = [textAt(wanted, "deviceClassName"), `${path}.deviceClassName`];
+  return [
+    ...(name === "" ? [requiredError(field)] : checkDomain(field, name)),
+    ...checkSelectors(`${path}.selectors`, wanted),
+    ...checkCount(path, memberOf(wanted, "allocationMode") ?? "", Number(memberOf(wanted, "count") ?? 0)),
+  ];
+}
+
+function checkCount(path: string, mode: unknown, count: number): FieldError[] {
+  const field = `${path}.count`;
+  if (mode === "All")
+    return count === 0 ? [] : [invalidError(field, count, "must not be specified when allocationMode is 'All'")];
+  if (mode === "ExactCount") return count > 0 ? [] : [invalidError(field, count, "must be greater than zero")];
+  return [notSupportedError(`${path}.allocationMode`, String(mode), ["All", "ExactCount"])];
+}
+
+function checkSelectors(path: string, holder: JsonObject): FieldError[] {
+  return objectsAt(holder, "selectors").flatMap((selector, index) =>
+    objectAt(selector, "cel") === undefined ? [requiredError(`${path}[${index}].cel`)] : [],
+  );
+}
+
+function checkConfig(path: string, config: JsonObject): FieldError[] {
+  const opaque = objectAt(config, "opaque");
+  if (opaque === undefined) return [requiredError(`${path}.opaque`)];
+  const [parameters, field] = [memberOf(opaque, "parameters") ?? null, `${path}.opaque.parameters`];
+  return [
+    ...checkDriverName(`${path}.opaque.driver`, textAt(opaque, "driver")),
+    ...(parameters === null ? [requiredError(field)] : []),
+    ...(parameters === null || isObject(parameters)
+      ? []
+      : [invalidError(field, "<value omitted>", "must be a valid JSON object")]),
+  ];
+}

@@ -1,0 +1,113 @@
+// Drivers of storage: what they are, where they run, and the classes that name them.
+import {
+  duplicateError,
+  forbiddenError,
+  invalidError,
+  notSupportedError,
+  requiredError,
+  type FieldError,
+} from "../../../errors/field-error.js";
+import { arrayAt, deepEqual, memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { objectsAt, textAt } from "../../read-path.js";
+import { checkImmutable, checkNotNegative, checkOneOf } from "../field-rules.js";
+import { qualifiedNameProblems } from "../name-syntax.js";
+import { checkDriverName } from "./name-rules.js";
+
+const MAX_NODE_ID = 256;
+const LEAST_TOKEN_SECONDS = 600;
+const MOST_TOKEN_SECONDS = 2 ** 32;
+const LEAST_UPDATE_SECONDS = 10;
+
+/** Checks a CSIDriver. */
+export function checkDriver(driver: JsonObject, old: JsonObject | undefined): FieldError[] {
+  const spec = objectAt(driver, "spec") ?? {};
+  const requests = objectsAt(spec, "tokenRequests");
+  const [period, inSecrets] = ["nodeAllocatableUpdatePeriodSeconds", "serviceAccountTokenInSecrets"] as const;
+  const [seconds, place] = [memberOf(spec, period), memberOf(spec, inSecrets) ?? null];
+  const modes = arrayAt(spec, "volumeLifecycleModes") ?? [];
+  const unused = `${inSecrets} is set but no tokenRequests are specified`;
+  return [
+    ...checkOneOf("spec.fsGroupPolicy", memberOf(spec, "fsGroupPolicy"), ["File", "None", "ReadWriteOnceWithFSType"]),
+    ...checkTokenRequests("spec.tokenRequests", requests),
+    ...modes
+      .filter((mode) => mode !== "Persistent" && mode !== "Ephemeral")
+      .map((mode) => notSupportedError("spec.volumeLifecycleModes", mode, ["Persistent", "Ephemeral"])),
+    ...(typeof seconds === "number" && seconds < LEAST_UPDATE_SECONDS
+      ? [invalidError(`spec.${period}`, seconds, `must be greater than or equal to ${LEAST_UPDATE_SECONDS} seconds`)]
+      : []),
+    ...(place !== null && requests.length === 0 ? [invalidError(`spec.${inSecrets}`, place, unused)] : []),
+    ...checkImmutable("spec", { spec, old: objectAt(old, "spec"), keys: ["volumeLifecycleModes"] }),
+  ];
+}
+
+function checkTokenRequests(path: string, requests: JsonObject[]): FieldError[] {
+  const audiences = new Set<string>();
+  return requests.flatMap((request, index) => {
+    const audience = textAt(request, "audience");
+    if (audiences.has(audience)) return [duplicateError(`${path}[${index}].audience`, audience)];
+    audiences.add(audience);
+    const seconds = memberOf(request, "expirationSeconds");
+    const field = `${path}[${index}].expirationSeconds`;
+    if (typeof seconds !== "number") return [];
+    return [
+      ...(seconds < LEAST_TOKEN_SECONDS
+        ? [invalidError(field, seconds, "may not specify a duration less than 10 minutes")]
+        : []),
+      ...(seconds > MOST_TOKEN_SECONDS
+        ? [invalidError(field, seconds, "may not specify a duration larger than 2^32 seconds")]
+        : []),
+    ];
+  });
+}
+
+/** Checks a CSINode. */
+export function checkDriversOfNode(node: JsonObject): FieldError[] {
+  const names = new Set<string>();
+  return objectsAt(objectAt(node, "spec") ?? {}, "drivers").flatMap((driver, index) => {
+    const path = `spec.drivers[${index}]`;
+    const [name, id] = [textAt(driver, "name"), textAt(driver, "nodeID")];
+    const isTaken = names.has(name);
+    names.add(name);
+    return [
+      ...checkDriverName(`${path}.name`, name),
+      ...(id === "" ? [requiredError(`${path}.nodeID`)] : []),
+      ...(Buffer.byteLength(id) > MAX_NODE_ID
+        ? [invalidError(`${path}.nodeID`, id, `must be ${MAX_NODE_ID} characters or less`)]
+        : []),
+      ...checkNotNegative(`${path}.allocatable.count`, memberOf(objectAt(driver, "allocatable"), "count")),
+      ...(isTaken ? [duplicateError(`${path}.name`, name)] : []),
+      ...checkTopologyKeys(path, (arrayAt(driver, "topologyKeys") ?? []).map(String)),
+    ];
+  });
+}
+
+function checkTopologyKeys(path: string, keys: string[]): FieldError[] {
+  return keys.flatMap((key, index) => [
+    ...(key === "" ? [requiredError(path)] : []),
+    ...(keys.indexOf(key) < index ? [duplicateError(path, key)] : []),
+    ...qualifiedNameProblems(key).map((problem) => invalidError(path, key, problem)),
+  ]);
+}
+
+/** Demands the name of what provides storage, in which capitals may be. */
+export function checkProvisioner(field: string, name: string): FieldError[] {
+  if (name === "") return [requiredError(field)];
+  const own = name.toLowerCase();
+  return qualifiedNameProblems(own).map((problem) => invalidError(field, own, problem));
+}
+
+/** Checks a VolumeAttributesClass, whose parameters stay. */
+export function checkAttributesClass(object: JsonObject, old: JsonObject | undefined): FieldError[] {
+  const parameters = Object.keys(objectAt(object, "parameters") ?? {});
+  const changed = ["driverName", "parameters"].filter(
+    (key) => old !== undefined && !deepEqual(memberOf(object, key) ?? null, memberOf(old, key) ?? null),
+  );
+  return [
+    ...changed.map((key) => forbiddenError(key, `updates to ${key} are forbidden.`)),
+    ...(old === undefined ? checkProvisioner("driverName", textAt(object, "driverName")) : []),
+    ...parameters.filter((key) => key === "").map((key) => invalidError("parameters", key, "field can not be empty.")),
+    ...(old === undefined && parameters.length === 0
+      ? [requiredError("parameters", "must contain at least one key/value pair")]
+      : []),
+  ];
+}

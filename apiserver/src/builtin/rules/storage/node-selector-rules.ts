@@ -1,0 +1,51 @@
+// Which nodes something is for.
+import { forbiddenError, invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
+import { arrayAt, type JsonObject } from "../../../json.js";
+import { objectsAt, textAt } from "../../read-path.js";
+import { labelValueProblems, qualifiedNameProblems } from "../name-syntax.js";
+
+/** Checks a selector of nodes at `path`. */
+export function checkNodeSelector(path: string, selector: JsonObject): FieldError[] {
+  const field = `${path}.nodeSelectorTerms`;
+  const terms = objectsAt(selector, "nodeSelectorTerms");
+  if (terms.length === 0) return [requiredError(field, "must have at least one node selector term")];
+  return terms.flatMap((term, index) =>
+    objectsAt(term, "matchExpressions").flatMap((one, at) =>
+      checkRequirement(`${field}[${index}].matchExpressions[${at}]`, one),
+    ),
+  );
+}
+
+function checkRequirement(path: string, requirement: JsonObject): FieldError[] {
+  const [key, operator] = [textAt(requirement, "key"), textAt(requirement, "operator")];
+  const values = (arrayAt(requirement, "values") ?? []).map(String);
+  const field = `${path}.values`;
+  return [
+    ...checkOperator(path, operator, values.length),
+    ...qualifiedNameProblems(key).map((problem) => invalidError(`${path}.key`, key, problem)),
+    ...values.flatMap((value, index) =>
+      labelValueProblems(value).map((problem) => invalidError(`${field}[${index}]`, value, problem)),
+    ),
+  ];
+}
+
+function checkOperator(path: string, operator: string, count: number): FieldError[] {
+  const field = `${path}.values`;
+  switch (operator) {
+    case "In":
+    case "NotIn":
+      return count > 0 ? [] : [requiredError(field, "must be specified when `operator` is 'In' or 'NotIn'")];
+    case "Exists":
+    case "DoesNotExist":
+      return count === 0
+        ? []
+        : [forbiddenError(field, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")];
+    case "Gt":
+    case "Lt":
+      return count === 1
+        ? []
+        : [requiredError(field, "must be specified single value when `operator` is 'Lt' or 'Gt'")];
+    default:
+      return [invalidError(`${path}.operator`, operator, "not a valid selector operator")];
+  }
+}

@@ -1,0 +1,125 @@
+// Volumes, and those that an attachment describes itself.
+import { compareQuantities } from "@gen-operator/schema";
+import {
+  forbiddenError,
+  invalidError,
+  notSupportedError,
+  requiredError,
+  type FieldError,
+} from "../../../errors/field-error.js";
+import { arrayAt, compareText, memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { textAt } from "../../read-path.js";
+import { checkOneOf } from "../field-rules.js";
+import { checkDomain, checkDriverName, checkGivenDomain } from "./name-rules.js";
+import { checkNodeSelector } from "./node-selector-rules.js";
+import { checkSources } from "./source-rules.js";
+
+const MODES = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
+const INLINE = "in the context of inline volumes";
+
+/** Checks a PersistentVolume. */
+export function checkVolume(volume: JsonObject): FieldError[] {
+  const spec = objectAt(volume, "spec") ?? {};
+  const affinity = objectAt(spec, "nodeAffinity");
+  const required = objectAt(affinity, "required");
+  const policy = memberOf(spec, "persistentVolumeReclaimPolicy");
+  const isRoot = /^\/[/.]*$/.test(textAt(spec, "hostPath.path"));
+  return [
+    ...checkModes("spec", spec),
+    ...checkCapacity(objectAt(spec, "capacity") ?? {}),
+    ...(policy === "" ? [] : checkOneOf("spec.persistentVolumeReclaimPolicy", policy, ["Delete", "Recycle", "Retain"])),
+    ...(affinity !== undefined && required === undefined
+      ? [requiredError("spec.nodeAffinity.required", "must specify required node constraints")]
+      : []),
+    ...(required === undefined ? [] : checkNodeSelector("spec.nodeAffinity.required", required)),
+    ...checkSources("spec", spec),
+    ...(isRoot && policy === "Recycle"
+      ? [forbiddenError("spec.persistentVolumeReclaimPolicy", "may not be 'recycle' for a hostPath mount of '/'")]
+      : []),
+    ...checkGivenDomain("spec.storageClassName", textAt(spec, "storageClassName")),
+    ...checkOneOf("spec.volumeMode", memberOf(spec, "volumeMode"), ["Block", "Filesystem"]),
+    ...checkAttributes("spec", spec),
+  ];
+}
+
+function checkModes(path: string, spec: JsonObject): FieldError[] {
+  const field = `${path}.accessModes`;
+  const modes = arrayAt(spec, "accessModes") ?? [];
+  const isShared = modes.includes("ReadWriteOncePod") && modes.some((mode) => MODES.slice(0, 3).includes(String(mode)));
+  return [
+    ...(modes.length === 0 ? [requiredError(field)] : []),
+    ...modes.flatMap((mode) => checkOneOf(field, mode, MODES)),
+    ...(isShared ? [forbiddenError(field, "may not use ReadWriteOncePod with other access modes")] : []),
+  ];
+}
+
+function checkCapacity(capacity: JsonObject): FieldError[] {
+  const names = Object.keys(capacity).sort(compareText);
+  const isSized = names.length === 1 && names[0] === "storage";
+  const shown = names.length === 0 ? null : Object.fromEntries(names.map((name) => [name, capacity[name] ?? null]));
+  return [
+    ...(names.length === 0 ? [requiredError("spec.capacity")] : []),
+    ...(isSized ? [] : [notSupportedError("spec.capacity", shown, ["storage"])]),
+    ...names.flatMap((name) => {
+      const size = String(capacity[name]);
+      const [sign, field] = [compareQuantities(size, "0") ?? 1, `spec.capacity[${name}]`];
+      return [
+        ...(sign < 0 ? [invalidError(field, Number(size), "must be a valid resource quantity")] : []),
+        ...(sign <= 0 ? [invalidError(field, size, "must be greater than zero")] : []),
+      ];
+    }),
+  ];
+}
+
+function checkAttributes(path: string, spec: JsonObject): FieldError[] {
+  const name = memberOf(spec, "volumeAttributesClassName") ?? null;
+  const field = `${path}.volumeAttributesClassName`;
+  if (name === null) return [];
+  return [
+    ...(name === "" ? [requiredError(field, "an empty string is disallowed")] : checkDomain(field, String(name))),
+    ...(objectAt(spec, "csi") === undefined
+      ? [requiredError(`${path}.csi`, "has to be specified when using volumeAttributesClassName")]
+      : []),
+  ];
+}
+
+/** Checks a VolumeAttachment. */
+export function checkVolumeAttachment(attachment: JsonObject): FieldError[] {
+  const spec = objectAt(attachment, "spec") ?? {};
+  const source = objectAt(spec, "source");
+  const [inline, name] = [objectAt(source, "inlineVolumeSpec"), memberOf(source, "persistentVolumeName") ?? null];
+  const detail = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
+  const field = "spec.source.persistentVolumeName";
+  return [
+    ...checkDriverName("spec.attacher", textAt(spec, "attacher")),
+    ...(inline === undefined && name === null ? [requiredError("spec.source", detail)] : []),
+    ...(inline !== undefined && name !== null ? [forbiddenError("spec.source", detail)] : []),
+    ...(inline === undefined && name === ""
+      ? [requiredError(field, "must specify non empty persistentVolumeName")]
+      : []),
+    ...(inline !== undefined && name === null ? checkInline("spec.source.inlineVolumeSpec", inline) : []),
+    ...checkDomain("spec.nodeName", textAt(spec, "nodeName")),
+    ...(name === null ? [] : checkDomain(field, String(name))),
+  ];
+}
+
+function checkInline(path: string, spec: JsonObject): FieldError[] {
+  const elsewhere = (key: string) => forbiddenError(`${path}.${key}`, `may not be specified ${INLINE}`);
+  const has = (key: string) => objectAt(spec, key) !== undefined;
+  const [policy, mode] = [textAt(spec, "persistentVolumeReclaimPolicy"), textAt(spec, "volumeMode")];
+  return [
+    ...(has("claimRef") ? [elsewhere("claimRef")] : []),
+    ...(Object.keys(objectAt(spec, "capacity") ?? {}).length > 0 ? [elsewhere("capacity")] : []),
+    ...(has("csi") ? [] : [requiredError(`${path}.csi`, `has to be specified ${INLINE}`)]),
+    ...checkModes(path, spec),
+    ...(policy === "" || policy === "Retain"
+      ? []
+      : [forbiddenError(`${path}.persistentVolumeReclaimPolicy`, `may only be Retain ${INLINE}`)]),
+    ...(has("nodeAffinity") ? [elsewhere("nodeAffinity")] : []),
+    ...checkSources(path, spec),
+    ...(textAt(spec, "storageClassName") === "" ? [] : [elsewhere("storageClassName")]),
+    ...(mode === "" || mode === "Filesystem"
+      ? []
+      : [forbiddenError(`${path}.volumeMode`, `may not specify volumeMode other than Filesystem ${INLINE}`)]),
+  ];
+}
