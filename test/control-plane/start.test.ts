@@ -36,7 +36,7 @@ suite("control plane", (test) => {
 
   test("its processes and files are gone after the test process was killed", async () => {
     const script = `
-      import { startControlPlane } from ${JSON.stringify(new URL("../support/control-plane.js", import.meta.url).href)};
+      import { startControlPlane } from ${JSON.stringify(new URL("../support/machine/control-plane.js", import.meta.url).href)};
       const { pids, kubeconfig } = await startControlPlane();
       console.log(JSON.stringify({ pids, kubeconfig }));
       process.kill(process.pid, "SIGKILL");`;
