@@ -67,7 +67,7 @@ export function completeDesired(
     ...(!isOwned && home !== undefined && { [PRIMARY_NAMESPACE]: home }),
   };
   const link: Partial<ObjectMeta> = {
-    labels: { [CONTROLLER_LABEL]: label, ...metadata.labels },
+    labels: Object.assign({}, metadata.labels, { [CONTROLLER_LABEL]: label }),
     annotations: Object.assign({}, metadata.annotations, annotations),
   };
   if (namespace !== undefined) link.namespace = namespace;

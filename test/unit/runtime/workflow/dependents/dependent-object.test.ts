@@ -120,6 +120,13 @@ suite("completeDesired", (test) => {
     );
   });
 
+  test("the label of the controller is there, also if the labels of the user say undefined for it", () => {
+    const { metadata } = complete({
+      metadata: { name: "x", labels: { app: "z", "gen-operator.dev/controller": undefined } },
+    });
+    assert.equal(metadata.labels, { app: "z", "gen-operator.dev/controller": "page" });
+  });
+
   test("an owner that the user states, too, is there once, beside others", () => {
     const own = { apiVersion: "example.com/v1", kind: "Page", name: "one", uid: "u1" };
     const { metadata } = complete({ metadata: { name: "x", ownerReferences: [own, { ...own, uid: "u2" }] } });
