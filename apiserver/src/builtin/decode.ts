@@ -133,7 +133,8 @@ function misfitText(place: Place, value: JsonValue): string | undefined {
   }
   switch (node.type) {
     case "object":
-      return isObject(value) ? undefined : misfit(place, value);
+      // Raw JSON is kept as it is, whatever it is.
+      return isObject(value) || node.name?.endsWith(".RawExtension") === true ? undefined : misfit(place, value);
     case "array":
       return Array.isArray(value) ? undefined : misfit(place, value);
     case "integer":

@@ -1,12 +1,14 @@
 import { decodeBuiltin } from "../builtin/decode.js";
 import { stampConditions } from "../builtin/defaults/configuration-defaults.js";
 import { defaultBuiltin } from "../builtin/defaults/defaults.js";
+import { dropFields } from "../builtin/defaults/dropped-fields.js";
 import { checkPart } from "../builtin/rules/workload/part-rules.js";
 import { countTemplate, relabelJob } from "../builtin/defaults/workload-defaults.js";
 import { validateBuiltin } from "../builtin/rules/validate.js";
 import { validateBuiltinStatus } from "../builtin/rules/status-rules.js";
 import { builtinSchemas } from "../builtin/schemas.js";
 import { hasBuiltinSchema, type ServedType } from "../builtin/served-type.js";
+import { driverWarnings } from "../builtin/warnings/driver-warnings.js";
 import { ingressWarnings } from "../builtin/warnings/ingress-warnings.js";
 import { podWarnings } from "../builtin/warnings/pod-warnings.js";
 import { serviceWarnings } from "../builtin/warnings/service-warnings.js";
@@ -44,6 +46,7 @@ export function builtinRules(type: ServedType, allocatorOf: () => Allocator): Ty
       if (forgetsManagers) metadataOf(object)["managedFields"] = [];
     },
     finish(object, live, subresource) {
+      dropFields(type, object);
       if (live !== undefined) {
         if (type.kind === "CertificateSigningRequest") stampConditions(object, live, now());
         if (type.kind === "DaemonSet") countTemplate(object, live);
@@ -66,6 +69,7 @@ export function builtinRules(type: ServedType, allocatorOf: () => Allocator): Ty
       ...podWarnings(type, object, live),
       ...(type.kind === "Service" && subresource !== "status" ? serviceWarnings(object) : []),
       ...(type.kind === "Ingress" ? ingressWarnings(object, live) : []),
+      ...(type.kind === "CSIDriver" ? driverWarnings(object) : []),
       ...unevaluatedWarnings(type),
     ],
   };

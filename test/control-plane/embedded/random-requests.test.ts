@@ -4,8 +4,7 @@
 //
 //   TEST_RANDOM_COUNT=2000 TEST_RANDOM_SEED=7 TEST_RANDOM_REPORT=differences.txt node test/dist/support/run.js control-plane/embedded/random-requests.test.js
 import fc from "../../support/fast-check.js";
-import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { writeFileSync } from "node:fs";
 import { startApiServer } from "#apiserver/index.js";
 import { installCrd } from "../../support/api/api-server.js";
 import { startControlPlane } from "../../support/machine/control-plane.js";
@@ -17,8 +16,8 @@ import {
   type Disagreement,
   type Servers,
 } from "../../support/random-requests/differential.js";
+import { readKnownPatterns } from "../../support/random-requests/known-patterns.js";
 import { randomSteps } from "../../support/random-requests/random-steps.js";
-import { repositoryRoot } from "../../support/repository.js";
 import { assert, suite } from "../../support/suite.js";
 
 const COUNT = Number(process.env["TEST_RANDOM_COUNT"] ?? 200);
@@ -58,7 +57,7 @@ interface Found {
 /** Plays the sequences, and makes what differs short, the most frequent difference first. */
 async function search(servers: Servers): Promise<{ unknown: number; text: string }> {
   const found = new Map<string, Found>();
-  const known = readKnown();
+  const known = readKnownPatterns("known-random-differences.txt");
   const sequences = fc.sample(randomSteps(MAX_STEPS), { seed: SEED, numRuns: COUNT }).values();
   const count = { alike: 0, known: 0, unknown: 0 };
   const playMore = async () => {
@@ -96,11 +95,4 @@ function describe({ count, example }: Found): string {
 
 function describeStep({ method, target, ...rest }: Step): string {
   return `  - ${JSON.stringify({ [method]: target, ...rest })}`;
-}
-
-/** Lines `pattern: reason`; the pattern is compared with the signature of a difference. */
-function readKnown(): RegExp[] {
-  const text = readFileSync(join(repositoryRoot, "test/control-plane/embedded/known-random-differences.txt"), "utf8");
-  const lines = text.split("\n").filter((line) => line.trim() !== "" && !line.startsWith("#"));
-  return lines.map((line) => new RegExp(line.split(" ⇒ ")[0] ?? ""));
 }

@@ -124,8 +124,10 @@ function protocolOf(port: JsonObject): string {
 
 function defaultClusterIp(spec: JsonObject, context: DefaultingContext): void {
   if (context.allocateClusterIP === undefined) return;
-  const given = stringAt(spec, "clusterIP") ?? arrayAt(spec, "clusterIPs")?.[0];
-  const clusterIp = typeof given === "string" && given !== "" ? given : context.allocateClusterIP();
+  const given = stringAt(spec, "clusterIP") ?? "";
+  // Addresses without the first one are refused.
+  if (given === "" && (arrayAt(spec, "clusterIPs") ?? []).length > 0) return;
+  const clusterIp = given === "" ? context.allocateClusterIP() : given;
   spec["clusterIP"] = clusterIp;
   spec["clusterIPs"] ??= [clusterIp];
   // A headless service without selector may have endpoints of either family.

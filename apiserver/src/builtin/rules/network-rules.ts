@@ -18,7 +18,7 @@ import {
   checkRequired,
   portNameProblems,
 } from "./field-rules.js";
-import { subdomainProblems } from "./name-syntax.js";
+import { pathSegmentProblems, subdomainProblems } from "./name-syntax.js";
 
 const FORBIDDEN_IN_PATHS = ["//", "/./", "/../", "%2f", "%2F"];
 const FORBIDDEN_AT_END = ["/..", "/."];
@@ -133,17 +133,18 @@ function checkTls(path: string, tls: JsonObject): FieldError[] {
 export function checkIngressClass(object: JsonObject, old: JsonObject | undefined): FieldError[] {
   const parameters = objectAt(objectAt(object, "spec"), "parameters");
   return [
-    ...(old === undefined ? checkController("spec.controller", textAt(object, "spec.controller")) : []),
+    ...(old === undefined ? checkPrefixedPath("spec.controller", textAt(object, "spec.controller"), 250) : []),
     ...(parameters === undefined ? [] : checkParameters("spec.parameters", parameters)),
   ];
 }
 
-function checkController(path: string, controller: string): FieldError[] {
-  if (controller === "") return [requiredError(path)];
-  const [, host, rest] = /^([^/]*)\/(.*)$/s.exec(controller) ?? [];
-  const tooLong = controller.length > 250 ? [tooLongError(path, 250)] : [];
+/** Checks a path behind the name of a domain, which is of so many letters at most. */
+export function checkPrefixedPath(path: string, text: string, limit: number): FieldError[] {
+  if (text === "") return [requiredError(path)];
+  const [, host, rest] = /^([^/]*)\/(.*)$/s.exec(text) ?? [];
+  const tooLong = text.length > limit ? [tooLongError(path, limit)] : [];
   if (!host || !rest)
-    return [...tooLong, invalidError(path, controller, 'must be a domain-prefixed path (such as "acme.io/foo")')];
+    return [...tooLong, invalidError(path, text, 'must be a domain-prefixed path (such as "acme.io/foo")')];
   return [
     ...tooLong,
     ...subdomainProblems(host).map((detail) => invalidError(path, host, detail)),
@@ -157,8 +158,8 @@ function checkParameters(path: string, parameters: JsonObject): FieldError[] {
   ) as [string, string, string, string, string];
   return [
     ...(group === "" ? [] : subdomainProblems(group).map((detail) => invalidError(`${path}.apiGroup`, group, detail))),
-    ...checkRequired(`${path}.kind`, kind),
-    ...checkRequired(`${path}.name`, name),
+    ...checkSegment(`${path}.kind`, kind),
+    ...checkSegment(`${path}.name`, name),
     ...(scope === "" ? [requiredError(`${path}.scope`)] : checkOneOf(`${path}.scope`, scope, ["Cluster", "Namespace"])),
     ...(scope === "Namespace" && namespace === ""
       ? [requiredError(`${path}.namespace`, "`parameters.scope` is set to 'Namespace'")]
@@ -167,6 +168,11 @@ function checkParameters(path: string, parameters: JsonObject): FieldError[] {
       ? [forbiddenError(`${path}.namespace`, "`parameters.scope` is set to 'Cluster'")]
       : []),
   ];
+}
+
+function checkSegment(path: string, text: string): FieldError[] {
+  if (text === "") return [requiredError(path)];
+  return pathSegmentProblems(text).map((detail) => invalidError(path, text, detail));
 }
 
 /** Checks a NetworkPolicy. */
@@ -214,8 +220,12 @@ function checkPeer(path: string, peer: JsonObject): FieldError[] {
   const cidr = textAt(block ?? {}, "cidr");
   return [
     ...["podSelector", "namespaceSelector"].flatMap((key) => checkLabelSelector(`${path}.${key}`, objectAt(peer, key))),
-    ...(block === undefined ? [] : checkCidr(`${path}.ipBlock.cidr`, cidr)),
+    ...(block === undefined ? [] : checkBlock(`${path}.ipBlock.cidr`, cidr)),
   ];
+}
+
+function checkBlock(path: string, cidr: string): FieldError[] {
+  return cidr === "" ? [requiredError(path)] : checkCidr(path, cidr);
 }
 
 /** Demands a range of addresses. */

@@ -69,7 +69,14 @@ function warningsOf(path: string, pod: JsonObject): string[] {
       objectsAt(spec, list).flatMap((container, index) => containerWarnings(`${at}.${list}[${index}]`, container)),
     ),
     ...portWarnings(at, spec),
+    ...graceWarnings(at, spec),
   ];
+}
+
+function graceWarnings(at: string, spec: JsonObject): string[] {
+  const seconds = memberOf(spec, "terminationGracePeriodSeconds");
+  if (typeof seconds !== "number" || seconds >= 0) return [];
+  return [`${at}.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1`];
 }
 
 function nodeLabelWarnings(at: string, spec: JsonObject): string[] {

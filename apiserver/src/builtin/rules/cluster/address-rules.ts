@@ -4,7 +4,9 @@ import { arrayAt, deepEqual, objectAt, type JsonObject } from "../../../json.js"
 import { objectsAt, textAt } from "../../read-path.js";
 import { checkLabels, checkImmutable } from "../field-rules.js";
 import { cidrProblems } from "../network-rules.js";
+import { pathSegmentProblems } from "../name-syntax.js";
 import { checkGivenDomain, checkLabel } from "../storage/name-rules.js";
+import { checkOverhead } from "../workload/resource-rules.js";
 import { checkTolerations } from "../workload/toleration-rules.js";
 
 const ONE_A_FAMILY = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64";
@@ -35,14 +37,9 @@ export function checkAddress(address: JsonObject): FieldError[] {
     ...["resource", "name", "namespace"].flatMap((key) => {
       const [value, field] = [textAt(reference, key), `${path}.${key}`];
       if (value === "") return key === "namespace" ? [] : [requiredError(field)];
-      return segmentProblems(value).map((problem) => invalidError(field, value, problem));
+      return pathSegmentProblems(value).map((problem) => invalidError(field, value, problem));
     }),
   ];
-}
-
-function segmentProblems(name: string): string[] {
-  if (name === "." || name === "..") return [`may not be '${name}'`];
-  return ["/", "%"].filter((sign) => name.includes(sign)).map((sign) => `may not contain '${sign}'`);
 }
 
 /** Checks a RuntimeClass, whose handler stays. */
@@ -55,5 +52,6 @@ export function checkRuntimeClass(object: JsonObject, old: JsonObject | undefine
     ...(handler === "" ? [requiredError("handler")] : checkLabel("handler", handler)),
     ...checkLabels(objectAt(scheduling, "nodeSelector") ?? {}, "scheduling.nodeSelector"),
     ...(tolerations.length > 0 ? checkTolerations("scheduling", scheduling) : []),
+    ...checkOverhead("overhead", objectAt(objectAt(object, "overhead"), "podFixed")),
   ];
 }

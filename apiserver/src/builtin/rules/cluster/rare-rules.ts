@@ -1,6 +1,6 @@
 // What kinds that few write by hand cannot be without.
 import { requiredError, type FieldError } from "../../../errors/field-error.js";
-import { memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { isObject, memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { checkNotNegative, selectorMatches } from "../field-rules.js";
 import { checkPodTemplate } from "../workload/pod-rules.js";
 import { checkLasting, mismatchError } from "../workload/workload-rules.js";
@@ -31,10 +31,12 @@ export function checkReplicationController(object: JsonObject): FieldError[] {
   ];
 }
 
-/** Checks that data of a ControllerRevision are there. */
+/** Checks that data of a ControllerRevision are there, and an object. */
 export function checkRevisionData(object: JsonObject): FieldError[] {
+  const data = memberOf(object, "data") ?? null;
   return [
-    ...((memberOf(object, "data") ?? null) === null ? [requiredError("data", "data is mandatory")] : []),
+    ...(data === null ? [requiredError("data", "data is mandatory")] : []),
+    ...(data === null || isObject(data) ? [] : [requiredError("data", "data must be a valid JSON object")]),
     ...checkNotNegative("revision", memberOf(object, "revision")),
   ];
 }

@@ -9,7 +9,7 @@ import {
 import { memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
 import { objectsAt } from "../../read-path.js";
 import { checkLabelName, checkOneOf, checkPort, checkRequired, portNameProblems } from "../field-rules.js";
-import { checkVariable } from "./env-rules.js";
+import { checkVariable, checkVariables } from "./env-rules.js";
 import { checkResources } from "./resource-rules.js";
 import { checkDevices, checkEphemeralFields } from "./pod-fields.js";
 import { checkLife, checkNoLife, checkRestartPolicy } from "./probe-rules.js";
@@ -64,6 +64,7 @@ function checkContainer(path: string, container: JsonObject, volumes: JsonObject
     ]),
     ...checkPorts(`${path}.ports`, objectsAt(container, "ports")),
     ...objectsAt(container, "env").flatMap((variable, place) => checkVariable(`${path}.env[${place}]`, variable)),
+    ...objectsAt(container, "envFrom").flatMap((source) => checkVariables(`${path}.envFrom`, source)),
     ...objectsAt(container, "volumeMounts").flatMap((mount, place) =>
       checkMount(`${path}.volumeMounts[${place}]`, mount, { volumes, container }),
     ),

@@ -26,6 +26,14 @@ export function checkVariable(path: string, variable: JsonObject): FieldError[] 
   ];
 }
 
+/** Checks what variables of a container come from all at once. */
+export function checkVariables(path: string, source: JsonObject): FieldError[] {
+  const given = ["configMapRef", "secretRef"].filter((key) => objectAt(source, key) !== undefined);
+  if (given.length === 1) return [];
+  const none = "must specify one of: `configMapRef` or `secretRef`";
+  return [invalidError(path, "", given.length === 0 ? none : "may not have more than one field specified at a time")];
+}
+
 function checkSources(path: string, from: JsonObject, value: string): FieldError[] {
   const given = Object.entries(SOURCES).filter(([key]) => objectAt(from, key) !== undefined);
   const problem =

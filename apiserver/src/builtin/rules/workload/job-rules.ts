@@ -1,10 +1,12 @@
 import { invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
 import { memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
-import { textAt } from "../../read-path.js";
+import { objectsAt, textAt } from "../../read-path.js";
 import { checkImmutable, checkLabelName, checkNotNegative, checkOneOf, selectorMatches } from "../field-rules.js";
+import { checkPrefixedPath } from "../network-rules.js";
 import { checkPodTemplate } from "./pod-rules.js";
 
 const MAX_CRON_NAME = 52;
+const MAX_MANAGER = 63;
 const MAX_INDEXED_PARALLELISM = 100_000;
 
 /** Checks a Job. */
@@ -103,6 +105,8 @@ function checkJobSpec(path: string, spec: JsonObject): FieldError[] {
   return [
     ...counts.flatMap((key) => checkNotNegative(`${path}.${key}`, memberOf(spec, key))),
     ...checkCompletions(path, spec),
+    ...checkManager(`${path}.managedBy`, memberOf(spec, "managedBy")),
+    ...checkSuccess(`${path}.successPolicy`, spec),
     ...(memberOf(spec, "maxFailedIndexes") !== undefined && memberOf(spec, "backoffLimitPerIndex") === undefined
       ? [requiredError(`${path}.backoffLimitPerIndex`, "when maxFailedIndexes is specified")]
       : []),
@@ -111,6 +115,20 @@ function checkJobSpec(path: string, spec: JsonObject): FieldError[] {
       ? [requiredError(`${path}.template.spec.restartPolicy`, 'valid values: "OnFailure", "Never"')]
       : []),
   ];
+}
+
+function checkManager(path: string, manager: JsonValue | undefined): FieldError[] {
+  return typeof manager === "string" ? checkPrefixedPath(path, manager, MAX_MANAGER) : [];
+}
+
+function checkSuccess(path: string, spec: JsonObject): FieldError[] {
+  const policy = objectAt(spec, "successPolicy");
+  if (policy === undefined || memberOf(spec, "completionMode") === "Indexed") return [];
+  const rules = objectsAt(policy, "rules").map((rule) => ({
+    SucceededIndexes: memberOf(rule, "succeededIndexes") ?? null,
+    SucceededCount: memberOf(rule, "succeededCount") ?? null,
+  }));
+  return [invalidError(path, { Rules: rules.length === 0 ? null : rules }, "requires indexed completion mode")];
 }
 
 function checkCompletions(path: string, spec: JsonObject): FieldError[] {

@@ -7,10 +7,12 @@ import {
   requiredError,
   type FieldError,
 } from "../../../errors/field-error.js";
-import { arrayAt, memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { arrayAt, memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
+import { wasGivenEmpty } from "../../normal-form.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import { checkLabelName, checkLabels, checkOneOf } from "../field-rules.js";
 import { addressProblems, qualifiedNameProblems, subdomainProblems } from "../name-syntax.js";
+import { checkOverhead } from "./resource-rules.js";
 
 const MAX_INT = 2_147_483_647;
 const DNS_POLICIES = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
@@ -57,8 +59,12 @@ export function checkClasses(path: string, spec: JsonObject): FieldError[] {
     ...checkSubdomain(path, spec, "runtimeClassName"),
     ...checkOneOf(`${path}.preemptionPolicy`, memberOf(spec, "preemptionPolicy"), ["PreemptLowerPriority", "Never"]),
     ...checkSystem(path, objectAt(spec, "os")),
-    ...checkSubdomain(path, spec, "hostnameOverride"),
+    ...checkHostnameOverride(`${path}.hostnameOverride`, memberOf(spec, "hostnameOverride")),
   ];
+}
+
+function checkHostnameOverride(path: string, name: JsonValue | undefined): FieldError[] {
+  return typeof name === "string" ? subdomainProblems(name).map((detail) => invalidError(path, name, detail)) : [];
 }
 
 function checkSystem(path: string, system: JsonObject | undefined): FieldError[] {
@@ -88,6 +94,7 @@ export function checkPlacing(path: string, spec: JsonObject): FieldError[] {
       );
     }),
     ...checkGates(`${path}.schedulingGates`, objectsAt(spec, "schedulingGates")),
+    ...checkOverhead(`${path}.overhead`, objectAt(spec, "overhead")),
   ];
 }
 
@@ -145,7 +152,9 @@ export function checkEphemeralFields(path: string, container: JsonObject): Field
   return NOT_FOR_EPHEMERAL.filter((key) => {
     const value = memberOf(container, key);
     const isEmpty =
-      value === undefined || value === "" || (key === "resources" && Object.keys(Object(value)).length === 0);
+      (value === undefined && !wasGivenEmpty(container, key)) ||
+      value === "" ||
+      (key === "resources" && Object.keys(Object(value)).length === 0);
     return !isEmpty;
   }).map((key) => forbiddenError(`${path}.${key}`, "cannot be set for an Ephemeral Container"));
 }

@@ -1,6 +1,6 @@
 import { duplicateError, forbiddenError, invalidError, type FieldError } from "../../../errors/field-error.js";
 import { arrayAt, clone, deepEqual, isObject, memberOf, objectAt, type JsonObject } from "../../../json.js";
-import { objectsAt } from "../../read-path.js";
+import { objectsAt, textAt } from "../../read-path.js";
 import { checkAnnotations, checkLabels, checkLabelName, checkOneOf, checkRequired } from "../field-rules.js";
 import { checkContainers, checkHostNetwork } from "./container-rules.js";
 import { checkAliases, checkClaims, checkClasses, checkNames, checkNoEphemeral, checkPlacing } from "./pod-fields.js";
@@ -80,8 +80,19 @@ export function checkNewPod(pod: JsonObject, old: JsonObject | undefined): Field
   const spec = objectAt(pod, "spec") ?? {};
   return [
     ...checkPod(pod, old),
-    ...(old === undefined ? checkNoEphemeral("spec", spec, "cannot be set on create") : []),
+    ...(old === undefined ? [...checkImages(spec), ...checkNoEphemeral("spec", spec, "cannot be set on create")] : []),
   ];
+}
+
+// Of Pods alone, not of templates.
+function checkImages(spec: JsonObject): FieldError[] {
+  const detail = "must not have leading or trailing whitespace";
+  return ["initContainers", "containers"].flatMap((list) =>
+    objectsAt(spec, list).flatMap((container, index) => {
+      const image = textAt(container, "image");
+      return image === image.trim() ? [] : [invalidError(`spec.${list}[${index}].image`, image, detail)];
+    }),
+  );
 }
 
 /** Checks a Pod, and on update that it only changes what a Pod may change. */

@@ -22,6 +22,11 @@ export function checkResources(path: string, resources: JsonObject | undefined):
   return [...checkAmounts(`${path}.limits`, limits), ...checkAmounts(`${path}.requests`, requests), ...excessive];
 }
 
+/** Checks what Pods of a kind take besides their containers, which is checked as limits are. */
+export function checkOverhead(path: string, overhead: JsonObject | undefined): FieldError[] {
+  return checkAmounts(`${path}.limits`, overhead ?? {});
+}
+
 function checkAmounts(path: string, amounts: JsonObject): FieldError[] {
   return Object.entries(amounts).flatMap(([name, amount]) => {
     const at = `${path}[${name}]`;
