@@ -24,3 +24,18 @@ export function typeFactsOf(schemaName: string | undefined): TypeFacts {
   memoisedFacts ??= JSON.parse(readFileSync(FACTS_FILE, "utf8")) as Record<string, TypeFacts>;
   return (schemaName === undefined ? undefined : memoisedFacts[schemaName]) ?? NONE;
 }
+
+const POD_TEMPLATES: { readonly [type: string]: string } = {
+  "deployments.apps": "spec.template",
+  "replicasets.apps": "spec.template",
+  "statefulsets.apps": "spec.template",
+  "daemonsets.apps": "spec.template",
+  "jobs.batch": "spec.template",
+  "cronjobs.batch": "spec.jobTemplate.spec.template",
+  "replicationcontrollers.": "spec.template",
+};
+
+/** Gives the path of the template from which a workload makes its Pods; undefined for other types. */
+export function podTemplatePathOf(type: { readonly plural: string; readonly group: string }): string | undefined {
+  return POD_TEMPLATES[`${type.plural}.${type.group}`];
+}

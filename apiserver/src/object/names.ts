@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { subdomainProblems } from "../builtin/rules/name-syntax.js";
+import { pathSegmentProblems, subdomainProblems } from "../builtin/rules/name-syntax.js";
 
 const LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const LABEL_TEXT =
@@ -18,7 +18,7 @@ export type NameRule = "subdomain" | "label" | "path-segment" | "namespace";
 export function checkName(rule: NameRule, name: string, { isPrefix = false } = {}): string[] {
   // As Kubernetes has it, one letter stands for the dash at the end of a prefix and for what is before the dash.
   const tried = isPrefix && rule !== "path-segment" ? name.replace(/.-$/s, "a") : name;
-  if (rule === "path-segment") return checkPathSegment(tried);
+  if (rule === "path-segment") return pathSegmentProblems(tried);
   // Labels count bytes, names count characters.
   if (rule === "subdomain") return subdomainProblems(tried);
   return checkLabel(tried);
@@ -30,11 +30,6 @@ function checkLabel(text: string): string[] {
     ...(text.length > 63 ? ["must be no more than 63 characters"] : []),
     ...(labelPattern.test(text) ? [] : [isDotted ? "must not contain dots" : LABEL_TEXT]),
   ];
-}
-
-function checkPathSegment(text: string): string[] {
-  if (text === "." || text === "..") return [`may not be '${text}'`];
-  return ["/", "%"].filter((part) => text.includes(part)).map((part) => `may not contain '${part}'`);
 }
 
 /** Returns a name made of `base` and five random characters, as Kubernetes generates them. */

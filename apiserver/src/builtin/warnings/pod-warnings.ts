@@ -1,7 +1,8 @@
 // What Kubernetes 1.36 warns of in Pods and in the templates of workloads.
 import { quote } from "../../errors/quote.js";
 import { arrayAt, deepEqual, isObject, memberOf, objectAt, stringAt, type JsonObject } from "../../json.js";
-import { objectsAt } from "../read-path.js";
+import { at, objectsAt } from "../read-path.js";
+import { podTemplatePathOf } from "../type-facts.js";
 
 interface Renamed {
   since: string;
@@ -21,16 +22,6 @@ const NODE_LABELS: Record<string, Renamed> = {
 };
 const PROFILE = "container.apparmor.security.beta.kubernetes.io/";
 const CRITICAL_POD = "scheduler.alpha.kubernetes.io/critical-pod";
-/** By plural and group: where the template is, from the spec on. */
-const TEMPLATES: Record<string, string> = {
-  "deployments.apps": "template",
-  "replicasets.apps": "template",
-  "statefulsets.apps": "template",
-  "daemonsets.apps": "template",
-  "jobs.batch": "template",
-  "cronjobs.batch": "jobTemplate.spec.template",
-  "replicationcontrollers.": "template",
-};
 
 /** Names what is wrong, or no longer right, in a Pod or template that is new. */
 export function podWarnings(
@@ -38,23 +29,19 @@ export function podWarnings(
   object: JsonObject,
   old: JsonObject | undefined,
 ): string[] {
-  const name = `${type.plural}.${type.group}`;
-  if (name === "pods.") return old === undefined ? [...profileWarnings(object), ...warningsOf("", object)] : [];
-  const path = TEMPLATES[name];
+  if (type.plural === "pods" && type.group === "")
+    return old === undefined ? [...profileWarnings(object), ...warningsOf("", object)] : [];
+  const path = podTemplatePathOf(type);
   if (path === undefined) return [];
-  const template = templateAt(object, path);
-  if (template === undefined) return [];
+  const template = at(object, path);
+  if (!isObject(template)) return [];
   // A ReplicaSet tells it with every change, the others with one of their template.
   const isSame = (before: JsonObject) =>
     type.plural === "replicasets"
       ? deepEqual(objectAt(before, "spec") ?? {}, objectAt(object, "spec") ?? {})
-      : deepEqual(templateAt(before, path) ?? {}, template);
+      : deepEqual(at(before, path) ?? {}, template);
   if (old !== undefined && isSame(old)) return [];
-  return warningsOf(`spec.${path}.`, template);
-}
-
-function templateAt(object: JsonObject, path: string): JsonObject | undefined {
-  return path.split(".").reduce((at: JsonObject | undefined, key) => objectAt(at, key), objectAt(object, "spec"));
+  return warningsOf(`${path}.`, template);
 }
 
 function warningsOf(path: string, pod: JsonObject): string[] {
