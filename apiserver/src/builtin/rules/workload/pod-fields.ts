@@ -59,12 +59,8 @@ export function checkClasses(path: string, spec: JsonObject): FieldError[] {
     ...checkSubdomain(path, spec, "runtimeClassName"),
     ...checkOneOf(`${path}.preemptionPolicy`, memberOf(spec, "preemptionPolicy"), ["PreemptLowerPriority", "Never"]),
     ...checkSystem(path, objectAt(spec, "os")),
-    ...checkHostnameOverride(`${path}.hostnameOverride`, memberOf(spec, "hostnameOverride")),
+    ...checkGiven(`${path}.hostnameOverride`, memberOf(spec, "hostnameOverride")),
   ];
-}
-
-function checkHostnameOverride(path: string, name: JsonValue | undefined): FieldError[] {
-  return typeof name === "string" ? subdomainProblems(name).map((detail) => invalidError(path, name, detail)) : [];
 }
 
 function checkSystem(path: string, system: JsonObject | undefined): FieldError[] {
@@ -143,8 +139,8 @@ export function checkClaims(path: string, spec: JsonObject): FieldError[] {
   });
 }
 
-function checkGiven(path: string, name: string | null): FieldError[] {
-  return name === null ? [] : subdomainProblems(name).map((detail) => invalidError(path, name, detail));
+function checkGiven(path: string, name: JsonValue | undefined): FieldError[] {
+  return typeof name === "string" ? subdomainProblems(name).map((detail) => invalidError(path, name, detail)) : [];
 }
 
 /** Refuses what containers that come later cannot have. */
