@@ -6,12 +6,19 @@ import {
   readKnownDifferences,
   type Difference,
 } from "../support/conformance/conformance-golden.js";
-import { readScenarios, scenarioAreas } from "../support/conformance/conformance-scenario.js";
+import type { StepOutcome } from "../support/conformance/conformance-play.js";
+import { readScenarios, scenarioAreas, type Scenario } from "../support/conformance/conformance-scenario.js";
 import { playNormalised, startConformanceServer } from "../support/conformance/conformance-server.js";
 import { assert, shared, suite } from "../support/suite.js";
 
 /** Which share of an area's scenarios is played even where there is little time: one of so many. */
 const PLAYED_EVERY = 4;
+
+/**
+ * How often a scenario may be played until it answers as recorded. On a real server, which recorded them all, an informer may see a
+ * write later than the next request does; the embedded one has no such delay, and no second chance.
+ */
+const PLAYS = isRealApiServer ? 3 : 1;
 
 const startServer = shared(startConformanceServer);
 // A real server has no differences from itself.
@@ -24,18 +31,20 @@ for (const area of scenarioAreas()) {
     for (const [index, scenario] of scenarios.entries()) {
       const { title } = scenario;
       const declare = isRealApiServer || index % PLAYED_EVERY === 0 ? test : test.thorough;
-      declare(title, async () => {
-        const recorded = golden.scenarios[title];
-        assert.ok(recorded, "nothing was recorded: run test/dist/conformance/record.js");
-        const answered = await playNormalised(await startServer(), scenario);
-        // kube-apiserver renews leases of its own while the scenarios are played.
-        const differences = differencesOf(recorded ?? [], answered, { isShared: isRealApiServer });
-        const expected = known.filter((line) => line.area === area && line.title === title).map(({ path }) => path);
-        const unknown = differences.filter(({ path }) => !expected.includes(path));
-        assert.is(unknown.map(describe).join("\n"), "");
-        const gone = expected.filter((path) => !differences.some((difference) => difference.path === path));
-        assert.equal(gone, [], "listed in known-differences.txt, and no longer different");
-      });
+      declare(
+        title,
+        async () => {
+          const recorded = golden.scenarios[title];
+          assert.ok(recorded, "nothing was recorded: run test/dist/conformance/record.js");
+          const differences = await playUntilAlike(scenario, recorded ?? []);
+          const expected = known.filter((line) => line.area === area && line.title === title).map(({ path }) => path);
+          const unknown = differences.filter(({ path }) => !expected.includes(path));
+          assert.is(unknown.map(describe).join("\n"), "");
+          const gone = expected.filter((path) => !differences.some((difference) => difference.path === path));
+          assert.equal(gone, [], "listed in known-differences.txt, and no longer different");
+        },
+        { timeoutMs: PLAYS * 20_000 },
+      );
     }
 
     test("every golden belongs to a scenario, every known difference too", () => {
@@ -48,6 +57,14 @@ for (const area of scenarioAreas()) {
       assert.equal(stray, []);
     });
   });
+}
+
+/** What differed the last time that the scenario was played. */
+async function playUntilAlike(scenario: Scenario, recorded: StepOutcome[], playsLeft = PLAYS): Promise<Difference[]> {
+  const answered = await playNormalised(await startServer(), scenario);
+  // kube-apiserver renews leases of its own while the scenarios are played.
+  const differences = differencesOf(recorded, answered, { isShared: isRealApiServer });
+  return differences.length === 0 || playsLeft === 1 ? differences : playUntilAlike(scenario, recorded, playsLeft - 1);
 }
 
 function describe({ path, golden, answered }: Difference): string {

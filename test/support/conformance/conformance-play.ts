@@ -197,11 +197,13 @@ async function send(play: Play, step: Step, path: string): Promise<Omit<StepOutc
       },
     });
   let answer = await request();
-  await waitFor(`${step.method} ${path} answers ${step.until}`, async () => {
+  const isAnswered = async () => {
     if (isReached(step.until, answer)) return true;
     answer = await request();
     return isReached(step.until, answer);
-  });
+  };
+  // kube-apiserver remembers for ten seconds whose token it has seen.
+  await waitFor(`${step.method} ${path} answers ${step.until}`, isAnswered, { timeoutMs: 15_000 });
   if (step.save !== undefined) play.saved[step.save] = answer.body;
   return { ...outcomeOf(answer, step.pick), ...firstPageOf(play, step) };
 }
