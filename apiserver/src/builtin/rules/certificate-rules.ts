@@ -7,6 +7,7 @@ import {
   type FieldError,
 } from "../../errors/field-error.js";
 import { memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
+import { checkDomain } from "./field-rules.js";
 import { subdomainProblems } from "./name-syntax.js";
 
 const USAGES = [
@@ -73,6 +74,6 @@ function checkSigner(name: string): FieldError[] {
       ? subdomainProblems(domain)
       : ["should be a domain with at least two segments separated by dots"]
     ).map((problem) => invalidError(path, domain, problem)),
-    ...subdomainProblems(rest[0] ?? "").map((problem) => invalidError(path, rest[0] ?? "", problem)),
+    ...checkDomain(path, rest[0] ?? ""),
   ];
 }

@@ -9,8 +9,16 @@ import {
 import { deepEqual, isObject, memberOf, objectAt, type JsonObject } from "../../json.js";
 import { wasGivenEmpty } from "../normal-form.js";
 import { objectsAt, textAt } from "../read-path.js";
-import { pathSegmentProblems, qualifiedNameProblems, subdomainProblems } from "./name-syntax.js";
-import { checkConfigKeys, checkImmutable, checkNotNegative, checkOneOf, checkRequired } from "./field-rules.js";
+import { pathSegmentProblems } from "./name-syntax.js";
+import {
+  checkConfigKeys,
+  checkGivenDomain,
+  checkImmutable,
+  checkNotNegative,
+  checkOneOf,
+  checkQualifiedName,
+  checkRequired,
+} from "./field-rules.js";
 
 /** Of the values of a ConfigMap or Secret together (MaxSecretSize). */
 const MAX_DATA_BYTES = 1024 * 1024;
@@ -138,7 +146,7 @@ function checkTimedEvent(event: JsonObject): FieldError[] {
   return [
     ...(isHomeless ? [isElsewhere] : []),
     ...checkRequired("reportingController", controller),
-    ...qualifiedNameProblems(controller).map((detail) => invalidError("reportingController", controller, detail)),
+    ...checkQualifiedName("reportingController", controller),
     ...Object.entries(EVENT_TEXTS).flatMap(([key, most]) => [
       ...checkRequired(key, textAt(event, key)),
       ...checkLength(key, textAt(event, key), most),
@@ -231,9 +239,7 @@ function checkSubject(path: string, subject: JsonObject, ofBinding: string): Fie
   const needsNamespace = isAccount && ofBinding === "ClusterRoleBinding" && textAt(subject, "namespace") === "";
   return [
     ...checkRequired(`${path}.name`, name),
-    ...(isAccount && name !== "" ? subdomainProblems(name) : []).map((detail) =>
-      invalidError(`${path}.name`, name, detail),
-    ),
+    ...(isAccount ? checkGivenDomain(`${path}.name`, name) : []),
     ...(needsNamespace ? [requiredError(`${path}.namespace`)] : []),
     ...(supported.includes(kind) && group !== expected
       ? [notSupportedError(`${path}.apiGroup`, group, [expected])]

@@ -42,6 +42,32 @@ export function checkOneOf(field: string, value: JsonValue | undefined, supporte
   return [notSupportedError(field, value, supported)];
 }
 
+/** Demands text that is one of a few. */
+export function checkRequiredOneOf(field: string, value: JsonValue | undefined, supported: string[]): FieldError[] {
+  const missing = checkRequired(field, value);
+  return missing.length > 0 ? missing : checkOneOf(field, value, supported);
+}
+
+/** Demands a DNS subdomain. */
+export function checkDomain(field: string, name: string): FieldError[] {
+  return subdomainProblems(name).map((problem) => invalidError(field, name, problem));
+}
+
+/** Demands a DNS subdomain, if there is any name. */
+export function checkGivenDomain(field: string, name: string): FieldError[] {
+  return name === "" ? [] : checkDomain(field, name);
+}
+
+/** Demands a DNS subdomain where there is to be a name. */
+export function checkRequiredDomain(field: string, name: string): FieldError[] {
+  return name === "" ? [requiredError(field)] : checkDomain(field, name);
+}
+
+/** Demands the name of a label or of what is named like one: `[prefix/]name`. */
+export function checkQualifiedName(field: string, name: string): FieldError[] {
+  return qualifiedNameProblems(name).map((problem) => invalidError(field, name, problem));
+}
+
 /** Demands that a number or percentage, if given, is not negative, and a percentage at most 100. */
 export function checkIntOrPercent(
   field: string,
@@ -166,8 +192,12 @@ export function portNameProblems(name: string): string[] {
 /** Demands a DNS label, as the names of containers, volumes and ports of services are. */
 export function checkLabelName(field: string, value: JsonValue | undefined): FieldError[] {
   if (value === undefined || value === "") return [requiredError(field)];
-  const name = String(value);
-  return labelNameProblems(name).map((detail) => invalidError(field, name, detail));
+  return checkLabel(field, String(value));
+}
+
+/** Demands a DNS label, which "" is not. */
+export function checkLabel(field: string, name: string): FieldError[] {
+  return labelNameProblems(name).map((problem) => invalidError(field, name, problem));
 }
 
 function labelNameProblems(name: string): string[] {

@@ -11,11 +11,14 @@ import { arrayAt, memberOf, objectAt, type JsonObject, type JsonValue } from "..
 import { wasGivenEmpty } from "../normal-form.js";
 import { objectsAt, textAt } from "../read-path.js";
 import {
+  checkDomain,
+  checkGivenDomain,
   checkLabelName,
   checkLabelSelector,
   checkOneOf,
   checkPort,
   checkRequired,
+  checkRequiredOneOf,
   portNameProblems,
 } from "./field-rules.js";
 import { pathSegmentProblems, subdomainProblems } from "./name-syntax.js";
@@ -51,9 +54,7 @@ export function checkIngress(ingress: JsonObject): FieldError[] {
     ...(backend === undefined ? [] : checkBackend("spec.defaultBackend", backend)),
     ...rules.flatMap((rule, index) => checkHostRule(`spec.rules[${index}]`, rule)),
     ...objectsAt(spec, "tls").flatMap((tls, index) => checkTls(`spec.tls[${index}]`, tls)),
-    ...(typeof className === "string"
-      ? subdomainProblems(className).map((detail) => invalidError("spec.ingressClassName", className, detail))
-      : []),
+    ...(typeof className === "string" ? checkDomain("spec.ingressClassName", className) : []),
   ];
 }
 
@@ -118,14 +119,11 @@ function checkBackend(path: string, backend: JsonObject): FieldError[] {
 
 function checkTls(path: string, tls: JsonObject): FieldError[] {
   const hosts = memberOf(tls, "hosts");
-  const secret = textAt(tls, "secretName");
   return [
     ...(Array.isArray(hosts) ? hosts : []).flatMap((host, index) =>
       checkGivenHost(`${path}.hosts[${index}]`, String(host)),
     ),
-    ...(secret === ""
-      ? []
-      : subdomainProblems(secret).map((detail) => invalidError(`${path}.secretName`, secret, detail))),
+    ...checkGivenDomain(`${path}.secretName`, textAt(tls, "secretName")),
   ];
 }
 
@@ -147,7 +145,7 @@ export function checkPrefixedPath(path: string, text: string, limit: number): Fi
     return [...tooLong, invalidError(path, text, 'must be a domain-prefixed path (such as "acme.io/foo")')];
   return [
     ...tooLong,
-    ...subdomainProblems(host).map((detail) => invalidError(path, host, detail)),
+    ...checkDomain(path, host),
     ...(HTTP_PATH.test(rest) ? [] : [invalidError(path, rest, HTTP_PATH_RULE)]),
   ];
 }
@@ -157,10 +155,10 @@ function checkParameters(path: string, parameters: JsonObject): FieldError[] {
     textAt(parameters, key),
   ) as [string, string, string, string, string];
   return [
-    ...(group === "" ? [] : subdomainProblems(group).map((detail) => invalidError(`${path}.apiGroup`, group, detail))),
+    ...checkGivenDomain(`${path}.apiGroup`, group),
     ...checkSegment(`${path}.kind`, kind),
     ...checkSegment(`${path}.name`, name),
-    ...(scope === "" ? [requiredError(`${path}.scope`)] : checkOneOf(`${path}.scope`, scope, ["Cluster", "Namespace"])),
+    ...checkRequiredOneOf(`${path}.scope`, scope, ["Cluster", "Namespace"]),
     ...(scope === "Namespace" && namespace === ""
       ? [requiredError(`${path}.namespace`, "`parameters.scope` is set to 'Namespace'")]
       : []),

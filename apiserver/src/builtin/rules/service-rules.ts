@@ -9,8 +9,16 @@ import {
 import { deepEqual, arrayAt, memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
 import { objectsAt } from "../read-path.js";
 import { checkCidr } from "./network-rules.js";
-import { addressProblems, qualifiedNameProblems } from "./name-syntax.js";
-import { checkLabelName, checkLabels, checkOneOf, checkPort, checkRequired, portNameProblems } from "./field-rules.js";
+import { addressProblems } from "./name-syntax.js";
+import {
+  checkLabelName,
+  checkLabels,
+  checkOneOf,
+  checkPort,
+  checkQualifiedName,
+  checkRequired,
+  portNameProblems,
+} from "./field-rules.js";
 
 /** Checks a Service, and on update that it keeps its address. */
 export function checkService(service: JsonObject, old: JsonObject | undefined): FieldError[] {
@@ -136,9 +144,7 @@ function checkPorts(ports: JsonObject[], { type }: { type: JsonValue | undefined
       ...(typeof target === "string"
         ? portNameProblems(target).map((detail) => invalidError(`${path}.targetPort`, target, detail))
         : []),
-      ...(typeof appProtocol === "string"
-        ? qualifiedNameProblems(appProtocol).map((detail) => invalidError(`${path}.appProtocol`, appProtocol, detail))
-        : []),
+      ...(typeof appProtocol === "string" ? checkQualifiedName(`${path}.appProtocol`, appProtocol) : []),
       ...(hasNodePort ? [forbiddenError(`${path}.nodePort`, "may not be used when `type` is 'ClusterIP'")] : []),
       ...(isTakenOnNodes ? [duplicateError(`${path}.nodePort`, nodePort)] : []),
       ...(isRepeated ? [duplicateError(path, goPort(port))] : []),

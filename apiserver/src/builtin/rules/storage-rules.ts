@@ -3,9 +3,15 @@ import { compareQuantities } from "@gen-operator/schema";
 import { forbiddenError, invalidError, requiredError, type FieldError } from "../../errors/field-error.js";
 import { deepEqual, memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
 import { textAt } from "../read-path.js";
-import { checkImmutable, checkLabelSelector, checkOneOf, checkRequired } from "./field-rules.js";
+import {
+  checkDomain,
+  checkGivenDomain,
+  checkImmutable,
+  checkLabelSelector,
+  checkOneOf,
+  checkRequired,
+} from "./field-rules.js";
 import { checkProvisioner } from "./storage/driver-rules.js";
-import { checkDomain, checkGivenDomain } from "./storage/name-rules.js";
 
 const OTHER_MODES = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce"];
 const CLAIM_RULE =

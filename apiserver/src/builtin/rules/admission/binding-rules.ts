@@ -8,8 +8,8 @@ import {
   type FieldError,
 } from "../../../errors/field-error.js";
 import { arrayAt, objectAt, stringAt, type JsonObject } from "../../../json.js";
-import { checkLabelSelector } from "../field-rules.js";
-import { pathSegmentProblems, subdomainProblems } from "../name-syntax.js";
+import { checkLabelSelector, checkRequiredDomain } from "../field-rules.js";
+import { pathSegmentProblems } from "../name-syntax.js";
 import { checkMatchResources, checkMutatedOperations } from "./resource-rules.js";
 
 const ACTIONS = ["Audit", "Deny", "Warn"];
@@ -31,12 +31,9 @@ export function checkMutatingBinding(binding: JsonObject): FieldError[] {
 }
 
 function checkBinding(spec: JsonObject): FieldError[] {
-  const name = stringAt(spec, "policyName") ?? "";
   const [params, match] = [objectAt(spec, "paramRef"), objectAt(spec, "matchResources")];
   return [
-    ...(name === ""
-      ? [requiredError("spec.policyName")]
-      : subdomainProblems(name).map((detail) => invalidError("spec.policyName", name, detail))),
+    ...checkRequiredDomain("spec.policyName", stringAt(spec, "policyName") ?? ""),
     ...(params === undefined ? [] : checkParams("spec.paramRef", params)),
     ...(match === undefined ? [] : checkMatchResources("spec.matchResources", match)),
   ];

@@ -8,8 +8,8 @@ import {
   type FieldError,
 } from "../../../errors/field-error.js";
 import { isObject, stringAt, type JsonObject } from "../../../json.js";
-import { qualifiedNameProblems } from "../name-syntax.js";
 import { AUTHORIZER, REQUEST } from "./condition-types.js";
+import { checkQualifiedName } from "../field-rules.js";
 
 const MOST_CONDITIONS = 64;
 
@@ -24,9 +24,7 @@ export function checkMatchConditions(field: string, conditions: JsonObject[], pa
       ...((stringAt(condition, "expression") ?? "").trim() === ""
         ? [requiredError(`${at}.expression`)]
         : checkExpressionAt(`${at}.expression`, condition, { variables, trims: "seen" })),
-      ...(name === ""
-        ? [requiredError(`${at}.name`)]
-        : qualifiedNameProblems(name).map((detail) => invalidError(`${at}.name`, name, detail))),
+      ...(name === "" ? [requiredError(`${at}.name`)] : checkQualifiedName(`${at}.name`, name)),
       ...(isRepeated ? [duplicateError(`${at}.name`, name)] : []),
     ];
   });

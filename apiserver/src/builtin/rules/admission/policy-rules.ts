@@ -3,8 +3,8 @@ import type { Variables, VariableType } from "../../../errors/expression-problem
 import { duplicateError, invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
 import { objectAt, stringAt, type JsonObject } from "../../../json.js";
 import { objectsAt } from "../../read-path.js";
-import { checkOneOf } from "../field-rules.js";
-import { qualifiedNameProblems, subdomainProblems } from "../name-syntax.js";
+import { checkOneOf, checkQualifiedName, checkRequiredOneOf } from "../field-rules.js";
+import { subdomainProblems } from "../name-syntax.js";
 import { checkExpressionAt, checkMatchConditions, typeOfExpressionAt } from "./condition-rules.js";
 import { ANYTHING, AUTHORIZER, declaredType, REQUEST, variablesType } from "./condition-types.js";
 import { checkMatchResources, checkMutatedOperations } from "./resource-rules.js";
@@ -48,15 +48,12 @@ export function checkMutatingPolicy(policy: JsonObject): FieldError[] {
   const mutations = objectsAt(spec, "mutations");
   const composed = checkVariables(spec, { isMutating: true });
   const variables = { ...composed.variables, ...AUTHORIZER };
-  const reinvocation = stringAt(spec, "reinvocationPolicy") ?? "";
   return [
     ...checkSpec(spec, { isMutating: true }),
     ...composed.errors,
     ...(mutations.length === 0 ? [requiredError("spec.mutations", "mutations must contain at least one item")] : []),
     ...mutations.flatMap((mutation, index) => checkMutation(`spec.mutations[${index}]`, mutation, variables)),
-    ...(reinvocation === ""
-      ? [requiredError("spec.reinvocationPolicy")]
-      : checkOneOf("spec.reinvocationPolicy", reinvocation, ["IfNeeded", "Never"])),
+    ...checkRequiredOneOf("spec.reinvocationPolicy", spec["reinvocationPolicy"], ["IfNeeded", "Never"]),
   ];
 }
 
@@ -176,7 +173,7 @@ function checkAnnotations(annotations: JsonObject[], policy: string, variables: 
       const [field, key] = [`${all}[${index}]`, keys[index] ?? ""];
       const name = `${policy}/${key}`;
       return [
-        ...qualifiedNameProblems(name).map((detail) => invalidError(`${field}.key`, name, detail)),
+        ...checkQualifiedName(`${field}.key`, name),
         ...checkAnnotationValue(field, annotation, variables),
         ...(keys.indexOf(key) < index ? [duplicateError(`${field}.key`, key)] : []),
       ];

@@ -8,10 +8,10 @@ import {
 } from "../../../errors/field-error.js";
 import { objectAt, stringAt, type JsonObject, type JsonValue } from "../../../json.js";
 import { objectsAt } from "../../read-path.js";
-import { checkOneOf, checkRequired } from "../field-rules.js";
+import { checkOneOf, checkQualifiedName, checkRequired } from "../field-rules.js";
 import { checkMatchConditions } from "./condition-rules.js";
 import { checkRule } from "./resource-rules.js";
-import { labelValueProblems, qualifiedNameProblems, subdomainProblems } from "../name-syntax.js";
+import { labelValueProblems, subdomainProblems } from "../name-syntax.js";
 
 const SIDE_EFFECTS = ["None", "NoneOnDryRun"];
 const REVIEW_VERSIONS = ["v1", "v1beta1"];
@@ -87,7 +87,7 @@ function checkTimeout(field: string, value: JsonValue | undefined): FieldError[]
 function checkSelector(field: string, selector: JsonObject | undefined): FieldError[] {
   const labels = `${field}.matchLabels`;
   const equalities = Object.entries(objectAt(selector, "matchLabels") ?? {}).flatMap(([key, value]) => [
-    ...qualifiedNameProblems(key).map((detail) => invalidError(labels, key, detail)),
+    ...checkQualifiedName(labels, key),
     ...labelValueProblems(String(value)).map((detail) => invalidError(labels, value, detail)),
   ]);
   const expressions = objectsAt(selector ?? {}, "matchExpressions").flatMap((expression, index) => {
@@ -97,7 +97,7 @@ function checkSelector(field: string, selector: JsonObject | undefined): FieldEr
       ...(SELECTOR_OPERATORS.includes(operator)
         ? []
         : [invalidError(`${at}.operator`, operator, "not a valid selector operator")]),
-      ...qualifiedNameProblems(key).map((detail) => invalidError(`${at}.key`, key, detail)),
+      ...checkQualifiedName(`${at}.key`, key),
     ];
   });
   return [...equalities, ...expressions];

@@ -2,10 +2,9 @@
 import { invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
 import { arrayAt, deepEqual, objectAt, type JsonObject } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
-import { checkLabels, checkImmutable } from "../field-rules.js";
+import { checkGivenDomain, checkImmutable, checkLabelName, checkLabels } from "../field-rules.js";
 import { cidrProblems } from "../network-rules.js";
 import { pathSegmentProblems } from "../name-syntax.js";
-import { checkGivenDomain, checkLabel } from "../storage/name-rules.js";
 import { checkOverhead } from "../workload/resource-rules.js";
 import { checkTolerations } from "../workload/toleration-rules.js";
 
@@ -49,7 +48,7 @@ export function checkRuntimeClass(object: JsonObject, old: JsonObject | undefine
   const [handler, scheduling] = [textAt(object, "handler"), objectAt(object, "scheduling") ?? {}];
   const tolerations = objectsAt(scheduling, "tolerations");
   return [
-    ...(handler === "" ? [requiredError("handler")] : checkLabel("handler", handler)),
+    ...checkLabelName("handler", handler),
     ...checkLabels(objectAt(scheduling, "nodeSelector") ?? {}, "scheduling.nodeSelector"),
     ...(tolerations.length > 0 ? checkTolerations("scheduling", scheduling) : []),
     ...checkOverhead("overhead", objectAt(objectAt(object, "overhead"), "podFixed")),

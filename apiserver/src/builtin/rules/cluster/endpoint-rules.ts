@@ -2,8 +2,8 @@
 import { duplicateError, invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
 import { arrayAt, memberOf, type JsonObject, type JsonValue } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
-import { checkLabelName, checkOneOf, checkPort, checkRequired } from "../field-rules.js";
-import { addressProblems, qualifiedNameProblems, subdomainProblems } from "../name-syntax.js";
+import { checkDomain, checkLabelName, checkPort, checkQualifiedName, checkRequiredOneOf } from "../field-rules.js";
+import { addressProblems, subdomainProblems } from "../name-syntax.js";
 
 const PROTOCOLS = ["SCTP", "TCP", "UDP"];
 
@@ -43,9 +43,7 @@ function checkAddress(path: string, address: JsonObject): FieldError[] {
   return [
     ...addressProblems(ip).map((detail) => invalidError(`${path}.ip`, ip, detail)),
     ...(host === "" ? [] : checkLabelName(`${path}.hostname`, host)),
-    ...(memberOf(address, "nodeName") === undefined
-      ? []
-      : subdomainProblems(node).map((detail) => invalidError(`${path}.nodeName`, node, detail))),
+    ...(memberOf(address, "nodeName") === undefined ? [] : checkDomain(`${path}.nodeName`, node)),
     ...special.map((detail) => invalidError(`${path}.ip`, ip, detail)),
   ];
 }
@@ -67,12 +65,8 @@ function checkProtocol(path: string, port: JsonObject): FieldError[] {
   const protocol = memberOf(port, "protocol") ?? "";
   const application = memberOf(port, "appProtocol");
   return [
-    ...(protocol === ""
-      ? checkRequired(`${path}.protocol`, protocol)
-      : checkOneOf(`${path}.protocol`, protocol, PROTOCOLS)),
-    ...(typeof application === "string"
-      ? qualifiedNameProblems(application).map((detail) => invalidError(`${path}.appProtocol`, application, detail))
-      : []),
+    ...checkRequiredOneOf(`${path}.protocol`, protocol, PROTOCOLS),
+    ...(typeof application === "string" ? checkQualifiedName(`${path}.appProtocol`, application) : []),
   ];
 }
 
@@ -81,7 +75,7 @@ export function checkEndpointSlice(slice: JsonObject): FieldError[] {
   const type = textAt(slice, "addressType");
   const names = new Set<string>();
   return [
-    ...(type === "" ? [requiredError("addressType")] : checkOneOf("addressType", type, ["FQDN", "IPv4", "IPv6"])),
+    ...checkRequiredOneOf("addressType", type, ["FQDN", "IPv4", "IPv6"]),
     ...objectsAt(slice, "endpoints").flatMap((endpoint, index) => checkEndpoint(`endpoints[${index}]`, endpoint, type)),
     ...objectsAt(slice, "ports").flatMap((port, index) => {
       const name = textAt(port, "name");
@@ -102,9 +96,7 @@ function checkEndpoint(path: string, endpoint: JsonObject, type: string): FieldE
   return [
     ...(addresses.length === 0 ? [requiredError(`${path}.addresses`, "must contain at least 1 address")] : []),
     ...addresses.flatMap((address, index) => checkSliceAddress(`${path}.addresses[${index}]`, address, type)),
-    ...(typeof node === "string"
-      ? subdomainProblems(node).map((detail) => invalidError(`${path}.nodeName`, node, detail))
-      : []),
+    ...(typeof node === "string" ? checkDomain(`${path}.nodeName`, node) : []),
     ...(typeof host === "string" ? checkLabelName(`${path}.hostname`, host) : []),
   ];
 }

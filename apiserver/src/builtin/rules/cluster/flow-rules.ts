@@ -8,7 +8,7 @@ import {
 } from "../../../errors/field-error.js";
 import { arrayAt, memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
-import { subdomainProblems } from "../name-syntax.js";
+import { checkDomain } from "../field-rules.js";
 
 const MAX_PRECEDENCE = 10_000;
 const METHODS = ["ByNamespace", "ByUser"];
@@ -27,13 +27,9 @@ export function checkFlowSchema(schema: JsonObject): FieldError[] {
     ...(method === undefined || METHODS.includes(type)
       ? []
       : [notSupportedError("spec.distinguisherMethod.type", { Type: type }, METHODS)]),
-    ...(level === "" ? [requiredError(at, "must reference a priority level")] : checkNameOf(at, level)),
+    ...(level === "" ? [requiredError(at, "must reference a priority level")] : checkDomain(at, level)),
     ...objectsAt(spec, "rules").flatMap((rule, index) => checkFlowRule(`spec.rules[${index}]`, rule)),
   ];
-}
-
-function checkNameOf(path: string, name: string): FieldError[] {
-  return subdomainProblems(name).map((detail) => invalidError(path, name, detail));
 }
 
 function checkPrecedence(name: string, precedence: number): FieldError[] {
@@ -82,7 +78,7 @@ function checkNamed(path: string, kind: string, subject: JsonObject): FieldError
   const isAccount = kind === "ServiceAccount";
   return [
     ...(name === "" ? [requiredError(`${path}.name`)] : []),
-    ...(isAccount && name !== "" && name !== "*" ? checkNameOf(`${path}.name`, name) : []),
+    ...(isAccount && name !== "" && name !== "*" ? checkDomain(`${path}.name`, name) : []),
     ...(isAccount && namespace === ""
       ? [requiredError(`${path}.namespace`, "must specify namespace for service account")]
       : []),

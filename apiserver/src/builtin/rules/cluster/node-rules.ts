@@ -2,8 +2,8 @@
 import { duplicateError, invalidError, type FieldError } from "../../../errors/field-error.js";
 import { arrayAt, memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
-import { checkOneOf, checkRequired } from "../field-rules.js";
-import { labelValueProblems, qualifiedNameProblems } from "../name-syntax.js";
+import { checkQualifiedName, checkRequiredOneOf } from "../field-rules.js";
+import { labelValueProblems } from "../name-syntax.js";
 import { checkCidr } from "../network-rules.js";
 
 const EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
@@ -28,9 +28,9 @@ export function checkNode(node: JsonObject): FieldError[] {
       const problems = labelValueProblems(value);
       const shown = { Key: key, Value: value, Effect: effect, TimeAdded: memberOf(taint, "timeAdded") ?? null };
       return [
-        ...qualifiedNameProblems(key).map((detail) => invalidError(`${path}.key`, key, detail)),
+        ...checkQualifiedName(`${path}.key`, key),
         ...(problems.length === 0 ? [] : [invalidError(`${path}.value`, value, problems.join(";"))]),
-        ...(effect === "" ? checkRequired(`${path}.effect`, effect) : checkOneOf(`${path}.effect`, effect, EFFECTS)),
+        ...checkRequiredOneOf(`${path}.effect`, effect, EFFECTS),
         ...(isTaken ? [twice(path, shown)] : []),
       ];
     }),

@@ -8,9 +8,9 @@ import {
 } from "../../../errors/field-error.js";
 import { arrayAt, isObject, memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
-import { checkImmutable } from "../field-rules.js";
+import { checkImmutable, checkLabel, checkRequiredDomain } from "../field-rules.js";
 import { qualifiedNameProblems } from "../name-syntax.js";
-import { checkDomain, checkDriverName, checkLabel } from "./name-rules.js";
+import { checkDriverName } from "./name-rules.js";
 
 const ONE_KIND = "exactly one of `exactly` or `firstAvailable` is required";
 const NO_REQUEST =
@@ -113,9 +113,8 @@ function checkRequest(path: string, request: JsonObject): FieldError[] {
 }
 
 function checkWanted(path: string, wanted: JsonObject): FieldError[] {
-  const [name, field] = [textAt(wanted, "deviceClassName"), `${path}.deviceClassName`];
   return [
-    ...(name === "" ? [requiredError(field)] : checkDomain(field, name)),
+    ...checkRequiredDomain(`${path}.deviceClassName`, textAt(wanted, "deviceClassName")),
     ...checkSelectors(`${path}.selectors`, wanted),
     ...checkCount(path, memberOf(wanted, "allocationMode") ?? "", Number(memberOf(wanted, "count") ?? 0)),
   ];

@@ -9,8 +9,7 @@ import {
 } from "../../../errors/field-error.js";
 import { arrayAt, deepEqual, memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
-import { checkImmutable, checkNotNegative, checkOneOf } from "../field-rules.js";
-import { qualifiedNameProblems } from "../name-syntax.js";
+import { checkImmutable, checkNotNegative, checkOneOf, checkQualifiedName } from "../field-rules.js";
 import { checkDriverName } from "./name-rules.js";
 
 const MAX_NODE_ID = 256;
@@ -85,7 +84,7 @@ function checkTopologyKeys(path: string, keys: string[]): FieldError[] {
   return keys.flatMap((key, index) => [
     ...(key === "" ? [requiredError(path)] : []),
     ...(keys.indexOf(key) < index ? [duplicateError(path, key)] : []),
-    ...qualifiedNameProblems(key).map((problem) => invalidError(path, key, problem)),
+    ...checkQualifiedName(path, key),
   ]);
 }
 
@@ -93,7 +92,7 @@ function checkTopologyKeys(path: string, keys: string[]): FieldError[] {
 export function checkProvisioner(field: string, name: string): FieldError[] {
   if (name === "") return [requiredError(field)];
   const own = name.toLowerCase();
-  return qualifiedNameProblems(own).map((problem) => invalidError(field, own, problem));
+  return checkQualifiedName(field, own);
 }
 
 /** Checks a VolumeAttributesClass, whose parameters stay. */

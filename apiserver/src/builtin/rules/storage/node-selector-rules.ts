@@ -2,7 +2,8 @@
 import { forbiddenError, invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
 import { arrayAt, type JsonObject } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
-import { labelValueProblems, qualifiedNameProblems } from "../name-syntax.js";
+import { labelValueProblems } from "../name-syntax.js";
+import { checkQualifiedName } from "../field-rules.js";
 
 /** Checks a selector of nodes at `path`. */
 export function checkNodeSelector(path: string, selector: JsonObject): FieldError[] {
@@ -22,7 +23,7 @@ function checkRequirement(path: string, requirement: JsonObject): FieldError[] {
   const field = `${path}.values`;
   return [
     ...checkOperator(path, operator, values.length),
-    ...qualifiedNameProblems(key).map((problem) => invalidError(`${path}.key`, key, problem)),
+    ...checkQualifiedName(`${path}.key`, key),
     ...values.flatMap((value, index) =>
       labelValueProblems(value).map((problem) => invalidError(`${field}[${index}]`, value, problem)),
     ),

@@ -2,9 +2,9 @@
 import { invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
 import { isObject, memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
-import { checkImmutable } from "../field-rules.js";
+import { checkDomain, checkImmutable, checkLabel, checkLabelName } from "../field-rules.js";
 import { checkNamesOnce } from "./device-rules.js";
-import { checkDomain, checkDriverName, checkLabel, checkPoolName } from "./name-rules.js";
+import { checkDriverName, checkPoolName } from "./name-rules.js";
 import { checkNodeSelector } from "./node-selector-rules.js";
 
 const SCOPES = ["nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection"];
@@ -88,7 +88,7 @@ function checkDevice(path: string, device: JsonObject, spec: JsonObject): FieldE
 function checkCounterSet(path: string, set: JsonObject): FieldError[] {
   const [name, counters] = [textAt(set, "name"), Object.keys(objectAt(set, "counters") ?? {})];
   return [
-    ...(name === "" ? [requiredError(`${path}.name`)] : checkLabel(`${path}.name`, name)),
+    ...checkLabelName(`${path}.name`, name),
     ...(counters.length === 0 ? [requiredError(`${path}.counters`)] : []),
     ...counters.flatMap((key) => checkLabel(`${path}.counters`, key)),
   ];

@@ -8,8 +8,8 @@ import {
 } from "../../../errors/field-error.js";
 import { arrayAt, memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { textAt } from "../../read-path.js";
-import { checkOneOf } from "../field-rules.js";
-import { checkDriverName, checkLabel, checkMembers, checkSecretReference } from "./name-rules.js";
+import { checkLabel, checkLabelName, checkOneOf } from "../field-rules.js";
+import { checkDriverName, checkMembers, checkSecretReference } from "./name-rules.js";
 
 type SourceRule = (path: string, source: JsonObject) => FieldError[];
 
@@ -178,7 +178,7 @@ function checkAzureDisk(path: string, source: JsonObject): FieldError[] {
 function checkStorageOs(path: string, source: JsonObject): FieldError[] {
   const [name, namespace] = [textAt(source, "volumeName"), textAt(source, "volumeNamespace")];
   return [
-    ...(name === "" ? [requiredError(`${path}.volumeName`)] : checkLabel(`${path}.volumeName`, name)),
+    ...checkLabelName(`${path}.volumeName`, name),
     ...(namespace === "" ? [] : checkLabel(`${path}.volumeNamespace`, namespace)),
   ];
 }

@@ -9,8 +9,8 @@ import {
 } from "../../../errors/field-error.js";
 import { arrayAt, compareText, memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { textAt } from "../../read-path.js";
-import { checkOneOf } from "../field-rules.js";
-import { checkDomain, checkDriverName, checkGivenDomain } from "./name-rules.js";
+import { checkDomain, checkGivenDomain, checkOneOf } from "../field-rules.js";
+import { checkDriverName } from "./name-rules.js";
 import { checkNodeSelector } from "./node-selector-rules.js";
 import { checkSources } from "./source-rules.js";
 

@@ -2,8 +2,7 @@
 import { invalidError, notSupportedError, requiredError, type FieldError } from "../../../errors/field-error.js";
 import { memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { textAt } from "../../read-path.js";
-import { checkConfigKey, checkRequired } from "../field-rules.js";
-import { subdomainProblems } from "../name-syntax.js";
+import { checkConfigKey, checkDomain, checkRequired } from "../field-rules.js";
 
 type SourceRule = (path: string, source: JsonObject) => FieldError[];
 
@@ -53,7 +52,7 @@ function checkSources(path: string, from: JsonObject, value: string): FieldError
 function checkKeyOf(path: string, source: JsonObject): FieldError[] {
   const [name, key] = [textAt(source, "name"), textAt(source, "key")];
   return [
-    ...subdomainProblems(name).map((detail) => invalidError(`${path}.name`, name, detail)),
+    ...checkDomain(`${path}.name`, name),
     ...(key === "" ? [requiredError(`${path}.key`)] : checkConfigKey(`${path}.key`, key)),
   ];
 }

@@ -10,8 +10,15 @@ import {
 import { arrayAt, memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
 import { wasGivenEmpty } from "../../normal-form.js";
 import { objectsAt, textAt } from "../../read-path.js";
-import { checkLabelName, checkLabels, checkOneOf } from "../field-rules.js";
-import { addressProblems, qualifiedNameProblems, subdomainProblems } from "../name-syntax.js";
+import {
+  checkDomain,
+  checkGivenDomain,
+  checkLabelName,
+  checkLabels,
+  checkOneOf,
+  checkQualifiedName,
+} from "../field-rules.js";
+import { addressProblems } from "../name-syntax.js";
 import { checkOverhead } from "./resource-rules.js";
 
 const MAX_INT = 2_147_483_647;
@@ -46,7 +53,7 @@ export function checkAliases(path: string, spec: JsonObject): FieldError[] {
     return [
       ...addressProblems(ip).map((detail) => invalidError(`${at}.ip`, ip, detail)),
       ...(arrayAt(alias, "hostnames") ?? []).flatMap((host, place) =>
-        subdomainProblems(String(host)).map((detail) => invalidError(`${at}.hostnames[${place}]`, host, detail)),
+        checkDomain(`${at}.hostnames[${place}]`, String(host)),
       ),
     ];
   });
@@ -70,9 +77,7 @@ function checkSystem(path: string, system: JsonObject | undefined): FieldError[]
 }
 
 function checkSubdomain(path: string, spec: JsonObject, key: string): FieldError[] {
-  const name = textAt(spec, key);
-  if (name === "") return [];
-  return subdomainProblems(name).map((detail) => invalidError(`${path}.${key}`, name, detail));
+  return checkGivenDomain(`${path}.${key}`, textAt(spec, key));
 }
 
 /** Checks how a pod spec at `path` is placed on a Node and when it may start. */
@@ -85,9 +90,7 @@ export function checkPlacing(path: string, spec: JsonObject): FieldError[] {
       : []),
     ...objectsAt(spec, "readinessGates").flatMap((gate, index) => {
       const type = textAt(gate, "conditionType");
-      return qualifiedNameProblems(type).map((detail) =>
-        invalidError(`${path}.readinessGates[${index}].conditionType`, type, detail),
-      );
+      return checkQualifiedName(`${path}.readinessGates[${index}].conditionType`, type);
     }),
     ...checkGates(`${path}.schedulingGates`, objectsAt(spec, "schedulingGates")),
     ...checkOverhead(`${path}.overhead`, objectAt(spec, "overhead")),
@@ -101,7 +104,7 @@ function checkGates(path: string, gates: JsonObject[]): FieldError[] {
     const isTaken = names.has(name);
     names.add(name);
     return [
-      ...qualifiedNameProblems(name).map((detail) => invalidError(`${path}[${index}]`, name, detail)),
+      ...checkQualifiedName(`${path}[${index}]`, name),
       ...(isTaken ? [duplicateError(`${path}[${index}]`, name)] : []),
     ];
   });
@@ -140,7 +143,7 @@ export function checkClaims(path: string, spec: JsonObject): FieldError[] {
 }
 
 function checkGiven(path: string, name: JsonValue | undefined): FieldError[] {
-  return typeof name === "string" ? subdomainProblems(name).map((detail) => invalidError(path, name, detail)) : [];
+  return typeof name === "string" ? checkDomain(path, name) : [];
 }
 
 /** Refuses what containers that come later cannot have. */

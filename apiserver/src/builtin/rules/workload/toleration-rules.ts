@@ -1,7 +1,8 @@
 import { invalidError, notSupportedError, type FieldError } from "../../../errors/field-error.js";
 import { memberOf, type JsonObject } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
-import { labelValueProblems, qualifiedNameProblems } from "../name-syntax.js";
+import { labelValueProblems } from "../name-syntax.js";
+import { checkQualifiedName } from "../field-rules.js";
 
 const EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
@@ -19,7 +20,7 @@ function checkToleration(path: string, toleration: JsonObject): FieldError[] {
   const keyless = 'operator must be Exists when `key` is empty, which means "match all values and all keys"';
   const hasSeconds = memberOf(toleration, "tolerationSeconds") !== undefined;
   return [
-    ...(key === "" ? [] : qualifiedNameProblems(key).map((detail) => invalidError(`${path}.key`, key, detail))),
+    ...(key === "" ? [] : checkQualifiedName(`${path}.key`, key)),
     ...(key === "" && operator !== "Exists" ? [invalidError(`${path}.operator`, operator, keyless)] : []),
     ...(hasSeconds && effect !== "NoExecute"
       ? [invalidError(`${path}.effect`, effect, "effect must be 'NoExecute' when `tolerationSeconds` is set")]
