@@ -17,7 +17,7 @@ import * as configuration from "./configuration-rules.js";
 import { checkCronJob, checkJob } from "./workload/job-rules.js";
 import { checkImmutable } from "./field-rules.js";
 import { checkIngress, checkIngressClass, checkNetworkPolicy } from "./network-rules.js";
-import { checkNewPod } from "./workload/pod-rules.js";
+import { checkNewPod } from "./pods/pod-rules.js";
 import { checkQuota } from "./quota-rules.js";
 import * as scheduling from "./scheduling-rules.js";
 import { checkService } from "./service-rules.js";

@@ -5,8 +5,8 @@ import { objectsAt, textAt } from "../../read-path.js";
 import { checkGivenDomain, checkImmutable, checkLabelName, checkLabels } from "../field-rules.js";
 import { cidrProblems } from "../network-rules.js";
 import { pathSegmentProblems } from "../name-syntax.js";
-import { checkOverhead } from "../workload/resource-rules.js";
-import { checkTolerations } from "../workload/toleration-rules.js";
+import { checkOverhead } from "../pods/resource-rules.js";
+import { checkTolerations } from "../pods/toleration-rules.js";
 
 const ONE_A_FAMILY = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64";
 

@@ -2,7 +2,7 @@
 import { requiredError, type FieldError } from "../../../errors/field-error.js";
 import { isObject, memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { checkNotNegative, selectorMatches } from "../field-rules.js";
-import { checkPodTemplate } from "../workload/pod-rules.js";
+import { checkPodTemplate } from "../pods/pod-rules.js";
 import { checkLasting, mismatchError } from "../workload/workload-rules.js";
 
 /** Checks a PodTemplate. */

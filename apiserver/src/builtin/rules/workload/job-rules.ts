@@ -3,7 +3,7 @@ import { memberOf, objectAt, type JsonObject, type JsonValue } from "../../../js
 import { objectsAt, textAt } from "../../read-path.js";
 import { checkImmutable, checkLabelName, checkNotNegative, checkOneOf, selectorMatches } from "../field-rules.js";
 import { checkPrefixedPath } from "../network-rules.js";
-import { checkPodTemplate } from "./pod-rules.js";
+import { checkPodTemplate } from "../pods/pod-rules.js";
 
 const MAX_CRON_NAME = 52;
 const MAX_MANAGER = 63;

@@ -10,7 +10,7 @@ import {
 import { memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import { qualifiedNameProblems } from "../name-syntax.js";
-import { containerResourceProblems, resourceNameProblems } from "./resource-rules.js";
+import { containerResourceProblems, resourceNameProblems } from "../pods/resource-rules.js";
 
 const CLAIM = "PersistentVolumeClaim";
 const TYPES = ["Pod", "Container", CLAIM];

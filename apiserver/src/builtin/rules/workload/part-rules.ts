@@ -4,7 +4,7 @@ import { quote } from "../../../errors/quote.js";
 import { arrayAt, deepEqual, isObject, objectAt, stringAt, type JsonObject } from "../../../json.js";
 import type { ServedType } from "../../served-type.js";
 import { checkQuotaStatus } from "../quota-rules.js";
-import { checkPod } from "./pod-rules.js";
+import { checkPod } from "../pods/pod-rules.js";
 
 const VERDICTS = ["Approved", "Denied"];
 

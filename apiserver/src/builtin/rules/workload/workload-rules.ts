@@ -17,7 +17,7 @@ import {
   selectorMatches,
 } from "../field-rules.js";
 import { checkClaimSpec } from "../storage-rules.js";
-import { checkPodTemplate } from "./pod-rules.js";
+import { checkPodTemplate } from "../pods/pod-rules.js";
 
 const STATEFUL_SET_MUTABLE = [
   ...["replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit"],
