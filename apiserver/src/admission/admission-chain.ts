@@ -1,6 +1,7 @@
 import { accessDenied } from "../identity/rbac/access.js";
 import { checkEscalation } from "../identity/rbac/escalation.js";
 import type { Authorizer } from "../identity/rbac/authorizer.js";
+import { isReview } from "../identity/reviews.js";
 import type { JsonObject } from "../json.js";
 import { settled } from "../pending-conversion.js";
 import { checkServiceAccount, setServiceAccount } from "./accounts/service-accounts.js";
@@ -66,7 +67,8 @@ export class AdmissionChain implements Admission {
 
   #mutateCompleted(write: AdmittedWrite): Promise<JsonObject> | undefined {
     const { object } = write;
-    const changes = object === undefined ? undefined : this.#policies.mutating.changesOf(write);
+    const isSeen = object !== undefined && !isReview(write.context.resource.type);
+    const changes = isSeen ? this.#policies.mutating.changesOf(write) : undefined;
     if (object === undefined || changes === undefined) return this.#webhooks.mutate(write);
     return this.#mutateByPolicies(changes, write, object);
   }
@@ -103,6 +105,8 @@ export class AdmissionChain implements Admission {
     checkLimitRanges(write);
     checkClaimGrowth(write);
     if (this.#needsAccounts) checkServiceAccount(write);
+    // Webhooks are asked about reviews, policies are not.
+    if (isReview(type)) return this.#askAndCharge(write);
     const { warnings } = context;
     const told = warnings.length;
     const evaluated = settled(() => {

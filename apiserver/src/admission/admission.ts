@@ -2,27 +2,20 @@ import type { ResourceRef } from "../errors/status-error.js";
 import { stringAt, type JsonObject } from "../json.js";
 import { resourceRefOf } from "../object/object-key.js";
 import { metadataOf } from "../object/object-meta.js";
+import type { ServedResource } from "../registry/served-resource.js";
 import type { WriteContext } from "../write/write-context.js";
-
-/** A kind that is created below a resource of another kind. */
-export interface WrittenKind {
-  readonly group: string;
-  readonly version: string;
-  readonly kind: string;
-  readonly schemaName: string;
-}
 
 /** A write as admission sees it. */
 export interface AdmittedWrite {
   readonly context: WriteContext;
-  readonly operation: "CREATE" | "UPDATE" | "DELETE";
+  readonly operation: "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
   /** "" for a creation under a generated name, and for what is deleted with a collection. */
   readonly name: string;
   /** "" on the main endpoint. */
   readonly subresource: string;
-  /** What `object` is, if it is neither an object of the resource nor a Scale of one. */
-  readonly kind?: WrittenKind;
-  /** The new state in the version of the request; absent in a deletion. */
+  /** The resource whose object `object` is, if that is neither the resource of the path nor a Scale. */
+  readonly part?: ServedResource | undefined;
+  /** The new state in the version of the request, or the options of a connection; absent in a deletion. */
   readonly object?: JsonObject;
   /** Whether an update creates the object, whose user need not have the right to create. */
   readonly isUpsert?: boolean;

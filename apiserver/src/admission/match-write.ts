@@ -79,7 +79,11 @@ function namespaceLabels(registry: Registry, write: AdmittedWrite): JsonObject |
 }
 
 function matchesObject(selector: JsonObject, { object, oldObject }: AdmittedWrite): boolean {
-  const states = [object, oldObject].filter((state) => state !== undefined);
+  if (Object.keys(selector).length === 0) return true;
+  // The options of a connection have no labels, and no selector finds them.
+  const states = [object, oldObject].filter(
+    (state) => state !== undefined && objectAt(state, "metadata") !== undefined,
+  );
   return states.some((state) => selectorMatches(selector, labelsOf(state)));
 }
 

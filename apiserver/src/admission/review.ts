@@ -36,14 +36,15 @@ export function reviewOf({ write, type, object, oldObject }: SeenWrite): { uid: 
     object,
     oldObject,
     dryRun: isDryRun,
-    options: { ...options, kind: OPTIONS_KINDS[operation], apiVersion: "meta.k8s.io/v1" },
+    options:
+      operation === "CONNECT" ? null : { ...options, kind: OPTIONS_KINDS[operation], apiVersion: "meta.k8s.io/v1" },
   };
   return { uid, review: { kind: "AdmissionReview", apiVersion: "admission.k8s.io/v1", request } };
 }
 
-function kindOf(type: ServedType, { kind: given, subresource }: AdmittedWrite): JsonObject {
+function kindOf(type: ServedType, { part, subresource }: AdmittedWrite): JsonObject {
   if (subresource === "scale") return { group: "autoscaling", version: "v1", kind: "Scale" };
-  const { group, version, kind } = given ?? type;
+  const { group, version, kind } = part?.type ?? type;
   return { group, version, kind };
 }
 

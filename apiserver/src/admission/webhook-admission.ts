@@ -1,4 +1,3 @@
-import { decodeBuiltin } from "../builtin/decode.js";
 import { forbidden, internalError, StatusError } from "../errors/status-error.js";
 import type { Authorizer } from "../identity/rbac/authorizer.js";
 import type { JsonObject, JsonValue } from "../json.js";
@@ -166,7 +165,7 @@ class ConfiguredWebhooks {
 // What a webhook is shown of an object: the version that it wants, and of a scale the Scale.
 function shown(object: JsonObject, { write, seen }: { write: AdmittedWrite; seen: ServedResource }): JsonObject {
   const { resource } = write.context;
-  if (write.kind !== undefined) return object;
+  if (write.part !== undefined) return object;
   if (write.subresource === "scale") return scaleOf(resource.type, { object }, { needsReplicas: false });
   return resource.formIn(seen, object);
 }
@@ -182,14 +181,11 @@ function patched(
     if (!isObject(result))
       throw new Error(`json: cannot unmarshal ${typeof result} into Go value of type map[string]interface {}`);
     if (write.subresource === "scale") return withScale(resource.type, object, result);
-    if (write.kind !== undefined) {
-      const { error } = decodeBuiltin(write.kind, result);
-      if (error !== undefined) throw new Error(error);
-      return result;
-    }
-    seen.rules.decode(result);
-    seen.rules.fillDefaults(result);
-    return seen.formIn(resource, result);
+    const { part } = write;
+    const { rules } = part ?? seen;
+    rules.decode(result);
+    rules.fillDefaults(result);
+    return part === undefined ? seen.formIn(resource, result) : result;
   } catch (error) {
     if (error instanceof PendingConversion) throw error;
     const { message } = error as Error;

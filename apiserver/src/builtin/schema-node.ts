@@ -1,6 +1,6 @@
 import { arrayAt, isObject, memberOf, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
 import { isIntOrString, isQuantity, textTypeOf, type TextType } from "./scalar-text.js";
-import { builtinSchemas, resolveSchema } from "./schemas.js";
+import { builtinSchemas, connectSchemas, resolveSchema } from "./schemas.js";
 import { typeFactsOf, type TypeFacts } from "./type-facts.js";
 
 /** A member that a struct declares. */
@@ -16,7 +16,10 @@ const named = new Map<string, SchemaNode>();
 export function schemaNode(name: string): SchemaNode {
   let node = named.get(name);
   if (node === undefined)
-    named.set(name, (node = new SchemaNode(memberOf(builtinSchemas(), name) as JsonObject, name)));
+    named.set(
+      name,
+      (node = new SchemaNode((connectSchemas[name] ?? memberOf(builtinSchemas(), name)) as JsonObject, name)),
+    );
   return node;
 }
 

@@ -51,3 +51,20 @@ function referenceOf(node: JsonObject): string | undefined {
   const reference = stringAt(node, "$ref") ?? (isObject(only) ? stringAt(only, "$ref") : undefined);
   return reference?.slice(REFERENCE_PREFIX.length);
 }
+
+const FLAG = { type: "boolean" };
+const TEXT = { type: "string" };
+const STREAMS = { stdin: FLAG, stdout: FLAG, stderr: FLAG, tty: FLAG, container: TEXT };
+
+/** The options of connections to Pods by schema name, their members in Kubernetes' order. They are only written as queries, so OpenAPI documents have no schemas of them. */
+export const connectSchemas: Record<string, JsonObject> = {
+  "io.k8s.api.core.v1.PodExecOptions": structOf({ ...STREAMS, command: { type: "array", items: TEXT } }),
+  "io.k8s.api.core.v1.PodAttachOptions": structOf(STREAMS),
+  "io.k8s.api.core.v1.PodPortForwardOptions": structOf({
+    ports: { type: "array", items: { type: "integer", format: "int32" } },
+  }),
+};
+
+function structOf(properties: JsonObject): JsonObject {
+  return { type: "object", properties: { apiVersion: TEXT, kind: TEXT, ...properties } };
+}

@@ -33,45 +33,59 @@ export function isReview({ kind, verbs }: ServedType): boolean {
   return !verbs.includes("get") && KINDS.has(kind);
 }
 
-/** Returns a review with its answer; throws what kube-apiserver answers to one that asks nothing, or too much. */
-export function answerReview(type: ServedType, review: JsonObject, context: ReviewContext): JsonObject {
-  const { kind, group, version } = type;
+/** Returns a review as it is; throws what kube-apiserver answers to one that asks nothing, or too much. */
+export function checkedReview({ kind }: ServedType, review: JsonObject, namespace: string | undefined): JsonObject {
   const spec = objectAt(review, "spec") ?? {};
-  const { namespace } = context;
-  const metadata = { ...objectAt(review, "metadata"), ...(namespace === undefined ? {} : { namespace }) };
-  const head = { ...review, kind, apiVersion: `${group}/${version}`, metadata };
+  if (kind === "SelfSubjectRulesReview" && (stringAt(spec, "namespace") ?? "") === "")
+    throw badRequest("no namespace on request");
+  if (kind === "TokenReview" && (stringAt(spec, "token") ?? "") === "")
+    throw badRequest("token is required for TokenReview in authentication");
+  if (kind.endsWith("AccessReview"))
+    checkAccessReview(kind, { spec, metadata: objectAt(review, "metadata") ?? {} }, namespace);
+  return review;
+}
+
+/** Returns a review that was checked with its answer. */
+export function answerReview({ kind }: ServedType, review: JsonObject, context: ReviewContext): JsonObject {
+  const spec = objectAt(review, "spec") ?? {};
   switch (kind) {
     case "SelfSubjectReview":
-      return { ...head, metadata: { creationTimestamp: now() }, status: { userInfo: userObject(context.user) } };
+      return { ...review, metadata: { creationTimestamp: now() }, status: { userInfo: userObject(context.user) } };
     case "SelfSubjectRulesReview":
-      return { ...head, spec: {}, status: rulesReview(stringAt(spec, "namespace") ?? "", context) };
+      return { ...review, metadata: {}, spec: {}, status: rulesReview(stringAt(spec, "namespace") ?? "", context) };
     case "TokenReview":
-      return { ...head, status: tokenReview(stringAt(spec, "token") ?? "", context) };
+      return { ...review, status: tokenReview(stringAt(spec, "token") ?? "", context) };
     default:
-      return { ...head, status: accessReview(kind, { spec, metadata }, context) };
+      return { ...review, status: accessReview(kind, spec, context) };
   }
 }
 
-function accessReview(
+function checkAccessReview(
   kind: string,
   { spec, metadata }: { spec: JsonObject; metadata: JsonObject },
-  context: ReviewContext,
-): JsonObject {
-  const isSelf = kind === "SelfSubjectAccessReview";
-  const groups = (arrayAt(spec, "groups") ?? []).map(String);
-  const username = stringAt(spec, "user") ?? "";
+  namespace: string | undefined,
+): void {
+  const { username, groups } = askedUser(spec);
+  const isLocal = kind === "LocalSubjectAccessReview";
   const errors = [
-    ...(isSelf || username !== "" || groups.length > 0
+    ...checkAttributes(spec),
+    ...(kind === "SelfSubjectAccessReview" || username !== "" || groups.length > 0
       ? []
       : [invalidError("spec.user", "", "at least one of user or group must be specified")]),
-    ...checkAttributes(spec),
-    ...checkMetadata(metadata, kind === "LocalSubjectAccessReview"),
-    ...(kind === "LocalSubjectAccessReview" ? checkLocal(spec, context.namespace ?? "") : []),
+    ...checkMetadata(metadata, isLocal),
+    ...(isLocal ? checkLocal(spec, namespace ?? "") : []),
   ];
   if (errors.length > 0) throw invalid({ kind: "", group: "authorization.k8s.io", name: "" }, errors);
-  const user = isSelf ? context.user : { username, groups };
-  const { allowed, reason } = context.identity.authorizer.decide(user, attributesOf(spec));
+}
+
+function accessReview(kind: string, spec: JsonObject, { user, identity }: ReviewContext): JsonObject {
+  const asked = kind === "SelfSubjectAccessReview" ? user : askedUser(spec);
+  const { allowed, reason } = identity.authorizer.decide(asked, attributesOf(spec));
   return { allowed, ...(reason === undefined ? {} : { reason }) };
+}
+
+function askedUser(spec: JsonObject): UserInfo {
+  return { username: stringAt(spec, "user") ?? "", groups: (arrayAt(spec, "groups") ?? []).map(String) };
 }
 
 function checkAttributes(spec: JsonObject): FieldError[] {
@@ -135,7 +149,6 @@ function attributesOf(spec: JsonObject): AccessAttributes {
 }
 
 function rulesReview(namespace: string, { user, identity }: ReviewContext): JsonObject {
-  if (namespace === "") throw badRequest("no namespace on request");
   // The administrator's group is bound to the role cluster-admin like any other.
   const rules = identity.authorizer.rulesFor(user, namespace);
   const resourceRules = rules.filter(({ nonResourceURLs }) => nonResourceURLs.length === 0);
@@ -160,7 +173,6 @@ function resourceRuleOf({ verbs, apiGroups, resources, resourceNames }: PolicyRu
 }
 
 function tokenReview(token: string, { identity }: ReviewContext): JsonObject {
-  if (token === "") throw badRequest("token is required for TokenReview in authentication");
   const user = identity.authenticator.userOf(token);
   if (user === undefined) {
     const missing = identity.tokens.missingAccountOf(token);

@@ -75,7 +75,9 @@ function checkTypeMeta({ type }: ServedResource, raw: Buffer, object: JsonObject
   }
   if (type.custom === undefined && apiVersion !== "" && apiVersion !== expected) {
     const detail = `no kind ${quote(type.kind)} is registered for version ${quote(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`;
-    throw badRequest(`${type.kind} in version ${quote(apiVersion)} cannot be handled as a ${type.kind}: ${detail}`);
+    throw badRequest(
+      `${type.kind} in version ${quote(shortVersion(apiVersion))} cannot be handled as a ${type.kind}: ${detail}`,
+    );
   }
   if (type.custom !== undefined && apiVersion !== expected) {
     throw badRequest(
@@ -98,7 +100,13 @@ function unknownConversion(
 ): Error {
   const version = given.apiVersion === "" ? type.version : given.apiVersion;
   const text = unknownConversionText(type, { ...given, apiVersion: version });
-  return badRequest(`${given.kind} in version ${quote(version)} cannot be handled as a ${type.kind}: ${text}`);
+  return badRequest(
+    `${given.kind} in version ${quote(shortVersion(version))} cannot be handled as a ${type.kind}: ${text}`,
+  );
+}
+
+function shortVersion(apiVersion: string): string {
+  return apiVersion.slice(apiVersion.indexOf("/") + 1);
 }
 
 /** Returns what Kubernetes says about an object of another kind than the one asked for. */

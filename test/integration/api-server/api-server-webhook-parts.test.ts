@@ -1,4 +1,4 @@
-// What webhooks are asked about besides objects: evictions and bindings; and which of their answers are none. The same laws on the embedded server and, with
+// What webhooks are asked about besides objects: evictions, bindings, connections, tokens and reviews; and which of their answers are none. The same laws on the embedded server and, with
 // TEST_API_SERVER=real, on kube-apiserver.
 import { apiRequest, apiRequestOrThrow, type Connection } from "../../support/api/api-request.js";
 import { startTestApiServer } from "../../support/api/api-server.js";
@@ -109,6 +109,128 @@ suite("what admission webhooks are asked about beside objects", (test) => {
       assert.equal([status, answer.message], [400, `name in URL does not match name in ${kind} object`]);
     }
     assert.equal(requests, []);
+  });
+});
+
+const ASKED_FOR = [
+  { apiGroups: [""], apiVersions: ["v1"], operations: ["*"], resources: ["configmaps"] },
+  { apiGroups: [""], apiVersions: ["v1"], operations: ["CONNECT"], resources: ["pods/*"] },
+  { apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["serviceaccounts/token"] },
+  {
+    apiGroups: ["authentication.k8s.io", "authorization.k8s.io"],
+    apiVersions: ["*"],
+    operations: ["CREATE"],
+    resources: ["*"],
+  },
+];
+
+suite("what admission webhooks are asked about that is answered and not stored", (test) => {
+  const hooked = async (type: "Mutating" | "Validating", answer: Answer, over = {}) => {
+    const hook = await hookedOn(await server(), [{ type, answer, over: { rules: ASKED_FOR, ...over } }]);
+    const core = `/api/v1/namespaces/${hook.namespace}`;
+    await createPod(hook.to, `${core}/pods`, "p");
+    await apiRequestOrThrow(hook.to, `POST ${core}/serviceaccounts`, { body: { metadata: { name: "sa" } } });
+    return Object.assign(hook, { core, reviews: `/apis/authorization.k8s.io/v1/namespaces/${hook.namespace}` });
+  };
+  const local = (namespace: string) => ({
+    spec: { user: "ann", resourceAttributes: { verb: "get", resource: "pods", namespace } },
+  });
+
+  test("a connection is asked about with its options, and can be refused before its Pod is looked for", async () => {
+    await using hook = await hooked("Validating", ({ operation }) => (operation === "CONNECT" ? REFUSED : ALLOWED));
+    const { to, core, requests } = hook;
+    for (const [path, kind, members] of [
+      ["p/exec?command=ls&command=-l&stdin=1&tty=false", "PodExecOptions", { stdin: true, command: ["ls", "-l"] }],
+      ["none/attach?container=c", "PodAttachOptions", { container: "c" }],
+      ["p/portforward?ports=80,81", "PodPortForwardOptions", { ports: [80, 81] }],
+    ] as const) {
+      requests.length = 0;
+      const refused = await apiRequest<{ message: string }>(to, `POST ${core}/pods/${path}`);
+      assert.equal([refused.status, /denied the request: not now/.test(refused.body.message)], [400, true]);
+      const [name, subResource] = path.replace(/\?.*/, "").split("/");
+      assert.equal(
+        requests.map(({ request: { uid: _uid, userInfo: _user, ...request } }) => request),
+        [
+          {
+            kind: { group: "", version: "v1", kind },
+            resource: { group: "", version: "v1", resource: "pods" },
+            requestKind: { group: "", version: "v1", kind },
+            requestResource: { group: "", version: "v1", resource: "pods" },
+            requestSubResource: subResource as string,
+            ...{ name: name as string, namespace: hook.namespace, subResource: subResource as string },
+            ...{ operation: "CONNECT", object: { kind, apiVersion: "v1", ...members } },
+            ...{ oldObject: null, dryRun: false, options: null },
+          },
+        ],
+      );
+    }
+  });
+
+  test("a webhook changes the options of a connection", async () => {
+    const answer = patchOf({ op: "add", path: "/container", value: "other" });
+    await using hook = await hooked("Mutating", ({ operation }) => (operation === "CONNECT" ? answer : ALLOWED));
+    const { status, body } = await apiRequest<{ message: string }>(hook.to, `GET ${hook.core}/pods/p/exec?command=ls`);
+    assert.equal([status, body.message], [400, "container other is not valid for pod p"]);
+  });
+
+  test("an object selector finds no connection", async () => {
+    const objectSelector = { matchExpressions: [{ key: "odd", operator: "DoesNotExist" }] };
+    await using hook = await hooked("Validating", () => ALLOWED, { objectSelector });
+    const { to, core, requests } = hook;
+    await apiRequest(to, `POST ${core}/pods/p/exec?command=ls`);
+    assert.equal(requests, []);
+    await apiRequestOrThrow(to, `POST ${hook.reviews}/localsubjectaccessreviews`, { body: local(hook.namespace) });
+    assert.is(requests.length, 1);
+  });
+
+  test("a webhook changes what a token is asked for, before the request is checked", async () => {
+    const answer = patchOf(
+      { op: "add", path: "/spec/audiences", value: ["hooked"] },
+      { op: "replace", path: "/spec/expirationSeconds", value: 700 },
+    );
+    await using hook = await hooked("Mutating", ({ subResource }) => (subResource === "token" ? answer : ALLOWED));
+    const { to, core, requests } = hook;
+    requests.length = 0;
+    const path = `POST ${core}/serviceaccounts/sa/token`;
+    const { spec } = await apiRequestOrThrow(to, path, { body: { spec: { expirationSeconds: 1 } } });
+    assert.equal(spec, { audiences: ["hooked"], expirationSeconds: 700, boundObjectRef: null });
+    const kind = { group: "authentication.k8s.io", version: "v1", kind: "TokenRequest" };
+    assert.equal(
+      requests.map(({ request }) => shown(request)),
+      [["CREATE", kind, "sa", "token", "TokenRequest", undefined, true]],
+    );
+  });
+
+  test("nobody is given a token that a webhook refuses", async () => {
+    await using hook = await hooked("Validating", ({ subResource }) => (subResource === "token" ? REFUSED : ALLOWED));
+    const { to, core, requests } = hook;
+    requests.length = 0;
+    const refused = await apiRequest(to, `POST ${core}/serviceaccounts/sa/token`, { body: { spec: {} } });
+    const missing = await apiRequest(to, `POST ${core}/serviceaccounts/none/token`, { body: { spec: {} } });
+    assert.equal([refused.status, missing.status], [400, 404]);
+    const objects = requests.map(({ request }) => request.object as { metadata: { name: string }; status: object });
+    assert.equal(
+      objects.map(({ metadata, status }) => [metadata.name, status]),
+      [["sa", { token: "", expirationTimestamp: null }]],
+    );
+  });
+
+  test("a review is a creation, which webhooks change and refuse", async () => {
+    const answer: Answer = ({ object }) =>
+      object?.["kind"] === "LocalSubjectAccessReview"
+        ? patchOf({ op: "replace", path: "/spec/user", value: "joe" })
+        : ALLOWED;
+    await using hook = await hooked("Mutating", answer);
+    const path = `POST ${hook.reviews}/localsubjectaccessreviews`;
+    const review = await apiRequestOrThrow(hook.to, path, { body: local(hook.namespace) });
+    assert.is(review.spec?.["user"], "joe");
+    await using refusing = await hooked("Validating", ({ object }) =>
+      object?.["kind"] === "LocalSubjectAccessReview" ? REFUSED : ALLOWED,
+    );
+    const refused = await apiRequest(refusing.to, `POST ${refusing.reviews}/localsubjectaccessreviews`, {
+      body: local(refusing.namespace),
+    });
+    assert.is(refused.status, 400);
   });
 });
 

@@ -57,7 +57,7 @@ export function expressionsOf({ write, seen, authorizer, params, variables = [],
 /** Returns what expressions see of an object: the version that matched, and of a scale the Scale. */
 export function shown(object: JsonObject, { write, seen }: { write: AdmittedWrite; seen: ServedResource }): JsonObject {
   const { resource } = write.context;
-  if (write.kind !== undefined) return object;
+  if (write.part !== undefined) return object;
   if (write.subresource === "scale") return scaleOf(resource.type, { object }, { needsReplicas: false });
   const inVersion = resource.formIn(seen, object);
   return { ...inVersion, kind: seen.type.kind, apiVersion: apiVersionOf(seen.type) };

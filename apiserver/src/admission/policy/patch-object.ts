@@ -5,6 +5,7 @@ import { withScale } from "../../object/scale.js";
 import { applyOperations, PatchFailure } from "../../patch/json-patch.js";
 import type { ServedResource } from "../../registry/served-resource.js";
 import { mergeConfiguration } from "../../ssa/merge-configuration.js";
+import type { MergeType } from "../../ssa/types/merge-type.js";
 import type { AdmittedWrite } from "../admission.js";
 import { shown } from "./expressions.js";
 import type { PolicyMutation } from "./policy.js";
@@ -23,16 +24,27 @@ export function patchObject(
   { write, seen, object }: Patched,
 ): JsonObject {
   if ("error" in result) throw new Error(result.error);
-  const { resource } = write.context;
+  const { context, part } = write;
+  const { resource } = context;
   const before = shown(object, { write, seen });
+  const written = part ?? seen;
   const changed =
     patchType === "JSONPatch"
       ? withOperations(before, jsonPatchOf(result.value))
-      : mergeConfiguration(seen.rules.mergeType, before, applyConfigurationOf(result.value));
+      : mergeConfiguration(mergeTypeOf(written), before, applyConfigurationOf(result.value));
   if (write.subresource === "scale") return withScale(resource.type, object, changed);
-  decodeChanged(changed, { seen, before, isStrict: patchType === "JSONPatch" });
-  seen.rules.fillDefaults(changed);
-  return seen.formIn(resource, changed);
+  decodeChanged(changed, { seen: written, before, isStrict: patchType === "JSONPatch" });
+  written.rules.fillDefaults(changed);
+  return part === undefined ? seen.formIn(resource, changed) : changed;
+}
+
+// kube-apiserver knows how to merge what has a path of its own.
+function mergeTypeOf({ type, rules }: ServedResource): MergeType {
+  if (type.plural !== "") return rules.mergeType;
+  const kind = `${type.group}/${type.version}, Kind=${type.kind}`;
+  throw new Error(
+    `error applying patch: failed to convert patch object to typed object: no corresponding type for ${kind}`,
+  );
 }
 
 // What a policy makes is its own failure, not the client's.

@@ -1,6 +1,7 @@
 // Defaults of built-in kinds. What is fixed is data (static-defaults.ts); what depends on other members is called from here.
 import { arrayAt, isObject, objectAt, type JsonObject } from "../../json.js";
 import { normalise } from "../normal-form.js";
+import { schemaNode } from "../schema-node.js";
 import type { ServedType } from "../served-type.js";
 import * as configuration from "./configuration-defaults.js";
 import { defaultPod, defaultPullPolicy, defaultVolumeSource } from "./pod-defaults.js";
@@ -103,7 +104,8 @@ const STRUCT_DEFAULTS: Record<string, StructDefault> = {
 export function defaultBuiltin(type: ServedType, object: JsonObject, context: DefaultingContext): void {
   if (type.schemaName === undefined) return;
   normalise(type.schemaName, object);
-  if (!isObject(object["metadata"])) object["metadata"] = {};
+  const { properties } = schemaNode(type.schemaName);
+  if (!isObject(object["metadata"]) && properties.has("metadata")) object["metadata"] = {};
   setDefaults(type.schemaName, object, visitStruct);
   ROOT_DEFAULTS[type.group === "" ? type.kind : `${type.kind}.${type.group}`]?.(object, context);
 }

@@ -2,7 +2,6 @@
 import type { Admission } from "../../admission/admission.js";
 import { isTrue } from "../../decode/options/query-boolean.js";
 import { parseWriteOptions } from "../../decode/options/write-options.js";
-import { parseObjectBody } from "../../decode/parse-body.js";
 import { discoveryAnswer } from "../../discovery/discovery.js";
 import {
   badRequest,
@@ -12,15 +11,17 @@ import {
   StatusError,
   unknownResource,
 } from "../../errors/status-error.js";
-import { answerReview, isReview } from "../../identity/reviews.js";
+import { answerReview, checkedReview, isReview } from "../../identity/reviews.js";
+import { answerTokenRequest, completedTokenRequest, TOKEN_REQUEST } from "../../identity/tokens/token-requests.js";
 import type { Identity } from "../../identity/identity.js";
-import { answerTokenRequest } from "../../identity/tokens/token-requests.js";
 import type { UserInfo } from "../../identity/user.js";
-import { isObject, objectAt, type JsonObject } from "../../json.js";
+import { stringAt, type JsonObject } from "../../json.js";
 import { resourceRefOf } from "../../object/object-key.js";
+import { metadataOf } from "../../object/object-meta.js";
 import type { Registry } from "../../registry/registry.js";
 import type { ServedResource } from "../../registry/served-resource.js";
-import { trackUpdate } from "../../write/managed-fields.js";
+import { admitPart } from "../../write/parts/created-part.js";
+import { partResource } from "../../write/parts/part-resource.js";
 import { renderFailure, renderValue } from "../answer/render.js";
 import type { Answer, ApiRequest, StreamAnswer } from "../message.js";
 import { authorizeRequest, type Authorized } from "./authorize-request.js";
@@ -31,7 +32,14 @@ import { isWatch, verbOf } from "./request-verb.js";
 import type { ResourcePath } from "./resource-path.js";
 import { deprecationWarningOf, renderContextOf, writeContextOf, type ResourceRequest } from "./resource-request.js";
 import { writeScaleRequest } from "./scale-requests.js";
-import { writeCreate, writeDelete, writeDeleteCollection, writePatch, writeUpdate } from "./write-requests.js";
+import {
+  decodeBody,
+  writeCreate,
+  writeDelete,
+  writeDeleteCollection,
+  writePatch,
+  writeUpdate,
+} from "./write-requests.js";
 
 /** What requests are answered from. */
 export interface EndpointOptions {
@@ -189,34 +197,32 @@ function unknownPath(registry: Registry, group: string | undefined): Answer {
   return plainAnswer(404, "404 page not found\n");
 }
 
-function answerReviewRequest(
+async function answerReviewRequest(
   { registry, admission, identity }: EndpointOptions,
   { request, user, warnings }: { request: ApiRequest; user: UserInfo; warnings: string[] },
   resource: ServedResource,
-): Answer {
+): Promise<Answer> {
   if (request.method !== "POST") throw methodNotAllowed();
   const namespace = request.target?.namespace;
   const on = { registry, admission, request, user, resource, namespace, name: "", subresource: "", warnings };
   const render = renderContextOf(on);
-  const review = objectBodyOf(request);
-  // What is asked has a manager, too, though nothing is stored.
   const context = writeContextOf(on, parseWriteOptions(request.query, "CreateOptions"));
-  resource.rules.decode(review);
-  resource.rules.fillDefaults(review);
-  const { status: _, ...asked } = review;
-  const object = { ...asked, metadata: objectAt(review, "metadata") ?? {} };
-  const tracked = trackUpdate(context, { live: undefined, object, subresource: "" });
-  return renderValue(render, 201, answerReview(resource.type, tracked, { user, identity, namespace }));
+  const object = decodeBody(on, context);
+  const created = { name: stringAt(metadataOf(object), "name") ?? "", subresource: "", object };
+  const check = (asked: JsonObject): JsonObject => checkedReview(resource.type, asked, namespace);
+  const review = await admitPart(context, created, { isTracked: true, check });
+  return renderValue(render, 201, answerReview(resource.type, review, { user, identity, namespace }));
 }
 
-function answerToken({ tokens }: Identity, on: ResourceRequest): Answer {
+async function answerToken({ tokens }: Identity, on: ResourceRequest): Promise<Answer> {
   const render = renderContextOf(on);
-  return renderValue(render, 201, answerTokenRequest(tokens, on, objectBodyOf(on.request)));
-}
-
-function objectBodyOf({ body, headers }: ApiRequest): JsonObject {
-  const { value } = parseObjectBody(body, headers["content-type"]);
-  return isObject(value) ? value : {};
+  const context = writeContextOf(on, parseWriteOptions(on.request.query, "CreateOptions"));
+  const part = partResource(TOKEN_REQUEST, on.resource);
+  const object = decodeBody(on, { ...context, resource: part });
+  const check = (asked: JsonObject): JsonObject => completedTokenRequest(on, asked);
+  const created = { name: on.name, subresource: on.subresource, part, object };
+  const request = await admitPart(context, created, { isTracked: true, check });
+  return renderValue(render, 201, answerTokenRequest(tokens, on, request));
 }
 
 // Of a path that names a version, not a resource.

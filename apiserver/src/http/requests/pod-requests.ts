@@ -1,19 +1,20 @@
 // What is asked of a Pod besides its object: where it goes, whether it may go, and what runs in it.
 import { parseWriteOptions } from "../../decode/options/write-options.js";
-import { parseObjectBody } from "../../decode/parse-body.js";
 import { invalidError } from "../../errors/field-error.js";
 import { badRequest, internalError, invalid, notFound } from "../../errors/status-error.js";
-import { arrayAt, isObject, objectAt, stringAt, type JsonObject } from "../../json.js";
+import { arrayAt, isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../../json.js";
 import { keyOf, resourceRefOf } from "../../object/object-key.js";
-import { bindPod } from "../../write/parts/bind.js";
-import { evictPod } from "../../write/parts/evict.js";
+import { bindPod, BINDINGS } from "../../write/parts/bind.js";
+import { admitConnection, isConnection } from "../../write/parts/connect.js";
+import { evictPod, EVICTION } from "../../write/parts/evict.js";
+import { partResource } from "../../write/parts/part-resource.js";
+import type { ServedResource } from "../../registry/served-resource.js";
 import { renderValue } from "../answer/render.js";
 import type { Answer } from "../message.js";
 import { renderContextOf, writeContextOf, type ResourceRequest } from "./resource-request.js";
+import { decodeBody } from "./write-requests.js";
 
 const SUCCESS: JsonObject = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", code: 201 };
-// Kubelets answer these; there are none.
-const STREAMS = new Set(["exec", "attach", "portforward"]);
 
 /** Answers what only Pods have; undefined for a subresource that other kinds have, too. */
 export function answerPodRequest(on: ResourceRequest): Promise<Answer> | Answer | undefined {
@@ -23,7 +24,7 @@ export function answerPodRequest(on: ResourceRequest): Promise<Answer> | Answer 
   if (subresource === "binding") return bind(on);
   if (subresource === "eviction") return evict(on);
   if (subresource === "log") return readLog(on);
-  return STREAMS.has(subresource) ? refuseStream(on) : undefined;
+  return isConnection(subresource) ? refuseStream(on) : undefined;
 }
 
 function isBindings({ resource: { type } }: ResourceRequest): boolean {
@@ -33,7 +34,7 @@ function isBindings({ resource: { type } }: ResourceRequest): boolean {
 async function bind(on: ResourceRequest): Promise<Answer> {
   const render = renderContextOf(on);
   const context = writeContextOf(on, parseWriteOptions(on.request.query, "CreateOptions"));
-  const binding = bodyOf(on, "Binding");
+  const binding = decodeBody(on, { ...context, resource: on.registry.find(BINDINGS) as ServedResource });
   const name = isBindings(on) ? (stringAt(objectAt(binding, "metadata"), "name") ?? "") : on.name;
   await bindPod(context, name, binding);
   return renderValue(render, 201, SUCCESS);
@@ -42,14 +43,14 @@ async function bind(on: ResourceRequest): Promise<Answer> {
 async function evict(on: ResourceRequest): Promise<Answer> {
   const render = renderContextOf(on);
   const context = writeContextOf(on, parseWriteOptions(on.request.query, "CreateOptions"));
-  await evictPod(context, on.name, bodyOf(on, "Eviction"));
+  const resource = partResource(EVICTION, on.resource);
+  await evictPod(context, on.name, decodeBody(on, { ...context, resource }, asPresentEviction));
   return renderValue(render, 201, SUCCESS);
 }
 
-function bodyOf({ request }: ResourceRequest, kind: string): JsonObject {
-  const { value } = parseObjectBody(request.body, request.headers["content-type"]);
-  if (isObject(value)) return value;
-  throw badRequest(`the object provided is unrecognized (must be of type ${kind})`);
+// Kubernetes still takes an Eviction in the version that it serves no more.
+function asPresentEviction(body: JsonValue): void {
+  if (isObject(body) && body["apiVersion"] === "policy/v1beta1") body["apiVersion"] = "policy/v1";
 }
 
 /** Simulated containers say nothing. */
@@ -73,12 +74,13 @@ const LOG_NUMBERS = [
   { name: "sinceSeconds", least: 1, rule: "must be greater than 0" },
 ];
 
-function refuseStream(on: ResourceRequest): never {
+// Kubelets answer these; there are none.
+async function refuseStream(on: ResourceRequest): Promise<never> {
   const { request, name, subresource } = on;
+  const context = writeContextOf(on, parseWriteOptions(new URLSearchParams(), "CreateOptions"));
+  const options = await admitConnection(context, { name, subresource, query: request.query });
   const pod = podOf(on);
-  if (subresource === "exec" || subresource === "attach") {
-    checkContainer(pod, { name, container: request.query.get("container") ?? "" });
-  }
+  if (subresource !== "portforward") checkContainer(pod, { name, container: stringAt(options, "container") ?? "" });
   if (nodeNameOf(pod) === "") throw badRequest(`pod ${name} does not have a host assigned`);
   throw internalError(
     `error dialing backend: no container runs on the embedded API server, so ${subresource} has no end`,

@@ -5,7 +5,7 @@ import { parseListOptions } from "../../decode/options/list-options.js";
 import { parseWriteOptions } from "../../decode/options/write-options.js";
 import { parseObjectBody } from "../../decode/parse-body.js";
 import { badRequest } from "../../errors/status-error.js";
-import { isObject, objectAt, stringAt, type JsonObject } from "../../json.js";
+import { isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../../json.js";
 import { checkSelectorSyntax } from "../../read/selectors.js";
 import { applyObject } from "../../write/apply.js";
 import { attemptWrite, renewable } from "../../write/attempts.js";
@@ -82,9 +82,17 @@ export async function writeDeleteCollection(on: ResourceRequest): Promise<Answer
   return renderList(render, await deleteCollection(deleteContextOf(on, deletion), { deletion, list }));
 }
 
-/** Decodes the object in the body of a request. */
-export function decodeBody({ request }: ResourceRequest, context: WriteContext): JsonObject {
-  return decodeObject(context, request.body, () => parseObjectBody(request.body, request.headers["content-type"]));
+/** Decodes the object in the body of a request; `adjust` changes what was parsed in place. */
+export function decodeBody(
+  { request }: ResourceRequest,
+  context: WriteContext,
+  adjust: (body: JsonValue) => void = () => {},
+): JsonObject {
+  return decodeObject(context, request.body, () => {
+    const parsed = parseObjectBody(request.body, request.headers["content-type"]);
+    adjust(parsed.value);
+    return parsed;
+  });
 }
 
 /** Fails when the name in an object is not the one in the path. */

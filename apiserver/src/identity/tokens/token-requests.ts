@@ -8,44 +8,58 @@ import type { Registry } from "../../registry/registry.js";
 import type { ServedResource } from "../../registry/served-resource.js";
 import { BINDABLE, ISSUER, type ServiceAccountTokens } from "./service-account-tokens.js";
 
-const DEFAULT_SECONDS = 3_600;
 const LEAST_SECONDS = 600;
 const MOST_SECONDS = 2 ** 32;
 const KIND = { kind: "TokenRequest", group: "authentication.k8s.io" };
+/** The kind that asks for a token of a ServiceAccount. */
+export const TOKEN_REQUEST = { ...KIND, version: "v1", schemaName: "io.k8s.api.authentication.v1.TokenRequest" };
 
-interface TokenTarget {
+/** The account that a token is asked for. */
+export interface TokenTarget {
   registry: Registry;
   resource: ServedResource;
   namespace: string | undefined;
   name: string;
 }
 
-/** Answers a TokenRequest, the subresource `token` of a ServiceAccount. */
-export function answerTokenRequest(tokens: ServiceAccountTokens, on: TokenTarget, request: JsonObject): JsonObject {
-  const { resource, namespace = "", name } = on;
-  const account = resource.store.get(keyOf({ namespace, name }))?.object;
-  if (account === undefined) throw notFound(resourceRefOf(resource.type, name));
-  const given = stringAt(objectAt(request, "metadata"), "name") ?? "";
+/** Returns a TokenRequest, the subresource `token` of a ServiceAccount, with what it leaves out; throws what it must not ask for. */
+export function completedTokenRequest(
+  { resource, namespace = "", name }: TokenTarget,
+  request: JsonObject,
+): JsonObject {
+  const metadata = objectAt(request, "metadata");
+  const given = stringAt(metadata, "name") ?? "";
   if (given !== "" && given !== name) {
     const error = invalidError("metadata.name", given, "must match the service account name if specified");
     throw invalid({ ...KIND, name }, [error]);
   }
+  const account = resource.store.get(keyOf({ namespace, name }))?.object;
+  if (account === undefined) throw notFound(resourceRefOf(resource.type, name));
   const spec = objectAt(request, "spec");
-  const expiration = spec?.["expirationSeconds"];
-  const seconds = typeof expiration === "number" ? expiration : DEFAULT_SECONDS;
-  const errors = checkSeconds(seconds);
+  const errors = checkSeconds(Number(spec?.["expirationSeconds"]));
   if (errors.length > 0) throw invalid({ ...KIND, name: "" }, errors);
+  const audiences = arrayAt(spec, "audiences") ?? [];
+  const uid = stringAt(objectAt(account, "metadata"), "uid") ?? "";
+  return {
+    ...request,
+    metadata: { ...metadata, name, namespace, uid, creationTimestamp: now() },
+    spec: { ...spec, audiences: audiences.length === 0 ? [ISSUER] : audiences },
+    status: { token: "", expirationTimestamp: null },
+  };
+}
+
+/** Answers a TokenRequest that is complete. */
+export function answerTokenRequest(tokens: ServiceAccountTokens, on: TokenTarget, request: JsonObject): JsonObject {
+  const { namespace = "", name } = on;
+  const spec = objectAt(request, "spec");
   const reference = objectAt(spec, "boundObjectRef");
   const bound = reference === undefined ? {} : boundTo(reference, on);
-  const asked = (arrayAt(spec, "audiences") ?? []).map(String);
-  const audiences = asked.length === 0 ? [ISSUER] : asked;
-  const uid = stringAt(objectAt(account, "metadata"), "uid") ?? "";
+  const audiences = (arrayAt(spec, "audiences") ?? []).map(String);
+  const uid = stringAt(objectAt(request, "metadata"), "uid") ?? "";
+  const seconds = Number(spec?.["expirationSeconds"]);
   const { token, expires } = tokens.issue({ namespace, name, uid, audiences, seconds, bound });
   return {
-    kind: "TokenRequest",
-    apiVersion: "authentication.k8s.io/v1",
-    metadata: { name, namespace, uid, creationTimestamp: now() },
-    spec: { audiences, expirationSeconds: seconds, boundObjectRef: reference ?? null },
+    ...request,
     status: { token, expirationTimestamp: `${expires.toISOString().slice(0, 19)}Z` },
   };
 }

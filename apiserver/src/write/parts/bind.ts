@@ -5,10 +5,11 @@ import { arrayAt, clone, isObject, objectAt, stringAt, type JsonObject } from ".
 import { keyOf, resourceRefOf } from "../../object/object-key.js";
 import { isTerminating, metadataOf, now } from "../../object/object-meta.js";
 import type { ServedResource } from "../../registry/served-resource.js";
-import { mutatedPart, validatePart } from "./created-part.js";
+import { admitPart, checkPartName } from "./created-part.js";
 import type { WriteContext } from "../write-context.js";
 
-const KIND = { group: "", version: "v1", kind: "Binding", schemaName: "io.k8s.api.core.v1.Binding" };
+/** The resource of Bindings. */
+export const BINDINGS = { group: "", version: "v1", plural: "bindings" };
 const PODS = { group: "", version: "v1", plural: "pods" };
 const SCHEDULED = "PodScheduled";
 
@@ -19,11 +20,16 @@ const SCHEDULED = "PodScheduled";
 export async function bindPod(context: WriteContext, name: string, given: JsonObject): Promise<void> {
   const { registry, namespace, isDryRun } = context;
   const subresource = context.resource.type.plural === "pods" ? "binding" : "";
-  const part = { name, subresource, kind: KIND };
-  const binding = await mutatedPart(context, { ...part, object: given });
-  const errors = checkTarget(objectAt(binding, "target"));
-  if (errors.length > 0) throw plainError(errors.map(fieldErrorText).join(", "));
-  await validatePart(context, { ...part, object: binding });
+  const created = { name, subresource, part: registry.find(BINDINGS) as ServedResource, object: given };
+  const binding = await admitPart(context, created, {
+    isTracked: true,
+    check(object) {
+      checkPartName(object, { kind: "Binding", name });
+      const errors = checkTarget(objectAt(object, "target"));
+      if (errors.length > 0) throw plainError(errors.map(fieldErrorText).join(", "));
+      return object;
+    },
+  });
   const resource = registry.find(PODS) as ServedResource;
   const key = keyOf({ namespace, name });
   const stored = resource.store.get(key);

@@ -1,41 +1,58 @@
-// What is created below an object, or to be done and not stored: an Eviction, a Binding.
-import { decodeBuiltin } from "../../builtin/decode.js";
-import type { AdmittedWrite, WrittenKind } from "../../admission/admission.js";
+// What is created below an object, or to be done or answered and not stored: an Eviction, a Binding, a TokenRequest, a review.
+import type { AdmittedWrite } from "../../admission/admission.js";
 import { badRequest } from "../../errors/status-error.js";
 import { objectAt, stringAt, type JsonObject } from "../../json.js";
+import { metadataOf } from "../../object/object-meta.js";
+import { normalForm, type ServedResource } from "../../registry/served-resource.js";
+import { settleNamespace } from "../check-creation.js";
+import { trackUpdate } from "../managed-fields.js";
 import type { WriteContext } from "../write-context.js";
 
-/** A creation whose kind is not that of the resource. */
+/** A creation that is not stored. */
 export interface CreatedPart {
+  /** "" for what has no name. */
   readonly name: string;
   /** "" on the main endpoint. */
   readonly subresource: string;
-  readonly kind: WrittenKind;
+  /** What the object is of, if that is not the resource of the path. */
+  readonly part?: ServedResource;
+  /** A decoded object. */
   readonly object: JsonObject;
 }
 
-/** Returns what is asked for after admission has changed it; fails if it is for another name than the URL. */
-export async function mutatedPart(context: WriteContext, part: CreatedPart): Promise<JsonObject> {
-  const object = completed(context, part);
-  const mutation = context.admission?.mutate(writeOf(context, { ...part, object }));
-  const mutated = mutation === undefined ? object : await mutation;
-  const name = stringAt(objectAt(mutated, "metadata"), "name") ?? "";
-  if (name !== part.name) throw badRequest(`name in URL does not match name in ${part.kind.kind} object`);
-  return mutated;
+/** How what is asked for is admitted. */
+export interface PartAdmission {
+  /** Whether its members have managers. */
+  readonly isTracked: boolean;
+  /** Checks what admission has changed, before somebody may refuse it, and returns it with what it leaves out. */
+  readonly check: (object: JsonObject) => JsonObject;
 }
 
-/** Asks whether it may be done. */
-export async function validatePart(context: WriteContext, part: CreatedPart): Promise<void> {
-  await context.admission?.validate(writeOf(context, part));
+/** Returns what is asked for after admission has changed it, once it is found right and nobody refuses it. */
+export async function admitPart(
+  context: WriteContext,
+  created: CreatedPart,
+  { isTracked, check }: PartAdmission,
+): Promise<JsonObject> {
+  const { object: given, subresource, part = context.resource } = created;
+  settleNamespace(metadataOf(given), context.namespace);
+  part.rules.fillDefaults(given);
+  const object = isTracked
+    ? trackUpdate({ ...context, resource: part }, { live: undefined, object: given, subresource })
+    : given;
+  const write = writeOf(context, { ...created, object: normalForm(part.type, object) });
+  const mutated = (await context.admission?.mutate(write)) ?? (write.object as JsonObject);
+  const checked = check(mutated);
+  await context.admission?.validate({ ...write, object: checked });
+  return checked;
 }
 
-function completed({ namespace }: WriteContext, { kind, object }: CreatedPart): JsonObject {
-  decodeBuiltin(kind, object);
-  const metadata = { ...objectAt(object, "metadata"), ...(namespace === undefined ? {} : { namespace }) };
-  const apiVersion = kind.group === "" ? kind.version : `${kind.group}/${kind.version}`;
-  return { ...object, kind: kind.kind, apiVersion, metadata };
+/** Fails if an object is for another name than the URL. */
+export function checkPartName(object: JsonObject, { kind, name }: { kind: string; name: string }): void {
+  if ((stringAt(objectAt(object, "metadata"), "name") ?? "") === name) return;
+  throw badRequest(`name in URL does not match name in ${kind} object`);
 }
 
-function writeOf(context: WriteContext, { name, subresource, kind, object }: CreatedPart): AdmittedWrite {
-  return { context, operation: "CREATE", name, subresource, kind, object };
+function writeOf(context: WriteContext, { name, subresource, part, object }: CreatedPart): AdmittedWrite {
+  return { context, operation: "CREATE", name, subresource, part, object };
 }

@@ -8,11 +8,18 @@ import { keyOf, resourceRefOf } from "../../object/object-key.js";
 import { isTerminating, metadataOf, now } from "../../object/object-meta.js";
 import type { ServedResource } from "../../registry/served-resource.js";
 import type { StoredObject } from "../../storage/stored-object.js";
-import { mutatedPart, validatePart } from "./created-part.js";
+import { admitPart, checkPartName } from "./created-part.js";
+import { partResource } from "./part-resource.js";
 import { deleteObject } from "../delete.js";
 import type { WriteContext } from "../write-context.js";
 
-const KIND = { group: "policy", version: "v1", kind: "Eviction", schemaName: "io.k8s.api.policy.v1.Eviction" };
+/** The kind that asks for an eviction. */
+export const EVICTION = {
+  group: "policy",
+  version: "v1",
+  kind: "Eviction",
+  schemaName: "io.k8s.api.policy.v1.Eviction",
+};
 const DRY_RUN = { dryRun: ["All"] };
 const BUDGETS = { group: "policy", version: "v1", plural: "poddisruptionbudgets" };
 const PROCESSING_RETRY_SECONDS = 10;
@@ -20,19 +27,29 @@ const PROCESSING_RETRY_SECONDS = 10;
 /** Deletes a Pod if its PodDisruptionBudget allows that, and counts it there. */
 export async function evictPod(context: WriteContext, name: string, given: JsonObject): Promise<void> {
   const { resource, namespace } = context;
-  const part = { name, subresource: "eviction", kind: KIND };
-  const eviction = await mutatedPart(context, { ...part, object: given });
-  const options = objectAt(eviction, "deleteOptions");
-  const deletion = parseDeleteOptions(options ?? {}, new URLSearchParams());
-  const isDryRun = context.isDryRun || deletion.isDryRun;
-  const deleteOptions = options === undefined ? {} : { deleteOptions: { ...options, ...(isDryRun ? DRY_RUN : {}) } };
-  await validatePart(context, { ...part, object: { ...eviction, ...deleteOptions } });
+  const created = { name, subresource: "eviction", part: partResource(EVICTION, resource), object: given };
+  const eviction = await admitPart(context, created, {
+    isTracked: false,
+    check(object) {
+      checkPartName(object, { kind: EVICTION.kind, name });
+      const options = objectAt(object, "deleteOptions");
+      if (options === undefined) return object;
+      return { ...object, deleteOptions: { ...options, ...(isDryRunOf(context, options) ? DRY_RUN : {}) } };
+    },
+  });
+  const options = objectAt(eviction, "deleteOptions") ?? {};
+  const deletion = parseDeleteOptions(options, new URLSearchParams());
+  const isDryRun = isDryRunOf(context, options);
   const stored = resource.store.get(keyOf({ namespace, name }));
   if (stored === undefined) throw notFound(resourceRefOf(resource.type, name));
   if (!goesAnyway(stored.object)) spendBudget({ ...context, isDryRun }, { name, pod: stored.object });
   if (!isDryRun) markEvicted(resource, stored);
   // Who is asked about evictions is not asked about the deletion.
   await deleteObject({ ...context, isDryRun, admission: undefined }, name, deletion);
+}
+
+function isDryRunOf({ isDryRun }: WriteContext, options: JsonObject): boolean {
+  return isDryRun || parseDeleteOptions(options, new URLSearchParams()).isDryRun;
 }
 
 /** What has ended, or has not begun, or goes already disturbs nobody. */
