@@ -49,8 +49,11 @@ export function printResult({ diagnostics, report }: GenerateResult, options: Pr
     return 1;
   }
   if (exitCode !== 0) return exitCode;
-  for (const change of ["created", "updated", "deleted"] as const)
-    for (const path of report[change]) console.log(`${change} ${path}`);
+  const changes = (["created", "updated", "deleted"] as const).flatMap((change) =>
+    report[change].map((path) => `${change} ${path}`),
+  );
+  // Each call waits for whoever reads.
+  if (changes.length > 0) console.log(changes.join("\n"));
   for (const path of report.unused)
     console.error(`unused ${path}: nothing imports it any more; delete it if you do not need it`);
   // Kept files matter after init; after every generate they would be noise.

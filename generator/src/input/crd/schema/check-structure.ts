@@ -153,8 +153,13 @@ function isOfType(value: unknown, type: string): boolean {
 
 function fieldsOf(schema: Schema): ReadonlyMap<string, Schema> {
   const properties = Object.hasOwn(schema, "properties") ? schema["properties"] : undefined;
-  if (!isRecord(properties)) return new Map();
-  return new Map(Object.entries(properties).flatMap(([name, field]) => (isRecord(field) ? [[name, field]] : [])));
+  const fields = new Map<string, Schema>();
+  if (!isRecord(properties)) return fields;
+  for (const name of Object.keys(properties)) {
+    const field = properties[name];
+    if (isRecord(field)) fields.set(name, field);
+  }
+  return fields;
 }
 
 function schemasAt(schema: Schema, keyword: string): [number, Schema][] {
