@@ -75,8 +75,7 @@ function findShared(root: Schema, rootName: string): SharedSchemas {
   const distinct: SharedSchema[] = [];
   const visit = (schema: Schema, field: string): SharedSchema => {
     const parts = partsOf(schema).map(([name, part]) => visit(part, name ?? field));
-    const content =
-      parts.length === 0 ? JSON.stringify(schema) : contentOf(schema, (part) => bySchema.get(part)?.number);
+    const content = contentOf(schema, (part) => bySchema.get(part)?.number);
     const known = byContent.get(content);
     const shared = known ?? { schema, field, number: distinct.length, count: 0, length: content.length };
     if (known === undefined) {
@@ -106,13 +105,19 @@ function findShared(root: Schema, rootName: string): SharedSchemas {
 
 /** Returns a schema as JSON in which its parts count as the numbers of what they are equal to. */
 function contentOf(schema: Schema, numberOf: (part: Schema) => number | undefined): string {
-  const texts = Object.entries(schema).map(([keyword, value]: [string, unknown]) => {
-    if (!PARTS.has(keyword) || typeof value !== "object") return `"${keyword}":${JSON.stringify(value)}`;
-    if (keyword !== "properties") return `"${keyword}":${numberOf(value as Schema)}`;
-    const fields = Object.entries(value as { readonly [name: string]: Schema });
-    return `"properties":{${fields.map(([name, part]) => `${JSON.stringify(name)}:${numberOf(part)}`).join()}}`;
-  });
-  return `{${texts.join()}}`;
+  let content = "";
+  for (const [keyword, value] of Object.entries(schema) as [string, unknown][]) {
+    content += `${content === "" ? "{" : ","}"${keyword}":`;
+    // Of most fields nothing but the type is stated.
+    if (keyword === "type") content += `"${value as string}"`;
+    else if (!PARTS.has(keyword) || typeof value !== "object") content += JSON.stringify(value);
+    else if (keyword !== "properties") content += numberOf(value as Schema);
+    else {
+      const fields = Object.entries(value as { readonly [name: string]: Schema });
+      content += `{${fields.map(([name, part]) => `${JSON.stringify(name)}:${numberOf(part)}`).join()}}`;
+    }
+  }
+  return `${content === "" ? "{" : content}}`;
 }
 
 const PARTS: ReadonlySet<string> = new Set(["properties", "items", "additionalProperties"]);

@@ -8,15 +8,27 @@ const WIDTH = 110;
  *
  * Descriptions come from anywhere, so nothing in them may end the comment or become a tag of its own.
  */
-export function docLinesOf(schema: RawSchema, value: unknown): string[] {
+export function docLinesOf(schema: RawSchema, value: unknown): readonly string[] {
   const description = descriptionLinesOf(schema["description"]);
   const tags = tagsOf(schema, { value, description });
-  return description.length > 0 && tags.length > 0 ? [...description, "", ...tags] : [...description, ...tags];
+  if (tags.length === 0) return description;
+  return description.length > 0 ? [...description, "", ...tags] : tags;
 }
 
+// The kinds of a project hold the same parts over and over, and so do the versions of a kind.
+const known = new Map<string, readonly string[]>();
+
 /** Returns the lines of a description, safe inside a comment. */
-export function descriptionLinesOf(description: unknown): string[] {
+export function descriptionLinesOf(description: unknown): readonly string[] {
   if (typeof description !== "string") return [];
+  const before = known.get(description);
+  if (before !== undefined) return before;
+  const lines = linesOf(description);
+  known.set(description, lines);
+  return lines;
+}
+
+function linesOf(description: string): string[] {
   const text = HARMLESS.test(description) && !description.includes("*/") ? description : withoutHarm(description);
   const lines = text.split("\n").map((line) => line.trimEnd());
   const shown =
