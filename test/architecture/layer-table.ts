@@ -175,7 +175,9 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     },
     faults: { values: ["http", "identity", "decode", "errors", "json"], types: ["registry", "read"] },
     // Controllers that speak to any API server over HTTP.
-    simulate: { values: ["x509", "quota", "json"] },
+    simulate: {
+      values: ["x509", "quota", "builtin", "errors", "json", "@gen-operator/schema", "@gen-operator/schema/cel"],
+    },
     // Which of them run beside a server, and their start.
     simulated: { values: ["simulate"], types: ["x509"] },
   },

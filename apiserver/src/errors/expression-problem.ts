@@ -31,8 +31,18 @@ export function checkText(text: string, variables: Variables, options: CheckOpti
   const checked = checkExpression(text, variables, options);
   const { type, problems } = checked;
   if (problems.length === 0) return { checked, type: longNameOfType(type) };
-  const lines = problems.map(({ offset, message }) => shown(text, positionOf(text, offset), message));
-  return { problem: `compilation failed: ${lines.join("\n")}` };
+  return { problem: `compilation failed: ${linesOf(text, checked)}` };
+}
+
+/** Returns what is wrong with the types of an expression that was accepted; undefined for nothing. */
+export function typeProblem(text: string, variables: Variables): string | undefined {
+  if ("problem" in compileExpression(text)) return undefined;
+  const checked = checkExpression(text, variables);
+  return checked.problems.length === 0 ? undefined : linesOf(text, checked);
+}
+
+function linesOf(text: string, { problems }: CheckedExpression): string {
+  return problems.map(({ offset, message }) => shown(text, positionOf(text, offset), message)).join("\n");
 }
 
 interface Position {
@@ -50,7 +60,7 @@ function shown(text: string, { line, column }: Position, message: string): strin
   const characters = [...source];
   const before = characters.slice(0, column - 1).map((character) => (isWide(character) ? "．" : "."));
   const mark = isWide(characters[column - 1] ?? "") ? "＾" : "^";
-  return `ERROR: <input>:${line}:${column}: ${message}\n | ${source}\n | ${before.join("")}${mark}`;
+  return `ERROR: <input>:${line}:${column}: ${message}\n | ${source.replaceAll("\t", " ")}\n | ${before.join("")}${mark}`;
 }
 
 // kube-apiserver takes every character beyond ASCII for a wide one.

@@ -10,6 +10,7 @@ import { createPods } from "./pods/pods.js";
 import { createAutoscalers } from "./policies/autoscalers.js";
 import { createClusterRoles } from "./policies/cluster-roles.js";
 import { createDisruptionBudgets } from "./policies/disruption-budgets.js";
+import { createPolicyTypes } from "./policies/policy-types.js";
 import { createQuotas } from "./policies/quotas.js";
 import { createEndpointSlices } from "./services/endpoint-slices.js";
 import { createEndpoints } from "./services/endpoints.js";
@@ -37,6 +38,7 @@ export type KindController =
   | "cluster-roles"
   | "certificates"
   | "quotas"
+  | "policy-types"
   | "events";
 
 /** A controller that can be simulated. */
@@ -59,6 +61,7 @@ const CONTROLLERS: Record<KindController, () => unknown[]> = {
   "cluster-roles": () => [createClusterRoles()],
   certificates: () => [createSigning()],
   quotas: () => [createQuotas()],
+  "policy-types": () => [createPolicyTypes()],
   events: () => [createEventExpiry()],
 };
 

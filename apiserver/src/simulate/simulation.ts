@@ -101,7 +101,7 @@ async function startKinds(
   const { kinds, changed } = controllers;
   const recorder = names.includes("events") ? createEventRecorder(client, signal) : undefined;
   const cluster = await startCluster(client, { kinds, changed, recorder, signal, onError });
-  const context: ControllerContext = { cluster, delayMs, ca: connection.ca, authority, now: () => new Date() };
+  const context: ControllerContext = { cluster, client, delayMs, ca: connection.ca, authority, now: () => new Date() };
   if (names.includes("pods")) await registerNode(cluster, context.now());
   if (names.includes("endpoints")) await writeServerEndpoints(cluster, connection.url);
   if (names.includes("volumes")) await createDefaultClass(context);

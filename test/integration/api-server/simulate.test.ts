@@ -5,6 +5,7 @@ import { declareClusterRoleLaws } from "../../support/laws/cluster-roles.js";
 import { declareEventLaws } from "../../support/laws/events.js";
 import { declareGarbageCollectionLaws } from "../../support/laws/garbage-collection.js";
 import { declareNamespaceLaws } from "../../support/laws/namespaces.js";
+import { declarePolicyTypeLaws } from "../../support/laws/policy-types.js";
 import { declareServiceAccountLaws } from "../../support/laws/service-accounts.js";
 import { declareWorkloadObjectLaws } from "../../support/laws/workload-objects.js";
 import { declareWorkloadLaws } from "../../support/laws/workloads.js";
@@ -19,6 +20,7 @@ suite("controllers of a cluster", (test) => {
   declareEventLaws(test.thorough, cluster);
   declareCertificateLaws(test, cluster);
   declareClusterRoleLaws(test, cluster);
+  declarePolicyTypeLaws(test, cluster);
   declareWorkloadObjectLaws(test.thorough, cluster);
   declareClusterObjectLaws(test.thorough, cluster);
 });

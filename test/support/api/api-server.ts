@@ -35,6 +35,7 @@ export const REAL_CONTROLLERS = [
   ...["endpoints", "endpointslice", "disruption", "horizontal-pod-autoscaler"],
   ...["persistentvolume-binder", "persistentvolumeclaim-protection", "persistentvolume-protection"],
   ...["certificatesigningrequest-signing", "resourcequota", "clusterrole-aggregation"],
+  "validatingadmissionpolicy-status",
 ].map((name) => `${name}-controller`);
 
 /** Does the suite run on a real kube-apiserver? */

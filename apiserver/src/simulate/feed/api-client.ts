@@ -27,9 +27,13 @@ export interface WatchEvent<T> {
   object: T;
 }
 
-/** Sends requests and reads watches over pooled connections. */
-export interface ApiClient {
+/** Sends requests. */
+export interface Requests {
   request<T>(request: ApiRequest): Promise<T>;
+}
+
+/** Sends requests and reads watches over pooled connections. */
+export interface ApiClient extends Requests {
   /** Yields the events of a watch until the server ends it; throws when it breaks, and ends when `signal` aborts. */
   watch<T>(path: string, options: { accept?: string; signal: AbortSignal }): AsyncGenerator<WatchEvent<T>>;
   close(): void;

@@ -8,7 +8,12 @@ import { ObjectCache } from "./object-cache.js";
 import { keyOf, readKinds } from "./resource-kinds.js";
 
 /** Who writes, as managedFields name it. */
-export type Manager = "kube-controller-manager" | "kubelet" | "kube-scheduler" | "clusterrole-aggregation-controller";
+export type Manager =
+  | "kube-controller-manager"
+  | "kubelet"
+  | "kube-scheduler"
+  | "clusterrole-aggregation-controller"
+  | "validatingadmissionpolicy-status";
 
 /** An object to be created: its metadata lack what the server sets. */
 export type NewObject = Record<string, unknown> & {
@@ -31,7 +36,7 @@ export interface Cluster {
   create<T extends KubernetesObject>(kind: string, object: NewObject, manager?: Manager): Promise<T>;
   update<T extends KubernetesObject>(kind: string, object: T, options?: WriteTarget): Promise<T>;
   /** Applies what a manager says of an object, and takes it from others. */
-  apply(kind: string, object: AppliedObject, manager: Manager): Promise<void>;
+  apply(kind: string, object: AppliedObject, target: WriteTarget): Promise<void>;
   /** Posts to a subresource, whose answer is no object of the kind. */
   post(kind: string, object: KubernetesObject, body: { subresource: string } & Record<string, unknown>): Promise<void>;
   /** Deletes exactly this object; one that is gone already is no failure. */
@@ -116,15 +121,14 @@ function clusterOf(
       const path = pathOf(kind, namespace === undefined ? {} : { namespace }) + managerQuery(manager);
       return enter(key, await client.request<T>({ method: "POST", path, body: typed(kind, object) }));
     },
-    async update<T extends KubernetesObject>(key: string, object: T, { subresource, manager }: WriteTarget = {}) {
+    async update<T extends KubernetesObject>(key: string, object: T, target: WriteTarget = {}) {
       const kind = kindOf(key);
-      const path = pathOf(kind, object.metadata) + (subresource === undefined ? "" : `/${subresource}`);
-      const body = typed(kind, object);
-      return enter(key, await client.request<T>({ method: "PUT", path: path + managerQuery(manager), body }));
+      const path = writePathOf(kind, object.metadata, target);
+      return enter(key, await client.request<T>({ method: "PUT", path, body: typed(kind, object) }));
     },
-    async apply(key, object, manager) {
+    async apply(key, object, target) {
       const kind = kindOf(key);
-      const path = `${pathOf(kind, object.metadata)}${managerQuery(manager)}&force=true`;
+      const path = `${writePathOf(kind, object.metadata, target)}&force=true`;
       const request = {
         method: "PATCH",
         path,
@@ -152,6 +156,14 @@ function clusterOf(
     },
     record: (key, object, detail) => recorder?.record(kindOf(key), object, detail),
   };
+}
+
+function writePathOf(
+  kind: ResourceKind,
+  metadata: { name: string; namespace?: string },
+  { subresource, manager }: WriteTarget,
+): string {
+  return pathOf(kind, metadata) + (subresource === undefined ? "" : `/${subresource}`) + managerQuery(manager);
 }
 
 function managerQuery(manager: Manager = "kube-controller-manager"): string {

@@ -1,6 +1,6 @@
 // Runs controllers: each has objects that it brings about, one at a time, whenever they or what they depend on change.
 import type { KeyedCertificate } from "../../x509/authority.js";
-import { ApiError } from "./api-client.js";
+import { ApiError, type Requests } from "./api-client.js";
 import type { Cluster } from "./cluster.js";
 import { KeyedQueue } from "./keyed-queue.js";
 import { type KubernetesObject, keyOfObject } from "./kubernetes-object.js";
@@ -8,6 +8,8 @@ import { type KubernetesObject, keyOfObject } from "./kubernetes-object.js";
 /** What reconciles may use. */
 export interface ControllerContext {
   cluster: Cluster;
+  /** Asks the server for what no cache holds. */
+  client: Requests;
   now(): Date;
   /** The time that the start of a pod takes, and other things that take time. */
   delayMs: number;

@@ -1,4 +1,4 @@
-import type { ApiClient } from "./api-client.js";
+import type { Requests } from "./api-client.js";
 import type { KubernetesObject, ResourceKind } from "./kubernetes-object.js";
 
 interface DiscoveryList {
@@ -7,6 +7,7 @@ interface DiscoveryList {
 
 interface DiscoveredResource {
   resource: string;
+  singularResource?: string;
   responseKind?: { kind: string };
   scope: "Namespaced" | "Cluster";
   verbs: string[];
@@ -15,22 +16,31 @@ interface DiscoveredResource {
 // Aggregated discovery: beta in Kubernetes 1.27, stable in 1.30.
 const AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
+/** A kind in one of the versions that the server offers. */
+export interface ServedKind extends ResourceKind {
+  singular: string;
+}
+
 /** Reads which kinds the server offers, each once, in the version that it prefers. */
-export async function readKinds(client: ApiClient): Promise<ResourceKind[]> {
+export async function readKinds(client: Requests): Promise<ResourceKind[]> {
+  const kinds = new Map<string, ResourceKind>();
+  // Versions come in the order of preference.
+  for (const kind of await readServedKinds(client)) if (!kinds.has(keyOf(kind))) kinds.set(keyOf(kind), kind);
+  return [...kinds.values()];
+}
+
+/** Reads which kinds the server offers, in every version. */
+export async function readServedKinds(client: Requests): Promise<ServedKind[]> {
   const lists = await Promise.all(
     ["/api", "/apis"].map((path) => client.request<DiscoveryList>({ method: "GET", path, accept: AGGREGATED })),
   );
-  const kinds = new Map<string, ResourceKind>();
-  for (const { metadata, versions } of lists.flatMap((list) => list.items)) {
-    for (const { version, resources = [] } of versions) {
-      for (const resource of resources) {
-        const kind = kindOf(metadata?.name ?? "", version, resource);
-        // Versions come in the order of preference.
-        if (kind !== undefined && !kinds.has(keyOf(kind))) kinds.set(keyOf(kind), kind);
-      }
-    }
-  }
-  return [...kinds.values()];
+  return lists
+    .flatMap((list) => list.items)
+    .flatMap(({ metadata, versions }) =>
+      versions.flatMap(({ version, resources = [] }) =>
+        resources.flatMap((resource) => kindOf(metadata?.name ?? "", version, resource) ?? []),
+      ),
+    );
 }
 
 /** Identifies a kind whatever its version. */
@@ -48,10 +58,10 @@ export function isCollectable(kind: ResourceKind): boolean {
   return isDeletable(kind) && kind.verbs.includes("watch") && kind.plural !== "events";
 }
 
-function kindOf(group: string, version: string, resource: DiscoveredResource): ResourceKind | undefined {
+function kindOf(group: string, version: string, resource: DiscoveredResource): ServedKind | undefined {
   if (resource.responseKind === undefined) return undefined;
-  const { resource: plural, responseKind, scope, verbs } = resource;
-  return { group, version, kind: responseKind.kind, plural, namespaced: scope === "Namespaced", verbs };
+  const { resource: plural, singularResource: singular = "", responseKind, scope, verbs } = resource;
+  return { group, version, kind: responseKind.kind, plural, singular, namespaced: scope === "Namespaced", verbs };
 }
 
 /** A custom resource definition, as far as it says how its objects are reached. */

@@ -33,7 +33,7 @@ export function createClusterRoles(): Controller<ClusterRole> {
           if (!rules.some((known) => isSame(known, rule))) rules.push(rule);
       }
       if (isSame(present ?? [], rules)) return;
-      await cluster.apply(KIND, { metadata: { name }, rules }, "clusterrole-aggregation-controller");
+      await cluster.apply(KIND, { metadata: { name }, rules }, { manager: "clusterrole-aggregation-controller" });
     },
   };
 }

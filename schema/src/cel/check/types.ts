@@ -1,6 +1,5 @@
 // The types of CEL as far as a schema declares them; what is not known is dyn, and fits everywhere.
 import type { Definitions } from "../../values/fill-defaults.js";
-import { followRef } from "../../values/fill-defaults.js";
 import type { Schema } from "../../values/schema.js";
 import { escapeName, isPlainlyNamed } from "../rules/escape-name.js";
 import { resourceFields } from "../rules/resource-fields.js";
@@ -43,20 +42,29 @@ const SCALARS: { readonly [type: string]: CheckedType } = {
 interface SchemaPlace {
   readonly isRoot?: boolean;
   readonly name?: string;
+  /** The references that it is inside of. */
+  readonly within?: readonly string[];
 }
 
 /** Returns the type of the values of a schema; undefined if expressions cannot see them. */
 export function typeOfSchema(
   given: Schema,
   definitions: Definitions,
-  { isRoot = false, name = "selfType" }: SchemaPlace = {},
+  { isRoot = false, name = "selfType", within = [] }: SchemaPlace = {},
 ): CheckedType | undefined {
-  const schema = followRef(given, definitions);
-  if (schema["x-kubernetes-int-or-string"] === true) return DYN;
+  const ref = refOf(given);
+  // What is inside of itself has no fields there.
+  if (ref !== undefined && within.includes(ref)) return { kind: "object", name, field: () => undefined };
+  const schema = resolved(given, definitions);
+  if (schema["x-kubernetes-int-or-string"] === true || schema.format === "int-or-string") return DYN;
   const scalar = SCALARS[schema.type ?? ""];
   if (scalar !== undefined) return scalar;
   if (schema.type === "string") return TEXTS[schema.format ?? ""] ?? { kind: "string" };
-  const inside = (inner: Schema, step: string) => typeOfSchema(inner, definitions, { name: `${name}.${step}` });
+  const inside = (inner: Schema, step: string) =>
+    typeOfSchema(inner, definitions, {
+      name: `${name}.${step}`,
+      within: ref === undefined ? within : [...within, ref],
+    });
   if (schema.type === "array") {
     const element = schema.items === undefined ? undefined : inside(schema.items, "@idx");
     return element === undefined ? undefined : { kind: "list", element };
@@ -68,7 +76,9 @@ export function typeOfSchema(
     return element === undefined ? undefined : { kind: "map", key: { kind: "string" }, element };
   }
   const isResource = isRoot || schema["x-kubernetes-embedded-resource"] === true;
-  const fields = isResource ? resourceFields(properties) : (properties ?? {});
+  const metadata = isResource && properties?.["metadata"];
+  const members = metadata ? { ...properties, metadata: resolved(metadata, definitions) } : properties;
+  const fields = isResource ? resourceFields(members) : (members ?? {});
   const named = Object.entries(fields);
   const byName = new Map([
     ...named.filter(([field]) => isPlainlyNamed(field)),
@@ -82,6 +92,16 @@ export function typeOfSchema(
       return field === undefined ? undefined : inside(field, step);
     },
   };
+}
+
+// A description is kept beside a reference by a list of one.
+function refOf({ $ref, allOf = [] }: Schema): string | undefined {
+  return $ref ?? (allOf.length === 1 ? allOf[0]?.$ref : undefined);
+}
+
+function resolved(schema: Schema, definitions: Definitions): Schema {
+  const ref = refOf(schema);
+  return (ref === undefined ? undefined : definitions[ref]) ?? schema;
 }
 
 const NAMES: { readonly [kind: string]: string } = { optional: "optional_type", error: "!error!" };

@@ -1,20 +1,16 @@
 // What kube-apiserver demands of admission policies, in its order and words (pkg/apis/admissionregistration/validation).
-import type { Variables, VariableType } from "../../../errors/expression-problem.js";
+import type { Variables } from "../../../errors/expression-problem.js";
 import { duplicateError, invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
 import { objectAt, stringAt, type JsonObject } from "../../../json.js";
 import { objectsAt } from "../../read-path.js";
 import { checkOneOf, checkQualifiedName, checkRequiredOneOf } from "../field-rules.js";
 import { subdomainProblems } from "../name-syntax.js";
-import { checkExpressionAt, checkMatchConditions, typeOfExpressionAt } from "./condition-rules.js";
-import { ANYTHING, AUTHORIZER, declaredType, REQUEST, variablesType } from "./condition-types.js";
+import { checkExpressionAt, checkMatchConditions } from "./condition-rules.js";
+import { ANYTHING, AUTHORIZER, REQUEST } from "./condition-types.js";
 import { checkMatchResources, checkMutatedOperations } from "./resource-rules.js";
+import { checkVariables } from "./variable-rules.js";
 
 const POLICY_REASONS = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
-const RESERVED: ReadonlySet<string> = new Set(
-  "true false null in as break const continue else for function if import let loop package namespace return var void while".split(
-    " ",
-  ),
-);
 const MOST_ANNOTATIONS = 20;
 const LONGEST_ANNOTATION = 5 * 1024;
 const DNS_1035 = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
@@ -26,19 +22,22 @@ const DNS_1035_RULE =
 export function checkValidatingPolicy(policy: JsonObject): FieldError[] {
   const spec = objectAt(policy, "spec") ?? {};
   const [validations, annotations] = [objectsAt(spec, "validations"), objectsAt(spec, "auditAnnotations")];
-  const composed = checkVariables(spec, { isMutating: false });
-  const variables = { ...composed.variables, ...AUTHORIZER };
+  const seen = { ...REQUEST, ...paramsOf(spec) };
+  const ofVariables = checkVariables(spec, { ...seen, ...AUTHORIZER });
+  const hasVariables = objectsAt(spec, "variables").length > 0;
+  const variables = hasVariables ? { ...seen, variables: ofVariables.type } : seen;
   const nothing = "validations or auditAnnotations must contain at least one item";
   return [
     ...checkSpec(spec, { isMutating: false }),
-    ...composed.errors,
+    ...ofVariables.errors,
     ...(validations.length === 0 && annotations.length === 0
       ? ["validations", "auditAnnotations"].map((name) => requiredError(`spec.${name}`, nothing))
       : []),
-    ...validations.flatMap((validation, index) =>
-      checkValidation(`spec.validations[${index}]`, validation, composed.variables),
-    ),
-    ...checkAnnotations(annotations, stringAt(objectAt(policy, "metadata"), "name") ?? "", variables),
+    ...validations.flatMap((validation, index) => checkValidation(`spec.validations[${index}]`, validation, variables)),
+    ...checkAnnotations(annotations, stringAt(objectAt(policy, "metadata"), "name") ?? "", {
+      ...variables,
+      ...AUTHORIZER,
+    }),
   ];
 }
 
@@ -46,11 +45,12 @@ export function checkValidatingPolicy(policy: JsonObject): FieldError[] {
 export function checkMutatingPolicy(policy: JsonObject): FieldError[] {
   const spec = objectAt(policy, "spec") ?? {};
   const mutations = objectsAt(spec, "mutations");
-  const composed = checkVariables(spec, { isMutating: true });
-  const variables = { ...composed.variables, ...AUTHORIZER };
+  const seen = { ...REQUEST, ...paramsOf(spec), ...AUTHORIZER };
+  const ofVariables = checkVariables(spec, seen);
+  const variables = { ...seen, variables: ofVariables.type };
   return [
     ...checkSpec(spec, { isMutating: true }),
-    ...composed.errors,
+    ...ofVariables.errors,
     ...(mutations.length === 0 ? [requiredError("spec.mutations", "mutations must contain at least one item")] : []),
     ...mutations.flatMap((mutation, index) => checkMutation(`spec.mutations[${index}]`, mutation, variables)),
     ...checkRequiredOneOf("spec.reinvocationPolicy", spec["reinvocationPolicy"], ["IfNeeded", "Never"]),
@@ -79,24 +79,6 @@ function paramsOf(spec: JsonObject): Variables {
   return spec["paramKind"] === undefined ? {} : { params: ANYTHING };
 }
 
-// A variable sees the ones before; what is returned does not have the authorizer.
-function checkVariables(
-  spec: JsonObject,
-  { isMutating }: { isMutating: boolean },
-): { readonly errors: FieldError[]; readonly variables: Variables } {
-  const all = objectsAt(spec, "variables");
-  const types: { [name: string]: VariableType } = {};
-  const seen = { ...REQUEST, ...paramsOf(spec) };
-  const errors = all.flatMap((variable, index) => {
-    const variables = { ...seen, ...AUTHORIZER, variables: variablesType(types) };
-    const checked = checkVariable(`spec.variables[${index}]`, variable, variables);
-    types[stringAt(variable, "name") ?? ""] = declaredType(checked.type ?? ANYTHING);
-    return checked.errors;
-  });
-  const isComposed = isMutating || all.length > 0;
-  return { errors, variables: isComposed ? { ...seen, variables: variablesType(types) } : seen };
-}
-
 function checkParamKind(field: string, kind: JsonObject): FieldError[] {
   const [apiVersion, name] = [stringAt(kind, "apiVersion") ?? "", stringAt(kind, "kind") ?? ""];
   const words = "may have mixed case, but should otherwise match";
@@ -120,25 +102,6 @@ function checkApiVersion(field: string, apiVersion: string): FieldError[] {
     ...(version === "" ? [invalidError(field, apiVersion, "version must be specified")] : []),
     ...(version === "" || DNS_1035.test(version) ? [] : [invalidError(field, version, DNS_1035_RULE)]),
   ];
-}
-
-function checkVariable(
-  field: string,
-  variable: JsonObject,
-  variables: Variables,
-): { readonly errors: FieldError[]; readonly type?: VariableType } {
-  const [name, expression] = [stringAt(variable, "name") ?? "", stringAt(variable, "expression") ?? ""];
-  const checked =
-    expression.trim() === ""
-      ? { errors: [requiredError(`${field}.expression`, "expression is not specified")] }
-      : typeOfExpressionAt(`${field}.expression`, variable, { variables, wanted: "any" });
-  const ofName = [
-    ...(name.trim() === "" ? [requiredError(`${field}.name`, "name is not specified")] : []),
-    ...(name.trim() === "" || (/^[A-Za-z_]\w*$/.test(name) && !RESERVED.has(name))
-      ? []
-      : [invalidError(`${field}.name`, name, "must be a valid CEL identifier")]),
-  ];
-  return { ...checked, errors: [...ofName, ...checked.errors] };
 }
 
 // The expression of a message has no authorizer.
