@@ -1,8 +1,8 @@
 // node test/dist/support/run.js FOLDER|FILE... runs every *.test.js below the named folders of test/dist, or of another project's dist.
 //
-// A file runs in a process of its own, so that a leaked timer, a hang or a crash stays with the file that caused it; but unit tests that touch
-// nothing outside share one, and so do integration tests that touch nothing but servers of their own. Five more processes run at once than there are cores, for many wait most of their time. A file fails if it
-// fails a test, declares none, leaves one unfinished, or does not exit by itself.
+// A file runs in a process of its own, so that a leaked timer, a hang or a crash stays with the file that caused it; but those share one that
+// touch nothing outside of what they open themselves. Five more processes run at once than there are cores, for many wait most of their time.
+// A file fails if it fails a test, declares none, leaves one unfinished, or does not exit by itself.
 import { fork, type ChildProcess } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
@@ -10,6 +10,7 @@ import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { missingTests, readFeatureTable, readJosdkTable } from "./tables/josdk-table.js";
 import { groupFiles } from "./file-groups.js";
+import { isThorough } from "./runs.js";
 import { atSources } from "./source-positions.js";
 import type { SuiteReport } from "./suite.js";
 
@@ -18,6 +19,8 @@ const FILE_TIMEOUT_MS = Number(process.env["TEST_FILE_TIMEOUT_MS"] ?? 900_000);
 const EXIT_GRACE_MS = 30_000;
 // What a test waits for comes late where much else runs; a wait is only as long as it has to be.
 const WAIT_FACTOR = process.env["GEN_OPERATOR_WAIT_FACTOR"] ?? "4";
+// What takes long would keep the other files of its process waiting.
+const IS_QUICK = !isThorough && process.env["TEST_API_SERVER"] !== "real";
 // Most files are over before optimised code pays: less of it, and fewer collections of a small heap, take a fifth less CPU.
 // Later versions of V8 have no such budget.
 const SHORT_LIVED = [
@@ -165,7 +168,7 @@ async function main(paths: string[]): Promise<number> {
   // A suite that is asked for and is not there must not look like one that passes.
   const empty = found.filter(({ files }) => files.length === 0).map(({ path }) => path);
   const outcomes: FileOutcome[] = [];
-  const waiting = inTurns(found.map(({ files }) => groupFiles(files, root)));
+  const waiting = inTurns(found.map(({ files }) => groupFiles(files, root, IS_QUICK)));
   const worker = async () => {
     for (let files = waiting.shift(); files !== undefined; files = waiting.shift()) {
       const ended = await runFiles(files);

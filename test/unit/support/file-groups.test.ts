@@ -9,7 +9,7 @@ import { createTemporaryFolder } from "../../support/temporary-folder.js";
 const LAW = 'import { assert, suite } from "../../support/suite.js";\n';
 
 /** Returns the groups of files with these texts, by their paths. */
-async function groupsOf(texts: Record<string, string>): Promise<string[][]> {
+async function groupsOf(texts: Record<string, string>, { isQuick = true } = {}): Promise<string[][]> {
   await using folder = await createTemporaryFolder();
   for (const [path, text] of Object.entries(texts)) {
     await mkdir(dirname(join(folder.path, path)), { recursive: true });
@@ -19,6 +19,7 @@ async function groupsOf(texts: Record<string, string>): Promise<string[][]> {
   const groups = groupFiles(
     files.map((path) => join(folder.path, path)),
     folder.path,
+    isQuick,
   );
   return groups.map((group) => group.map((file) => file.slice(folder.path.length + 1)));
 }
@@ -30,15 +31,31 @@ suite("groups of test files", (test) => {
       "unit/a/one.test.js": LAW,
       "unit/a/two.test.js": LAW + reads,
       "unit/b/one.test.js": LAW,
-      "types/one.test.js": LAW,
-      "types/two.test.js": LAW,
+      "e2e/one.test.js": LAW,
+      "e2e/two.test.js": LAW,
     });
     assert.equal(groups, [
       ["unit/a/one.test.js", "unit/a/two.test.js"],
       ["unit/b/one.test.js"],
-      ["types/one.test.js"],
-      ["types/two.test.js"],
+      ["e2e/one.test.js"],
+      ["e2e/two.test.js"],
     ]);
+  });
+
+  test("have apart the unit tests that open files, servers and programs", async () => {
+    const opens = [
+      'import { writeFile } from "node:fs/promises";',
+      'import { spawnSync } from "node:child_process";',
+      'import { startApiServer } from "#apiserver/index.js";',
+      "const server = shared(start);",
+    ];
+    const texts = opens.map((line, index) => [`unit/a/${index}.test.js`, `${LAW}${line}\n`]);
+    const computes = {
+      "unit/a/6.test.js": `${LAW}setImmediate(done);\n`,
+      "unit/a/7.test.js": `${LAW}if (process.env["A"] === "1") run(process.execPath);\n`,
+    };
+    const groups = await groupsOf({ ...Object.fromEntries(texts), ...computes });
+    assert.equal(groups, [opens.map((_, index) => `unit/a/${index}.test.js`), Object.keys(computes)]);
   });
 
   test("have integration tests of one folder that reach nothing but servers of their own", async () => {
@@ -59,27 +76,41 @@ suite("groups of test files", (test) => {
 
   test("have no file that reaches outside, by itself or by a helper", async () => {
     const outside = [
-      'import { writeFileSync } from "node:fs";',
+      'import { register } from "node:module";',
       'import { spawn } from "node:child_process";',
       "process.env.A = 1;",
+      'process.env["A"] = "1";',
+      'delete process.env["A"];',
+      'process.on("exit", tell);',
+      "const { memoryUsage } = process;",
+      "globalThis.fetch = fake;",
       "setTimeout(() => {}, 1);",
-      'import { startApiServer } from "#apiserver/index.js";',
-      "const server = shared(start);",
+      'import { setTimeout as sleep } from "node:timers/promises";',
       'import { help } from "./helper.js";',
     ];
     const texts = outside.map((line, index) => [`unit/a/${index}.test.js`, `${LAW}${line}\n`]);
     const helpers = { "unit/a/helper.js": 'export * from "./deep.js";\n', "unit/a/deep.js": "process.exit();\n" };
-    const groups = await groupsOf({ ...Object.fromEntries(texts), ...helpers });
-    assert.is(groups.length, outside.length);
+    const others = {
+      "unit/a/computes.test.js": LAW,
+      "unit/a/opens.test.js": `${LAW}import { writeFile } from "node:fs/promises";\n`,
+    };
+    const groups = await groupsOf({ ...others, ...Object.fromEntries(texts), ...helpers });
+    assert.equal(
+      groups,
+      [...Object.keys(others), ...texts.map(([path]) => path)].map((path) => [path]),
+    );
   });
 
   test("are not endless", async () => {
-    const sizesOf = async (folder: string) => {
+    const sizesOf = async (folder: string, options = {}) => {
       const names = Array.from({ length: 30 }, (_, index) => [`${folder}/${index}.test.js`, LAW]);
-      return (await groupsOf(Object.fromEntries(names))).map(({ length }) => length);
+      return (await groupsOf(Object.fromEntries(names), options)).map(({ length }) => length);
     };
     assert.equal(await sizesOf("unit/a"), [12, 12, 6]);
-    assert.equal(await sizesOf("integration/a"), [4, 4, 4, 4, 4, 4, 4, 2]);
+    assert.equal(await sizesOf("integration/a"), [6, 6, 6, 6, 6]);
+    assert.equal(await sizesOf("unit/a", { isQuick: false }), [12, 12, 6]);
+    assert.equal(await sizesOf("integration/a", { isQuick: false }), [4, 4, 4, 4, 4, 4, 4, 2]);
+    assert.equal(new Set(await sizesOf("types", { isQuick: false })), new Set([1]));
   });
 });
 
