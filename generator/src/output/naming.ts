@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { runtimeTypes } from "./runtime-symbols.js";
 
 /** The longest name of a type; deeply nested schemas exceed any limit that a reader would set. */
@@ -88,5 +88,5 @@ export class NameAllocator {
 }
 
 function hashOf(path: readonly string[]): string {
-  return createHash("sha256").update(JSON.stringify(path)).digest("hex").slice(0, 8);
+  return hash("sha256", JSON.stringify(path), "hex").slice(0, 8);
 }

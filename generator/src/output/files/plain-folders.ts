@@ -9,7 +9,7 @@ import { digestOf } from "../../parts/digest.js";
  */
 export class PlainFolders {
   readonly #root: string;
-  readonly #known = new Map<string, boolean>([[".", true]]);
+  readonly #known = new Map<string, FolderState>([[".", "plain"]]);
 
   constructor(root: string) {
     this.#root = root;
@@ -31,23 +31,37 @@ export class PlainFolders {
 
   /** Returns the state of a file; undefined if there is none. */
   statsOf(path: string): Stats | undefined {
-    const stats = INSIDE.test(path) && this.#isPlain(dirname(path)) ? this.#stateOf(path) : undefined;
+    const stats = INSIDE.test(path) && this.#folderState(dirname(path)) === "plain" ? this.#stateOf(path) : undefined;
     return stats?.isFile() === true ? stats : undefined;
   }
 
-  #isPlain(folder: string): boolean {
-    let isPlain = this.#known.get(folder);
-    if (isPlain === undefined) {
-      isPlain = this.#isPlain(dirname(folder)) && this.#stateOf(folder)?.isDirectory() === true;
-      this.#known.set(folder, isPlain);
+  /** Tells whether a path is inside, and there is nothing at all. */
+  isFree(path: string): boolean {
+    if (!INSIDE.test(path)) return false;
+    const around = this.#folderState(dirname(path));
+    return around === "absent" || (around === "plain" && this.#stateOf(path) === undefined);
+  }
+
+  #folderState(folder: string): FolderState {
+    const known = this.#known.get(folder);
+    if (known !== undefined) return known;
+    let state = this.#folderState(dirname(folder));
+    if (state === "plain") {
+      const stats = this.#stateOf(folder);
+      if (stats === undefined) state = "absent";
+      else if (!stats.isDirectory()) state = "other";
     }
-    return isPlain;
+    this.#known.set(folder, state);
+    return state;
   }
 
   #stateOf(path: string): Stats | undefined {
     return lstatSync(join(this.#root, path), { throwIfNoEntry: false });
   }
 }
+
+/** What is found at the path of a folder. */
+type FolderState = "plain" | "absent" | "other";
 
 /** A path of names alone, which cannot lead out of the project. */
 const INSIDE = /^(?!\.{1,2}(?:\/|$))[^/\\\0]+(?:\/(?!\.{1,2}(?:\/|$))[^/\\\0]+)*$/;

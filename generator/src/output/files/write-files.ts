@@ -164,6 +164,7 @@ async function planFile(
   [folders, digests]: readonly [folders: PlainFolders, digests: FileDigestSource | undefined],
 ): Promise<"created" | "updated" | "unchanged" | "kept"> {
   const stats = folders.statsOf(file.path);
+  if (stats === undefined && folders.isFree(file.path)) return "created";
   if (file.owner === "user" && stats !== undefined) return "kept";
   if (stats !== undefined && digests?.digestOf(file.path, stats) === (file.digest ?? digestOf(file.content)))
     return "unchanged";

@@ -47,15 +47,9 @@ function checkPattern(pattern: unknown, path: YamlPath): ExpressionProblem[] {
 const require = createRequire(import.meta.url);
 let cel: typeof Cel | undefined;
 
-/** What was found out about rules. Versions of a kind have the same ones, and so have kinds that hold the same part. */
-const checkedRules = new Map<string, string | undefined>();
-
 function findExpressionProblem(expression: string): string | undefined {
-  if (checkedRules.has(expression)) return checkedRules.get(expression);
   cel ??= require("@gen-operator/schema/cel") as typeof Cel;
-  const problem = cel.findExpressionProblem(expression);
-  checkedRules.set(expression, problem);
-  return problem;
+  return cel.findExpressionProblem(expression);
 }
 
 function checkRules(rules: unknown, path: YamlPath): ExpressionProblem[] {

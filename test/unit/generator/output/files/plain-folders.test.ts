@@ -21,4 +21,27 @@ suite("plain folders", (test) => {
     for (const path of [...others, `../${outer}/a.ts`, join(outside.path, "a.ts"), "src/../src/link.ts", "", ".", "/"])
       assert.is(folders.read(path), undefined, path);
   });
+
+  test("are free where there is nothing, not even a link that leads nowhere", async () => {
+    await using folder = await createTemporaryFolder();
+    const root = folder.path;
+    await mkdir(join(root, "src/inner"), { recursive: true });
+    await writeFile(join(root, "src/a.ts"), "");
+    await symlink(join(root, "nowhere"), join(root, "src/dangling.ts"));
+    await symlink(join(root, "src"), join(root, "linked"));
+    const folders = new PlainFolders(root);
+    const free = ["none.ts", "src/none.ts", "src/none/none.ts", "none/none/none.ts"];
+    const taken = [
+      "src",
+      "src/inner",
+      "src/a.ts",
+      "src/dangling.ts",
+      "src/dangling.ts/a.ts",
+      "src/a.ts/a.ts",
+      "linked/none.ts",
+    ];
+    for (const path of free) assert.is(folders.isFree(path), true, path);
+    for (const path of [...taken, "../none.ts", "/none.ts", "src/../none.ts", ""])
+      assert.is(folders.isFree(path), false, path);
+  });
 });
