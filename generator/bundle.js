@@ -16,8 +16,11 @@ const root = resolve(fileURLToPath(new URL("./", import.meta.url)));
 const compiled = join(root, "dist");
 const target = resolve(process.argv[2] ?? root);
 
-/** What others load by its path: the program, the API, and what runs in a process or a thread of its own. */
-const ENTRIES = ["cli.js", "index.js", "dev/operator/operator-host.js", "dev/code/type-check-worker.js"];
+/** What others load by its path: the program, the API, what runs in a process or a thread of its own, and what few runs need. */
+const ENTRIES = [
+  ...["cli.js", "index.js", "dev/operator/operator-host.js", "dev/code/type-check-worker.js"],
+  "input/crd/schema/rule-checker.js",
+];
 
 /** What generated code sees of the runtime. */
 const typesForCode = fileURLToPath(import.meta.resolve("@gen-operator/runtime/codegen")).replace(/\.js$/, ".d.ts");
@@ -118,14 +121,28 @@ function declarationsOf(filePath) {
 /** Returns the licences of all packages that are bundled. */
 async function licencesOf({ outputs }) {
   const inputs = Object.values(outputs).flatMap((output) => Object.keys(output.inputs));
-  const folders = new Set(inputs.filter((input) => input.includes("node_modules/")).map(folderOf));
-  const texts = [...folders].sort().map(async (folder) => {
+  const bundled = [...new Set(inputs.filter((input) => input.includes("node_modules/")))].sort();
+  const texts = [...new Set(bundled.map(folderOf))].sort().map(async (folder) => {
     const { name, version, license } = JSON.parse(await readFile(join(folder, "package.json"), "utf8"));
     const file = (await readdir(folder)).find((each) => /^licen[cs]e\b/i.test(each));
-    if (file === undefined) throw new Error(`${name} has no licence file; it cannot be a part of the package`);
-    return `${name} ${version} (${license})\n\n${(await readFile(join(folder, file), "utf8")).trim()}\n`;
+    const ofFolder = bundled.filter((input) => folderOf(input) === folder);
+    const text = file === undefined ? await noticesIn(ofFolder) : await readFile(join(folder, file), "utf8");
+    if (text === "") throw new Error(`${name} states no licence; it cannot be a part of the package`);
+    return `${name} ${version} (${license})\n\n${text.trim()}\n`;
   });
   return `The program contains these packages.\n\n${(await Promise.all(texts)).join(`\n${"-".repeat(80)}\n\n`)}`;
+}
+
+/** Returns the notices at the beginning of files, each once: a package without a file for its licence states it there. */
+async function noticesIn(inputs) {
+  const notices = await Promise.all(
+    inputs.map(async (input) => {
+      const [, comment = ""] =
+        /^(?:"use strict";\s*)?((?:\/\/.*\n)+)/.exec(await readFile(resolve(root, input), "utf8")) ?? [];
+      return comment.includes("Copyright") ? comment.replaceAll(/^\/\/ ?/gm, "") : "";
+    }),
+  );
+  return [...new Set(notices.filter((notice) => notice !== ""))].join("\n");
 }
 
 function folderOf(input) {

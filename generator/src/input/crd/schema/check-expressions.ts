@@ -1,11 +1,13 @@
 // The texts of a schema in languages of their own: patterns of RE2, and rules of CEL.
 import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
 import { findPatternProblem } from "@gen-operator/schema";
-import type * as Cel from "@gen-operator/schema/cel";
 import { quote } from "../../../diagnostic.js";
+import { packageFile } from "../../../package-file.js";
 import { isRecord } from "../../yaml/json.js";
 import type { YamlPath } from "../../yaml/yaml-document.js";
 import { visitSchemasIn } from "./check-schema.js";
+import type * as RuleChecker from "./rule-checker.js";
 
 /** A pattern that the API server refuses, or a rule that `parse` does not check. */
 export interface ExpressionProblem {
@@ -45,11 +47,11 @@ function checkPattern(pattern: unknown, path: YamlPath): ExpressionProblem[] {
 
 // Most runs read no new rule. What checks them is loaded with the first one: by `require`, which Node has for modules, too, since 20.19.
 const require = createRequire(import.meta.url);
-let cel: typeof Cel | undefined;
+let checker: typeof RuleChecker | undefined;
 
 function findExpressionProblem(expression: string): string | undefined {
-  cel ??= require("@gen-operator/schema/cel") as typeof Cel;
-  return cel.findExpressionProblem(expression);
+  checker ??= require(fileURLToPath(packageFile("dist/input/crd/schema/rule-checker.js"))) as typeof RuleChecker;
+  return checker.findExpressionProblem(expression);
 }
 
 function checkRules(rules: unknown, path: YamlPath): ExpressionProblem[] {
