@@ -1,10 +1,12 @@
 import {
   checkExpression,
   compileExpression,
+  findSyntaxProblems,
   longNameOfType,
   type CheckedExpression,
   type CheckedType,
   type CheckOptions,
+  type SyntaxProblem,
 } from "@gen-operator/schema/cel";
 
 /** The type of a variable of an expression. */
@@ -19,29 +21,28 @@ export type CheckedText =
   | { readonly problem: string }
   | { readonly unread: true };
 
+const PREFIX = "compilation failed: ";
+
 /** Checks an expression. */
 export function checkText(text: string, variables: Variables, options: CheckOptions = {}): CheckedText {
+  const syntax = findSyntaxProblems(text);
+  if (syntax.length > 0) return { problem: `${PREFIX}${linesOf(text, syntax)}` };
   const compilation = compileExpression(text);
-  if ("problem" in compilation && compilation.position !== undefined) {
-    const { position, problem } = compilation;
-    const message = `Syntax error: ${problem.replace(/^.*?: \d+:\d+: /s, "")}`;
-    return { problem: `compilation failed: ${shown(text, position, message)}` };
-  }
+  // The evaluator reads less than cel-go.
   if ("problem" in compilation && compilation.problem.startsWith("it is")) return { unread: true };
   const checked = checkExpression(text, variables, options);
   const { type, problems } = checked;
   if (problems.length === 0) return { checked, type: longNameOfType(type) };
-  return { problem: `compilation failed: ${linesOf(text, checked)}` };
+  return { problem: `${PREFIX}${linesOf(text, problems)}` };
 }
 
-/** Returns what is wrong with the types of an expression that was accepted; undefined for nothing. */
-export function typeProblem(text: string, variables: Variables): string | undefined {
-  if ("problem" in compileExpression(text)) return undefined;
-  const checked = checkExpression(text, variables);
-  return checked.problems.length === 0 ? undefined : linesOf(text, checked);
+/** Returns what is wrong with an expression, in the same words; undefined for nothing. */
+export function problemLinesOf(text: string, variables: Variables): string | undefined {
+  const checked = checkText(text, variables);
+  return "problem" in checked ? checked.problem.slice(PREFIX.length) : undefined;
 }
 
-function linesOf(text: string, { problems }: CheckedExpression): string {
+function linesOf(text: string, problems: readonly SyntaxProblem[]): string {
   return problems.map(({ offset, message }) => shown(text, positionOf(text, offset), message)).join("\n");
 }
 

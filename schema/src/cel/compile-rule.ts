@@ -31,8 +31,6 @@ export type Compilation =
       readonly problem: string;
       /** `syntax` and `name` are wrong for the API server, too: no expression of CEL, or a function that nobody has. */
       readonly kind: "syntax" | "name" | "unsupported";
-      /** Where the text is wrong, if that is known. */
-      readonly position?: { readonly line: number; readonly column: number };
     };
 
 const compiled = new Map<string, Compilation>();
@@ -93,8 +91,7 @@ function messageInGo(message: string): string {
 
 function problemOf(error: unknown): Compilation {
   if (error instanceof RangeError) return { problem: "it is nested too deeply", kind: "unsupported" };
-  const [, line, column, message] = /^<input>:(\d+):(\d+): (.*)$/s.exec((error as Error).message) ?? [];
-  const problem = `it is no expression that the evaluator reads: ${(error as Error).message.replace(/^<input>:/, "")}`;
-  if (message === undefined) return { problem, kind: "unsupported" };
-  return { problem, kind: "syntax", position: { line: Number(line), column: Number(column) } };
+  const { message } = error as Error;
+  const problem = `it is no expression that the evaluator reads: ${message.replace(/^<input>:/, "")}`;
+  return { problem, kind: /^<input>:\d+:\d+: /.test(message) ? "syntax" : "unsupported" };
 }

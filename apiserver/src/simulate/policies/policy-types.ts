@@ -1,7 +1,7 @@
 import type { CheckedType } from "@gen-operator/schema/cel";
 import { AUTHORIZER, REQUEST } from "../../builtin/rules/admission/condition-types.js";
 import { checkVariables } from "../../builtin/rules/admission/variable-rules.js";
-import { typeProblem, type Variables } from "../../errors/expression-problem.js";
+import { problemLinesOf, type Variables } from "../../errors/expression-problem.js";
 import type { JsonObject } from "../../json.js";
 import type { Requests } from "../feed/api-client.js";
 import type { Controller } from "../feed/controller.js";
@@ -90,6 +90,6 @@ function warningsOf({ spec }: Policy, kinds: readonly CheckedKind[]): Expression
 }
 
 function warningAbout(text: string, { name, variables }: CheckedKind): string | undefined {
-  const problem = typeProblem(text, variables);
+  const problem = problemLinesOf(text, variables);
   return problem === undefined ? undefined : `${name.group}/${name.version}, Kind=${name.kind}: ${problem}\n`;
 }

@@ -1,0 +1,283 @@
+// Finds what is wrong with the syntax of an expression, in the words and places of the parser that ANTLR generates for cel-go: it goes on after a
+// mistake as ANTLR's default strategy does. https://github.com/antlr/antlr4/blob/dev/doc/parser-rules.md#catching-exceptions
+import { GRAMMAR, type Ahead, type Part, type RuleName } from "./grammar.js";
+import { END, KINDS, readTokens, shownText, type Token, type TokenKind, type Wrong } from "./tokens.js";
+
+/** What is wrong at an offset. */
+export interface SyntaxProblem {
+  readonly offset: number;
+  readonly message: string;
+}
+
+/** What is left of a rule: parts, and the loops around them. */
+type Rest = { readonly part: Part; readonly next: Rest; readonly isAgain?: boolean } | undefined;
+
+/** A rule that is being read: where it goes on, and who waits for it. */
+interface Frame {
+  rest: Rest;
+  readonly caller: Frame | undefined;
+  readonly precedence: number;
+}
+
+/** What ends a rule: what was expected, or that no alternative fits the tokens from one to another. */
+class Mistake {
+  readonly message: string;
+  readonly at: Token;
+
+  constructor(message: string, at: Token) {
+    this.message = message;
+    this.at = at;
+  }
+}
+
+interface Expected {
+  readonly kinds: Set<TokenKind>;
+  /** Whether the rule may end there. */
+  readonly mayEnd: boolean;
+}
+
+type TokenPart = Extract<Part, { type: "token" }>;
+
+const MOST_PROBLEMS = 100;
+const RESERVED: ReadonlySet<string> = new Set(
+  "as break const continue else for function if import let loop package namespace return var void while".split(" "),
+);
+
+/** Returns what is wrong with the syntax of an expression, in the order of the text; nothing if cel-go reads it, or if it is nested too deeply. */
+export function findSyntaxProblems(text: string): SyntaxProblem[] {
+  const read = readTokens(text);
+  const reader = new Reader(text, read);
+  try {
+    reader.read("start", undefined, 0);
+  } catch (error) {
+    if (error instanceof RangeError) return [];
+    throw error;
+  }
+  const unread = read.wrong.map(({ from, to }) => ({
+    offset: from,
+    message: `Syntax error: token recognition error at: '${text.slice(from, to)}'`,
+  }));
+  return [...unread, ...reader.problems].sort((one, other) => one.offset - other.offset).slice(0, MOST_PROBLEMS);
+}
+
+class Reader {
+  readonly problems: SyntaxProblem[] = [];
+  readonly #text: string;
+  readonly #tokens: readonly Token[];
+  readonly #wrong: readonly Wrong[];
+  #index = 0;
+  /** After a mistake nothing is said until a token fits. */
+  #isRecovering = false;
+  /** Where the last mistake was, and in which parts: the same one again takes a token away. */
+  #lastIndex = -1;
+  readonly #lastParts = new Set<unknown>();
+
+  constructor(text: string, { tokens, wrong }: ReturnType<typeof readTokens>) {
+    this.#text = text;
+    this.#tokens = tokens;
+    this.#wrong = wrong;
+  }
+
+  read(rule: RuleName, caller: Frame | undefined, precedence: number): void {
+    const frame: Frame = { rest: restOf(GRAMMAR[rule], undefined), caller, precedence };
+    try {
+      while (frame.rest !== undefined) this.#readPart(frame, frame.rest);
+    } catch (error) {
+      if (!(error instanceof Mistake)) throw error;
+      this.#report(error.at, error.message);
+      if (rule === "escapeIdent") this.problems.push({ offset: error.at.offset, message: "unsupported ident kind" });
+      this.#recover(frame);
+    }
+  }
+
+  #readPart(frame: Frame, { part, next, isAgain = false }: NonNullable<Rest>): void {
+    if (part.type === "token") {
+      this.#match(frame, part, next);
+      frame.rest = next;
+      return;
+    }
+    if (part.type === "rule") {
+      frame.rest = next;
+      this.read(part.rule, frame, part.precedence);
+      return;
+    }
+    const isFirst = part.type === "plus" && !isAgain;
+    this.#sync(frame, isAgain);
+    if (part.type === "choice") {
+      const { index, read = 1 } = part.choose(this.#ahead(frame));
+      const chosen = part.among[index];
+      if (chosen === undefined) throw this.#noAlternative(read);
+      frame.rest = restOf(chosen, next);
+      return;
+    }
+    const enters = isFirst || part.enters(this.#ahead(frame));
+    if (typeof enters === "number") throw this.#noAlternative(enters);
+    const after: Rest = part.type === "optional" ? next : { part, next, isAgain: true };
+    frame.rest = enters ? restOf(part.of, after) : next;
+  }
+
+  #ahead({ precedence }: Frame): Ahead {
+    return { kind: (index) => this.#token(index).kind, precedence };
+  }
+
+  #token(index: number): Token {
+    const at = Math.min(this.#index + index, this.#tokens.length) - 1;
+    return this.#tokens[Math.max(at, 0)]!;
+  }
+
+  // The kinds that fit before a choice; one token too many is left out.
+  #sync(frame: Frame, isAgain: boolean): void {
+    if (this.#isRecovering) return;
+    const { kinds, mayEnd } = expectedAt(frame.rest);
+    if (mayEnd || kinds.has(this.#token(1).kind)) return;
+    if (!isAgain) {
+      if (!this.#leaveOut(frame)) throw this.#mismatch(frame);
+      return;
+    }
+    this.#reportUnwanted(frame);
+    this.#skipUntil(new Set([...expectedIn(frame), ...followers(frame)]));
+  }
+
+  #match(frame: Frame, { kinds, isName = false }: TokenPart, next: Rest): void {
+    if (!kinds.includes(this.#token(1).kind) && !this.#leaveOut(frame)) {
+      if (!expectedIn({ ...frame, rest: next }).has(this.#token(1).kind)) throw this.#mismatch(frame);
+      this.#report(this.#token(1), `missing ${namesOf(expectedIn(frame))} at ${shown(this.#token(1))}`);
+      return;
+    }
+    const { text } = this.#token(1);
+    if (isName && RESERVED.has(text)) {
+      const { offset } = this.#token(this.#token(0).kind === "." ? 0 : 1);
+      this.problems.push({ offset, message: `reserved identifier: ${text}` });
+    }
+    this.#accept();
+    this.#consume();
+  }
+
+  // True if the next token is one too many, and is gone.
+  #leaveOut(frame: Frame): boolean {
+    if (!expectedIn(frame).has(this.#token(2).kind)) return false;
+    this.#reportUnwanted(frame);
+    this.#consume();
+    this.#accept();
+    return true;
+  }
+
+  #accept(): void {
+    this.#isRecovering = false;
+    this.#lastIndex = -1;
+    this.#lastParts.clear();
+  }
+
+  #consume(): void {
+    if (this.#token(1).kind !== END) this.#index++;
+  }
+
+  #recover(frame: Frame): void {
+    const part = frame.rest?.part;
+    if (this.#lastIndex === this.#index && this.#lastParts.has(part)) this.#consume();
+    this.#lastIndex = this.#index;
+    this.#lastParts.add(part);
+    this.#skipUntil(followers(frame));
+  }
+
+  #skipUntil(kinds: ReadonlySet<TokenKind>): void {
+    while (this.#token(1).kind !== END && !kinds.has(this.#token(1).kind)) this.#consume();
+  }
+
+  #reportUnwanted(frame: Frame): void {
+    const at = this.#token(1);
+    this.#report(at, `extraneous input ${shown(at)} expecting ${namesOf(expectedIn(frame))}`);
+  }
+
+  #mismatch(frame: Frame): Mistake {
+    const at = this.#token(1);
+    return new Mistake(`mismatched input ${shown(at)} expecting ${namesOf(expectedIn(frame))}`, at);
+  }
+
+  #noAlternative(read: number): Mistake {
+    const [first, last] = [this.#token(1), this.#token(read)];
+    const text = first.kind === END ? END : this.#textBetween(first, last);
+    return new Mistake(`no viable alternative at input '${shownText(text)}'`, last);
+  }
+
+  // What is no token is not there, either.
+  #textBetween(first: Token, last: Token): string {
+    const end = last.kind === END ? this.#text.length : last.offset + last.text.length;
+    const isRead = (offset: number): boolean => !this.#wrong.some(({ from, to }) => offset >= from && offset < to);
+    const offsets = Array.from({ length: end - first.offset }, (_, index) => first.offset + index);
+    return offsets
+      .filter(isRead)
+      .map((offset) => this.#text[offset])
+      .join("");
+  }
+
+  #report({ offset }: Token, message: string): void {
+    if (this.#isRecovering) return;
+    this.#isRecovering = true;
+    this.problems.push({ offset, message: `Syntax error: ${message}` });
+  }
+}
+
+function restOf(parts: readonly Part[], next: Rest): Rest {
+  return parts.reduceRight<Rest>((rest, part) => ({ part, next: rest }), next);
+}
+
+// Within the rule.
+function expectedAt(rest: Rest): Expected {
+  const kinds = new Set<TokenKind>();
+  for (let at = rest; at !== undefined; at = at.next) {
+    const { part, isAgain = false } = at;
+    for (const kind of startsOf(part)) kinds.add(kind);
+    const isSkippable = part.type === "optional" || part.type === "star" || isAgain;
+    if (!isSkippable) return { kinds, mayEnd: false };
+  }
+  return { kinds, mayEnd: true };
+}
+
+// As far as the rules around go.
+function expectedIn(frame: Frame): Set<TokenKind> {
+  const all = new Set<TokenKind>();
+  for (let at: Frame | undefined = frame; at !== undefined; at = at.caller) {
+    const { kinds, mayEnd } = expectedAt(at.rest);
+    for (const kind of kinds) all.add(kind);
+    if (!mayEnd) return all;
+  }
+  return all.add(END);
+}
+
+// What may come after the rules around a mistake.
+function followers({ caller }: Frame): Set<TokenKind> {
+  const all = new Set<TokenKind>();
+  for (let at = caller; at !== undefined; at = at.caller) for (const kind of expectedAt(at.rest).kinds) all.add(kind);
+  return all;
+}
+
+const starts = new Map<Part, ReadonlySet<TokenKind>>();
+
+function startsOf(part: Part): ReadonlySet<TokenKind> {
+  const known = starts.get(part);
+  if (known !== undefined) return known;
+  const found =
+    part.type === "token"
+      ? new Set(part.kinds)
+      : part.type === "rule"
+        ? expectedAt(restOf(GRAMMAR[part.rule], undefined)).kinds
+        : part.type === "choice"
+          ? new Set(part.among.flatMap((parts) => [...expectedAt(restOf(parts, undefined)).kinds]))
+          : expectedAt(restOf(part.of, undefined)).kinds;
+  starts.set(part, found);
+  return found;
+}
+
+function namesOf(kinds: ReadonlySet<TokenKind>): string {
+  const names = [...(kinds.has(END) ? [END] : []), ...KINDS.filter((kind) => kinds.has(kind)).map(nameOf)];
+  return names.length === 1 ? names[0]! : `{${names.join(", ")}}`;
+}
+
+function nameOf(kind: TokenKind): string {
+  return /^[A-Z]/.test(kind) ? kind : `'${kind}'`;
+}
+
+function shown({ text }: Token): string {
+  return `'${shownText(text)}'`;
+}

@@ -1,0 +1,115 @@
+// The tokens of CEL, and what cannot be one, as the lexer that ANTLR generates for cel-go finds them.
+// https://github.com/google/cel-go/blob/master/parser/gen/CEL.g4
+
+/** What a token is: an operator or a keyword by its text, anything else by a name. */
+export type TokenKind = string;
+
+/** A token, and where it begins. */
+export interface Token {
+  readonly kind: TokenKind;
+  readonly text: string;
+  readonly offset: number;
+}
+
+/** A piece of a text that is no token. */
+export interface Wrong {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** The kind of the token after the last one. */
+export const END = "<EOF>";
+
+/** All kinds in the order in which messages name them; those of operators and keywords in quotes. */
+export const KINDS: readonly TokenKind[] = [
+  ..."== != in < <= >= > && || [ ] { } ( ) . , - ! ? : + * / % true false null".split(" "),
+  ..."NUM_FLOAT NUM_INT NUM_UINT STRING BYTES IDENTIFIER ESC_IDENTIFIER".split(" "),
+];
+
+const ESCAPE = String.raw`\\(?:[abfnrtv"'\\?${"`"}]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7][0-7])`;
+const RAW = String.raw`[rR](?:"[^"\n\r]*"|'[^'\n\r]*'|"""[^]*?"""|'''[^]*?''')`;
+const QUOTED = String.raw`"(?:${ESCAPE}|[^\\"\n\r])*"|'(?:${ESCAPE}|[^\\'\n\r])*'|"""(?:${ESCAPE}|[^\\])*?"""|'''(?:${ESCAPE}|[^\\])*?'''`;
+const EXPONENT = String.raw`[eE][+-]?\d+`;
+
+const OPERATOR = /[=!<>]=|&&|\|\||[<>[\]{}().,\-!?:+*/%]/y;
+
+// The longest match counts; of two, the first. An operator and a word that is none of the others are of the kind of their text.
+const RULES: readonly (readonly [kind: TokenKind | undefined, pattern: RegExp])[] = [
+  [undefined, OPERATOR],
+  [undefined, /(?:in|true|false|null)(?!\w)/y],
+  ["", /[\t \r\n\f]+/y],
+  ["", /\/\/[^\n]*/y],
+  ["NUM_FLOAT", new RegExp(String.raw`\d+\.\d+(?:${EXPONENT})?|\d+${EXPONENT}|\.\d+(?:${EXPONENT})?`, "y")],
+  ["NUM_INT", /0x[0-9a-fA-F]+|\d+/y],
+  ["NUM_UINT", /0x[0-9a-fA-F]+[uU]|\d+[uU]/y],
+  ...alternativesOf("STRING", `${QUOTED}|${RAW}`),
+  ...alternativesOf("BYTES", QUOTED, "[bB]"),
+  ["BYTES", new RegExp(`[bB](?:${RAW})`, "y")],
+  ["IDENTIFIER", /[A-Za-z_]\w*/y],
+  ["ESC_IDENTIFIER", /`[\w.\-/ ]+`/y],
+];
+
+// Where a token has begun that is not one: what can stand in it so far.
+const BEGUN: readonly RegExp[] = [
+  new RegExp(String.raw`"""(?:${ESCAPE}|[^\\])*|'''(?:${ESCAPE}|[^\\])*`, "y"),
+  new RegExp(String.raw`"(?:${ESCAPE}|[^\\"\n\r])*|'(?:${ESCAPE}|[^\\'\n\r])*`, "y"),
+  /`[\w.\-/ ]*/y,
+  /[=&|]/y,
+];
+const ESCAPE_BEGUN = /\\(?:[xX][0-9a-fA-F]{0,1}|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7}|[0-3][0-7]?|)/y;
+
+/** Reads the tokens of a text; what is none is left out. */
+export function readTokens(text: string): { readonly tokens: readonly Token[]; readonly wrong: readonly Wrong[] } {
+  const tokens: Token[] = [];
+  const wrong: Wrong[] = [];
+  let offset = 0;
+  while (offset < text.length) {
+    const [kind, length] = longestAt(text, offset);
+    if (length === 0) {
+      const end = endOfWrong(text, offset);
+      wrong.push({ from: offset, to: end });
+      offset = end;
+      continue;
+    }
+    if (kind !== "") tokens.push({ kind, text: text.slice(offset, offset + length), offset });
+    offset += length;
+  }
+  return { tokens: [...tokens, { kind: END, text: END, offset }], wrong };
+}
+
+/** Returns a text as messages show it. */
+export function shownText(text: string): string {
+  return text.replaceAll("\n", "\\n").replaceAll("\t", "\\t").replaceAll("\r", "\\r");
+}
+
+function alternativesOf(kind: TokenKind, pattern: string, prefix = ""): readonly [TokenKind, RegExp][] {
+  // Alternatives of one pattern are not tried for the longest, so three quotes are a pattern of their own.
+  const triple = String.raw`"""(?:${ESCAPE}|[^\\])*?"""|'''(?:${ESCAPE}|[^\\])*?'''`;
+  return [
+    [kind, new RegExp(`${prefix}(?:${pattern})`, "y")],
+    [kind, new RegExp(`${prefix}(?:${triple})`, "y")],
+  ];
+}
+
+function longestAt(text: string, offset: number): readonly [kind: TokenKind, length: number] {
+  let longest: readonly [TokenKind, number] = ["", 0];
+  for (const [kind, pattern] of RULES) {
+    const length = lengthAt(pattern, text, offset);
+    if (length > longest[1]) longest = [kind ?? text.slice(offset, offset + length), length];
+  }
+  return longest;
+}
+
+// All that may begin a token, and the character after that.
+function endOfWrong(text: string, offset: number): number {
+  const begun = Math.max(...BEGUN.map((pattern) => lengthAt(pattern, text, offset)));
+  const end = offset + begun;
+  const at = end + (begun > 0 && /["']/.test(text[offset]!) ? lengthAt(ESCAPE_BEGUN, text, end) : 0);
+  const next = text.codePointAt(at);
+  return next === undefined ? at : at + String.fromCodePoint(next).length;
+}
+
+function lengthAt(pattern: RegExp, text: string, offset: number): number {
+  pattern.lastIndex = offset;
+  return pattern.exec(text)?.[0].length ?? 0;
+}

@@ -1,0 +1,53 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { compileExpression, findSyntaxProblems } from "#schema/cel/index.js";
+import fc from "../../support/fast-check.js";
+import { repositoryRoot } from "../../support/repository.js";
+import { assert, suite } from "../../support/suite.js";
+
+const EXPRESSION =
+  "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
+const atEnd = (offset: number) => `${offset}: Syntax error: mismatched input '<EOF>' expecting ${EXPRESSION}`;
+
+const told = (text: string) => findSyntaxProblems(text).map(({ offset, message }) => `${offset}: ${message}`);
+
+suite("mistakes in the syntax of expressions", (test) => {
+  const cases: [text: string, ...problems: string[]][] = [
+    ["self.a ==", atEnd(9)],
+    ["(self.a", "7: Syntax error: missing ')' at '<EOF>'"],
+    ["self.a)", "6: Syntax error: extraneous input ')' expecting <EOF>"],
+    ["self.a and self.b", "7: Syntax error: mismatched input 'and' expecting <EOF>"],
+    ["self.a == 'b", "10: Syntax error: token recognition error at: ''b'", atEnd(12)],
+    [
+      "self.a = 1",
+      "7: Syntax error: token recognition error at: '= '",
+      "9: Syntax error: extraneous input '1' expecting <EOF>",
+    ],
+    ["self..a", "5: Syntax error: no viable alternative at input '..'"],
+    ["[1,,2]", "3: Syntax error: mismatched input ',' expecting ']'"],
+    ["{'a' 1}", "5: Syntax error: missing ':' at '1'"],
+    ["-", "1: Syntax error: no viable alternative at input '-'", atEnd(1)],
+    ["let x", "0: reserved identifier: let", "4: Syntax error: extraneous input 'x' expecting <EOF>"],
+  ];
+  for (const [text, ...problems] of cases)
+    test(`${text} has the problems that cel-go finds`, () => assert.equal(told(text), problems));
+
+  test("an expression that kube-apiserver's own tests evaluate has none", () => {
+    const rules = readFileSync(join(repositoryRoot, "fixtures/cel/published-rules.jsonl"), "utf8");
+    const texts = new Set(
+      [...rules.matchAll(/"rule":("(?:\\.|[^"\\])*")/g)].map(([, json]) => JSON.parse(json!) as string),
+    );
+    const read = [...texts].filter((text) => "expression" in compileExpression(text));
+    assert.ok(read.length > 500);
+    assert.equal(
+      read.filter((text) => findSyntaxProblems(text).length > 0),
+      [],
+    );
+  });
+
+  test("any text is read to its end, and what is nested too deeply is left alone", () => {
+    const piece = fc.constantFrom(..."( ) [ ] { } , . : ? ! - + && || == in 'a' \" ' ` a 1 1.5 & # \n".split(" "), " ");
+    fc.assert(fc.property(fc.array(piece), (pieces) => void findSyntaxProblems(pieces.join(""))));
+    assert.equal(findSyntaxProblems(`${"(".repeat(50_000)}1`), []);
+  });
+});
