@@ -14,6 +14,7 @@ import type { MutatingPolicies, PolicyChanges } from "./policy/mutating-policies
 import type { ValidatingPolicies } from "./policy/validating-policies.js";
 import { chargeQuotas } from "./limits/resource-quotas.js";
 import { setPriority } from "./priority.js";
+import { checkRuntimeClass, setRuntimeClass } from "./runtime-class.js";
 import type { WebhookAdmission } from "./webhook-admission.js";
 
 const RBAC = "rbac.authorization.k8s.io";
@@ -33,7 +34,7 @@ export interface AdmissionMembers {
 }
 
 /**
- * What is asked about a write: the limits of Pods, their accounts and priority, mutating policies and webhooks; then whether it gives more rights than its
+ * What is asked about a write: the limits of Pods, their accounts, priority and runtime, mutating policies and webhooks; then whether it gives more rights than its
  * user has, and to whom a certificate would, validating policies and webhooks.
  */
 export class AdmissionChain implements Admission {
@@ -60,8 +61,8 @@ export class AdmissionChain implements Admission {
   #complete(write: AdmittedWrite): Promise<void> | undefined {
     setContainerDefaults(write);
     const isGiven = this.#needsAccounts ? setServiceAccount(write) : undefined;
-    if (isGiven !== undefined) return isGiven.then(() => setPriority(write));
-    setPriority(write);
+    if (isGiven !== undefined) return isGiven.then(() => setClasses(write));
+    setClasses(write);
     return undefined;
   }
 
@@ -104,6 +105,7 @@ export class AdmissionChain implements Admission {
     checkCertificateSubject(write);
     checkLimitRanges(write);
     checkClaimGrowth(write);
+    checkRuntimeClass(write);
     if (this.#needsAccounts) checkServiceAccount(write);
     // Webhooks are asked about reviews, policies are not.
     if (isReview(type)) return this.#askAndCharge(write);
@@ -131,4 +133,9 @@ export class AdmissionChain implements Admission {
     chargeQuotas(write);
     return undefined;
   }
+}
+
+function setClasses(write: AdmittedWrite): void {
+  setPriority(write);
+  setRuntimeClass(write);
 }

@@ -1,0 +1,73 @@
+// What the admission plugin RuntimeClass does: Pods take what their class takes besides, and run where it can.
+import { forbidden, plainError } from "../errors/status-error.js";
+import { quote } from "../errors/quote.js";
+import { arrayAt, deepEqual, memberOf, objectAt, type JsonObject, type JsonValue } from "../json.js";
+import { refOfWrite, type AdmittedWrite } from "./admission.js";
+
+const CLASSES = { group: "node.k8s.io", version: "v1", plural: "runtimeclasses" };
+const OTHER = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
+const WITHOUT = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead";
+
+/** Gives a Pod that is created the overhead, the node labels and the tolerations of its class, in place. */
+export function setRuntimeClass(write: AdmittedWrite): void {
+  const spec = specOf(write);
+  const found = spec === undefined ? undefined : classOf(write, spec);
+  if (spec === undefined || found === undefined) return;
+  const overhead = overheadOf(found);
+  if (overhead !== undefined) {
+    const given = objectAt(spec, "overhead") ?? {};
+    if (Object.keys(given).length > 0 && !deepEqual(given, overhead)) throw forbidden(refOfWrite(write), OTHER);
+    spec["overhead"] = overhead;
+  }
+  const scheduling = objectAt(found, "scheduling");
+  if (scheduling !== undefined) schedule(write, spec, scheduling);
+}
+
+/** Demands that what a new Pod takes besides its containers is what its class says. */
+export function checkRuntimeClass(write: AdmittedWrite): void {
+  const spec = specOf(write);
+  if (spec === undefined) return;
+  const found = classOf(write, spec);
+  const [wanted, given] = [found === undefined ? undefined : overheadOf(found), objectAt(spec, "overhead")];
+  if (wanted === undefined && given !== undefined) throw forbidden(refOfWrite(write), WITHOUT);
+  if (wanted !== undefined && !deepEqual(wanted, given)) throw forbidden(refOfWrite(write), OTHER);
+}
+
+function specOf({ context, operation, subresource, object }: AdmittedWrite): JsonObject | undefined {
+  const { type } = context.resource;
+  const isNewPod = operation === "CREATE" && subresource === "" && type.plural === "pods" && type.group === "";
+  return isNewPod ? objectAt(object, "spec") : undefined;
+}
+
+function classOf(write: AdmittedWrite, spec: JsonObject): JsonObject | undefined {
+  const name = memberOf(spec, "runtimeClassName");
+  if (typeof name !== "string") return undefined;
+  if (name === "") throw plainError("resource name may not be empty");
+  const found = write.context.registry.find(CLASSES)?.store.get(name)?.object;
+  if (found === undefined) throw forbidden(refOfWrite(write), `pod rejected: RuntimeClass ${quote(name)} not found`);
+  return found;
+}
+
+function overheadOf(found: JsonObject): JsonObject | undefined {
+  const overhead = objectAt(found, "overhead");
+  return overhead === undefined ? undefined : (objectAt(overhead, "podFixed") ?? {});
+}
+
+function schedule(write: AdmittedWrite, spec: JsonObject, scheduling: JsonObject): void {
+  const [own, labels] = [objectAt(spec, "nodeSelector") ?? {}, objectAt(scheduling, "nodeSelector") ?? {}];
+  for (const [key, value] of Object.entries(labels)) {
+    const given = memberOf(own, key);
+    if (given === undefined || given === value) continue;
+    const ofClass = `runtimeClass.scheduling.nodeSelector[${key}] = ${String(value)}`;
+    throw forbidden(refOfWrite(write), `conflict: ${ofClass}; pod.spec.nodeSelector[${key}] = ${String(given)}`);
+  }
+  const selector = { ...own, ...labels };
+  if (Object.keys(selector).length > 0) spec["nodeSelector"] = selector;
+  const tolerations = arrayAt(spec, "tolerations") ?? [];
+  const added = (arrayAt(scheduling, "tolerations") ?? []).filter((one) => !isAmong(tolerations, one));
+  if (added.length > 0) spec["tolerations"] = [...tolerations, ...added];
+}
+
+function isAmong(tolerations: JsonValue[], one: JsonValue): boolean {
+  return tolerations.some((other) => deepEqual(other, one));
+}
