@@ -33,9 +33,10 @@ const POD_TEMPLATES: { readonly [type: string]: string } = {
   "jobs.batch": "spec.template",
   "cronjobs.batch": "spec.jobTemplate.spec.template",
   "replicationcontrollers.": "spec.template",
+  "podtemplates.": "template",
 };
 
-/** Gives the path of the template from which a workload makes its Pods; undefined for other types. */
+/** Gives the path of the template of Pods that an object has; undefined for other types. */
 export function podTemplatePathOf(type: { readonly plural: string; readonly group: string }): string | undefined {
   return POD_TEMPLATES[`${type.plural}.${type.group}`];
 }

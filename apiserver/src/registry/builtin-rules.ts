@@ -8,8 +8,7 @@ import { validateBuiltin } from "../builtin/rules/validate.js";
 import { validateBuiltinStatus } from "../builtin/rules/status-rules.js";
 import { builtinSchemas } from "../builtin/schemas.js";
 import { hasBuiltinSchema, type ServedType } from "../builtin/served-type.js";
-import { driverWarnings } from "../builtin/warnings/driver-warnings.js";
-import { ingressWarnings } from "../builtin/warnings/ingress-warnings.js";
+import { kindWarnings } from "../builtin/warnings/kind-warnings.js";
 import { podWarnings } from "../builtin/warnings/pod-warnings.js";
 import { serviceWarnings } from "../builtin/warnings/service-warnings.js";
 import { quote } from "../errors/quote.js";
@@ -46,7 +45,7 @@ export function builtinRules(type: ServedType, allocatorOf: () => Allocator): Ty
       if (forgetsManagers) metadataOf(object)["managedFields"] = [];
     },
     finish(object, live, subresource) {
-      dropFields(type, object);
+      dropFields(type, object, live);
       if (live !== undefined) {
         if (type.kind === "CertificateSigningRequest") stampConditions(object, live, now());
         if (type.kind === "DaemonSet") countTemplate(object, live);
@@ -68,8 +67,7 @@ export function builtinRules(type: ServedType, allocatorOf: () => Allocator): Ty
     warnings: (object, live, subresource) => [
       ...podWarnings(type, object, live),
       ...(type.kind === "Service" && subresource !== "status" ? serviceWarnings(object) : []),
-      ...(type.kind === "Ingress" ? ingressWarnings(object, live) : []),
-      ...(type.kind === "CSIDriver" ? driverWarnings(object) : []),
+      ...(subresource !== "status" ? kindWarnings(type.kind, object, live) : []),
       ...unevaluatedWarnings(type),
     ],
   };

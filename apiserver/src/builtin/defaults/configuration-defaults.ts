@@ -1,4 +1,4 @@
-import { arrayAt, clone, isObject, memberOf, objectAt, setMember, stringAt, type JsonObject } from "../../json.js";
+import { arrayAt, isObject, memberOf, objectAt, setMember, stringAt, type JsonObject } from "../../json.js";
 
 /** Moves the plain texts of a Secret into its data, encoded. */
 export function encodeStringData(secret: JsonObject): void {
@@ -51,28 +51,6 @@ export function defaultLimitRangeItem(item: JsonObject): void {
   const requests = { ...objectAt(item, "min"), ...limits, ...objectAt(item, "defaultRequest") };
   if (Object.keys(limits).length > 0) item["default"] = limits;
   if (Object.keys(requests).length > 0) item["defaultRequest"] = requests;
-}
-
-const OLD_SOURCES = new Set(["PersistentVolumeClaim", "VolumeSnapshot.snapshot.storage.k8s.io"]);
-
-function sourceKind(source: JsonObject): string {
-  const group = memberOf(source, "apiGroup") ?? "";
-  const kind = String(memberOf(source, "kind") ?? "");
-  return group === "" ? kind : `${kind}.${String(group)}`;
-}
-
-/** Lets the two ways to name the data source of a claim agree. */
-export function defaultDataSource(spec: JsonObject): void {
-  const source = objectAt(spec, "dataSource");
-  const reference = objectAt(spec, "dataSourceRef");
-  // The older of the two names nothing but claims and snapshots.
-  if (source !== undefined && reference === undefined && !OLD_SOURCES.has(sourceKind(source))) {
-    delete spec["dataSource"];
-    return;
-  }
-  if (source !== undefined && reference === undefined) spec["dataSourceRef"] = clone(source);
-  const isLocal = reference !== undefined && memberOf(reference, "namespace") === undefined;
-  if (source === undefined && isLocal) spec["dataSource"] = clone(reference);
 }
 
 /** Sets what a webhook leaves open. */

@@ -73,7 +73,6 @@ const STRUCT_DEFAULTS: Record<string, StructDefault> = {
   "resource.v1.ExactDeviceRequest": configuration.defaultDeviceCount,
   "resource.v1.DeviceSubRequest": configuration.defaultDeviceCount,
   "core.v1.LimitRangeItem": configuration.defaultLimitRangeItem,
-  "core.v1.PersistentVolumeClaimSpec": configuration.defaultDataSource,
   "apps.v1.DeploymentStrategy": workload.defaultRollingUpdate,
   "apps.v1.DaemonSetUpdateStrategy": workload.defaultRollingUpdate,
   "apps.v1.StatefulSetUpdateStrategy": workload.defaultStatefulStrategy,

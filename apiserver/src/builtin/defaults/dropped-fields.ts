@@ -1,30 +1,78 @@
 // Fields that Kubernetes 1.36 reads and forgets before it checks the object: those of features that are switched off, and what it has no use for.
-import { isObject, type JsonObject } from "../../json.js";
-import { at, objectsAt } from "../read-path.js";
+import { clone, isObject, objectAt, type JsonObject, type JsonValue } from "../../json.js";
+import { at, objectsAt, textAt } from "../read-path.js";
+import { placedContainers } from "../rules/pods/system-rules.js";
 import { podTemplatePathOf } from "../type-facts.js";
 
-const OF_PODS = ["schedulingGroup"];
+type Drop = (object: JsonObject, old: JsonObject | undefined) => void;
 
-/** By plural and group: where the fields are, and their names. */
-const DISABLED: { readonly [type: string]: { readonly holder: string; readonly fields: readonly string[] } } = {
-  "leases.coordination.k8s.io": { holder: "spec", fields: ["preferredHolder", "strategy"] },
-  "csidrivers.storage.k8s.io": { holder: "spec", fields: ["preventPodSchedulingIfMissing"] },
-  "pods.": { holder: "spec", fields: OF_PODS },
-  "podtemplates.": { holder: "template.spec", fields: OF_PODS },
+/** By plural and group. */
+const DROPS: { readonly [type: string]: Drop } = {
+  "leases.coordination.k8s.io": fields("spec", ["preferredHolder", "strategy"]),
+  "nodes.": fields("spec", ["configSource"]),
+  "csidrivers.storage.k8s.io": fields("spec", ["preventPodSchedulingIfMissing"]),
+  "pods.": (pod) => dropOfPod(objectAt(pod, "spec")),
+  "persistentvolumeclaims.": (claim, old) => settleDataSource(objectAt(claim, "spec") ?? {}, objectAt(old, "spec")),
+  "endpointslices.discovery.k8s.io": (slice) =>
+    objectsAt(slice, "endpoints").forEach((endpoint) => delete endpoint["deprecatedTopology"]),
+  "resourceslices.resource.k8s.io": (slice) => objectsAt(slice, "spec.devices").forEach(dropOfDevice),
+  "serviceaccounts.": (account) => keepNames(objectsAt(account, "secrets")),
 };
 
-/** Takes such fields off an object. */
-export function dropFields(type: { readonly plural: string; readonly group: string }, object: JsonObject): void {
-  if (type.plural === "serviceaccounts" && type.group === "") keepNames(objectsAt(object, "secrets"));
+/** Takes such fields off an object, which is an update of `old`, if there is one. */
+export function dropFields(
+  type: { readonly plural: string; readonly group: string },
+  object: JsonObject,
+  old: JsonObject | undefined,
+): void {
+  DROPS[`${type.plural}.${type.group}`]?.(object, old);
   const template = podTemplatePathOf(type);
-  const disabled =
-    template === undefined ? DISABLED[`${type.plural}.${type.group}`] : { holder: `${template}.spec`, fields: OF_PODS };
-  if (disabled === undefined) return;
-  const holder = at(object, disabled.holder);
-  if (isObject(holder)) for (const field of disabled.fields) delete holder[field];
+  if (template !== undefined) dropOfPod(at(object, `${template}.spec`));
+}
+
+function fields(path: string, names: readonly string[]): Drop {
+  return (object) => {
+    const holder = at(object, path);
+    if (isObject(holder)) for (const name of names) delete holder[name];
+  };
+}
+
+function dropOfPod(spec: JsonValue | undefined): void {
+  if (!isObject(spec)) return;
+  delete spec["schedulingGroup"];
+  for (const { container } of placedContainers("", spec)) delete objectAt(container, "lifecycle")?.["stopSignal"];
+  for (const source of objectsAt(spec, "volumes").flatMap((volume) => objectsAt(volume, "projected.sources")))
+    for (const kind of ["clusterTrustBundle", "podCertificate"]) delete source[kind];
+}
+
+function dropOfDevice(device: JsonObject): void {
+  delete device["nodeAllocatableResourceMappings"];
+  for (const attribute of Object.values(objectAt(device, "attributes") ?? {}))
+    if (isObject(attribute)) for (const list of ["bools", "ints", "strings", "versions"]) delete attribute[list];
 }
 
 function keepNames(references: readonly JsonObject[]): void {
   for (const reference of references)
     for (const member of Object.keys(reference)) if (member !== "name") delete reference[member];
+}
+
+const OLD_SOURCES = new Set(["PersistentVolumeClaim", "VolumeSnapshot.snapshot.storage.k8s.io"]);
+
+function sourceKind(source: JsonObject): string {
+  const [kind, group] = [textAt(source, "kind"), textAt(source, "apiGroup")];
+  return group === "" ? kind : `${kind}.${group}`;
+}
+
+/** Lets the two ways to name the data source of a claim agree: the older of the two names nothing but claims and snapshots. */
+function settleDataSource(spec: JsonObject, old: JsonObject | undefined): void {
+  const isElsewhere = textAt(spec, "dataSourceRef.namespace") !== "";
+  if (isElsewhere && objectAt(old, "dataSourceRef") === undefined) delete spec["dataSourceRef"];
+  const hadSource = ["dataSource", "dataSourceRef"].some((key) => objectAt(old, key) !== undefined);
+  const source = objectAt(spec, "dataSource");
+  const reference = objectAt(spec, "dataSourceRef");
+  const isForgotten = source !== undefined && reference === undefined && !hadSource;
+  if (isForgotten && !OLD_SOURCES.has(sourceKind(source))) delete spec["dataSource"];
+  else if (source !== undefined && reference === undefined) spec["dataSourceRef"] = clone(source);
+  else if (source === undefined && reference !== undefined && textAt(reference, "namespace") === "")
+    spec["dataSource"] = clone(reference);
 }

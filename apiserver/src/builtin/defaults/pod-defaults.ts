@@ -4,12 +4,20 @@ import { arrayAt, isObject, memberOf, objectAt, stringAt, type JsonObject, type 
 const EVICTION_TAINTS = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
 const COMPUTE_RESOURCES = ["cpu", "memory"];
 
+const MAX_IMAGE = 255;
+const PART = "[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*";
+/** The name of an image, with its tag and its digest; what is no such name has no tag that could be the latest. */
+const IMAGE = new RegExp(
+  `^(?:[a-zA-Z0-9](?:[-.a-zA-Z0-9]*[a-zA-Z0-9])?(?::[0-9]+)?/)?(${PART}(?:/${PART})*)(?::([A-Za-z0-9_][-A-Za-z0-9_.]{0,127}))?(?:@([A-Za-z][A-Za-z0-9]*:[0-9a-fA-F]{32,}))?$`,
+);
+
 /** Sets the pull policy of a container: Always for the tag latest, which no tag means, else IfNotPresent. */
 export function defaultPullPolicy(holder: JsonObject, keys: { image: string; policy: string }): void {
   if (memberOf(holder, keys.policy) !== undefined) return;
   const image = stringAt(holder, keys.image) ?? "";
-  const name = image.slice(image.lastIndexOf("/") + 1);
-  const isLatest = image !== "" && !name.includes("@") && (!name.includes(":") || name.endsWith(":latest"));
+  const [name = "", tag, digest] = IMAGE.exec(image)?.slice(1) ?? [];
+  const isName = name !== "" && name.length <= MAX_IMAGE;
+  const isLatest = isName && (tag === "latest" || (tag === undefined && digest === undefined));
   holder[keys.policy] = isLatest ? "Always" : "IfNotPresent";
 }
 

@@ -9,7 +9,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from "../../json.js";
-import { objectsAt } from "../read-path.js";
+import { at, objectsAt } from "../read-path.js";
 import type { DefaultingContext } from "./defaults.js";
 
 const DEFAULT_AFFINITY_SECONDS = 10_800;
@@ -20,9 +20,10 @@ export function defaultService(service: JsonObject, context: DefaultingContext):
   if (spec === undefined) return;
   const type = (spec["type"] ??= "ClusterIP");
   for (const port of (arrayAt(spec, "ports") ?? []).filter(isObject)) defaultTargetPort(port);
-  if (spec["sessionAffinity"] === "ClientIP") {
-    spec["sessionAffinityConfig"] ??= { clientIP: { timeoutSeconds: DEFAULT_AFFINITY_SECONDS } };
-  }
+  if (spec["sessionAffinity"] === "None") delete spec["sessionAffinityConfig"];
+  const hasTimeout = at(spec, "sessionAffinityConfig.clientIP.timeoutSeconds") !== undefined;
+  if (spec["sessionAffinity"] === "ClientIP" && !hasTimeout)
+    spec["sessionAffinityConfig"] = { clientIP: { timeoutSeconds: DEFAULT_AFFINITY_SECONDS } };
   // What was allocated is no field of the writer.
   const isFinal = context.allocateClusterIP !== undefined;
   const old = objectAt(context.old, "spec");

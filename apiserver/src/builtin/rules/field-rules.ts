@@ -7,7 +7,16 @@ import {
   tooLongError,
   type FieldError,
 } from "../../errors/field-error.js";
-import { deepEqual, isObject, memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
+import {
+  arrayAt,
+  compareText,
+  deepEqual,
+  isObject,
+  memberOf,
+  objectAt,
+  type JsonObject,
+  type JsonValue,
+} from "../../json.js";
 import { labelValueProblems, qualifiedNameProblems, subdomainProblems } from "./name-syntax.js";
 
 const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
@@ -149,6 +158,20 @@ function checkExpression(path: string, expression: JsonObject): FieldError[] {
       labelValueProblems(String(value)).map((detail) => invalidError(`${path}.values[${index}]`, value, detail)),
     ),
   ];
+}
+
+/** Writes a selector as Kubernetes prints it: with the fields of its structs in their order, and labels in that of their keys. */
+export function goSelector(selector: JsonObject): JsonObject {
+  const labels = Object.entries(objectAt(selector, "matchLabels") ?? {}).sort(([a], [b]) => compareText(a, b));
+  const expressions = arrayAt(selector, "matchExpressions") ?? [];
+  const shown = expressions.filter(isObject).map(({ key, operator, values }) => ({
+    ...{ key: key ?? "", operator: operator ?? "" },
+    ...(values === undefined ? {} : { values }),
+  }));
+  return {
+    ...(labels.length === 0 ? {} : { matchLabels: Object.fromEntries(labels) }),
+    ...(shown.length === 0 ? {} : { matchExpressions: shown }),
+  };
 }
 
 /** Demands conditions of meta/v1 that are whole, one of a type. */

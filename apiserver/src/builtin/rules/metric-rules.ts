@@ -131,10 +131,13 @@ function checkTarget(path: string, target: JsonObject): FieldError[] {
         ? []
         : [invalidError(`${path}.${key}`, amount, "must be positive")];
     }),
-    ...(typeof utilization === "number" && utilization < 1
-      ? [invalidError(`${path}.averageUtilization`, utilization, "must be greater than 0")]
-      : []),
+    ...(typeof utilization === "number" ? checkUtilization(path, utilization) : []),
   ];
+}
+
+/** Demands that a target at `path` is used at all. */
+export function checkUtilization(path: string, utilization: number): FieldError[] {
+  return utilization < 1 ? [invalidError(`${path}.averageUtilization`, utilization, "must be greater than 0")] : [];
 }
 
 function isPositive(amount: JsonValue | undefined): boolean {

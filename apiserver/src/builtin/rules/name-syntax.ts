@@ -14,6 +14,12 @@ const SUBDOMAIN_RULE =
   "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and " +
   `end with an alphanumeric character (e.g. 'example.com', regex used for validation is '${SUBDOMAIN}')`;
 
+const UNDERSCORED = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*";
+const UNDERSCORED_RULE =
+  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and " +
+  `end with an alphanumeric character (e.g. 'example.com', regex used for validation is '${UNDERSCORED}')`;
+
+const underscoredPattern = new RegExp(`^${UNDERSCORED}$`);
 const qualifiedPattern = new RegExp(`^${QUALIFIED}$`);
 const labelValuePattern = new RegExp(`^${LABEL_VALUE}$`);
 const subdomainPattern = new RegExp(`^${SUBDOMAIN}$`);
@@ -53,6 +59,14 @@ export function subdomainProblems(name: string): string[] {
   return [
     ...(byteLength(name) > 253 ? ["must be no more than 253 characters"] : []),
     ...(subdomainPattern.test(name) ? [] : [SUBDOMAIN_RULE]),
+  ];
+}
+
+/** Lists what is wrong with a DNS-1123 subdomain in which underscores may be. */
+export function underscoredProblems(name: string): string[] {
+  return [
+    ...(byteLength(name) > 253 ? ["must be no more than 253 characters"] : []),
+    ...(underscoredPattern.test(name) ? [] : [UNDERSCORED_RULE]),
   ];
 }
 

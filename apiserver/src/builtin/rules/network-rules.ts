@@ -231,6 +231,11 @@ export function checkCidr(path: string, cidr: string): FieldError[] {
   return cidrProblems(cidr).map((detail) => invalidError(path, cidr, detail));
 }
 
+/** True for a range of addresses, whichever bits are set in it. */
+export function isCidr(text: string): boolean {
+  return CIDR.test(text);
+}
+
 /** Lists what is wrong with a range of addresses. */
 export function cidrProblems(cidr: string): string[] {
   if (!CIDR.test(cidr)) return [CIDR_RULE];

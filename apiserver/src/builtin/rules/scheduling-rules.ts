@@ -9,7 +9,7 @@ import {
 import { memberOf, objectAt, stringAt, type JsonObject, type JsonValue } from "../../json.js";
 import { objectsAt, textAt } from "../read-path.js";
 import { pathSegmentProblems } from "./name-syntax.js";
-import { checkMetric } from "./metric-rules.js";
+import { checkMetric, checkUtilization } from "./metric-rules.js";
 import {
   checkConditions,
   checkIntOrPercent,
@@ -17,6 +17,7 @@ import {
   checkNotNegative,
   checkOneOf,
   checkRequired,
+  goSelector,
 } from "./field-rules.js";
 
 const MAX_USER_PRIORITY = 1_000_000_000;
@@ -28,6 +29,7 @@ export function checkAutoscaler(autoscaler: JsonObject): FieldError[] {
   const spec = objectAt(autoscaler, "spec") ?? {};
   const [min, max] = [memberOf(spec, "minReplicas"), memberOf(spec, "maxReplicas") ?? 0];
   const behavior = objectAt(spec, "behavior");
+  const utilization = memberOf(spec, "targetCPUUtilizationPercentage");
   return [
     ...(typeof min === "number" && min < 1
       ? [
@@ -40,6 +42,8 @@ export function checkAutoscaler(autoscaler: JsonObject): FieldError[] {
       ? [invalidError("spec.maxReplicas", max, "must be greater than or equal to `minReplicas`")]
       : []),
     ...objectsAt(spec, "metrics").flatMap((metric, index) => checkMetric(`spec.metrics[${index}]`, metric)),
+    // What autoscaling/v1 says of the processor is the first metric.
+    ...(typeof utilization === "number" ? checkUtilization("spec.metrics[0].resource.target", utilization) : []),
     ...checkTarget(objectAt(spec, "scaleTargetRef") ?? {}),
     ...["scaleUp", "scaleDown"].flatMap((key) => checkScaling(`spec.behavior.${key}`, objectAt(behavior, key))),
   ];
@@ -117,9 +121,10 @@ export function checkDisruptionBudget(budget: JsonObject): FieldError[] {
   const spec = objectAt(budget, "spec") ?? {};
   const [min, max] = [memberOf(spec, "minAvailable"), memberOf(spec, "maxUnavailable")];
   const policy = memberOf(spec, "unhealthyPodEvictionPolicy");
+  const selector = objectAt(spec, "selector");
   const shown = {
     MinAvailable: min ?? null,
-    Selector: goSelector(objectAt(spec, "selector")),
+    Selector: selector === undefined ? null : goSelector(selector),
     MaxUnavailable: max ?? null,
     UnhealthyPodEvictionPolicy: policy ?? null,
   };
@@ -132,20 +137,6 @@ export function checkDisruptionBudget(budget: JsonObject): FieldError[] {
     ...checkLabelSelector("spec.selector", objectAt(spec, "selector")),
     ...checkOneOf("spec.unhealthyPodEvictionPolicy", policy, ["AlwaysAllow", "IfHealthyBudget"]),
   ];
-}
-
-// As Kubernetes prints it: with the fields of its structs in their order.
-function goSelector(selector: JsonObject | undefined): JsonValue {
-  if (selector === undefined) return null;
-  const labels = memberOf(selector, "matchLabels");
-  const expressions = objectsAt(selector, "matchExpressions").map(({ key, operator, values }) => ({
-    ...{ key: key ?? "", operator: operator ?? "" },
-    ...(values === undefined ? {} : { values }),
-  }));
-  return {
-    ...(labels === undefined ? {} : { matchLabels: labels }),
-    ...(expressions.length === 0 ? {} : { matchExpressions: expressions }),
-  };
 }
 
 /** Checks the status of a PodDisruptionBudget. */

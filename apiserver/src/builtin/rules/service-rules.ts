@@ -7,7 +7,8 @@ import {
   type FieldError,
 } from "../../errors/field-error.js";
 import { deepEqual, arrayAt, memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
-import { objectsAt } from "../read-path.js";
+import { at, objectsAt, textAt } from "../read-path.js";
+import { checkPublicAddress } from "./cluster/endpoint-rules.js";
 import { checkCidr } from "./network-rules.js";
 import { addressProblems } from "./name-syntax.js";
 import {
@@ -16,7 +17,7 @@ import {
   checkOneOf,
   checkPort,
   checkQualifiedName,
-  checkRequired,
+  checkRequiredDomain,
   portNameProblems,
 } from "./field-rules.js";
 
@@ -37,10 +38,11 @@ export function checkService(service: JsonObject, old: JsonObject | undefined): 
     ...checkPorts(ports, { type }),
     ...checkLabels(objectAt(spec, "selector") ?? {}, "spec.selector"),
     ...checkOneOf("spec.sessionAffinity", memberOf(spec, "sessionAffinity"), ["ClientIP", "None"]),
+    ...checkAffinity(spec),
     ...checkOneOf("spec.type", type, ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"]),
     ...(isExternal ? checkExternal(spec) : []),
     ...(arrayAt(spec, "externalIPs") ?? []).flatMap((address, index) =>
-      addressProblems(String(address)).map((detail) => invalidError(`spec.externalIPs[${index}]`, address, detail)),
+      checkPublicAddress(`spec.externalIPs[${index}]`, String(address)),
     ),
     ...(memberOf(spec, "clusterIP") === "None" && (type === "NodePort" || type === "LoadBalancer")
       ? [invalidError("spec.clusterIPs[0]", "None", `may not be set to 'None' for ${type} services`)]
@@ -105,8 +107,18 @@ function checkExternal(spec: JsonObject): FieldError[] {
   const given = ["clusterIPs", "ipFamilies", "ipFamilyPolicy"].filter((key) => memberOf(spec, key) !== undefined);
   return [
     ...given.map((key) => forbiddenError(`spec.${key}`, "may not be set for ExternalName services")),
-    ...checkRequired("spec.externalName", memberOf(spec, "externalName")),
+    ...checkRequiredDomain("spec.externalName", textAt(spec, "externalName").replace(/\.$/, "")),
   ];
+}
+
+const MAX_AFFINITY_SECONDS = 86_400;
+
+function checkAffinity(spec: JsonObject): FieldError[] {
+  const path = "sessionAffinityConfig.clientIP.timeoutSeconds";
+  const timeout = at(spec, path);
+  if (memberOf(spec, "sessionAffinity") !== "ClientIP" || typeof timeout !== "number") return [];
+  if (timeout > 0 && timeout <= MAX_AFFINITY_SECONDS) return [];
+  return [invalidError(`spec.${path}`, timeout, `must be greater than 0 and less than ${MAX_AFFINITY_SECONDS}`)];
 }
 
 /** Checks the status of a Service. */
@@ -183,11 +195,27 @@ function checkAddresses(spec: JsonObject, old: JsonObject | undefined): FieldErr
         ? []
         : addressProblems(String(address)).map((detail) => invalidError(`spec.clusterIPs[${index}]`, address, detail)),
     ),
+    ...checkPairs(addresses.map(String)),
+  ];
+}
+
+// Each family has one address.
+function checkPairs(addresses: string[]): FieldError[] {
+  const field = "spec.clusterIPs";
+  const tooMany = addresses.length > 2 ? [invalidError(field, addresses, "may only hold up to 2 values")] : [];
+  const isReadable = addresses.every((address, index) =>
+    address === "None" ? index === 0 && addresses.length === 1 : addressProblems(address).length === 0,
+  );
+  if (!isReadable || addresses[0] === "None") return tooMany;
+  const isTwice = new Set(addresses.map((address) => address.includes(":"))).size < addresses.length;
+  return [
+    ...tooMany,
+    ...(isTwice ? [invalidError(field, addresses, "may specify no more than one IP for each IP family")] : []),
   ];
 }
 
 function checkFirstAddress(address: JsonValue, addresses: readonly JsonValue[]): FieldError[] {
-  if (addresses.length === 0 || addresses[0] === address) return [];
+  if (addresses.length === 0 || (address !== "" && addresses[0] === address)) return [];
   const detail =
     address === "" ? "must be empty when `clusterIP` is not specified" : "first value must match `clusterIP`";
   return [invalidError("spec.clusterIPs", [...addresses], detail)];

@@ -8,7 +8,7 @@ import { addressProblems, subdomainProblems } from "./name-syntax.js";
 import { checkDisruptionBudgetStatus } from "./scheduling-rules.js";
 import { checkServiceStatus } from "./service-rules.js";
 import { checkPart } from "./workload/part-rules.js";
-import { checkWorkloadStatus } from "./workload/workload-rules.js";
+import { checkWorkloadStatus } from "./workload/status-rules.js";
 
 type StatusRule = (object: JsonObject, live: JsonObject) => FieldError[];
 

@@ -1,14 +1,22 @@
 // Claims, classes and capacities of storage.
 import { compareQuantities } from "@gen-operator/schema";
-import { forbiddenError, invalidError, requiredError, type FieldError } from "../../errors/field-error.js";
-import { deepEqual, memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
-import { textAt } from "../read-path.js";
+import {
+  duplicateError,
+  forbiddenError,
+  invalidError,
+  requiredError,
+  type FieldError,
+} from "../../errors/field-error.js";
+import { arrayAt, compareText, deepEqual, memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
+import { objectsAt, textAt } from "../read-path.js";
 import {
   checkDomain,
   checkGivenDomain,
   checkImmutable,
+  checkLabel,
   checkLabelSelector,
   checkOneOf,
+  checkQualifiedName,
   checkRequired,
 } from "./field-rules.js";
 import { checkProvisioner } from "./storage/driver-rules.js";
@@ -55,20 +63,36 @@ export function checkClaimSpec(path: string, spec: JsonObject): FieldError[] {
     ...checkGivenDomain(`${path}.storageClassName`, textAt(spec, "storageClassName")),
     ...checkOneOf(`${path}.volumeMode`, memberOf(spec, "volumeMode"), ["Block", "Filesystem"]),
     ...["dataSource", "dataSourceRef"].flatMap((key) => checkDataSource(`${path}.${key}`, objectAt(spec, key))),
+    ...checkSourcesAgree(path, spec),
     ...checkGivenDomain(`${path}.volumeAttributesClassName`, textAt(spec, "volumeAttributesClassName")),
   ];
 }
 
 function checkDataSource(path: string, source: JsonObject | undefined): FieldError[] {
   if (source === undefined) return [];
-  const [kind, group] = [textAt(source, "kind"), textAt(source, "apiGroup")];
+  const [kind, group, namespace] = ["kind", "apiGroup", "namespace"].map((key) => textAt(source, key)) as [
+    string,
+    string,
+    string,
+  ];
   const detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
   return [
     ...checkRequired(`${path}.name`, memberOf(source, "name")),
     ...checkRequired(`${path}.kind`, kind),
     ...(group === "" && kind !== "PersistentVolumeClaim" ? [invalidError(path, kind, detail)] : []),
     ...checkGivenDomain(`${path}.apiGroup`, group),
+    ...(namespace === "" ? [] : checkLabel(`${path}.namespace`, namespace)),
   ];
+}
+
+function checkSourcesAgree(path: string, spec: JsonObject): FieldError[] {
+  const [source, reference] = [objectAt(spec, "dataSource"), objectAt(spec, "dataSourceRef")];
+  if (source === undefined || reference === undefined) return [];
+  // Kubernetes shows the path of a member, whose fields JSON does not have.
+  if (textAt(reference, "namespace") !== "")
+    return [invalidError(path, {}, "may not be specified when dataSourceRef.namespace is specified")];
+  const isSame = ["apiGroup", "kind", "name"].every((key) => deepEqual(source[key] ?? null, reference[key] ?? null));
+  return isSame ? [] : [invalidError(path, {}, "must match dataSourceRef")];
 }
 
 function storageOf(spec: JsonObject): JsonValue | undefined {
@@ -100,7 +124,44 @@ export function checkStorageClass(object: JsonObject, old: JsonObject | undefine
     ...(old === undefined ? checkProvisioner("provisioner", textAt(object, "provisioner")) : []),
     ...checkOneOf("reclaimPolicy", memberOf(object, "reclaimPolicy"), ["Delete", "Retain"]),
     ...checkOneOf("volumeBindingMode", memberOf(object, "volumeBindingMode"), ["Immediate", "WaitForFirstConsumer"]),
+    ...checkTopologies("allowedTopologies", objectsAt(object, "allowedTopologies")),
     ...checkImmutable("", { spec: object, old, keys: ["provisioner"] }),
+  ];
+}
+
+function checkTopologies(path: string, terms: JsonObject[]): FieldError[] {
+  // Kubernetes takes a term without labels for as many others as there are terms.
+  const seen = terms.map(() => "[]");
+  return terms.flatMap((term, index) => {
+    const at = `${path}[${index}].matchLabelExpressions`;
+    const labels = objectsAt(term, "matchLabelExpressions");
+    const keys = labels.map((label) => textAt(label, "key"));
+    const byKey = new Map(labels.map((label) => [textAt(label, "key"), [...new Set(valuesOf(label))].sort()]));
+    const kind = JSON.stringify([...byKey].sort(([a], [b]) => compareText(a, b)));
+    const same = seen.filter((other) => other === kind);
+    seen.push(kind);
+    return [
+      ...labels.flatMap((label, place) => [
+        ...checkTopology(`${at}[${place}]`, label),
+        ...(keys.indexOf(keys[place] ?? "") < place ? [duplicateError(`${at}[${place}].key`, keys[place] ?? "")] : []),
+      ]),
+      ...same.map(() => duplicateError(at, "")),
+    ];
+  });
+}
+
+function valuesOf(label: JsonObject): string[] {
+  return (arrayAt(label, "values") ?? []).map(String);
+}
+
+function checkTopology(path: string, label: JsonObject): FieldError[] {
+  const values = valuesOf(label);
+  return [
+    ...(values.length === 0 ? [requiredError(`${path}.values`)] : []),
+    ...values.flatMap((value, index) =>
+      values.indexOf(value) < index ? [duplicateError(`${path}.values[${index}]`, value)] : [],
+    ),
+    ...checkQualifiedName(`${path}.key`, textAt(label, "key")),
   ];
 }
 

@@ -2,7 +2,9 @@
 import { quote } from "../../errors/quote.js";
 import { arrayAt, deepEqual, isObject, memberOf, objectAt, stringAt, type JsonObject } from "../../json.js";
 import { at, objectsAt } from "../read-path.js";
+import { placedContainers } from "../rules/pods/system-rules.js";
 import { podTemplatePathOf } from "../type-facts.js";
+import { sourceWarnings } from "./kind-warnings.js";
 
 interface Renamed {
   since: string;
@@ -50,14 +52,41 @@ function warningsOf(path: string, pod: JsonObject): string[] {
   return [
     ...nodeLabelWarnings(at, spec),
     ...annotationWarnings(path, pod),
+    ...selectorWarnings(`${at}.topologySpreadConstraints`, objectsAt(spec, "topologySpreadConstraints")),
+    ...objectsAt(spec, "volumes").flatMap((volume, index) => sourceWarnings(`${at}.volumes[${index}]`, volume)),
     ...hostAliasWarnings(at, spec),
-    ...emptySecretWarnings(at, spec),
+    ...secretWarnings(at, spec),
     ...["initContainers", "containers"].flatMap((list) =>
       objectsAt(spec, list).flatMap((container, index) => containerWarnings(`${at}.${list}[${index}]`, container)),
     ),
     ...portWarnings(at, spec),
     ...graceWarnings(at, spec),
+    ...affinityWarnings(at, spec),
   ];
+}
+
+// No Pod is what nothing selects.
+function selectorWarnings(path: string, terms: JsonObject[], below = ""): string[] {
+  return terms.flatMap((term, index) =>
+    objectAt(below === "" ? term : objectAt(term, below), "labelSelector") === undefined
+      ? [
+          `${path}[${index}]${below === "" ? "" : `.${below}`}.labelSelector: a null labelSelector results in matching no pod`,
+        ]
+      : [],
+  );
+}
+
+function affinityWarnings(at: string, spec: JsonObject): string[] {
+  return ["podAffinity", "podAntiAffinity"].flatMap((kind) => {
+    const [path, affinity] = [`${at}.affinity.${kind}`, objectAt(objectAt(spec, "affinity"), kind) ?? {}];
+    const [required, preferred] = ["required", "preferred"].map(
+      (how) => `${how}DuringSchedulingIgnoredDuringExecution`,
+    ) as [string, string];
+    return [
+      ...selectorWarnings(`${path}.${required}`, objectsAt(affinity, required)),
+      ...selectorWarnings(`${path}.${preferred}`, objectsAt(affinity, preferred), "podAffinityTerm"),
+    ];
+  });
 }
 
 function graceWarnings(at: string, spec: JsonObject): string[] {
@@ -101,10 +130,15 @@ function hostAliasWarnings(at: string, spec: JsonObject): string[] {
   });
 }
 
-function emptySecretWarnings(at: string, spec: JsonObject): string[] {
-  return objectsAt(spec, "imagePullSecrets").flatMap((secret, index) =>
-    (stringAt(secret, "name") ?? "") === "" ? [`${at}.imagePullSecrets[${index}].name: invalid empty name ""`] : [],
-  );
+function secretWarnings(at: string, spec: JsonObject): string[] {
+  const names = objectsAt(spec, "imagePullSecrets").map((secret) => stringAt(secret, "name") ?? "");
+  const field = (index: number) => `${at}.imagePullSecrets[${index}].name`;
+  return [
+    ...names.flatMap((name, index) =>
+      names.indexOf(name) < index ? [`${field(index)}: duplicate name ${quote(name)}`] : [],
+    ),
+    ...names.flatMap((name, index) => (name === "" ? [`${field(index)}: invalid empty name ""`] : [])),
+  ];
 }
 
 function containerWarnings(at: string, container: JsonObject): string[] {
@@ -137,15 +171,41 @@ function variableWarnings(at: string, container: JsonObject): string[] {
   });
 }
 
+interface PlacedPort {
+  readonly path: string;
+  readonly ip: string;
+  readonly hostPort: number;
+}
+
 function portWarnings(at: string, spec: JsonObject): string[] {
-  const seen = new Map<string, string>();
-  return objectsAt(spec, "containers").flatMap((container, index) =>
-    objectsAt(container, "ports").flatMap((port, place) => {
-      const path = `${at}.containers[${index}].ports[${place}]`;
-      const key = [port["containerPort"], port["protocol"] ?? "TCP", port["hostPort"], port["hostIP"]].join(" ");
-      const before = seen.get(key);
-      seen.set(key, before ?? path);
-      return before === undefined ? [] : [`${path}: duplicate port definition with ${before}`];
-    }),
+  const ports = placedContainers(at, spec).flatMap(({ at: path, container }) =>
+    objectsAt(container, "ports").map((port, index) => ({ path: `${path}.ports[${index}]`, port })),
   );
+  const [seen, names] = [new Map<string, PlacedPort[]>(), new Map<string, string>()];
+  const ofNumbers = ports.flatMap(({ path, port }) => {
+    const key = `${String(port["containerPort"])}/${String(port["protocol"] ?? "TCP")}`;
+    const own = { path, ip: stringAt(port, "hostIP") ?? "", hostPort: Number(port["hostPort"] ?? 0) };
+    const others = seen.get(key) ?? [];
+    seen.set(key, [...others, own]);
+    return others.flatMap((other) => {
+      const kind = conflictOf(own, other);
+      return kind === undefined ? [] : [`${path}: ${kind} port definition with ${other.path}`];
+    });
+  });
+  const ofNames = ports.flatMap(({ path, port }) => {
+    const name = stringAt(port, "name") ?? "";
+    const before = names.get(name);
+    if (name !== "" && before === undefined) names.set(name, path);
+    if (before === undefined) return [];
+    const effect = `services and probes that select ports by name will use ${before}`;
+    return [`${path}: duplicate port name ${quote(name)} with ${before}, ${effect}`];
+  });
+  return [...ofNumbers, ...ofNames];
+}
+
+function conflictOf(one: PlacedPort, other: PlacedPort): string | undefined {
+  if (one.ip === other.ip && one.hostPort === other.hostPort) return "duplicate";
+  if (one.hostPort === 0 || other.hostPort === 0) return "overlapping";
+  const isOpen = (one.ip === "") !== (other.ip === "");
+  return one.hostPort === other.hostPort && isOpen ? "dangerously ambiguous" : undefined;
 }

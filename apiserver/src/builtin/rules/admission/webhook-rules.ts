@@ -144,12 +144,17 @@ function checkService(field: string, service: JsonObject): FieldError[] {
 }
 
 function checkPath(field: string, path: string | undefined): FieldError[] {
-  if (path === undefined || path === "/") return [];
-  const isAbsolute = path.startsWith("/");
-  const segments = path.split("/").slice(1);
-  const empty = isAbsolute ? segments.findIndex((segment, index) => segment === "" && index < segments.length - 1) : 0;
+  if (path === undefined || path === "" || path === "/") return [];
+  const wrong = (detail: string) => invalidError(field, path, detail);
+  if (path === "//") return [wrong("segment[0] may not be empty")];
+  // The first letter is taken for a slash.
+  const segments = path.slice(1).replace(/\/$/, "").split("/");
   return [
-    ...(isAbsolute ? [] : [invalidError(field, path, "must start with a '/'")]),
-    ...(empty < 0 ? [] : [invalidError(field, path, `segment[${empty}] may not be empty`)]),
+    ...(path.startsWith("/") ? [] : [wrong("must start with a '/'")]),
+    ...segments.flatMap((segment, index) =>
+      segment === ""
+        ? [wrong(`segment[${index}] may not be empty`)]
+        : subdomainProblems(segment).map((problem) => wrong(`segment[${index}]: ${problem}`)),
+    ),
   ];
 }

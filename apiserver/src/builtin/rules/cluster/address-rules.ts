@@ -6,7 +6,7 @@ import { checkGivenDomain, checkImmutable, checkLabelName, checkLabels } from ".
 import { cidrProblems } from "../network-rules.js";
 import { pathSegmentProblems } from "../name-syntax.js";
 import { checkOverhead } from "../pods/resource-rules.js";
-import { checkTolerations } from "../pods/toleration-rules.js";
+import { checkTolerations, checkTolerationsOnce } from "../pods/toleration-rules.js";
 
 const ONE_A_FAMILY = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64";
 
@@ -51,6 +51,7 @@ export function checkRuntimeClass(object: JsonObject, old: JsonObject | undefine
     ...checkLabelName("handler", handler),
     ...checkLabels(objectAt(scheduling, "nodeSelector") ?? {}, "scheduling.nodeSelector"),
     ...(tolerations.length > 0 ? checkTolerations("scheduling", scheduling) : []),
+    ...checkTolerationsOnce("scheduling.tolerations", tolerations),
     ...checkOverhead("overhead", objectAt(objectAt(object, "overhead"), "podFixed")),
   ];
 }

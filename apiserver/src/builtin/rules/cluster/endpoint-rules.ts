@@ -1,10 +1,24 @@
 // Where Services send what they get: Endpoints and EndpointSlices.
-import { duplicateError, invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
-import { arrayAt, memberOf, type JsonObject, type JsonValue } from "../../../json.js";
+import {
+  duplicateError,
+  invalidError,
+  requiredError,
+  tooManyError,
+  type FieldError,
+} from "../../../errors/field-error.js";
+import { arrayAt, memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
-import { checkDomain, checkLabelName, checkPort, checkQualifiedName, checkRequiredOneOf } from "../field-rules.js";
-import { addressProblems, subdomainProblems } from "../name-syntax.js";
+import {
+  checkDomain,
+  checkLabel,
+  checkLabelName,
+  checkPort,
+  checkQualifiedName,
+  checkRequiredOneOf,
+} from "../field-rules.js";
+import { addressProblems, labelValueProblems, subdomainProblems } from "../name-syntax.js";
 
+const MAX_LABEL = 63;
 const PROTOCOLS = ["SCTP", "TCP", "UDP"];
 
 // Addresses that are never those of an endpoint.
@@ -46,6 +60,14 @@ function checkAddress(path: string, address: JsonObject): FieldError[] {
     ...(memberOf(address, "nodeName") === undefined ? [] : checkDomain(`${path}.nodeName`, node)),
     ...special.map((detail) => invalidError(`${path}.ip`, ip, detail)),
   ];
+}
+
+/** Demands an address that is not a special one. */
+export function checkPublicAddress(field: string, address: string): FieldError[] {
+  const problems = addressProblems(address);
+  return (problems.length > 0 ? problems : specialProblems(address)).map((detail) =>
+    invalidError(field, address, detail),
+  );
 }
 
 function specialProblems(ip: string): string[] {
@@ -97,18 +119,54 @@ function checkEndpoint(path: string, endpoint: JsonObject, type: string): FieldE
     ...(addresses.length === 0 ? [requiredError(`${path}.addresses`, "must contain at least 1 address")] : []),
     ...addresses.flatMap((address, index) => checkSliceAddress(`${path}.addresses[${index}]`, address, type)),
     ...(typeof node === "string" ? checkDomain(`${path}.nodeName`, node) : []),
-    ...(typeof host === "string" ? checkLabelName(`${path}.hostname`, host) : []),
+    ...(typeof host === "string" ? checkLabel(`${path}.hostname`, host) : []),
+    ...checkHints(`${path}.hints`, objectAt(endpoint, "hints") ?? {}),
   ];
+}
+
+const MAX_HINTS = 8;
+
+// Too many of one kind are all that is told.
+function checkHints(path: string, hints: JsonObject): FieldError[] {
+  const [zones, nodes] = ["forZones", "forNodes"].map((key) =>
+    objectsAt(hints, key).map((one) => textAt(one, "name")),
+  ) as [string[], string[]];
+  const once = (list: string, names: string[]) =>
+    names.flatMap((name, index) =>
+      names.indexOf(name) < index ? [duplicateError(`${path}.${list}[${index}].name`, name)] : [],
+    );
+  if (zones.length > MAX_HINTS) return [tooManyError(`${path}.forZones`, zones.length, MAX_HINTS)];
+  const ofZones = [
+    ...once("forZones", zones),
+    ...zones.flatMap((name, index) =>
+      labelValueProblems(name).map((detail) => invalidError(`${path}.forZones[${index}].name`, name, detail)),
+    ),
+  ];
+  if (nodes.length > MAX_HINTS) return [...ofZones, tooManyError(`${path}.forNodes`, nodes.length, MAX_HINTS)];
+  return [
+    ...ofZones,
+    ...once("forNodes", nodes),
+    ...nodes.flatMap((name, index) => checkDomain(`${path}.forNodes[${index}].name`, name)),
+  ];
+}
+
+function checkFullName(path: string, text: string): FieldError[] {
+  if (text === "") return [requiredError(path)];
+  const name = text.replace(/\.$/, "");
+  const problems = subdomainProblems(name);
+  const detail = "should be a domain with at least two segments separated by dots";
+  if (problems.length > 0) return [invalidError(path, name, problems.join(","))];
+  if (!name.includes(".")) return [invalidError(path, name, detail)];
+  return name
+    .split(".")
+    .filter((label) => label.length > MAX_LABEL)
+    .slice(0, 1)
+    .map((label) => invalidError(path, label, `must be no more than ${MAX_LABEL} characters`));
 }
 
 function checkSliceAddress(path: string, address: JsonValue, type: string): FieldError[] {
   const text = String(address);
-  if (type === "FQDN") {
-    const problems = subdomainProblems(text);
-    const isShort = problems.length === 0 && !text.includes(".");
-    const detail = "should be a domain with at least two segments separated by dots";
-    return [...problems, ...(isShort ? [detail] : [])].map((problem) => invalidError(path, text, problem));
-  }
+  if (type === "FQDN") return checkFullName(path, text);
   if (type !== "IPv4" && type !== "IPv6") return [];
   const problems = addressProblems(text);
   const isOther = problems.length === 0 && text.includes(":") !== (type === "IPv6");

@@ -1,10 +1,10 @@
 // What a Node may say of itself.
-import { duplicateError, invalidError, type FieldError } from "../../../errors/field-error.js";
+import { duplicateError, internalError, invalidError, type FieldError } from "../../../errors/field-error.js";
 import { arrayAt, memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import { checkQualifiedName, checkRequiredOneOf } from "../field-rules.js";
 import { labelValueProblems } from "../name-syntax.js";
-import { checkCidr } from "../network-rules.js";
+import { checkCidr, isCidr } from "../network-rules.js";
 
 const EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
@@ -35,6 +35,22 @@ export function checkNode(node: JsonObject): FieldError[] {
       ];
     }),
     ...all.flatMap((range, index) => checkCidr(`spec.podCIDRs[${index}]`, range)),
+    ...checkFamilies("spec.podCIDRs", all),
+  ];
+}
+
+// Two ranges are one of each family.
+function checkFamilies(field: string, ranges: string[]): FieldError[] {
+  if (ranges.length < 2) return [];
+  const broken = ranges.findIndex((range) => !isCidr(range));
+  const families = new Set(ranges.map((range) => range.includes(":")));
+  const cause = `invalid CIDR[${broken}]: <nil> (invalid CIDR address: ${ranges[broken]})`;
+  const detail = "may specify no more than one CIDR for each IP family";
+  return [
+    ...(broken < 0
+      ? []
+      : [internalError(field, `invalid PodCIDRs. failed to check with dual stack with error:${cause}`)]),
+    ...(broken >= 0 || families.size < 2 || ranges.length > 2 ? [invalidError(field, ranges, detail)] : []),
   ];
 }
 

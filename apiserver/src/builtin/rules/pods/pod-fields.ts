@@ -5,6 +5,7 @@ import {
   invalidError,
   notFoundError,
   requiredError,
+  tooLongError,
   type FieldError,
 } from "../../../errors/field-error.js";
 import { arrayAt, memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
@@ -18,10 +19,13 @@ import {
   checkOneOf,
   checkQualifiedName,
 } from "../field-rules.js";
-import { addressProblems } from "../name-syntax.js";
+import { addressProblems, underscoredProblems } from "../name-syntax.js";
+import { placedContainers } from "./system-rules.js";
 import { checkOverhead } from "./resource-rules.js";
 
+const MAX_HOST_NAME = 64;
 const MAX_INT = 2_147_483_647;
+const NOT_EPHEMERAL = "cannot be set for an Ephemeral Container";
 const DNS_POLICIES = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
 const NOT_FOR_EPHEMERAL = [
   ...["ports", "resources", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle", "resizePolicy"],
@@ -63,17 +67,10 @@ export function checkAliases(path: string, spec: JsonObject): FieldError[] {
 export function checkClasses(path: string, spec: JsonObject): FieldError[] {
   return [
     ...checkSubdomain(path, spec, "priorityClassName"),
-    ...checkSubdomain(path, spec, "runtimeClassName"),
+    ...checkGiven(`${path}.runtimeClassName`, memberOf(spec, "runtimeClassName")),
     ...checkOneOf(`${path}.preemptionPolicy`, memberOf(spec, "preemptionPolicy"), ["PreemptLowerPriority", "Never"]),
-    ...checkSystem(path, objectAt(spec, "os")),
-    ...checkGiven(`${path}.hostnameOverride`, memberOf(spec, "hostnameOverride")),
+    ...checkHostName(path, spec),
   ];
-}
-
-function checkSystem(path: string, system: JsonObject | undefined): FieldError[] {
-  if (system === undefined) return [];
-  const name = textAt(system, "name");
-  return name === "" ? [requiredError(`${path}.os.name`)] : checkOneOf(`${path}.os`, name, ["linux", "windows"]);
 }
 
 function checkSubdomain(path: string, spec: JsonObject, key: string): FieldError[] {
@@ -85,9 +82,7 @@ export function checkPlacing(path: string, spec: JsonObject): FieldError[] {
   return [
     ...checkOneOf(`${path}.dnsPolicy`, memberOf(spec, "dnsPolicy"), DNS_POLICIES),
     ...checkLabels(objectAt(spec, "nodeSelector") ?? {}, `${path}.nodeSelector`),
-    ...(memberOf(spec, "dnsPolicy") === "None" && memberOf(spec, "dnsConfig") === undefined
-      ? [requiredError(`${path}.dnsConfig`, "must provide `dnsConfig` when `dnsPolicy` is None")]
-      : []),
+    ...checkResolver(`${path}.dnsConfig`, spec),
     ...objectsAt(spec, "readinessGates").flatMap((gate, index) => {
       const type = textAt(gate, "conditionType");
       return checkQualifiedName(`${path}.readinessGates[${index}].conditionType`, type);
@@ -95,6 +90,83 @@ export function checkPlacing(path: string, spec: JsonObject): FieldError[] {
     ...checkGates(`${path}.schedulingGates`, objectsAt(spec, "schedulingGates")),
     ...checkOverhead(`${path}.overhead`, objectAt(spec, "overhead")),
   ];
+}
+
+function checkResolver(path: string, spec: JsonObject): FieldError[] {
+  const config = objectAt(spec, "dnsConfig");
+  const isNeeded = memberOf(spec, "dnsPolicy") === "None";
+  if (config === undefined)
+    return isNeeded ? [requiredError(path, "must provide `dnsConfig` when `dnsPolicy` is None")] : [];
+  const [servers = [], searches = []] = ["nameservers", "searches"].map((key) =>
+    (arrayAt(config, key) ?? []).map(String),
+  );
+  if (isNeeded && servers.length === 0) {
+    const detail = "must provide at least one DNS nameserver when `dnsPolicy` is None";
+    return [requiredError(`${path}.nameservers`, detail)];
+  }
+  const tooMany = (key: string, list: string[], what: string) =>
+    invalidError(`${path}.${key}`, list, `must not have more than ${what}`);
+  const letters = Buffer.byteLength(searches.join(" "));
+  return [
+    ...(servers.length > 3 ? [tooMany("nameservers", servers, "3 nameservers")] : []),
+    ...servers.flatMap((server, index) =>
+      addressProblems(server).map((detail) => invalidError(`${path}.nameservers[${index}]`, server, detail)),
+    ),
+    ...(searches.length > 32 ? [tooMany("searches", searches, "32 search paths")] : []),
+    ...(letters > 2048 ? [tooMany("searches", searches, "2048 characters (including spaces) in the search list")] : []),
+    ...searches.flatMap((search, index) => checkSearch(`${path}.searches[${index}]`, search)),
+    ...objectsAt(config, "options").flatMap((option, index) =>
+      textAt(option, "name") === "" ? [requiredError(`${path}.options[${index}]`, "must not be empty")] : [],
+    ),
+  ];
+}
+
+// Names in a list of search paths may have underscores, and a dot at their end.
+function checkSearch(field: string, search: string): FieldError[] {
+  const name = search.replace(/\.$/, "");
+  return search === "." ? [] : underscoredProblems(name).map((detail) => invalidError(field, name, detail));
+}
+
+function checkHostName(path: string, spec: JsonObject): FieldError[] {
+  const [field, name] = [`${path}.hostnameOverride`, memberOf(spec, "hostnameOverride")];
+  if (typeof name !== "string") return [];
+  const others = ["setHostnameAsFQDN", "hostNetwork"].filter((key) => memberOf(spec, key) === true);
+  return [
+    ...others.map((key) => forbiddenError(field, `may not be specified when ${key} is true`)),
+    ...(Buffer.byteLength(name) > MAX_HOST_NAME ? [tooLongError(field, MAX_HOST_NAME)] : []),
+    ...checkDomain(field, name),
+  ];
+}
+
+/** Demands that a pod spec at `path` with users of its own shares nothing with its host. */
+export function checkHostUsers(path: string, spec: JsonObject): FieldError[] {
+  if (memberOf(spec, "hostUsers") !== false) return [];
+  const shared = { hostNetwork: "hostNetwork", hostPID: "HostPID", hostIPC: "HostIPC" };
+  const devices = placedContainers(path, spec).filter(
+    ({ container }) => objectsAt(container, "volumeDevices").length > 0,
+  );
+  return [
+    ...Object.entries(shared)
+      .filter(([key]) => memberOf(spec, key) === true)
+      .map(([, shown]) => `${path}.${shown}`),
+    ...devices.map(({ at }) => `${at}.volumeDevices`),
+  ].map((field) => forbiddenError(field, "when `hostUsers` is false"));
+}
+
+/** Demands that variables that a pod spec at `path` reads from files have these in volumes that begin empty. */
+export function checkFileVariables(path: string, spec: JsonObject): FieldError[] {
+  const volumes = new Map(objectsAt(spec, "volumes").map((volume) => [textAt(volume, "name"), volume]));
+  return placedContainers(path, spec).flatMap(({ at, container }) =>
+    objectsAt(container, "env").flatMap((variable, index) => {
+      const reference = objectAt(objectAt(variable, "valueFrom"), "fileKeyRef");
+      if (reference === undefined) return [];
+      const [field, name] = [`${at}.env[${index}].valueFrom.fileKeyRef.volumeName`, textAt(reference, "volumeName")];
+      const volume = volumes.get(name);
+      if (volume === undefined) return [notFoundError(field, name)];
+      const isEmpty = objectAt(volume, "emptyDir") !== undefined;
+      return isEmpty ? [] : [invalidError(field, name, "referenced volume must be of type emptyDir")];
+    }),
+  );
 }
 
 function checkGates(path: string, gates: JsonObject[]): FieldError[] {
@@ -148,14 +220,20 @@ function checkGiven(path: string, name: JsonValue | undefined): FieldError[] {
 
 /** Refuses what containers that come later cannot have. */
 export function checkEphemeralFields(path: string, container: JsonObject): FieldError[] {
-  return NOT_FOR_EPHEMERAL.filter((key) => {
+  const fields = NOT_FOR_EPHEMERAL.filter((key) => {
     const value = memberOf(container, key);
     const isEmpty =
       (value === undefined && !wasGivenEmpty(container, key)) ||
       value === "" ||
       (key === "resources" && Object.keys(Object(value)).length === 0);
     return !isEmpty;
-  }).map((key) => forbiddenError(`${path}.${key}`, "cannot be set for an Ephemeral Container"));
+  }).map((key) => forbiddenError(`${path}.${key}`, NOT_EPHEMERAL));
+  const below = objectsAt(container, "volumeMounts").flatMap((mount, index) =>
+    ["subPath", "subPathExpr"]
+      .filter((key) => textAt(mount, key) !== "")
+      .map((key) => forbiddenError(`${path}.volumeMounts[${index}].${key}`, NOT_EPHEMERAL)),
+  );
+  return [...fields, ...below];
 }
 
 /** Refuses ephemeral containers where there is no Pod yet. */
@@ -163,34 +241,4 @@ export function checkNoEphemeral(path: string, spec: JsonObject, detail: string)
   return (arrayAt(spec, "ephemeralContainers") ?? []).length === 0
     ? []
     : [forbiddenError(`${path}.ephemeralContainers`, detail)];
-}
-
-/** Checks the block devices of a container, of which each is a volume of a claim. */
-export function checkDevices(path: string, container: JsonObject, volumes: JsonObject[]): FieldError[] {
-  const mounts = objectsAt(container, "volumeMounts");
-  const [names, paths] = [new Set<string>(), new Set<string>()];
-  return objectsAt(container, "volumeDevices").flatMap((device, index) => {
-    const at = `${path}.volumeDevices[${index}]`;
-    const [name, place] = [textAt(device, "name"), textAt(device, "devicePath")];
-    const volume = volumes.find((one) => memberOf(one, "name") === name);
-    const isClaim = ["persistentVolumeClaim", "ephemeral"].some((key) => objectAt(volume, key) !== undefined);
-    const problem = (key: "name" | "devicePath", when: boolean, detail: string) =>
-      when ? [invalidError(`${at}.${key}`, textAt(device, key), detail)] : [];
-    const isMounted = (key: string, value: string) => mounts.some((mount) => textAt(mount, key) === value);
-    const notAClaim = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode";
-    const errors = [
-      ...(name === "" ? [requiredError(`${at}.name`)] : []),
-      ...problem("name", names.has(name), "must be unique"),
-      ...problem("name", volume !== undefined && !isClaim, notAClaim),
-      ...(volume === undefined ? [notFoundError(`${at}.name`, name)] : []),
-      ...(place === "" ? [requiredError(`${at}.devicePath`)] : []),
-      ...problem("devicePath", paths.has(place), "must be unique"),
-      ...problem("devicePath", place.split("/").includes(".."), "can not contain backsteps ('..')"),
-      ...problem("name", isMounted("name", name), "must not already exist in volumeMounts"),
-      ...problem("devicePath", isMounted("mountPath", place), "must not already exist as a path in volumeMounts"),
-    ];
-    if (name !== "") names.add(name);
-    paths.add(place);
-    return errors;
-  });
 }

@@ -1,9 +1,23 @@
-import { duplicateError, forbiddenError, invalidError, type FieldError } from "../../../errors/field-error.js";
+import { forbiddenError, invalidError, type FieldError } from "../../../errors/field-error.js";
 import { arrayAt, clone, deepEqual, isObject, memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
-import { checkAnnotations, checkLabels, checkLabelName, checkOneOf, checkRequired } from "../field-rules.js";
-import { checkContainers, checkHostNetwork } from "./container-rules.js";
-import { checkAliases, checkClaims, checkClasses, checkNames, checkNoEphemeral, checkPlacing } from "./pod-fields.js";
+import { checkAnnotations, checkLabels, checkOneOf, checkRequired } from "../field-rules.js";
+import { checkContainers, checkHostNetwork, checkImage } from "../containers/container-rules.js";
+import { checkAffinity, checkSpread } from "./placement-rules.js";
+import { checkPodResources } from "./resource-rules.js";
+import { checkPodSecurity } from "./security-rules.js";
+import { checkHostProcess, checkSystem } from "./system-rules.js";
+import { checkVolumes, type PodOfVolumes } from "./volume-rules.js";
+import {
+  checkAliases,
+  checkClaims,
+  checkClasses,
+  checkFileVariables,
+  checkHostUsers,
+  checkNames,
+  checkNoEphemeral,
+  checkPlacing,
+} from "./pod-fields.js";
 import { checkTolerations } from "./toleration-rules.js";
 
 const POD_UPDATE_RULE =
@@ -11,22 +25,36 @@ const POD_UPDATE_RULE =
   "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations)," +
   "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
+const OF_TEMPLATE: PodOfVolumes = { isPod: false, name: "" };
+
 /** Checks a pod spec at `path`; absent ones count as empty. `claims` are volumes that it gets from elsewhere, and that count first. */
-function checkPodSpec(path: string, spec: JsonObject, claims: JsonObject[] = []): FieldError[] {
+function checkPodSpec(
+  path: string,
+  spec: JsonObject,
+  { claims = [], pod = OF_TEMPLATE }: { claims?: JsonObject[]; pod?: PodOfVolumes },
+): FieldError[] {
   const isReplaced = (volume: JsonObject) => claims.some(({ name }) => name === memberOf(volume, "name"));
   const volumes = [...claims, ...objectsAt(spec, "volumes").filter((volume) => !isReplaced(volume))];
-  const { errors, usable } = checkVolumes(`${path}.volumes`, volumes);
+  const { errors, usable } = checkVolumes(`${path}.volumes`, volumes, pod);
   return [
     ...errors,
     ...checkClaims(path, spec),
     ...checkContainers(path, spec, usable),
     ...checkOneOf(`${path}.restartPolicy`, memberOf(spec, "restartPolicy"), ["Always", "OnFailure", "Never"]),
+    ...checkPodResources(`${path}.resources`, spec),
     ...checkHostNetwork(path, spec),
     ...checkPlacing(path, spec),
+    ...checkPodSecurity(path, spec),
+    ...checkAffinity(path, spec),
+    ...checkSpread(path, spec),
+    ...checkHostProcess(path, spec),
+    ...checkHostUsers(path, spec),
     ...checkNames(path, spec),
     ...checkTolerations(path, spec),
     ...checkAliases(path, spec),
     ...checkClasses(path, spec),
+    ...checkSystem(path, spec),
+    ...checkFileVariables(path, spec),
   ];
 }
 
@@ -38,67 +66,36 @@ export function checkPodTemplate(path: string, template: JsonObject, claims: Jso
     // Kubernetes leaves `metadata` out of these paths.
     ...checkLabels(objectAt(metadata, "labels") ?? {}, `${path}.labels`),
     ...checkAnnotations(objectAt(metadata, "annotations") ?? {}, `${path}.annotations`),
-    ...checkPodSpec(`${path}.spec`, spec, claims),
+    ...checkPodSpec(`${path}.spec`, spec, { claims }),
     ...checkNoEphemeral(`${path}.spec`, spec, "ephemeral containers not allowed in pod template"),
   ];
-}
-
-// A volume that is wrong cannot be mounted, and its name is free.
-function checkVolumes(path: string, volumes: JsonObject[]): { errors: FieldError[]; usable: JsonObject[] } {
-  const usable = new Map<unknown, JsonObject>();
-  const errors = volumes.flatMap((volume, index) => {
-    const name = memberOf(volume, "name");
-    const field = `${path}[${index}].name`;
-    const ofVolume = [
-      ...checkSource(`${path}[${index}]`, volume),
-      ...checkLabelName(field, name),
-      ...(name !== undefined && usable.has(name) ? [duplicateError(field, name)] : []),
-    ];
-    if (ofVolume.length === 0) usable.set(name, volume);
-    return ofVolume;
-  });
-  return { errors, usable: [...usable.values()] };
-}
-
-// What a source of a volume cannot do without.
-const NEEDED_BY_SOURCE: Record<string, string> = {
-  configMap: "name",
-  hostPath: "path",
-  persistentVolumeClaim: "claimName",
-  secret: "secretName",
-};
-
-function checkSource(path: string, volume: JsonObject): FieldError[] {
-  return Object.entries(NEEDED_BY_SOURCE).flatMap(([source, key]) => {
-    const given = objectAt(volume, source);
-    return given === undefined ? [] : checkRequired(`${path}.${source}.${key}`, memberOf(given, key));
-  });
 }
 
 /** Checks a Pod that is not there yet, or an update of one. */
 export function checkNewPod(pod: JsonObject, old: JsonObject | undefined): FieldError[] {
   const spec = objectAt(pod, "spec") ?? {};
+  return [...checkPod(pod, old), ...(old === undefined ? [...checkImages(spec), ...checkNewSpec(spec)] : [])];
+}
+
+function checkNewSpec(spec: JsonObject): FieldError[] {
+  const isHeld = textAt(spec, "nodeName") !== "" && objectsAt(spec, "schedulingGates").length > 0;
   return [
-    ...checkPod(pod, old),
-    ...(old === undefined ? [...checkImages(spec), ...checkNoEphemeral("spec", spec, "cannot be set on create")] : []),
+    ...checkNoEphemeral("spec", spec, "cannot be set on create"),
+    ...(isHeld ? [forbiddenError("spec.nodeName", "cannot be set until all schedulingGates have been cleared")] : []),
   ];
 }
 
 // Of Pods alone, not of templates.
 function checkImages(spec: JsonObject): FieldError[] {
-  const detail = "must not have leading or trailing whitespace";
   return ["initContainers", "containers"].flatMap((list) =>
-    objectsAt(spec, list).flatMap((container, index) => {
-      const image = textAt(container, "image");
-      return image === image.trim() ? [] : [invalidError(`spec.${list}[${index}].image`, image, detail)];
-    }),
+    objectsAt(spec, list).flatMap((container, index) => checkImage(`spec.${list}[${index}]`, container)),
   );
 }
 
 /** Checks a Pod, and on update that it only changes what a Pod may change. */
 export function checkPod(pod: JsonObject, old: JsonObject | undefined): FieldError[] {
   const spec = objectAt(pod, "spec") ?? {};
-  const errors = checkPodSpec("spec", spec);
+  const errors = checkPodSpec("spec", spec, { pod: { isPod: true, name: textAt(pod, "metadata.name") } });
   const oldSpec = objectAt(old, "spec");
   if (oldSpec === undefined) return errors;
   const changed = ["containers", "initContainers"].find(

@@ -1,4 +1,4 @@
-import { invalidError, notSupportedError, type FieldError } from "../../../errors/field-error.js";
+import { duplicateError, invalidError, notSupportedError, type FieldError } from "../../../errors/field-error.js";
 import { memberOf, type JsonObject } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import { labelValueProblems } from "../name-syntax.js";
@@ -31,8 +31,30 @@ function checkToleration(path: string, toleration: JsonObject): FieldError[] {
 }
 
 function checkOperator(path: string, operator: string, value: string): FieldError[] {
+  const problems = labelValueProblems(value);
   if (operator === "" || operator === "Equal")
-    return labelValueProblems(value).map((detail) => invalidError(path, value, detail));
+    return problems.length === 0 ? [] : [invalidError(path, value, problems.join(";"))];
+  if (operator === "Lt" || operator === "Gt")
+    return [notSupportedError(path, operator, ["Equal", "Exists", "Lt", "Gt"])];
   if (operator !== "Exists") return [notSupportedError(path, operator, ["Equal", "Exists"])];
   return value === "" ? [] : [invalidError(path, value, "value must be empty when `operator` is 'Exists'")];
+}
+
+/** Demands tolerations that differ in more than how long they last. */
+export function checkTolerationsOnce(path: string, tolerations: JsonObject[]): FieldError[] {
+  const keys = tolerations.map((one) =>
+    ["key", "operator", "value", "effect"].map((name) => textAt(one, name)).join("\n"),
+  );
+  return tolerations.flatMap((toleration, index) => {
+    if (keys.indexOf(keys[index] ?? "") === index) return [];
+    // Kubernetes prints the fields of its structs, in their order.
+    const shown = {
+      Key: textAt(toleration, "key"),
+      Operator: textAt(toleration, "operator"),
+      Value: textAt(toleration, "value"),
+      Effect: textAt(toleration, "effect"),
+      TolerationSeconds: memberOf(toleration, "tolerationSeconds") ?? null,
+    };
+    return [duplicateError(`${path}[${index}]`, shown)];
+  });
 }

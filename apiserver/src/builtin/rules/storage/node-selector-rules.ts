@@ -3,28 +3,48 @@ import { forbiddenError, invalidError, requiredError, type FieldError } from "..
 import { arrayAt, type JsonObject } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import { labelValueProblems } from "../name-syntax.js";
-import { checkQualifiedName } from "../field-rules.js";
+import { checkDomain, checkQualifiedName } from "../field-rules.js";
 
 /** Checks a selector of nodes at `path`. */
 export function checkNodeSelector(path: string, selector: JsonObject): FieldError[] {
   const field = `${path}.nodeSelectorTerms`;
   const terms = objectsAt(selector, "nodeSelectorTerms");
   if (terms.length === 0) return [requiredError(field, "must have at least one node selector term")];
-  return terms.flatMap((term, index) =>
-    objectsAt(term, "matchExpressions").flatMap((one, at) =>
-      checkRequirement(`${field}[${index}].matchExpressions[${at}]`, one),
-    ),
-  );
+  return terms.flatMap((term, index) => checkNodeSelectorTerm(`${field}[${index}]`, term));
 }
 
-function checkRequirement(path: string, requirement: JsonObject): FieldError[] {
+/** Checks one term of a selector of nodes at `path`; where nodes are only preferred, their labels may be searched for any value. */
+export function checkNodeSelectorTerm(path: string, term: JsonObject, { anyValue = false } = {}): FieldError[] {
+  return [
+    ...objectsAt(term, "matchExpressions").flatMap((one, index) =>
+      checkRequirement(`${path}.matchExpressions[${index}]`, one, anyValue),
+    ),
+    ...objectsAt(term, "matchFields").flatMap((one, index) => checkField(`${path}.matchFields[${index}]`, one)),
+  ];
+}
+
+function checkField(path: string, requirement: JsonObject): FieldError[] {
+  const [key, operator] = [textAt(requirement, "key"), textAt(requirement, "operator")];
+  const values = (arrayAt(requirement, "values") ?? []).map(String);
+  const isKnown = operator === "In" || operator === "NotIn";
+  const one = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector";
+  return [
+    ...(isKnown && values.length !== 1 ? [requiredError(`${path}.values`, one)] : []),
+    ...(isKnown ? [] : [invalidError(`${path}.operator`, operator, "not a valid selector operator")]),
+    ...(key === "metadata.name"
+      ? values.flatMap((value, index) => checkDomain(`${path}.values[${index}]`, value))
+      : [invalidError(`${path}.key`, key, "not a valid field selector key")]),
+  ];
+}
+
+function checkRequirement(path: string, requirement: JsonObject, anyValue: boolean): FieldError[] {
   const [key, operator] = [textAt(requirement, "key"), textAt(requirement, "operator")];
   const values = (arrayAt(requirement, "values") ?? []).map(String);
   const field = `${path}.values`;
   return [
     ...checkOperator(path, operator, values.length),
     ...checkQualifiedName(`${path}.key`, key),
-    ...values.flatMap((value, index) =>
+    ...(anyValue ? [] : values).flatMap((value, index) =>
       labelValueProblems(value).map((problem) => invalidError(`${field}[${index}]`, value, problem)),
     ),
   ];

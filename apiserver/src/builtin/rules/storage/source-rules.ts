@@ -11,7 +11,8 @@ import { textAt } from "../../read-path.js";
 import { checkLabel, checkLabelName, checkOneOf } from "../field-rules.js";
 import { checkDriverName, checkMembers, checkSecretReference } from "./name-rules.js";
 
-type SourceRule = (path: string, source: JsonObject) => FieldError[];
+/** Checks the source of a volume at `path`. */
+export type SourceRule = (path: string, source: JsonObject) => FieldError[];
 
 const PATH_TYPES = [
   "",
@@ -33,8 +34,8 @@ const CSI_SECRETS = [
   "nodeExpandSecretRef",
 ];
 
-// In the order in which Kubernetes looks for them: the first counts, the others are one too many.
-const SOURCES: Record<string, SourceRule> = {
+/** The rules of sources that are the same in a Pod and in a PersistentVolume. */
+export const SHARED_SOURCES: Record<string, SourceRule> = {
   hostPath: (path, source) => [
     ...checkPath(`${path}.path`, textAt(source, "path")),
     ...(textAt(source, "path") === "" ? [] : checkOneOf(`${path}.type`, memberOf(source, "type"), PATH_TYPES)),
@@ -47,49 +48,89 @@ const SOURCES: Record<string, SourceRule> = {
   rbd: needs("monitors", "image"),
   quobyte: checkQuobyte,
   cephfs: needs("monitors"),
-  iscsi: checkIscsi,
-  cinder: needs("volumeID"),
+  cinder: (path, source) => [...needs("volumeID")(path, source), ...checkSecretOf(path, source, "name")],
   fc: checkFibreChannel,
-  flexVolume: needs("driver"),
+  flexVolume: checkFlexVolume,
   azureFile: needs("secretName", "shareName"),
   vsphereVolume: needs("volumePath"),
   photonPersistentDisk: needs("pdID"),
   portworxVolume: needs("volumeID"),
   azureDisk: checkAzureDisk,
   scaleIO: needs("gateway", "system", "volumeName"),
+  storageos: (path, source) => [...checkStorageOs(path, source), ...checkSecretOf(path, source, "name")],
+};
+
+// In the order in which Kubernetes looks for them.
+const OF_VOLUMES: Record<string, SourceRule> = {
+  ...pick("hostPath", "gcePersistentDisk", "awsElasticBlockStore"),
+  glusterfs: (path, source) => [...needs("endpoints", "path")(path, source), ...checkEndpointsNamespace(path, source)],
+  ...pick("flocker", "nfs", "rbd", "quobyte", "cephfs"),
+  iscsi: (path, source) => [
+    ...checkIscsi(path, source, "must be valid format"),
+    ...(objectAt(source, "secretRef") === undefined ? [] : checkSecretOf(path, source, "name")),
+  ],
+  cinder: (path, source) => [...needs("volumeID")(path, source), ...checkSecretOf(path, source, "name", "namespace")],
+  ...pick("fc", "flexVolume"),
+  azureFile: (path, source) => [
+    ...needs("secretName", "shareName")(path, source),
+    ...(memberOf(source, "secretNamespace") === "" ? [requiredError(`${path}.secretNamespace`)] : []),
+  ],
+  ...pick("vsphereVolume", "photonPersistentDisk", "portworxVolume", "azureDisk", "scaleIO"),
   local: (path, source) => checkPath(`${path}.path`, textAt(source, "path")),
-  storageos: checkStorageOs,
+  storageos: (path, source) => [...checkStorageOs(path, source), ...checkSecretOf(path, source, "name", "namespace")],
   csi: checkCsi,
 };
-// Kubernetes names two of them otherwise than their members.
+
+function pick(...keys: string[]): Record<string, SourceRule> {
+  return Object.fromEntries(keys.map((key) => [key, SHARED_SOURCES[key] as SourceRule]));
+}
+
+// Kubernetes names some of them otherwise than their members.
 const OTHER_PATHS: Record<string, { first?: string; extra?: string }> = {
   gcePersistentDisk: { first: "persistentDisk" },
   cephfs: { extra: "cephFS" },
+  downwardAPI: { extra: "downwarAPI" },
 };
 
-/** Checks the places that a volume at `path` names; there must be one. */
+/** Checks the places that a PersistentVolume at `path` names; there must be one. */
 export function checkSources(path: string, spec: JsonObject): FieldError[] {
-  const given = Object.keys(SOURCES).filter((key) => objectAt(spec, key) !== undefined);
-  if (given.length === 0) return [requiredError(path, "must specify a volume type")];
-  return given.flatMap((key, index) => {
-    const rule = SOURCES[key] as SourceRule;
-    if (index > 0 && key !== "flexVolume")
-      return [forbiddenError(`${path}.${OTHER_PATHS[key]?.extra ?? key}`, "may not specify more than 1 volume type")];
-    return [
-      ...rule(`${path}.${OTHER_PATHS[key]?.first ?? key}`, objectAt(spec, key) as JsonObject),
-      ...(key === "local" && objectAt(spec, "nodeAffinity") === undefined
-        ? [requiredError(`${path}.nodeAffinity`, "Local volume requires node affinity")]
-        : []),
-    ];
-  });
+  const isUnbound = objectAt(spec, "local") !== undefined && objectAt(spec, "nodeAffinity") === undefined;
+  const isFirst = Object.keys(OF_VOLUMES).find((key) => objectAt(spec, key) !== undefined) === "local";
+  return [
+    // Kubernetes forgets to count this one.
+    ...checkOneSource(path, spec, { rules: OF_VOLUMES, uncounted: ["flexVolume"] }),
+    ...(isUnbound && isFirst ? [requiredError(`${path}.nodeAffinity`, "Local volume requires node affinity")] : []),
+  ];
 }
 
-function needs(...keys: string[]): SourceRule {
+/** Demands that a volume has one source of those that `rules` name: the first counts, the others are too many, but for `uncounted` ones. */
+export function checkOneSource(
+  path: string,
+  volume: JsonObject,
+  { rules, uncounted = [] }: { rules: Record<string, SourceRule>; uncounted?: readonly string[] },
+): FieldError[] {
+  const given = Object.keys(rules).filter((key) => objectAt(volume, key) !== undefined);
+  if (given.length === 0) return [requiredError(path, "must specify a volume type")];
+  return given.flatMap((key, index) =>
+    index > 0 && !uncounted.includes(key)
+      ? [forbiddenError(`${path}.${OTHER_PATHS[key]?.extra ?? key}`, "may not specify more than 1 volume type")]
+      : (rules[key] as SourceRule)(`${path}.${OTHER_PATHS[key]?.first ?? key}`, objectAt(volume, key) as JsonObject),
+  );
+}
+
+/** A rule that demands members. */
+export function needs(...keys: string[]): SourceRule {
   return (path, source) => checkMembers(path, source, keys);
 }
 
-function checkPath(field: string, path: string): FieldError[] {
+/** Demands a path that goes nowhere up. */
+export function checkPath(field: string, path: string): FieldError[] {
   if (path === "") return [requiredError(field)];
+  return checkNoBacksteps(field, path);
+}
+
+/** Refuses a path that goes up. */
+export function checkNoBacksteps(field: string, path: string): FieldError[] {
   return path.split("/").includes("..") ? [invalidError(field, path, "must not contain '..'")] : [];
 }
 
@@ -133,18 +174,53 @@ function checkQuobyte(path: string, source: JsonObject): FieldError[] {
   ];
 }
 
-function checkIscsi(path: string, source: JsonObject): FieldError[] {
-  const iqn = textAt(source, "iqn");
+/** Checks a source of iSCSI; what does not begin as a name of it does is told as `unknown` says. */
+export function checkIscsi(path: string, source: JsonObject, unknown: string): FieldError[] {
   const hasChap = ["chapAuthDiscovery", "chapAuthSession"].some((key) => memberOf(source, key) === true);
+  const initiator = memberOf(source, "initiatorName");
   return [
     ...needs("targetPortal", "iqn")(path, source),
-    ...(iqn === "" ||
-    /^(iqn\.\d{4}-\d{2}\.([a-z0-9-]+(\.[a-z0-9-]+)+)(:.+)*|eui\.[0-9a-fA-F]{16}|naa\.[0-9a-fA-F]{32})$/.test(iqn)
-      ? []
-      : [invalidError(`${path}.iqn`, iqn, "must be valid format")]),
+    ...(textAt(source, "iqn") === "" ? [] : checkInitiator(`${path}.iqn`, textAt(source, "iqn"), unknown)),
     ...checkByte(`${path}.lun`, Number(memberOf(source, "lun") ?? 0)),
     ...(hasChap ? needs("secretRef")(path, source) : []),
+    ...(typeof initiator === "string" ? checkInitiator(`${path}.initiatorname`, initiator, unknown) : []),
   ];
+}
+
+const INITIATORS: Record<string, RegExp> = {
+  iqn: /iqn\.\d{4}-\d{2}\.([A-Za-z0-9.-]+)(:[^,;*&$|\s]+)$/,
+  eui: /^eui.[A-Za-z0-9]{16}$/,
+  naa: /^naa.[A-Za-z0-9]{32}$/,
+};
+
+function checkInitiator(field: string, name: string, unknown: string): FieldError[] {
+  const kind = Object.keys(INITIATORS).find((prefix) => name.startsWith(prefix));
+  if (kind === undefined) return [invalidError(field, name, unknown)];
+  return INITIATORS[kind]?.test(name) === true ? [] : [invalidError(field, name, "must be valid format")];
+}
+
+function checkFlexVolume(path: string, source: JsonObject): FieldError[] {
+  const reserved = Object.keys(objectAt(source, "options") ?? {}).filter((key) =>
+    /\.(kubernetes|k8s)\.io$/i.test(`.${key.split("/")[0]}`),
+  );
+  return [
+    ...needs("driver")(path, source),
+    ...reserved.map((key) =>
+      invalidError(`${path}.options[${key}]`, key, "kubernetes.io and k8s.io namespaces are reserved"),
+    ),
+  ];
+}
+
+function checkEndpointsNamespace(path: string, source: JsonObject): FieldError[] {
+  const [field, namespace] = [`${path}.endpointsNamespace`, memberOf(source, "endpointsNamespace")];
+  if (typeof namespace !== "string") return [];
+  const detail = "if the endpointnamespace is set, it must be a valid namespace name";
+  return namespace === "" ? [invalidError(field, namespace, detail)] : checkLabel(field, namespace);
+}
+
+function checkSecretOf(path: string, source: JsonObject, ...keys: string[]): FieldError[] {
+  const secret = objectAt(source, "secretRef");
+  return secret === undefined ? [] : checkMembers(`${path}.secretRef`, secret, keys);
 }
 
 function checkFibreChannel(path: string, source: JsonObject): FieldError[] {

@@ -1,13 +1,23 @@
-import { invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
+import { invalidError, notSupportedError, requiredError, type FieldError } from "../../../errors/field-error.js";
 import { memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
-import { objectsAt, textAt } from "../../read-path.js";
-import { checkImmutable, checkLabelName, checkNotNegative, checkOneOf, selectorMatches } from "../field-rules.js";
+import { textAt } from "../../read-path.js";
+import {
+  checkImmutable,
+  checkLabelName,
+  checkLabelSelector,
+  checkNotNegative,
+  checkOneOf,
+  goSelector,
+  selectorMatches,
+} from "../field-rules.js";
+import { checkFailurePolicy, checkSuccessPolicy } from "./job-policy-rules.js";
 import { checkPrefixedPath } from "../network-rules.js";
 import { checkPodTemplate } from "../pods/pod-rules.js";
 
 const MAX_CRON_NAME = 52;
 const MAX_MANAGER = 63;
-const MAX_INDEXED_PARALLELISM = 100_000;
+const MAX_INDEXED = 100_000;
+const MAX_OF_VAST = 10_000;
 
 /** Checks a Job. */
 export function checkJob(job: JsonObject, old: JsonObject | undefined): FieldError[] {
@@ -52,6 +62,8 @@ function checkTandem(spec: JsonObject, old: JsonObject): FieldError[] {
 function checkSelector(spec: JsonObject): FieldError[] {
   const selector = objectAt(spec, "selector");
   const labels = templateLabels(spec);
+  const unreadable = checkLabelSelector("spec.selector", selector);
+  if (unreadable.length > 0) return unreadable;
   if (selector !== undefined && selectorMatches(selector, labels ?? {})) return [];
   const detail = "`selector` does not match template `labels`";
   return [
@@ -99,41 +111,43 @@ function withoutScheduling(spec: JsonObject): JsonObject {
 
 function checkJobSpec(path: string, spec: JsonObject): FieldError[] {
   const template = objectAt(spec, "template") ?? {};
-  const counts = ["parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"];
-  const restartPolicy = memberOf(objectAt(template, "spec"), "restartPolicy");
-  const isRestarting = restartPolicy === undefined || restartPolicy === "Always";
+  const counts = [
+    ...["parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"],
+    ...["backoffLimitPerIndex", "maxFailedIndexes"],
+  ];
   return [
     ...counts.flatMap((key) => checkNotNegative(`${path}.${key}`, memberOf(spec, key))),
     ...checkCompletions(path, spec),
     ...checkManager(`${path}.managedBy`, memberOf(spec, "managedBy")),
-    ...checkSuccess(`${path}.successPolicy`, spec),
+    ...checkFailurePolicy(path, spec),
+    ...checkSuccessPolicy(`${path}.successPolicy`, spec),
+    ...checkReplacement(`${path}.podReplacementPolicy`, spec),
     ...(memberOf(spec, "maxFailedIndexes") !== undefined && memberOf(spec, "backoffLimitPerIndex") === undefined
       ? [requiredError(`${path}.backoffLimitPerIndex`, "when maxFailedIndexes is specified")]
       : []),
     ...checkPodTemplate(`${path}.template`, template),
-    ...(isRestarting
-      ? [requiredError(`${path}.template.spec.restartPolicy`, 'valid values: "OnFailure", "Never"')]
-      : []),
+    ...checkRestarting(`${path}.template.spec.restartPolicy`, spec, textAt(template, "spec.restartPolicy")),
   ];
+}
+
+function checkRestarting(field: string, spec: JsonObject, policy: string): FieldError[] {
+  if (policy === "" || policy === "Always") return [requiredError(field, 'valid values: "OnFailure", "Never"')];
+  if (policy !== "OnFailure" && policy !== "Never") return checkOneOf(field, policy, ["OnFailure", "Never"]);
+  if (policy === "Never" || objectAt(spec, "podFailurePolicy") === undefined) return [];
+  return [invalidError(field, policy, 'only "Never" is supported when podFailurePolicy is specified')];
+}
+
+function checkReplacement(field: string, spec: JsonObject): FieldError[] {
+  const policies = objectAt(spec, "podFailurePolicy") === undefined ? ["Failed", "TerminatingOrFailed"] : ["Failed"];
+  return checkOneOf(field, memberOf(spec, "podReplacementPolicy"), policies);
 }
 
 function checkManager(path: string, manager: JsonValue | undefined): FieldError[] {
   return typeof manager === "string" ? checkPrefixedPath(path, manager, MAX_MANAGER) : [];
 }
 
-function checkSuccess(path: string, spec: JsonObject): FieldError[] {
-  const policy = objectAt(spec, "successPolicy");
-  if (policy === undefined || memberOf(spec, "completionMode") === "Indexed") return [];
-  const rules = objectsAt(policy, "rules").map((rule) => ({
-    SucceededIndexes: memberOf(rule, "succeededIndexes") ?? null,
-    SucceededCount: memberOf(rule, "succeededCount") ?? null,
-  }));
-  return [invalidError(path, { Rules: rules.length === 0 ? null : rules }, "requires indexed completion mode")];
-}
-
 function checkCompletions(path: string, spec: JsonObject): FieldError[] {
   const mode = memberOf(spec, "completionMode");
-  const parallelism = memberOf(spec, "parallelism");
   const ofIndexed = ["backoffLimitPerIndex", "maxFailedIndexes"];
   if (mode !== "Indexed") {
     return [
@@ -144,19 +158,29 @@ function checkCompletions(path: string, spec: JsonObject): FieldError[] {
       }),
     ];
   }
+  const [completions, failed] = ["completions", "maxFailedIndexes"].map((key) => memberOf(spec, key));
+  const most = (key: string, limit: number, when: string) => {
+    const value = memberOf(spec, key);
+    return typeof value === "number" && value > limit
+      ? [invalidError(`${path}.${key}`, value, `must be less than or equal to ${limit}${when}`)]
+      : [];
+  };
+  const isVast =
+    typeof completions === "number" &&
+    completions > MAX_INDEXED &&
+    memberOf(spec, "backoffLimitPerIndex") !== undefined;
+  const limited = ` when completions are above ${MAX_INDEXED} and used with backoff limit per index`;
   return [
-    ...(memberOf(spec, "completions") === undefined
-      ? [requiredError(`${path}.completions`, "when completion mode is Indexed")]
+    ...(completions === undefined ? [requiredError(`${path}.completions`, "when completion mode is Indexed")] : []),
+    ...most("parallelism", MAX_INDEXED, " when completion mode is Indexed"),
+    ...(typeof failed === "number" && typeof completions === "number" && failed > completions
+      ? [invalidError(`${path}.maxFailedIndexes`, failed, "must be less than or equal to completions")]
       : []),
-    ...(typeof parallelism === "number" && parallelism > MAX_INDEXED_PARALLELISM
-      ? [
-          invalidError(
-            `${path}.parallelism`,
-            parallelism,
-            `must be less than or equal to ${MAX_INDEXED_PARALLELISM} when completion mode is Indexed`,
-          ),
-        ]
+    ...most("maxFailedIndexes", MAX_INDEXED, ""),
+    ...(isVast && failed === undefined
+      ? [requiredError(`${path}.maxFailedIndexes`, `must be specified when completions is above ${MAX_INDEXED}`)]
       : []),
+    ...(isVast ? ["parallelism", "maxFailedIndexes"].flatMap((key) => most(key, MAX_OF_VAST, limited)) : []),
   ];
 }
 
@@ -175,7 +199,21 @@ export function checkCronJob(cronJob: JsonObject, old: JsonObject | undefined): 
     ...counts.flatMap((key) => checkNotNegative(`spec.${key}`, memberOf(spec, key))),
     ...(isSameZone ? [] : checkTimeZone(zone)),
     ...checkOneOf("spec.concurrencyPolicy", memberOf(spec, "concurrencyPolicy"), ["Allow", "Forbid", "Replace"]),
-    ...checkJobSpec("spec.jobTemplate.spec", objectAt(objectAt(spec, "jobTemplate"), "spec") ?? {}),
+    ...checkJobTemplate("spec.jobTemplate.spec", objectAt(objectAt(spec, "jobTemplate"), "spec") ?? {}),
+  ];
+}
+
+// What the Jobs of a CronJob select is set when they are made.
+function checkJobTemplate(path: string, spec: JsonObject): FieldError[] {
+  const selector = objectAt(spec, "selector");
+  return [
+    ...checkJobSpec(path, spec),
+    ...(selector === undefined
+      ? []
+      : [invalidError(`${path}.selector`, goSelector(selector), "`selector` will be auto-generated")]),
+    ...(memberOf(spec, "manualSelector") === true
+      ? [notSupportedError(`${path}.manualSelector`, true, ["nil", "false"])]
+      : []),
   ];
 }
 

@@ -11,9 +11,11 @@ import { objectsAt, textAt } from "../../read-path.js";
 import {
   checkImmutable,
   checkIntOrPercent,
-  checkLabelName,
+  checkLabel,
   checkLabelSelector,
   checkNotNegative,
+  checkOneOf,
+  goSelector,
   selectorMatches,
 } from "../field-rules.js";
 import { checkClaimSpec } from "../storage-rules.js";
@@ -33,7 +35,7 @@ export function checkWorkload(kind: string, object: JsonObject, old: JsonObject 
   return [
     ...checkNotNegative("spec.replicas", memberOf(spec, "replicas")),
     ...(kind === "StatefulSet" && old === undefined ? checkClaimTemplates(spec) : []),
-    ...(kind === "StatefulSet" ? checkServiceName(spec) : []),
+    ...(kind === "StatefulSet" ? checkIdentity(spec, { isNew: old === undefined }) : []),
     ...checkSelectorAndTemplate(kind, spec),
     ...checkStrategy(kind, spec),
     ...checkNotNegative("spec.minReadySeconds", memberOf(spec, "minReadySeconds")),
@@ -80,15 +82,23 @@ function checkSelectorAndTemplate(kind: string, spec: JsonObject): FieldError[] 
     ...(selector === undefined && kind !== "DaemonSet" ? [requiredError("spec.selector")] : []),
     ...checkLabelSelector("spec.selector", selector),
     ...(isEmpty
-      ? [invalidError("spec.selector", selector, `empty selector is invalid for ${named}`)]
+      ? [invalidError("spec.selector", {}, `empty selector is invalid for ${named}`)]
       : isUnmatched && isReadable
         ? [mismatchError(objectAt(template, "metadata"))]
         : []),
     ...(isReadable || kind === "DaemonSet" ? [] : [unreadableError(kind, selector ?? {})]),
     // What selects nothing readable has no template to look at.
-    ...(isReadable || kind === "DaemonSet" ? checkPodTemplate("spec.template", template, claims) : []),
+    ...(isReadable || kind === "DaemonSet"
+      ? checkPodTemplate("spec.template", kind === "StatefulSet" ? withoutNames(template) : template, claims)
+      : []),
     ...(isReadable || kind === "DaemonSet" || kind === "StatefulSet" ? checkLasting(kind, template) : []),
   ];
+}
+
+// The Pods of a StatefulSet get these from elsewhere.
+function withoutNames(template: JsonObject): JsonObject {
+  const { subdomain: _subdomain, hostname: _hostname, ...spec } = objectAt(template, "spec") ?? {};
+  return { ...template, spec };
 }
 
 /** Demands that the Pods of a template run until they are deleted. */
@@ -108,9 +118,17 @@ export function checkLasting(kind: string, template: JsonObject): FieldError[] {
   ];
 }
 
-function checkServiceName(spec: JsonObject): FieldError[] {
+// How the Pods of a StatefulSet are called, and what becomes of their claims. A name that was stored stays as it is.
+function checkIdentity(spec: JsonObject, { isNew }: { isNew: boolean }): FieldError[] {
   const name = textAt(spec, "serviceName");
-  return name === "" ? [] : checkLabelName("spec.serviceName", name);
+  const retention = objectAt(spec, "persistentVolumeClaimRetentionPolicy");
+  return [
+    ...["whenDeleted", "whenScaled"].flatMap((key) =>
+      checkOneOf(`spec.persistentVolumeClaimRetentionPolicy.${key}`, memberOf(retention, key), ["Retain", "Delete"]),
+    ),
+    ...checkNotNegative("spec.ordinals.start", memberOf(objectAt(spec, "ordinals"), "start")),
+    ...(isNew && name !== "" ? checkLabel("spec.serviceName", name) : []),
+  ];
 }
 
 // A claim that was stored stays as it is.
@@ -127,7 +145,7 @@ function claimVolumesOf(spec: JsonObject): JsonObject[] {
 }
 
 function unreadableError(kind: string, selector: JsonObject): FieldError {
-  return invalidError("spec.selector", selector, kind === "StatefulSet" ? "" : "invalid label selector");
+  return invalidError("spec.selector", goSelector(selector), kind === "StatefulSet" ? "" : "invalid label selector");
 }
 
 /** What a selector does not select has these labels. */
@@ -150,7 +168,9 @@ function checkStrategy(kind: string, spec: JsonObject): FieldError[] {
     return checkDaemonUpdate(objectAt(strategy, "rollingUpdate") ?? {});
   if (kind === "DaemonSet" && type !== undefined && type !== "OnDelete")
     return [notSupportedError("spec.updateStrategy", unknown, ["RollingUpdate", "OnDelete"])];
-  if (kind === "StatefulSet" && type === "OnDelete") return checkPartition(objectAt(strategy, "rollingUpdate"));
+  if (kind === "StatefulSet" && type === "OnDelete") return checkPartition(rolling);
+  if (kind === "StatefulSet" && type === "RollingUpdate")
+    return checkNotNegative("spec.updateStrategy.rollingUpdate.partition", memberOf(rolling, "partition"));
   if (kind !== "Deployment" || type === undefined) return [];
   if (type !== "Recreate") {
     return [notSupportedError("spec.strategy", unknown, ["Recreate", "RollingUpdate"])];
@@ -167,10 +187,14 @@ function goFields(kind: string, rolling: JsonObject): JsonObject {
   return { MaxUnavailable: unavailable, MaxSurge: memberOf(rolling, "maxSurge") ?? null };
 }
 
+// What is neither a number nor a percentage counts for nothing.
+function isZero(value: JsonValue | undefined): boolean {
+  return !/^[+-]?[0-9]+%?$/.test(String(value)) || Number.parseInt(String(value), 10) === 0;
+}
+
 function checkDaemonUpdate(parameters: JsonObject): FieldError[] {
   const path = "spec.updateStrategy.rollingUpdate";
   const [unavailable, surge] = ["maxUnavailable", "maxSurge"].map((key) => memberOf(parameters, key) ?? 0);
-  const isZero = (value: JsonValue | undefined) => Number.parseInt(String(value), 10) === 0;
   return [
     ...checkIntOrPercent(`${path}.maxUnavailable`, unavailable, { max: 100 }),
     ...checkIntOrPercent(`${path}.maxSurge`, surge, { max: 100 }),
@@ -195,7 +219,6 @@ function checkPartition(rollingUpdate: JsonObject | undefined): FieldError[] {
 
 function checkRollingUpdate(path: string, parameters: JsonObject): FieldError[] {
   const [unavailable, surge] = ["maxUnavailable", "maxSurge"].map((key) => memberOf(parameters, key) ?? 0);
-  const isZero = (value: JsonValue | undefined) => Number.parseInt(String(value), 10) === 0;
   return [
     ...checkIntOrPercent(`${path}.maxUnavailable`, unavailable, { max: 100 }),
     ...checkIntOrPercent(`${path}.maxSurge`, surge),
@@ -211,71 +234,4 @@ function checkWorkloadUpdate(kind: string, spec: JsonObject, old: JsonObject | u
   const fixed = (of: JsonObject) =>
     Object.fromEntries(Object.entries(of).filter(([key]) => !STATEFUL_SET_MUTABLE.includes(key)));
   return deepEqual(fixed(spec), fixed(old)) ? [] : [forbiddenError("spec", STATEFUL_SET_RULE)];
-}
-
-interface StatusRule {
-  /** Numbers that may not be negative. */
-  counts: string[];
-  /** Of these, the ones that `replicas` limits. */
-  ofReplicas?: string[];
-  /** What the number of available replicas is compared with, as its message names it. */
-  ready?: string;
-}
-
-// validation.ValidateDeploymentStatus and its like, Kubernetes 1.36.
-const STATUS_RULES: Record<string, StatusRule> = {
-  Deployment: {
-    counts: [
-      ...["observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas"],
-      ...["unavailableReplicas", "terminatingReplicas", "collisionCount"],
-    ],
-    ofReplicas: ["updatedReplicas", "readyReplicas", "availableReplicas"],
-    ready: "readyReplicas",
-  },
-  ReplicaSet: {
-    counts: [
-      ...["replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "terminatingReplicas"],
-      "observedGeneration",
-    ],
-    ofReplicas: ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"],
-    ready: "readyReplicas",
-  },
-  StatefulSet: {
-    counts: [
-      ...["replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"],
-      ...["observedGeneration", "collisionCount"],
-    ],
-    ofReplicas: ["readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"],
-    ready: "status.readyReplicas",
-  },
-  DaemonSet: {
-    counts: [
-      ...["currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady"],
-      ...["observedGeneration", "updatedNumberScheduled", "numberAvailable", "numberUnavailable", "collisionCount"],
-    ],
-  },
-};
-
-/** Checks the numbers in the status of a Deployment, ReplicaSet, StatefulSet or DaemonSet; other kinds have no such rules. */
-export function checkWorkloadStatus(kind: string, object: JsonObject): FieldError[] {
-  const rule = STATUS_RULES[kind];
-  if (rule === undefined) return [];
-  const status = objectAt(object, "status") ?? {};
-  const { counts, ofReplicas = [], ready } = rule;
-  const exceeds = (name: string, limit: string, shown: string): FieldError[] => {
-    const count = numberOf(status, name);
-    return count > numberOf(status, limit)
-      ? [invalidError(`status.${name}`, count, `cannot be greater than ${shown}`)]
-      : [];
-  };
-  return [
-    ...counts.flatMap((name) => checkNotNegative(`status.${name}`, memberOf(status, name))),
-    ...ofReplicas.flatMap((name) => exceeds(name, "replicas", "status.replicas")),
-    ...(ready === undefined ? [] : exceeds("availableReplicas", "readyReplicas", ready)),
-  ];
-}
-
-function numberOf(status: JsonObject, name: string): number {
-  const value = memberOf(status, name);
-  return typeof value === "number" ? value : 0;
 }

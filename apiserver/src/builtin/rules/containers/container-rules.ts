@@ -6,57 +6,95 @@ import {
   requiredError,
   type FieldError,
 } from "../../../errors/field-error.js";
-import { memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
-import { objectsAt } from "../../read-path.js";
+import { memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { objectsAt, textAt } from "../../read-path.js";
 import { checkLabelName, checkOneOf, checkPort, checkRequired, portNameProblems } from "../field-rules.js";
 import { checkVariable, checkVariables } from "./env-rules.js";
-import { checkResources } from "./resource-rules.js";
-import { checkDevices, checkEphemeralFields } from "./pod-fields.js";
-import { checkLife, checkNoLife, checkRestartPolicy } from "./probe-rules.js";
+import { checkResources } from "../pods/resource-rules.js";
+import { checkDevices, checkMounts } from "./mount-rules.js";
+import { checkEphemeralFields } from "../pods/pod-fields.js";
+import { checkContainerSecurity } from "../pods/security-rules.js";
+import { checkLife, checkNoLife } from "./probe-rules.js";
+import { checkNoRestart, checkResizing, checkRestarts } from "./restart-rules.js";
 
 /** Checks the containers of a pod spec at `path`, which mount `volumes`. */
 export function checkContainers(path: string, spec: JsonObject, volumes: JsonObject[]): FieldError[] {
-  const regular = objectsAt(spec, "containers");
-  const initial = objectsAt(spec, "initContainers");
-  const names = new Set<JsonValue | undefined>();
-  const check = (at: string, container: JsonObject, ofKind: FieldError[]): FieldError[] => {
-    const name = memberOf(container, "name");
-    const isTaken = name !== undefined && name !== "" && names.has(name);
+  const [regular, initial] = [objectsAt(spec, "containers"), objectsAt(spec, "initContainers")];
+  const context = { spec, volumes };
+  const names = new Set<string>();
+  const takeName = (at: string, container: JsonObject): FieldError[] => {
+    const name = textAt(container, "name");
+    if (names.has(name)) return [duplicateError(`${at}.name`, name)];
     names.add(name);
-    return [
-      ...checkLabelName(`${at}.name`, name),
-      ...(isTaken ? [duplicateError(`${at}.name`, name)] : []),
-      ...checkContainer(at, container, volumes),
-      ...checkRestartPolicy(at, container),
-      ...ofKind,
-    ];
+    return [];
   };
   return [
     ...(regular.length === 0 ? [requiredError(`${path}.containers`)] : []),
     ...regular.flatMap((container, index) => {
       const at = `${path}.containers[${index}]`;
-      return check(at, container, checkLife(at, container, spec));
+      return [
+        ...checkContainer(at, container, context),
+        ...takeName(at, container),
+        ...checkLife(at, container, spec),
+        ...checkRestarts(at, container),
+      ];
     }),
     // Containers that run at the same time share the ports of their host.
     ...checkHostPorts(`${path}.containers`, regular),
     ...initial.flatMap((container, index) => {
       const at = `${path}.initContainers[${index}]`;
       const runsOn = memberOf(container, "restartPolicy") === "Always";
+      const isNamed = textAt(container, "name") !== "" || names.has("");
       return [
-        ...check(at, container, runsOn ? checkLife(at, container, spec) : checkNoLife(at, container)),
+        ...checkContainer(at, container, context),
+        ...checkRestarts(at, container, { isFirst: true }),
+        ...(isNamed ? takeName(at, container) : []),
         // Kubernetes looks at each of them alone, and names the first.
         ...checkHostPorts(`${path}.initContainers`, [container]),
+        ...(runsOn
+          ? checkLife(at, container, spec)
+          : [...checkNoLife(at, container), ...checkNoRestart(at, container)]),
       ];
     }),
-    ...objectsAt(spec, "ephemeralContainers").flatMap((container, index) => {
-      const at = `${path}.ephemeralContainers[${index}]`;
-      return check(at, container, checkEphemeralFields(at, container));
-    }),
+    ...checkEphemeral(path, spec, { context, takeName }),
   ];
 }
 
-function checkContainer(path: string, container: JsonObject, volumes: JsonObject[]): FieldError[] {
+function checkEphemeral(
+  path: string,
+  spec: JsonObject,
+  { context, takeName }: { context: Context; takeName: (at: string, container: JsonObject) => FieldError[] },
+): FieldError[] {
+  const targets = ["containers", "initContainers"].flatMap((list) => objectsAt(spec, list)).map(({ name }) => name);
+  return objectsAt(spec, "ephemeralContainers").flatMap((container, index) => {
+    const at = `${path}.ephemeralContainers[${index}]`;
+    const target = textAt(container, "targetContainerName");
+    return [
+      ...checkContainer(at, container, context),
+      ...checkImage(at, container),
+      ...takeName(at, container),
+      ...(target === "" || targets.includes(target) ? [] : [notFoundError(`${at}.targetContainerName`, target)]),
+      ...checkEphemeralFields(at, container),
+    ];
+  });
+}
+
+/** Refuses an image of a Pod with spaces around it, which a template may have. */
+export function checkImage(path: string, container: JsonObject): FieldError[] {
+  const image = textAt(container, "image");
+  const detail = "must not have leading or trailing whitespace";
+  return image === image.trim() ? [] : [invalidError(`${path}.image`, image, detail)];
+}
+
+/** What a container is checked with: its pod spec, and the volumes of that which can be mounted. */
+interface Context {
+  readonly spec: JsonObject;
+  readonly volumes: JsonObject[];
+}
+
+function checkContainer(path: string, container: JsonObject, { spec, volumes }: Context): FieldError[] {
   return [
+    ...checkLabelName(`${path}.name`, memberOf(container, "name")),
     ...checkRequired(`${path}.image`, memberOf(container, "image")),
     ...checkOneOf(`${path}.terminationMessagePolicy`, memberOf(container, "terminationMessagePolicy"), [
       "File",
@@ -64,17 +102,17 @@ function checkContainer(path: string, container: JsonObject, volumes: JsonObject
     ]),
     ...checkPorts(`${path}.ports`, objectsAt(container, "ports")),
     ...objectsAt(container, "env").flatMap((variable, place) => checkVariable(`${path}.env[${place}]`, variable)),
-    ...objectsAt(container, "envFrom").flatMap((source) => checkVariables(`${path}.envFrom`, source)),
-    ...objectsAt(container, "volumeMounts").flatMap((mount, place) =>
-      checkMount(`${path}.volumeMounts[${place}]`, mount, { volumes, container }),
-    ),
+    ...checkVariables(`${path}.envFrom`, objectsAt(container, "envFrom")),
+    ...checkMounts(`${path}.volumeMounts`, container, volumes),
     ...checkDevices(path, container, volumes),
     ...checkOneOf(`${path}.imagePullPolicy`, memberOf(container, "imagePullPolicy"), [
       "Always",
       "IfNotPresent",
       "Never",
     ]),
-    ...checkResources(`${path}.resources`, objectAt(container, "resources")),
+    ...checkResources(`${path}.resources`, objectAt(container, "resources"), spec),
+    ...checkResizing(`${path}.resizePolicy`, objectsAt(container, "resizePolicy"), spec),
+    ...checkContainerSecurity(path, container, spec),
   ];
 }
 
@@ -128,26 +166,4 @@ export function checkHostNetwork(path: string, spec: JsonObject): FieldError[] {
       return [invalidError(`${path}.containers[${index}].ports[${place}].hostPort`, hostPort, detail)];
     }),
   );
-}
-
-function checkMount(
-  path: string,
-  mount: JsonObject,
-  { volumes, container }: { volumes: JsonObject[]; container: JsonObject },
-): FieldError[] {
-  const name = memberOf(mount, "name") ?? "";
-  const isKnown = volumes.some((volume) => memberOf(volume, "name") === name);
-  const place = memberOf(mount, "mountPath");
-  const devices = objectsAt(container, "volumeDevices");
-  return [
-    ...checkRequired(`${path}.name`, name),
-    ...(isKnown ? [] : [notFoundError(`${path}.name`, name)]),
-    ...checkRequired(`${path}.mountPath`, memberOf(mount, "mountPath")),
-    ...(place !== undefined && devices.some((device) => memberOf(device, "devicePath") === place)
-      ? [invalidError(`${path}.mountPath`, place, "must not already exist as a path in volumeDevices")]
-      : []),
-    ...(devices.some((device) => memberOf(device, "name") === name)
-      ? [invalidError(`${path}.name`, name, "must not already exist in volumeDevices")]
-      : []),
-  ];
 }

@@ -7,10 +7,21 @@ import {
   type FieldError,
 } from "../../../errors/field-error.js";
 import { arrayAt, isObject, memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { checkFullDeviceMember } from "./attribute-rules.js";
+import { checkSelectors } from "./selector-rules.js";
+import { checkTemplateMetadata } from "../storage/template-metadata.js";
+import { labelValueProblems } from "../name-syntax.js";
 import { objectsAt, textAt } from "../../read-path.js";
-import { checkImmutable, checkLabel, checkRequiredDomain } from "../field-rules.js";
-import { qualifiedNameProblems } from "../name-syntax.js";
-import { checkDriverName } from "./name-rules.js";
+import {
+  checkImmutable,
+  checkLabel,
+  checkOneOf,
+  checkQualifiedName,
+  checkRequiredDomain,
+  checkRequiredOneOf,
+} from "../field-rules.js";
+import { isExtendedResource } from "../pods/resource-rules.js";
+import { checkDriverName } from "../storage/name-rules.js";
 
 const ONE_KIND = "exactly one of `exactly` or `firstAvailable` is required";
 const NO_REQUEST =
@@ -30,11 +41,6 @@ export function checkDeviceClass(object: JsonObject): FieldError[] {
   ];
 }
 
-function isExtendedResource(name: string): boolean {
-  const isNative = !name.includes("/") || name.includes("kubernetes.io/") || name.startsWith("requests.");
-  return !isNative && qualifiedNameProblems(`requests.${name}`).length === 0;
-}
-
 /** Checks a ResourceClaim, whose spec stays. */
 export function checkResourceClaim(claim: JsonObject, old: JsonObject | undefined): FieldError[] {
   if (old !== undefined) return checkImmutable("", { spec: claim, old, keys: ["spec"] });
@@ -44,17 +50,23 @@ export function checkResourceClaim(claim: JsonObject, old: JsonObject | undefine
 /** Checks a ResourceClaimTemplate. */
 export function checkClaimTemplate(template: JsonObject, old: JsonObject | undefined): FieldError[] {
   if (old !== undefined) return checkImmutable("", { spec: template, old, keys: ["spec"] });
-  const spec = objectAt(objectAt(template, "spec"), "spec");
-  return checkDeviceClaim("spec.spec.devices", objectAt(spec, "devices") ?? {});
+  const spec = objectAt(template, "spec");
+  return [
+    ...checkTemplateMetadata("spec.metadata", objectAt(spec, "metadata") ?? {}),
+    ...checkDeviceClaim("spec.spec.devices", objectAt(objectAt(spec, "spec"), "devices") ?? {}),
+  ];
 }
 
 function checkDeviceClaim(path: string, devices: JsonObject): FieldError[] {
   const requests = objectsAt(devices, "requests");
   const known = new Set(requests.flatMap(namesOf));
-  const references = (field: string, part: JsonObject) =>
-    (arrayAt(part, "requests") ?? []).flatMap((name, index) =>
-      checkReference(`${field}.requests[${index}]`, String(name), known),
-    );
+  const references = (field: string, part: JsonObject) => {
+    const names = (arrayAt(part, "requests") ?? []).map(String);
+    return names.flatMap((name, index) => [
+      ...checkReference(`${field}.requests[${index}]`, name, known),
+      ...(names.indexOf(name) < index ? [duplicateError(`${field}.requests[${index}]`, name)] : []),
+    ]);
+  };
   return [
     ...requests.flatMap((request, index) => checkRequest(`${path}.requests[${index}]`, request)),
     ...checkNamesOnce(`${path}.requests`, requests),
@@ -70,9 +82,11 @@ function checkDeviceClaim(path: string, devices: JsonObject): FieldError[] {
 }
 
 function checkConstraint(path: string, constraint: JsonObject): FieldError[] {
-  const isGiven = ["matchAttribute", "distinctAttribute"].some((key) => (memberOf(constraint, key) ?? null) !== null);
+  const given = ["matchAttribute", "distinctAttribute"].find((key) => (memberOf(constraint, key) ?? null) !== null);
   const detail = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set';
-  return isGiven ? [] : [requiredError(path, detail)];
+  return given === undefined
+    ? [requiredError(path, detail)]
+    : checkFullDeviceMember(`${path}.${given}`, textAt(constraint, given));
 }
 
 function namesOf(request: JsonObject): string[] {
@@ -116,6 +130,7 @@ function checkWanted(path: string, wanted: JsonObject): FieldError[] {
   return [
     ...checkRequiredDomain(`${path}.deviceClassName`, textAt(wanted, "deviceClassName")),
     ...checkSelectors(`${path}.selectors`, wanted),
+    ...objectsAt(wanted, "tolerations").flatMap((one, index) => checkToleration(`${path}.tolerations[${index}]`, one)),
     ...checkCount(path, memberOf(wanted, "allocationMode") ?? "", Number(memberOf(wanted, "count") ?? 0)),
   ];
 }
@@ -128,10 +143,36 @@ function checkCount(path: string, mode: unknown, count: number): FieldError[] {
   return [notSupportedError(`${path}.allocationMode`, String(mode), ["All", "ExactCount"])];
 }
 
-function checkSelectors(path: string, holder: JsonObject): FieldError[] {
-  return objectsAt(holder, "selectors").flatMap((selector, index) =>
-    objectAt(selector, "cel") === undefined ? [requiredError(`${path}[${index}].cel`)] : [],
-  );
+const EFFECTS = ["NoExecute", "NoSchedule", "None"];
+
+/** Checks a taint of a device. */
+export function checkTaint(path: string, taint: JsonObject): FieldError[] {
+  return [
+    ...checkQualifiedName(`${path}.key`, textAt(taint, "key")),
+    ...checkLabelValue(`${path}.value`, textAt(taint, "value")),
+    ...checkRequiredOneOf(`${path}.effect`, memberOf(taint, "effect"), EFFECTS),
+  ];
+}
+
+function checkToleration(path: string, toleration: JsonObject): FieldError[] {
+  const [key, operator, value] = ["key", "operator", "value"].map((name) => textAt(toleration, name)) as [
+    string,
+    string,
+    string,
+  ];
+  return [
+    ...(key === "" ? [] : checkQualifiedName(`${path}.key`, key)),
+    ...checkRequiredOneOf(`${path}.operator`, operator, ["Equal", "Exists"]),
+    ...(operator === "Exists" && value !== ""
+      ? [invalidError(`${path}.value`, value, "must be empty for operator `Exists`")]
+      : []),
+    ...(operator === "Equal" ? checkLabelValue(`${path}.value`, value) : []),
+    ...checkOneOf(`${path}.effect`, memberOf(toleration, "effect"), EFFECTS),
+  ];
+}
+
+function checkLabelValue(field: string, value: string): FieldError[] {
+  return labelValueProblems(value).map((problem) => invalidError(field, value, problem));
 }
 
 function checkConfig(path: string, config: JsonObject): FieldError[] {

@@ -1,11 +1,26 @@
 // Devices that nodes offer.
-import { invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
-import { isObject, memberOf, objectAt, type JsonObject } from "../../../json.js";
+import {
+  duplicateError,
+  invalidError,
+  requiredError,
+  tooManyError,
+  type FieldError,
+} from "../../../errors/field-error.js";
+import { arrayAt, isObject, memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
-import { checkDomain, checkImmutable, checkLabel, checkLabelName } from "../field-rules.js";
-import { checkNamesOnce } from "./device-rules.js";
-import { checkDriverName, checkPoolName } from "./name-rules.js";
-import { checkNodeSelector } from "./node-selector-rules.js";
+import {
+  checkDomain,
+  checkGivenDomain,
+  checkImmutable,
+  checkLabel,
+  checkLabelName,
+  checkQualifiedName,
+} from "../field-rules.js";
+import { checkDeviceMembers } from "./attribute-rules.js";
+import { wasGivenEmpty } from "../../normal-form.js";
+import { checkNamesOnce, checkTaint } from "./device-rules.js";
+import { checkDriverName, checkPoolName } from "../storage/name-rules.js";
+import { checkNodeSelector } from "../storage/node-selector-rules.js";
 
 const SCOPES = ["nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection"];
 const ONE_SCOPE = `exactly one of ${SCOPES.map((key) => `\`${key}\``).join(", ")} is required`;
@@ -72,24 +87,81 @@ function isScope(holder: JsonObject, key: string): boolean {
 }
 
 function checkDevice(path: string, device: JsonObject, spec: JsonObject): FieldError[] {
+  const consumed = objectsAt(device, "consumesCounters");
+  const names = consumed.map((one) => textAt(one, "counterSet"));
+  const at = `${path}.consumesCounters`;
+  return [
+    ...checkLabel(`${path}.name`, textAt(device, "name")),
+    ...checkDeviceMembers(path, device),
+    ...objectsAt(device, "taints").flatMap((taint, index) => checkTaint(`${path}.taints[${index}]`, taint)),
+    ...consumed.flatMap((one, index) => [
+      ...checkLabelName(`${at}[${index}].counterSet`, textAt(one, "counterSet")),
+      ...checkCounters(`${at}[${index}].counters`, one),
+      ...(names.indexOf(names[index] ?? "") < index ? [duplicateError(`${at}[${index}]`, names[index] ?? "")] : []),
+    ]),
+    ...checkDeviceScope(path, device, spec),
+    ...checkBinding(path, device),
+  ];
+}
+
+function checkDeviceScope(path: string, device: JsonObject, spec: JsonObject): FieldError[] {
   const keys = SCOPES.slice(0, 3);
   const given = keys.filter((key) => isScope(device, key)).map((key) => `\`${key}\``);
   const isScoped = keys.some((key) => (memberOf(device, key) ?? null) !== null);
-  const name = checkLabel(`${path}.name`, textAt(device, "name"));
   if (memberOf(spec, "perDeviceNodeSelection") !== true)
-    return [...name, ...(isScoped ? [invalidError(path, null, NO_SCOPE_EACH)] : [])];
+    return isScoped ? [invalidError(path, null, NO_SCOPE_EACH)] : [];
+  const [node, selector] = [memberOf(device, "nodeName"), objectAt(device, "nodeSelector")];
+  const all = `${path}.allNodes`;
   return [
-    ...name,
+    ...(node === "" ? [invalidError(`${path}.nodeName`, node, "must not be empty")] : []),
+    ...(typeof node === "string" ? checkGivenDomain(`${path}.nodeName`, node) : []),
+    ...(selector === undefined ? [] : checkNodeSelector(`${path}.nodeSelector`, selector)),
+    ...(memberOf(device, "allNodes") === false
+      ? [invalidError(all, false, "must be either unset or set to true")]
+      : []),
     ...(given.length === 0 ? [requiredError(path, ONE_SCOPE_EACH)] : []),
     ...(given.length > 1 ? [invalidError(path, `{${given.join(", ")}}`, ONE_SCOPE_EACH)] : []),
   ];
 }
 
-function checkCounterSet(path: string, set: JsonObject): FieldError[] {
-  const [name, counters] = [textAt(set, "name"), Object.keys(objectAt(set, "counters") ?? {})];
+const MAX_CONDITIONS = 4;
+
+// A condition that has to be met comes with those that say that it never will be, and none is of both kinds.
+function checkBinding(path: string, device: JsonObject): FieldError[] {
+  const [met, failed] = ["bindingConditions", "bindingFailureConditions"] as const;
+  const lists = { [met]: namesAt(device, met), [failed]: namesAt(device, failed) };
+  const overlap = "bindingFailureConditions must not overlap with bindingConditions";
+  const shown = (list: string) => (wasGivenEmpty(device, list) ? [] : null);
+  const needs = (list: string, other: string) =>
+    namesAt(device, list).length === 0 && namesAt(device, other).length > 0
+      ? [invalidError(`${path}.${list}`, shown(list), `${list} are required to use ${other}`)]
+      : [];
   return [
-    ...checkLabelName(`${path}.name`, name),
-    ...(counters.length === 0 ? [requiredError(`${path}.counters`)] : []),
-    ...counters.flatMap((key) => checkLabel(`${path}.counters`, key)),
+    ...Object.entries(lists).flatMap(([list, names]) => [
+      ...(names.length > MAX_CONDITIONS
+        ? [tooManyError(`${path}.${list}`, names.length, MAX_CONDITIONS)]
+        : names.flatMap((name, index) => checkQualifiedName(`${path}.${list}[${index}]`, name))),
+      ...names.flatMap((name, index) =>
+        names.indexOf(name) < index ? [duplicateError(`${path}.${list}[${index}]`, name)] : [],
+      ),
+    ]),
+    ...namesAt(device, failed).flatMap((name, index) =>
+      namesAt(device, met).includes(name) ? [invalidError(`${path}.${failed}[${index}]`, name, overlap)] : [],
+    ),
+    ...needs(met, failed),
+    ...needs(failed, met),
   ];
+}
+
+function namesAt(device: JsonObject, list: string): string[] {
+  return (arrayAt(device, list) ?? []).map(String);
+}
+
+function checkCounterSet(path: string, set: JsonObject): FieldError[] {
+  return [...checkLabelName(`${path}.name`, textAt(set, "name")), ...checkCounters(`${path}.counters`, set)];
+}
+
+function checkCounters(path: string, holder: JsonObject): FieldError[] {
+  const names = Object.keys(objectAt(holder, "counters") ?? {});
+  return names.length === 0 ? [requiredError(path)] : names.flatMap((name) => checkLabel(path, name));
 }

@@ -1,11 +1,5 @@
 // What the kubelet does to a container: probes and hooks of its life.
-import {
-  forbiddenError,
-  invalidError,
-  notSupportedError,
-  requiredError,
-  type FieldError,
-} from "../../../errors/field-error.js";
+import { forbiddenError, invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
 import { memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
 import { objectsAt } from "../../read-path.js";
 import { checkNotNegative, checkOneOf, checkPort, checkRequired, portNameProblems } from "../field-rules.js";
@@ -108,13 +102,4 @@ export function checkNoLife(path: string, container: JsonObject): FieldError[] {
     .map((name) =>
       forbiddenError(`${path}.${name}`, "may not be set for init containers without restartPolicy=Always"),
     );
-}
-
-/** Demands that a container starts again as Kubernetes knows it. */
-export function checkRestartPolicy(path: string, container: JsonObject): FieldError[] {
-  const policy = memberOf(container, "restartPolicy");
-  const supported = ["Always", "Never", "OnFailure"];
-  return policy === undefined || supported.includes(String(policy))
-    ? []
-    : [notSupportedError(`${path}.restartPolicy`, policy, supported)];
 }

@@ -1,0 +1,44 @@
+// The expressions that select devices, and what these see.
+import { checkText, type Variables, type VariableType } from "../../../errors/expression-problem.js";
+import { invalidError, requiredError, tooLongError, type FieldError } from "../../../errors/field-error.js";
+import { objectAt, type JsonObject } from "../../../json.js";
+import { objectsAt, textAt } from "../../read-path.js";
+
+const MAX_LENGTH = 10 * 1024;
+const TEXT: VariableType = { kind: "string" };
+
+function byDomain(element: VariableType): VariableType {
+  return { kind: "map", key: TEXT, element: { kind: "map", key: TEXT, element } };
+}
+
+const FIELDS: { readonly [name: string]: VariableType } = {
+  driver: TEXT,
+  allowMultipleAllocations: { kind: "bool" },
+  attributes: byDomain({ kind: "dyn" }),
+  capacity: byDomain({ kind: "opaque", name: "kubernetes.Quantity" }),
+};
+const VARIABLES: Variables = {
+  device: {
+    kind: "object",
+    name: "kubernetes.DRADevice",
+    field: (name) => (Object.hasOwn(FIELDS, name) ? FIELDS[name] : undefined),
+  },
+};
+
+/** Checks the selectors of devices of a class or a request. */
+export function checkSelectors(path: string, holder: JsonObject): FieldError[] {
+  return objectsAt(holder, "selectors").flatMap((selector, index) => {
+    const at = `${path}[${index}].cel`;
+    const cel = objectAt(selector, "cel");
+    return cel === undefined ? [requiredError(at)] : checkSelector(`${at}.expression`, textAt(cel, "expression"));
+  });
+}
+
+function checkSelector(field: string, text: string): FieldError[] {
+  if (Buffer.byteLength(text) > MAX_LENGTH) return [tooLongError(field, MAX_LENGTH)];
+  const checked = checkText(text, VARIABLES);
+  if ("unread" in checked) return [];
+  if ("problem" in checked) return [invalidError(field, text, checked.problem)];
+  if (checked.type === "bool" || checked.type === "dyn") return [];
+  return [invalidError(field, text, `must evaluate to bool or the unknown type, not ${checked.type}`)];
+}

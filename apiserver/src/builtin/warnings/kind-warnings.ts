@@ -1,0 +1,84 @@
+// What Kubernetes 1.36 warns of in kinds that have a warning or two.
+import { quote } from "../../errors/quote.js";
+import { memberOf, objectAt, type JsonObject } from "../../json.js";
+import { objectsAt, textAt } from "../read-path.js";
+
+const INGRESS_CLASS = "kubernetes.io/ingress.class";
+
+type Warnings = (object: JsonObject, old: JsonObject | undefined) => string[];
+
+const WARNINGS: { readonly [kind: string]: Warnings } = {
+  CSIDriver: driverWarnings,
+  EndpointSlice: (slice, old) =>
+    old === undefined && textAt(slice, "addressType") === "FQDN"
+      ? ["spec.addressType: FQDN endpoints are deprecated"]
+      : [],
+  Ingress: ingressWarnings,
+  Node: (node) =>
+    textAt(node, "spec.externalID") === ""
+      ? []
+      : ["spec.externalID: this field is deprecated, and is unused by Kubernetes"],
+  PersistentVolume: volumeWarnings,
+  ResourceSlice: sliceWarnings,
+};
+
+/** Names what an object of a kind should say otherwise. */
+export function kindWarnings(kind: string, object: JsonObject, old: JsonObject | undefined): string[] {
+  return WARNINGS[kind]?.(object, old) ?? [];
+}
+
+function driverWarnings(driver: JsonObject): string[] {
+  const spec = objectAt(driver, "spec") ?? {};
+  const isOpen =
+    objectsAt(spec, "tokenRequests").length > 0 && memberOf(spec, "serviceAccountTokenInSecrets") === undefined;
+  return isOpen
+    ? [
+        "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible logging of tokens in " +
+          "volume attributes",
+      ]
+    : [];
+}
+
+function ingressWarnings(ingress: JsonObject, old: JsonObject | undefined): string[] {
+  const annotations = objectAt(objectAt(ingress, "metadata"), "annotations");
+  if (old !== undefined || memberOf(annotations, INGRESS_CLASS) === undefined) return [];
+  return [`annotation "${INGRESS_CLASS}" is deprecated, please use 'spec.ingressClassName' instead`];
+}
+
+function volumeWarnings(volume: JsonObject): string[] {
+  const recycles = textAt(volume, "spec.persistentVolumeReclaimPolicy") === "Recycle";
+  const advice =
+    "The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning.";
+  return [
+    ...(recycles ? [`spec.persistentVolumeReclaimPolicy: ${advice}`] : []),
+    ...sourceWarnings("spec", objectAt(volume, "spec") ?? {}, OF_VOLUMES),
+  ];
+}
+
+const OF_VOLUMES = ["cephfs", "photonPersistentDisk", "scaleIO", "storageos", "glusterfs", "rbd"];
+const gone = (deprecated: string, removed: string) => `deprecated in ${deprecated}, non-functional in ${removed}+`;
+// In the order in which they are told of a Pod.
+const OLD_SOURCES: { readonly [source: string]: string } = {
+  photonPersistentDisk: gone("v1.11", "v1.16"),
+  gitRepo: "deprecated in v1.11, and disabled by default in v1.33+",
+  scaleIO: gone("v1.16", "v1.22"),
+  flocker: gone("v1.22", "v1.25"),
+  storageos: gone("v1.22", "v1.25"),
+  quobyte: gone("v1.22", "v1.25"),
+  glusterfs: gone("v1.25", "v1.26"),
+  cephfs: gone("v1.28", "v1.31"),
+  rbd: gone("v1.28", "v1.31"),
+};
+
+/** Names the sources of a volume at `path` that are no longer right; a PersistentVolume is not warned of all. */
+export function sourceWarnings(path: string, volume: JsonObject, sources = Object.keys(OLD_SOURCES)): string[] {
+  return sources
+    .filter((source) => objectAt(volume, source) !== undefined)
+    .map((source) => `${path}.${source === "storageos" ? "storageOS" : source}: ${OLD_SOURCES[source]}`);
+}
+
+function sliceWarnings(slice: JsonObject): string[] {
+  const driver = textAt(slice, "spec.driver");
+  if (driver === driver.toLowerCase()) return [];
+  return [`spec.driver: driver names should be lowercase; ${quote(driver)} contains uppercase characters`];
+}
