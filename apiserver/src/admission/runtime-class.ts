@@ -2,6 +2,7 @@
 import { forbidden, plainError } from "../errors/status-error.js";
 import { quote } from "../errors/quote.js";
 import { arrayAt, deepEqual, memberOf, objectAt, type JsonObject, type JsonValue } from "../json.js";
+import { pathSegmentProblems } from "../builtin/rules/name-syntax.js";
 import { refOfWrite, type AdmittedWrite } from "./admission.js";
 
 const CLASSES = { group: "node.k8s.io", version: "v1", plural: "runtimeclasses" };
@@ -43,6 +44,8 @@ function classOf(write: AdmittedWrite, spec: JsonObject): JsonObject | undefined
   const name = memberOf(spec, "runtimeClassName");
   if (typeof name !== "string") return undefined;
   if (name === "") throw plainError("resource name may not be empty");
+  const problems = pathSegmentProblems(name);
+  if (problems.length > 0) throw plainError(`invalid resource name ${quote(name)}: [${problems.join(" ")}]`);
   const found = write.context.registry.find(CLASSES)?.store.get(name)?.object;
   if (found === undefined) throw forbidden(refOfWrite(write), `pod rejected: RuntimeClass ${quote(name)} not found`);
   return found;

@@ -134,7 +134,7 @@ function misfitText(place: Place, value: JsonValue): string | undefined {
   switch (node.type) {
     case "object":
       // Raw JSON is kept as it is, whatever it is.
-      return isObject(value) || node.name?.endsWith(".RawExtension") === true ? undefined : misfit(place, value);
+      return isObject(value) || isAnything(node) ? undefined : misfit(place, value);
     case "array":
       return Array.isArray(value) ? undefined : misfit(place, value);
     case "integer":
@@ -195,4 +195,9 @@ function base64Problem(text: string): string | undefined {
 /** Writes a number as JSON does, but never with an exponent that a quantity could not take. */
 export function decimalText(value: number): string {
   return String(value).replace("e+", "e");
+}
+
+/** True for a type that reads whatever is there itself. */
+function isAnything({ name = "" }: SchemaNode): boolean {
+  return name.endsWith(".RawExtension") || name.endsWith(".FieldsV1");
 }

@@ -7,18 +7,27 @@ import {
   type FieldError,
 } from "../../errors/field-error.js";
 import { memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
+import { pathSegmentProblems } from "./name-syntax.js";
+import { containerResourceProblems } from "./pods/resource-rules.js";
 import { textAt } from "../read-path.js";
+import { checkLabel, checkRequired } from "./field-rules.js";
 
 interface Source {
   readonly key: string;
   check(path: string, source: JsonObject): FieldError[];
 }
 
+// In the order in which Kubernetes names them.
 const SOURCES: Record<string, Source> = {
   ContainerResource: {
     key: "containerResource",
     check: (path, source) => [
-      ...(textAt(source, "container") === "" ? [requiredError(`${path}.container`, "must specify a container")] : []),
+      ...(textAt(source, "container") === ""
+        ? [requiredError(`${path}.container`, "must specify a container")]
+        : checkLabel(`${path}.container`, textAt(source, "container"))),
+      ...containerResourceProblems(textAt(source, "name") || "cpu").map((detail) =>
+        invalidError(`${path}.name`, textAt(source, "name"), detail),
+      ),
       ...checkResource(path, source),
     ],
   },
@@ -28,12 +37,16 @@ const SOURCES: Record<string, Source> = {
   Resource: { key: "resource", check: checkResource },
 };
 
+const CHECKED = ["Object", "External", "Pods", "Resource", "ContainerResource"];
+
 /** Checks one metric. */
 export function checkMetric(path: string, metric: JsonObject): FieldError[] {
   const type = memberOf(metric, "type") ?? "";
   const source = Object.hasOwn(SOURCES, String(type)) ? SOURCES[String(type)] : undefined;
   const keys = Object.values(SOURCES).map(({ key }) => key);
   const given = keys.filter((key) => memberOf(metric, key) !== undefined);
+  // Of several, the first one is looked at.
+  const first = CHECKED.map((kind) => SOURCES[kind]).find((one) => one !== undefined && given.includes(one.key));
   const unsupported = notSupportedError(`${path}.type`, type, Object.keys(SOURCES));
   return [
     ...(type === "" ? [requiredError(`${path}.type`, "must specify a metric source type")] : []),
@@ -42,10 +55,7 @@ export function checkMetric(path: string, metric: JsonObject): FieldError[] {
     ...(source === undefined || given.includes(source.key)
       ? []
       : [requiredError(`${path}.${source.key}`, "must populate information for the given metric source")]),
-    ...Object.values(SOURCES).flatMap(({ key, check }) => {
-      const inner = objectAt(metric, key);
-      return inner === undefined ? [] : check(`${path}.${key}`, inner);
-    }),
+    ...(first === undefined ? [] : first.check(`${path}.${first.key}`, objectAt(metric, first.key) ?? {})),
     ...(given.length === 1
       ? []
       : given
@@ -87,9 +97,7 @@ function checkObject(path: string, source: JsonObject): FieldError[] {
   const [value, average] = ["value", "averageValue"].map((key) => memberOf(target, key));
   const detail = "must set either a target value or averageValue";
   return [
-    ...["kind", "name"].flatMap((key) =>
-      textAt(described, key) === "" ? [requiredError(`${path}.describedObject.${key}`)] : [],
-    ),
+    ...checkReference(`${path}.describedObject`, described, { needsGroup: false }),
     ...checkIdentifier(`${path}.metric`, source),
     ...checkTarget(`${path}.target`, target),
     ...(value === undefined && average === undefined ? [requiredError(`${path}.target.averageValue`, detail)] : []),
@@ -112,7 +120,9 @@ function checkExternal(path: string, source: JsonObject): FieldError[] {
 }
 
 function checkIdentifier(path: string, source: JsonObject): FieldError[] {
-  return textAt(source, "metric.name") === "" ? [requiredError(`${path}.name`, "must specify a metric name")] : [];
+  const [field, name] = [`${path}.name`, textAt(source, "metric.name")];
+  if (name === "") return [requiredError(field, "must specify a metric name")];
+  return pathSegmentProblems(name).map((detail) => invalidError(field, name, detail));
 }
 
 const TARGET_TYPES = new Set<JsonValue>(["Utilization", "Value", "AverageValue"]);
@@ -142,4 +152,21 @@ export function checkUtilization(path: string, utilization: number): FieldError[
 
 function isPositive(amount: JsonValue | undefined): boolean {
   return amount !== undefined && amount !== null && !/^-|^[+0.]*[a-zA-Z]*$/.test(String(amount));
+}
+
+/** Demands the kind and the name of another object, and its group, as autoscalers name them. */
+export function checkReference(path: string, reference: JsonObject, { needsGroup = true } = {}): FieldError[] {
+  const apiVersion = textAt(reference, "apiVersion");
+  const parts = apiVersion.split("/");
+  const field = `${path}.apiVersion`;
+  return [
+    ...["kind", "name"].flatMap((key) => {
+      const [at, text] = [`${path}.${key}`, textAt(reference, key)];
+      return [...checkRequired(at, text), ...pathSegmentProblems(text).map((detail) => invalidError(at, text, detail))];
+    }),
+    ...(parts.length > 2 ? [invalidError(field, apiVersion, `unexpected GroupVersion string: ${apiVersion}`)] : []),
+    ...(!needsGroup || parts.length > 2 || (parts.length === 2 && parts[0] !== "")
+      ? []
+      : [invalidError(field, apiVersion, "apiVersion must specify API group")]),
+  ];
 }

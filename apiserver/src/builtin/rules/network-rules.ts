@@ -8,6 +8,7 @@ import {
   type FieldError,
 } from "../../errors/field-error.js";
 import { arrayAt, memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
+import { BlockList } from "node:net";
 import { wasGivenEmpty } from "../normal-form.js";
 import { objectsAt, textAt } from "../read-path.js";
 import {
@@ -17,11 +18,10 @@ import {
   checkLabelSelector,
   checkOneOf,
   checkPort,
-  checkRequired,
   checkRequiredOneOf,
   portNameProblems,
 } from "./field-rules.js";
-import { pathSegmentProblems, subdomainProblems } from "./name-syntax.js";
+import { addressProblems, pathSegmentProblems, subdomainProblems } from "./name-syntax.js";
 
 const FORBIDDEN_IN_PATHS = ["//", "/./", "/../", "%2f", "%2F"];
 const FORBIDDEN_AT_END = ["/..", "/."];
@@ -69,7 +69,12 @@ function checkHostRule(path: string, rule: JsonObject): FieldError[] {
 }
 
 function checkHost(path: string, host: string): FieldError[] {
-  return host === "" ? [] : checkGivenHost(path, host);
+  if (host === "") return [];
+  const isAddress = addressProblems(host).length === 0;
+  return [
+    ...(isAddress ? [invalidError(path, host, "must be a DNS name, not an IP address")] : []),
+    ...checkGivenHost(path, host),
+  ];
 }
 
 function checkGivenHost(path: string, host: string): FieldError[] {
@@ -105,15 +110,25 @@ function checkBackend(path: string, backend: JsonObject): FieldError[] {
   const resource = objectAt(backend, "resource");
   if (service !== undefined && resource !== undefined)
     return [invalidError(path, "", "cannot set both resource and service backends")];
-  if (resource !== undefined)
-    return ["kind", "name"].flatMap((key) => checkRequired(`${path}.resource.${key}`, memberOf(resource, key)));
+  if (resource !== undefined) return checkResource(`${path}.resource`, resource);
   if (service === undefined) return [invalidError(path, "", "resource or service backend is required")];
   const [name, number] = [textAt(service, "port.name"), memberOf(objectAt(service, "port"), "number") ?? 0];
   return [
     ...checkLabelName(`${path}.service.name`, memberOf(service, "name")),
     ...(name !== "" && number !== 0 ? [invalidError(path, "", "cannot set both port name & port number")] : []),
+    ...(name !== "" && number === 0
+      ? portNameProblems(name).map((detail) => invalidError(`${path}.service.port.name`, name, detail))
+      : []),
     ...(name === "" && number === 0 ? [requiredError(path, "port name or number is required")] : []),
     ...(name === "" && number !== 0 ? checkPort(`${path}.service.port.number`, number) : []),
+  ];
+}
+
+function checkResource(path: string, resource: JsonObject): FieldError[] {
+  const group = memberOf(resource, "apiGroup");
+  return [
+    ...(typeof group === "string" ? checkDomain(`${path}.apiGroup`, group) : []),
+    ...["kind", "name"].flatMap((key) => checkSegment(`${path}.${key}`, textAt(resource, key))),
   ];
 }
 
@@ -202,28 +217,57 @@ function checkRule(path: string, rule: JsonObject, peers: "from" | "to"): FieldE
 }
 
 function checkPolicyPort(path: string, port: JsonObject): FieldError[] {
-  const number = memberOf(port, "port");
+  const [number, last] = [memberOf(port, "port"), memberOf(port, "endPort")];
+  const field = `${path}.endPort`;
+  const isLess = typeof number === "number" && typeof last === "number" && last < number;
+  const unfit = number === undefined ? "not specified" : "non-numeric";
   return [
-    ...checkOneOf(`${path}.protocol`, memberOf(port, "protocol"), ["SCTP", "TCP", "UDP"]),
+    ...checkOneOf(`${path}.protocol`, memberOf(port, "protocol"), ["TCP", "UDP", "SCTP"]),
     ...(typeof number === "number" ? checkPort(`${path}.port`, number) : []),
     ...(typeof number === "string"
       ? portNameProblems(number).map((detail) => invalidError(`${path}.port`, number, detail))
+      : []),
+    ...(isLess ? [invalidError(field, number, "must be greater than or equal to `port`")] : []),
+    ...(typeof number === "number" && last !== undefined ? checkPort(field, last) : []),
+    ...(typeof number !== "number" && last !== undefined
+      ? [invalidError(field, last, `may not be specified when \`port\` is ${unfit}`)]
       : []),
   ];
 }
 
 function checkPeer(path: string, peer: JsonObject): FieldError[] {
   const block = objectAt(peer, "ipBlock");
-  if (block === undefined && Object.keys(peer).length === 0) return [requiredError(path, "must specify a peer")];
-  const cidr = textAt(block ?? {}, "cidr");
+  const selectors = ["podSelector", "namespaceSelector"].filter((key) => objectAt(peer, key) !== undefined);
+  const both = "may not specify both ipBlock and another peer";
   return [
-    ...["podSelector", "namespaceSelector"].flatMap((key) => checkLabelSelector(`${path}.${key}`, objectAt(peer, key))),
-    ...(block === undefined ? [] : checkBlock(`${path}.ipBlock.cidr`, cidr)),
+    ...selectors.flatMap((key) => checkLabelSelector(`${path}.${key}`, objectAt(peer, key))),
+    ...(block === undefined ? [] : checkBlock(`${path}.ipBlock`, block)),
+    ...(block === undefined && selectors.length === 0 ? [requiredError(path, "must specify a peer")] : []),
+    ...(block !== undefined && selectors.length > 0 ? [forbiddenError(path, both)] : []),
   ];
 }
 
-function checkBlock(path: string, cidr: string): FieldError[] {
-  return cidr === "" ? [requiredError(path)] : checkCidr(path, cidr);
+function checkBlock(path: string, block: JsonObject): FieldError[] {
+  const cidr = textAt(block, "cidr");
+  if (cidr === "") return [requiredError(`${path}.cidr`)];
+  const except = isCidr(cidr) ? (arrayAt(block, "except") ?? []).map(String) : [];
+  return [
+    ...checkCidr(`${path}.cidr`, cidr),
+    ...except.flatMap((part, index) => [
+      ...checkCidr(`${path}.except[${index}]`, part),
+      ...(isCidr(part) && !isPartOf(part, cidr)
+        ? [invalidError(`${path}.except[${index}]`, part, "must be a strict subset of `cidr`")]
+        : []),
+    ]),
+  ];
+}
+
+function isPartOf(part: string, whole: string): boolean {
+  const [one, other] = [part, whole].map((range) => range.split("/") as [string, string]);
+  const [family, length] = [other?.[0].includes(":") ? "ipv6" : "ipv4", Number(other?.[1])] as const;
+  const list = new BlockList();
+  list.addSubnet(other?.[0] ?? "", length, family);
+  return Number(one?.[1]) > length && list.check(one?.[0] ?? "", one?.[0].includes(":") ? "ipv6" : "ipv4");
 }
 
 /** Demands a range of addresses. */

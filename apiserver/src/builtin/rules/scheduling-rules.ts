@@ -7,16 +7,14 @@ import {
   type FieldError,
 } from "../../errors/field-error.js";
 import { memberOf, objectAt, stringAt, type JsonObject, type JsonValue } from "../../json.js";
-import { objectsAt, textAt } from "../read-path.js";
-import { pathSegmentProblems } from "./name-syntax.js";
-import { checkMetric, checkUtilization } from "./metric-rules.js";
+import { objectsAt } from "../read-path.js";
+import { checkMetric, checkReference, checkUtilization } from "./metric-rules.js";
 import {
   checkConditions,
   checkIntOrPercent,
   checkLabelSelector,
   checkNotNegative,
   checkOneOf,
-  checkRequired,
   goSelector,
 } from "./field-rules.js";
 
@@ -44,7 +42,7 @@ export function checkAutoscaler(autoscaler: JsonObject): FieldError[] {
     ...objectsAt(spec, "metrics").flatMap((metric, index) => checkMetric(`spec.metrics[${index}]`, metric)),
     // What autoscaling/v1 says of the processor is the first metric.
     ...(typeof utilization === "number" ? checkUtilization("spec.metrics[0].resource.target", utilization) : []),
-    ...checkTarget(objectAt(spec, "scaleTargetRef") ?? {}),
+    ...checkReference("spec.scaleTargetRef", objectAt(spec, "scaleTargetRef") ?? {}),
     ...["scaleUp", "scaleDown"].flatMap((key) => checkScaling(`spec.behavior.${key}`, objectAt(behavior, key))),
   ];
 }
@@ -59,22 +57,6 @@ function checkMaximum(max: JsonValue): FieldError[] {
   if (typeof max !== "number" || max > 0) return [];
   if (max === 0) return [requiredError("spec.maxReplicas", "must be set and greater than 0")];
   return [invalidError("spec.maxReplicas", max, "must be greater than or equal to 1")];
-}
-
-function checkTarget(target: JsonObject): FieldError[] {
-  const apiVersion = textAt(target, "apiVersion");
-  return [
-    ...["kind", "name"].flatMap((key) => {
-      const [field, text] = [`spec.scaleTargetRef.${key}`, textAt(target, key)];
-      return [
-        ...checkRequired(field, text),
-        ...pathSegmentProblems(text).map((detail) => invalidError(field, text, detail)),
-      ];
-    }),
-    ...(apiVersion.includes("/")
-      ? []
-      : [invalidError("spec.scaleTargetRef.apiVersion", apiVersion, "apiVersion must specify API group")]),
-  ];
 }
 
 function checkScaling(path: string, rules: JsonObject | undefined): FieldError[] {

@@ -148,7 +148,7 @@ function checkPorts(ports: JsonObject[], { type }: { type: JsonValue | undefined
     const appProtocol = memberOf(port, "appProtocol");
     const hasNodePort = type === "ClusterIP" && nodePort !== 0;
     return [
-      ...(name === undefined && ports.length === 1 ? [] : isTaken ? [] : checkLabelName(`${path}.name`, name)),
+      ...(name === undefined && ports.length === 1 ? [] : checkLabelName(`${path}.name`, name)),
       ...(isTaken ? [duplicateError(`${path}.name`, name)] : []),
       ...checkPort(`${path}.port`, number ?? 0),
       ...checkOneOf(`${path}.protocol`, protocol, ["SCTP", "TCP", "UDP"]),

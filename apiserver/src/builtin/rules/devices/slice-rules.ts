@@ -61,8 +61,8 @@ function checkScope(spec: JsonObject): FieldError[] {
   const [node, selector] = [memberOf(spec, "nodeName") ?? null, objectAt(spec, "nodeSelector")];
   const terms = objectsAt(selector ?? {}, "nodeSelectorTerms");
   const shown = terms.map((term) => ({
-    MatchExpressions: memberOf(term, "matchExpressions") ?? null,
-    MatchFields: memberOf(term, "matchFields") ?? null,
+    MatchExpressions: memberOf(term, "matchExpressions") ?? (wasGivenEmpty(term, "matchExpressions") ? [] : null),
+    MatchFields: memberOf(term, "matchFields") ?? (wasGivenEmpty(term, "matchFields") ? [] : null),
   }));
   return [
     ...(node === "" ? [invalidError("spec.nodeName", node, "must be either unset or set to a non-empty string")] : []),

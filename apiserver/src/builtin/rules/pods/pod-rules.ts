@@ -60,14 +60,20 @@ function checkPodSpec(
 
 /** Checks a template of Pods at `path`. */
 export function checkPodTemplate(path: string, template: JsonObject, claims: JsonObject[] = []): FieldError[] {
-  const metadata = objectAt(template, "metadata");
   const spec = objectAt(template, "spec") ?? {};
   return [
-    // Kubernetes leaves `metadata` out of these paths.
-    ...checkLabels(objectAt(metadata, "labels") ?? {}, `${path}.labels`),
-    ...checkAnnotations(objectAt(metadata, "annotations") ?? {}, `${path}.annotations`),
+    ...checkTemplateLabels(path, template),
     ...checkPodSpec(`${path}.spec`, spec, { claims }),
     ...checkNoEphemeral(`${path}.spec`, spec, "ephemeral containers not allowed in pod template"),
+  ];
+}
+
+/** Checks the labels and annotations of a template of Pods at `path`, which Kubernetes leaves `metadata` out of. */
+export function checkTemplateLabels(path: string, template: JsonObject): FieldError[] {
+  const metadata = objectAt(template, "metadata");
+  return [
+    ...checkLabels(objectAt(metadata, "labels") ?? {}, `${path}.labels`),
+    ...checkAnnotations(objectAt(metadata, "annotations") ?? {}, `${path}.annotations`),
   ];
 }
 

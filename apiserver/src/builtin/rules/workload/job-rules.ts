@@ -86,12 +86,18 @@ function checkOwnLabels(job: JsonObject, spec: JsonObject): FieldError[] {
     "batch.kubernetes.io/controller-uid": uid,
     "batch.kubernetes.io/job-name": name,
   };
-  return Object.entries(wanted).flatMap(([key, value]) => {
-    const path = `spec.template.metadata.labels[${key}]`;
-    const given = memberOf(labels, key);
-    if (given === undefined) return [requiredError(path, `must be '${value}'`)];
-    return given === value ? [] : [invalidError(path, given, `must be '${value}'`)];
-  });
+  const selector = objectAt(spec, "selector") ?? {};
+  const isOwn = checkLabelSelector("", selector).length > 0 || selectorMatches(selector, wanted);
+  const detail = "`selector` not auto-generated";
+  const ofSelector = isOwn ? [] : [invalidError("spec.selector", goSelector(selector), detail)];
+  return Object.entries(wanted)
+    .flatMap(([key, value]) => {
+      const path = `spec.template.metadata.labels[${key}]`;
+      const given = memberOf(labels, key);
+      if (given === undefined) return [requiredError(path, `must be '${value}'`)];
+      return given === value ? [] : [invalidError(path, given, `must be '${value}'`)];
+    })
+    .concat(ofSelector);
 }
 
 // A suspended Job that never started may still change where its pods run.

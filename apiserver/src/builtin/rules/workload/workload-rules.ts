@@ -19,7 +19,7 @@ import {
   selectorMatches,
 } from "../field-rules.js";
 import { checkClaimSpec } from "../storage-rules.js";
-import { checkPodTemplate } from "../pods/pod-rules.js";
+import { checkPodTemplate, checkTemplateLabels } from "../pods/pod-rules.js";
 
 const STATEFUL_SET_MUTABLE = [
   ...["replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit"],
@@ -91,6 +91,8 @@ function checkSelectorAndTemplate(kind: string, spec: JsonObject): FieldError[] 
     ...(isReadable || kind === "DaemonSet"
       ? checkPodTemplate("spec.template", kind === "StatefulSet" ? withoutNames(template) : template, claims)
       : []),
+    // Kubernetes says it twice.
+    ...(isReadable && kind === "StatefulSet" ? checkTemplateLabels("spec.template", template) : []),
     ...(isReadable || kind === "DaemonSet" || kind === "StatefulSet" ? checkLasting(kind, template) : []),
   ];
 }
