@@ -280,8 +280,9 @@ function record(
 // an object has the version before.
 function isOlder(answer: Answer | StreamAnswer, revision: number): boolean {
   if (answer.kind !== "answer") return false;
-  const version = /"resourceVersion":\s*"(\d+)"/.exec(answer.body)?.[1];
-  return version !== undefined && Number(version) <= revision && !isGone(JSON.parse(answer.body) as JsonObject);
+  const body = String(answer.body);
+  const version = /"resourceVersion":\s*"(\d+)"/.exec(body)?.[1];
+  return version !== undefined && Number(version) <= revision && !isGone(JSON.parse(body) as JsonObject);
 }
 
 function isGone(object: JsonObject): boolean {

@@ -153,7 +153,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
       values: ["package-file", "yaml-library", "write", "definitions", "decode", "object", "builtin", "json"],
       types: ["registry", "storage"],
     },
-    discovery: { values: ["package-file", "builtin", "errors", "json"] },
+    discovery: { values: ["package-file", "yaml-library", "builtin", "errors", "json"] },
     table: { values: ["builtin", "json"] },
     http: {
       values: [

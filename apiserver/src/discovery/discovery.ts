@@ -7,7 +7,11 @@ import { groupsOf, type Group } from "./groups.js";
 import { coreVersions, groupDescription, groupList, resourceList } from "./legacy.js";
 import { openApiDocument, openApiIndex } from "./openapi.js";
 import { swaggerDocument } from "./swagger.js";
+import { swaggerProtobuf } from "./swagger-protobuf.js";
 import { versionInfo } from "./version.js";
+
+const JSON_TYPES: ReadonlySet<string> = new Set(["application/json", "application/*", "*/*"]);
+const PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 /** A request that may be one for discovery. */
 export interface DiscoveryRequest {
@@ -21,7 +25,7 @@ export interface DiscoveryAnswer {
   status: number;
   contentType: string;
   headers?: Record<string, string>;
-  body: string;
+  body: string | Buffer;
 }
 
 /** Answers a request for discovery, the version or OpenAPI; undefined if the path is none of these or names nothing served. */
@@ -106,10 +110,14 @@ function openApiAnswer(path: string, query: string, groups: Group[]): DiscoveryA
   return { status: 200, contentType: "application/json", headers: { ETag: `"${hash}"`, ...caching }, body };
 }
 
+// The first clause that can be met wins; clients write the version of the messages with @, and servers answer with a dot.
 function swaggerAnswer(accept: string, groups: Group[]): DiscoveryAnswer {
-  const takesJson = accept === "" || /(^|,)\s*(application\/json|application\/\*|\*\/\*)/.test(accept);
-  if (!takesJson) throw notAcceptable(["application/json"]);
-  return { status: 200, contentType: "application/json", body: swaggerDocument(groups) };
+  const clauses = accept === "" ? ["*/*"] : accept.split(",").map((clause) => clause.replace(/\s|;.*$/g, ""));
+  const met = clauses.find((clause) => JSON_TYPES.has(clause) || clause.replace("@", ".") === PROTOBUF);
+  if (met === undefined) throw notAcceptable(["application/json"]);
+  const document = swaggerDocument(groups);
+  if (JSON_TYPES.has(met)) return { status: 200, contentType: "application/json", body: JSON.stringify(document) };
+  return { status: 200, contentType: PROTOBUF, body: swaggerProtobuf(document) };
 }
 
 function json(value: JsonObject): DiscoveryAnswer {

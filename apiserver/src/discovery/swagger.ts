@@ -10,7 +10,7 @@ const SCHEMAS = "#/components/schemas/";
 const DEFINITIONS = "#/definitions/";
 
 /** Returns the whole document: everything that the documents of v3 say, in one. */
-export function swaggerDocument(groups: Group[]): string {
+export function swaggerDocument(groups: Group[]): JsonObject {
   const documents = openApiDocuments(groups).map(({ body }) => JSON.parse(body) as JsonObject);
   const definitions: JsonObject = {};
   const paths: JsonObject = {};
@@ -19,14 +19,14 @@ export function swaggerDocument(groups: Group[]): string {
     for (const [path, item] of Object.entries(objectAt(document, "paths") ?? {}))
       paths[path] = isObject(item) ? pathItemOf(item) : {};
   }
-  return JSON.stringify({
+  return {
     swagger: "2.0",
     info: { title: "Kubernetes", version: GIT_VERSION },
     paths,
     definitions: schemasInVersion2(definitions),
     securityDefinitions: { BearerToken: BEARER },
     security: [{ BearerToken: [] }],
-  });
+  };
 }
 
 function pathItemOf({ parameters, ...item }: JsonObject): JsonObject {

@@ -24,7 +24,10 @@ export async function answerStale(
   for (const name of ["sendInitialEvents", "resourceVersionMatch"]) since.delete(name);
   const watch = await serve({ ...request, query: since });
   if (watch.kind !== "stream") return watch;
-  const lines = initialLines(JSON.parse(list.body) as ListBody, request.query.get("sendInitialEvents") === "true");
+  const lines = initialLines(
+    JSON.parse(String(list.body)) as ListBody,
+    request.query.get("sendInitialEvents") === "true",
+  );
   return {
     ...watch,
     open(sink: StreamSink) {

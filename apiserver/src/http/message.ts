@@ -24,7 +24,8 @@ export interface Answer {
   kind: "answer";
   status: number;
   contentType: string;
-  body: string;
+  /** Bytes where it is no text. */
+  body: string | Buffer;
   headers?: Record<string, string>;
   /** Texts for `Warning` headers. */
   warnings?: readonly string[];

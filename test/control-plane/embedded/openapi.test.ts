@@ -1,5 +1,10 @@
 // What the embedded server and a real one publish in OpenAPI, of all built-in kinds and of one that a definition adds.
+import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
+import { get } from "node:https";
+import { swaggerProtobuf } from "#apiserver/discovery/swagger-protobuf.js";
 import { startApiServer } from "#apiserver/index.js";
+import type { JsonObject } from "#apiserver/json.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { apiRequest, apiRequestOrThrow, type Connection } from "../../support/api/api-request.js";
 import { startControlPlane } from "../../support/machine/control-plane.js";
@@ -110,7 +115,23 @@ suite("OpenAPI", (test) => {
     const { parameters = {}, ...other } = theirs ?? {};
     assert.equal(differencesOf(ours, withParameters(other, parameters)), []);
   });
+
+  test("of version 2 in protobuf is what a real server makes of the same document", async () => {
+    const { real } = await startServers();
+    const document = JSON.parse((await read(real, "/openapi/v2")).text) as JsonObject;
+    const bytes = await readProtobuf(real);
+    assert.ok(bytes.length > 1_000_000);
+    assert.ok(swaggerProtobuf(document).equals(bytes));
+  });
 });
+
+async function readProtobuf({ url, ca, token }: Connection): Promise<Buffer> {
+  const accept = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+  const headers = { authorization: `Bearer ${token}`, accept };
+  const request = get(`${url}/openapi/v2`, { ...(ca === undefined ? {} : { ca }), headers, agent: false });
+  const [response] = (await once(request, "response")) as [IncomingMessage];
+  return Buffer.concat((await response.toArray()) as Buffer[]);
+}
 
 async function read(server: Connection, path: string) {
   return await apiRequest(server, `GET ${path}`);

@@ -1,4 +1,5 @@
 import { builtinTypes, servedTypesOf } from "#apiserver/builtin/served-type.js";
+import { swaggerProtobuf } from "#apiserver/discovery/swagger-protobuf.js";
 import { discoveryAnswer } from "#apiserver/discovery/discovery.js";
 import { isObject, objectAt, type JsonObject, type JsonValue } from "#apiserver/json.js";
 import { statusOf } from "../../../support/api/status-message.js";
@@ -79,7 +80,7 @@ suite("discovery", (test) => {
     const answer = discoveryAnswer({ path: "/apis", accept: KUBECTL }, types);
     assert.is(answer?.contentType, AGGREGATED);
     assert.is(answer?.headers?.["Vary"], "Accept");
-    const items = (JSON.parse(answer?.body ?? "") as { items: JsonObject[] }).items;
+    const items = (JSON.parse(String(answer?.body)) as { items: JsonObject[] }).items;
     const group = items.find((item) => objectAt(item, "metadata")?.["name"] === "example.com") as JsonObject;
     const [first] = group["versions"] as { version: string; resources: JsonObject[] }[];
     assert.is(first?.version, "v10");
@@ -159,10 +160,30 @@ suite("discovery", (test) => {
       ["#/definitions/io.k8s.api.apps.v1.DeploymentStrategy", "retainKeys"],
     );
   });
+
+  test("OpenAPI v2 is in protobuf for who asks for that first", () => {
+    const answered = (accept: string) => discoveryAnswer({ path: "/openapi/v2", accept }, types);
+    const answer = answered("application/com.github.proto-openapi.spec.v2@v1.0+protobuf, application/json");
+    assert.is(answer?.contentType, "application/com.github.proto-openapi.spec.v2.v1.0+protobuf");
+    assert.ok(Buffer.from(answer?.body ?? "").includes("io.k8s.api.apps.v1.Deployment"));
+    assert.is(answered("application/json;q=1, */*")?.contentType, "application/json");
+    assert.throws(() => answered("text/plain"), "only the following media types are accepted");
+  });
+
+  test("each member of OpenAPI v2 has the number that gnostic gives it in protobuf", () => {
+    const schema = { type: "object", required: ["a"], maximum: 1.5, "x-a": [{ b: "" }] };
+    const bytes = swaggerProtobuf({ swagger: "2.0", definitions: { A: { ...schema, items: { $ref: "#/B" } } } });
+    const pieces = [
+      ...["0a03322e30", "4a3d0a3b", "0a0141", "1236"],
+      ...["39000000000000f83f", "9a010161", "b201080a066f626a656374", "ba01070a050a03232f42"],
+      ...["fa01110a03782d61", "120a12082d20623a2022220a"],
+    ];
+    assert.is(bytes.toString("hex"), pieces.join(""));
+  });
 });
 
 function bodyOf(path: string): JsonObject {
-  return JSON.parse(discoveryAnswer({ path, accept: "" }, types)?.body ?? "{}") as JsonObject;
+  return JSON.parse(String(discoveryAnswer({ path, accept: "" }, types)?.body ?? "{}")) as JsonObject;
 }
 
 function resourceOf(list: JsonObject, name: string): JsonObject | undefined {
