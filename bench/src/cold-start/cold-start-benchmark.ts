@@ -15,7 +15,7 @@ import { type OperatorCommand, startOperator } from "../operators/operator-proce
 import { readUsage } from "../operators/process-usage.js";
 import { findPeers } from "../peers/implementations.js";
 import { childPaths, NAMESPACE, pageName, PAGES_PATH, webPage, webPageDefinition } from "../peers/web-page.js";
-import { deployWorkload } from "./deployed-project.js";
+import { deployWorkload } from "../operators/deployed-project.js";
 
 const RUNS = 7;
 const SERVER = fileURLToPath(new URL("../apiserver/embedded-server.js", import.meta.url));

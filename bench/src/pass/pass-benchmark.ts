@@ -8,7 +8,7 @@ import type { OperatorCommand } from "../operators/operator-process.js";
 import { readsOf, totalOf } from "../operators/request-counts.js";
 import { findPeers } from "../peers/implementations.js";
 import { measurePhases, type PhaseCost } from "../peers/operator-phases.js";
-import { ourOperator } from "../peers/peers-benchmark.js";
+import { buildOurOperator } from "../peers/our-operator.js";
 import { tellProgress } from "../progress.js";
 import { measurePasses, type PassCost } from "./pass-run.js";
 import { type PassSample, passSamples } from "./samples.js";
@@ -64,7 +64,7 @@ async function measureWorkload(peerFolder: string): Promise<{ rows: Measurement[
     }
   };
   try {
-    const ours = await measure("ours", async () => ourOperator);
+    const ours = await measure("ours", () => buildOurOperator(folder));
     const theirs: PhaseCost[][] = [];
     for (const name of PEERS) {
       const [peer] = findPeers(peerFolder, [name]);

@@ -7,21 +7,24 @@ import { medianOf, type BenchmarkResult, type Measurement } from "../measurement
 import type { OperatorCommand } from "../operators/operator-process.js";
 import { tellProgress } from "../progress.js";
 import { measurePhases, type PhaseCost } from "./operator-phases.js";
-import { ourOperator } from "./peers-benchmark.js";
+import { buildOurOperator } from "./our-operator.js";
 import { NAMESPACE } from "./web-page.js";
 
 const TURNS = 3;
 /** As often as a kubelet and a Prometheus ask. */
 const ASK_MS = 10_000;
 
-function operatedAt(probes: number, metrics: number): OperatorCommand {
+function operatedAt(plain: OperatorCommand, probes: number, metrics: number): OperatorCommand {
   const addresses = [`--health-probe-bind-address=127.0.0.1:${probes}`, `--metrics-bind-address=127.0.0.1:${metrics}`];
   const election = ["--leader-elect", `--leader-election-namespace=${NAMESPACE}`];
-  return { ...ourOperator, args: [...ourOperator.args, ...election, ...addresses] };
+  return { ...plain, args: [...plain.args, ...election, ...addresses] };
 }
 
 /** Measures an operator that somebody looks at all the time. */
-async function measureOperated(options: Parameters<typeof measurePhases>[1]): Promise<PhaseCost[]> {
+async function measureOperated(
+  operator: OperatorCommand,
+  options: Parameters<typeof measurePhases>[1],
+): Promise<PhaseCost[]> {
   const [probes = 0, metrics = 0] = await freePorts(2);
   const ask = (url: string) =>
     fetch(url).then(
@@ -34,7 +37,7 @@ async function measureOperated(options: Parameters<typeof measurePhases>[1]): Pr
     void ask(`http://127.0.0.1:${metrics}/metrics`);
   }, ASK_MS);
   try {
-    return await measurePhases(operatedAt(probes, metrics), options);
+    return await measurePhases(operatedAt(operator, probes, metrics), options);
   } finally {
     clearInterval(timer);
   }
@@ -46,11 +49,12 @@ export async function measureOperate({ count }: { readonly count: number }): Pro
   const logFile = join(folder, "operators.log");
   const runs: { readonly full: PhaseCost[]; readonly plain: PhaseCost[] }[] = [];
   try {
+    const operator = await buildOurOperator(folder);
     for (let turn = 1; turn <= TURNS; turn++) {
       tellProgress(`operate: turn ${turn} of ${TURNS}, with`);
-      const full = await measureOperated({ count, logFile });
+      const full = await measureOperated(operator, { count, logFile });
       tellProgress(`operate: turn ${turn} of ${TURNS}, without`);
-      const plain = await measurePhases(ourOperator, { count, logFile });
+      const plain = await measurePhases(operator, { count, logFile });
       runs.push({ full, plain });
     }
   } finally {

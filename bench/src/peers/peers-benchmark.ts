@@ -1,10 +1,7 @@
 // The same workload on an operator of ours and on those of other frameworks, whose sources lie outside of this repository.
-import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { repositoryRoot } from "#test/support/repository.js";
-import { startFlags } from "#test/support/projects/start-flags.js";
 import { messageOf } from "#runtime/base/logger.js";
 import type { BenchmarkResult, Measurement } from "../measurement.js";
 import type { OperatorCommand } from "../operators/operator-process.js";
@@ -14,6 +11,7 @@ import { startEmbeddedPlane } from "../operators/embedded-plane.js";
 import { tellProgress } from "../progress.js";
 import { findPeers } from "./implementations.js";
 import { measurePhases, type PhaseCost, type PhaseName } from "./operator-phases.js";
+import { buildOurOperator } from "./our-operator.js";
 
 /** What the comparison needs to know. */
 export interface PeersOptions {
@@ -21,15 +19,6 @@ export interface PeersOptions {
   /** The folder with the sources of the peers, one folder each. */
   peerFolder: string;
 }
-
-const OURS = join(repositoryRoot, "bench/peers-workload/dist/main.js");
-
-/** The operator of the workload on this repository's runtime, with the flags of a generated project. */
-export const ourOperator: OperatorCommand = {
-  name: "gen-operator",
-  program: process.execPath,
-  args: [...startFlags, OURS],
-};
 
 /** What is measured of one implementation. */
 interface Contestant {
@@ -81,11 +70,13 @@ async function measureAll(
   };
   try {
     // Building leaves a machine busy, so it comes before anything is measured; what fails is told when its turn comes.
+    tellProgress("peers: building ours");
+    const built = await Promise.allSettled([buildOurOperator(folder)]);
     for (const peer of peers) {
       tellProgress(`peers: building ${peer.name}`);
       await peer.build().catch(() => {});
     }
-    const ours = await measureOne({ name: "ours", build: async () => checked(ourOperator) });
+    const ours = await measureOne({ name: "ours", build: async () => resultOf(built[0]) });
     const theirs: PhaseCost[][] = [];
     for (const peer of peers) theirs.push(await measureOne(peer));
     return {
@@ -99,9 +90,9 @@ async function measureAll(
   }
 }
 
-function checked(command: OperatorCommand): OperatorCommand {
-  if (!existsSync(OURS)) throw new Error(`${OURS} does not exist; npm run build makes it`);
-  return command;
+function resultOf<Value>(result: PromiseSettledResult<Value>): Value {
+  if (result.status === "rejected") throw result.reason;
+  return result.value;
 }
 
 function describeRequests(costs: readonly PhaseCost[]): string {

@@ -48,7 +48,8 @@ async function createManifest(folder: string): Promise<string> {
   const text = await readFile(join(TEMPLATES, "package.json"), "utf8");
   const { dependencies, devDependencies, overrides } = JSON.parse(text) as PackageJson;
   const archives = await Promise.all(
-    Object.keys(dependencies).map(async (name) => {
+    // No registry has what these need in turn.
+    [...Object.keys(dependencies), "@gen-operator/schema"].map(async (name) => {
       const pack = ["npm", "pack", "--ignore-scripts", "--workspace", name, "--pack-destination", folder];
       const archive = (await runOrThrow(pack, { cwd: repositoryRoot })).trim().split("\n").at(-1)!;
       return [name, `file:${join(folder, archive)}`] as const;

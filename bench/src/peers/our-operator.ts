@@ -1,0 +1,9 @@
+import { startFlags } from "#test/support/projects/start-flags.js";
+import { deployWorkload } from "../operators/deployed-project.js";
+import type { OperatorCommand } from "../operators/operator-process.js";
+
+/** Builds the operator of the workload on this repository's runtime, bundled and started as in the image of a generated project. */
+export async function buildOurOperator(folder: string): Promise<OperatorCommand> {
+  const { bundled } = await deployWorkload(folder);
+  return { name: "gen-operator", program: process.execPath, args: [...startFlags, bundled.main] };
+}
