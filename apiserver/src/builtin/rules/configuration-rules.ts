@@ -14,6 +14,7 @@ import {
   checkConfigKeys,
   checkGivenDomain,
   checkImmutable,
+  checkLabelSelector,
   checkNotNegative,
   checkOneOf,
   checkQualifiedName,
@@ -179,6 +180,11 @@ export function checkRole(kind: string, role: JsonObject): FieldError[] {
   return [
     ...checkRules(kind, role),
     ...(hasSelectors ? [] : [requiredError("aggregationRule.clusterRoleSelectors", detail)]),
+    ...objectsAt(aggregation ?? {}, "clusterRoleSelectors").flatMap((selector, index) => {
+      const path = `aggregationRule.clusterRoleSelectors[${index}]`;
+      const errors = checkLabelSelector(path, selector);
+      return errors.length === 0 ? [] : [...errors, invalidError(path, null, "invalid label selector.")];
+    }),
   ];
 }
 

@@ -117,9 +117,7 @@ function checkSelector(spec: JsonObject, scopes: string[]): FieldError[] {
         ...checkValues(path, operator, memberOf(requirement, "values")),
       ];
     }),
-    ...conflictsOf(names).map(() =>
-      invalidError("spec.scopes", scopes.length === 0 ? null : scopes, "conflicting scopes"),
-    ),
+    ...conflictsOf(names).map(() => invalidError(path, scopes.length === 0 ? null : scopes, "conflicting scopes")),
   ];
 }
 
