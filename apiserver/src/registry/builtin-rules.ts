@@ -1,6 +1,7 @@
 import { decodeBuiltin } from "../builtin/decode.js";
 import { stampConditions } from "../builtin/defaults/configuration-defaults.js";
 import { defaultBuiltin } from "../builtin/defaults/defaults.js";
+import { holdGated } from "../builtin/defaults/pod-defaults.js";
 import { dropFields } from "../builtin/defaults/dropped-fields.js";
 import { checkPart } from "../builtin/rules/workload/part-rules.js";
 import { countTemplate, relabelJob } from "../builtin/defaults/workload-defaults.js";
@@ -60,6 +61,7 @@ export function builtinRules(type: ServedType, allocatorOf: () => Allocator): Ty
       const allocator = type.kind === "Service" ? allocatorOf() : {};
       defaultBuiltin(type, object, { ...allocator, uid: stringAt(metadataOf(object), "uid") ?? "" });
       if (type.kind === "PersistentVolume") stampPhase(object, undefined);
+      if (type.kind === "Pod") holdGated(object, now());
     },
     validate: (object, live) => validateBuiltin(type, object, live),
     validatePart: (object, live, subresource) => checkPart(type, { object, live, subresource }),

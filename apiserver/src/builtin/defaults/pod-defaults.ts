@@ -59,6 +59,15 @@ export function defaultPod(pod: JsonObject, { isAdmitted, isNew }: { isAdmitted:
   pod["status"] = status;
 }
 
+/** Says of a new Pod with gates that it waits for these. */
+export function holdGated(pod: JsonObject, now: string): void {
+  const status = objectAt(pod, "status");
+  if (status === undefined || (arrayAt(objectAt(pod, "spec"), "schedulingGates") ?? []).length === 0) return;
+  const message = "Scheduling is blocked due to non-empty scheduling gates";
+  const blocked = { type: "PodScheduled", status: "False", reason: "SchedulingGated", message };
+  status["conditions"] = [{ ...blocked, lastProbeTime: null, lastTransitionTime: now }];
+}
+
 function containersOf(spec: JsonObject): JsonObject[] {
   return ["initContainers", "containers"].flatMap((list) => (arrayAt(spec, list) ?? []).filter(isObject));
 }

@@ -60,6 +60,7 @@ function checkScope(spec: JsonObject): FieldError[] {
   const given = SCOPES.filter((key) => isScope(spec, key)).map((key) => `\`${key}\``);
   const [node, selector] = [memberOf(spec, "nodeName") ?? null, objectAt(spec, "nodeSelector")];
   const terms = objectsAt(selector ?? {}, "nodeSelectorTerms");
+  const isNone = terms.length === 0 && !wasGivenEmpty(selector, "nodeSelectorTerms");
   const shown = terms.map((term) => ({
     MatchExpressions: memberOf(term, "matchExpressions") ?? (wasGivenEmpty(term, "matchExpressions") ? [] : null),
     MatchFields: memberOf(term, "matchFields") ?? (wasGivenEmpty(term, "matchFields") ? [] : null),
@@ -70,7 +71,13 @@ function checkScope(spec: JsonObject): FieldError[] {
     ...(selector === undefined ? [] : checkNodeSelector("spec.nodeSelector", selector)),
     ...(selector === undefined || terms.length === 1
       ? []
-      : [invalidError("spec.nodeSelector.nodeSelectorTerms", shown, "must have exactly one node selector term")]),
+      : [
+          invalidError(
+            "spec.nodeSelector.nodeSelectorTerms",
+            isNone ? null : shown,
+            "must have exactly one node selector term",
+          ),
+        ]),
     ...["allNodes", "perDeviceNodeSelection"]
       .filter((key) => memberOf(spec, key) === false)
       .map((key) => invalidError(`spec.${key}`, false, "must be either unset or set to true")),
