@@ -57,6 +57,7 @@ function positionOf(text: string, offset: number): Position {
 }
 
 function shown(text: string, { line, column }: Position, message: string): string {
+  if (text === "") return `ERROR: <input>:1:0: ${message}`;
   const source = text.split("\n")[line - 1] ?? "";
   const characters = [...source];
   const before = characters.slice(0, column - 1).map((character) => (isWide(character) ? "．" : "."));

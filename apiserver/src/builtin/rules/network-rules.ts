@@ -14,11 +14,11 @@ import { objectsAt, textAt } from "../read-path.js";
 import {
   checkDomain,
   checkGivenDomain,
+  checkLabel,
   checkLabelName,
   checkLabelSelector,
   checkOneOf,
   checkPort,
-  checkRequiredOneOf,
   portNameProblems,
 } from "./field-rules.js";
 import { addressProblems, pathSegmentProblems, subdomainProblems } from "./name-syntax.js";
@@ -166,20 +166,19 @@ export function checkPrefixedPath(path: string, text: string, limit: number): Fi
 }
 
 function checkParameters(path: string, parameters: JsonObject): FieldError[] {
-  const [group, kind, name, scope, namespace] = ["apiGroup", "kind", "name", "scope", "namespace"].map((key) =>
-    textAt(parameters, key),
-  ) as [string, string, string, string, string];
+  const [group, scope, namespace] = ["apiGroup", "scope", "namespace"].map((key) => memberOf(parameters, key));
+  const field = `${path}.namespace`;
+  const ofScope = `\`parameters.scope\` is set to '${String(scope)}'`;
   return [
-    ...checkGivenDomain(`${path}.apiGroup`, group),
-    ...checkSegment(`${path}.kind`, kind),
-    ...checkSegment(`${path}.name`, name),
-    ...checkRequiredOneOf(`${path}.scope`, scope, ["Cluster", "Namespace"]),
-    ...(scope === "Namespace" && namespace === ""
-      ? [requiredError(`${path}.namespace`, "`parameters.scope` is set to 'Namespace'")]
-      : []),
-    ...(scope === "Cluster" && namespace !== ""
-      ? [forbiddenError(`${path}.namespace`, "`parameters.scope` is set to 'Cluster'")]
-      : []),
+    ...(typeof group === "string" ? checkDomain(`${path}.apiGroup`, group) : []),
+    ...checkSegment(`${path}.kind`, textAt(parameters, "kind")),
+    ...checkSegment(`${path}.name`, textAt(parameters, "name")),
+    ...(scope === undefined
+      ? [requiredError(`${path}.scope`)]
+      : checkOneOf(`${path}.scope`, scope, ["Cluster", "Namespace"])),
+    ...(scope === "Namespace" && namespace === undefined ? [requiredError(field, ofScope)] : []),
+    ...(scope === "Namespace" && typeof namespace === "string" ? checkLabel(field, namespace) : []),
+    ...(scope === "Cluster" && namespace !== undefined ? [forbiddenError(field, ofScope)] : []),
   ];
 }
 
