@@ -54,6 +54,31 @@ export function startPageServer({ withoutCrd = false, simulate = false } = {}): 
   return startApiServer({ tls: false, simulate, crds: withoutCrd ? [] : [pageCrd] });
 }
 
+/** An operator that runs on a server of its own. */
+export interface StartedPageOperator extends PageOperator {
+  readonly server: ApiServer;
+}
+
+/** Starts a server that serves Pages and an operator for them; disposing it stops both. */
+export async function startPageOperator(options?: PageOperatorOptions): Promise<StartedPageOperator> {
+  const server = await startPageServer();
+  const page = createPageOperator(server, options);
+  const stop = async () => {
+    try {
+      await page[Symbol.asyncDispose]();
+    } finally {
+      await server.close();
+    }
+  };
+  try {
+    await page.operator.start();
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { ...page, server, [Symbol.asyncDispose]: stop };
+}
+
 /** Creates a page. */
 export function createPage({ operator }: PageOperator, name = "one", metadata: object = {}): Promise<Page> {
   return operator.client.create(Page, {

@@ -12,6 +12,7 @@ import {
   Page,
   Secret,
   setText,
+  startPageOperator,
   startPageServer,
   untilText,
 } from "../page-operator.js";
@@ -51,9 +52,7 @@ const outcomeOf = (promise: Promise<unknown>) =>
 
 suite("life cycle races", (test) => {
   test("of two starts after a stop only one takes place", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server);
-    await page.operator.start();
+    await using page = await startPageOperator();
     const stopped = page.operator.stop();
     const starts = [outcomeOf(page.operator.start()), outcomeOf(page.operator.start())];
     assert.equal(await Promise.all(starts), ["done", "the operator is started already"]);
@@ -96,18 +95,16 @@ suite("life cycle races", (test) => {
   });
 
   test("a stop during a restart that waits for the stop before takes place", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server);
-    await page.operator.start();
+    await using page = await startPageOperator();
     const first = page.operator.stop();
     const restarted = outcomeOf(page.operator.start());
     const second = page.operator.stop();
     assert.equal([await first, await second, await restarted], [true, true, "the operator was stopped"]);
     assert.is(page.operator.health().status, "stopped");
     await sleep(50);
-    const open = server.requests.length;
+    const open = page.server.requests.length;
     await sleep(300);
-    assert.is(server.requests.length, open, "nothing is asked any more");
+    assert.is(page.server.requests.length, open, "nothing is asked any more");
   });
 
   test("sources that were to start after one that is stopped while it starts are not started", async () => {
@@ -176,13 +173,11 @@ suite("life cycle races", (test) => {
   });
 
   test("of several changes of namespaces no reconcile begins before the last is over", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server, { namespaces: ["default"] });
-    await page.operator.start();
+    await using page = await startPageOperator({ namespaces: ["default"] });
     await createPage(page);
     await untilText(page, "first");
     await waitFor("the reconcile is over", () => page.events.length === 1);
-    const slow = server.faults.add({ verb: "watch", path: "/namespaces/kube-public/pages", delayMs: 300 });
+    const slow = page.server.faults.add({ verb: "watch", path: "/namespaces/kube-public/pages", delayMs: 300 });
     const controller = page.operator.controller("page");
     const first = controller.setNamespaces(["default", "kube-system"]);
     const second = controller.setNamespaces(["default", "kube-public"]);
@@ -197,9 +192,7 @@ suite("life cycle races", (test) => {
   });
 
   test("what is no name of a namespace is refused, and everything stays as it is", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server, { namespaces: ["default"] });
-    await page.operator.start();
+    await using page = await startPageOperator({ namespaces: ["default"] });
     const controller = page.operator.controller("page");
     for (const [namespaces, what] of [
       [[""], '""'],
@@ -211,20 +204,18 @@ suite("life cycle races", (test) => {
       assert.ok(outcome.includes(what) && outcome.includes('controller "page"'), outcome);
     }
     assert.equal(controller.namespaces, ["default"]);
-    assert.throws(() => createPageOperator(server, { namespaces: ["A b"] }), '"A b", which controller "page"');
+    assert.throws(() => createPageOperator(page.server, { namespaces: ["A b"] }), '"A b", which controller "page"');
   });
 
   test("a source that is registered while the namespaces change follows them", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server, { namespaces: ["default"] });
-    await page.operator.start();
+    await using page = await startPageOperator({ namespaces: ["default"] });
     await page.operator.client.create(
       { definition: { ...Secret.definition, kind: "Namespace", plural: "namespaces", scope: "Cluster" } } as never,
       { metadata: { name: "other" } } as never,
     );
     const controller = page.operator.controller("page");
     // The change takes as long as the list of the new namespace.
-    const slow = server.faults.add({ verb: "watch", path: "/namespaces/other/pages", delayMs: 300 });
+    const slow = page.server.faults.add({ verb: "watch", path: "/namespaces/other/pages", delayMs: 300 });
     const changed = controller.setNamespaces(["other"]);
     await waitFor("the change is under way", () => slow.hits > 0);
     const secrets = informerSource({ name: "secrets", resource: Secret, mapper: () => [] });
@@ -235,9 +226,7 @@ suite("life cycle races", (test) => {
   });
 
   test("what a source had looked up in the primaries goes with it", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server);
-    await page.operator.start();
+    await using page = await startPageOperator();
     let calls = 0;
     const primaryToSecondary = () => {
       calls++;

@@ -10,6 +10,7 @@ import {
   Page,
   Secret,
   setText,
+  startPageOperator,
   startPageServer,
   textOf,
   textReconciler,
@@ -22,9 +23,7 @@ const CHILD = { name: "one-text", namespace: "default" };
 
 suite("operator", (test) => {
   test("a primary gets its dependents and its status, in one reconcile and with one request each", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server);
-    await page.operator.start();
+    await using page = await startPageOperator();
     await createPage(page);
     await untilText(page, "first");
     await waitFor(
@@ -41,9 +40,7 @@ suite("operator", (test) => {
   });
 
   test("a second pass makes no request", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server, { maxReconciliationIntervalMs: 50 });
-    await page.operator.start();
+    await using page = await startPageOperator({ maxReconciliationIntervalMs: 50 });
     await createPage(page);
     await untilText(page, "first");
     await waitFor("two reconciles", () => page.events.length >= 2);
@@ -71,9 +68,7 @@ suite("operator", (test) => {
   });
 
   test("a change of the primary is applied in one reconcile", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server);
-    await page.operator.start();
+    await using page = await startPageOperator();
     await createPage(page);
     await untilText(page, "first");
     await untilQuiet(page);
@@ -85,9 +80,7 @@ suite("operator", (test) => {
   });
 
   test("what others change or delete is repaired", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server);
-    await page.operator.start();
+    await using page = await startPageOperator();
     await createPage(page);
     await untilText(page, "first");
     await page.operator.client.mergePatch(ConfigMap, CHILD, { data: { text: "theirs" } });
@@ -105,9 +98,7 @@ suite("operator", (test) => {
   });
 
   test("what others add is left alone, and causes no write", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server);
-    await page.operator.start();
+    await using page = await startPageOperator();
     await createPage(page);
     await untilText(page, "first");
     await untilQuiet(page);

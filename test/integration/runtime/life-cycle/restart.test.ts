@@ -10,6 +10,7 @@ import {
   Page,
   pageCrd,
   setText,
+  startPageOperator,
   startPageServer,
   untilText,
 } from "../page-operator.js";
@@ -31,9 +32,7 @@ suite("operator restart", (test) => {
   });
 
   test("an operator that runs is not started twice", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server);
-    await page.operator.start();
+    await using page = await startPageOperator();
     assert.is(await failureOf(() => page.operator.start()), "the operator is started already");
   });
 
@@ -100,9 +99,7 @@ suite("operator restart", (test) => {
 
 suite("CRD check", (test) => {
   test("an operator for kinds that the cluster has as it expects them starts", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server, { operator: { checksCrds: true } });
-    await page.operator.start();
+    await using page = await startPageOperator({ operator: { checksCrds: true } });
     assert.is((await page.operator.client.list(Page)).length, 0);
   });
 

@@ -2,7 +2,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { waitFor } from "#apiserver/wait-for.js";
 import { assert, suite } from "../../../support/suite.js";
-import { createPage, createPageOperator, Page, startPageServer } from "../page-operator.js";
+import { createPage, Page, startPageOperator } from "../page-operator.js";
 
 /** Keeps the messages of a channel. */
 function follow(name: string): Disposable & { readonly messages: Record<string, unknown>[] } {
@@ -17,9 +17,7 @@ suite("the channels of an operator", (test) => {
     using started = follow("gen-operator.started");
     using reconciled = follow("gen-operator.reconcile");
     using deleted = follow("gen-operator.primary-deleted");
-    await using server = await startPageServer();
-    await using page = createPageOperator(server);
-    await page.operator.start();
+    await using page = await startPageOperator();
     const [{ controllers } = {}] = started.messages;
     assert.is(started.messages.length, 1);
     await createPage(page);

@@ -6,7 +6,15 @@ import { dirname, join } from "node:path";
 import { waitFor } from "#apiserver/wait-for.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createTemporaryFolder } from "../../../support/temporary-folder.js";
-import { configMapOf, createPage, createPageOperator, failureOf, Secret, startPageServer } from "../page-operator.js";
+import {
+  configMapOf,
+  createPage,
+  createPageOperator,
+  failureOf,
+  Secret,
+  startPageOperator,
+  startPageServer,
+} from "../page-operator.js";
 import type { PageOperator } from "../page-operator.js";
 
 interface Asking {
@@ -55,20 +63,16 @@ const stateOf = async (page: PageOperator) =>
 
 suite("the debug endpoint of an operator", (test) => {
   test("is closed unless it is asked for, and open to this machine alone", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server);
-    await page.operator.start();
+    await using page = await startPageOperator();
     assert.is(lineOf(page, "info serves the debug"), "");
     assert.throws(
-      () => createPageOperator(server, { operator: { debugBindAddress: ":8082" } }),
+      () => createPageOperator(page.server, { operator: { debugBindAddress: ":8082" } }),
       'debugBindAddress is ":8082", and has to be a loopback address such as "127.0.0.1:8082"',
     );
   });
 
   test("asks for a token, which a file has that only its user may read, and that goes with it", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server, { operator: debug });
-    await page.operator.start();
+    await using page = await startPageOperator({ operator: debug });
     const file = tokenFileOf(page);
     assert.is((await stat(file)).mode & 0o777, 0o600);
     assert.is((await stat(dirname(file))).mode & 0o777, 0o700);
@@ -82,9 +86,7 @@ suite("the debug endpoint of an operator", (test) => {
   });
 
   test("refuses web pages, names that lead here from elsewhere, other methods and other paths", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server, { operator: debug });
-    await page.operator.start();
+    await using page = await startPageOperator({ operator: debug });
     assert.is((await ask(page, "/debug/state", { headers: { host: "evil.example:8082" } })).status, 403);
     assert.is((await ask(page, "/debug/state", { headers: { origin: "http://localhost" } })).status, 403);
     assert.is((await ask(page, "/debug/state", { headers: { host: "localhost:8082" } })).status, 200);

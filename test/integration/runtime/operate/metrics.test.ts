@@ -10,6 +10,7 @@ import {
   createPageOperator,
   Page,
   setText,
+  startPageOperator,
   startPageServer,
   textReconciler,
   untilText,
@@ -36,9 +37,7 @@ const queue = '{name="page",controller="page"}';
 
 suite("the metrics of an operator", (test) => {
   test("have the names of controller-runtime, and count what it does", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server, { operator: metrics });
-    await page.operator.start();
+    await using page = await startPageOperator({ operator: metrics });
     await createPage(page);
     await untilText(page, "first");
     await setText(page, "second");
@@ -62,7 +61,7 @@ suite("the metrics of an operator", (test) => {
     assert.is(valueOf('gen_operator_cached_objects{kind="ConfigMap.v1"}'), 1);
     assert.ok(valueOf('gen_operator_watch_last_event_age_seconds{kind="ConfigMap.v1"}')! < 10);
     const patches = page.requests.filter((line) => line.startsWith("PATCH") && line.endsWith("200")).length;
-    const host = new URL(server.url).host;
+    const host = new URL(page.server.url).host;
     assert.is(valueOf(`rest_client_requests_total{code="200",method="PATCH",host="${host}"}`), patches);
     for (const name of [
       "process_cpu_seconds_total",
@@ -210,9 +209,7 @@ suite("the metrics of an operator", (test) => {
   });
 
   test("are as many after many primaries as after a few: no label names an object", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server, { operator: metrics, dependents: [] });
-    await page.operator.start();
+    await using page = await startPageOperator({ operator: metrics, dependents: [] });
     const create = async (from: number, to: number) => {
       for (let index = from; index < to; index++) await createPage(page, `page-${index}`);
       await waitFor("all are reconciled", () => new Set(page.events.map(({ primary }) => primary)).size === to);

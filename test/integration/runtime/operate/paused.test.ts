@@ -9,11 +9,12 @@ import {
   createPage,
   createPageOperator,
   Page,
+  type PageOperator,
   setText,
+  startPageOperator,
   startPageServer,
   textOf,
   untilText,
-  type PageOperator,
 } from "../page-operator.js";
 
 const ref = { name: "one", namespace: "default" };
@@ -26,9 +27,7 @@ const writesOf = ({ requests }: PageOperator) =>
 
 suite("a primary that somebody has paused", (test) => {
   test("is not written for, whatever happens, until it is resumed, and then everything is made up for", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server);
-    await page.operator.start();
+    await using page = await startPageOperator();
     await createPage(page);
     await untilText(page, "first");
     await page.quiet();
@@ -58,9 +57,7 @@ suite("a primary that somebody has paused", (test) => {
   });
 
   test("keeps its finalizer, and what it has, while it is deleted", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server, { dependents: [configMapOf("text", { deletion: "ordered" })] });
-    await page.operator.start();
+    await using page = await startPageOperator({ dependents: [configMapOf("text", { deletion: "ordered" })] });
     await createPage(page);
     await untilText(page, "first");
     await setPaused(page, "true");
@@ -74,9 +71,7 @@ suite("a primary that somebody has paused", (test) => {
   });
 
   test("has a condition that says so beside what was known before, and loses it when it is resumed", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server, { statusConditions: "managed", reconciler: { reconcile: () => {} } });
-    await page.operator.start();
+    await using page = await startPageOperator({ statusConditions: "managed", reconciler: { reconcile: () => {} } });
     await createPage(page);
     const conditions = async () =>
       Object.fromEntries(

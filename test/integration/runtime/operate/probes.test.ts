@@ -3,7 +3,14 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { waitFor } from "#apiserver/wait-for.js";
 import { assert, suite } from "../../../support/suite.js";
-import { createPage, createPageOperator, failureOf, startPageServer, type PageOperator } from "../page-operator.js";
+import {
+  createPage,
+  createPageOperator,
+  failureOf,
+  type PageOperator,
+  startPageOperator,
+  startPageServer,
+} from "../page-operator.js";
 
 /** The port that the operator says it serves at. */
 const portOf = ({ logs }: PageOperator) =>
@@ -18,9 +25,7 @@ const probes = { healthProbeBindAddress: "127.0.0.1:0" };
 
 suite("the probes of an operator", (test) => {
   test("are ok when all is well, and list every check when asked to", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server, { operator: probes });
-    await page.operator.start();
+    await using page = await startPageOperator({ operator: probes });
     for (const path of ["/livez", "/readyz", "/startupz", "/healthz"])
       assert.equal(await ask(page, path), { status: 200, text: "ok" });
     assert.equal((await ask(page, "/readyz?verbose")).text.split("\n"), [
@@ -51,11 +56,9 @@ suite("the probes of an operator", (test) => {
   });
 
   test("name the watches that fail, and go on to say that the process lives", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server, { operator: probes });
-    await page.operator.start();
-    server.faults.add({ verb: ["list", "watch"], forbid: true });
-    server.faults.cutWatches();
+    await using page = await startPageOperator({ operator: probes });
+    page.server.faults.add({ verb: ["list", "watch"], forbid: true });
+    page.server.faults.cutWatches();
     const isForbidden = /^\[-\]controller\/page\/primary failed: .*forbidden/m;
     const read = async () => (await ask(page, "/readyz?verbose")).text;
     const text = await waitFor("it is not ready", async () => (isForbidden.test(await read()) ? read() : undefined));

@@ -13,16 +13,17 @@ import { assert, suite } from "../../../support/suite.js";
 import {
   createPage,
   createPageOperator,
+  type DataObject,
   Page,
   pageCrd,
+  type PageOperator,
   Secret,
   setText,
+  startPageOperator,
   startPageServer,
   textReconciler,
   untilQuiet,
   untilText,
-  type DataObject,
-  type PageOperator,
 } from "../page-operator.js";
 
 const ONE = { name: "one", namespace: "default" };
@@ -92,10 +93,8 @@ suite("operator with lasting errors", (test) => {
   });
 
   test("a right to write that is missing fails the reconciles it is needed for, until it is there", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server);
-    await page.operator.start();
-    const fault = server.faults.add({ verb: "patch", path: "/configmaps/", forbid: true });
+    await using page = await startPageOperator();
+    const fault = page.server.faults.add({ verb: "patch", path: "/configmaps/", forbid: true });
     await createPage(page);
     const { error, workflow } = await waitFor("a reconcile", () => page.events[0]);
     assert.ok(error);
@@ -110,9 +109,7 @@ suite("operator with lasting errors", (test) => {
   });
 
   test("a definition that goes while the operator runs is said once, and taken up when it is back", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server);
-    await page.operator.start();
+    await using page = await startPageOperator();
     await createPage(page);
     await untilStatus(page, "first");
     const requester = requesterOf(page.operator.client);
@@ -120,7 +117,9 @@ suite("operator with lasting errors", (test) => {
     const line = await waitFor("it is said", () => warningsOf(page, "is not installed")[0], RECOVERY);
     assert.match(line, "the CustomResourceDefinition pages.example.com is not installed");
     const watches = () =>
-      server.requests.filter(({ path, verb, status }) => path.endsWith("/pages") && verb === "watch" && status === 404);
+      page.server.requests.filter(
+        ({ path, verb, status }) => path.endsWith("/pages") && verb === "watch" && status === 404,
+      );
     await waitFor("it is tried again and again", () => watches().length >= 2, RECOVERY);
     assert.equal(warningsOf(page, "is not installed"), [line]);
     assert.match(problemOf(page)!, "pages.example.com is not installed");

@@ -12,6 +12,7 @@ import {
   createPageOperator,
   Page,
   setText,
+  startPageOperator,
   startPageServer,
   textReconciler,
   untilQuiet,
@@ -23,11 +24,9 @@ const CHILD = "/configmaps/one-text";
 
 suite("operator with failing requests", (test) => {
   test("429 is tried again after the time that the server asks for, within the same reconcile", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server);
-    await page.operator.start();
+    await using page = await startPageOperator();
     const busy = { status: 429, reason: "TooManyRequests", retryAfterSeconds: 1 };
-    server.faults.add({ verb: "patch", path: CHILD, times: 1, answer: busy });
+    page.server.faults.add({ verb: "patch", path: CHILD, times: 1, answer: busy });
     const startedAt = Date.now();
     await createPage(page);
     await untilText(page, "first");
@@ -37,11 +36,9 @@ suite("operator with failing requests", (test) => {
   });
 
   test("429 that may be tried again after no time at all waits longer each time", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server);
-    await page.operator.start();
+    await using page = await startPageOperator();
     const busy = { status: 429, reason: "TooManyRequests", retryAfterSeconds: 0 };
-    server.faults.add({ verb: "patch", path: CHILD, times: 3, answer: busy });
+    page.server.faults.add({ verb: "patch", path: CHILD, times: 3, answer: busy });
     const startedAt = Date.now();
     await createPage(page);
     await untilText(page, "first");
@@ -50,10 +47,8 @@ suite("operator with failing requests", (test) => {
 
   for (const status of [502, 503, 504])
     test(`${status} is tried again at once`, async () => {
-      await using server = await startPageServer();
-      await using page = createPageOperator(server);
-      await page.operator.start();
-      const fault = server.faults.add({ verb: "patch", path: CHILD, times: 2, answer: { status } });
+      await using page = await startPageOperator();
+      const fault = page.server.faults.add({ verb: "patch", path: CHILD, times: 2, answer: { status } });
       await createPage(page);
       await untilText(page, "first");
       assert.is(fault.hits, 2);
@@ -66,14 +61,12 @@ suite("operator with failing requests", (test) => {
     { status: 409, reason: "Conflict" },
   ])
     test(`${status} fails the reconcile, which is tried again`, async () => {
-      await using server = await startPageServer();
-      await using page = createPageOperator(server);
-      await page.operator.start();
+      await using page = await startPageOperator();
       await createPage(page);
       await untilText(page, "first");
       await untilQuiet(page);
       const answer = { status, reason, message: "not now" };
-      server.faults.add({ verb: "patch", path: CHILD, times: 1, answer });
+      page.server.faults.add({ verb: "patch", path: CHILD, times: 1, answer });
       await setText(page, "second");
       await untilText(page, "second");
       const failed = page.events.find(({ error }) => error !== undefined);
@@ -86,10 +79,8 @@ suite("operator with failing requests", (test) => {
     });
 
   test("a connection that breaks is used no more, and the request is repeated", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server);
-    await page.operator.start();
-    server.faults.add({ verb: "patch", path: CHILD, times: 2, disconnect: true });
+    await using page = await startPageOperator();
+    page.server.faults.add({ verb: "patch", path: CHILD, times: 2, disconnect: true });
     await createPage(page);
     await untilText(page, "first");
     await waitFor("the reconcile ends", () => page.events[0]);
@@ -97,22 +88,18 @@ suite("operator with failing requests", (test) => {
   });
 
   test("a creation of which the answer is lost ends well", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server);
-    await page.operator.start();
-    server.faults.add({ verb: "patch", path: CHILD, times: 1, loseAnswer: true });
+    await using page = await startPageOperator();
+    page.server.faults.add({ verb: "patch", path: CHILD, times: 1, loseAnswer: true });
     await createPage(page);
     await waitFor("the page is as it should be", () => page.events.at(-1)?.workflow?.isReady === true);
     await untilText(page, "first");
   });
 
   test("an update of which the answer is lost ends well", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server);
-    await page.operator.start();
+    await using page = await startPageOperator();
     await createPage(page);
     await untilText(page, "first");
-    server.faults.add({ verb: "patch", path: CHILD, times: 1, loseAnswer: true });
+    page.server.faults.add({ verb: "patch", path: CHILD, times: 1, loseAnswer: true });
     await setText(page, "second");
     await waitFor("the status follows", async () => {
       return (await page.operator.client.get(Page, ONE))?.status?.text === "second";
@@ -206,9 +193,7 @@ suite("operator with failing requests", (test) => {
   });
 
   test("the rate of reconciles is limited, and nothing is lost", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server, { rateLimit: { maxReconciliations: 2, withinMs: 600 } });
-    await page.operator.start();
+    await using page = await startPageOperator({ rateLimit: { maxReconciliations: 2, withinMs: 600 } });
     await createPage(page);
     const startedAt = Date.now();
     for (let index = 0; index < 8; index++) {
@@ -237,11 +222,9 @@ suite("a server that asks for patience", (test) => {
   });
 
   test("reconciles of others go on while a primary is to come again in an hour", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server, { maxConcurrentReconciles: 1 });
-    await page.operator.start();
+    await using page = await startPageOperator({ maxConcurrentReconciles: 1 });
     const answer = { status: 429, reason: "TooManyRequests", retryAfterSeconds: 3_600 };
-    server.faults.add({ verb: "patch", path: "/configmaps/one-", answer });
+    page.server.faults.add({ verb: "patch", path: "/configmaps/one-", answer });
     await createPage(page, "one");
     await waitFor("it fails", () => page.events.some(({ error, workflow }) => error ?? workflow?.errors.size));
     await createPage(page, "two");

@@ -10,10 +10,11 @@ import {
   createPageOperator,
   failureOf,
   Page,
+  type PageOperator,
   setText,
+  startPageOperator,
   startPageServer,
   untilQuiet,
-  type PageOperator,
 } from "../page-operator.js";
 
 const one = { name: "one", namespace: "default" };
@@ -48,9 +49,7 @@ const label = ({ operator }: PageOperator) =>
 
 suite("the reasons of a reconcile", (test) => {
   test("name the kind and the key of what changed, and its dependent where several share a watch", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server, { dependents: [configMapOf("first"), configMapOf("second")] });
-    await page.operator.start();
+    await using page = await startPageOperator({ dependents: [configMapOf("first"), configMapOf("second")] });
     await createPage(page);
     await waitFor("the page is reconciled", () => page.events.length > 0);
     await untilQuiet(page);

@@ -14,6 +14,7 @@ import {
   createPageOperator,
   Page,
   setText,
+  startPageOperator,
   startPageServer,
   untilQuiet,
   untilText,
@@ -125,9 +126,7 @@ suite("faults of the user", (test) => {
   });
 
   test("no namespaces at all are refused, and everything stays as it was", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server, { namespaces: ["default"] });
-    await page.operator.start();
+    await using page = await startPageOperator({ namespaces: ["default"] });
     const controller = page.operator.controller("page");
     const error = await controller.setNamespaces([]).then(
       () => undefined,
