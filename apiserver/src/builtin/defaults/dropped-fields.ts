@@ -40,9 +40,16 @@ function fields(path: string, names: readonly string[]): Drop {
 function dropOfPod(spec: JsonValue | undefined): void {
   if (!isObject(spec)) return;
   delete spec["schedulingGroup"];
-  for (const { container } of placedContainers("", spec)) delete objectAt(container, "lifecycle")?.["stopSignal"];
+  for (const { container } of placedContainers("", spec)) dropSignal(container);
   for (const source of objectsAt(spec, "volumes").flatMap((volume) => objectsAt(volume, "projected.sources")))
     for (const kind of ["clusterTrustBundle", "podCertificate"]) delete source[kind];
+}
+
+function dropSignal(container: JsonObject): void {
+  const lifecycle = objectAt(container, "lifecycle");
+  if (lifecycle?.["stopSignal"] === undefined) return;
+  delete lifecycle["stopSignal"];
+  if (Object.keys(lifecycle).length === 0) delete container["lifecycle"];
 }
 
 function dropOfDevice(device: JsonObject): void {

@@ -65,7 +65,10 @@ function checkEphemeral(
   spec: JsonObject,
   { context, takeName }: { context: Context; takeName: (at: string, container: JsonObject) => FieldError[] },
 ): FieldError[] {
-  const targets = ["containers", "initContainers"].flatMap((list) => objectsAt(spec, list)).map(({ name }) => name);
+  const others = ["containers", "initContainers"].flatMap((list) => objectsAt(spec, list));
+  const targets = others.map((container) => textAt(container, "name"));
+  // Of those that run before, a name that is missing counts now.
+  if (targets.includes("")) takeName("", {});
   return objectsAt(spec, "ephemeralContainers").flatMap((container, index) => {
     const at = `${path}.ephemeralContainers[${index}]`;
     const target = textAt(container, "targetContainerName");

@@ -224,7 +224,6 @@ export function checkEphemeralFields(path: string, container: JsonObject): Field
     const value = memberOf(container, key);
     const isEmpty =
       (value === undefined && !wasGivenEmpty(container, key)) ||
-      value === "" ||
       (key === "resources" && Object.keys(Object(value)).length === 0);
     return !isEmpty;
   }).map((key) => forbiddenError(`${path}.${key}`, NOT_EPHEMERAL));
