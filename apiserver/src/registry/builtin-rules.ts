@@ -9,7 +9,7 @@ import { validateBuiltin } from "../builtin/rules/validate.js";
 import { validateBuiltinStatus } from "../builtin/rules/status-rules.js";
 import { builtinSchemas } from "../builtin/schemas.js";
 import { hasBuiltinSchema, type ServedType } from "../builtin/served-type.js";
-import { kindWarnings } from "../builtin/warnings/kind-warnings.js";
+import { kindWarnings, nameWarnings } from "../builtin/warnings/kind-warnings.js";
 import { podWarnings } from "../builtin/warnings/pod-warnings.js";
 import { serviceWarnings } from "../builtin/warnings/service-warnings.js";
 import { quote } from "../errors/quote.js";
@@ -67,6 +67,7 @@ export function builtinRules(type: ServedType, allocatorOf: () => Allocator): Ty
     validatePart: (object, live, subresource) => checkPart(type, { object, live, subresource }),
     validateStatus: (object, live) => validateBuiltinStatus(type, object, live),
     warnings: (object, live, subresource) => [
+      ...nameWarnings(type.kind, object, live),
       ...podWarnings(type, object, live),
       ...(type.kind === "Service" && subresource !== "status" ? serviceWarnings(object) : []),
       ...(subresource !== "status" ? kindWarnings(type.kind, object, live) : []),

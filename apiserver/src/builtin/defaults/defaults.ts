@@ -74,7 +74,7 @@ const STRUCT_DEFAULTS: Record<string, StructDefault> = {
   "resource.v1.DeviceSubRequest": configuration.defaultDeviceCount,
   "core.v1.LimitRangeItem": configuration.defaultLimitRangeItem,
   "apps.v1.DeploymentStrategy": workload.defaultRollingUpdate,
-  "apps.v1.DaemonSetUpdateStrategy": workload.defaultRollingUpdate,
+  "apps.v1.DaemonSetUpdateStrategy": workload.defaultDaemonUpdate,
   "apps.v1.StatefulSetUpdateStrategy": workload.defaultStatefulStrategy,
   "apps.v1.RollingUpdateStatefulSetStrategy": (parameters) => {
     // Of a feature that is off.

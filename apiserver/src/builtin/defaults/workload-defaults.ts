@@ -7,6 +7,16 @@ export function defaultRollingUpdate(strategy: JsonObject): void {
   if (strategy["type"] === "RollingUpdate") strategy["rollingUpdate"] ??= {};
 }
 
+/** Gives an update strategy of a DaemonSet its type and parameters: those of another type count for nothing if they are missing. */
+export function defaultDaemonUpdate(strategy: JsonObject): void {
+  defaultRollingUpdate(strategy);
+  const parameters = objectAt(strategy, "rollingUpdate");
+  if (parameters !== undefined && strategy["type"] !== "RollingUpdate") {
+    parameters["maxUnavailable"] ??= 0;
+    parameters["maxSurge"] ??= 0;
+  }
+}
+
 /** Gives an update strategy of a StatefulSet its type, and with that alone its parameters. */
 export function defaultStatefulStrategy(strategy: JsonObject): void {
   if (memberOf(strategy, "type") === undefined) strategy["rollingUpdate"] ??= {};

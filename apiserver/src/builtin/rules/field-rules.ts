@@ -223,7 +223,8 @@ export function checkLabel(field: string, name: string): FieldError[] {
   return labelNameProblems(name).map((problem) => invalidError(field, name, problem));
 }
 
-function labelNameProblems(name: string): string[] {
+/** Lists what is wrong with a DNS label. */
+export function labelNameProblems(name: string): string[] {
   const isDotted = name.includes(".") && subdomainProblems(name).length === 0;
   return [
     ...(Buffer.byteLength(name) > 63 ? ["must be no more than 63 characters"] : []),

@@ -1,6 +1,7 @@
 // What Kubernetes 1.36 warns of in kinds that have a warning or two.
 import { quote } from "../../errors/quote.js";
 import { memberOf, objectAt, type JsonObject } from "../../json.js";
+import { labelNameProblems } from "../rules/field-rules.js";
 import { objectsAt, textAt } from "../read-path.js";
 
 const INGRESS_CLASS = "kubernetes.io/ingress.class";
@@ -20,7 +21,31 @@ const WARNINGS: { readonly [kind: string]: Warnings } = {
       : ["spec.externalID: this field is deprecated, and is unused by Kubernetes"],
   PersistentVolume: volumeWarnings,
   ResourceSlice: sliceWarnings,
+  StatefulSet: (set) =>
+    Number(memberOf(objectAt(set, "spec"), "revisionHistoryLimit") ?? 0) < 0
+      ? ["spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"]
+      : [],
 };
+
+/** The kinds whose names their Pods are called after, and how these use them. */
+const NAMED_AFTER: { readonly [kind: string]: string } = {
+  Pod: "the Pod's hostname",
+  ...Object.fromEntries(
+    ["Deployment", "ReplicaSet", "Job", "CronJob", "ReplicationController"].map((kind) => [
+      kind,
+      "Pod names and hostnames",
+    ]),
+  ),
+};
+
+/** Names what a new object of a kind should be called otherwise. */
+export function nameWarnings(kind: string, object: JsonObject, old: JsonObject | undefined): string[] {
+  const use = NAMED_AFTER[kind];
+  const problems = use === undefined || old !== undefined ? [] : labelNameProblems(textAt(object, "metadata.name"));
+  if (problems.length === 0) return [];
+  const effect = "which can result in surprising behavior; a DNS label is recommended";
+  return [`metadata.name: this is used in ${use}, ${effect}: [${problems.join(" ")}]`];
+}
 
 /** Names what an object of a kind should say otherwise. */
 export function kindWarnings(kind: string, object: JsonObject, old: JsonObject | undefined): string[] {
