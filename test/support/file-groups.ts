@@ -46,14 +46,17 @@ const opens = (most: number): Kind => ({
   known: new Map(),
 });
 
+/** How many files share a process at most, unless they only compute. */
+export const MOST_THAT_WAIT = 6;
+
 /** Which kinds there are in a folder. */
 const kindsOf = (isQuick: boolean): { readonly [folder: string]: readonly Kind[] } => {
-  const some = [opens(isQuick ? 6 : 1)];
+  const some = [opens(isQuick ? MOST_THAT_WAIT : 1)];
   return {
     architecture: some,
     conformance: [opens(isQuick ? 3 : 1)],
     golden: some,
-    integration: [opens(isQuick ? 6 : 4)],
+    integration: [opens(isQuick ? MOST_THAT_WAIT : 4)],
     types: some,
     unit: [computes(12), ...some],
   };

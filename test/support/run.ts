@@ -9,7 +9,7 @@ import { availableParallelism, tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { missingTests, readFeatureTable, readJosdkTable } from "./tables/josdk-table.js";
-import { groupFiles } from "./file-groups.js";
+import { groupFiles, MOST_THAT_WAIT } from "./file-groups.js";
 import { isThorough } from "./runs.js";
 import { atSources } from "./source-positions.js";
 import type { SuiteReport } from "./suite.js";
@@ -182,11 +182,12 @@ async function main(paths: string[]): Promise<number> {
 
 /**
  * All files, those of every folder spread over the whole: some wait most of their time, and others compute. What shares a process comes first,
- * as it takes the longest, so that at the end no core waits for it.
+ * as it takes the longest, so that at the end no core waits for it; but only files that compute are many, and they fill the cores to the end.
  */
 function inTurns(folders: readonly string[][][]): string[][] {
+  const rank = ({ length }: string[]) => (length > MOST_THAT_WAIT ? 0 : -length);
   return folders
-    .map((groups) => [...groups].sort((one, other) => other.length - one.length))
+    .map((groups) => [...groups].sort((one, other) => rank(one) - rank(other)))
     .flatMap((groups) => groups.map((files, index) => ({ files, at: index / groups.length })))
     .sort((one, other) => one.at - other.at)
     .map(({ files }) => files);
