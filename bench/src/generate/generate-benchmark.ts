@@ -2,7 +2,7 @@
 import { execFile } from "node:child_process";
 import { generateTypes } from "#generator/generate-types.js";
 import { existsSync } from "node:fs";
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
@@ -94,10 +94,19 @@ async function measureProject(folder: string): Promise<Measurement[]> {
   ];
 }
 
-/** Deletes what was generated, and what earlier runs have found out. */
+/** Takes away what was generated, and what earlier runs have found out. */
 async function clear(project: string): Promise<void> {
-  for (const part of ["src", "deploy", "test", "node_modules"])
-    await rm(join(project, part), { recursive: true, force: true });
+  for (const part of ["src", "deploy", "test", "node_modules"]) await setAside(join(project, part));
+}
+
+let setAsides = 0;
+
+/**
+ * Takes away what a run has written. Deleting it would be measured: for some minutes, ext4 passes over the places of deleted files, one by
+ * one, for every file that it creates.
+ */
+async function setAside(path: string): Promise<void> {
+  if (existsSync(path)) await rename(path, `${path}-${++setAsides}`);
 }
 
 async function measureCrd(
@@ -106,7 +115,7 @@ async function measureCrd(
   folder: string,
 ): Promise<Measurement[]> {
   const out = join(folder, "types");
-  const clear = () => rm(out, { recursive: true, force: true });
+  const clear = () => setAside(out);
   const args = [COMMAND, "types", file, "--out", out];
   const ours: NodeProgram = { args, folder, prepare: clear };
   const costs: { ours: ProgramCost; peer?: ProgramCost } =
@@ -128,7 +137,7 @@ async function measureMany(
     string,
   ];
   const count = await writeManyCrds(corpus, Math.ceil(300 / corpus.length), file);
-  const clear = () => rm(out, { recursive: true, force: true });
+  const clear = () => setAside(out);
   const ours: NodeProgram = { args: [COMMAND, "types", file, "--out", out], folder, prepare: clear };
   const costs: { ours: ProgramCost; peer?: ProgramCost } =
     peer === undefined
@@ -186,7 +195,7 @@ async function measureLargeProject(
 
 function importOf(peer: string, file: string, out: string): NodeProgram {
   const options = ["-l", "typescript", "-o", out, "--check-upgrade=false", "--no-save"];
-  const prepare = () => rm(out, { recursive: true, force: true });
+  const prepare = () => setAside(out);
   return { args: [peer, "import", file, ...options], folder: join(out, ".."), prepare };
 }
 
@@ -194,7 +203,7 @@ function importOf(peer: string, file: string, out: string): NodeProgram {
 async function measureInProcess(name: string, file: string, out: string): Promise<Measurement> {
   const samples: number[] = [];
   for (let run = 0; run <= RUNS; run++) {
-    await rm(out, { recursive: true, force: true });
+    await setAside(out);
     const startedAt = performance.now();
     const { report } = await generateTypes({ files: [file], out });
     if (report === undefined) throw new Error(`the types of ${name} were not generated`);
