@@ -54,8 +54,8 @@ function locate(name: string): string | undefined {
   return found === undefined ? undefined : realpathSync.native(found);
 }
 
-/** What is not part of a package when it runs. */
-const NOT_RUN: ReadonlySet<string> = new Set(["node_modules", "src", "docs"]);
+/** What is not part of a package when it runs, or only starts the program: npm changes the state of that whenever it links a package. */
+const NOT_RUN: ReadonlySet<string> = new Set(["node_modules", "src", "docs", "bin"]);
 
 function stampsBelow(folder: string): string[] {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
