@@ -29,7 +29,7 @@ export function checkText(text: string, variables: Variables, options: CheckOpti
   if (syntax.length > 0) return { problem: `${PREFIX}${linesOf(text, syntax)}` };
   const compilation = compileExpression(text);
   // The evaluator reads less than cel-go.
-  if ("problem" in compilation && compilation.problem.startsWith("it is")) return { unread: true };
+  if ("problem" in compilation && !compilation.isRead) return { unread: true };
   const checked = checkExpression(text, variables, options);
   const { type, problems } = checked;
   if (problems.length === 0) return { checked, type: longNameOfType(type) };

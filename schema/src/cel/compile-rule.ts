@@ -29,8 +29,8 @@ export type Compilation =
   | { readonly expression: CompiledExpression }
   | {
       readonly problem: string;
-      /** `syntax` and `name` are wrong for the API server, too: no expression of CEL, or a function that nobody has. */
-      readonly kind: "syntax" | "name" | "unsupported";
+      /** Whether the evaluator reads the expression. What it does not may still be one of CEL. */
+      readonly isRead: boolean;
     };
 
 const compiled = new Map<string, Compilation>();
@@ -48,8 +48,8 @@ function compile(text: string, { parse, plan, isCelError }: Library): Compilatio
   try {
     const env = loadEnvironment();
     const parsed = parse(withoutOptionalOperators(text).text);
-    const { problem, usesOldSelf, isUnknown } = prepareExpression(parsed.expr, env);
-    if (problem !== undefined) return { problem, kind: isUnknown ? "name" : "unsupported" };
+    const { problem, usesOldSelf } = prepareExpression(parsed.expr, env);
+    if (problem !== undefined) return { problem, isRead: parsed.expr !== undefined };
     const evaluate = plan(env, parsed);
     return {
       expression: {
@@ -90,8 +90,7 @@ function messageInGo(message: string): string {
 }
 
 function problemOf(error: unknown): Compilation {
-  if (error instanceof RangeError) return { problem: "it is nested too deeply", kind: "unsupported" };
-  const { message } = error as Error;
-  const problem = `it is no expression that the evaluator reads: ${message.replace(/^<input>:/, "")}`;
-  return { problem, kind: /^<input>:\d+:\d+: /.test(message) ? "syntax" : "unsupported" };
+  if (error instanceof RangeError) return { problem: "it is nested too deeply", isRead: false };
+  const message = (error as Error).message.replace(/^<input>:/, "");
+  return { problem: `it is no expression that the evaluator reads: ${message}`, isRead: false };
 }

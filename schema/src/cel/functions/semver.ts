@@ -1,21 +1,17 @@
 // Kubernetes' library of versions: https://semver.org
 import type { CelMap } from "@bufbuild/cel";
+import { parseVersion } from "../../texts/version.js";
 import { fieldOf, typesOf, valueOfKind, type FunctionsOf } from "../kubernetes-value.js";
-
-const NUMBER = "(0|[1-9]\\d*)";
-const VERSION = new RegExp(
-  `^${NUMBER}\\.${NUMBER}\\.${NUMBER}(?:-([0-9A-Za-z-]+(?:\\.[0-9A-Za-z-]+)*))?(?:\\+([0-9A-Za-z-]+(?:\\.[0-9A-Za-z-]+)*))?$`,
-);
 
 /** `semver`, `isSemver` and the parts of a version. */
 export const semverFunctions: FunctionsOf = (library) => {
   const { celFunc, celMethod } = library;
   const { BOOL, STRING, INT, MAP } = typesOf(library);
-  const partsOf = (text: string, isLoose = false) => read(isLoose ? normalise(text) : text);
+  const partsOf = (text: string, isLoose = false) => parseVersion(isLoose ? normalise(text) : text);
   const version = (text: string, isLoose?: boolean) => {
     const parts = partsOf(text, isLoose);
     if (parts === undefined) throw new Error(`${JSON.stringify(text)} is no version`);
-    return valueOfKind(library, "semver", parts);
+    return valueOfKind(library, "semver", { ...parts });
   };
   return [
     celFunc("semver", [STRING], MAP, (text) => version(text)),
@@ -37,13 +33,6 @@ export function compareVersions(one: CelMap, other: CelMap): number {
     if (difference !== 0n) return difference < 0n ? -1 : 1;
   }
   return compareReleases(fieldOf(one, "semver", "prerelease"), fieldOf(other, "semver", "prerelease"));
-}
-
-function read(text: string) {
-  const [, major, minor, patch, prerelease = ""] = VERSION.exec(text) ?? [];
-  if (major === undefined || minor === undefined || patch === undefined) return undefined;
-  if (prerelease.split(".").some((part) => /^0\d+$/.test(part))) return undefined;
-  return { major: BigInt(major), minor: BigInt(minor), patch: BigInt(patch), prerelease };
 }
 
 // As the API server: without a leading v and leading zeros, and with the parts that are missing.

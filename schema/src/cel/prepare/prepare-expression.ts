@@ -15,8 +15,6 @@ export type Environment = ReturnType<typeof celEnv>;
 export interface ExpressionFacts {
   /** Why the expression cannot be evaluated. */
   readonly problem?: string;
-  /** Whether the problem is a function that Kubernetes does not have either. */
-  readonly isUnknown: boolean;
   readonly usesOldSelf: boolean;
 }
 
@@ -42,15 +40,14 @@ type Call = Extract<Expression["exprKind"], { case: "callExpr" }>["value"];
 /** Prepares an expression for its evaluation, in place. */
 export function prepareExpression(expression: Expression | undefined, env: Environment): ExpressionFacts {
   const preparation = new Preparation(env);
-  if (expression === undefined) return { problem: "it is empty", isUnknown: false, usesOldSelf: false };
+  if (expression === undefined) return { problem: "it is empty", usesOldSelf: false };
   preparation.visit(expression);
-  const { problem, usesOldSelf, isUnknown } = preparation;
-  return { usesOldSelf, isUnknown, ...(problem === undefined ? {} : { problem }) };
+  const { problem, usesOldSelf } = preparation;
+  return { usesOldSelf, ...(problem === undefined ? {} : { problem }) };
 }
 
 class Preparation {
   problem: string | undefined;
-  isUnknown = false;
   usesOldSelf = false;
   readonly #env: Environment;
 
@@ -136,7 +133,6 @@ class Preparation {
     const fitting = found.filter((func) => (func.target !== undefined) === isMethod);
     if (fitting.some((func) => func.arguments.length === args.length)) return;
     const isUnknown = fitting.length === 0 && !MACROS.has(name);
-    if (isUnknown && this.problem === undefined) this.isUnknown = true;
     this.#fail(isUnknown ? `the function ${name}` : `${name} with ${args.length} arguments`);
   }
 

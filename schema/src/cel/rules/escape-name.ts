@@ -1,11 +1,7 @@
 // https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#field-names-in-cel
-const ESCAPABLE = /^[a-zA-Z_][a-zA-Z0-9_./-]*$/;
+import { RESERVED_WORDS } from "../../texts/reserved-words.js";
 
-const RESERVED: ReadonlySet<string> = new Set(
-  "true false null in as break const continue else for function if import let loop package namespace return var void while".split(
-    " ",
-  ),
-);
+const ESCAPABLE = /^[a-zA-Z_][a-zA-Z0-9_./-]*$/;
 
 // What stands for a value or an operator cannot follow a dot.
 const UNNAMEABLE: ReadonlySet<string> = new Set(["true", "false", "null", "in"]);
@@ -19,12 +15,12 @@ const ESCAPES: { readonly [part: string]: string } = {
 
 /** Tells whether a rule may also call a field by its own name, although the name is a word that CEL keeps for itself. */
 export function isPlainlyNamed(name: string): boolean {
-  return RESERVED.has(name) && !UNNAMEABLE.has(name);
+  return RESERVED_WORDS.has(name) && !UNNAMEABLE.has(name);
 }
 
 /** Returns what a rule calls a field of a schema; undefined if no rule can name it. */
 export function escapeName(name: string): string | undefined {
-  if (RESERVED.has(name)) return `__${name}__`;
+  if (RESERVED_WORDS.has(name)) return `__${name}__`;
   if (!ESCAPABLE.test(name)) return undefined;
   return name.replace(/__|[./-]/g, (part) => ESCAPES[part] ?? part);
 }

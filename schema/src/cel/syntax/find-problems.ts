@@ -1,5 +1,6 @@
 // Finds what is wrong with the syntax of an expression, in the words and places of the parser that ANTLR generates for cel-go: it goes on after a
 // mistake as ANTLR's default strategy does. https://github.com/antlr/antlr4/blob/dev/doc/parser-rules.md#catching-exceptions
+import { RESERVED_WORDS } from "../../texts/reserved-words.js";
 import { GRAMMAR, type Ahead, type Part, type RuleName } from "./grammar.js";
 import { END, KINDS, readTokens, shownText, type Token, type TokenKind, type Wrong } from "./tokens.js";
 
@@ -39,9 +40,6 @@ interface Expected {
 type TokenPart = Extract<Part, { type: "token" }>;
 
 const MOST_PROBLEMS = 100;
-const RESERVED: ReadonlySet<string> = new Set(
-  "as break const continue else for function if import let loop package namespace return var void while".split(" "),
-);
 
 /** Returns what is wrong with the syntax of an expression, in the order of the text; nothing if cel-go reads it, or if it is nested too deeply. */
 export function findSyntaxProblems(text: string): SyntaxProblem[] {
@@ -145,7 +143,7 @@ class Reader {
       return;
     }
     const { text } = this.#token(1);
-    if (isName && RESERVED.has(text)) {
+    if (isName && RESERVED_WORDS.has(text)) {
       const { offset } = this.#token(this.#token(0).kind === "." ? 0 : 1);
       this.problems.push({ offset, message: `reserved identifier: ${text}` });
     }

@@ -1,16 +1,10 @@
+import { RESERVED_WORDS } from "@gen-operator/schema";
 import type { Variables, VariableType } from "../../../errors/expression-problem.js";
 import { invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
 import { stringAt, type JsonObject } from "../../../json.js";
 import { objectsAt } from "../../read-path.js";
 import { typeOfExpressionAt } from "./condition-rules.js";
 import { ANYTHING, declaredType, variablesType } from "./condition-types.js";
-
-// https://github.com/google/cel-spec/blob/master/doc/langdef.md#syntax
-const RESERVED: ReadonlySet<string> = new Set(
-  "true false null in as break const continue else for function if import let loop package namespace return var void while".split(
-    " ",
-  ),
-);
 
 /** Checks the variables of a policy, and gives the type of `variables`. A variable sees the ones before, and what is `seen` besides. */
 export function checkVariables(
@@ -39,7 +33,7 @@ function checkVariable(
       : typeOfExpressionAt(`${field}.expression`, variable, { variables, wanted: "any" });
   const ofName = [
     ...(name.trim() === "" ? [requiredError(`${field}.name`, "name is not specified")] : []),
-    ...(name.trim() === "" || (/^[A-Za-z_]\w*$/.test(name) && !RESERVED.has(name))
+    ...(name.trim() === "" || (/^[A-Za-z_]\w*$/.test(name) && !RESERVED_WORDS.has(name))
       ? []
       : [invalidError(`${field}.name`, name, "must be a valid CEL identifier")]),
   ];

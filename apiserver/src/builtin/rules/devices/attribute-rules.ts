@@ -1,5 +1,5 @@
 // What devices are like: their attributes, and how much of what they have.
-import { compareQuantities } from "@gen-operator/schema";
+import { compareQuantities, parseVersion } from "@gen-operator/schema";
 import {
   duplicateError,
   forbiddenError,
@@ -17,11 +17,6 @@ const IDENTIFIER = "[A-Za-z_][A-Za-z0-9_]*";
 const IDENTIFIER_RULE =
   "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters or '_' " +
   `(e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for validation is '${IDENTIFIER}')`;
-const NUMBER = "(0|[1-9]\\d*)";
-const PRERELEASE = "(0|[1-9]\\d*|\\d*[a-zA-Z-][0-9a-zA-Z-]*)";
-const VERSION = new RegExp(
-  `^${NUMBER}\\.${NUMBER}\\.${NUMBER}(-${PRERELEASE}(\\.${PRERELEASE})*)?(\\+[0-9a-zA-Z-]+(\\.[0-9a-zA-Z-]+)*)?$`,
-);
 const VALUES = ["int", "bool", "string", "version"];
 
 /** Demands the name of an attribute or of a capacity: an identifier, after a domain and a slash perhaps. */
@@ -91,7 +86,7 @@ function checkText(field: string, text: JsonValue): FieldError[] {
 function checkVersion(field: string, text: JsonValue): FieldError[] {
   if (typeof text !== "string") return [];
   const detail = "must be a string compatible with semver.org spec 2.0.0";
-  return [...(VERSION.test(text) ? [] : [invalidError(field, text, detail)]), ...checkText(field, text)];
+  return [...(parseVersion(text) !== undefined ? [] : [invalidError(field, text, detail)]), ...checkText(field, text)];
 }
 
 function checkCapacity(path: string, capacity: JsonObject, isShared: boolean): FieldError[] {
