@@ -2,7 +2,7 @@
 import { quote } from "../../errors/quote.js";
 import { arrayAt, deepEqual, isObject, memberOf, objectAt, stringAt, type JsonObject } from "../../json.js";
 import { at, objectsAt } from "../read-path.js";
-import { placedContainers } from "../rules/pods/system-rules.js";
+import { placedContainers } from "../rules/pods/placed-containers.js";
 import { podTemplatePathOf } from "../type-facts.js";
 import { sourceWarnings } from "./kind-warnings.js";
 

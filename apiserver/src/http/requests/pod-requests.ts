@@ -43,8 +43,9 @@ async function bind(on: ResourceRequest): Promise<Answer> {
 async function evict(on: ResourceRequest): Promise<Answer> {
   const render = renderContextOf(on);
   const context = writeContextOf(on, parseWriteOptions(on.request.query, "CreateOptions"));
-  const resource = partResource(EVICTION, on.resource);
-  await evictPod(context, on.name, decodeBody(on, { ...context, resource }, asPresentEviction));
+  const part = partResource(EVICTION, on.resource);
+  const object = decodeBody(on, { ...context, resource: part }, asPresentEviction);
+  await evictPod(context, on.name, { part, object });
   return renderValue(render, 201, SUCCESS);
 }
 

@@ -26,14 +26,14 @@ export function checkedKinds(rules: readonly ResourceRule[], served: readonly Se
   return [...byText].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, kind]) => kind);
 }
 
-interface KindName {
+interface ResourceName {
   readonly group: string;
   readonly version: string;
   readonly resource: string;
 }
 
 // With a pattern for the group or the version, the rule names nothing; other resources are passed over.
-function namesOf({ apiGroups = [], apiVersions = [], resources = [] }: ResourceRule): KindName[] {
+function namesOf({ apiGroups = [], apiVersions = [], resources = [] }: ResourceRule): ResourceName[] {
   if ([...apiGroups, ...apiVersions].some((name) => name.includes("*"))) return [];
   const plain = resources.filter((name) => !/[*/]/.test(name)).sort();
   return [...apiGroups]
@@ -44,7 +44,7 @@ function namesOf({ apiGroups = [], apiVersions = [], resources = [] }: ResourceR
 }
 
 // kube-controller-manager finds a resource of the core group in all groups.
-function isCalled({ group, version, plural, singular }: ServedKind, name: KindName): boolean {
+function isCalled({ group, version, plural, singular }: ServedKind, name: ResourceName): boolean {
   if (version !== name.version || (name.group !== "" && group !== name.group)) return false;
   return [plural, singular].includes(name.resource.toLowerCase());
 }

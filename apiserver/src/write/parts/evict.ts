@@ -1,6 +1,6 @@
 // Evicts Pods as far as PodDisruptionBudgets let them go, as the eviction subresource of Kubernetes 1.36 does.
 import { selectorMatches } from "../../builtin/rules/field-rules.js";
-import { parseDeleteOptions } from "../../decode/options/delete-options.js";
+import { parseDeleteOptions, type DeleteOptions } from "../../decode/options/delete-options.js";
 import { forbidden, internalError, notFound, statusError, type StatusError } from "../../errors/status-error.js";
 import { clone, objectAt, stringAt, type JsonObject } from "../../json.js";
 import { hasCondition, setCondition } from "../../object/conditions.js";
@@ -9,7 +9,6 @@ import { isTerminating, metadataOf, now } from "../../object/object-meta.js";
 import type { ServedResource } from "../../registry/served-resource.js";
 import type { StoredObject } from "../../storage/stored-object.js";
 import { admitPart, checkPartName } from "./created-part.js";
-import { partResource } from "./part-resource.js";
 import { deleteObject } from "../delete.js";
 import type { WriteContext } from "../write-context.js";
 
@@ -25,21 +24,25 @@ const BUDGETS = { group: "policy", version: "v1", plural: "poddisruptionbudgets"
 const PROCESSING_RETRY_SECONDS = 10;
 
 /** Deletes a Pod if its PodDisruptionBudget allows that, and counts it there. */
-export async function evictPod(context: WriteContext, name: string, given: JsonObject): Promise<void> {
+export async function evictPod(
+  context: WriteContext,
+  name: string,
+  { part, object }: { part: ServedResource; object: JsonObject },
+): Promise<void> {
   const { resource, namespace } = context;
-  const created = { name, subresource: "eviction", part: partResource(EVICTION, resource), object: given };
+  const created = { name, subresource: "eviction", part, object };
   const eviction = await admitPart(context, created, {
     isTracked: false,
-    check(object) {
-      checkPartName(object, { kind: EVICTION.kind, name });
-      const options = objectAt(object, "deleteOptions");
-      if (options === undefined) return object;
-      return { ...object, deleteOptions: { ...options, ...(isDryRunOf(context, options) ? DRY_RUN : {}) } };
+    check(asked) {
+      checkPartName(asked, { kind: EVICTION.kind, name });
+      const options = objectAt(asked, "deleteOptions");
+      if (options === undefined) return asked;
+      const isDryRun = context.isDryRun || deletionOf(asked).isDryRun;
+      return { ...asked, deleteOptions: { ...options, ...(isDryRun ? DRY_RUN : {}) } };
     },
   });
-  const options = objectAt(eviction, "deleteOptions") ?? {};
-  const deletion = parseDeleteOptions(options, new URLSearchParams());
-  const isDryRun = isDryRunOf(context, options);
+  const deletion = deletionOf(eviction);
+  const isDryRun = context.isDryRun || deletion.isDryRun;
   const stored = resource.store.get(keyOf({ namespace, name }));
   if (stored === undefined) throw notFound(resourceRefOf(resource.type, name));
   if (!goesAnyway(stored.object)) spendBudget({ ...context, isDryRun }, { name, pod: stored.object });
@@ -48,8 +51,8 @@ export async function evictPod(context: WriteContext, name: string, given: JsonO
   await deleteObject({ ...context, isDryRun, admission: undefined }, name, deletion);
 }
 
-function isDryRunOf({ isDryRun }: WriteContext, options: JsonObject): boolean {
-  return isDryRun || parseDeleteOptions(options, new URLSearchParams()).isDryRun;
+function deletionOf(eviction: JsonObject): DeleteOptions {
+  return parseDeleteOptions(objectAt(eviction, "deleteOptions") ?? {}, new URLSearchParams());
 }
 
 /** What has ended, or has not begun, or goes already disturbs nobody. */

@@ -9,7 +9,7 @@ import {
 import { memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import { checkLabelName, checkOneOf, checkPort, checkRequired, portNameProblems } from "../field-rules.js";
-import { checkVariable, checkVariables } from "./env-rules.js";
+import { checkVariable, checkVariableSources } from "./env-rules.js";
 import { checkResources } from "../pods/resource-rules.js";
 import { checkDevices, checkMounts } from "./mount-rules.js";
 import { checkEphemeralFields } from "../pods/pod-fields.js";
@@ -105,7 +105,7 @@ function checkContainer(path: string, container: JsonObject, { spec, volumes }: 
     ]),
     ...checkPorts(`${path}.ports`, objectsAt(container, "ports")),
     ...objectsAt(container, "env").flatMap((variable, place) => checkVariable(`${path}.env[${place}]`, variable)),
-    ...checkVariables(`${path}.envFrom`, objectsAt(container, "envFrom")),
+    ...checkVariableSources(`${path}.envFrom`, objectsAt(container, "envFrom")),
     ...checkMounts(`${path}.volumeMounts`, container, volumes),
     ...checkDevices(path, container, volumes),
     ...checkOneOf(`${path}.imagePullPolicy`, memberOf(container, "imagePullPolicy"), [

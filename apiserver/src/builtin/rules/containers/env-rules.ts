@@ -41,7 +41,7 @@ export function checkVariable(path: string, variable: JsonObject): FieldError[] 
 }
 
 /** Checks what variables of a container come from all at once. Kubernetes names the list where a source has no place. */
-export function checkVariables(path: string, sources: JsonObject[]): FieldError[] {
+export function checkVariableSources(path: string, sources: JsonObject[]): FieldError[] {
   return sources.flatMap((source, index) => {
     const given = ["configMapRef", "secretRef"].filter((key) => objectAt(source, key) !== undefined);
     const none = "must specify one of: `configMapRef` or `secretRef`";

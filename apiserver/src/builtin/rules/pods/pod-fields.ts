@@ -20,7 +20,7 @@ import {
   checkQualifiedName,
 } from "../field-rules.js";
 import { addressProblems, underscoredProblems } from "../name-syntax.js";
-import { placedContainers } from "./system-rules.js";
+import { placedContainers } from "./placed-containers.js";
 import { checkOverhead } from "./resource-rules.js";
 
 const MAX_HOST_NAME = 64;

@@ -1,10 +1,10 @@
 // What the operating system of a Pod's node lets a Pod ask for.
 import { forbiddenError, invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
 import { memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
-import { objectsAt, textAt } from "../../read-path.js";
+import { textAt } from "../../read-path.js";
 import { checkDomain, checkOneOf } from "../field-rules.js";
+import { placedContainers } from "./placed-containers.js";
 
-const CONTAINERS = ["initContainers", "containers", "ephemeralContainers"];
 const OF_LINUX_PODS = [
   ...["appArmorProfile", "seLinuxOptions", "seccompProfile", "fsGroup", "fsGroupChangePolicy", "sysctls", "runAsUser"],
   ...["runAsGroup", "supplementalGroups", "supplementalGroupsPolicy", "seLinuxChangePolicy"],
@@ -13,19 +13,6 @@ const OF_LINUX_CONTAINERS = [
   ...["appArmorProfile", "seLinuxOptions", "seccompProfile", "capabilities", "readOnlyRootFilesystem", "privileged"],
   ...["allowPrivilegeEscalation", "procMount", "runAsUser", "runAsGroup"],
 ];
-
-/** A container of any kind, and where it is. */
-interface PlacedContainer {
-  readonly at: string;
-  readonly container: JsonObject;
-}
-
-/** Lists all containers of a pod spec at `path`. */
-export function placedContainers(path: string, spec: JsonObject): PlacedContainer[] {
-  return CONTAINERS.flatMap((list) =>
-    objectsAt(spec, list).map((container, index) => ({ at: `${path}.${list}[${index}]`, container })),
-  );
-}
 
 /** Checks the operating system that a pod spec at `path` names, and that it asks for nothing of the other one. */
 export function checkSystem(path: string, spec: JsonObject): FieldError[] {

@@ -9,20 +9,13 @@ import {
 } from "../../../errors/field-error.js";
 import { isObject, memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { textAt } from "../../read-path.js";
-import { checkLabelName, checkOneOf, checkRequired } from "../field-rules.js";
+import { checkGivenDomain, checkLabelName, checkOneOf, checkRequired } from "../field-rules.js";
 import { subdomainProblems } from "../name-syntax.js";
 import { checkClaimSpec } from "../storage-rules.js";
 import { checkTemplateMetadata } from "../storage/template-metadata.js";
 import { checkDriverName } from "../storage/name-rules.js";
-import {
-  checkIscsi,
-  checkNoBacksteps,
-  checkOneSource,
-  needs,
-  SHARED_SOURCES,
-  type SourceRule,
-} from "../storage/source-rules.js";
-import { checkDownward, checkFiles, checkProjected } from "./projection-rules.js";
+import { checkIscsi, checkOneSource, needs, SHARED_SOURCES, type SourceRule } from "../storage/source-rules.js";
+import { checkDownward, checkFiles, checkProjected, checkRelative } from "./projection-rules.js";
 
 /** What the rules of volumes have to know of their Pod. */
 export interface PodOfVolumes {
@@ -96,12 +89,7 @@ function checkEmptyDir(path: string, source: JsonObject): FieldError[] {
 }
 
 function checkRepository(path: string, source: JsonObject): FieldError[] {
-  const [field, directory] = [`${path}.directory`, textAt(source, "directory")];
-  return [
-    ...needs("repository")(path, source),
-    ...(directory.startsWith("/") ? [invalidError(field, directory, "must be a relative path")] : []),
-    ...checkNoBacksteps(field, directory),
-  ];
+  return [...needs("repository")(path, source), ...checkRelative(`${path}.directory`, textAt(source, "directory"))];
 }
 
 function checkInlineDriver(path: string, source: JsonObject): FieldError[] {
@@ -110,7 +98,7 @@ function checkInlineDriver(path: string, source: JsonObject): FieldError[] {
   return [
     ...checkDriverName(`${path}.driver`, textAt(source, "driver")),
     ...(secret === undefined ? [] : checkRequired(`${path}.nodePublishSecretRef.name`, name)),
-    ...(name === "" ? [] : subdomainProblems(name).map((detail) => invalidError(`${path}.name`, name, detail))),
+    ...checkGivenDomain(`${path}.name`, name),
   ];
 }
 
