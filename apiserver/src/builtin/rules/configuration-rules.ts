@@ -9,7 +9,6 @@ import {
 import { deepEqual, isObject, memberOf, objectAt, type JsonObject } from "../../json.js";
 import { wasGivenEmpty } from "../normal-form.js";
 import { objectsAt, textAt } from "../read-path.js";
-import { pathSegmentProblems } from "./name-syntax.js";
 import {
   checkConfigKeys,
   checkGivenDomain,
@@ -17,6 +16,7 @@ import {
   checkLabelSelector,
   checkNotNegative,
   checkOneOf,
+  checkPathSegment,
   checkQualifiedName,
   checkRequired,
 } from "./field-rules.js";
@@ -231,7 +231,7 @@ export function checkRoleBinding(kind: string, binding: JsonObject, old: JsonObj
     ...checkOneOf("roleRef.apiGroup", memberOf(role, "apiGroup") ?? "", ["rbac.authorization.k8s.io"]),
     ...checkOneOf("roleRef.kind", memberOf(role, "kind") ?? "", kinds),
     ...checkRequired("roleRef.name", name),
-    ...pathSegmentProblems(name).map((detail) => invalidError("roleRef.name", name, detail)),
+    ...checkPathSegment("roleRef.name", name),
     ...objectsAt(binding, "subjects").flatMap((subject, index) => checkSubject(`subjects[${index}]`, subject, kind)),
     ...(isOther ? [invalidError("roleRef", shown, "cannot change roleRef")] : []),
   ];

@@ -17,16 +17,16 @@ import {
   type JsonObject,
   type JsonValue,
 } from "../../json.js";
-import { labelValueProblems, qualifiedNameProblems, subdomainProblems } from "./name-syntax.js";
-
-const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
-const LABEL_RULE =
-  "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an " +
-  "alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
-const CONFIG_KEY = /^[-._a-zA-Z0-9]+$/;
-const CONFIG_KEY_RULE =
-  "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or " +
-  "'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
+import {
+  addressProblems,
+  configKeyProblems,
+  labelNameProblems,
+  labelValueProblems,
+  pathSegmentProblems,
+  portNameProblems,
+  qualifiedNameProblems,
+  subdomainProblems,
+} from "./name-syntax.js";
 
 const PERCENT_RULE =
   "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
@@ -77,6 +77,33 @@ export function checkQualifiedName(field: string, name: string): FieldError[] {
   return qualifiedNameProblems(name).map((problem) => invalidError(field, name, problem));
 }
 
+/** Demands the value of a label. */
+export function checkLabelValue(field: string, value: string): FieldError[] {
+  return labelValueProblems(value).map((problem) => invalidError(field, value, problem));
+}
+
+/** Demands a name that fits into a path. */
+export function checkPathSegment(field: string, name: string): FieldError[] {
+  return pathSegmentProblems(name).map((problem) => invalidError(field, name, problem));
+}
+
+/** Demands such a name where there is to be one. */
+export function checkRequiredSegment(field: string, name: string): FieldError[] {
+  return name === "" ? [requiredError(field)] : checkPathSegment(field, name);
+}
+
+/** Demands an IP address. */
+export function checkIp(field: string, address: string): FieldError[] {
+  return addressProblems(address).map((problem) => invalidError(field, address, problem));
+}
+
+/** Demands values that occur once in a list at `path`; `member` is where an item has its value. */
+export function checkOnce(path: string, values: readonly string[], member = ""): FieldError[] {
+  return values.flatMap((value, index) =>
+    values.indexOf(value) < index ? [duplicateError(`${path}[${index}]${member}`, value)] : [],
+  );
+}
+
 /** Demands that a number or percentage, if given, is not negative, and a percentage at most 100. */
 export function checkIntOrPercent(
   field: string,
@@ -108,7 +135,7 @@ export function checkImmutable(
 /** Demands labels that can be, found at `path`. */
 export function checkLabels(labels: JsonObject, path: string): FieldError[] {
   return Object.entries(labels).flatMap(([key, value]) => [
-    ...qualifiedNameProblems(key).map((detail) => invalidError(path, key, detail)),
+    ...checkQualifiedName(path, key),
     ...labelValueProblems(String(value)).map((detail) => invalidError(path, value, detail)),
   ]);
 }
@@ -201,15 +228,9 @@ export function checkPort(field: string, value: JsonValue): FieldError[] {
     : [invalidError(field, value, "must be between 1 and 65535, inclusive")];
 }
 
-/** Lists what is wrong with the name of a port. */
-export function portNameProblems(name: string): string[] {
-  return [
-    ...(name.length > 15 ? ["must be no more than 15 characters"] : []),
-    ...(/^[-a-z0-9]+$/.test(name) ? [] : ["must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)"]),
-    ...(/[a-z]/.test(name) ? [] : ["must contain at least one letter (a-z)"]),
-    ...(name.includes("--") ? ["must not contain consecutive hyphens"] : []),
-    ...(/^-|-$/.test(name) ? ["must not begin or end with a hyphen"] : []),
-  ];
+/** Demands the name of a port. */
+export function checkPortName(field: string, name: string): FieldError[] {
+  return portNameProblems(name).map((problem) => invalidError(field, name, problem));
 }
 
 /** Demands a DNS label, as the names of containers, volumes and ports of services are. */
@@ -223,27 +244,9 @@ export function checkLabel(field: string, name: string): FieldError[] {
   return labelNameProblems(name).map((problem) => invalidError(field, name, problem));
 }
 
-/** Lists what is wrong with a DNS label. */
-export function labelNameProblems(name: string): string[] {
-  const isDotted = name.includes(".") && subdomainProblems(name).length === 0;
-  return [
-    ...(Buffer.byteLength(name) > 63 ? ["must be no more than 63 characters"] : []),
-    ...(LABEL.test(name) ? [] : [isDotted ? "must not contain dots" : LABEL_RULE]),
-  ];
-}
-
 /** Demands a key that can be the name of a file. */
 export function checkConfigKey(field: string, key: string): FieldError[] {
   return configKeyProblems(key).map((detail) => invalidError(field, key, detail));
-}
-
-function configKeyProblems(key: string): string[] {
-  const isParent = key === "." || key === "..";
-  return [
-    ...(key.length > 253 ? ["must be no more than 253 characters"] : []),
-    ...(CONFIG_KEY.test(key) ? [] : [CONFIG_KEY_RULE]),
-    ...(isParent ? [`must not be '${key}'`] : key.startsWith("..") ? ["must not start with '..'"] : []),
-  ];
 }
 
 /** Demands keys that can be names of files. */

@@ -7,10 +7,9 @@ import {
   type FieldError,
 } from "../../errors/field-error.js";
 import { memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
-import { pathSegmentProblems } from "./name-syntax.js";
 import { containerResourceProblems } from "./pods/resource-rules.js";
 import { textAt } from "../read-path.js";
-import { checkLabel, checkRequired } from "./field-rules.js";
+import { checkLabel, checkPathSegment, checkRequiredSegment } from "./field-rules.js";
 
 interface Source {
   readonly key: string;
@@ -122,7 +121,7 @@ function checkExternal(path: string, source: JsonObject): FieldError[] {
 function checkIdentifier(path: string, source: JsonObject): FieldError[] {
   const [field, name] = [`${path}.name`, textAt(source, "metric.name")];
   if (name === "") return [requiredError(field, "must specify a metric name")];
-  return pathSegmentProblems(name).map((detail) => invalidError(field, name, detail));
+  return checkPathSegment(field, name);
 }
 
 const TARGET_TYPES = new Set<JsonValue>(["Utilization", "Value", "AverageValue"]);
@@ -160,10 +159,7 @@ export function checkReference(path: string, reference: JsonObject, { needsGroup
   const parts = apiVersion.split("/");
   const field = `${path}.apiVersion`;
   return [
-    ...["kind", "name"].flatMap((key) => {
-      const [at, text] = [`${path}.${key}`, textAt(reference, key)];
-      return [...checkRequired(at, text), ...pathSegmentProblems(text).map((detail) => invalidError(at, text, detail))];
-    }),
+    ...["kind", "name"].flatMap((key) => checkRequiredSegment(`${path}.${key}`, textAt(reference, key))),
     ...(parts.length > 2 ? [invalidError(field, apiVersion, `unexpected GroupVersion string: ${apiVersion}`)] : []),
     ...(!needsGroup || parts.length > 2 || (parts.length === 2 && parts[0] !== "")
       ? []

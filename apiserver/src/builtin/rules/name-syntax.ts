@@ -1,4 +1,4 @@
-// The syntax of label keys and values, with the words of Kubernetes 1.36 for what is wrong.
+// The syntax of names, labels, addresses and keys, with the words of Kubernetes 1.36 for what is wrong.
 
 const QUALIFIED = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 const LABEL_VALUE = `(${QUALIFIED})?`;
@@ -18,6 +18,15 @@ const UNDERSCORED = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?[a-z0-9]([-_a-z0-9]*[
 const UNDERSCORED_RULE =
   "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and " +
   `end with an alphanumeric character (e.g. 'example.com', regex used for validation is '${UNDERSCORED}')`;
+
+const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+const LABEL_RULE =
+  "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an " +
+  "alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+const CONFIG_KEY = /^[-._a-zA-Z0-9]+$/;
+const CONFIG_KEY_RULE =
+  "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or " +
+  "'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
 
 const underscoredPattern = new RegExp(`^${UNDERSCORED}$`);
 const qualifiedPattern = new RegExp(`^${QUALIFIED}$`);
@@ -88,4 +97,34 @@ export function addressProblems(address: string): string[] {
   const parts = address.includes(":") ? [] : address.split(".");
   if (!IP.test(address) || parts.some((part) => Number(part) > 255)) return [IP_RULE];
   return parts.some((part) => /^0\d/.test(part)) ? ["must not have leading 0s"] : [];
+}
+
+/** Lists what is wrong with a DNS label. */
+export function labelNameProblems(name: string): string[] {
+  const isDotted = name.includes(".") && subdomainProblems(name).length === 0;
+  return [
+    ...(Buffer.byteLength(name) > 63 ? ["must be no more than 63 characters"] : []),
+    ...(LABEL.test(name) ? [] : [isDotted ? "must not contain dots" : LABEL_RULE]),
+  ];
+}
+
+/** Lists what is wrong with the name of a port. */
+export function portNameProblems(name: string): string[] {
+  return [
+    ...(name.length > 15 ? ["must be no more than 15 characters"] : []),
+    ...(/^[-a-z0-9]+$/.test(name) ? [] : ["must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)"]),
+    ...(/[a-z]/.test(name) ? [] : ["must contain at least one letter (a-z)"]),
+    ...(name.includes("--") ? ["must not contain consecutive hyphens"] : []),
+    ...(/^-|-$/.test(name) ? ["must not begin or end with a hyphen"] : []),
+  ];
+}
+
+/** Lists what is wrong with a key that is to be the name of a file. */
+export function configKeyProblems(key: string): string[] {
+  const isParent = key === "." || key === "..";
+  return [
+    ...(key.length > 253 ? ["must be no more than 253 characters"] : []),
+    ...(CONFIG_KEY.test(key) ? [] : [CONFIG_KEY_RULE]),
+    ...(isParent ? [`must not be '${key}'`] : key.startsWith("..") ? ["must not start with '..'"] : []),
+  ];
 }

@@ -1,4 +1,5 @@
 // What lets traffic in: Ingresses and NetworkPolicies.
+import { BlockList } from "node:net";
 import {
   forbiddenError,
   invalidError,
@@ -8,7 +9,6 @@ import {
   type FieldError,
 } from "../../errors/field-error.js";
 import { arrayAt, memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
-import { BlockList } from "node:net";
 import { wasGivenEmpty } from "../normal-form.js";
 import { objectsAt, textAt } from "../read-path.js";
 import {
@@ -19,9 +19,10 @@ import {
   checkLabelSelector,
   checkOneOf,
   checkPort,
-  portNameProblems,
+  checkPortName,
+  checkRequiredSegment,
 } from "./field-rules.js";
-import { addressProblems, pathSegmentProblems, subdomainProblems } from "./name-syntax.js";
+import { addressProblems, subdomainProblems } from "./name-syntax.js";
 
 const FORBIDDEN_IN_PATHS = ["//", "/./", "/../", "%2f", "%2F"];
 const FORBIDDEN_AT_END = ["/..", "/."];
@@ -116,9 +117,7 @@ function checkBackend(path: string, backend: JsonObject): FieldError[] {
   return [
     ...checkLabelName(`${path}.service.name`, memberOf(service, "name")),
     ...(name !== "" && number !== 0 ? [invalidError(path, "", "cannot set both port name & port number")] : []),
-    ...(name !== "" && number === 0
-      ? portNameProblems(name).map((detail) => invalidError(`${path}.service.port.name`, name, detail))
-      : []),
+    ...(name !== "" && number === 0 ? checkPortName(`${path}.service.port.name`, name) : []),
     ...(name === "" && number === 0 ? [requiredError(path, "port name or number is required")] : []),
     ...(name === "" && number !== 0 ? checkPort(`${path}.service.port.number`, number) : []),
   ];
@@ -128,7 +127,7 @@ function checkResource(path: string, resource: JsonObject): FieldError[] {
   const group = memberOf(resource, "apiGroup");
   return [
     ...(typeof group === "string" ? checkDomain(`${path}.apiGroup`, group) : []),
-    ...["kind", "name"].flatMap((key) => checkSegment(`${path}.${key}`, textAt(resource, key))),
+    ...["kind", "name"].flatMap((key) => checkRequiredSegment(`${path}.${key}`, textAt(resource, key))),
   ];
 }
 
@@ -171,8 +170,8 @@ function checkParameters(path: string, parameters: JsonObject): FieldError[] {
   const ofScope = `\`parameters.scope\` is set to '${String(scope)}'`;
   return [
     ...(typeof group === "string" ? checkDomain(`${path}.apiGroup`, group) : []),
-    ...checkSegment(`${path}.kind`, textAt(parameters, "kind")),
-    ...checkSegment(`${path}.name`, textAt(parameters, "name")),
+    ...checkRequiredSegment(`${path}.kind`, textAt(parameters, "kind")),
+    ...checkRequiredSegment(`${path}.name`, textAt(parameters, "name")),
     ...(scope === undefined
       ? [requiredError(`${path}.scope`)]
       : checkOneOf(`${path}.scope`, scope, ["Cluster", "Namespace"])),
@@ -180,11 +179,6 @@ function checkParameters(path: string, parameters: JsonObject): FieldError[] {
     ...(scope === "Namespace" && typeof namespace === "string" ? checkLabel(field, namespace) : []),
     ...(scope === "Cluster" && namespace !== undefined ? [forbiddenError(field, ofScope)] : []),
   ];
-}
-
-function checkSegment(path: string, text: string): FieldError[] {
-  if (text === "") return [requiredError(path)];
-  return pathSegmentProblems(text).map((detail) => invalidError(path, text, detail));
 }
 
 /** Checks a NetworkPolicy. */
@@ -223,9 +217,7 @@ function checkPolicyPort(path: string, port: JsonObject): FieldError[] {
   return [
     ...checkOneOf(`${path}.protocol`, memberOf(port, "protocol"), ["TCP", "UDP", "SCTP"]),
     ...(typeof number === "number" ? checkPort(`${path}.port`, number) : []),
-    ...(typeof number === "string"
-      ? portNameProblems(number).map((detail) => invalidError(`${path}.port`, number, detail))
-      : []),
+    ...(typeof number === "string" ? checkPortName(`${path}.port`, number) : []),
     ...(isLess ? [invalidError(field, number, "must be greater than or equal to `port`")] : []),
     ...(typeof number === "number" && last !== undefined ? checkPort(field, last) : []),
     ...(typeof number !== "number" && last !== undefined

@@ -18,7 +18,7 @@ import {
   checkPort,
   checkQualifiedName,
   checkRequiredDomain,
-  portNameProblems,
+  checkPortName,
 } from "./field-rules.js";
 
 /** Checks a Service, and on update that it keeps its address. */
@@ -153,9 +153,7 @@ function checkPorts(ports: JsonObject[], { type }: { type: JsonValue | undefined
       ...checkPort(`${path}.port`, number ?? 0),
       ...checkOneOf(`${path}.protocol`, protocol, ["SCTP", "TCP", "UDP"]),
       ...(typeof target === "number" ? checkPort(`${path}.targetPort`, target) : []),
-      ...(typeof target === "string"
-        ? portNameProblems(target).map((detail) => invalidError(`${path}.targetPort`, target, detail))
-        : []),
+      ...(typeof target === "string" ? checkPortName(`${path}.targetPort`, target) : []),
       ...(typeof appProtocol === "string" ? checkQualifiedName(`${path}.appProtocol`, appProtocol) : []),
       ...(hasNodePort ? [forbiddenError(`${path}.nodePort`, "may not be used when `type` is 'ClusterIP'")] : []),
       ...(isTakenOnNodes ? [duplicateError(`${path}.nodePort`, nodePort)] : []),

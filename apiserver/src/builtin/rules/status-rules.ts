@@ -3,7 +3,7 @@ import { forbiddenError, invalidError, requiredError, type FieldError } from "..
 import { memberOf, objectAt, type JsonObject } from "../../json.js";
 import { objectsAt, textAt } from "../read-path.js";
 import type { ServedType } from "../served-type.js";
-import { checkNotNegative, checkOneOf } from "./field-rules.js";
+import { checkIp, checkNotNegative, checkOneOf } from "./field-rules.js";
 import { addressProblems, subdomainProblems } from "./name-syntax.js";
 import { checkDisruptionBudgetStatus } from "./scheduling-rules.js";
 import { checkServiceStatus } from "./service-rules.js";
@@ -34,7 +34,7 @@ function checkAddresses(object: JsonObject): FieldError[] {
     const isAddress = addressProblems(hostname).length === 0 ? ["must be a DNS name, not an IP address"] : [];
     const problems = hostname === "" ? [] : [...subdomainProblems(hostname), ...isAddress];
     return [
-      ...(ip === "" ? [] : addressProblems(ip)).map((detail) => invalidError(`${path}.ip`, ip, detail)),
+      ...(ip === "" ? [] : checkIp(`${path}.ip`, ip)),
       ...problems.map((detail) => invalidError(`${path}.hostname`, hostname, detail)),
     ];
   });

@@ -15,6 +15,7 @@ import {
   checkImmutable,
   checkLabel,
   checkLabelSelector,
+  checkOnce,
   checkOneOf,
   checkQualifiedName,
   checkRequired,
@@ -158,9 +159,7 @@ function checkTopology(path: string, label: JsonObject): FieldError[] {
   const values = valuesOf(label);
   return [
     ...(values.length === 0 ? [requiredError(`${path}.values`)] : []),
-    ...values.flatMap((value, index) =>
-      values.indexOf(value) < index ? [duplicateError(`${path}.values[${index}]`, value)] : [],
-    ),
+    ...checkOnce(`${path}.values`, values),
     ...checkQualifiedName(`${path}.key`, textAt(label, "key")),
   ];
 }

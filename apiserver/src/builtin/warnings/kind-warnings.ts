@@ -1,7 +1,7 @@
 // What Kubernetes 1.36 warns of in kinds that have a warning or two.
 import { quote } from "../../errors/quote.js";
 import { memberOf, objectAt, type JsonObject } from "../../json.js";
-import { labelNameProblems } from "../rules/field-rules.js";
+import { labelNameProblems } from "../rules/name-syntax.js";
 import { objectsAt, textAt } from "../read-path.js";
 
 const INGRESS_CLASS = "kubernetes.io/ingress.class";

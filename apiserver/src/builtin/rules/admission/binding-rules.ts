@@ -8,8 +8,7 @@ import {
   type FieldError,
 } from "../../../errors/field-error.js";
 import { arrayAt, objectAt, stringAt, type JsonObject } from "../../../json.js";
-import { checkLabelSelector, checkRequiredDomain } from "../field-rules.js";
-import { pathSegmentProblems } from "../name-syntax.js";
+import { checkLabelSelector, checkPathSegment, checkRequiredDomain } from "../field-rules.js";
 import { checkMatchResources, checkMutatedOperations } from "./resource-rules.js";
 
 const ACTIONS = ["Audit", "Deny", "Warn"];
@@ -47,7 +46,7 @@ function checkParams(field: string, params: JsonObject): FieldError[] {
       ? [forbiddenError(`${field}.${member}`, "name and selector are mutually exclusive")]
       : [];
   return [
-    ...pathSegmentProblems(name).map((detail) => invalidError(`${field}.name`, name, detail)),
+    ...checkPathSegment(`${field}.name`, name),
     ...both("name"),
     ...checkLabelSelector(`${field}.selector`, selector),
     ...both("selector"),

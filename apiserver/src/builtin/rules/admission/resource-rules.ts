@@ -1,8 +1,7 @@
 import { duplicateError, invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
 import { objectAt, type JsonObject } from "../../../json.js";
-import { pathSegmentProblems } from "../name-syntax.js";
 import { objectsAt } from "../../read-path.js";
-import { checkLabelSelector, checkOneOf, checkRequired } from "../field-rules.js";
+import { checkLabelSelector, checkOneOf, checkPathSegment, checkRequired } from "../field-rules.js";
 
 const OPERATIONS = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 
@@ -34,7 +33,7 @@ export function checkMutatedOperations(field: string, match: JsonObject): FieldE
 function checkNamedRule(field: string, rule: JsonObject): FieldError[] {
   const names = textsAt(rule, "resourceNames");
   const ofNames = names.flatMap((name, index) => [
-    ...pathSegmentProblems(name).map((detail) => invalidError(`${field}.resourceNames[${index}]`, name, detail)),
+    ...checkPathSegment(`${field}.resourceNames[${index}]`, name),
     ...(names.indexOf(name) < index ? [duplicateError(`${field}.resourceNames[${index}]`, name)] : []),
   ]);
   return [...ofNames, ...checkRule(field, rule)];

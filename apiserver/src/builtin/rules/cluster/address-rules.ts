@@ -2,9 +2,8 @@
 import { invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
 import { arrayAt, deepEqual, objectAt, type JsonObject } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
-import { checkGivenDomain, checkImmutable, checkLabelName, checkLabels } from "../field-rules.js";
+import { checkGivenDomain, checkImmutable, checkLabelName, checkLabels, checkRequiredSegment } from "../field-rules.js";
 import { cidrProblems } from "../network-rules.js";
-import { pathSegmentProblems } from "../name-syntax.js";
 import { checkOverhead } from "../pods/resource-rules.js";
 import { checkTolerations, checkTolerationsOnce } from "../pods/toleration-rules.js";
 
@@ -35,8 +34,7 @@ export function checkAddress(address: JsonObject): FieldError[] {
     ...checkGivenDomain(`${path}.group`, textAt(reference, "group")),
     ...["resource", "name", "namespace"].flatMap((key) => {
       const [value, field] = [textAt(reference, key), `${path}.${key}`];
-      if (value === "") return key === "namespace" ? [] : [requiredError(field)];
-      return pathSegmentProblems(value).map((problem) => invalidError(field, value, problem));
+      return value === "" && key === "namespace" ? [] : checkRequiredSegment(field, value);
     }),
   ];
 }

@@ -10,13 +10,16 @@ import { arrayAt, memberOf, objectAt, type JsonObject, type JsonValue } from "..
 import { objectsAt, textAt } from "../../read-path.js";
 import {
   checkDomain,
+  checkIp,
   checkLabel,
   checkLabelName,
+  checkLabelValue,
+  checkOnce,
   checkPort,
   checkQualifiedName,
   checkRequiredOneOf,
 } from "../field-rules.js";
-import { addressProblems, labelValueProblems, subdomainProblems } from "../name-syntax.js";
+import { addressProblems, subdomainProblems } from "../name-syntax.js";
 
 const MAX_LABEL = 63;
 const PROTOCOLS = ["SCTP", "TCP", "UDP"];
@@ -55,7 +58,7 @@ function checkAddress(path: string, address: JsonObject): FieldError[] {
   ];
   const special = addressProblems(ip).length > 0 ? ["must be a valid IP address"] : specialProblems(ip);
   return [
-    ...addressProblems(ip).map((detail) => invalidError(`${path}.ip`, ip, detail)),
+    ...checkIp(`${path}.ip`, ip),
     ...(host === "" ? [] : checkLabelName(`${path}.hostname`, host)),
     ...(memberOf(address, "nodeName") === undefined ? [] : checkDomain(`${path}.nodeName`, node)),
     ...special.map((detail) => invalidError(`${path}.ip`, ip, detail)),
@@ -131,21 +134,15 @@ function checkHints(path: string, hints: JsonObject): FieldError[] {
   const [zones, nodes] = ["forZones", "forNodes"].map((key) =>
     objectsAt(hints, key).map((one) => textAt(one, "name")),
   ) as [string[], string[]];
-  const once = (list: string, names: string[]) =>
-    names.flatMap((name, index) =>
-      names.indexOf(name) < index ? [duplicateError(`${path}.${list}[${index}].name`, name)] : [],
-    );
   if (zones.length > MAX_HINTS) return [tooManyError(`${path}.forZones`, zones.length, MAX_HINTS)];
   const ofZones = [
-    ...once("forZones", zones),
-    ...zones.flatMap((name, index) =>
-      labelValueProblems(name).map((detail) => invalidError(`${path}.forZones[${index}].name`, name, detail)),
-    ),
+    ...checkOnce(`${path}.forZones`, zones, ".name"),
+    ...zones.flatMap((name, index) => checkLabelValue(`${path}.forZones[${index}].name`, name)),
   ];
   if (nodes.length > MAX_HINTS) return [...ofZones, tooManyError(`${path}.forNodes`, nodes.length, MAX_HINTS)];
   return [
     ...ofZones,
-    ...once("forNodes", nodes),
+    ...checkOnce(`${path}.forNodes`, nodes, ".name"),
     ...nodes.flatMap((name, index) => checkDomain(`${path}.forNodes[${index}].name`, name)),
   ];
 }

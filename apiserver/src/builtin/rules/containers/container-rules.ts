@@ -8,7 +8,7 @@ import {
 } from "../../../errors/field-error.js";
 import { memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
-import { checkLabelName, checkOneOf, checkPort, checkRequired, portNameProblems } from "../field-rules.js";
+import { checkLabelName, checkOneOf, checkPort, checkPortName, checkRequired } from "../field-rules.js";
 import { checkVariable, checkVariableSources } from "./env-rules.js";
 import { checkResources } from "../pods/resource-rules.js";
 import { checkDevices, checkMounts } from "./mount-rules.js";
@@ -124,8 +124,7 @@ function checkPorts(path: string, ports: JsonObject[]): FieldError[] {
   return ports.flatMap((port, index) => {
     const at = `${path}[${index}]`;
     const name = String(memberOf(port, "name") ?? "");
-    const problems =
-      name === "" ? [] : portNameProblems(name).map((detail) => invalidError(`${at}.name`, name, detail));
+    const problems = name === "" ? [] : checkPortName(`${at}.name`, name);
     const isTaken = names.has(name);
     if (name !== "" && problems.length === 0) names.add(name);
     const number = memberOf(port, "containerPort");

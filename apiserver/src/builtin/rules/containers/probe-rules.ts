@@ -2,7 +2,7 @@
 import { forbiddenError, invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
 import { memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
 import { objectsAt } from "../../read-path.js";
-import { checkNotNegative, checkOneOf, checkPort, checkRequired, portNameProblems } from "../field-rules.js";
+import { checkNotNegative, checkOneOf, checkPort, checkPortName, checkRequired } from "../field-rules.js";
 
 const HEADER_NAME = /^[-A-Za-z0-9]+$/;
 const HEADER_RULE =
@@ -91,8 +91,7 @@ function checkSleep(path: string, action: JsonObject, podSpec: JsonObject): Fiel
 }
 
 function checkPortOrName(path: string, port: JsonValue | undefined): FieldError[] {
-  if (typeof port !== "string") return checkPort(path, port ?? 0);
-  return portNameProblems(port).map((problem) => invalidError(path, port, problem));
+  return typeof port === "string" ? checkPortName(path, port) : checkPort(path, port ?? 0);
 }
 
 /** Refuses probes and hooks of a container that ends before the others start. */

@@ -10,11 +10,12 @@ import { arrayAt, isObject, memberOf, objectAt, type JsonObject } from "../../..
 import { checkFullDeviceMember } from "./attribute-rules.js";
 import { checkSelectors } from "./selector-rules.js";
 import { checkTemplateMetadata } from "../storage/template-metadata.js";
-import { labelValueProblems } from "../name-syntax.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import {
   checkImmutable,
   checkLabel,
+  checkLabelValue,
+  checkOnce,
   checkOneOf,
   checkQualifiedName,
   checkRequiredDomain,
@@ -96,9 +97,9 @@ function namesOf(request: JsonObject): string[] {
 
 /** Demands names that occur once in a list. */
 export function checkNamesOnce(path: string, items: JsonObject[]): FieldError[] {
-  const names = items.map((item) => textAt(item, "name"));
-  return names.flatMap((name, index) =>
-    names.indexOf(name) < index ? [duplicateError(`${path}[${index}]`, name)] : [],
+  return checkOnce(
+    path,
+    items.map((item) => textAt(item, "name")),
   );
 }
 
@@ -169,10 +170,6 @@ function checkToleration(path: string, toleration: JsonObject): FieldError[] {
     ...(operator === "Equal" ? checkLabelValue(`${path}.value`, value) : []),
     ...checkOneOf(`${path}.effect`, memberOf(toleration, "effect"), EFFECTS),
   ];
-}
-
-function checkLabelValue(field: string, value: string): FieldError[] {
-  return labelValueProblems(value).map((problem) => invalidError(field, value, problem));
 }
 
 function checkConfig(path: string, config: JsonObject): FieldError[] {

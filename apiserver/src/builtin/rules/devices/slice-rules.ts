@@ -14,6 +14,7 @@ import {
   checkImmutable,
   checkLabel,
   checkLabelName,
+  checkOnce,
   checkQualifiedName,
 } from "../field-rules.js";
 import { checkDeviceMembers } from "./attribute-rules.js";
@@ -148,9 +149,7 @@ function checkBinding(path: string, device: JsonObject): FieldError[] {
       ...(names.length > MAX_CONDITIONS
         ? [tooManyError(`${path}.${list}`, names.length, MAX_CONDITIONS)]
         : names.flatMap((name, index) => checkQualifiedName(`${path}.${list}[${index}]`, name))),
-      ...names.flatMap((name, index) =>
-        names.indexOf(name) < index ? [duplicateError(`${path}.${list}[${index}]`, name)] : [],
-      ),
+      ...checkOnce(`${path}.${list}`, names),
     ]),
     ...namesAt(device, failed).flatMap((name, index) =>
       namesAt(device, met).includes(name) ? [invalidError(`${path}.${failed}[${index}]`, name, overlap)] : [],

@@ -14,12 +14,13 @@ import { objectsAt, textAt } from "../../read-path.js";
 import {
   checkDomain,
   checkGivenDomain,
+  checkIp,
   checkLabelName,
   checkLabels,
   checkOneOf,
   checkQualifiedName,
 } from "../field-rules.js";
-import { addressProblems, underscoredProblems } from "../name-syntax.js";
+import { underscoredProblems } from "../name-syntax.js";
 import { placedContainers } from "./placed-containers.js";
 import { checkOverhead } from "./resource-rules.js";
 
@@ -55,7 +56,7 @@ export function checkAliases(path: string, spec: JsonObject): FieldError[] {
     const at = `${path}.hostAliases[${index}]`;
     const ip = textAt(alias, "ip");
     return [
-      ...addressProblems(ip).map((detail) => invalidError(`${at}.ip`, ip, detail)),
+      ...checkIp(`${at}.ip`, ip),
       ...(arrayAt(alias, "hostnames") ?? []).flatMap((host, place) =>
         checkDomain(`${at}.hostnames[${place}]`, String(host)),
       ),
@@ -109,9 +110,7 @@ function checkResolver(path: string, spec: JsonObject): FieldError[] {
   const letters = Buffer.byteLength(searches.join(" "));
   return [
     ...(servers.length > 3 ? [tooMany("nameservers", servers, "3 nameservers")] : []),
-    ...servers.flatMap((server, index) =>
-      addressProblems(server).map((detail) => invalidError(`${path}.nameservers[${index}]`, server, detail)),
-    ),
+    ...servers.flatMap((server, index) => checkIp(`${path}.nameservers[${index}]`, server)),
     ...(searches.length > 32 ? [tooMany("searches", searches, "32 search paths")] : []),
     ...(letters > 2048 ? [tooMany("searches", searches, "2048 characters (including spaces) in the search list")] : []),
     ...searches.flatMap((search, index) => checkSearch(`${path}.searches[${index}]`, search)),

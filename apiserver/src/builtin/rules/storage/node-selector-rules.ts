@@ -2,8 +2,7 @@
 import { forbiddenError, invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
 import { arrayAt, type JsonObject } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
-import { labelValueProblems } from "../name-syntax.js";
-import { checkDomain, checkQualifiedName } from "../field-rules.js";
+import { checkDomain, checkLabelValue, checkQualifiedName } from "../field-rules.js";
 
 /** Checks a selector of nodes at `path`. */
 export function checkNodeSelector(path: string, selector: JsonObject): FieldError[] {
@@ -44,9 +43,7 @@ function checkRequirement(path: string, requirement: JsonObject, anyValue: boole
   return [
     ...checkOperator(path, operator, values.length),
     ...checkQualifiedName(`${path}.key`, key),
-    ...(anyValue ? [] : values).flatMap((value, index) =>
-      labelValueProblems(value).map((problem) => invalidError(`${field}[${index}]`, value, problem)),
-    ),
+    ...(anyValue ? [] : values).flatMap((value, index) => checkLabelValue(`${field}[${index}]`, value)),
   ];
 }
 
