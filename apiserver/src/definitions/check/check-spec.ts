@@ -10,6 +10,7 @@ import {
 import { arrayAt, deepEqual, isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../../json.js";
 import { checkVersionSchema } from "./check-schema.js";
 import { checkColumns, checkScale, checkSelectableFields } from "./check-version.js";
+import { internalVersion } from "../internal-form.js";
 import { APPROVAL_ANNOTATION, dns1035Problem, dns1123SubdomainProblem, isProtectedGroup } from "./names.js";
 
 const APPROVAL_TEXT = `protected groups must have approval annotation "${APPROVAL_ANNOTATION}"`;
@@ -36,16 +37,18 @@ export function checkStoredVersions(spec: JsonObject, status: JsonObject | undef
   const field = "status.storedVersions";
   const stored = arrayAt(status, "storedVersions") ?? [];
   if (stored.length === 0) return [invalidError(field, null, "must have at least one stored version")];
-  const versions = versionsOf(spec);
-  const names = versions.map((version) => version["name"]);
-  const errors = stored.flatMap((name, index) => {
-    const text = `missing from spec.versions; ${String(name)} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${String(name)} and removes ${String(name)} from status.storedVersions`;
-    return names.includes(name) ? [] : [invalidError(`${field}[${index}]`, name, text)];
-  });
-  const storage = versions.filter((version) => version["storage"] === true).at(-1)?.["name"];
-  if (storage !== undefined && !stored.includes(storage)) {
-    errors.push(invalidError(field, stored, `must have the storage version ${String(storage)}`));
+  // A name that two versions have is found once.
+  const left = new Set(stored);
+  const errors: FieldError[] = [];
+  for (const version of versionsOf(spec)) {
+    const name = version["name"] ?? null;
+    if (!left.delete(name) && version["storage"] === true)
+      errors.push(invalidError(field, stored, `must have the storage version ${String(name)}`));
   }
+  stored.forEach((name, index) => {
+    const text = `missing from spec.versions; ${String(name)} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${String(name)} and removes ${String(name)} from status.storedVersions`;
+    if (left.has(name)) errors.push(invalidError(`${field}[${index}]`, name, text));
+  });
   return errors;
 }
 
@@ -144,23 +147,16 @@ function isShared(spec: JsonObject, member: string): boolean {
   return rest.every((version) => deepEqual(version[member], first?.[member]));
 }
 
+// Parts that the internal type has once, if all versions have the same.
+const SHARED_PARTS = new Set(["schema", "subresources", "additionalPrinterColumns", "selectableFields"]);
+
 /** Spells the versions as the server's internal type prints: what all share is not in them. */
 function internalVersions(spec: JsonObject): JsonValue {
   // An absent list prints otherwise than an empty one.
   if (arrayAt(spec, "versions") === undefined) return null;
   return versionsOf(spec).map((version) => {
-    const own = (member: string): JsonValue => (isShared(spec, member) ? null : (version[member] ?? null));
-    return {
-      Name: version["name"] ?? "",
-      Served: version["served"] ?? false,
-      Storage: version["storage"] ?? false,
-      Deprecated: version["deprecated"] ?? false,
-      DeprecationWarning: version["deprecationWarning"] ?? null,
-      Schema: own("schema"),
-      Subresources: own("subresources"),
-      AdditionalPrinterColumns: own("additionalPrinterColumns"),
-      SelectableFields: own("selectableFields"),
-    };
+    const own = Object.entries(version).filter(([member]) => !SHARED_PARTS.has(member) || !isShared(spec, member));
+    return internalVersion(Object.fromEntries(own));
   });
 }
 
