@@ -59,7 +59,7 @@ function scalerToV2(object: JsonObject): JsonObject {
 }
 
 function scalerFromV2(object: JsonObject): JsonObject {
-  const { metrics, ...spec } = (object["spec"] ?? {}) as JsonObject & ScalerV2Spec;
+  const { metrics, behavior: _behavior, ...spec } = (object["spec"] ?? {}) as JsonObject & ScalerV2Spec;
   const cpu = metrics?.find(({ type, resource }) => type === "Resource" && resource?.name === "cpu");
   const utilization = cpu?.resource?.target.averageUtilization;
   const only = utilization === undefined ? {} : { targetCPUUtilizationPercentage: utilization };

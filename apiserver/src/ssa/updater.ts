@@ -97,7 +97,10 @@ function moveOwnership<Force extends boolean>(
         JsonObject,
         JsonObject,
       ];
-      if (apiVersion !== write.apiVersion) for (const value of [before, after]) checkFits(type, value);
+      if (apiVersion !== write.apiVersion) {
+        checkFits(type, before, "failed to convert old object");
+        checkFits(type, after, "failed to convert new object");
+      }
       comparison = excludeFields(compareValuesOf(type, before, after), write.resetFields);
       comparisons.set(apiVersion, comparison);
     }
@@ -129,17 +132,31 @@ export class UnfitVersion extends Error {
   override readonly name = "UnfitVersion";
 }
 
-function checkFits(type: MergeType, value: JsonObject): void {
+function checkFits(type: MergeType, value: JsonObject, step: string): void {
   const errors = checkValue(type, value, { allowsDuplicates: true });
-  if (errors.length > 0) throw new UnfitVersion(typedErrorText(errors));
+  if (errors.length > 0) throw new UnfitVersion(`${step}: ${typedErrorText(errors)}`);
+}
+
+/** Fails for a field that a version, in whose terms somebody owns fields, does not know. */
+function checkOwnersKnow(write: OwnedWrite, merged: JsonObject): void {
+  const versions = new Set([...write.owners.values()].map(({ apiVersion }) => apiVersion));
+  versions.delete(write.apiVersion);
+  for (const version of versions) {
+    const type = write.typeOf(version);
+    if (type === undefined) continue;
+    const step = `failed to prune fields: failed add back owned items: failed to convert merged object at version ${version}`;
+    checkFits(type, inVersion(write, merged, version) as JsonObject, step);
+  }
 }
 
 /** Removes what the manager applied last time, does not apply now, and nobody owns. */
 function prune(write: OwnedWrite, merged: JsonObject, last: OwnedFields): JsonObject {
   const mine = write.owners.get(write.manager) as OwnedFields;
   const type = write.typeOf(last.apiVersion);
+  if (type === undefined || last.set.isEmpty) return merged;
+  checkOwnersKnow(write, merged);
   // What is still applied stays, so nothing can go if all of it is.
-  if (type === undefined || last.set.difference(mine.set).isEmpty) return merged;
+  if (last.set.difference(mine.set).isEmpty) return merged;
   const mergedThen = inVersion(write, merged, last.apiVersion);
   const lastNamed = withNamedFields(type, last.set);
   let pruned = removeFields(type, mergedThen, lastNamed);
@@ -160,7 +177,8 @@ function prune(write: OwnedWrite, merged: JsonObject, last: OwnedFields): JsonOb
 }
 
 function inVersion<T extends JsonValue>({ convert }: OwnedWrite, value: T, apiVersion: string): T | JsonObject {
-  return convert === undefined || !isObject(value) ? value : convert(value, apiVersion);
+  if (convert === undefined || !isObject(value) || value["apiVersion"] === apiVersion) return value;
+  return convert(value, apiVersion);
 }
 
 function unionByVersion(owners: Owners, first: string): Map<string, FieldSet> {

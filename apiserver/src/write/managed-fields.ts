@@ -93,7 +93,10 @@ function managedWrite(
     now: now(),
     mergeTypeOf: (apiVersion) =>
       registry.find({ ...parseApiVersion(apiVersion), plural: type.plural })?.rules.mergeType,
-    convert: resource.asksWebhook ? (value, apiVersion) => convert(context, value, apiVersion) : undefined,
+    convert:
+      resource.asksWebhook || type.custom === undefined
+        ? (value, apiVersion) => convert(context, value, apiVersion)
+        : undefined,
   };
 }
 
