@@ -15,7 +15,16 @@ import {
   unsupportedMediaType,
   unsupportedMediaTypeBuiltin,
 } from "../errors/status-error.js";
-import { clone, isObject, memberOf, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
+import {
+  clone,
+  compareText,
+  isObject,
+  memberOf,
+  objectAt,
+  stringAt,
+  type JsonObject,
+  type JsonValue,
+} from "../json.js";
 import { keyOf, apiVersionOf, resourceRefOf, kindRefOf } from "../object/object-key.js";
 import { applyJsonPatch, unknownPatchMembers } from "../patch/json-patch.js";
 import { applyMergePatch } from "../patch/merge-patch.js";
@@ -130,11 +139,20 @@ function decodePatched(
 
 function decodeOrUnfit({ resource }: WriteContext, patched: JsonObject): string[] {
   const result = decodingOf(resource, patched);
-  if ("unknown" in result) return result.unknown;
+  if ("unknown" in result)
+    return resource.type.custom === undefined ? result.unknown.sort(comparePaths) : result.unknown;
   // Kubernetes decodes the patched object from text in which the members are sorted, and names the first that does not fit.
   const given = canonicalJson(patched);
   const sorted = decodingOf(resource, JSON.parse(given) as JsonObject);
   throw unfitPatch(given, "detail" in sorted ? sorted.detail : result.detail);
+}
+
+/** Compares paths as they come in a text in which the members of objects are sorted. */
+function comparePaths(one: string, other: string): number {
+  const [steps, otherSteps] = [one, other].map((path) => path.split(/[.[]/)) as [string[], string[]];
+  const index = steps.findIndex((step, at) => step !== otherSteps[at]);
+  const [step = "", otherStep = ""] = [steps[index], otherSteps[index]];
+  return step.endsWith("]") ? parseInt(step) - parseInt(otherStep) : compareText(step, otherStep);
 }
 
 function decodingOf(

@@ -16,15 +16,17 @@ const OWNER_FIELDS = new Set(["apiVersion", "blockOwnerDeletion", "controller", 
 /**
  * Removes the fields that the schema does not declare, from the object itself.
  *
- * Gives their paths, sorted, such as `spec.list[0].x`. Inside metadata, of embedded resources too, the fields of ObjectMeta count,
+ * Gives their paths, sorted, such as `spec.list[0].x`, those in metadata first. Inside metadata, of embedded resources too, the fields of ObjectMeta count,
  * and empty ones go without being named.
  */
 export function pruneUnknownFields(schema: StructuralSchema, object: JsonObject): string[] {
+  const droppedFirst: string[] = [];
   const dropped: string[] = [];
   const droppedInside: string[] = [];
-  pruneObject({ ...schema, "x-kubernetes-embedded-resource": true }, object, { path: "", dropped, droppedInside });
-  // What is in the metadata of embedded resources is found last.
-  return [...dropped.sort(), ...droppedInside.sort()];
+  const isResource = { ...schema, "x-kubernetes-embedded-resource": true };
+  pruneObject(isResource, object, { path: "", dropped, droppedInside, droppedFirst });
+  // The metadata of the object is decoded first, that of embedded resources last.
+  return [...droppedFirst.sort(), ...dropped.sort(), ...droppedInside.sort()];
 }
 
 /** Removes nulls, from the object itself, that are neither nullable nor replaced by a default. */
@@ -60,6 +62,8 @@ export function itemSchema(schema: StructuralSchema): StructuralSchema | undefin
 interface Pruning {
   path: string;
   dropped: string[];
+  /** In the metadata of the object. */
+  droppedFirst: string[];
   /** In the metadata of embedded resources. */
   droppedInside: string[];
 }
@@ -72,11 +76,7 @@ function prune(schema: StructuralSchema | undefined, value: JsonValue, pruning: 
   } else if (isObject(value)) pruneObject(schema, value, pruning);
 }
 
-function pruneObject(
-  schema: StructuralSchema | undefined,
-  object: JsonObject,
-  { path, dropped, droppedInside }: Pruning,
-): void {
+function pruneObject(schema: StructuralSchema | undefined, object: JsonObject, { path, ...lists }: Pruning): void {
   const properties = schema === undefined ? {} : propertiesOf(schema);
   const isResource = schema?.["x-kubernetes-embedded-resource"] === true;
   const rest = memberOf(schema, "additionalProperties");
@@ -88,15 +88,15 @@ function pruneObject(
       // ObjectMeta is typed: there is no null of it.
       if (name === "metadata" && value === null) object[name] = {};
       else if (name === "metadata")
-        pruneMetadata(value, { path: memberPath, dropped: path === "" ? dropped : droppedInside });
+        pruneMetadata(value, { path: memberPath, dropped: path === "" ? lists.droppedFirst : lists.droppedInside });
       continue;
     }
     const property = memberOf(properties, name);
-    if (isObject(property)) prune(property, value, { path: memberPath, dropped, droppedInside });
-    else if (isOpen) prune(isObject(rest) ? rest : undefined, value, { path: memberPath, dropped, droppedInside });
+    if (isObject(property)) prune(property, value, { path: memberPath, ...lists });
+    else if (isOpen) prune(isObject(rest) ? rest : undefined, value, { path: memberPath, ...lists });
     else if (schema?.["x-kubernetes-preserve-unknown-fields"] !== true) {
       delete object[name];
-      dropped.push(memberPath);
+      lists.dropped.push(memberPath);
     }
   }
 }
