@@ -3,6 +3,7 @@ import type { Strategy } from "./strategy.js";
 
 const spec = { generation: "spec" } as const;
 const wholeObject = { generation: "outside-metadata" } as const;
+const webhooks = { generation: "outside-metadata-as-given" } as const;
 const needsVersion = { allowsUnconditionalUpdate: false } as const;
 const upsert = { createsOnUpdate: true } as const;
 const answersObject = { returnsDeletedObject: true } as const;
@@ -42,7 +43,7 @@ export const STRATEGIES: Record<string, Partial<Strategy>> = {
 
   "events.events.k8s.io": upsert,
   "leases.coordination.k8s.io": { ...needsVersion, ...upsert, ...anyFinalizer },
-  "endpointslices.discovery.k8s.io": { generation: "outside-metadata-and-labels" },
+  "endpointslices.discovery.k8s.io": { generation: "outside-metadata-and-labels", countsDropped: true },
   "certificatesigningrequests.certificates.k8s.io": { ...needsVersion, resetOnMain: [".status", ".spec"] },
 
   "ingresses.networking.k8s.io": spec,
@@ -64,7 +65,7 @@ export const STRATEGIES: Record<string, Partial<Strategy>> = {
   "deviceclasses.resource.k8s.io": { ...spec, ...answersObject },
   "resourceclaims.resource.k8s.io": answersObject,
   "resourceclaimtemplates.resource.k8s.io": answersObject,
-  "resourceslices.resource.k8s.io": { ...spec, ...answersObject },
+  "resourceslices.resource.k8s.io": { ...spec, ...answersObject, countsDropped: true },
 
   "csidrivers.storage.k8s.io": { generation: "spec-from-zero", ...needsVersion, ...answersObject },
   "csinodes.storage.k8s.io": { ...needsVersion, ...answersObject },
@@ -79,10 +80,10 @@ export const STRATEGIES: Record<string, Partial<Strategy>> = {
 
   "mutatingadmissionpolicies.admissionregistration.k8s.io": { ...spec, ...needsVersion, ...anyFinalizer },
   "mutatingadmissionpolicybindings.admissionregistration.k8s.io": { ...spec, ...needsVersion, ...anyFinalizer },
-  "mutatingwebhookconfigurations.admissionregistration.k8s.io": { ...wholeObject, ...needsVersion, ...anyFinalizer },
+  "mutatingwebhookconfigurations.admissionregistration.k8s.io": { ...webhooks, ...needsVersion, ...anyFinalizer },
   "validatingadmissionpolicies.admissionregistration.k8s.io": { ...spec, ...needsVersion, ...anyFinalizer },
   "validatingadmissionpolicybindings.admissionregistration.k8s.io": { ...spec, ...needsVersion, ...anyFinalizer },
-  "validatingwebhookconfigurations.admissionregistration.k8s.io": { ...wholeObject, ...needsVersion, ...anyFinalizer },
+  "validatingwebhookconfigurations.admissionregistration.k8s.io": { ...webhooks, ...needsVersion, ...anyFinalizer },
   "customresourcedefinitions.apiextensions.k8s.io": {
     ...spec,
     ...needsVersion,

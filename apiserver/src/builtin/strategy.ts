@@ -3,7 +3,7 @@ import { STRATEGIES } from "./strategy-table.js";
 /** How objects of a type are written and deleted, as far as types differ. */
 export interface Strategy {
   /**
-   * What raises metadata.generation; "outside-metadata" leaves out the status of types with a status subresource, "spec-as-given" counts an empty list
+   * What raises metadata.generation; "outside-metadata" leaves out the status of types with a status subresource, "…-as-given" counts an empty list
    * as a change. "first" is never raised, and "spec-from-zero" is not there before the first change.
    */
   generation:
@@ -12,9 +12,12 @@ export interface Strategy {
     | "spec-and-annotations"
     | "spec-from-zero"
     | "outside-metadata"
+    | "outside-metadata-as-given"
     | "outside-metadata-and-labels"
     | "first"
     | "never";
+  /** Whether a field that is read and forgotten raises the generation too. */
+  countsDropped: boolean;
   /** Whether an update without resourceVersion is taken. */
   allowsUnconditionalUpdate: boolean;
   /** Whether a PUT on a missing object creates it. */
@@ -39,6 +42,7 @@ export interface Strategy {
 
 const ORDINARY: Strategy = {
   generation: "never",
+  countsDropped: false,
   allowsUnconditionalUpdate: true,
   createsOnUpdate: false,
   settlesOnUpdate: "none",

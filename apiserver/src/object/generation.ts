@@ -29,6 +29,11 @@ function isRaised(type: ServedType, object: JsonObject, live: JsonObject): boole
       return hasGivenEmpty(object["spec"]) || !deepEqual(object["spec"], live["spec"]);
     case "spec-and-annotations":
       return !deepEqual(object["spec"], live["spec"]) || !deepEqual(annotationsOf(object), annotationsOf(live));
+    case "outside-metadata-as-given":
+      return (
+        hasGivenEmpty(outsideMetadata(type, object)) ||
+        !deepEqual(outsideMetadata(type, object), outsideMetadata(type, live))
+      );
     case "outside-metadata-and-labels":
       return (
         !deepEqual(outsideMetadata(type, object), outsideMetadata(type, live)) ||

@@ -1,5 +1,5 @@
 import { decodeBuiltin } from "../builtin/decode.js";
-import { stampConditions } from "../builtin/defaults/configuration-defaults.js";
+import { keepVerdicts, stampConditions } from "../builtin/defaults/configuration-defaults.js";
 import { defaultBuiltin } from "../builtin/defaults/defaults.js";
 import { holdGated } from "../builtin/defaults/pod-defaults.js";
 import { dropFields } from "../builtin/defaults/dropped-fields.js";
@@ -48,7 +48,10 @@ export function builtinRules(type: ServedType, allocatorOf: () => Allocator): Ty
     finish(object, live, subresource) {
       dropFields(type, object, live);
       if (live !== undefined) {
-        if (type.kind === "CertificateSigningRequest") stampConditions(object, live, now());
+        if (type.kind === "CertificateSigningRequest") {
+          if (subresource === "status") keepVerdicts(object, live);
+          stampConditions(object, live, now());
+        }
         if (type.kind === "DaemonSet") countTemplate(object, live);
         if (type.kind === "Job") relabelJob(object);
         if (type.kind === "PersistentVolume") stampPhase(object, live);
@@ -76,10 +79,12 @@ export function builtinRules(type: ServedType, allocatorOf: () => Allocator): Ty
   };
 }
 
-// When a volume came into its phase.
+// When a volume came into its phase: a time that is not given, or is that of another phase, is told by the server.
 function stampPhase(volume: JsonObject, live: JsonObject | undefined): void {
-  const [status, before] = [objectAt(volume, "status"), objectAt(live, "status")];
-  const isGiven = status?.["lastPhaseTransitionTime"] !== before?.["lastPhaseTransitionTime"];
-  if (status === undefined || isGiven || status["phase"] === before?.["phase"]) return;
-  volume["status"] = { ...status, lastPhaseTransitionTime: now() };
+  const [status, before] = [objectAt(volume, "status") ?? {}, objectAt(live, "status")];
+  const [time, oldTime] = [status["lastPhaseTransitionTime"], before?.["lastPhaseTransitionTime"]];
+  const isSamePhase = (status["phase"] ?? "") === (before?.["phase"] ?? "");
+  if (time !== undefined && (isSamePhase || time !== oldTime)) return;
+  const own = isSamePhase ? oldTime : now();
+  if (own !== undefined) volume["status"] = { ...status, lastPhaseTransitionTime: own };
 }

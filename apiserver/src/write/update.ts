@@ -93,8 +93,10 @@ async function replaceObject(context: WriteContext, replacement: Replacement): P
   carryOver(mutated, live, replacement);
   if (isCertificateRequest(type)) mutated["spec"] = live["spec"] as JsonObject;
   const object = restoreReset(type, mutated, { live, subresource });
-  if (subresource !== "status") raiseGeneration(type, object, live);
+  const count = () => subresource !== "status" && raiseGeneration(type, object, live);
+  if (type.strategy.countsDropped) count();
   rules.finish(object, live, subresource);
+  if (!type.strategy.countsDropped) count();
   const warning = dropDuplicateOwners(metadataOf(object), { isPatch: !replacement.isPut });
   if (warning !== undefined) context.warnings.push(warning);
   const errors = checkReplacement(context, { object, live, subresource });

@@ -1,4 +1,14 @@
-import { arrayAt, isObject, memberOf, objectAt, setMember, stringAt, type JsonObject } from "../../json.js";
+import {
+  arrayAt,
+  clone,
+  isObject,
+  memberOf,
+  objectAt,
+  setMember,
+  stringAt,
+  type JsonObject,
+  type JsonValue,
+} from "../../json.js";
 
 /** Moves the plain texts of a Secret into its data, encoded. */
 export function encodeStringData(secret: JsonObject): void {
@@ -82,6 +92,18 @@ export function defaultMatchResources(resources: JsonObject): void {
 
 function defaultRuleScopes(holder: JsonObject, list: string): void {
   for (const rule of (arrayAt(holder, list) ?? []).filter(isObject)) rule["scope"] ??= "*";
+}
+
+/** Puts the verdicts on a CertificateSigningRequest back that /status does not write, unless their number shows that somebody tried. */
+export function keepVerdicts(request: JsonObject, old: JsonObject): void {
+  const conditions = arrayAt(objectAt(request, "status"), "conditions");
+  const isOf = (verdict: string) => (condition: JsonValue) => isObject(condition) && condition["type"] === verdict;
+  for (const verdict of ["Approved", "Denied"]) {
+    const before = (arrayAt(objectAt(old, "status"), "conditions") ?? []).filter(isOf(verdict));
+    if (conditions === undefined || conditions.filter(isOf(verdict)).length !== before.length) continue;
+    for (const [index, condition] of conditions.entries())
+      if (isOf(verdict)(condition)) conditions[index] = clone(before.shift() as JsonValue);
+  }
 }
 
 /** Gives the conditions of a CertificateSigningRequest their times: those of before, or now. */

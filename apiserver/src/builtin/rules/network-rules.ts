@@ -22,6 +22,7 @@ import {
   checkPortName,
   checkRequiredSegment,
 } from "./field-rules.js";
+import { checkTextKept } from "./kept-rules.js";
 import { addressProblems, subdomainProblems } from "./name-syntax.js";
 
 const FORBIDDEN_IN_PATHS = ["//", "/./", "/../", "%2f", "%2F"];
@@ -145,7 +146,8 @@ function checkTls(path: string, tls: JsonObject): FieldError[] {
 export function checkIngressClass(object: JsonObject, old: JsonObject | undefined): FieldError[] {
   const parameters = objectAt(objectAt(object, "spec"), "parameters");
   return [
-    ...(old === undefined ? checkPrefixedPath("spec.controller", textAt(object, "spec.controller"), 250) : []),
+    ...(old === undefined ? [] : checkTextKept("spec.controller", object, old)),
+    ...checkPrefixedPath("spec.controller", textAt(object, "spec.controller"), 250),
     ...(parameters === undefined ? [] : checkParameters("spec.parameters", parameters)),
   ];
 }

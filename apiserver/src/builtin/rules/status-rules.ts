@@ -3,6 +3,7 @@ import { forbiddenError, invalidError, requiredError, type FieldError } from "..
 import { memberOf, objectAt, type JsonObject } from "../../json.js";
 import { objectsAt, textAt } from "../read-path.js";
 import type { ServedType } from "../served-type.js";
+import { checkFlowStatus } from "./cluster/flow-rules.js";
 import { checkIp, checkNotNegative, checkOneOf } from "./field-rules.js";
 import { addressProblems, subdomainProblems } from "./name-syntax.js";
 import { checkDisruptionBudgetStatus } from "./scheduling-rules.js";
@@ -18,6 +19,8 @@ const RULES: Record<string, StatusRule> = {
   Job: checkJobStatus,
   HorizontalPodAutoscaler: checkAutoscalerStatus,
   PodDisruptionBudget: checkDisruptionBudgetStatus,
+  FlowSchema: checkFlowStatus,
+  PriorityLevelConfiguration: checkFlowStatus,
 };
 
 /** Lists what is wrong with a status of a built-in type, and with what it changes. */

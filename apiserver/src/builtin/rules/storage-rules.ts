@@ -12,7 +12,6 @@ import { objectsAt, textAt } from "../read-path.js";
 import {
   checkDomain,
   checkGivenDomain,
-  checkImmutable,
   checkLabel,
   checkLabelSelector,
   checkOnce,
@@ -20,6 +19,7 @@ import {
   checkQualifiedName,
   checkRequired,
 } from "./field-rules.js";
+import { checkKept, checkSelectorKept, checkTextKept } from "./kept-rules.js";
 import { checkProvisioner } from "./storage/driver-rules.js";
 
 const OTHER_MODES = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce"];
@@ -122,11 +122,20 @@ function fixedPart(spec: JsonObject, { isBound, old }: { isBound: boolean; old: 
 /** Checks a StorageClass. */
 export function checkStorageClass(object: JsonObject, old: JsonObject | undefined): FieldError[] {
   return [
-    ...(old === undefined ? checkProvisioner("provisioner", textAt(object, "provisioner")) : []),
+    ...checkProvisioner("provisioner", textAt(object, "provisioner")),
     ...checkOneOf("reclaimPolicy", memberOf(object, "reclaimPolicy"), ["Delete", "Retain"]),
     ...checkOneOf("volumeBindingMode", memberOf(object, "volumeBindingMode"), ["Immediate", "WaitForFirstConsumer"]),
     ...checkTopologies("allowedTopologies", objectsAt(object, "allowedTopologies")),
-    ...checkImmutable("", { spec: object, old, keys: ["provisioner"] }),
+    ...(old === undefined ? [] : checkClassKept(object, old)),
+  ];
+}
+
+function checkClassKept(object: JsonObject, old: JsonObject): FieldError[] {
+  const shown = (one: JsonObject, key: string) => memberOf(one, key) ?? null;
+  return [
+    ...checkKept("parameters", shown(object, "parameters"), shown(old, "parameters")),
+    ...checkTextKept("provisioner", object, old),
+    ...["reclaimPolicy", "volumeBindingMode"].flatMap((key) => checkKept(key, shown(object, key), shown(old, key))),
   ];
 }
 
@@ -173,6 +182,8 @@ export function checkStorageCapacity(object: JsonObject, old: JsonObject | undef
     ...checkLabelSelector("nodeTopology", objectAt(object, "nodeTopology")),
     ...checkDomain("storageClassName", className),
     ...(isNegative ? [invalidError("capacity", capacity, "must be greater than or equal to 0")] : []),
-    ...checkImmutable("", { spec: object, old, keys: ["nodeTopology", "storageClassName"] }),
+    ...(old === undefined
+      ? []
+      : [...checkSelectorKept("nodeTopology", object, old), ...checkTextKept("storageClassName", object, old)]),
   ];
 }

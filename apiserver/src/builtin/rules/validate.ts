@@ -2,7 +2,6 @@
 // that Kubernetes checks.
 import type { FieldError } from "../../errors/field-error.js";
 import type { JsonObject } from "../../json.js";
-import { objectAt } from "../../json.js";
 import type { ServedType } from "../served-type.js";
 import { checkMutatingBinding, checkValidatingBinding } from "./admission/binding-rules.js";
 import { checkMutatingPolicy, checkValidatingPolicy } from "./admission/policy-rules.js";
@@ -12,10 +11,9 @@ import { checkFlowSchema, checkPriorityLevel } from "./cluster/flow-rules.js";
 import { checkEndpoints, checkEndpointSlice } from "./cluster/endpoint-rules.js";
 import { checkNode } from "./cluster/node-rules.js";
 import * as rare from "./cluster/rare-rules.js";
-import { checkSigningRequest } from "./certificate-rules.js";
+import { checkSigningRequest } from "./certificates/certificate-rules.js";
 import * as configuration from "./configuration-rules.js";
 import { checkCronJob, checkJob } from "./workload/job-rules.js";
-import { checkImmutable } from "./field-rules.js";
 import { checkIngress, checkIngressClass, checkNetworkPolicy } from "./network-rules.js";
 import { checkNewPod } from "./pods/pod-rules.js";
 import { checkQuota } from "./quota-rules.js";
@@ -45,27 +43,24 @@ const RULES: Record<string, Rule> = {
   "ReplicaSet.apps": (object, old) => workload.checkWorkload("ReplicaSet", object, old),
   "StatefulSet.apps": (object, old) => workload.checkWorkload("StatefulSet", object, old),
   "DaemonSet.apps": (object, old) => workload.checkWorkload("DaemonSet", object, old),
-  "ControllerRevision.apps": (object, old) => [
-    ...rare.checkRevisionData(object),
-    ...checkImmutable("", { spec: object, old, keys: ["data"] }),
-  ],
-  PersistentVolume: (object) => checkVolume(object),
+  "ControllerRevision.apps": rare.checkRevision,
+  PersistentVolume: checkVolume,
   PodTemplate: (object) => rare.checkTemplate(object),
   ReplicationController: (object) => rare.checkReplicationController(object),
-  "VolumeAttachment.storage.k8s.io": (object) => checkVolumeAttachment(object),
+  "VolumeAttachment.storage.k8s.io": checkVolumeAttachment,
   "VolumeAttributesClass.storage.k8s.io": checkAttributesClass,
   "CSIDriver.storage.k8s.io": checkDriver,
-  "CSINode.storage.k8s.io": (object) => checkDriversOfNode(object),
+  "CSINode.storage.k8s.io": checkDriversOfNode,
   "ResourceSlice.resource.k8s.io": checkResourceSlice,
   "DeviceClass.resource.k8s.io": (object) => devices.checkDeviceClass(object),
   "ResourceClaim.resource.k8s.io": devices.checkResourceClaim,
   "ResourceClaimTemplate.resource.k8s.io": devices.checkClaimTemplate,
-  "IPAddress.networking.k8s.io": (object) => checkAddress(object),
+  "IPAddress.networking.k8s.io": checkAddress,
   Node: (object) => checkNode(object),
   Endpoints: (object) => checkEndpoints(object),
-  "EndpointSlice.discovery.k8s.io": (object) => checkEndpointSlice(object),
+  "EndpointSlice.discovery.k8s.io": checkEndpointSlice,
   "RuntimeClass.node.k8s.io": checkRuntimeClass,
-  "ServiceCIDR.networking.k8s.io": (object) => checkServiceRange(object),
+  "ServiceCIDR.networking.k8s.io": checkServiceRange,
   "FlowSchema.flowcontrol.apiserver.k8s.io": (object) => checkFlowSchema(object),
   "PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io": (object) => checkPriorityLevel(object),
   "Job.batch": checkJob,
@@ -75,14 +70,7 @@ const RULES: Record<string, Rule> = {
   "Lease.coordination.k8s.io": (object) => configuration.checkLease(object),
   "Ingress.networking.k8s.io": (object) => checkIngress(object),
   "NetworkPolicy.networking.k8s.io": (object) => checkNetworkPolicy(object),
-  "IngressClass.networking.k8s.io": (object, old) => [
-    ...checkIngressClass(object, old),
-    ...checkImmutable("spec", {
-      spec: objectAt(object, "spec") ?? {},
-      old: objectAt(old, "spec"),
-      keys: ["controller"],
-    }),
-  ],
+  "IngressClass.networking.k8s.io": checkIngressClass,
   "Role.rbac.authorization.k8s.io": (object) => configuration.checkRole("Role", object),
   "ClusterRole.rbac.authorization.k8s.io": (object) => configuration.checkRole("ClusterRole", object),
   "RoleBinding.rbac.authorization.k8s.io": (object, old) => configuration.checkRoleBinding("RoleBinding", object, old),

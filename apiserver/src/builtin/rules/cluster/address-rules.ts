@@ -1,18 +1,33 @@
 // Addresses of services, and what runs containers.
 import { invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
-import { arrayAt, deepEqual, objectAt, type JsonObject } from "../../../json.js";
+import { arrayAt, objectAt, type JsonObject } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
-import { checkGivenDomain, checkImmutable, checkLabelName, checkLabels, checkRequiredSegment } from "../field-rules.js";
+import { checkGivenDomain, checkLabelName, checkLabels, checkRequiredSegment } from "../field-rules.js";
+import { checkKept, checkTextKept, goForm, type GoStruct } from "../kept-rules.js";
 import { cidrProblems } from "../network-rules.js";
 import { checkOverhead } from "../pods/resource-rules.js";
 import { checkTolerations, checkTolerationsOnce } from "../pods/toleration-rules.js";
 
 const ONE_A_FAMILY = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64";
 
-/** Checks a ServiceCIDR. */
-export function checkServiceRange(range: JsonObject): FieldError[] {
+/** Checks a ServiceCIDR. An update may add a range of the other family, and nothing else is looked at then. */
+export function checkServiceRange(range: JsonObject, old: JsonObject | undefined): FieldError[] {
+  const [ranges, before] = [rangesOf(range), old === undefined ? undefined : rangesOf(old)];
+  if (before === undefined) return checkRanges(ranges);
+  const others = before.flatMap((one, index) =>
+    one === ranges[index] ? [] : [invalidError(`spec.cidrs[${index}]`, ranges[index] ?? "", "field is immutable")],
+  );
+  if (ranges.length === before.length) return others;
+  if (before.length === 1 && ranges.length === 2) return [...others, ...checkRanges(ranges)];
+  return [invalidError("spec.cidrs", ranges.length === 0 ? null : ranges, "field is immutable")];
+}
+
+function rangesOf(range: JsonObject): string[] {
+  return (arrayAt(objectAt(range, "spec"), "cidrs") ?? []).map(String);
+}
+
+function checkRanges(ranges: string[]): FieldError[] {
   const field = "spec.cidrs";
-  const ranges = (arrayAt(objectAt(range, "spec"), "cidrs") ?? []).map(String);
   if (ranges.length === 0) return [requiredError(field, "at least one CIDR required")];
   if (ranges.length > 2) return [invalidError(field, { CIDRs: ranges }, "may only hold up to 2 values")];
   const problems = ranges.map(cidrProblems);
@@ -26,9 +41,21 @@ export function checkServiceRange(range: JsonObject): FieldError[] {
   ];
 }
 
-/** Checks an IPAddress. */
-export function checkAddress(address: JsonObject): FieldError[] {
-  const [reference, path] = [objectAt(objectAt(address, "spec"), "parentRef"), "spec.parentRef"];
+const SPEC: GoStruct = {
+  ParentRef: { kind: "pointer", struct: { Group: "", Resource: "", Namespace: "", Name: "" } },
+};
+
+/** Checks an IPAddress, whose parent stays. */
+export function checkAddress(address: JsonObject, old: JsonObject | undefined): FieldError[] {
+  const path = "spec.parentRef";
+  const shown = (one: JsonObject) => goForm(SPEC, objectAt(one, "spec"))["ParentRef"] ?? null;
+  return [
+    ...checkParent(path, objectAt(objectAt(address, "spec"), "parentRef")),
+    ...(old === undefined ? [] : checkKept(path, shown(address), shown(old))),
+  ];
+}
+
+function checkParent(path: string, reference: JsonObject | undefined): FieldError[] {
   if (reference === undefined) return [requiredError(path)];
   return [
     ...checkGivenDomain(`${path}.group`, textAt(reference, "group")),
@@ -41,8 +68,6 @@ export function checkAddress(address: JsonObject): FieldError[] {
 
 /** Checks a RuntimeClass, whose handler stays. */
 export function checkRuntimeClass(object: JsonObject, old: JsonObject | undefined): FieldError[] {
-  if (old !== undefined && !deepEqual(object["handler"], old["handler"]))
-    return checkImmutable("", { spec: object, old, keys: ["handler"] });
   const [handler, scheduling] = [textAt(object, "handler"), objectAt(object, "scheduling") ?? {}];
   const tolerations = objectsAt(scheduling, "tolerations");
   return [
@@ -51,5 +76,6 @@ export function checkRuntimeClass(object: JsonObject, old: JsonObject | undefine
     ...(tolerations.length > 0 ? checkTolerations("scheduling", scheduling) : []),
     ...checkTolerationsOnce("scheduling.tolerations", tolerations),
     ...checkOverhead("overhead", objectAt(objectAt(object, "overhead"), "podFixed")),
+    ...(old === undefined ? [] : checkTextKept("handler", object, old)),
   ];
 }

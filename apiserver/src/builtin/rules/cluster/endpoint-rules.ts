@@ -6,7 +6,7 @@ import {
   tooManyError,
   type FieldError,
 } from "../../../errors/field-error.js";
-import { arrayAt, memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
+import { arrayAt, deepEqual, memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import {
   checkDomain,
@@ -19,6 +19,7 @@ import {
   checkQualifiedName,
   checkRequiredOneOf,
 } from "../field-rules.js";
+import { checkTextKept } from "../kept-rules.js";
 import { addressProblems, subdomainProblems } from "../name-syntax.js";
 
 const MAX_LABEL = 63;
@@ -96,12 +97,15 @@ function checkProtocol(path: string, port: JsonObject): FieldError[] {
 }
 
 /** Checks an EndpointSlice. */
-export function checkEndpointSlice(slice: JsonObject): FieldError[] {
+export function checkEndpointSlice(slice: JsonObject, old: JsonObject | undefined): FieldError[] {
   const type = textAt(slice, "addressType");
   const names = new Set<string>();
+  const endpoints = objectsAt(slice, "endpoints");
+  // What is there may stay, though it was wrong.
+  const isSame = old !== undefined && deepEqual(endpoints, objectsAt(old, "endpoints"));
   return [
     ...checkRequiredOneOf("addressType", type, ["FQDN", "IPv4", "IPv6"]),
-    ...objectsAt(slice, "endpoints").flatMap((endpoint, index) => checkEndpoint(`endpoints[${index}]`, endpoint, type)),
+    ...(isSame ? [] : endpoints.flatMap((one, index) => checkEndpoint(`endpoints[${index}]`, one, type))),
     ...objectsAt(slice, "ports").flatMap((port, index) => {
       const name = textAt(port, "name");
       const isTaken = names.has(name);
@@ -112,6 +116,7 @@ export function checkEndpointSlice(slice: JsonObject): FieldError[] {
         ...checkProtocol(`ports[${index}]`, port),
       ];
     }),
+    ...(old === undefined ? [] : checkTextKept("addressType", slice, old)),
   ];
 }
 

@@ -1,5 +1,6 @@
 // What kube-apiserver demands of the kinds that share out its capacity, in its order and words (pkg/apis/flowcontrol/validation).
 import {
+  duplicateError,
   forbiddenError,
   invalidError,
   notSupportedError,
@@ -14,6 +15,16 @@ const MAX_PRECEDENCE = 10_000;
 const METHODS = ["ByNamespace", "ByUser"];
 const VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch"];
 const SUBJECTS: Record<string, string> = { Group: "group", ServiceAccount: "serviceAccount", User: "user" };
+
+/** Checks the status of a FlowSchema or a PriorityLevelConfiguration. */
+export function checkFlowStatus(object: JsonObject): FieldError[] {
+  const types = objectsAt(object, "status.conditions").map((condition) => textAt(condition, "type"));
+  const path = "status.conditions";
+  return types.flatMap((type, index) => [
+    ...(types.indexOf(type) < index ? [duplicateError(`${path}[${index}].type`, type)] : []),
+    ...(type === "" ? [requiredError(`${path}[${index}].type`)] : []),
+  ]);
+}
 
 /** Checks a FlowSchema. */
 export function checkFlowSchema(schema: JsonObject): FieldError[] {

@@ -2,6 +2,7 @@
 import { requiredError, type FieldError } from "../../../errors/field-error.js";
 import { isObject, memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { checkNotNegative, selectorMatches } from "../field-rules.js";
+import { checkKept } from "../kept-rules.js";
 import { checkPodTemplate } from "../pods/pod-rules.js";
 import { checkLasting, mismatchError } from "../workload/workload-rules.js";
 
@@ -31,12 +32,14 @@ export function checkReplicationController(object: JsonObject): FieldError[] {
   ];
 }
 
-/** Checks that data of a ControllerRevision are there, and an object. */
-export function checkRevisionData(object: JsonObject): FieldError[] {
+/** Checks a ControllerRevision: its data are an object when it is created, and stay. */
+export function checkRevision(object: JsonObject, old: JsonObject | undefined): FieldError[] {
   const data = memberOf(object, "data") ?? null;
+  const ofNumber = checkNotNegative("revision", memberOf(object, "revision"));
+  if (old !== undefined) return [...ofNumber, ...checkKept("data", data, memberOf(old, "data") ?? null)];
   return [
     ...(data === null ? [requiredError("data", "data is mandatory")] : []),
     ...(data === null || isObject(data) ? [] : [requiredError("data", "data must be a valid JSON object")]),
-    ...checkNotNegative("revision", memberOf(object, "revision")),
+    ...ofNumber,
   ];
 }

@@ -7,12 +7,12 @@ import {
   type FieldError,
 } from "../../../errors/field-error.js";
 import { arrayAt, isObject, memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { goClaim } from "./claim-form.js";
 import { checkFullDeviceMember } from "./attribute-rules.js";
 import { checkSelectors } from "./selector-rules.js";
 import { checkTemplateMetadata } from "../storage/template-metadata.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import {
-  checkImmutable,
   checkLabel,
   checkLabelValue,
   checkOnce,
@@ -21,6 +21,7 @@ import {
   checkRequiredDomain,
   checkRequiredOneOf,
 } from "../field-rules.js";
+import { checkKept } from "../kept-rules.js";
 import { isExtendedResource } from "../pods/resource-rules.js";
 import { checkDriverName } from "../storage/name-rules.js";
 
@@ -44,17 +45,21 @@ export function checkDeviceClass(object: JsonObject): FieldError[] {
 
 /** Checks a ResourceClaim, whose spec stays. */
 export function checkResourceClaim(claim: JsonObject, old: JsonObject | undefined): FieldError[] {
-  if (old !== undefined) return checkImmutable("", { spec: claim, old, keys: ["spec"] });
+  if (old !== undefined) return checkKept("spec", goClaim(claim), goClaim(old));
   return checkDeviceClaim("spec.devices", objectAt(objectAt(claim, "spec"), "devices") ?? {});
 }
 
-/** Checks a ResourceClaimTemplate. */
+/** Checks a ResourceClaimTemplate, whose spec stays. */
 export function checkClaimTemplate(template: JsonObject, old: JsonObject | undefined): FieldError[] {
-  if (old !== undefined) return checkImmutable("", { spec: template, old, keys: ["spec"] });
   const spec = objectAt(template, "spec");
+  const shown = (one: JsonObject) => {
+    const { metadata, ...rest } = objectAt(one, "spec") ?? {};
+    return { ...(isObject(metadata) ? metadata : {}), Spec: goClaim(rest) };
+  };
   return [
     ...checkTemplateMetadata("spec.metadata", objectAt(spec, "metadata") ?? {}),
     ...checkDeviceClaim("spec.spec.devices", objectAt(objectAt(spec, "spec"), "devices") ?? {}),
+    ...(old === undefined ? [] : checkKept("spec", shown(template), shown(old))),
   ];
 }
 

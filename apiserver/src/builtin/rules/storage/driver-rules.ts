@@ -9,7 +9,8 @@ import {
 } from "../../../errors/field-error.js";
 import { arrayAt, deepEqual, memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
-import { checkImmutable, checkNotNegative, checkOneOf, checkQualifiedName } from "../field-rules.js";
+import { checkNotNegative, checkOneOf, checkQualifiedName } from "../field-rules.js";
+import { checkKept, goForm, type GoStruct } from "../kept-rules.js";
 import { checkDriverName } from "./name-rules.js";
 
 const MAX_NODE_ID = 256;
@@ -35,7 +36,17 @@ export function checkDriver(driver: JsonObject, old: JsonObject | undefined): Fi
       ? [invalidError(`spec.${period}`, seconds, `must be greater than or equal to ${LEAST_UPDATE_SECONDS} seconds`)]
       : []),
     ...(place !== null && requests.length === 0 ? [invalidError(`spec.${inSecrets}`, place, unused)] : []),
-    ...checkImmutable("spec", { spec, old: objectAt(old, "spec"), keys: ["volumeLifecycleModes"] }),
+    ...(old === undefined ? [] : checkDriverKept(spec, objectAt(old, "spec") ?? {})),
+  ];
+}
+
+function checkDriverKept(spec: JsonObject, old: JsonObject): FieldError[] {
+  const [attach, modes] = ["attachRequired", "volumeLifecycleModes"] as const;
+  const shown = (one: JsonObject, key: string) => memberOf(one, key) ?? null;
+  return [
+    // Kubernetes gives the field another name.
+    ...checkKept("spec.attachedRequired", shown(spec, attach), shown(old, attach)),
+    ...checkKept(`spec.${modes}`, shown(spec, modes), shown(old, modes)),
   ];
 }
 
@@ -59,10 +70,26 @@ function checkTokenRequests(path: string, requests: JsonObject[]): FieldError[] 
   });
 }
 
-/** Checks a CSINode. */
-export function checkDriversOfNode(node: JsonObject): FieldError[] {
+const NODE_DRIVER: GoStruct = { Name: "", NodeID: "", TopologyKeys: null, Allocatable: null };
+
+/** Checks a CSINode, whose drivers keep all but what they can be given. */
+export function checkDriversOfNode(node: JsonObject, old: JsonObject | undefined): FieldError[] {
+  const [drivers, before] = [node, old ?? {}].map((one) => objectsAt(one, "spec.drivers")) as [
+    JsonObject[],
+    JsonObject[],
+  ];
+  const shown = ({ allocatable: _, ...driver }: JsonObject) => goForm(NODE_DRIVER, driver);
+  const kept = before.flatMap((one) =>
+    drivers
+      .filter((driver) => textAt(driver, "name") === textAt(one, "name"))
+      .flatMap((driver) => checkKept("spec.drivers", shown(driver), shown(one))),
+  );
+  return [...checkNodeDrivers(drivers), ...kept];
+}
+
+function checkNodeDrivers(drivers: JsonObject[]): FieldError[] {
   const names = new Set<string>();
-  return objectsAt(objectAt(node, "spec") ?? {}, "drivers").flatMap((driver, index) => {
+  return drivers.flatMap((driver, index) => {
     const path = `spec.drivers[${index}]`;
     const [name, id] = [textAt(driver, "name"), textAt(driver, "nodeID")];
     const isTaken = names.has(name);
@@ -103,10 +130,8 @@ export function checkAttributesClass(object: JsonObject, old: JsonObject | undef
   );
   return [
     ...changed.map((key) => forbiddenError(key, `updates to ${key} are forbidden.`)),
-    ...(old === undefined ? checkProvisioner("driverName", textAt(object, "driverName")) : []),
+    ...checkProvisioner("driverName", textAt(object, "driverName")),
     ...parameters.filter((key) => key === "").map((key) => invalidError("parameters", key, "field can not be empty.")),
-    ...(old === undefined && parameters.length === 0
-      ? [requiredError("parameters", "must contain at least one key/value pair")]
-      : []),
+    ...(parameters.length === 0 ? [requiredError("parameters", "must contain at least one key/value pair")] : []),
   ];
 }

@@ -81,6 +81,9 @@ const OF_VOLUMES: Record<string, SourceRule> = {
   csi: checkCsi,
 };
 
+/** The places that a PersistentVolume may be in. */
+export const VOLUME_SOURCES: readonly string[] = Object.keys(OF_VOLUMES);
+
 function pick(...keys: string[]): Record<string, SourceRule> {
   return Object.fromEntries(keys.map((key) => [key, SHARED_SOURCES[key] as SourceRule]));
 }

@@ -7,18 +7,47 @@ import {
   requiredError,
   type FieldError,
 } from "../../../errors/field-error.js";
-import { arrayAt, compareText, memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { arrayAt, compareText, deepEqual, memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { textAt } from "../../read-path.js";
 import { checkDomain, checkGivenDomain, checkOneOf } from "../field-rules.js";
+import { checkKept, goForm, type GoStruct } from "../kept-rules.js";
 import { checkDriverName } from "./name-rules.js";
 import { checkNodeSelector } from "./node-selector-rules.js";
-import { checkSources } from "./source-rules.js";
+import { checkSources, VOLUME_SOURCES } from "./source-rules.js";
 
 const MODES = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 const INLINE = "in the context of inline volumes";
 
-/** Checks a PersistentVolume. */
-export function checkVolume(volume: JsonObject): FieldError[] {
+/** Checks a PersistentVolume. What it is made of stays, but for a secret that it may be given once. */
+export function checkVolume(volume: JsonObject, old: JsonObject | undefined): FieldError[] {
+  const own = checkNewVolume(volume);
+  if (old === undefined) return own;
+  // Kubernetes checks an update twice and lists it twice.
+  return [...own, ...own, ...checkVolumeKept(objectAt(volume, "spec") ?? {}, objectAt(old, "spec") ?? {})];
+}
+
+const SOURCE_RULE = "spec.persistentvolumesource is immutable after creation";
+const EXPAND_SECRET = "controllerExpandSecretRef";
+
+function checkVolumeKept(spec: JsonObject, old: JsonObject): FieldError[] {
+  const sources = (one: JsonObject) => VOLUME_SOURCES.map((source) => objectAt(one, source) ?? null);
+  const [csi, oldCsi] = [objectAt(spec, "csi"), objectAt(old, "csi")];
+  const mayHaveSecret = csi !== undefined && oldCsi !== undefined && memberOf(oldCsi, EXPAND_SECRET) === undefined;
+  const { [EXPAND_SECRET]: _, ...withoutSecret } = csi ?? {};
+  const given = mayHaveSecret ? { ...spec, csi: withoutSecret } : spec;
+  const mode = (one: JsonObject) => memberOf(one, "volumeMode") ?? null;
+  const className = (one: JsonObject) => memberOf(one, "volumeAttributesClassName") ?? null;
+  const isUnset = className(old) !== null && className(spec) === null;
+  return [
+    ...(deepEqual(sources(given), sources(old)) ? [] : [forbiddenError("spec.persistentvolumesource", SOURCE_RULE)]),
+    ...checkKept("volumeMode", mode(spec), mode(old)),
+    ...(isUnset
+      ? [forbiddenError("spec.volumeAttributesClassName", "update from non-nil value to nil is forbidden")]
+      : []),
+  ];
+}
+
+function checkNewVolume(volume: JsonObject): FieldError[] {
   const spec = objectAt(volume, "spec") ?? {};
   const affinity = objectAt(spec, "nodeAffinity");
   const required = objectAt(affinity, "required");
@@ -83,8 +112,22 @@ function checkAttributes(path: string, spec: JsonObject): FieldError[] {
   ];
 }
 
-/** Checks a VolumeAttachment. */
-export function checkVolumeAttachment(attachment: JsonObject): FieldError[] {
+const ATTACHMENT: GoStruct = {
+  Attacher: "",
+  Source: { kind: "always", struct: { PersistentVolumeName: null, InlineVolumeSpec: null } },
+  NodeName: "",
+};
+
+/** Checks a VolumeAttachment, whose spec stays. */
+export function checkVolumeAttachment(attachment: JsonObject, old: JsonObject | undefined): FieldError[] {
+  const shown = (one: JsonObject) => goForm(ATTACHMENT, objectAt(one, "spec"));
+  return [
+    ...checkNewAttachment(attachment),
+    ...(old === undefined ? [] : checkKept("spec", shown(attachment), shown(old))),
+  ];
+}
+
+function checkNewAttachment(attachment: JsonObject): FieldError[] {
   const spec = objectAt(attachment, "spec") ?? {};
   const source = objectAt(spec, "source");
   const [inline, name] = [objectAt(source, "inlineVolumeSpec"), memberOf(source, "persistentVolumeName") ?? null];

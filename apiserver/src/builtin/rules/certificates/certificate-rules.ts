@@ -5,10 +5,10 @@ import {
   notSupportedError,
   requiredError,
   type FieldError,
-} from "../../errors/field-error.js";
-import { memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
-import { checkDomain } from "./field-rules.js";
-import { subdomainProblems } from "./name-syntax.js";
+} from "../../../errors/field-error.js";
+import { memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
+import { checkDomain } from "../field-rules.js";
+import { subdomainProblems } from "../name-syntax.js";
 
 const USAGES = [
   ...["any", "cert sign", "client auth", "code signing", "content commitment", "crl sign", "data encipherment"],
