@@ -48,6 +48,6 @@ function kubernetesService(): JsonObject {
     kind: "Service",
     apiVersion: "v1",
     metadata: { name: "kubernetes", labels: { component: "apiserver", provider: "kubernetes" } },
-    spec: { clusterIP: "10.96.0.1", ports: [{ name: "https", port: 443, protocol: "TCP", targetPort: 6443 }] },
+    spec: { clusterIP: "10.0.0.1", ports: [{ name: "https", port: 443, protocol: "TCP", targetPort: 6443 }] },
   };
 }

@@ -6,7 +6,7 @@ import { yamlLibrary } from "../yaml-library.js";
 import { BodySyntaxError } from "./body-syntax-error.js";
 import { checkNumbers, isTooDeep, tooDeepBracket } from "./check-limits.js";
 import { duplicateFieldTexts } from "./duplicate-fields.js";
-import { jsonSyntaxError } from "./json-syntax-error.js";
+import { jsonSyntaxError } from "../errors/json-syntax-error.js";
 import { parseProtobuf } from "./protobuf.js";
 
 /** A body as a value, with what only its text shows. */

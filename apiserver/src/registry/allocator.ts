@@ -1,3 +1,4 @@
+import { NODE_PORTS, type Ranges } from "../builtin/rules/services/allocation-rules.js";
 import { arrayAt, isObject, objectAt, type JsonObject } from "../json.js";
 import type { ResourceStore } from "../storage/resource-store.js";
 
@@ -5,12 +6,17 @@ import type { ResourceStore } from "../storage/resource-store.js";
 export interface Allocator {
   allocateClusterIP(): string;
   allocateNodePort(): number;
+  /** What a Service may ask for. */
+  readonly ranges: Ranges;
 }
 
-// 10.96.0.0/16, whose first address is the Service "kubernetes" itself, and whose last is no host.
-const ADDRESSES = 0xffff - 2;
-const FIRST_NODE_PORT = 30_000;
-const NODE_PORTS = 2768;
+// The first address is that of the Service "kubernetes", and the last is no host.
+const CIDR = "10.0.0.0/16";
+const ADDRESSES = 0xffff - 1;
+const PORTS = NODE_PORTS.last - NODE_PORTS.first + 1;
+// As in Kubernetes, the lowest are given out last: they are for Services that ask for one.
+const KEPT = { addresses: 0x100, ports: 86 };
+const HOST = /^10\.0\.\d{1,3}\.\d{1,3}$/;
 
 /** Creates an allocator that counts upwards, past what a Service has already, and then starts again. */
 export function createAllocator(services: ResourceStore): Allocator {
@@ -34,9 +40,18 @@ export function createAllocator(services: ResourceStore): Allocator {
     };
   };
   return {
-    allocateClusterIP: next(ADDRESSES, (index) => `10.96.${((index + 2) >> 8) & 0xff}.${(index + 2) & 0xff}`),
-    allocateNodePort: next(NODE_PORTS, (index) => FIRST_NODE_PORT + index),
+    allocateClusterIP: next(ADDRESSES, (index) => addressAt(((index + KEPT.addresses - 1) % ADDRESSES) + 1)),
+    allocateNodePort: next(PORTS, (index) => NODE_PORTS.first + ((index + KEPT.ports) % PORTS)),
+    ranges: {
+      addresses: CIDR,
+      holdsAddress: (address) => HOST.test(address) && address !== addressAt(0) && address !== addressAt(0xffff),
+      isTaken: (one) => (taken.get(one) ?? 0) > 0,
+    },
   };
+}
+
+function addressAt(host: number): string {
+  return `10.0.${host >> 8}.${host & 0xff}`;
 }
 
 function takenBy(service: JsonObject | undefined): (string | number)[] {

@@ -5,16 +5,20 @@ import { holdGated } from "../builtin/defaults/pod-defaults.js";
 import { dropFields } from "../builtin/defaults/dropped-fields.js";
 import { checkPart } from "../builtin/rules/workload/part-rules.js";
 import { countTemplate, relabelJob } from "../builtin/defaults/workload-defaults.js";
+import { checkAddresses } from "../builtin/rules/services/address-rules.js";
+import { checkAsked } from "../builtin/rules/services/allocation-rules.js";
 import { validateBuiltin } from "../builtin/rules/validate.js";
 import { validateBuiltinStatus } from "../builtin/rules/status-rules.js";
 import { builtinSchemas } from "../builtin/schemas.js";
 import { hasBuiltinSchema, type ServedType } from "../builtin/served-type.js";
 import { kindWarnings, nameWarnings } from "../builtin/warnings/kind-warnings.js";
+import { statusWarnings } from "../builtin/warnings/network-warnings.js";
 import { podWarnings } from "../builtin/warnings/pod-warnings.js";
 import { serviceWarnings } from "../builtin/warnings/service-warnings.js";
 import { quote } from "../errors/quote.js";
-import { badRequest } from "../errors/status-error.js";
+import { badRequest, invalid } from "../errors/status-error.js";
 import { arrayAt, objectAt, stringAt, type JsonObject } from "../json.js";
+import { kindRefOf } from "../object/object-key.js";
 import { metadataOf, now } from "../object/object-meta.js";
 import { mergeTypeOfBuiltin } from "../ssa/types/merge-type.js";
 import type { Allocator } from "./allocator.js";
@@ -32,6 +36,17 @@ const NEEDS_UID = new Set([
 
 /** Returns the rules of a built-in kind. */
 export function builtinRules(type: ServedType, allocatorOf: () => Allocator): TypeRules {
+  // Kubernetes gives a Service its addresses before it looks at the rest.
+  const allocation = (service: JsonObject, live: JsonObject | undefined, isDryRun: boolean) => ({
+    ...allocatorOf(),
+    checkAsked(spec: JsonObject) {
+      const old = objectAt(live, "spec");
+      const ofAddresses = checkAddresses(spec, old);
+      const errors =
+        ofAddresses.length > 0 ? ofAddresses : checkAsked(spec, { ranges: allocatorOf().ranges, old, isDryRun });
+      if (errors.length > 0) throw invalid(kindRefOf(type, stringAt(metadataOf(service), "name") ?? ""), errors);
+    },
+  });
   return {
     mergeType: mergeTypeOfBuiltin(builtinSchemas(), hasBuiltinSchema(type) ? type.schemaName : ""),
     decode(object) {
@@ -45,7 +60,7 @@ export function builtinRules(type: ServedType, allocatorOf: () => Allocator): Ty
       defaultBuiltin(type, object, live === undefined ? {} : { old: live });
       if (forgetsManagers) metadataOf(object)["managedFields"] = [];
     },
-    finish(object, live, subresource) {
+    finish(object, live, { subresource, isDryRun }) {
       dropFields(type, object, live);
       if (live !== undefined) {
         if (type.kind === "CertificateSigningRequest") {
@@ -56,12 +71,12 @@ export function builtinRules(type: ServedType, allocatorOf: () => Allocator): Ty
         if (type.kind === "Job") relabelJob(object);
         if (type.kind === "PersistentVolume") stampPhase(object, live);
         if (type.kind === "Service" && subresource !== "status")
-          defaultBuiltin(type, object, { ...allocatorOf(), old: live });
+          defaultBuiltin(type, object, { ...allocation(object, live, isDryRun), old: live });
         return;
       }
       // The status was taken off the new object, and what its type shows anyway is missing.
       if (!NEEDS_UID.has(type.plural) && type.strategy.resetOnMain.length === 0) return;
-      const allocator = type.kind === "Service" ? allocatorOf() : {};
+      const allocator = type.kind === "Service" ? allocation(object, undefined, isDryRun) : {};
       defaultBuiltin(type, object, { ...allocator, uid: stringAt(metadataOf(object), "uid") ?? "" });
       if (type.kind === "PersistentVolume") stampPhase(object, undefined);
       if (type.kind === "Pod") holdGated(object, now());
@@ -73,7 +88,7 @@ export function builtinRules(type: ServedType, allocatorOf: () => Allocator): Ty
       ...nameWarnings(type.kind, object, live),
       ...podWarnings(type, object, live),
       ...(type.kind === "Service" && subresource !== "status" ? serviceWarnings(object) : []),
-      ...(subresource !== "status" ? kindWarnings(type.kind, object, live) : []),
+      ...(subresource === "status" ? statusWarnings(type.kind, object) : kindWarnings(type.kind, object, live)),
       ...unevaluatedWarnings(type),
     ],
   };

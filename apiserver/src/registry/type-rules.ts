@@ -15,7 +15,7 @@ export interface TypeRules {
   /** Fills in what the client left out, in place; `live` is what the object replaces. */
   fillDefaults(object: JsonObject, live?: JsonObject): void;
   /** Sets what only the server decides, in place, right before the object is checked and stored. */
-  finish(object: JsonObject, live?: JsonObject, subresource?: string): void;
+  finish(object: JsonObject, live: JsonObject | undefined, write: { subresource: string; isDryRun: boolean }): void;
   /** Checks an object outside its metadata; `live` is what it replaces. */
   validate(object: JsonObject, live?: JsonObject): FieldError[];
   /** Checks an object that was written through a subresource that changes a part of it; `undefined` is as `validate`. */

@@ -95,7 +95,7 @@ async function replaceObject(context: WriteContext, replacement: Replacement): P
   const object = restoreReset(type, mutated, { live, subresource });
   const count = () => subresource !== "status" && raiseGeneration(type, object, live);
   if (type.strategy.countsDropped) count();
-  rules.finish(object, live, subresource);
+  rules.finish(object, live, { subresource, isDryRun: context.isDryRun });
   if (!type.strategy.countsDropped) count();
   const warning = dropDuplicateOwners(metadataOf(object), { isPatch: !replacement.isPut });
   if (warning !== undefined) context.warnings.push(warning);

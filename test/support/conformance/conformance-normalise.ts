@@ -146,6 +146,10 @@ function normaliseMessage(message: string): string {
         /Invalid value: \{"(?:Spec|spec|metadata|ObjectMeta|Labels)".+?\}: field is immutable/g,
         "Invalid value: {…}: field is immutable",
       )
+      .replace(
+        /Invalid value: \{(?:(?!: field is immutable).)*"[Cc]ontainers":.+?\}: field is immutable/g,
+        "Invalid value: {…}: field is immutable",
+      )
       // A difference of two Go structs.
       .replace(/(\n@@ [^\n]*(\n[-+ ][^\n]*)+)+\n?/g, "")
       .replace(/in scheme "[^"]*"/g, 'in scheme "…"')

@@ -14,6 +14,8 @@ export interface DefaultingContext {
   /** Absent before the fields are attributed to the writer, to whom nothing that is allocated belongs. */
   allocateClusterIP?: () => string;
   allocateNodePort?: () => number;
+  /** Throws for a Service that asks for what it cannot be given. */
+  checkAsked?: (spec: JsonObject) => void;
   /** The uid of an object that is being created; absent on updates. */
   uid?: string;
   /** The object before an update; what was allocated to it is kept. */

@@ -38,6 +38,7 @@ export function defaultService(service: JsonObject, context: DefaultingContext):
     for (const ingress of objectsAt(service, "status.loadBalancer.ingress")) defaultIpMode(ingress);
   }
   if (isFinal) keepAllocated(spec, old);
+  context.checkAsked?.(spec);
   defaultClusterIp(spec, context);
   if (isExternal && spec["allocateLoadBalancerNodePorts"] !== false) allocateNodePorts(spec, context);
 }
@@ -109,12 +110,11 @@ function keepAllocated(spec: JsonObject, old: JsonObject | undefined): void {
     if (value !== undefined && isNeeded && memberOf(spec, key) === undefined) spec[key] = clone(value);
   }
   if (spec["type"] !== "NodePort" && spec["type"] !== "LoadBalancer") return;
-  const oldPorts = (arrayAt(old, "ports") ?? []).filter(isObject);
-  const ports = (arrayAt(spec, "ports") ?? []).filter(isObject);
+  const before = new Map(objectsAt(old, "ports").map((port) => [stringAt(port, "name"), memberOf(port, "nodePort")]));
+  const ports = objectsAt(spec, "ports");
   const taken = new Set(ports.map((port) => memberOf(port, "nodePort")));
   for (const port of ports) {
-    const same = oldPorts.find((other) => other["port"] === port["port"] && protocolOf(other) === protocolOf(port));
-    const nodePort = memberOf(same, "nodePort");
+    const nodePort = before.get(stringAt(port, "name"));
     if (nodePort !== undefined && !taken.has(nodePort)) port["nodePort"] ??= nodePort;
   }
 }
@@ -126,8 +126,6 @@ function protocolOf(port: JsonObject): string {
 function defaultClusterIp(spec: JsonObject, context: DefaultingContext): void {
   if (context.allocateClusterIP === undefined) return;
   const given = stringAt(spec, "clusterIP") ?? "";
-  // Addresses without the first one are refused.
-  if (given === "" && (arrayAt(spec, "clusterIPs") ?? []).length > 0) return;
   const clusterIp = given === "" ? context.allocateClusterIP() : given;
   spec["clusterIP"] = clusterIp;
   spec["clusterIPs"] ??= [clusterIp];

@@ -12,7 +12,6 @@ import { objectsAt, textAt } from "../read-path.js";
 import {
   checkConfigKeys,
   checkGivenDomain,
-  checkImmutable,
   checkLabelSelector,
   checkNotNegative,
   checkOneOf,
@@ -38,56 +37,24 @@ function checkKeysOnce(object: JsonObject): FieldError[] {
     .map((key) => invalidError(`data[${key}]`, key, "duplicate of key present in binaryData"));
 }
 
-const ACCOUNT_NAME = "kubernetes.io/service-account.name";
-const REQUIRED_KEYS: Record<string, string[]> = {
-  "kubernetes.io/tls": ["tls.crt", "tls.key"],
-  "kubernetes.io/dockerconfigjson": [".dockerconfigjson"],
-  "kubernetes.io/dockercfg": [".dockercfg"],
-  "kubernetes.io/ssh-auth": ["ssh-privatekey"],
-};
-
-// One of them is enough.
-function checkBasicAuth(object: JsonObject, data: JsonObject): FieldError[] {
-  const keys = ["username", "password"];
-  if (textAt(object, "type") !== "kubernetes.io/basic-auth" || keys.some((key) => Object.hasOwn(data, key))) return [];
-  return keys.map((key) => requiredError(`data[${key}]`));
-}
-
-function checkAccountToken(object: JsonObject): FieldError[] {
-  const name = memberOf(objectAt(objectAt(object, "metadata"), "annotations"), ACCOUNT_NAME) ?? "";
-  if (textAt(object, "type") !== "kubernetes.io/service-account-token" || name !== "") return [];
-  return [requiredError(`metadata.annotations[${ACCOUNT_NAME}]`)];
-}
-
-/** Checks a Secret. */
-export function checkSecret(object: JsonObject, old: JsonObject | undefined): FieldError[] {
-  const data = objectAt(object, "data") ?? {};
-  const required = REQUIRED_KEYS[textAt(object, "type")] ?? [];
-  return [
-    ...checkConfigKeys(object, "data"),
-    ...required.filter((key) => memberOf(data, key) === undefined).map((key) => requiredError(`data[${key}]`)),
-    ...checkBasicAuth(object, data),
-    ...checkAccountToken(object),
-    ...checkDataSize("data", bytesOf(object, "data", decodedLength)),
-    ...checkImmutable("", { spec: object, old, keys: ["type"] }),
-    ...checkSealed(object, old, ["data"]),
-  ];
-}
-
-function checkDataSize(field: string, bytes: number): FieldError[] {
+/** Demands values that fit into an object together. */
+export function checkDataSize(field: string, bytes: number): FieldError[] {
   return bytes > MAX_DATA_BYTES ? [tooLongError(field, MAX_DATA_BYTES)] : [];
 }
 
-function bytesOf(object: JsonObject, member: string, lengthOf: (text: string) => number): number {
+/** Counts the bytes of the values of a map. */
+export function bytesOf(object: JsonObject, member: string, lengthOf: (text: string) => number): number {
   const texts = Object.values(objectAt(object, member) ?? {}).filter((text) => typeof text === "string");
   return texts.reduce((total, text) => total + lengthOf(text), 0);
 }
 
-function decodedLength(base64: string): number {
+/** Counts the bytes that a text in base64 stands for. */
+export function decodedLength(base64: string): number {
   return Buffer.byteLength(base64, "base64");
 }
 
-function checkSealed(object: JsonObject, old: JsonObject | undefined, members: string[]): FieldError[] {
+/** Demands that what was set to stay does. */
+export function checkSealed(object: JsonObject, old: JsonObject | undefined, members: string[]): FieldError[] {
   if (old?.["immutable"] !== true) return [];
   const detail = "field is immutable when `immutable` is set";
   return [

@@ -17,8 +17,8 @@ import {
   type JsonObject,
   type JsonValue,
 } from "../../json.js";
+import { addressProblems } from "./address-syntax.js";
 import {
-  addressProblems,
   configKeyProblems,
   labelNameProblems,
   labelValueProblems,
@@ -127,9 +127,12 @@ export function checkImmutable(
   if (old === undefined) return [];
   return keys
     .filter((key) => !deepEqual(memberOf(spec, key), memberOf(old, key)))
-    .map((key) =>
-      invalidError(path === "" ? key : `${path}.${key}`, memberOf(spec, key) ?? null, "field is immutable"),
-    );
+    .map((key) => invalidError(path === "" ? key : `${path}.${key}`, shownAs(key, spec), "field is immutable"));
+}
+
+function shownAs(key: string, spec: JsonObject): JsonValue {
+  const value = memberOf(spec, key) ?? null;
+  return key === "selector" && isObject(value) ? goSelector(value) : value;
 }
 
 /** Demands labels that can be, found at `path`. */
@@ -187,16 +190,21 @@ function checkExpression(path: string, expression: JsonObject): FieldError[] {
   ];
 }
 
-/** Writes a selector as Kubernetes prints it: with the fields of its structs in their order, and labels in that of their keys. */
+/** Writes a map as Kubernetes prints it: in the order of its keys. */
+export function goMap(map: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(map).sort(([one], [other]) => compareText(one, other)));
+}
+
+/** Writes a selector as Kubernetes prints it: with the fields of its structs in their order. */
 export function goSelector(selector: JsonObject): JsonObject {
-  const labels = Object.entries(objectAt(selector, "matchLabels") ?? {}).sort(([a], [b]) => compareText(a, b));
+  const labels = objectAt(selector, "matchLabels") ?? {};
   const expressions = arrayAt(selector, "matchExpressions") ?? [];
   const shown = expressions.filter(isObject).map(({ key, operator, values }) => ({
     ...{ key: key ?? "", operator: operator ?? "" },
     ...(values === undefined ? {} : { values }),
   }));
   return {
-    ...(labels.length === 0 ? {} : { matchLabels: Object.fromEntries(labels) }),
+    ...(Object.keys(labels).length === 0 ? {} : { matchLabels: goMap(labels) }),
     ...(shown.length === 0 ? {} : { matchExpressions: shown }),
   };
 }

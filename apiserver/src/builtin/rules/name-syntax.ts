@@ -88,17 +88,6 @@ export function pathSegmentProblems(name: string): string[] {
 function byteLength(text: string): number {
   return Buffer.byteLength(text, "utf8");
 }
-const IP = /^(\d{1,3}(\.\d{1,3}){3}|[0-9a-fA-F:]*:[0-9a-fA-F:.]*)$/;
-
-const IP_RULE = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
-
-/** Lists what is wrong with an address of IPv4 or IPv6, as far as its characters tell. */
-export function addressProblems(address: string): string[] {
-  const parts = address.includes(":") ? [] : address.split(".");
-  if (!IP.test(address) || parts.some((part) => Number(part) > 255)) return [IP_RULE];
-  return parts.some((part) => /^0\d/.test(part)) ? ["must not have leading 0s"] : [];
-}
-
 /** Lists what is wrong with a DNS label. */
 export function labelNameProblems(name: string): string[] {
   const isDotted = name.includes(".") && subdomainProblems(name).length === 0;

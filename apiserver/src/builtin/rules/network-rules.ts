@@ -1,5 +1,4 @@
 // What lets traffic in: Ingresses and NetworkPolicies.
-import { BlockList } from "node:net";
 import {
   forbiddenError,
   invalidError,
@@ -23,7 +22,8 @@ import {
   checkRequiredSegment,
 } from "./field-rules.js";
 import { checkTextKept } from "./kept-rules.js";
-import { addressProblems, subdomainProblems } from "./name-syntax.js";
+import { addressProblems, cidrProblems, isCidr, isPartOf } from "./address-syntax.js";
+import { subdomainProblems } from "./name-syntax.js";
 
 const FORBIDDEN_IN_PATHS = ["//", "/./", "/../", "%2f", "%2F"];
 const FORBIDDEN_AT_END = ["/..", "/."];
@@ -34,11 +34,12 @@ const WILDCARD_RULE =
   "'\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 const HTTP_PATH = /^[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$/;
 const HTTP_PATH_RULE = "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')";
-const CIDR_RULE = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
-const CIDR = /^((\d{1,3}\.){3}\d{1,3}\/(\d|[12]\d|3[0-2])|[0-9a-fA-F:]*:[0-9a-fA-F:.]*\/\d{1,3})$/;
+
+/** The annotation that named the class before there was a field for it. */
+export const INGRESS_CLASS = "kubernetes.io/ingress.class";
 
 /** Checks an Ingress. */
-export function checkIngress(ingress: JsonObject): FieldError[] {
+export function checkIngress(ingress: JsonObject, old: JsonObject | undefined): FieldError[] {
   const spec = objectAt(ingress, "spec") ?? {};
   const rules = objectsAt(spec, "rules");
   const backend = objectAt(spec, "defaultBackend");
@@ -57,7 +58,16 @@ export function checkIngress(ingress: JsonObject): FieldError[] {
     ...rules.flatMap((rule, index) => checkHostRule(`spec.rules[${index}]`, rule)),
     ...objectsAt(spec, "tls").flatMap((tls, index) => checkTls(`spec.tls[${index}]`, tls)),
     ...(typeof className === "string" ? checkDomain("spec.ingressClassName", className) : []),
+    ...(typeof className === "string" && old === undefined ? checkClassOnce(ingress, className) : []),
   ];
+}
+
+function checkClassOnce(ingress: JsonObject, className: string): FieldError[] {
+  const annotated = memberOf(objectAt(objectAt(ingress, "metadata"), "annotations"), INGRESS_CLASS);
+  const detail = "must match `ingressClassName` when both are specified";
+  return annotated === undefined || annotated === className
+    ? []
+    : [invalidError(`annotations.${INGRESS_CLASS}`, annotated, detail)];
 }
 
 function checkHostRule(path: string, rule: JsonObject): FieldError[] {
@@ -255,30 +265,7 @@ function checkBlock(path: string, block: JsonObject): FieldError[] {
   ];
 }
 
-function isPartOf(part: string, whole: string): boolean {
-  const [one, other] = [part, whole].map((range) => range.split("/") as [string, string]);
-  const [family, length] = [other?.[0].includes(":") ? "ipv6" : "ipv4", Number(other?.[1])] as const;
-  const list = new BlockList();
-  list.addSubnet(other?.[0] ?? "", length, family);
-  return Number(one?.[1]) > length && list.check(one?.[0] ?? "", one?.[0].includes(":") ? "ipv6" : "ipv4");
-}
-
 /** Demands a range of addresses. */
 export function checkCidr(path: string, cidr: string): FieldError[] {
   return cidrProblems(cidr).map((detail) => invalidError(path, cidr, detail));
-}
-
-/** True for a range of addresses, whichever bits are set in it. */
-export function isCidr(text: string): boolean {
-  return CIDR.test(text);
-}
-
-/** Lists what is wrong with a range of addresses. */
-export function cidrProblems(cidr: string): string[] {
-  if (!CIDR.test(cidr)) return [CIDR_RULE];
-  const [address = "", length = ""] = cidr.split("/");
-  if (address.includes(":")) return [];
-  const bits = address.split(".").reduce((value, part) => value * 256n + BigInt(part), 0n);
-  const isWhole = bits % (1n << BigInt(32 - Number(length))) === 0n;
-  return isWhole ? [] : ["must not have bits set beyond the prefix length"];
 }

@@ -11,6 +11,7 @@ import { objectsAt } from "../read-path.js";
 import { checkMetric, checkReference, checkUtilization } from "./metric-rules.js";
 import {
   checkConditions,
+  checkImmutable,
   checkIntOrPercent,
   checkLabelSelector,
   checkNotNegative,
@@ -131,22 +132,44 @@ export function checkDisruptionBudgetStatus(budget: JsonObject): FieldError[] {
   ];
 }
 
-const SYSTEM_CLASSES = new Set(["system-node-critical", "system-cluster-critical"]);
+// Their values.
+const SYSTEM_CLASSES: Record<string, number> = {
+  "system-node-critical": 2_000_001_000,
+  "system-cluster-critical": 2_000_000_000,
+};
 
 /** Checks a PriorityClass. */
 export function checkPriorityClass(object: JsonObject, old: JsonObject | undefined): FieldError[] {
   const value = memberOf(object, "value") ?? 0;
   const name = stringAt(objectAt(object, "metadata"), "name") ?? "";
   const isSystem = name.startsWith("system-");
-  const reserved =
-    "priority class names with 'system-' prefix are reserved for system use only. error: " +
-    `${name} is not a known system priority class`;
   const limit = `maximum allowed value of a user defined priority is ${MAX_USER_PRIORITY}`;
   return [
-    ...(isSystem && !SYSTEM_CLASSES.has(name) ? [forbiddenError("metadata.name", reserved)] : []),
+    ...(isSystem ? checkSystemClass(name, object) : []),
     ...(!isSystem && typeof value === "number" && value > MAX_USER_PRIORITY ? [forbiddenError("value", limit)] : []),
-    ...(old !== undefined && memberOf(old, "value") !== value
+    ...checkPreemption("preemptionPolicy", memberOf(object, "preemptionPolicy")),
+    ...(old !== undefined && (memberOf(old, "value") ?? 0) !== value
       ? [forbiddenError("value", "may not be changed in an update.")]
       : []),
+    ...checkImmutable("", { spec: object, old, keys: ["preemptionPolicy"] }),
   ];
+}
+
+function checkSystemClass(name: string, object: JsonObject): FieldError[] {
+  const reserved = "priority class names with 'system-' prefix are reserved for system use only. error: ";
+  const value = SYSTEM_CLASSES[name];
+  const problem =
+    value === undefined
+      ? `${name} is not a known system priority class`
+      : value !== (memberOf(object, "value") ?? 0)
+        ? `value of ${name} PriorityClass must be ${value}`
+        : memberOf(object, "globalDefault") === true
+          ? `globalDefault of ${name} PriorityClass must be false`
+          : "";
+  return problem === "" ? [] : [forbiddenError("metadata.name", reserved + problem)];
+}
+
+/** Demands a policy of preemption, if one is given. */
+export function checkPreemption(field: string, policy: JsonValue | undefined): FieldError[] {
+  return policy === "" ? [requiredError(field)] : checkOneOf(field, policy, ["PreemptLowerPriority", "Never"]);
 }

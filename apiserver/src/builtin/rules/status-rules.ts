@@ -5,9 +5,11 @@ import { objectsAt, textAt } from "../read-path.js";
 import type { ServedType } from "../served-type.js";
 import { checkFlowStatus } from "./cluster/flow-rules.js";
 import { checkIp, checkNotNegative, checkOneOf } from "./field-rules.js";
-import { addressProblems, subdomainProblems } from "./name-syntax.js";
+import { addressProblems } from "./address-syntax.js";
+import { subdomainProblems } from "./name-syntax.js";
 import { checkDisruptionBudgetStatus } from "./scheduling-rules.js";
-import { checkServiceStatus } from "./service-rules.js";
+import { checkServiceStatus } from "./services/service-rules.js";
+import { checkJobStatus } from "./workload/job-status-rules.js";
 import { checkPart } from "./workload/part-rules.js";
 import { checkWorkloadStatus } from "./workload/status-rules.js";
 
@@ -57,17 +59,6 @@ function checkModes(service: JsonObject): FieldError[] {
     if (hasAddress) return checkOneOf(path, mode, ["Proxy", "VIP"]);
     return mode === undefined ? [] : [forbiddenError(path, "may not be specified when `ip` is not set")];
   });
-}
-
-function checkJobStatus(job: JsonObject, live: JsonObject): FieldError[] {
-  const [now, before] = [objectAt(job, "status"), objectAt(live, "status")];
-  const counts = ["active", "succeeded", "failed", "ready", "terminating"];
-  const decreased = ["failed", "succeeded"].flatMap((name) => {
-    const count = Number(memberOf(now, name) ?? 0);
-    const isLess = count < Number(memberOf(before, name) ?? 0);
-    return isLess ? [invalidError(`status.${name}`, count, `cannot decrease the ${name} counter`)] : [];
-  });
-  return [...counts.flatMap((name) => checkNotNegative(`status.${name}`, memberOf(now, name))), ...decreased];
 }
 
 function checkAutoscalerStatus(autoscaler: JsonObject): FieldError[] {

@@ -14,11 +14,12 @@ import * as rare from "./cluster/rare-rules.js";
 import { checkSigningRequest } from "./certificates/certificate-rules.js";
 import * as configuration from "./configuration-rules.js";
 import { checkCronJob, checkJob } from "./workload/job-rules.js";
+import { checkSecret } from "./configuration/secret-rules.js";
 import { checkIngress, checkIngressClass, checkNetworkPolicy } from "./network-rules.js";
 import { checkNewPod } from "./pods/pod-rules.js";
 import { checkQuota } from "./quota-rules.js";
 import * as scheduling from "./scheduling-rules.js";
-import { checkService } from "./service-rules.js";
+import { checkService } from "./services/service-rules.js";
 import * as storage from "./storage-rules.js";
 import * as devices from "./devices/device-rules.js";
 import { checkAttributesClass, checkDriver, checkDriversOfNode } from "./storage/driver-rules.js";
@@ -34,7 +35,7 @@ const RULES: Record<string, Rule> = {
   Pod: checkNewPod,
   Service: checkService,
   ConfigMap: configuration.checkConfigMap,
-  Secret: configuration.checkSecret,
+  Secret: checkSecret,
   Event: (object) => configuration.checkEvent(object),
   PersistentVolumeClaim: storage.checkClaim,
   ResourceQuota: checkQuota,
@@ -68,7 +69,7 @@ const RULES: Record<string, Rule> = {
   "HorizontalPodAutoscaler.autoscaling": (object) => scheduling.checkAutoscaler(object),
   "Event.events.k8s.io": configuration.checkNewEvent,
   "Lease.coordination.k8s.io": (object) => configuration.checkLease(object),
-  "Ingress.networking.k8s.io": (object) => checkIngress(object),
+  "Ingress.networking.k8s.io": checkIngress,
   "NetworkPolicy.networking.k8s.io": (object) => checkNetworkPolicy(object),
   "IngressClass.networking.k8s.io": checkIngressClass,
   "Role.rbac.authorization.k8s.io": (object) => configuration.checkRole("Role", object),

@@ -1,26 +1,40 @@
 // What Kubernetes 1.36 warns of in kinds that have a warning or two.
 import { quote } from "../../errors/quote.js";
-import { memberOf, objectAt, type JsonObject } from "../../json.js";
+import { arrayAt, memberOf, objectAt, type JsonObject } from "../../json.js";
+import { cidrWarnings } from "../rules/address-syntax.js";
 import { labelNameProblems } from "../rules/name-syntax.js";
+import { INGRESS_CLASS } from "../rules/network-rules.js";
 import { objectsAt, textAt } from "../read-path.js";
-
-const INGRESS_CLASS = "kubernetes.io/ingress.class";
+import { keyPairWarnings } from "./key-pair-warnings.js";
+import { endpointsWarnings, policyWarnings, sliceAddressWarnings } from "./network-warnings.js";
 
 type Warnings = (object: JsonObject, old: JsonObject | undefined) => string[];
 
 const WARNINGS: { readonly [kind: string]: Warnings } = {
   CSIDriver: driverWarnings,
-  EndpointSlice: (slice, old) =>
-    old === undefined && textAt(slice, "addressType") === "FQDN"
+  Endpoints: endpointsWarnings,
+  EndpointSlice: (slice, old) => [
+    ...(old === undefined && textAt(slice, "addressType") === "FQDN"
       ? ["spec.addressType: FQDN endpoints are deprecated"]
-      : [],
+      : []),
+    ...sliceAddressWarnings(slice),
+  ],
   Ingress: ingressWarnings,
-  Node: (node) =>
-    textAt(node, "spec.externalID") === ""
+  NetworkPolicy: policyWarnings,
+  Node: (node) => [
+    ...(objectAt(objectAt(node, "spec"), "configSource") === undefined
       ? []
-      : ["spec.externalID: this field is deprecated, and is unused by Kubernetes"],
+      : ["spec.configSource: the feature is removed"]),
+    ...(textAt(node, "spec.externalID") === ""
+      ? []
+      : ["spec.externalID: this field is deprecated, and is unused by Kubernetes"]),
+    ...(arrayAt(objectAt(node, "spec"), "podCIDRs") ?? []).flatMap((range, index) =>
+      cidrWarnings(`spec.podCIDRs[${index}]`, String(range)),
+    ),
+  ],
   PersistentVolume: volumeWarnings,
   ResourceSlice: sliceWarnings,
+  Secret: keyPairWarnings,
   StatefulSet: (set) =>
     Number(memberOf(objectAt(set, "spec"), "revisionHistoryLimit") ?? 0) < 0
       ? ["spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"]
@@ -66,7 +80,8 @@ function driverWarnings(driver: JsonObject): string[] {
 
 function ingressWarnings(ingress: JsonObject, old: JsonObject | undefined): string[] {
   const annotations = objectAt(objectAt(ingress, "metadata"), "annotations");
-  if (old !== undefined || memberOf(annotations, INGRESS_CLASS) === undefined) return [];
+  const hasClass = memberOf(objectAt(ingress, "spec"), "ingressClassName") !== undefined;
+  if (old !== undefined || hasClass || memberOf(annotations, INGRESS_CLASS) === undefined) return [];
   return [`annotation "${INGRESS_CLASS}" is deprecated, please use 'spec.ingressClassName' instead`];
 }
 

@@ -2,9 +2,11 @@
 import { quote } from "../../errors/quote.js";
 import { arrayAt, deepEqual, isObject, memberOf, objectAt, stringAt, type JsonObject } from "../../json.js";
 import { at, objectsAt } from "../read-path.js";
+import { addressWarnings } from "../rules/address-syntax.js";
 import { placedContainers } from "../rules/pods/placed-containers.js";
 import { podTemplatePathOf } from "../type-facts.js";
 import { sourceWarnings } from "./kind-warnings.js";
+import { pathWarnings } from "./path-warnings.js";
 
 interface Renamed {
   since: string;
@@ -54,6 +56,7 @@ function warningsOf(path: string, pod: JsonObject): string[] {
     ...annotationWarnings(path, pod),
     ...selectorWarnings(`${at}.topologySpreadConstraints`, objectsAt(spec, "topologySpreadConstraints")),
     ...objectsAt(spec, "volumes").flatMap((volume, index) => sourceWarnings(`${at}.volumes[${index}]`, volume)),
+    ...pathWarnings(spec),
     ...hostAliasWarnings(at, spec),
     ...secretWarnings(at, spec),
     ...["initContainers", "containers"].flatMap((list) =>
@@ -62,6 +65,7 @@ function warningsOf(path: string, pod: JsonObject): string[] {
     ...portWarnings(at, spec),
     ...graceWarnings(at, spec),
     ...affinityWarnings(at, spec),
+    ...ipWarnings(at, spec),
   ];
 }
 
@@ -87,6 +91,15 @@ function affinityWarnings(at: string, spec: JsonObject): string[] {
       ...selectorWarnings(`${path}.${preferred}`, objectsAt(affinity, preferred), "podAffinityTerm"),
     ];
   });
+}
+
+function ipWarnings(at: string, spec: JsonObject): string[] {
+  const servers = arrayAt(objectAt(spec, "dnsConfig"), "nameservers") ?? [];
+  const aliases = objectsAt(spec, "hostAliases");
+  return [
+    ...servers.flatMap((server, index) => addressWarnings(`${at}.dnsConfig.nameservers[${index}]`, String(server))),
+    ...aliases.flatMap(({ ip }, index) => addressWarnings(`${at}.hostAliases[${index}].ip`, String(ip))),
+  ];
 }
 
 function graceWarnings(at: string, spec: JsonObject): string[] {

@@ -4,7 +4,7 @@ import { arrayAt, objectAt, type JsonObject } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import { checkGivenDomain, checkLabelName, checkLabels, checkRequiredSegment } from "../field-rules.js";
 import { checkKept, checkTextKept, goForm, type GoStruct } from "../kept-rules.js";
-import { cidrProblems } from "../network-rules.js";
+import { exactCidrProblems } from "../address-syntax.js";
 import { checkOverhead } from "../pods/resource-rules.js";
 import { checkTolerations, checkTolerationsOnce } from "../pods/toleration-rules.js";
 
@@ -30,7 +30,7 @@ function checkRanges(ranges: string[]): FieldError[] {
   const field = "spec.cidrs";
   if (ranges.length === 0) return [requiredError(field, "at least one CIDR required")];
   if (ranges.length > 2) return [invalidError(field, { CIDRs: ranges }, "may only hold up to 2 values")];
-  const problems = ranges.map(cidrProblems);
+  const problems = ranges.map(exactCidrProblems);
   const isSix = ranges.map((one) => one.includes(":"));
   const isTwice = ranges.length === 2 && isSix[0] === isSix[1] && problems.every((list) => list.length === 0);
   return [

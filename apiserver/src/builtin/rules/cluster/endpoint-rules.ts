@@ -20,7 +20,8 @@ import {
   checkRequiredOneOf,
 } from "../field-rules.js";
 import { checkTextKept } from "../kept-rules.js";
-import { addressProblems, subdomainProblems } from "../name-syntax.js";
+import { addressProblems, exactAddressProblems } from "../address-syntax.js";
+import { subdomainProblems } from "../name-syntax.js";
 
 const MAX_LABEL = 63;
 const PROTOCOLS = ["SCTP", "TCP", "UDP"];
@@ -170,9 +171,11 @@ function checkSliceAddress(path: string, address: JsonValue, type: string): Fiel
   const text = String(address);
   if (type === "FQDN") return checkFullName(path, text);
   if (type !== "IPv4" && type !== "IPv6") return [];
-  const problems = addressProblems(text);
-  const isOther = problems.length === 0 && text.includes(":") !== (type === "IPv6");
-  return [...problems, ...(isOther ? [`must be an ${type} address`] : []), ...specialProblems(text)].map((detail) =>
-    invalidError(path, text, detail),
-  );
+  const problems = type === "IPv4" ? addressProblems(text) : exactAddressProblems(text);
+  if (problems.length > 0) return problems.map((detail) => invalidError(path, text, detail));
+  const isOther = text.includes(":") !== (type === "IPv6");
+  return [
+    ...(isOther ? [invalidError(path.replace(/\[\d+\]$/, ""), text, `must be an ${type} address`)] : []),
+    ...specialProblems(text).map((detail) => invalidError(path, text, detail)),
+  ];
 }

@@ -4,7 +4,8 @@ import { arrayAt, memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import { checkQualifiedName, checkRequiredOneOf } from "../field-rules.js";
 import { labelValueProblems } from "../name-syntax.js";
-import { checkCidr, isCidr } from "../network-rules.js";
+import { isCidr } from "../address-syntax.js";
+import { checkCidr } from "../network-rules.js";
 
 const EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 

@@ -21,6 +21,7 @@ import {
   checkQualifiedName,
 } from "../field-rules.js";
 import { underscoredProblems } from "../name-syntax.js";
+import { checkPreemption } from "../scheduling-rules.js";
 import { placedContainers } from "./placed-containers.js";
 import { checkOverhead } from "./resource-rules.js";
 
@@ -69,7 +70,7 @@ export function checkClasses(path: string, spec: JsonObject): FieldError[] {
   return [
     ...checkSubdomain(path, spec, "priorityClassName"),
     ...checkGiven(`${path}.runtimeClassName`, memberOf(spec, "runtimeClassName")),
-    ...checkOneOf(`${path}.preemptionPolicy`, memberOf(spec, "preemptionPolicy"), ["PreemptLowerPriority", "Never"]),
+    ...checkPreemption(`${path}.preemptionPolicy`, memberOf(spec, "preemptionPolicy")),
     ...checkHostName(path, spec),
   ];
 }

@@ -1,9 +1,10 @@
-import { forbiddenError, invalidError, type FieldError } from "../../../errors/field-error.js";
-import { arrayAt, clone, deepEqual, isObject, memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { forbiddenError, type FieldError } from "../../../errors/field-error.js";
+import { memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
-import { checkAnnotations, checkLabels, checkOneOf, checkRequired } from "../field-rules.js";
+import { checkAnnotations, checkLabels, checkOneOf } from "../field-rules.js";
 import { checkContainers, checkHostNetwork, checkImage } from "../containers/container-rules.js";
 import { checkAffinity, checkSpread } from "./placement-rules.js";
+import { checkPodUpdate } from "./pod-update-rules.js";
 import { checkPodResources } from "./resource-rules.js";
 import { checkPodSecurity } from "./security-rules.js";
 import { checkHostProcess, checkSystem } from "./system-rules.js";
@@ -19,11 +20,6 @@ import {
   checkPlacing,
 } from "./pod-fields.js";
 import { checkTolerations } from "./toleration-rules.js";
-
-const POD_UPDATE_RULE =
-  "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`," +
-  "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations)," +
-  "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
 const OF_TEMPLATE: PodOfVolumes = { isPod: false, name: "" };
 
@@ -103,43 +99,5 @@ export function checkPod(pod: JsonObject, old: JsonObject | undefined): FieldErr
   const spec = objectAt(pod, "spec") ?? {};
   const errors = checkPodSpec("spec", spec, { pod: { isPod: true, name: textAt(pod, "metadata.name") } });
   const oldSpec = objectAt(old, "spec");
-  if (oldSpec === undefined) return errors;
-  const changed = ["containers", "initContainers"].find(
-    (list) => objectsAt(spec, list).length !== objectsAt(oldSpec, list).length,
-  );
-  // Until a list has another length, an image that is missing is listed again.
-  const lists = ["containers", "initContainers"].slice(0, changed === undefined ? 2 : changed === "containers" ? 0 : 1);
-  errors.push(
-    ...lists.flatMap((list) =>
-      objectsAt(spec, list).flatMap(({ image }, index) => checkRequired(`spec.${list}[${index}].image`, image)),
-    ),
-  );
-  if (changed !== undefined)
-    return [...errors, forbiddenError(`spec.${changed}`, "pod updates may not add or remove containers")];
-  const late = checkDeadlineKept(spec, oldSpec);
-  if (late.length > 0) return [...errors, ...late];
-  if (deepEqual(fixedPart(spec, oldSpec), fixedPart(oldSpec, oldSpec))) return errors;
-  return [...errors, forbiddenError("spec", POD_UPDATE_RULE)];
-}
-
-function checkDeadlineKept(spec: JsonObject, old: JsonObject): FieldError[] {
-  const path = "spec.activeDeadlineSeconds";
-  const [now, before] = [memberOf(spec, "activeDeadlineSeconds"), memberOf(old, "activeDeadlineSeconds")];
-  if (typeof before !== "number" || now === before) return [];
-  if (typeof now !== "number")
-    return [invalidError(path, null, "must not update from a positive integer to nil value")];
-  return now > before ? [invalidError(path, now, "must be less than or equal to previous value")] : [];
-}
-
-function fixedPart(spec: JsonObject, old: JsonObject): JsonObject {
-  const { activeDeadlineSeconds: _deadline, tolerations: _added, terminationGracePeriodSeconds: grace, ...rest } = spec;
-  const fixed = clone(rest);
-  // What was negative counts as 1.
-  const wasNegative = Number(memberOf(old, "terminationGracePeriodSeconds") ?? 0) < 0;
-  if (grace !== undefined && !(wasNegative && (grace === 1 || Number(grace) < 0)))
-    fixed["terminationGracePeriodSeconds"] = grace;
-  for (const list of ["containers", "initContainers"]) {
-    for (const container of (arrayAt(fixed, list) ?? []).filter(isObject)) delete container["image"];
-  }
-  return fixed;
+  return oldSpec === undefined ? errors : [...errors, ...checkPodUpdate(spec, oldSpec)];
 }

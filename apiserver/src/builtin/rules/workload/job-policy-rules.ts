@@ -9,10 +9,11 @@ import {
   type FieldError,
 } from "../../../errors/field-error.js";
 import { quote } from "../../../errors/quote.js";
-import { arrayAt, memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { arrayAt, isObject, memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
 import { wasGivenEmpty } from "../../normal-form.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import { checkNotNegative, checkOneOf, checkQualifiedName } from "../field-rules.js";
+import { readIndexes } from "./job-indexes.js";
 
 const MAX_RULES = 20;
 const MAX_CODES = 255;
@@ -105,12 +106,7 @@ export function checkSuccessPolicy(path: string, spec: JsonObject): FieldError[]
   if (policy === undefined) return [];
   const rules = objectsAt(policy, "rules");
   if (memberOf(spec, "completionMode") !== "Indexed") {
-    const shown = rules.map((rule) => ({
-      SucceededIndexes: memberOf(rule, "succeededIndexes") ?? null,
-      SucceededCount: memberOf(rule, "succeededCount") ?? null,
-    }));
-    const isNone = rules.length === 0 && arrayAt(policy, "rules") === undefined && !wasGivenEmpty(policy, "rules");
-    return [invalidError(path, { Rules: isNone ? null : shown }, "requires indexed completion mode")];
+    return [invalidError(path, goSuccessPolicy(policy), "requires indexed completion mode")];
   }
   const missing = "at least one rules must be specified when the successPolicy is specified";
   const completions = Number(memberOf(spec, "completions") ?? 0);
@@ -119,6 +115,37 @@ export function checkSuccessPolicy(path: string, spec: JsonObject): FieldError[]
     ...checkCount(`${path}.rules`, rules.length, MAX_RULES),
     ...rules.flatMap((rule, index) => checkSuccessRule(`${path}.rules[${index}]`, rule, completions)),
   ];
+}
+
+/** Writes when a Job succeeds as Kubernetes prints it. */
+export function goSuccessPolicy(policy: JsonObject): JsonObject {
+  return { Rules: goRules(policy, { SucceededIndexes: "succeededIndexes", SucceededCount: "succeededCount" }) };
+}
+
+// The rules of a policy with the fields of their struct.
+function goRules(policy: JsonObject, fields: Record<string, string>): JsonValue {
+  const rules = objectsAt(policy, "rules");
+  if (rules.length === 0 && arrayAt(policy, "rules") === undefined && !wasGivenEmpty(policy, "rules")) return null;
+  return rules.map((rule) =>
+    Object.fromEntries(Object.entries(fields).map(([field, key]) => [field, goValue(key, memberOf(rule, key))])),
+  );
+}
+
+// Of a rule, or of what stands in one.
+function goValue(key: string, value: JsonValue | undefined): JsonValue {
+  if (key === "onExitCodes" && isObject(value)) {
+    const { containerName = null, operator = "", values = null } = value;
+    return { ContainerName: containerName, Operator: operator, Values: values };
+  }
+  if (key !== "onPodConditions" || !Array.isArray(value)) return value ?? null;
+  return value.filter(isObject).map(({ type = "", status = "" }) => ({ Type: type, Status: status }));
+}
+
+/** Writes which failures of Pods a Job takes how as Kubernetes prints it. */
+export function goFailurePolicy(policy: JsonObject): JsonObject {
+  return {
+    Rules: goRules(policy, { Action: "action", OnExitCodes: "onExitCodes", OnPodConditions: "onPodConditions" }),
+  };
 }
 
 function checkSuccessRule(path: string, rule: JsonObject, completions: number): FieldError[] {
@@ -141,27 +168,4 @@ function checkSuccessRule(path: string, rule: JsonObject, completions: number): 
     ...most(completions, "specified completions"),
     ...(indexes === undefined ? [] : most(total, "indexes in the specified succeededIndexes field")),
   ];
-}
-
-/** Counts indexes such as `1,3-5`; text is what is wrong with them. */
-function readIndexes(text: string, completions: number): number | string {
-  if (text === "") return 0;
-  let [total, last] = [0, -1];
-  for (const part of text.split(",")) {
-    const limits = part.split("-");
-    if (limits.length > 2) {
-      const rule = "violates the requirement that an index interval can have at most two parts separated by '-'";
-      return `the fragment ${quote(part)} ${rule}`;
-    }
-    for (const limit of limits) {
-      if (!/^[+-]?\d+$/.test(limit)) return `cannot convert string to integer for index: ${quote(limit)}`;
-      if (Number(limit) >= completions) return `too large index: ${quote(limit)}`;
-    }
-    const [first = 0, end = first] = limits.map(Number);
-    if (limits.length > 1 && first >= end) return `non-increasing order, previous: ${first}, current: ${end}`;
-    if (total > 0 && last >= first) return `non-increasing order, previous: ${last}, current: ${first}`;
-    total += end - first + 1;
-    last = end;
-  }
-  return total;
 }

@@ -2,15 +2,16 @@ import { invalidError, notSupportedError, requiredError, type FieldError } from 
 import { memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
 import { textAt } from "../../read-path.js";
 import {
-  checkImmutable,
   checkLabelName,
   checkLabelSelector,
   checkNotNegative,
   checkOneOf,
+  goMap,
   goSelector,
   selectorMatches,
 } from "../field-rules.js";
 import { checkFailurePolicy, checkSuccessPolicy } from "./job-policy-rules.js";
+import { checkJobUpdate } from "./job-update-rules.js";
 import { checkPrefixedPath } from "../network-rules.js";
 import { checkPodTemplate } from "../pods/pod-rules.js";
 
@@ -22,23 +23,13 @@ const MAX_OF_VAST = 10_000;
 /** Checks a Job. */
 export function checkJob(job: JsonObject, old: JsonObject | undefined): FieldError[] {
   const spec = objectAt(job, "spec") ?? {};
-  const keys = ["selector", "template", "completionMode", "podFailurePolicy", "backoffLimitPerIndex"];
-  const oldSpec = objectAt(old, "spec");
-  const isSuspended = oldSpec?.["suspend"] === true && memberOf(objectAt(old, "status"), "startTime") === undefined;
-  const isIndexed = memberOf(spec, "completionMode") === "Indexed";
   const ofSpec = [...checkJobSpec("spec", spec), ...checkSelector(spec)];
   return [
     ...ofSpec,
     // Kubernetes checks the spec of an update twice and lists it twice.
-    ...(old === undefined ? [] : ofSpec),
-    ...(old === undefined ? checkHostName(textAt(job, "metadata.name"), spec) : []),
+    ...(old === undefined ? checkHostName(textAt(job, "metadata.name"), spec) : ofSpec),
     ...checkOwnLabels(job, spec),
-    ...checkImmutable("spec", {
-      spec: isSuspended ? withoutScheduling(spec) : spec,
-      old: isSuspended ? withoutScheduling(oldSpec) : oldSpec,
-      keys: isIndexed ? keys : [...keys, "completions"],
-    }),
-    ...(isIndexed && oldSpec !== undefined ? checkTandem(spec, oldSpec) : []),
+    ...(old === undefined ? [] : checkJobUpdate(spec, old)),
   ];
 }
 
@@ -51,13 +42,6 @@ function checkHostName(name: string, spec: JsonObject): FieldError[] {
   return [invalidError("metadata.name", name, `will not able to create pod with invalid DNS label: ${last}`)];
 }
 
-function checkTandem(spec: JsonObject, old: JsonObject): FieldError[] {
-  const completions = memberOf(spec, "completions");
-  if (completions === undefined || completions === memberOf(old, "completions")) return [];
-  if (completions === memberOf(spec, "parallelism")) return [];
-  return [invalidError("spec.completions", completions, "can only be modified in tandem with spec.parallelism")];
-}
-
 // What a Job selects is set when it is created; an update that leaves it out has nothing.
 function checkSelector(spec: JsonObject): FieldError[] {
   const selector = objectAt(spec, "selector");
@@ -68,7 +52,7 @@ function checkSelector(spec: JsonObject): FieldError[] {
   const detail = "`selector` does not match template `labels`";
   return [
     ...(selector === undefined ? [requiredError("spec.selector")] : []),
-    invalidError("spec.template.metadata.labels", labels ?? null, detail),
+    invalidError("spec.template.metadata.labels", labels === undefined ? null : goMap(labels), detail),
   ];
 }
 
@@ -98,21 +82,6 @@ function checkOwnLabels(job: JsonObject, spec: JsonObject): FieldError[] {
       return given === value ? [] : [invalidError(path, given, `must be '${value}'`)];
     })
     .concat(ofSelector);
-}
-
-// A suspended Job that never started may still change where its pods run.
-function withoutScheduling(spec: JsonObject): JsonObject {
-  const template = objectAt(spec, "template");
-  if (template === undefined) return spec;
-  const {
-    nodeSelector: _node,
-    affinity: _affinity,
-    tolerations: _tolerations,
-    schedulingGates: _gates,
-    ...pod
-  } = objectAt(template, "spec") ?? {};
-  const { metadata: _metadata, ...rest } = template;
-  return { ...spec, template: { ...rest, spec: pod } };
 }
 
 function checkJobSpec(path: string, spec: JsonObject): FieldError[] {

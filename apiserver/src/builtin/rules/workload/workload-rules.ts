@@ -15,6 +15,7 @@ import {
   checkLabelSelector,
   checkNotNegative,
   checkOneOf,
+  goMap,
   goSelector,
   selectorMatches,
 } from "../field-rules.js";
@@ -154,7 +155,8 @@ function unreadableError(kind: string, selector: JsonObject): FieldError {
 export function mismatchError(metadata: JsonObject | undefined): FieldError {
   const detail = "`selector` does not match template `labels`";
   const empty = wasGivenEmpty(metadata, "labels") ? {} : null;
-  return invalidError("spec.template.metadata.labels", objectAt(metadata, "labels") ?? empty, detail);
+  const labels = objectAt(metadata, "labels");
+  return invalidError("spec.template.metadata.labels", labels === undefined ? empty : goMap(labels), detail);
 }
 
 function checkStrategy(kind: string, spec: JsonObject): FieldError[] {

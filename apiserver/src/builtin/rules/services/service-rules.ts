@@ -2,15 +2,15 @@ import {
   duplicateError,
   forbiddenError,
   invalidError,
-  notSupportedError,
   requiredError,
   type FieldError,
-} from "../../errors/field-error.js";
-import { deepEqual, arrayAt, memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
-import { at, objectsAt, textAt } from "../read-path.js";
-import { checkPublicAddress } from "./cluster/endpoint-rules.js";
-import { checkCidr } from "./network-rules.js";
-import { addressProblems } from "./name-syntax.js";
+} from "../../../errors/field-error.js";
+import { arrayAt, memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
+import { at, objectsAt, textAt } from "../../read-path.js";
+import { checkPublicAddress } from "../cluster/endpoint-rules.js";
+import { checkCidr } from "../network-rules.js";
+import { checkAddressForms } from "./address-rules.js";
+import { checkBalancerClass, checkServiceUpdate } from "./service-update-rules.js";
 import {
   checkLabelName,
   checkLabels,
@@ -19,7 +19,7 @@ import {
   checkQualifiedName,
   checkRequiredDomain,
   checkPortName,
-} from "./field-rules.js";
+} from "../field-rules.js";
 
 /** Checks a Service, and on update that it keeps its address. */
 export function checkService(service: JsonObject, old: JsonObject | undefined): FieldError[] {
@@ -28,17 +28,13 @@ export function checkService(service: JsonObject, old: JsonObject | undefined): 
   const ports = objectsAt(spec, "ports");
   const isExternal = type === "ExternalName";
   const needsPorts = !isExternal && memberOf(spec, "clusterIP") !== "None";
-  // Kubernetes looks at the addresses and their families first, and says no more where these are wrong.
-  const ofAddresses = isExternal
-    ? []
-    : [checkAddresses(spec, old), checkFamilies(spec)].find((errors) => errors.length > 0);
-  if (ofAddresses !== undefined && ofAddresses.length > 0) return ofAddresses;
   return [
     ...(needsPorts && ports.length === 0 ? [requiredError("spec.ports")] : []),
     ...checkPorts(ports, { type }),
     ...checkLabels(objectAt(spec, "selector") ?? {}, "spec.selector"),
     ...checkOneOf("spec.sessionAffinity", memberOf(spec, "sessionAffinity"), ["ClientIP", "None"]),
     ...checkAffinity(spec),
+    ...(isExternal ? [] : checkAddressForms(spec, { policy: memberOf(spec, "ipFamilyPolicy") ?? "SingleStack" })),
     ...checkOneOf("spec.type", type, ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"]),
     ...(isExternal ? checkExternal(spec) : []),
     ...(arrayAt(spec, "externalIPs") ?? []).flatMap((address, index) =>
@@ -48,14 +44,28 @@ export function checkService(service: JsonObject, old: JsonObject | undefined): 
       ? [invalidError("spec.clusterIPs[0]", "None", `may not be set to 'None' for ${type} services`)]
       : []),
     ...checkOfType(spec, type),
+    ...checkBalancerClass(spec),
     ...checkOneOf("spec.internalTrafficPolicy", memberOf(spec, "internalTrafficPolicy"), ["Cluster", "Local"]),
     ...checkOneOf("spec.trafficDistribution", memberOf(spec, "trafficDistribution"), DISTRIBUTIONS),
-    ...checkAddressKept(spec, objectAt(old, "spec")),
+    ...checkHintsOnce(service),
+    ...(old === undefined ? [] : checkServiceUpdate(spec, objectAt(old, "spec") ?? {})),
   ];
 }
 
+function checkHintsOnce(service: JsonObject): FieldError[] {
+  const annotations = objectAt(objectAt(service, "metadata"), "annotations");
+  const [mode, hints] = [TOPOLOGY_MODE, TOPOLOGY_HINTS].map((key) => memberOf(annotations, key));
+  if (mode === undefined || hints === undefined || mode === hints) return [];
+  const detail = `must match annotations[${TOPOLOGY_HINTS}] when both are specified`;
+  return [invalidError(`metadata.annotations[${TOPOLOGY_MODE}]`, mode, detail)];
+}
+
+/** What the annotation is called that tells how near traffic stays. */
+export const TOPOLOGY_MODE = "service.kubernetes.io/topology-mode";
+/** What it was called before. */
+export const TOPOLOGY_HINTS = "service.kubernetes.io/topology-aware-hints";
 const DISTRIBUTIONS = ["PreferClose", "PreferSameZone", "PreferSameNode"];
-const OF_BALANCERS = ["allocateLoadBalancerNodePorts", "loadBalancerClass"];
+const OF_BALANCERS = ["allocateLoadBalancerNodePorts"];
 
 // What only some types of Services have.
 function checkOfType(spec: JsonObject, type: JsonValue | undefined): FieldError[] {
@@ -85,22 +95,6 @@ function checkOfType(spec: JsonObject, type: JsonValue | undefined): FieldError[
     ...(isExternal ? checkOneOf("spec.externalTrafficPolicy", policy, ["Cluster", "Local"]) : []),
     ...(isChecked || healthPort === 0 ? [] : [invalidError("spec.healthCheckNodePort", healthPort, isForCheck)]),
   ];
-}
-
-// This cluster has addresses of IPv4 alone. A Service without an address and without Pods has none to be given.
-function checkFamilies(spec: JsonObject): FieldError[] {
-  if (memberOf(spec, "clusterIP") === "None" && objectAt(spec, "selector") === undefined) return [];
-  const policy = memberOf(spec, "ipFamilyPolicy");
-  if ((arrayAt(spec, "ipFamilies") ?? []).length > 1 && (policy ?? "SingleStack") === "SingleStack") {
-    const detail = "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified";
-    return [invalidError("spec.ipFamilyPolicy", "SingleStack", detail)];
-  }
-  const other = (arrayAt(spec, "ipFamilies") ?? []).flatMap((family, index) =>
-    family === "IPv4" ? [] : [invalidError(`spec.ipFamilies[${index}]`, family, "not configured on this cluster")],
-  );
-  if (other.length > 0) return other;
-  if (policy !== "RequireDualStack") return [];
-  return [invalidError("spec.ipFamilyPolicy", policy, "this cluster is not configured for dual-stack services")];
 }
 
 function checkExternal(spec: JsonObject): FieldError[] {
@@ -172,57 +166,4 @@ function goPort(port: JsonObject): JsonObject {
     TargetPort: 0,
     NodePort: 0,
   };
-}
-
-const FAMILIES = ["IPv4", "IPv6"];
-
-function checkAddresses(spec: JsonObject, old: JsonObject | undefined): FieldError[] {
-  const addresses = arrayAt(spec, "clusterIPs") ?? [];
-  const families = arrayAt(spec, "ipFamilies") ?? [];
-  return [
-    ...(old === undefined ? checkFirstAddress(memberOf(spec, "clusterIP") ?? "", addresses) : []),
-    ...families.flatMap((family, index) => [
-      ...(FAMILIES.includes(String(family)) ? [] : [notSupportedError(`spec.ipFamilies[${index}]`, family, FAMILIES)]),
-      ...(families.indexOf(family) < index ? [duplicateError(`spec.ipFamilies[${index}]`, family)] : []),
-    ]),
-    ...(addresses[0] === "None" && addresses.length > 1
-      ? [invalidError("spec.clusterIPs", [...addresses], "'None' must be the first and only value")]
-      : []),
-    ...addresses.flatMap((address, index) =>
-      address === "None" && index === 0
-        ? []
-        : addressProblems(String(address)).map((detail) => invalidError(`spec.clusterIPs[${index}]`, address, detail)),
-    ),
-    ...checkPairs(addresses.map(String)),
-  ];
-}
-
-// Each family has one address.
-function checkPairs(addresses: string[]): FieldError[] {
-  const field = "spec.clusterIPs";
-  const tooMany = addresses.length > 2 ? [invalidError(field, addresses, "may only hold up to 2 values")] : [];
-  const isReadable = addresses.every((address, index) =>
-    address === "None" ? index === 0 && addresses.length === 1 : addressProblems(address).length === 0,
-  );
-  if (!isReadable || addresses[0] === "None") return tooMany;
-  const isTwice = new Set(addresses.map((address) => address.includes(":"))).size < addresses.length;
-  return [
-    ...tooMany,
-    ...(isTwice ? [invalidError(field, addresses, "may specify no more than one IP for each IP family")] : []),
-  ];
-}
-
-function checkFirstAddress(address: JsonValue, addresses: readonly JsonValue[]): FieldError[] {
-  if (addresses.length === 0 || (address !== "" && addresses[0] === address)) return [];
-  const detail =
-    address === "" ? "must be empty when `clusterIP` is not specified" : "first value must match `clusterIP`";
-  return [invalidError("spec.clusterIPs", [...addresses], detail)];
-}
-
-function checkAddressKept(spec: JsonObject, old: JsonObject | undefined): FieldError[] {
-  const before = memberOf(old, "clusterIP");
-  const now = memberOf(spec, "clusterIP");
-  const isFree = before === undefined || old?.["type"] === "ExternalName" || spec["type"] === "ExternalName";
-  if (isFree || deepEqual(before, now)) return [];
-  return [invalidError("spec.clusterIPs[0]", [now ?? ""], "may not change once set")];
 }

@@ -1,0 +1,67 @@
+// The addresses and ports that a Service asks for by name: they must be of the ranges of this cluster, and nobody else's.
+import { invalidError, type FieldError } from "../../../errors/field-error.js";
+import { arrayAt, memberOf, type JsonObject, type JsonValue } from "../../../json.js";
+import { objectsAt } from "../../read-path.js";
+
+/** What this cluster gives out. */
+export interface Ranges {
+  readonly addresses: string;
+  holdsAddress(address: string): boolean;
+  isTaken(addressOrPort: string | number): boolean;
+}
+
+/** What a Service asks of these ranges. */
+export interface Asked {
+  readonly ranges: Ranges;
+  readonly old: JsonObject | undefined;
+  readonly isDryRun: boolean;
+}
+
+/** The ports of the nodes that Services get. */
+export const NODE_PORTS = { first: 30_000, last: 32_767 };
+
+/** Checks what a Service asks for. */
+export function checkAsked(spec: JsonObject, asked: Asked): FieldError[] {
+  const ofAddress = checkAddress(spec, asked);
+  return ofAddress.length > 0 ? ofAddress : checkNodePorts(spec, asked);
+}
+
+function checkAddress(spec: JsonObject, { ranges, old, isDryRun }: Asked): FieldError[] {
+  const address = memberOf(spec, "clusterIP");
+  const isNew = old === undefined || memberOf(old, "type") === "ExternalName";
+  if (!isNew || typeof address !== "string" || address === "" || address === "None") return [];
+  const problem = addressProblem(address, ranges, { isDryRun });
+  if (problem === undefined) return [];
+  const shown = [...(arrayAt(spec, "clusterIPs") ?? [])];
+  return [invalidError("spec.clusterIPs", shown, `failed to allocate IP ${address}: ${problem}`)];
+}
+
+function addressProblem(address: string, ranges: Ranges, { isDryRun }: { isDryRun: boolean }): string | undefined {
+  if (ranges.holdsAddress(address))
+    return ranges.isTaken(address) && !isDryRun ? "provided IP is already allocated" : undefined;
+  if (!isDryRun) return "the provided network does not match the current range";
+  const range = `The range of valid IPs is ${ranges.addresses}`;
+  return `the provided IP (${address}) is not in the valid range. ${range}`;
+}
+
+function checkNodePorts(spec: JsonObject, { ranges, old, isDryRun }: Asked): FieldError[] {
+  const type = memberOf(spec, "type");
+  if (type !== "NodePort" && type !== "LoadBalancer") return [];
+  const kept = new Set<JsonValue | undefined>(objectsAt(old ?? {}, "ports").map((port) => memberOf(port, "nodePort")));
+  const asked = new Set<number>();
+  for (const [index, port] of objectsAt(spec, "ports").entries()) {
+    const nodePort = memberOf(port, "nodePort") ?? 0;
+    if (typeof nodePort !== "number" || nodePort === 0 || kept.has(nodePort) || asked.has(nodePort)) continue;
+    asked.add(nodePort);
+    const problem = portProblem(nodePort, ranges, { isDryRun });
+    if (problem !== undefined) return [invalidError(`spec.ports[${index}].nodePort`, nodePort, problem)];
+  }
+  return [];
+}
+
+function portProblem(port: number, ranges: Ranges, { isDryRun }: { isDryRun: boolean }): string | undefined {
+  const { first, last } = NODE_PORTS;
+  if (!isDryRun && (port < first || port > last))
+    return `provided port is not in the valid range. The range of valid ports is ${first}-${last}`;
+  return ranges.isTaken(port) ? "provided port is already allocated" : undefined;
+}
