@@ -10,6 +10,7 @@ import type { ResourceStore } from "../storage/resource-store.js";
 import { Store } from "../storage/store.js";
 import { createAllocator, type Allocator } from "./allocator.js";
 import { builtinRules } from "./builtin-rules.js";
+import { scalerRules } from "./scaler-conversion.js";
 import { namespaceRules } from "./namespace-rules.js";
 import { ServedResource } from "./served-resource.js";
 
@@ -79,6 +80,7 @@ export class Registry {
       rules() {
         const rules = builtinRules(type, allocator);
         if (isNamespace(type)) return namespaceRules(rules);
+        if (type.group === "autoscaling" && type.version === "v1") return scalerRules(type, rules);
         return isDefinition(type) ? definitionRules(rules) : rules;
       },
       ...(conversion === undefined ? {} : { conversion }),

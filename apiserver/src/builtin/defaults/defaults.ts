@@ -36,6 +36,7 @@ const ROOT_DEFAULTS: Record<string, RootDefault> = {
   Secret: (secret) => configuration.encodeStringData(secret),
   Namespace: (namespace, { uid }) => configuration.defaultNamespace(namespace, uid !== undefined),
   ReplicationController: (controller) => workload.defaultReplicationController(controller),
+  "HorizontalPodAutoscaler.autoscaling": (scaler) => workload.defaultUtilization(scaler),
   "Job.batch": (job, { uid }) => workload.defaultJob(job, uid),
   "DaemonSet.apps": (daemonSet, { old }) => workload.keepTemplateCount(daemonSet, old),
   Node: (node, { uid }) => {
@@ -84,9 +85,6 @@ const STRUCT_DEFAULTS: Record<string, StructDefault> = {
   },
   "apps.v1.StatefulSetSpec": (spec) => {
     spec["persistentVolumeClaimRetentionPolicy"] ??= {};
-  },
-  "autoscaling.v1.HorizontalPodAutoscalerSpec": (spec) => {
-    spec["targetCPUUtilizationPercentage"] ??= 80;
   },
   "autoscaling.v2.HorizontalPodAutoscalerSpec": workload.defaultAutoscaler,
   "rbac.v1.Subject": configuration.defaultSubject,

@@ -126,3 +126,13 @@ export function defaultAutoscaler(spec: JsonObject): void {
   };
   for (const key of withoutPolicies) delete objectAt(behavior, key)?.["policies"];
 }
+
+/** Where autoscaling/v1 keeps the metrics that it has no fields for. */
+const OTHER_METRICS = "autoscaling.alpha.kubernetes.io/metrics";
+
+/** Sets what an autoscaler of version 1 without any metric aims at. */
+export function defaultUtilization(scaler: JsonObject): void {
+  const [spec, annotations] = [objectAt(scaler, "spec"), objectAt(objectAt(scaler, "metadata"), "annotations")];
+  if (scaler["apiVersion"] !== "autoscaling/v1" || spec === undefined) return;
+  if (memberOf(annotations, OTHER_METRICS) === undefined) spec["targetCPUUtilizationPercentage"] ??= 80;
+}

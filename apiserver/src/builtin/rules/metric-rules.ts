@@ -144,8 +144,8 @@ function checkTarget(path: string, target: JsonObject): FieldError[] {
   ];
 }
 
-/** Demands that a target at `path` is used at all. */
-export function checkUtilization(path: string, utilization: number): FieldError[] {
+// A target of nothing is none.
+function checkUtilization(path: string, utilization: number): FieldError[] {
   return utilization < 1 ? [invalidError(`${path}.averageUtilization`, utilization, "must be greater than 0")] : [];
 }
 

@@ -8,7 +8,7 @@ import {
 } from "../../errors/field-error.js";
 import { memberOf, objectAt, stringAt, type JsonObject, type JsonValue } from "../../json.js";
 import { objectsAt } from "../read-path.js";
-import { checkMetric, checkReference, checkUtilization } from "./metric-rules.js";
+import { checkMetric, checkReference } from "./metric-rules.js";
 import {
   checkConditions,
   checkImmutable,
@@ -28,7 +28,6 @@ export function checkAutoscaler(autoscaler: JsonObject): FieldError[] {
   const spec = objectAt(autoscaler, "spec") ?? {};
   const [min, max] = [memberOf(spec, "minReplicas"), memberOf(spec, "maxReplicas") ?? 0];
   const behavior = objectAt(spec, "behavior");
-  const utilization = memberOf(spec, "targetCPUUtilizationPercentage");
   return [
     ...(typeof min === "number" && min < 1
       ? [
@@ -41,8 +40,6 @@ export function checkAutoscaler(autoscaler: JsonObject): FieldError[] {
       ? [invalidError("spec.maxReplicas", max, "must be greater than or equal to `minReplicas`")]
       : []),
     ...objectsAt(spec, "metrics").flatMap((metric, index) => checkMetric(`spec.metrics[${index}]`, metric)),
-    // What autoscaling/v1 says of the processor is the first metric.
-    ...(typeof utilization === "number" ? checkUtilization("spec.metrics[0].resource.target", utilization) : []),
     ...checkReference("spec.scaleTargetRef", objectAt(spec, "scaleTargetRef") ?? {}),
     ...["scaleUp", "scaleDown"].flatMap((key) => checkScaling(`spec.behavior.${key}`, objectAt(behavior, key))),
   ];
