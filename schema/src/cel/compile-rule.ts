@@ -82,6 +82,9 @@ const WORDS: readonly (readonly [pattern: RegExp, words: string])[] = [
   [/^divide by zero$/, "division by zero"],
   [/^uint overflow .*$/, "unsigned integer overflow"],
   [/^int overflow .*$/, "integer overflow"],
+  [/^type mismatch: expected bool.*$/, "no such overload"],
+  [/^Invalid time zone specified:/, "unknown time zone"],
+  [/^timestamp out of range$/, "timestamp overflow"],
   [/^index (\S+) out of bounds .*$/, "index out of bounds: $1"],
 ];
 

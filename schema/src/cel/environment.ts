@@ -1,5 +1,5 @@
 import type { celEnv } from "@bufbuild/cel";
-import { compilePattern } from "../texts/compile-pattern.js";
+import { patternOrThrow } from "../texts/compile-pattern.js";
 import { spendMatch } from "./budget.js";
 import { coreFunctions } from "./functions/core.js";
 import { formatFunctions } from "./functions/formats.js";
@@ -11,6 +11,8 @@ import { paidFunctions } from "./functions/paid.js";
 import { quantityFunctions } from "./functions/quantities.js";
 import { requestFunctions } from "./functions/requests.js";
 import { semverFunctions } from "./functions/semver.js";
+import { formatTextFunctions } from "./functions/strings/format-text.js";
+import { positionFunctions } from "./functions/strings/positions.js";
 import { textFunctions } from "./functions/texts.js";
 import { urlFunctions } from "./functions/urls.js";
 import { loadLibrary } from "./library.js";
@@ -28,6 +30,8 @@ function createEnvironment(): ReturnType<typeof celEnv> {
     paidFunctions,
     coreFunctions,
     textFunctions,
+    positionFunctions,
+    formatTextFunctions,
     listFunctions,
     quantityFunctions,
     networkFunctions,
@@ -46,9 +50,7 @@ function patternOf(pattern: string) {
   return {
     test(text: string): boolean {
       spendMatch(text, pattern);
-      const compiled = compilePattern(pattern);
-      if (compiled === undefined) throw new Error(`${JSON.stringify(pattern)} is no pattern of RE2`);
-      return compiled.test(text);
+      return patternOrThrow(pattern).test(text);
     },
   };
 }

@@ -26,6 +26,13 @@ export function compilePattern(pattern: string): RE2JS | undefined {
   return typeof found === "string" ? undefined : found;
 }
 
+/** Returns a pattern ready to match; throws in Go's words if RE2 cannot read the pattern. */
+export function patternOrThrow(pattern: string): RE2JS {
+  const found = readPattern(pattern);
+  if (typeof found === "string") throw new Error(`error parsing regexp: ${found}`);
+  return found;
+}
+
 function compile(pattern: string): RE2JS | string {
   library ??= loadLibrary();
   try {

@@ -1,7 +1,7 @@
-const NUMBER = "(0|[1-9]\\d*)";
-const VERSION = new RegExp(
-  `^${NUMBER}\\.${NUMBER}\\.${NUMBER}(?:-([0-9A-Za-z-]+(?:\\.[0-9A-Za-z-]+)*))?(?:\\+([0-9A-Za-z-]+(?:\\.[0-9A-Za-z-]+)*))?$`,
-);
+import { goQuote } from "./go-quote.js";
+
+const PARTS = ["major", "minor", "patch"] as const;
+const MAX = 2n ** 64n;
 
 /** The parts of a version; a prerelease is "" if there is none. */
 export interface Version {
@@ -13,8 +13,50 @@ export interface Version {
 
 /** Reads a version: https://semver.org. Returns undefined for a text that is none. */
 export function parseVersion(text: string): Version | undefined {
-  const [, major, minor, patch, prerelease = ""] = VERSION.exec(text) ?? [];
-  if (major === undefined || minor === undefined || patch === undefined) return undefined;
-  if (prerelease.split(".").some((part) => /^0\d+$/.test(part))) return undefined;
-  return { major: BigInt(major), minor: BigInt(minor), patch: BigInt(patch), prerelease };
+  const version = readVersion(text);
+  return "problem" in version ? undefined : version;
+}
+
+/** Reads a version, or says why it is none in the words of the library that the API server uses. */
+export function readVersion(text: string): Version | { readonly problem: string } {
+  if (text === "") return { problem: "Version string empty" };
+  const [major, minor, ...rest] = text.split(".");
+  if (major === undefined || minor === undefined || rest.length === 0)
+    return { problem: "No Major.Minor.Patch elements found" };
+  const [, patch = "", prerelease, build] = /^([^-+]*)(?:-([^+]*))?(?:\+(.*))?$/s.exec(rest.join(".")) ?? [];
+  const numbers = [major, minor, patch];
+  const problem =
+    numbers
+      .map((number, index) => numberProblem(number, PARTS[index] as string))
+      .find((found) => found !== undefined) ??
+    prereleaseProblem(prerelease) ??
+    buildProblem(build);
+  if (problem !== undefined) return { problem };
+  return { major: BigInt(major), minor: BigInt(minor), patch: BigInt(patch), prerelease: prerelease ?? "" };
+}
+
+function numberProblem(number: string, part: string): string | undefined {
+  if (!/^\d*$/.test(number)) return `Invalid character(s) found in ${part} number ${goQuote(number)}`;
+  if (/^0\d/.test(number))
+    return `${part[0]?.toUpperCase()}${part.slice(1)} number must not contain leading zeroes ${goQuote(number)}`;
+  const parsing = `strconv.ParseUint: parsing ${goQuote(number)}`;
+  if (number === "") return `${parsing}: invalid syntax`;
+  return BigInt(number) < MAX ? undefined : `${parsing}: value out of range`;
+}
+
+function prereleaseProblem(prerelease: string | undefined): string | undefined {
+  for (const part of prerelease?.split(".") ?? []) {
+    if (part === "") return "Prerelease is empty";
+    if (/^0\d+$/.test(part)) return `Numeric PreRelease version must not contain leading zeroes ${goQuote(part)}`;
+    if (!/^[0-9A-Za-z-]+$/.test(part)) return `Invalid character(s) found in prerelease ${goQuote(part)}`;
+  }
+  return undefined;
+}
+
+function buildProblem(build: string | undefined): string | undefined {
+  for (const part of build?.split(".") ?? []) {
+    if (part === "") return "Build meta data is empty";
+    if (!/^[0-9A-Za-z-]+$/.test(part)) return `Invalid character(s) found in build meta data ${goQuote(part)}`;
+  }
+  return undefined;
 }

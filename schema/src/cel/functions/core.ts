@@ -9,6 +9,8 @@ import { kindOf, typesOf, valueOfKind, type FunctionsOf } from "../kubernetes-va
 
 const INTEGER = /^[+-]?\d+$/;
 const GO_DURATION = /^[+-]?(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|\u03bcs|ms|s|m|h))+)$/;
+const TRUE = /^(1|t|T|TRUE|true|True)$/;
+const FALSE = /^(0|f|F|FALSE|false|False)$/;
 const NUMBER = /^[+-]?((\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)$/i;
 
 /** The names of the types of Kubernetes' values. */
@@ -82,9 +84,15 @@ export const coreFunctions: FunctionsOf = (library) => {
       spendText(this);
       return this.includes(part);
     }),
-    celFunc("int", [STRING], INT, (text) => checkInteger(text, [-(2n ** 63n), 2n ** 63n])),
-    celFunc("uint", [STRING], UINT, (text) => library.celUint(checkInteger(text, [0n, 2n ** 64n]))),
+    celFunc("int", [STRING], INT, (text) => checkInteger(text, { type: "int", min: -(2n ** 63n), end: 2n ** 63n })),
+    celFunc("uint", [STRING], UINT, (text) =>
+      library.celUint(checkInteger(text, { type: "uint", min: 0n, end: 2n ** 64n })),
+    ),
     celFunc("double", [STRING], DOUBLE, checkNumber),
+    celFunc("bool", [STRING], BOOL, (text) => {
+      if (!TRUE.test(text) && !FALSE.test(text)) throw conversionError("bool");
+      return TRUE.test(text);
+    }),
     celFunc("duration", [STRING], DURATION, (text) => {
       const duration = GO_DURATION.test(text) ? parseDuration(text) : undefined;
       if (duration === undefined) throw conversionError("google.protobuf.Duration");
@@ -105,16 +113,19 @@ function conversionError(type: string): Error {
   return new Error(`type conversion error from 'string' to '${type}'`);
 }
 
-function checkInteger(text: string, [min, end]: readonly [bigint, bigint]): bigint {
-  if (!INTEGER.test(text) || text.length > 25) throw conversionError("int");
+function checkInteger(text: string, { type, min, end }: { type: string; min: bigint; end: bigint }): bigint {
+  if (!INTEGER.test(text) || text.length > 25) throw conversionError(type);
   const value = BigInt(text.replace("+", ""));
-  if (value < min || value >= end) throw conversionError("int");
+  if (value < min || value >= end) throw conversionError(type);
   return value;
 }
 
 function checkNumber(text: string): number {
   if (!NUMBER.test(text)) throw conversionError("double");
   const [, sign, name] = /^([+-]?)(inf|nan)/i.exec(text) ?? [];
-  if (name === undefined) return Number(text);
+  if (name === undefined) {
+    if (!Number.isFinite(Number(text))) throw conversionError("double");
+    return Number(text);
+  }
   return name.toLowerCase() === "nan" ? NaN : sign === "-" ? -Infinity : Infinity;
 }

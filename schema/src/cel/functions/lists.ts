@@ -71,6 +71,7 @@ export const listFunctions: FunctionsOf = (library) => {
       return flatten(this, 1n);
     }),
     celMethod("flatten", LIST, [INT], LIST, function (depth) {
+      if (depth < 0n) throw new Error("level must be non-negative");
       return flatten(this, depth);
     }),
     celFunc("lists.range", [INT], LIST, (end) => {

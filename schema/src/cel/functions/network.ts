@@ -1,5 +1,7 @@
 // Kubernetes' libraries of IP addresses and CIDRs, which follow Go's net/netip.
 import type { CelMap } from "@bufbuild/cel";
+import { findAddressProblem, findNetworkProblem } from "../../texts/address-problem.js";
+import { goQuote } from "../../texts/go-quote.js";
 import { spendText } from "../budget.js";
 import { canonicalTextOf, isInside, parseAddress, parseNetwork, type Address, type Network } from "../addresses.js";
 import { fieldOf, typesOf, valueOfKind, type FunctionsOf } from "../kubernetes-value.js";
@@ -24,9 +26,13 @@ export const networkFunctions: FunctionsOf = (library) => {
   const cidr = ({ address, bits }: Network) =>
     valueOfKind(library, "cidr", { text: `${canonicalTextOf(address)}/${bits}` });
   const addressOf = (value: CelMap | string): Address =>
-    readOrThrow(typeof value === "string" ? value : fieldOf<string>(value, "ip", "text"), parseAddress, "IP address");
+    readOrThrow(typeof value === "string" ? value : fieldOf<string>(value, "ip", "text"), parseAddress, addressProblem);
   const networkOf = (value: CelMap | string): Network =>
-    readOrThrow(typeof value === "string" ? value : fieldOf<string>(value, "cidr", "text"), parseNetwork, "CIDR");
+    readOrThrow(
+      typeof value === "string" ? value : fieldOf<string>(value, "cidr", "text"),
+      parseNetwork,
+      networkProblem,
+    );
   const inAny = (value: CelMap, ranges: readonly string[]) =>
     ranges.some((range) => isInside(addressOf(value), networkOf(range)));
   const containsCidr = (outer: Network, inner: Network) => inner.bits >= outer.bits && isInside(inner.address, outer);
@@ -48,6 +54,7 @@ export const networkFunctions: FunctionsOf = (library) => {
     celFunc("cidr", [STRING], MAP, (text) => cidr(networkOf(text))),
     celFunc("isCIDR", [STRING], BOOL, (text) => read(text, parseNetwork) !== undefined),
     celMethod("containsIP", MAP, [STRING], BOOL, function (address) {
+      if (parseAddress(address) === undefined) throw new Error("no such overload");
       return isInside(addressOf(address), networkOf(this));
     }),
     celMethod("containsIP", MAP, [MAP], BOOL, function (address) {
@@ -78,8 +85,25 @@ function read<Value>(text: string, parse: (text: string) => Value | undefined): 
   return parse(text);
 }
 
-function readOrThrow<Value>(text: string, parse: (text: string) => Value | undefined, what: string): Value {
+function readOrThrow<Value>(
+  text: string,
+  parse: (text: string) => Value | undefined,
+  problemOf: (text: string) => string,
+): Value {
   const value = read(text, parse);
-  if (value === undefined) throw new Error(`${JSON.stringify(text)} is no ${what}`);
+  if (value === undefined) throw new Error(problemOf(text));
   return value;
+}
+
+function addressProblem(text: string): string {
+  const problem = findAddressProblem(text);
+  if (problem !== undefined) return `IP Address ${goQuote(text)} parse error during conversion from string: ${problem}`;
+  if (text.includes("%")) return `IP address ${goQuote(text)} with zone value is not allowed`;
+  return `IPv4-mapped IPv6 address ${goQuote(text)} is not allowed`;
+}
+
+function networkProblem(text: string): string {
+  const step = "network address parse error during conversion from string";
+  const problem = findNetworkProblem(text);
+  return `${step}: ${problem === undefined ? `IPv4-mapped IPv6 address ${goQuote(text)} is not allowed` : `${step}: ${problem}`}`;
 }

@@ -1,6 +1,6 @@
 // Kubernetes' library of quantities.
 import type { CelMap } from "@bufbuild/cel";
-import { parseQuantity } from "../../texts/quantity.js";
+import { canonicalQuantity, parseQuantity } from "../../texts/quantity.js";
 import { spendText } from "../budget.js";
 import { compareVersions } from "./semver.js";
 import { fieldOf, kindOf, typesOf, valueOfKind, type FunctionsOf } from "../kubernetes-value.js";
@@ -20,7 +20,7 @@ export const quantityFunctions: FunctionsOf = (library) => {
   return [
     celFunc("quantity", [STRING], MAP, (text) => {
       const nanos = read(text);
-      if (nanos === undefined) throw new Error(`${JSON.stringify(text)} is no quantity`);
+      if (nanos === undefined) throw new Error(problemOf(text));
       return quantity(nanos);
     }),
     celFunc("isQuantity", [STRING], BOOL, (text) => read(text) !== undefined),
@@ -63,4 +63,10 @@ export const quantityFunctions: FunctionsOf = (library) => {
 function read(text: string): bigint | undefined {
   spendText(text);
   return text === text.trim() ? parseQuantity(text) : undefined;
+}
+
+function problemOf(text: string): string {
+  // A blank is no part of a quantity.
+  const read = canonicalQuantity(text === text.trim() ? text : "");
+  return "problem" in read ? read.problem : "";
 }

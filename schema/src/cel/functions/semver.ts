@@ -1,23 +1,23 @@
 // Kubernetes' library of versions: https://semver.org
 import type { CelMap } from "@bufbuild/cel";
-import { parseVersion } from "../../texts/version.js";
+import { readVersion } from "../../texts/version.js";
 import { fieldOf, typesOf, valueOfKind, type FunctionsOf } from "../kubernetes-value.js";
 
 /** `semver`, `isSemver` and the parts of a version. */
 export const semverFunctions: FunctionsOf = (library) => {
   const { celFunc, celMethod } = library;
   const { BOOL, STRING, INT, MAP } = typesOf(library);
-  const partsOf = (text: string, isLoose = false) => parseVersion(isLoose ? normalise(text) : text);
+  const partsOf = (text: string, isLoose = false) => (isLoose ? readLoosely(text) : readVersion(text));
   const version = (text: string, isLoose?: boolean) => {
     const parts = partsOf(text, isLoose);
-    if (parts === undefined) throw new Error(`${JSON.stringify(text)} is no version`);
+    if ("problem" in parts) throw new Error(parts.problem);
     return valueOfKind(library, "semver", { ...parts });
   };
   return [
     celFunc("semver", [STRING], MAP, (text) => version(text)),
     celFunc("semver", [STRING, BOOL], MAP, version),
-    celFunc("isSemver", [STRING], BOOL, (text) => partsOf(text) !== undefined),
-    celFunc("isSemver", [STRING, BOOL], BOOL, (text, isLoose) => partsOf(text, isLoose) !== undefined),
+    celFunc("isSemver", [STRING], BOOL, (text) => !("problem" in partsOf(text))),
+    celFunc("isSemver", [STRING, BOOL], BOOL, (text, isLoose) => !("problem" in partsOf(text, isLoose))),
     ...(["major", "minor", "patch"] as const).map((part) =>
       celMethod(part, MAP, [], INT, function () {
         return fieldOf<bigint>(this, "semver", part);
@@ -36,11 +36,13 @@ export function compareVersions(one: CelMap, other: CelMap): number {
 }
 
 // As the API server: without a leading v and leading zeros, and with the parts that are missing.
-function normalise(text: string): string {
-  const [, core = "", rest = ""] = /^v?([^-+]*)(.*)$/s.exec(text) ?? [];
-  const parts = core.split(".").map((part) => part.replace(/^0+(?=\d)/, ""));
-  if (parts.length < 3 && rest !== "") return text;
-  return [...parts, ...(parts.length < 3 ? ["0", "0"].slice(parts.length - 1) : [])].join(".") + rest;
+function readLoosely(text: string): ReturnType<typeof readVersion> {
+  const [major = "", minor, ...rest] = text.replace(/^v/, "").split(".");
+  const given = [major, ...(minor === undefined ? [] : [minor]), ...(rest.length === 0 ? [] : [rest.join(".")])];
+  const parts = given.map((part) => (part.length > 1 ? part.replace(/^0+/, "").replace(/^(?!\d)/, "0") : part));
+  if (parts.length < 3 && /[-+]/.test(parts.at(-1) ?? ""))
+    return { problem: "short version cannot contain PreRelease/Build meta data" };
+  return readVersion([...parts, "0", "0"].slice(0, 3).join("."));
 }
 
 function compareReleases(one: string, other: string): number {

@@ -1,5 +1,6 @@
 // Kubernetes' libraries of regular expressions and of JSON patches.
-import { compilePattern } from "../../texts/compile-pattern.js";
+import type { RE2JS } from "re2js";
+import { patternOrThrow, readPattern } from "../../texts/compile-pattern.js";
 import { spendMatch, spendText } from "../budget.js";
 import { typesOf, type FunctionsOf } from "../kubernetes-value.js";
 
@@ -12,7 +13,7 @@ export const textFunctions: FunctionsOf = (library) => {
       spendText(key);
       return key.replaceAll("~", "~0").replaceAll("/", "~1");
     }),
-    celFunc("matches", [STRING, STRING], BOOL, (text, pattern) => findAll(text, pattern, 1).length > 0),
+    celFunc("matches", [STRING, STRING], BOOL, (text, pattern) => matcherOf(text, pattern).find()),
     celMethod("find", STRING, [STRING], STRING, function (pattern) {
       return findAll(this, pattern, 1)[0] ?? "";
     }),
@@ -26,10 +27,15 @@ export const textFunctions: FunctionsOf = (library) => {
 };
 
 function findAll(text: string, pattern: string, most: number): string[] {
-  spendMatch(text, pattern);
-  const matcher = compilePattern(pattern)?.matcher(text);
-  if (matcher === undefined) throw new Error(`${JSON.stringify(pattern)} is no pattern of RE2`);
+  const compiled = readPattern(pattern);
+  if (typeof compiled === "string") throw new Error(`Illegal regex: error parsing regexp: ${compiled}`);
+  const matcher = matcherOf(text, pattern);
   const found: string[] = [];
   while (found.length < most && matcher.find()) found.push(matcher.group() ?? "");
   return found;
+}
+
+function matcherOf(text: string, pattern: string): ReturnType<RE2JS["matcher"]> {
+  spendMatch(text, pattern);
+  return patternOrThrow(pattern).matcher(text);
 }

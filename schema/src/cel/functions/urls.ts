@@ -1,11 +1,9 @@
 // Kubernetes' library of URLs, which follows Go's url.ParseRequestURI.
-import { hasFormat } from "../../texts/formats.js";
+import { findUrlProblem } from "../../texts/url-problem.js";
 import { spendText } from "../budget.js";
 import { fieldOf, typesOf, valueOfKind, type FunctionsOf } from "../kubernetes-value.js";
 
 const PARTS = /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?:\/\/([^/?]*))?([^?]*)(?:\?(.*))?$/s;
-// A scheme, and what is no path: nothing of it is a part.
-const OPAQUE = /^[A-Za-z][A-Za-z0-9+.-]*:[^/?#\s][^\s]*$/;
 const HOST = /^(?:\[([^\]]*)\]|([^:]*))(?::(.*))?$/s;
 
 /** `url`, `isURL` and the parts of a URL. */
@@ -15,10 +13,11 @@ export const urlFunctions: FunctionsOf = (library) => {
   const parts = ["Scheme", "Host", "Hostname", "Port", "EscapedPath"] as const;
   return [
     celFunc("url", [STRING], MAP, (text) => {
-      if (!isUrl(text)) throw new Error(`${JSON.stringify(text)} is no URL`);
+      const problem = problemOf(text);
+      if (problem !== undefined) throw new Error(`URL parse error during conversion from string: ${problem}`);
       return valueOfKind(library, "url", partsOf(text));
     }),
-    celFunc("isURL", [STRING], BOOL, isUrl),
+    celFunc("isURL", [STRING], BOOL, (text) => problemOf(text) === undefined),
     ...parts.map((part) =>
       celMethod(`get${part}`, MAP, [], STRING, function () {
         return fieldOf<string>(this, "url", part);
@@ -31,9 +30,9 @@ export const urlFunctions: FunctionsOf = (library) => {
   ];
 };
 
-function isUrl(text: string): boolean {
+function problemOf(text: string): string | undefined {
   spendText(text);
-  return hasFormat(text, "uri") === true || OPAQUE.test(text);
+  return findUrlProblem(text);
 }
 
 function partsOf(text: string) {
