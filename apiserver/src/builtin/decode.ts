@@ -134,7 +134,7 @@ function misfitText(place: Place, value: JsonValue): string | undefined {
   switch (node.type) {
     case "object":
       // Raw JSON is kept as it is, whatever it is.
-      return isObject(value) || isAnything(node) ? undefined : misfit(place, value);
+      return isObject(value) || node.isRaw ? undefined : misfit(place, value);
     case "array":
       return Array.isArray(value) ? undefined : misfit(place, value);
     case "integer":
@@ -184,7 +184,8 @@ function bytesMisfit(place: Place, value: JsonValue[]): string | undefined {
   return misfit(place, odd, { target: "uint8", ...(typeof odd === "number" ? { shown: `number ${odd}` } : {}) });
 }
 
-function base64Problem(text: string): string | undefined {
+/** Says what is wrong with the text of bytes. */
+export function base64Problem(text: string): string | undefined {
   const index = text.search(/[^A-Za-z0-9+/=\r\n]/);
   const length = text.replace(/[\r\n]/g, "").length;
   if (index === -1 && length % 4 === 0) return undefined;
@@ -195,9 +196,4 @@ function base64Problem(text: string): string | undefined {
 /** Writes a number as JSON does, but never with an exponent that a quantity could not take. */
 export function decimalText(value: number): string {
   return String(value).replace("e+", "e");
-}
-
-/** True for a type that reads whatever is there itself. */
-function isAnything({ name = "" }: SchemaNode): boolean {
-  return name.endsWith(".RawExtension") || name.endsWith(".FieldsV1");
 }

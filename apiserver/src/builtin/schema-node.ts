@@ -32,6 +32,8 @@ function nodeOf(reference: JsonObject): SchemaNode {
 const SCHEMA = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps";
 const SCHEMA_CHOICE = /\.JSONSchemaPropsOr(Array|Bool|StringArray)$/;
 
+const RAW = /\.(RawExtension|FieldsV1)$/;
+
 /** What a schema says of a value. Every value of every write is held against one, so what follows from the schema is read once. */
 export class SchemaNode {
   /** For example `io.k8s.api.core.v1.Container`; undefined for a schema that stands in another. */
@@ -40,6 +42,8 @@ export class SchemaNode {
   readonly type: string | undefined;
   readonly isBytes: boolean;
   readonly isIntOrString: boolean;
+  /** Whether whatever is there is kept as it is. */
+  readonly isRaw: boolean;
   /** How values are written that are text, or a number, of a form of their own. */
   readonly text: TextType | undefined;
   readonly facts: TypeFacts;
@@ -57,6 +61,7 @@ export class SchemaNode {
     this.type = stringAt(schema, "type");
     this.isBytes = schema["format"] === "byte";
     this.isIntOrString = isIntOrString(name);
+    this.isRaw = RAW.test(name ?? "");
     this.text = textTypeOf(name);
     this.facts = typeFactsOf(name);
     this.#values = objectAt(schema, "additionalProperties");

@@ -1,11 +1,15 @@
 // What Kubernetes finds when it turns the result of a strategic merge patch, a tree of maps, back into the Go type of the kind. It
 // says it in other words than the JSON decoder and does not name the field.
+import { base64Problem } from "../builtin/decode.js";
 import { goFieldOf } from "../builtin/go-types.js";
 import { schemaNode, type SchemaNode } from "../builtin/schema-node.js";
 import { goTypeOf } from "../errors/go-format.js";
-import { isObject, stringAt, type JsonObject, type JsonValue } from "../json.js";
+import { compareText, isObject, stringAt, type JsonObject, type JsonValue } from "../json.js";
 
-/** Says why an object does not fit the type of a named built-in schema; undefined if it does. */
+/**
+ * Says why an object does not fit the type of a named built-in schema; undefined if it does. Go takes an integer that is too large for its type without
+ * its upper half, and sorts the members of raw JSON: what fits is changed so, in place.
+ */
 export function restoreProblem(schemaName: string, object: JsonObject): string | undefined {
   return problemOf(schemaNode(schemaName), object);
 }
@@ -19,7 +23,7 @@ function problemOf(node: SchemaNode, value: JsonValue, goType?: string): string 
     return "problem" in canonical ? canonical.problem : undefined;
   }
   if (node.isIntOrString) {
-    if (typeof value === "number" && !Number.isInteger(value))
+    if (typeof value === "number" && (!Number.isInteger(value) || isWide(value)))
       return `json: cannot unmarshal number ${value} into Go value of type int32`;
     return typeof value === "string" || typeof value === "number" ? undefined : unmarshalProblem(value, "int32");
   }
@@ -44,6 +48,7 @@ function unmarshalProblem(value: JsonValue, target: string): string {
 
 function objectProblem(node: SchemaNode, value: JsonValue): string | undefined {
   const isMap = node.values !== undefined;
+  if (node.isRaw) return undefined;
   if (!isObject(value))
     return isMap ? `cannot restore map from ${kindOf(value)}` : `cannot restore struct from: ${kindOf(value)}`;
   for (const [key, member] of Object.entries(value)) {
@@ -51,23 +56,45 @@ function objectProblem(node: SchemaNode, value: JsonValue): string | undefined {
     const goType = isMap ? undefined : goFieldOf(node.name, key).type;
     const problem = child && problemOf(child, member, goType);
     if (problem !== undefined) return problem;
+    if (child !== undefined) value[key] = restored(child, member);
   }
   return undefined;
+}
+
+function restored(node: SchemaNode, value: JsonValue): JsonValue {
+  if (node.isRaw && isObject(value)) return sorted(value);
+  const isWrapped = typeof value === "number" && isWide(value) && stringAt(node.schema, "format") === "int32";
+  return isWrapped ? value | 0 : value;
+}
+
+function sorted(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (!isObject(value)) return value;
+  const members = Object.entries(value).sort(([one], [other]) => compareText(one, other));
+  return Object.fromEntries(members.map(([key, member]) => [key, sorted(member)]));
+}
+
+function isWide(value: number): boolean {
+  return value !== (value | 0);
 }
 
 function listProblem({ items }: SchemaNode, value: JsonValue, itemType: string | undefined): string | undefined {
   if (!Array.isArray(value)) return `cannot restore slice from ${kindOf(value)}`;
   if (items === undefined) return undefined;
-  for (const item of value) {
+  for (const [index, item] of value.entries()) {
     const problem = problemOf(items, item, itemType);
     if (problem !== undefined) return problem;
+    value[index] = restored(items, item);
   }
   return undefined;
 }
 
 // Bytes come as text, or as a list of numbers.
 function bytesProblem(value: JsonValue): string | undefined {
-  if (typeof value === "string") return undefined;
+  if (typeof value === "string") {
+    const problem = base64Problem(value);
+    return problem && `error decoding from json: ${problem}`;
+  }
   if (!Array.isArray(value)) return `cannot restore slice from ${kindOf(value)}`;
   return value.every((byte) => typeof byte === "number") ? undefined : "unrecognized type: uint8";
 }

@@ -8,7 +8,7 @@ import { countTemplate, relabelJob } from "../builtin/defaults/workload-defaults
 import { checkAddresses } from "../builtin/rules/services/address-rules.js";
 import { checkAsked } from "../builtin/rules/services/allocation-rules.js";
 import { validateBuiltin } from "../builtin/rules/validate.js";
-import { validateBuiltinStatus } from "../builtin/rules/status-rules.js";
+import { validateBuiltinStatus } from "../builtin/rules/status/status-rules.js";
 import { builtinSchemas } from "../builtin/schemas.js";
 import { hasBuiltinSchema, type ServedType } from "../builtin/served-type.js";
 import { kindWarnings, nameWarnings } from "../builtin/warnings/kind-warnings.js";

@@ -2,7 +2,7 @@
 // the rest, in the form that Kubernetes gives them.
 import { normalise } from "../builtin/normal-form.js";
 import { validateBuiltin } from "../builtin/rules/validate.js";
-import { validateBuiltinStatus } from "../builtin/rules/status-rules.js";
+import { validateBuiltinStatus } from "../builtin/rules/status/status-rules.js";
 import type { ServedType } from "../builtin/served-type.js";
 import { formatValue } from "../errors/field-error.js";
 import { arrayAt, clone, isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";

@@ -64,8 +64,10 @@ function decodeOrUnconvertible({ type, rules }: ServedResource, merged: JsonObje
     rules.decode(merged, { keepsNulls: true });
   } catch (error) {
     if (!(error instanceof StatusError) || error.status.code !== 400) throw error;
+    const problem = type.schemaName === undefined ? undefined : restoreProblem(type.schemaName, merged);
+    if (type.schemaName !== undefined && problem === undefined && isDecoded(rules, merged)) return;
     const decoded = /cannot be handled as a [^:]*: (.*)$/s.exec(error.message)?.[1] ?? error.message;
-    const reason = type.schemaName === undefined ? decoded : (restoreProblem(type.schemaName, merged) ?? decoded);
+    const reason = problem ?? decoded;
     const kind = `${apiVersionOf(type).includes("/") ? "" : "/"}${apiVersionOf(type)}, Kind=${type.kind}`;
     // Kubernetes names what was applied, which may leave out its namespace.
     const { namespace = "", name = "" } = (objectAt(config, "metadata") ?? {}) as { namespace?: string; name?: string };
@@ -73,6 +75,17 @@ function decodeOrUnconvertible({ type, rules }: ServedResource, merged: JsonObje
       `failed to convert new object (${namespace}/${name}; ${kind}) to proper version: ` +
         `unable to convert unstructured object to ${kind}: ${reason}`,
     );
+  }
+}
+
+// What is restored from a tree may have been changed so that it fits.
+function isDecoded(rules: ServedResource["rules"], merged: JsonObject): boolean {
+  try {
+    rules.decode(merged, { keepsNulls: true });
+    return true;
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error;
+    return false;
   }
 }
 

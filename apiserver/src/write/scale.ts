@@ -9,6 +9,7 @@ import { apiVersionOf } from "../object/object-key.js";
 import { metadataOf } from "../object/object-meta.js";
 import { scalePathsOf } from "../object/scale-paths.js";
 import { scaleOf, withScale } from "../object/scale.js";
+import { restoreProblem } from "../patch/restore.js";
 import type { StoredObject } from "../storage/stored-object.js";
 import { canonicalJson } from "../ssa/fields/path-element.js";
 import { trackApply, trackUpdate, withScaleManagers } from "./managed-fields.js";
@@ -83,6 +84,12 @@ export function decodePatchedScale(patched: JsonValue): JsonObject {
   return patched;
 }
 
+/** Fails for what cannot be decoded into a Scale. */
+export function checkScaleType(value: JsonObject): void {
+  const { error } = decodeBuiltin({ schemaName: SCALE_SCHEMA }, value);
+  if (error !== undefined) throw badRequest(`Scale in version "v1" cannot be handled as a Scale: ${error}`);
+}
+
 /** Applies a Scale to an object. */
 export async function applyScale(
   context: WriteContext,
@@ -91,8 +98,10 @@ export async function applyScale(
   const { type } = context.resource;
   const path = scalePathsOf(type).specReplicas;
   const config: JsonObject = { apiVersion: apiVersionOf(type), kind: type.kind, metadata: { name: write.name } };
+  const problem = restoreProblem(SCALE_SCHEMA, write.config);
   const replicas = objectAt(write.config, "spec")?.["replicas"];
-  if (replicas !== undefined) setAtPath(config, path, replicas);
+  // A number that is null is none. One that is no number is refused after those conflicts that any other number has.
+  if (replicas !== undefined) setAtPath(config, path, problem === undefined ? (replicas ?? 0) : -1);
   return updateObject(context, {
     name: write.name,
     subresource: SUBRESOURCE,
@@ -102,6 +111,8 @@ export async function applyScale(
         throw unreadableScale("failed to create manager for existing fields: failed to convert live object (/; SCALE)");
       const apply = { live, config, subresource: SUBRESOURCE, force: write.force };
       const object = asScaleConflict(type, () => trackApply(context, apply));
+      if (problem !== undefined) throw unfitScale(write.config, problem);
+      checkScale(type, write.name, write.config);
       if (type.custom !== undefined && valueAtPath(object, path) !== valueAtPath(live, path))
         throw unreadableScale(`failed to convert new object (${placeOf(write.config)}; SCALE)`);
       return { object: withScaleManagers(context, object), isTracked: true };
@@ -118,6 +129,12 @@ function isOwned(live: JsonObject, path: string): boolean {
   return entries.some(
     ({ fieldsV1 }) => number.reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), fieldsV1) !== undefined,
   );
+}
+
+function unfitScale(config: JsonObject, problem: string): Error {
+  const kind = "autoscaling/v1, Kind=Scale";
+  const step = `failed to convert new object (${placeOf(config)}; ${kind}) to proper version`;
+  return plainError(`${step}: unable to convert unstructured object to ${kind}: ${problem}`);
 }
 
 function placeOf(config: JsonObject): string {

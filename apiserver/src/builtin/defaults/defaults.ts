@@ -1,5 +1,5 @@
 // Defaults of built-in kinds. What is fixed is data (static-defaults.ts); what depends on other members is called from here.
-import { arrayAt, isObject, objectAt, type JsonObject } from "../../json.js";
+import { arrayAt, clone, isObject, objectAt, type JsonObject } from "../../json.js";
 import { normalise } from "../normal-form.js";
 import { schemaNode } from "../schema-node.js";
 import type { ServedType } from "../served-type.js";
@@ -40,6 +40,8 @@ const ROOT_DEFAULTS: Record<string, RootDefault> = {
   "Job.batch": (job, { uid }) => workload.defaultJob(job, uid),
   "DaemonSet.apps": (daemonSet, { old }) => workload.keepTemplateCount(daemonSet, old),
   Node: (node, { uid }) => {
+    const status = objectAt(node, "status");
+    if (status?.["capacity"] !== undefined) status["allocatable"] ??= clone(status["capacity"]);
     if (uid === undefined) return;
     const taints = arrayAt(objectAt(node, "spec"), "taints") ?? [];
     const isTainted = taints.some((taint) => isObject(taint) && taint["key"] === NOT_READY);

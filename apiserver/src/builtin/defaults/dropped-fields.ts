@@ -9,12 +9,17 @@ type Drop = (object: JsonObject, old: JsonObject | undefined) => void;
 /** By plural and group. */
 const DROPS: { readonly [type: string]: Drop } = {
   "leases.coordination.k8s.io": fields("spec", ["preferredHolder", "strategy"]),
-  "nodes.": fields("spec", ["configSource"]),
+  "nodes.": (node, old) => {
+    fields("spec", ["configSource"])(node, old);
+    // What is there may stay.
+    if (objectAt(objectAt(old, "status"), "config") === undefined) fields("status", ["config"])(node, old);
+  },
   "csidrivers.storage.k8s.io": fields("spec", ["preventPodSchedulingIfMissing"]),
   "pods.": (pod) => dropOfPod(objectAt(pod, "spec")),
   "persistentvolumeclaims.": (claim, old) => settleDataSource(objectAt(claim, "spec") ?? {}, objectAt(old, "spec")),
   "endpointslices.discovery.k8s.io": (slice) =>
     objectsAt(slice, "endpoints").forEach((endpoint) => delete endpoint["deprecatedTopology"]),
+  "resourceclaims.resource.k8s.io": dropTakenDevices,
   "resourceslices.resource.k8s.io": (slice) => objectsAt(slice, "spec.devices").forEach(dropOfDevice),
   "serviceaccounts.": (account) => keepNames(objectsAt(account, "secrets")),
 };
@@ -56,6 +61,20 @@ function dropOfDevice(device: JsonObject): void {
   delete device["nodeAllocatableResourceMappings"];
   for (const attribute of Object.values(objectAt(device, "attributes") ?? {}))
     if (isObject(attribute)) for (const list of ["bools", "ints", "strings", "versions"]) delete attribute[list];
+}
+
+// What is said of devices that a claim no longer has.
+function dropTakenDevices(claim: JsonObject, old: JsonObject | undefined): void {
+  const keyOf = (device: JsonObject) =>
+    ["driver", "pool", "device", "shareID"].map((key) => textAt(device, key)).join();
+  const given = (one: JsonObject) => objectsAt(one, "status.allocation.devices.results").map(keyOf);
+  const taken = given(old ?? {}).filter((device) => !given(claim).includes(device));
+  const status = objectAt(claim, "status");
+  const devices = objectsAt(claim, "status.devices");
+  if (status === undefined || taken.length === 0 || devices.length === 0) return;
+  const kept = devices.filter((device) => !taken.includes(keyOf(device)));
+  if (kept.length === 0) delete status["devices"];
+  else status["devices"] = kept;
 }
 
 function keepNames(references: readonly JsonObject[]): void {

@@ -6,7 +6,7 @@ import {
   tooLongError,
   type FieldError,
 } from "../../errors/field-error.js";
-import { deepEqual, isObject, memberOf, objectAt, type JsonObject } from "../../json.js";
+import { deepEqual, memberOf, objectAt, type JsonObject } from "../../json.js";
 import { wasGivenEmpty } from "../normal-form.js";
 import { objectsAt, textAt } from "../read-path.js";
 import {
@@ -16,7 +16,6 @@ import {
   checkNotNegative,
   checkOneOf,
   checkPathSegment,
-  checkQualifiedName,
   checkRequired,
 } from "./field-rules.js";
 
@@ -74,69 +73,6 @@ export function checkLease(lease: JsonObject): FieldError[] {
     ...(isTooShort ? [invalidError("spec.leaseDurationSeconds", seconds, "must be greater than 0")] : []),
     ...checkNotNegative("spec.leaseTransitions", memberOf(spec, "leaseTransitions")),
   ];
-}
-
-const EVENT_TEXTS = { reportingInstance: 128, action: 128, reason: 128 };
-const NOTE_LENGTH = 1024;
-
-/** Checks an Event of events.k8s.io, which new clients write. */
-export function checkNewEvent(event: JsonObject, old: JsonObject | undefined): FieldError[] {
-  const own = checkTimedEvent(event);
-  if (old !== undefined) return own;
-  const series = objectAt(event, "series");
-  const type = textAt(event, "type");
-  const deprecated = ["FirstTimestamp", "LastTimestamp", "Count", "Source"].filter((name) => {
-    const value = memberOf(event, `deprecated${name}`);
-    return isObject(value) ? Object.keys(value).length > 0 : (value ?? 0) !== 0;
-  });
-  return [
-    ...own,
-    ...(series !== undefined && Number(memberOf(series, "count") ?? 0) < 2
-      ? [invalidError("series.count", "", "should be at least 2")]
-      : []),
-    ...(series !== undefined ? checkRequired("series.lastObservedTime", memberOf(series, "lastObservedTime")) : []),
-    ...checkRequired("eventTime", memberOf(event, "eventTime")),
-    ...(type === "Normal" || type === "Warning" ? [] : [invalidError("type", "", `has invalid value: ${type}`)]),
-    ...deprecated.map((name) => invalidError(lowerFirst(name), "", "needs to be unset")),
-  ];
-}
-
-function checkTimedEvent(event: JsonObject): FieldError[] {
-  const namespace = textAt(event, "metadata.namespace");
-  const regarding = textAt(event, "regarding.namespace");
-  const isElsewhere = invalidError("involvedObject.namespace", regarding, "does not match event.namespace");
-  if ((memberOf(event, "eventTime") ?? null) === null) {
-    const fits = regarding === "" ? namespace === "default" : regarding === namespace;
-    return fits ? [] : [isElsewhere];
-  }
-  const controller = textAt(event, "reportingController");
-  const isHomeless = regarding === "" && namespace !== "default" && namespace !== "kube-system";
-  return [
-    ...(isHomeless ? [isElsewhere] : []),
-    ...checkRequired("reportingController", controller),
-    ...checkQualifiedName("reportingController", controller),
-    ...Object.entries(EVENT_TEXTS).flatMap(([key, most]) => [
-      ...checkRequired(key, textAt(event, key)),
-      ...checkLength(key, textAt(event, key), most),
-    ]),
-    ...checkLength("message", textAt(event, "note"), NOTE_LENGTH),
-  ];
-}
-
-function checkLength(field: string, text: string, most: number): FieldError[] {
-  return Buffer.byteLength(text) > most ? [invalidError(field, "", `can have at most ${most} characters`)] : [];
-}
-
-function lowerFirst(text: string): string {
-  return text.charAt(0).toLowerCase() + text.slice(1);
-}
-
-/** Checks an Event of core/v1; events about cluster-scoped objects live in the namespace default. */
-export function checkEvent(event: JsonObject): FieldError[] {
-  const namespace = textAt(event, "metadata.namespace");
-  const involved = textAt(event, "involvedObject.namespace");
-  if (involved === namespace || (involved === "" && namespace === "default")) return [];
-  return [invalidError("involvedObject.namespace", involved, "does not match event.namespace")];
 }
 
 /** Checks a Role or ClusterRole. */

@@ -209,26 +209,6 @@ export function goSelector(selector: JsonObject): JsonObject {
   };
 }
 
-/** Demands conditions of meta/v1 that are whole, one of a type. */
-export function checkConditions(path: string, conditions: JsonObject[]): FieldError[] {
-  const types = new Set<JsonValue>();
-  return conditions.flatMap((condition, index) => {
-    const at = `${path}[${index}]`;
-    const [type, status, reason] = ["type", "status", "reason"].map((key) => String(memberOf(condition, key) ?? ""));
-    const isTaken = types.has(type as string);
-    types.add(type as string);
-    return [
-      ...(isTaken ? [duplicateError(`${at}.type`, type as string)] : []),
-      ...qualifiedNameProblems(type as string).map((detail) => invalidError(`${at}.type`, type as string, detail)),
-      ...(["False", "True", "Unknown"].includes(status as string)
-        ? []
-        : [notSupportedError(`${at}.status`, status as string, ["False", "True", "Unknown"])]),
-      ...checkRequired(`${at}.lastTransitionTime`, memberOf(condition, "lastTransitionTime")),
-      ...checkRequired(`${at}.reason`, reason),
-    ];
-  });
-}
-
 /** Demands that a number is that of a port. */
 export function checkPort(field: string, value: JsonValue): FieldError[] {
   return typeof value === "number" && value >= 1 && value <= 65535

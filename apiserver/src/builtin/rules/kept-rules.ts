@@ -1,6 +1,7 @@
 // What an update has to leave as it was, and how Kubernetes shows what is otherwise.
 import { invalidError, type FieldError } from "../../errors/field-error.js";
 import { deepEqual, isObject, memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
+import { wasGivenEmpty } from "../normal-form.js";
 import { textAt } from "../read-path.js";
 import { goSelector } from "./field-rules.js";
 
@@ -38,8 +39,10 @@ export interface GoPart {
 export function goForm(struct: GoStruct, object: JsonObject | undefined): JsonObject {
   return Object.fromEntries(
     Object.entries(struct).map(([field, shape]) => {
-      const value = memberOf(object, jsonNameOf(field));
-      return [field, typeof shape === "object" && shape !== null ? formOfPart(shape, value) : (value ?? shape)];
+      const name = jsonNameOf(field);
+      const value = memberOf(object, name);
+      if (typeof shape !== "object" || shape === null) return [field, value ?? shape];
+      return [field, shape.kind === "list" && wasGivenEmpty(object, name) ? [] : formOfPart(shape, value)];
     }),
   );
 }

@@ -54,13 +54,17 @@ export function checkQuotaStatus(quota: JsonObject): FieldError[] {
 function checkAmounts(path: string, amounts: JsonObject = {}): FieldError[] {
   return Object.entries(amounts).flatMap(([name, amount]) => {
     const at = `${path}[${name}]`;
-    const value = parseQuantity(String(amount)) ?? 0n;
-    return [
-      ...checkResource(at, name),
-      ...(value < 0n ? [invalidError(at, amount, "must be greater than or equal to 0")] : []),
-      ...(isCounted(name) && value % BILLIONTHS !== 0n ? [invalidError(at, amount, "must be an integer")] : []),
-    ];
+    return [...checkResource(at, name), ...checkAmount(at, name, amount)];
   });
+}
+
+/** Demands an amount of a resource that there can be. */
+export function checkAmount(field: string, name: string, amount: JsonValue): FieldError[] {
+  const value = parseQuantity(String(amount)) ?? 0n;
+  return [
+    ...(value < 0n ? [invalidError(field, amount, "must be greater than or equal to 0")] : []),
+    ...(isCounted(name) && value % BILLIONTHS !== 0n ? [invalidError(field, amount, "must be an integer")] : []),
+  ];
 }
 
 // Resources of a domain are counted, but not what is asked of them under `requests.`.

@@ -9,8 +9,8 @@ import {
 import { memberOf, objectAt, stringAt, type JsonObject, type JsonValue } from "../../json.js";
 import { objectsAt } from "../read-path.js";
 import { checkMetric, checkReference } from "./metric-rules.js";
+import { checkConditions } from "./status/condition-rules.js";
 import {
-  checkConditions,
   checkImmutable,
   checkIntOrPercent,
   checkLabelSelector,

@@ -13,6 +13,7 @@ import { checkNode } from "./cluster/node-rules.js";
 import * as rare from "./cluster/rare-rules.js";
 import { checkSigningRequest } from "./certificates/certificate-rules.js";
 import * as configuration from "./configuration-rules.js";
+import { checkEvent, checkNewEvent } from "./configuration/event-rules.js";
 import { checkCronJob, checkJob } from "./workload/job-rules.js";
 import { checkSecret } from "./configuration/secret-rules.js";
 import { checkIngress, checkIngressClass, checkNetworkPolicy } from "./network-rules.js";
@@ -36,7 +37,7 @@ const RULES: Record<string, Rule> = {
   Service: checkService,
   ConfigMap: configuration.checkConfigMap,
   Secret: checkSecret,
-  Event: (object) => configuration.checkEvent(object),
+  Event: (object) => checkEvent(object),
   PersistentVolumeClaim: storage.checkClaim,
   ResourceQuota: checkQuota,
   LimitRange: (object) => checkLimitRange(object),
@@ -57,7 +58,7 @@ const RULES: Record<string, Rule> = {
   "ResourceClaim.resource.k8s.io": devices.checkResourceClaim,
   "ResourceClaimTemplate.resource.k8s.io": devices.checkClaimTemplate,
   "IPAddress.networking.k8s.io": checkAddress,
-  Node: (object) => checkNode(object),
+  Node: checkNode,
   Endpoints: (object) => checkEndpoints(object),
   "EndpointSlice.discovery.k8s.io": checkEndpointSlice,
   "RuntimeClass.node.k8s.io": checkRuntimeClass,
@@ -67,7 +68,7 @@ const RULES: Record<string, Rule> = {
   "Job.batch": checkJob,
   "CronJob.batch": checkCronJob,
   "HorizontalPodAutoscaler.autoscaling": (object) => scheduling.checkAutoscaler(object),
-  "Event.events.k8s.io": configuration.checkNewEvent,
+  "Event.events.k8s.io": checkNewEvent,
   "Lease.coordination.k8s.io": (object) => configuration.checkLease(object),
   "Ingress.networking.k8s.io": checkIngress,
   "NetworkPolicy.networking.k8s.io": (object) => checkNetworkPolicy(object),

@@ -6,7 +6,7 @@ import { scaleOf } from "../../object/scale.js";
 import { parseConfig } from "../../write/apply.js";
 import { renewable } from "../../write/attempts.js";
 import { applyPatch, checkNameOfUrl, parsePatch, patchTypeOf } from "../../write/patch.js";
-import { applyScale, decodePatchedScale, SCALE_SCHEMA, writeScale } from "../../write/scale.js";
+import { applyScale, checkScaleType, decodePatchedScale, SCALE_SCHEMA, writeScale } from "../../write/scale.js";
 import type { WriteContext, WriteResult } from "../../write/write-context.js";
 import { renderScale } from "../answer/render.js";
 import type { Answer } from "../message.js";
@@ -24,6 +24,7 @@ async function putScale(on: ResourceRequest): Promise<WriteResult> {
   const context = writeContextOf(on, parseWriteOptions(request.query, "UpdateOptions"));
   const { value } = parseObjectBody(request.body, request.headers["content-type"]);
   if (!isObject(value)) throw badRequest("the object provided is unrecognized (must be of type Scale)");
+  checkScaleType(value);
   checkNameOfUrl(stringAt(objectAt(value, "metadata"), "name") ?? "", name);
   return writeScale(context, { name, isPut: true, change: () => value });
 }

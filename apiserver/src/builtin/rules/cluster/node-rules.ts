@@ -1,40 +1,124 @@
 // What a Node may say of itself.
-import { duplicateError, internalError, invalidError, type FieldError } from "../../../errors/field-error.js";
-import { arrayAt, memberOf, objectAt, type JsonObject } from "../../../json.js";
+import {
+  duplicateError,
+  forbiddenError,
+  internalError,
+  invalidError,
+  type FieldError,
+} from "../../../errors/field-error.js";
+import { quote } from "../../../errors/quote.js";
+import { arrayAt, compareText, deepEqual, memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import { checkQualifiedName, checkRequiredOneOf } from "../field-rules.js";
+import { goForm } from "../kept-rules.js";
 import { labelValueProblems } from "../name-syntax.js";
 import { isCidr } from "../address-syntax.js";
 import { checkCidr } from "../network-rules.js";
+import { checkAmount } from "../quota-rules.js";
 
 const EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 /** Checks a Node. */
-export function checkNode(node: JsonObject): FieldError[] {
+export function checkNode(node: JsonObject, old: JsonObject | undefined): FieldError[] {
+  return [...checkNewNode(node), ...(old === undefined ? [] : checkNodeUpdate(node, old))];
+}
+
+const KEPT_RANGES = 'node updates may not change podCIDR except from "" to valid';
+const KEPT_PROVIDER = 'node updates may not change providerID except from "" to valid';
+
+/** Checks what an update of a Node, or of its status, changes. Kubernetes checks taints and what the Node offers again and lists it twice. */
+export function checkNodeUpdate(node: JsonObject, old: JsonObject): FieldError[] {
+  const [ranges, before] = [node, old].map(rangesOf) as [string[], string[]];
+  const changed = ranges.length === before.length ? before.filter((one, index) => one !== ranges[index]) : [""];
+  const [provider, externalId] = ["spec.providerID", "spec.externalID"] as const;
+  const oldProvider = textAt(old, provider);
+  return [
+    ...checkOffer(node),
+    ...checkAddressesOnce(objectsAt(node, "status.addresses")),
+    ...(before.length === 0 ? [] : changed.map(() => forbiddenError("spec.podCIDRs", KEPT_RANGES))),
+    ...(oldProvider === "" || textAt(node, provider) === oldProvider ? [] : [forbiddenError(provider, KEPT_PROVIDER)]),
+    ...checkTaints(node),
+    ...(textAt(node, externalId) === textAt(old, externalId) ? [] : [forbiddenError(externalId, "may not be updated")]),
+  ];
+}
+
+function checkAddressesOnce(addresses: JsonObject[]): FieldError[] {
+  const shown = addresses.map((address) => goForm({ Type: "", Address: "" }, address));
+  return shown.flatMap((one, index) =>
+    shown.slice(0, index).some((other) => deepEqual(one, other))
+      ? [duplicateError(`status.addresses[${index}]`, one)]
+      : [],
+  );
+}
+
+function rangesOf(node: JsonObject): string[] {
   const first = textAt(node, "spec.podCIDR");
   const ranges = (arrayAt(objectAt(node, "spec"), "podCIDRs") ?? []).map(String);
-  const all = first !== "" && first !== ranges[0] ? [first] : ranges;
-  const seen = new Set<string>();
+  return first !== "" && first !== ranges[0] ? [first] : ranges;
+}
+
+function checkOffer(node: JsonObject): FieldError[] {
+  const features = (arrayAt(objectAt(node, "status"), "declaredFeatures") ?? []).map(String);
   return [
-    ...objectsAt(node, "spec.taints").flatMap((taint, index) => {
-      const path = `metadata.taints[${index}]`;
-      const [key, value, effect] = ["key", "value", "effect"].map((name) => textAt(taint, name)) as [
-        string,
-        string,
-        string,
-      ];
-      const pair = `${effect}/${key}`;
-      const isTaken = seen.has(pair);
-      seen.add(pair);
-      const problems = labelValueProblems(value);
-      const shown = { Key: key, Value: value, Effect: effect, TimeAdded: memberOf(taint, "timeAdded") ?? null };
-      return [
-        ...checkQualifiedName(`${path}.key`, key),
-        ...(problems.length === 0 ? [] : [invalidError(`${path}.value`, value, problems.join(";"))]),
-        ...checkRequiredOneOf(`${path}.effect`, effect, EFFECTS),
-        ...(isTaken ? [twice(path, shown)] : []),
-      ];
-    }),
+    ...["capacity", "allocatable"].flatMap((key) =>
+      Object.entries(objectAt(objectAt(node, "status"), key) ?? {}).flatMap(([name, amount]) =>
+        checkAmount(`status.${key}.${name}`, name, amount),
+      ),
+    ),
+    ...features.flatMap((feature, index) =>
+      checkFeature(`status.declaredFeatures[${index}]`, feature, features[index - 1]),
+    ),
+  ];
+}
+
+const FEATURE = /^[A-Z][a-zA-Z0-9]*(\/[a-zA-Z][a-zA-Z0-9]*)*$/;
+const FEATURE_RULE =
+  "must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), " +
+  "and contain only alphanumeric characters and slashes";
+const MAX_FEATURE = 253;
+
+function checkFeature(field: string, feature: string, before: string | undefined): FieldError[] {
+  const tooLong =
+    Buffer.byteLength(feature) > MAX_FEATURE ? `must be no more than ${MAX_FEATURE} characters` : undefined;
+  const problem = tooLong ?? (FEATURE.test(feature) ? undefined : FEATURE_RULE);
+  const isUnsorted = before !== undefined && compareText(before, feature) > 0;
+  return [
+    ...(problem === undefined
+      ? []
+      : [invalidError(field, feature, `invalid feature name ${quote(feature)}: ${problem}`)]),
+    ...(before === feature ? [duplicateError(field, feature)] : []),
+    ...(isUnsorted ? [invalidError(field, feature, "list must be sorted alphabetically")] : []),
+  ];
+}
+
+function checkTaints(node: JsonObject): FieldError[] {
+  const seen = new Set<string>();
+  return objectsAt(node, "spec.taints").flatMap((taint, index) => {
+    const path = `metadata.taints[${index}]`;
+    const [key, value, effect] = ["key", "value", "effect"].map((name) => textAt(taint, name)) as [
+      string,
+      string,
+      string,
+    ];
+    const pair = `${effect}/${key}`;
+    const isTaken = seen.has(pair);
+    seen.add(pair);
+    const problems = labelValueProblems(value);
+    const shown = { Key: key, Value: value, Effect: effect, TimeAdded: memberOf(taint, "timeAdded") ?? null };
+    return [
+      ...checkQualifiedName(`${path}.key`, key),
+      ...(problems.length === 0 ? [] : [invalidError(`${path}.value`, value, problems.join(";"))]),
+      ...checkRequiredOneOf(`${path}.effect`, effect, EFFECTS),
+      ...(isTaken ? [twice(path, shown)] : []),
+    ];
+  });
+}
+
+function checkNewNode(node: JsonObject): FieldError[] {
+  const all = rangesOf(node);
+  return [
+    ...checkTaints(node),
+    ...checkOffer(node),
     ...all.flatMap((range, index) => checkCidr(`spec.podCIDRs[${index}]`, range)),
     ...checkFamilies("spec.podCIDRs", all),
   ];

@@ -25,6 +25,26 @@ const CLAIM: GoStruct = {
   },
 };
 
+const ALLOCATION: GoStruct = {
+  Devices: {
+    kind: "always",
+    struct: {
+      Results: list({
+        ...{ Request: "", Driver: "", Pool: "", Device: "", AdminAccess: null, Tolerations: TOLERATIONS },
+        ...{ BindingConditions: null, BindingFailureConditions: null, ShareID: null, ConsumedCapacity: null },
+      }),
+      Config: list({ Source: "", Requests: null, Opaque: pointer({ Driver: "", Parameters: null }) }),
+    },
+  },
+  NodeSelector: null,
+  AllocationTimestamp: null,
+};
+
+/** Shows what a claim was given. */
+export function goAllocation(allocation: JsonObject): JsonObject {
+  return goForm(ALLOCATION, allocation);
+}
+
 /** Shows the spec of what holds it. */
 export function goClaim({ spec }: JsonObject): JsonObject {
   return goForm(CLAIM, spec as JsonObject | undefined);

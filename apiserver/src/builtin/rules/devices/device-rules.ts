@@ -95,7 +95,8 @@ function checkConstraint(path: string, constraint: JsonObject): FieldError[] {
     : checkFullDeviceMember(`${path}.${given}`, textAt(constraint, given));
 }
 
-function namesOf(request: JsonObject): string[] {
+/** Names a request and its parts. */
+export function namesOf(request: JsonObject): string[] {
   const name = textAt(request, "name");
   return [name, ...objectsAt(request, "firstAvailable").map((one) => `${name}/${textAt(one, "name")}`)];
 }
@@ -108,7 +109,8 @@ export function checkNamesOnce(path: string, items: JsonObject[]): FieldError[] 
   );
 }
 
-function checkReference(field: string, name: string, known: Set<string>): FieldError[] {
+/** Demands the name of a request, or of a part of one. */
+export function checkReference(field: string, name: string, known: Set<string>): FieldError[] {
   const segments = name.split("/");
   return [
     ...(segments.length > 2 ? [] : segments.flatMap((segment) => checkLabel(field, segment))),
@@ -177,7 +179,8 @@ function checkToleration(path: string, toleration: JsonObject): FieldError[] {
   ];
 }
 
-function checkConfig(path: string, config: JsonObject): FieldError[] {
+/** Checks what a driver is told. */
+export function checkConfig(path: string, config: JsonObject): FieldError[] {
   const opaque = objectAt(config, "opaque");
   if (opaque === undefined) return [requiredError(`${path}.opaque`)];
   const [parameters, field] = [memberOf(opaque, "parameters") ?? null, `${path}.opaque.parameters`];

@@ -30,6 +30,11 @@ const STATUS_RULES: Record<string, StatusRule> = {
     ofReplicas: ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"],
     ready: "readyReplicas",
   },
+  ReplicationController: {
+    counts: ["replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration"],
+    ofReplicas: ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"],
+    ready: "readyReplicas",
+  },
   StatefulSet: {
     counts: [
       ...["replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"],
@@ -46,7 +51,7 @@ const STATUS_RULES: Record<string, StatusRule> = {
   },
 };
 
-/** Checks the numbers in the status of a Deployment, ReplicaSet, StatefulSet or DaemonSet; other kinds have no such rules. */
+/** Checks the numbers in the status of a Deployment, ReplicaSet, ReplicationController, StatefulSet or DaemonSet; other kinds have no such rules. */
 export function checkWorkloadStatus(kind: string, object: JsonObject): FieldError[] {
   const rule = STATUS_RULES[kind];
   if (rule === undefined) return [];

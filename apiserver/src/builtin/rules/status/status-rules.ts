@@ -1,17 +1,21 @@
 // What may be written to the status of a built-in kind.
-import { forbiddenError, invalidError, requiredError, type FieldError } from "../../errors/field-error.js";
-import { memberOf, objectAt, type JsonObject } from "../../json.js";
-import { objectsAt, textAt } from "../read-path.js";
-import type { ServedType } from "../served-type.js";
-import { checkFlowStatus } from "./cluster/flow-rules.js";
-import { checkIp, checkNotNegative, checkOneOf } from "./field-rules.js";
-import { addressProblems } from "./address-syntax.js";
-import { subdomainProblems } from "./name-syntax.js";
-import { checkDisruptionBudgetStatus } from "./scheduling-rules.js";
-import { checkServiceStatus } from "./services/service-rules.js";
-import { checkJobStatus } from "./workload/job-status-rules.js";
-import { checkPart } from "./workload/part-rules.js";
-import { checkWorkloadStatus } from "./workload/status-rules.js";
+import { forbiddenError, invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
+import { memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { objectsAt, textAt } from "../../read-path.js";
+import type { ServedType } from "../../served-type.js";
+import { checkFlowStatus } from "../cluster/flow-rules.js";
+import { checkNodeUpdate } from "../cluster/node-rules.js";
+import { checkIp, checkNotNegative, checkOneOf } from "../field-rules.js";
+import { addressProblems } from "../address-syntax.js";
+import { subdomainProblems } from "../name-syntax.js";
+import { checkDisruptionBudgetStatus } from "../scheduling-rules.js";
+import { checkServiceStatus } from "../services/service-rules.js";
+import { checkDeviceClaimStatus } from "./claim-status-rules.js";
+import { checkPolicyStatus } from "./policy-status-rules.js";
+import { checkAttachmentStatus, checkClaimStatus } from "./storage-status-rules.js";
+import { checkJobStatus } from "../workload/job-status-rules.js";
+import { checkPart } from "../workload/part-rules.js";
+import { checkWorkloadStatus } from "../workload/status-rules.js";
 
 type StatusRule = (object: JsonObject, live: JsonObject) => FieldError[];
 
@@ -22,6 +26,12 @@ const RULES: Record<string, StatusRule> = {
   HorizontalPodAutoscaler: checkAutoscalerStatus,
   PodDisruptionBudget: checkDisruptionBudgetStatus,
   FlowSchema: checkFlowStatus,
+  Node: checkNodeUpdate,
+  PersistentVolumeClaim: checkClaimStatus,
+  ReplicationController: (object) => checkWorkloadStatus("ReplicationController", object),
+  ResourceClaim: checkDeviceClaimStatus,
+  ValidatingAdmissionPolicy: checkPolicyStatus,
+  VolumeAttachment: checkAttachmentStatus,
   PriorityLevelConfiguration: checkFlowStatus,
 };
 

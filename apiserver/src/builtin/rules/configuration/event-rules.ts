@@ -1,0 +1,105 @@
+// What an Event tells, which stays.
+import { invalidError, type FieldError } from "../../../errors/field-error.js";
+import { deepEqual, isObject, memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
+import { textAt } from "../../read-path.js";
+import { checkQualifiedName, checkRequired } from "../field-rules.js";
+import { checkKept, goForm, goReference, type GoStruct } from "../kept-rules.js";
+
+const EVENT_TEXTS = { reportingInstance: 128, action: 128, reason: 128 };
+const NOTE_LENGTH = 1024;
+
+/** Checks an Event of events.k8s.io, which new clients write. */
+export function checkNewEvent(event: JsonObject, old: JsonObject | undefined): FieldError[] {
+  const own = checkTimedEvent(event);
+  if (old !== undefined) return [...own, ...checkChangedSeries(event, old), ...checkEventKept(event, old)];
+  const type = textAt(event, "type");
+  const deprecated = ["FirstTimestamp", "LastTimestamp", "Count", "Source"].filter((name) => {
+    const value = memberOf(event, `deprecated${name}`);
+    return isObject(value) ? Object.keys(value).length > 0 : (value ?? 0) !== 0;
+  });
+  return [
+    ...own,
+    ...checkSeries(objectAt(event, "series")),
+    ...checkRequired("eventTime", memberOf(event, "eventTime")),
+    ...(type === "Normal" || type === "Warning" ? [] : [invalidError("type", "", `has invalid value: ${type}`)]),
+    ...deprecated.map((name) => invalidError(lowerFirst(name), "", "needs to be unset")),
+  ];
+}
+
+function checkSeries(series: JsonObject | undefined): FieldError[] {
+  if (series === undefined) return [];
+  return [
+    ...(Number(memberOf(series, "count") ?? 0) < 2 ? [invalidError("series.count", "", "should be at least 2")] : []),
+    ...checkRequired("series.lastObservedTime", memberOf(series, "lastObservedTime")),
+  ];
+}
+
+function checkChangedSeries(event: JsonObject, old: JsonObject): FieldError[] {
+  const [series, before] = [event, old].map((one) => objectAt(one, "series"));
+  return deepEqual(series, before) ? [] : checkSeries(series);
+}
+
+const EVENT_SOURCE: GoStruct = { Component: "", Host: "" };
+
+// In the order of Kubernetes, by the names of core/v1; a reason is looked at twice.
+function checkEventKept(event: JsonObject, old: JsonObject): FieldError[] {
+  const kept = (field: string, shown: (one: JsonObject) => JsonValue) => checkKept(field, shown(event), shown(old));
+  const text = (field: string, member = field) => kept(field, (one) => textAt(one, member));
+  const value = (field: string, member: string, absent: JsonValue = null) =>
+    kept(field, (one) => memberOf(one, member) ?? absent);
+  const related = (one: JsonObject) => objectAt(one, "related");
+  return [
+    ...kept("involvedObject", (one) => goReference(objectAt(one, "regarding"))),
+    ...text("reason"),
+    ...text("message", "note"),
+    ...kept("source", (one) => goForm(EVENT_SOURCE, objectAt(one, "deprecatedSource"))),
+    ...value("firstTimestamp", "deprecatedFirstTimestamp"),
+    ...value("lastTimestamp", "deprecatedLastTimestamp"),
+    ...value("count", "deprecatedCount", 0),
+    ...text("reason"),
+    ...text("type"),
+    ...value("eventTime", "eventTime"),
+    ...text("action"),
+    ...kept("related", (one) => (related(one) === undefined ? null : goReference(related(one)))),
+    ...text("reportingController"),
+    ...text("reportingInstance"),
+  ];
+}
+
+function checkTimedEvent(event: JsonObject): FieldError[] {
+  const namespace = textAt(event, "metadata.namespace");
+  const regarding = textAt(event, "regarding.namespace");
+  const isElsewhere = invalidError("involvedObject.namespace", regarding, "does not match event.namespace");
+  if ((memberOf(event, "eventTime") ?? null) === null) {
+    const fits = regarding === "" ? namespace === "default" : regarding === namespace;
+    return fits ? [] : [isElsewhere];
+  }
+  const controller = textAt(event, "reportingController");
+  const isHomeless = regarding === "" && namespace !== "default" && namespace !== "kube-system";
+  return [
+    ...(isHomeless ? [isElsewhere] : []),
+    ...checkRequired("reportingController", controller),
+    ...checkQualifiedName("reportingController", controller),
+    ...Object.entries(EVENT_TEXTS).flatMap(([key, most]) => [
+      ...checkRequired(key, textAt(event, key)),
+      ...checkLength(key, textAt(event, key), most),
+    ]),
+    ...checkLength("message", textAt(event, "note"), NOTE_LENGTH),
+  ];
+}
+
+function checkLength(field: string, text: string, most: number): FieldError[] {
+  return Buffer.byteLength(text) > most ? [invalidError(field, "", `can have at most ${most} characters`)] : [];
+}
+
+function lowerFirst(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1);
+}
+
+/** Checks an Event of core/v1; events about cluster-scoped objects live in the namespace default. */
+export function checkEvent(event: JsonObject): FieldError[] {
+  const namespace = textAt(event, "metadata.namespace");
+  const involved = textAt(event, "involvedObject.namespace");
+  if (involved === namespace || (involved === "" && namespace === "default")) return [];
+  return [invalidError("involvedObject.namespace", involved, "does not match event.namespace")];
+}
