@@ -154,7 +154,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
       types: ["registry", "storage"],
     },
     discovery: { values: ["package-file", "yaml-library", "builtin", "errors", "json"] },
-    table: { values: ["builtin", "json"] },
+    table: { values: ["package-file", "builtin", "json"] },
     http: {
       values: [
         "pending-conversion",

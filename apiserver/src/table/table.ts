@@ -2,8 +2,9 @@ import { textAt } from "../builtin/read-path.js";
 import type { ServedType } from "../builtin/served-type.js";
 import { memberOf, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
 import { autoscalerPrinter } from "./autoscaler-printer.js";
+import { columnTextsOf, textsOfEveryObject } from "./column-texts.js";
 import * as configuration from "./configuration-printers.js";
-import { customColumnsOf } from "./custom-printer.js";
+import { customColumnsOf } from "./custom/custom-printer.js";
 import * as network from "./network-printers.js";
 import { eventPrinter, nodePrinter } from "./node-printers.js";
 import { podPrinter } from "./pod-printer.js";
@@ -113,28 +114,30 @@ function columnsOf(type: PrintedType): Columns {
   if (type.custom !== undefined) {
     const columns = customColumnsOf(type.custom.version);
     return {
-      definitions: [definitionOf("Name"), ...columns.map(({ definition }) => definition)],
+      definitions: [definitionOf("Name", textsOfEveryObject().name), ...columns.map(({ definition }) => definition)],
       cells: (object, now) => [nameOf(object), ...columns.map(({ cell }) => cell(object, now))],
     };
   }
-  const printer = PRINTERS[type.group === "" ? type.kind : `${type.kind}.${type.group}`] ?? CREATED_AT;
+  const qualifiedKind = type.group === "" ? type.kind : `${type.kind}.${type.group}`;
+  const printer = PRINTERS[qualifiedKind] ?? CREATED_AT;
+  const texts = columnTextsOf(qualifiedKind);
   // The name of an event says nothing, so it comes last and only wide.
   const isEvent = printer === eventPrinter;
   const columns = isEvent ? [...printer.columns, "Name*"] : ["Name", ...printer.columns];
   const name = printer.name ?? nameOf;
   return {
-    definitions: columns.map(definitionOf),
+    definitions: columns.map((column, index) => definitionOf(column, texts[index] ?? "")),
     cells: (object, now) => (isEvent ? [] : [name(object) as JsonValue]).concat(printer.cells(object, now)),
   };
 }
 
-function definitionOf(column: string): JsonObject {
+function definitionOf(column: string, description: string): JsonObject {
   const [, name = "", wide = "", type = "string"] = /^([^*:]*)(\*?)(?::(.*))?$/.exec(column) ?? [];
   return {
     name,
     type,
     format: name === "Name" ? "name" : "",
-    description: "",
+    description,
     priority: wide.length,
   };
 }

@@ -18,12 +18,15 @@ const file = join(repositoryRoot, "test/unit/apiserver/table/data/recorded-table
 const recordings = JSON.parse(readFileSync(file, "utf8")) as Recording[];
 const now = new Date("2026-11-21T04:47:45Z");
 
+/** The recordings have no texts; tables.yaml of the conformance scenarios has some. */
+const withoutText = (column: JsonObject) => ({ ...column, description: "" });
+
 suite("tables", (test) => {
   test("built-in objects are printed as by the real server", () => {
     assert.ok(recordings.length > 30);
     for (const { type, columns, items, cells } of recordings) {
       const table = tableOf(typeOf(type), items, { includeObject: "None", withColumns: true, now });
-      assert.equal(table["columnDefinitions"], columns, type);
+      assert.equal((table["columnDefinitions"] as JsonObject[]).map(withoutText), columns, type);
       assert.equal(
         table["rows"],
         cells.map((row) => ({ cells: row, object: null })),

@@ -1,5 +1,6 @@
-import { arrayAt, isObject, memberOf, stringAt, type JsonObject, type JsonValue } from "../json.js";
-import { ageOf } from "./age.js";
+import { arrayAt, isObject, memberOf, stringAt, type JsonObject, type JsonValue } from "../../json.js";
+import { ageOf } from "../age.js";
+import { textsOfEveryObject } from "../column-texts.js";
 import { compileJsonPath } from "./json-path.js";
 
 /** A column of a custom resource and how its cells are read. */
@@ -8,12 +9,19 @@ export interface CustomColumn {
   cell: (object: JsonObject, now: Date) => JsonValue;
 }
 
-const AGE = { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" };
-
 /** Gives the printer columns that a version of a CustomResourceDefinition declares; Age alone if it declares none. */
 export function customColumnsOf(version: JsonObject): CustomColumn[] {
   const declared = (arrayAt(version, "additionalPrinterColumns") ?? []).filter(isObject);
-  return (declared.length === 0 ? [AGE] : declared).map(columnOf);
+  return (declared.length === 0 ? [ageColumn()] : declared).map(columnOf);
+}
+
+function ageColumn(): JsonObject {
+  return {
+    name: "Age",
+    type: "date",
+    jsonPath: ".metadata.creationTimestamp",
+    description: textsOfEveryObject().creationTimestamp,
+  };
 }
 
 function columnOf(column: JsonObject): CustomColumn {
