@@ -1,5 +1,6 @@
 // npm run bundle: the operator and all that it imports, in dist/bundle/; an image needs nothing else.
 import { readFile, rm } from "node:fs/promises";
+import { basename } from "node:path";
 import { build } from "esbuild";
 
 const outdir = "dist/bundle";
@@ -19,9 +20,10 @@ await build({
   format: "esm",
   platform: "node",
   target: "node20",
-  // An error names the TypeScript file; the text of the sources would double the maps.
+  // An error names the TypeScript file, and of packages the place in the bundle; the text of the sources would double the maps.
   sourcemap: true,
   sourcesContent: false,
+  plugins: [{ name: "name-in-maps", setup: nameInMaps }],
   // The runtime does without these. What you need of them goes into "dependencies" of package.json.
   external: Object.keys(runtime.peerDependencies).filter((name) => !(name in dependencies)),
   // CommonJS packages call require(), which ES modules lack.
@@ -30,3 +32,12 @@ await build({
   },
   logLevel: "warning",
 });
+
+/** Of packages, which are JavaScript, the maps have the names of the files alone: Node keeps all maps in memory from the start. */
+function nameInMaps({ onLoad }) {
+  onLoad({ filter: /\.[cm]?js$/ }, async ({ path }) => {
+    const map = JSON.stringify({ version: 3, sources: [basename(path)], mappings: "AAAA" });
+    const comment = `//# sourceMappingURL=data:application/json,${encodeURIComponent(map)}`;
+    return { contents: `${await readFile(path, "utf8")}\n${comment}` };
+  });
+}

@@ -1,6 +1,6 @@
 // What `npm run bundle` of a new project makes, alone in a folder, as in an image: no node_modules is in reach of it.
 import { spawnSync } from "node:child_process";
-import { cp, readdir, readFile, writeFile } from "node:fs/promises";
+import { cp, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { parse } from "yaml";
 import { startApiServer, type ApiServer } from "#apiserver/index.js";
@@ -59,6 +59,8 @@ async function createBundle({ dependencies, files = {} }: BundleOptions = {}) {
     },
     /** The text of the file that starts. */
     readProgram: () => readFile(operator, "utf8"),
+    /** Bytes of the file that starts, and of its map. */
+    readSizes: async () => ({ program: (await stat(operator)).size, map: (await stat(`${operator}.map`)).size }),
     run: (...flags: string[]) => spawnSync("env", [...command, ...flags], { encoding: "utf8", timeout: 60_000 }),
     start: (...flags: string[]) => group.start("operator", "env", [...command, ...flags]),
     readLog: () => readFile(join(group.folder, "operator.log"), "utf8"),
@@ -135,6 +137,16 @@ suite("bundle of a new project", (test) => {
     LONG,
   );
 
+  test(
+    "has maps of a fraction of its size, because Node keeps them in memory",
+    async () => {
+      const bundle = await plainBundle();
+      const { program, map } = await bundle.readSizes();
+      assert.ok(map > 0 && map < program / 10, `${map} of ${program} bytes`);
+    },
+    LONG,
+  );
+
   test.thorough(
     "refuses an auth-provider without client-node",
     async () => {
@@ -166,7 +178,7 @@ suite("bundle of a new project", (test) => {
   );
 
   test.thorough(
-    "reads a file of settings, names the TypeScript file of an error, and says that it cannot be pretty",
+    "reads a file of settings, names the TypeScript file of an error and of packages the line of the bundle, and says that it cannot be pretty",
     async () => {
       const token = createOidcToken();
       await using server = await startServer(token);
@@ -187,6 +199,7 @@ suite("bundle of a new project", (test) => {
       );
       const { stack } = JSON.parse(failed) as { stack: string };
       assert.match(stack, /not today\n +at .*\/app\/src\/webpage\/dependents\/config-map\.ts:2:9\)/);
+      assert.match(stack, /\n +at Target\.\w+ \(.*\/app\/dist\/bundle\/operator\.mjs:\d{3,}:\d+\)/);
       assert.match((await lines())[0]!, "format pretty needs the package pino-pretty");
     },
     LONG,
