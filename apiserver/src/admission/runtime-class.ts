@@ -1,7 +1,8 @@
 // What the admission plugin RuntimeClass does: Pods take what their class takes besides, and run where it can.
 import { forbidden, plainError } from "../errors/status-error.js";
 import { quote } from "../errors/quote.js";
-import { arrayAt, deepEqual, memberOf, objectAt, type JsonObject, type JsonValue } from "../json.js";
+import { defaultTolerations } from "../builtin/defaults/pod-defaults.js";
+import { arrayAt, deepEqual, isObject, memberOf, objectAt, stringAt, type JsonObject } from "../json.js";
 import { pathSegmentProblems } from "../builtin/rules/name-syntax.js";
 import { refOfWrite, type AdmittedWrite } from "./admission.js";
 
@@ -66,11 +67,35 @@ function schedule(write: AdmittedWrite, spec: JsonObject, scheduling: JsonObject
   }
   const selector = { ...own, ...labels };
   if (Object.keys(selector).length > 0) spec["nodeSelector"] = selector;
-  const tolerations = arrayAt(spec, "tolerations") ?? [];
-  const added = (arrayAt(scheduling, "tolerations") ?? []).filter((one) => !isAmong(tolerations, one));
-  if (added.length > 0) spec["tolerations"] = [...tolerations, ...added];
+  const added = arrayAt(scheduling, "tolerations") ?? [];
+  if (added.length === 0) return;
+  // Kubernetes adds those for nodes that fail before those of the class.
+  defaultTolerations(spec);
+  spec["tolerations"] = withoutCovered([...(arrayAt(spec, "tolerations") ?? []), ...added].filter(isObject));
 }
 
-function isAmong(tolerations: JsonValue[], one: JsonValue): boolean {
-  return tolerations.some((other) => deepEqual(other, one));
+/** Leaves out tolerations that another covers; of equal ones the first stays. */
+function withoutCovered(tolerations: JsonObject[]): JsonObject[] {
+  const kept: JsonObject[] = [];
+  for (const [index, one] of tolerations.entries()) {
+    const later = tolerations.slice(index + 1).some((other) => !deepEqual(one, other) && covers(other, one));
+    if (!later && !kept.some((other) => covers(other, one))) kept.push(one);
+  }
+  return kept;
+}
+
+function covers(wide: JsonObject, one: JsonObject): boolean {
+  if (deepEqual(wide, one)) return true;
+  const text = (of: JsonObject, key: string) => stringAt(of, key) ?? "";
+  const isForAll = text(wide, "key") === "" && text(wide, "operator") === "Exists";
+  if (text(one, "key") !== text(wide, "key") && !isForAll) return false;
+  if (text(one, "effect") !== text(wide, "effect") && text(wide, "effect") !== "") return false;
+  const [limit, seconds] = [wide, one].map((of) => memberOf(of, "tolerationSeconds"));
+  const isShorter =
+    text(wide, "effect") === "NoExecute" &&
+    limit !== undefined &&
+    (seconds === undefined || Number(seconds) > Number(limit));
+  if (isShorter) return false;
+  if (text(wide, "operator") === "Exists") return true;
+  return text(one, "operator") === "Equal" && text(one, "value") === text(wide, "value");
 }

@@ -28,6 +28,7 @@ export const STRATEGIES: Record<string, Partial<Strategy>> = {
   replicationcontrollers: { ...spec, defaultPropagation: "Orphan" },
   resourcequotas: answersObject,
   serviceaccounts: answersObject,
+  "ipaddresses.networking.k8s.io": { nameRule: "address" },
   services: { ...upsert, ...answersObject, nameRule: "label" },
 
   "apiservices.apiregistration.k8s.io": { ...needsVersion, ...anyFinalizer },

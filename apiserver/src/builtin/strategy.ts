@@ -33,7 +33,7 @@ export interface Strategy {
   resetOnMain: string[];
   /** Paths that a write on /status leaves as they are. */
   resetOnStatus: string[];
-  nameRule: "subdomain" | "label" | "path-segment" | "namespace";
+  nameRule: "subdomain" | "label" | "path-segment" | "namespace" | "address";
   /** Whether what is checked of the kind includes its metadata. Otherwise a new object with another mistake hears of that alone. */
   checksMetadata: boolean;
   /** Whether a finalizer has to be a standard one, or to have a path. */

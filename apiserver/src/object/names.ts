@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { exactAddressProblems } from "../builtin/rules/address-syntax.js";
 import { pathSegmentProblems, subdomainProblems } from "../builtin/rules/name-syntax.js";
 
 const LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
@@ -12,7 +13,7 @@ const GENERATED_LENGTH = 5;
 const MAX_GENERATE_NAME = 63 - GENERATED_LENGTH;
 
 /** How a type restricts the names of its objects. */
-export type NameRule = "subdomain" | "label" | "path-segment" | "namespace";
+export type NameRule = "subdomain" | "label" | "path-segment" | "namespace" | "address";
 
 /** Checks a name and returns what is wrong with it; the base of a generated name may end in a dash. */
 export function checkName(rule: NameRule, name: string, { isPrefix = false } = {}): string[] {
@@ -20,6 +21,7 @@ export function checkName(rule: NameRule, name: string, { isPrefix = false } = {
   const tried = isPrefix && rule !== "path-segment" ? name.replace(/.-$/s, "a") : name;
   if (rule === "path-segment") return pathSegmentProblems(tried);
   // Labels count bytes, names count characters.
+  if (rule === "address") return exactAddressProblems(tried);
   if (rule === "subdomain") return subdomainProblems(tried);
   return checkLabel(tried);
 }

@@ -1,5 +1,5 @@
 import type { ServedType } from "../builtin/served-type.js";
-import { arrayAt, clone, isObject, objectAt, type JsonObject } from "../json.js";
+import { deepEqual, arrayAt, clone, isObject, objectAt, type JsonObject } from "../json.js";
 import { setAtPath, valueAtPath } from "./field-path.js";
 import { isNamespace } from "./finalizers.js";
 import { metadataOf } from "./object-meta.js";
@@ -59,13 +59,20 @@ const PARTS: Record<string, PartOf> = {
     next["spec"] = { ...spec, ...(containers === undefined ? {} : { ephemeralContainers: containers }) };
   },
   resize(next, object) {
-    for (const list of ["containers", "initContainers"]) {
-      const given = (arrayAt(objectAt(object, "spec"), list) ?? []).filter(isObject);
-      for (const container of (arrayAt(objectAt(next, "spec"), list) ?? []).filter(isObject)) {
-        const resources = given.find(({ name }) => name === container["name"])?.["resources"];
-        if (resources !== undefined) container["resources"] = resources;
-      }
+    const [spec, old] = [objectAt(object, "spec") ?? {}, objectAt(next, "spec") ?? {}];
+    const lists = ["containers", "initContainers"] as const;
+    const listed = (of: JsonObject, list: string) => (arrayAt(of, list) ?? []).filter(isObject);
+    const names = (of: JsonObject) => lists.map((list) => listed(of, list).map(({ name }) => name ?? ""));
+    // Other containers are refused.
+    if (!deepEqual(names(spec), names(old))) {
+      next["spec"] = spec;
+      return;
     }
+    for (const list of lists) {
+      for (const [index, container] of listed(old, list).entries())
+        copyMembers(container, listed(spec, list)[index] ?? {}, ["resources", "resizePolicy"]);
+    }
+    copyMembers(old, spec, ["resources"]);
   },
   approval(next, object) {
     const { conditions: _, ...status } = objectAt(next, "status") ?? {};
@@ -73,6 +80,14 @@ const PARTS: Record<string, PartOf> = {
     next["status"] = { ...status, ...(conditions === undefined ? {} : { conditions }) };
   },
 };
+
+function copyMembers(target: JsonObject, source: JsonObject, names: string[]): void {
+  for (const name of names) {
+    const value = source[name];
+    if (value === undefined) delete target[name];
+    else target[name] = value;
+  }
+}
 
 /** Returns `live` with what a subresource writes of `object`; `undefined` for a subresource that writes more. */
 function restorePart(

@@ -1,6 +1,6 @@
 import { objectsAt } from "../builtin/read-path.js";
 import { arrayAt, objectAt, stringAt, type JsonObject } from "../json.js";
-import { amount, askedBy } from "./asked.js";
+import { amount, askedBy } from "../builtin/quantities/asked.js";
 
 /** Tells whether an object is among those that the scopes of a ResourceQuota name; without scopes every object is. */
 export function isInScopes(quota: JsonObject, object: JsonObject, { isPod }: { isPod: boolean }): boolean {

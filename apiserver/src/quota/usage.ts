@@ -1,6 +1,6 @@
 // What an object counts for in a ResourceQuota. https://kubernetes.io/docs/concepts/policy/resource-quotas/
 import { arrayAt, objectAt, stringAt, type JsonObject } from "../json.js";
-import { askedBy, askedByPod, type Asked, type Quantities } from "./asked.js";
+import { askedBy, askedByPod, type Asked, type Quantities } from "../builtin/quantities/asked.js";
 
 // Those that are counted under their own name, too.
 const PLAIN_COUNTS = new Set(["configmaps", "replicationcontrollers", "resourcequotas", "secrets"]);

@@ -21,7 +21,8 @@ export function setServiceAccount(write: AdmittedWrite): Promise<void> | undefin
   const { object } = write;
   if (object === undefined || !isAboutPods(write) || write.operation !== "CREATE") return undefined;
   const spec = objectAt(object, "spec");
-  if (spec === undefined || isMirrorPod(object)) return undefined;
+  if (spec === undefined) return undefined;
+  if (isMirrorPod(object)) return void checkServiceAccount(write);
   if (nameOfAccount(object) === "") spec["serviceAccountName"] = spec["serviceAccount"] = DEFAULT_ACCOUNT;
   const account = accountOf(write, object);
   if (account !== undefined) return void give(account, spec);

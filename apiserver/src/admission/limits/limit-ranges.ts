@@ -6,7 +6,15 @@ import { compareText, objectAt, stringAt, type JsonObject } from "../../json.js"
 import { keyPrefixOf, resourceRefOf } from "../../object/object-key.js";
 import { metadataOf } from "../../object/object-meta.js";
 import type { AdmittedWrite } from "../admission.js";
-import { amount, askedBy, askedByPod, BILLION, quantitiesAt, type Asked, type Quantities } from "../../quota/asked.js";
+import {
+  amount,
+  askedBy,
+  askedByPod,
+  BILLION,
+  quantitiesAt,
+  type Asked,
+  type Quantities,
+} from "../../builtin/quantities/asked.js";
 
 const LIMIT_RANGES = { group: "", version: "v1", plural: "limitranges" };
 const ANNOTATION = "kubernetes.io/limit-ranger";

@@ -7,7 +7,14 @@ import { keyPrefixOf, resourceRefOf } from "../../object/object-key.js";
 import { metadataOf } from "../../object/object-meta.js";
 import type { StoredObject } from "../../storage/stored-object.js";
 import type { AdmittedWrite } from "../admission.js";
-import { amount, askedBy, type Quantities, quantitiesAt, quantityShown, sumOf } from "../../quota/asked.js";
+import {
+  amount,
+  askedBy,
+  type Quantities,
+  quantitiesAt,
+  quantityShown,
+  sumOf,
+} from "../../builtin/quantities/asked.js";
 import { isInScopes } from "../../quota/scopes.js";
 import { computed, usageOf } from "../../quota/usage.js";
 

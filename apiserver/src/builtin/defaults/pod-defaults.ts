@@ -1,5 +1,6 @@
 import { compareQuantities } from "@gen-operator/schema";
 import { arrayAt, isObject, memberOf, objectAt, stringAt, type JsonObject, type JsonValue } from "../../json.js";
+import { askedByContainers } from "../quantities/asked.js";
 
 const EVICTION_TAINTS = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
 const COMPUTE_RESOURCES = ["cpu", "memory"];
@@ -43,6 +44,7 @@ export function defaultPod(pod: JsonObject, { isAdmitted, isNew }: { isAdmitted:
     requestLimits(container);
     if (spec["hostNetwork"] === true) defaultHostPorts(container);
   }
+  defaultPodResources(spec);
   if (isAdmitted) {
     spec["preemptionPolicy"] ??= "PreemptLowerPriority";
     spec["priority"] ??= 0;
@@ -79,6 +81,25 @@ function requestLimits(container: JsonObject): void {
   resources["requests"] = { ...limits, ...objectAt(resources, "requests") };
 }
 
+const SHARED = /^(cpu|memory|hugepages-.+)$/;
+
+/** A Pod with limits of its own asks for what its containers ask for, and for what it may use. */
+function defaultPodResources(spec: JsonObject): void {
+  const resources = objectAt(spec, "resources");
+  if (resources === undefined) return;
+  const [limits, requests] = [objectAt(resources, "limits") ?? {}, objectAt(resources, "requests") ?? {}];
+  if (Object.keys(limits).length + Object.keys(requests).length === 0) return;
+  for (const [name, quantity] of Object.entries(askedByContainers(spec, "limits"))) {
+    if (name.startsWith("hugepages-") && memberOf(requests, name) === undefined) limits[name] ??= quantity;
+  }
+  if (Object.keys(limits).length === 0) return;
+  const asked = Object.entries(askedByContainers(spec, "requests"));
+  const shared = asked.filter(([name]) => SHARED.test(name) && !name.startsWith("hugepages-"));
+  const ofLimits = Object.entries(limits).filter(([name]) => SHARED.test(name));
+  resources["limits"] = limits;
+  resources["requests"] = { ...Object.fromEntries([...ofLimits, ...shared]), ...requests };
+}
+
 function defaultHostPorts(container: JsonObject): void {
   for (const port of (arrayAt(container, "ports") ?? []).filter(isObject)) {
     const containerPort = memberOf(port, "containerPort");
@@ -86,7 +107,8 @@ function defaultHostPorts(container: JsonObject): void {
   }
 }
 
-function defaultTolerations(spec: JsonObject): void {
+/** Lets a Pod stay for a while on a node that is not ready or out of reach. */
+export function defaultTolerations(spec: JsonObject): void {
   const tolerations = arrayAt(spec, "tolerations") ?? [];
   for (const key of EVICTION_TAINTS) {
     if (tolerations.some((toleration) => toleratesEviction(toleration, key))) continue;
@@ -104,7 +126,8 @@ function toleratesEviction(toleration: JsonValue, taint: string): boolean {
 
 /** Computes the quality-of-service class of a pod from the requests and limits of its containers. */
 export function qosClassOf(spec: JsonObject): string {
-  const resources = containersOf(spec).map((container) => objectAt(container, "resources"));
+  const own = objectAt(spec, "resources");
+  const resources = own === undefined ? containersOf(spec).map((container) => objectAt(container, "resources")) : [own];
   const amount = (of: JsonObject | undefined, list: string, name: string) => {
     const value = memberOf(objectAt(of, list), name);
     return value === undefined || value === "0" ? undefined : String(value);

@@ -67,6 +67,11 @@ function textOf(address: Address, value = address.value): string {
   return new URL(`http://[${groups.join(":")}]`).hostname.slice(1, -1);
 }
 
+/** True for an address in whichever form. */
+export function isAddress(text: string): boolean {
+  return readAddress(text) !== undefined;
+}
+
 /** Lists what is wrong with an address of IPv4 or IPv6. */
 export function addressProblems(text: string): string[] {
   const address = readAddress(text);

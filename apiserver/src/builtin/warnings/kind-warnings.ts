@@ -4,14 +4,19 @@ import { arrayAt, memberOf, objectAt, type JsonObject } from "../../json.js";
 import { cidrWarnings } from "../rules/address-syntax.js";
 import { labelNameProblems } from "../rules/name-syntax.js";
 import { INGRESS_CLASS } from "../rules/network-rules.js";
+import { amount, quantitiesAt } from "../quantities/asked.js";
 import { objectsAt, textAt } from "../read-path.js";
 import { keyPairWarnings } from "./key-pair-warnings.js";
+import { labelMapWarnings } from "./node-label-warnings.js";
 import { endpointsWarnings, policyWarnings, sliceAddressWarnings } from "./network-warnings.js";
+import { capacityWarnings, claimWarnings, storageClassWarnings, volumeWarnings } from "./storage-warnings.js";
 
 type Warnings = (object: JsonObject, old: JsonObject | undefined) => string[];
 
 const WARNINGS: { readonly [kind: string]: Warnings } = {
   CSIDriver: driverWarnings,
+  CSIStorageCapacity: capacityWarnings,
+  CronJob: (cronJob) => indexWarnings(objectAt(cronJob, "spec"), "spec.jobTemplate.spec"),
   Endpoints: endpointsWarnings,
   EndpointSlice: (slice, old) => [
     ...(old === undefined && textAt(slice, "addressType") === "FQDN"
@@ -32,9 +37,16 @@ const WARNINGS: { readonly [kind: string]: Warnings } = {
       cidrWarnings(`spec.podCIDRs[${index}]`, String(range)),
     ),
   ],
+  Job: (job) => indexWarnings(job, "spec"),
   PersistentVolume: volumeWarnings,
+  PersistentVolumeClaim: claimWarnings,
+  ResourceQuota: (quota, old) => (old === undefined ? quotaWarnings(quota) : []),
   ResourceSlice: sliceWarnings,
+  RuntimeClass: (runtime) =>
+    labelMapWarnings(objectAt(objectAt(runtime, "scheduling"), "nodeSelector"), () => "scheduling.nodeSelector"),
   Secret: keyPairWarnings,
+  ServiceAccount: accountWarnings,
+  StorageClass: storageClassWarnings,
   StatefulSet: (set) =>
     Number(memberOf(objectAt(set, "spec"), "revisionHistoryLimit") ?? 0) < 0
       ? ["spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"]
@@ -66,6 +78,42 @@ export function kindWarnings(kind: string, object: JsonObject, old: JsonObject |
   return WARNINGS[kind]?.(object, old) ?? [];
 }
 
+const ENFORCES_SECRETS = "kubernetes.io/enforce-mountable-secrets";
+
+function accountWarnings(account: JsonObject, old: JsonObject | undefined): string[] {
+  const isSet = (of: JsonObject | undefined) =>
+    memberOf(objectAt(objectAt(of, "metadata"), "annotations"), ENFORCES_SECRETS) !== undefined;
+  const advice = "prefer separate namespaces to isolate access to mounted secrets";
+  return isSet(account) && !isSet(old)
+    ? [`metadata.annotations[${ENFORCES_SECRETS}]: deprecated in v1.32+; ${advice}`]
+    : [];
+}
+
+// Who may ask for more than may be used has not limited anything.
+function quotaWarnings(quota: JsonObject): string[] {
+  const hard = quantitiesAt(objectAt(quota, "spec") ?? {}, "hard");
+  return ["cpu", "memory", "storage", "ephemeral-storage"].flatMap((name) => {
+    const bare = name === "cpu" || name === "memory" ? name : "";
+    const asked = hard[`requests.${name}`] === undefined && hard[bare] !== undefined ? bare : `requests.${name}`;
+    const [request, limit] = [hard[asked], hard[`limits.${name}`]];
+    if (request === undefined || limit === undefined || amount(request) <= amount(limit)) return [];
+    return [`ResourceQuota ${asked} (${request}) should be less than limits.${name} (${limit})`];
+  });
+}
+
+const MANY = { completions: 100_000, parallelism: 10_000 };
+
+function indexWarnings(holder: JsonObject | undefined, path: string): string[] {
+  const spec = objectAt(path === "spec" ? holder : objectAt(holder, "jobTemplate"), "spec");
+  const [completions, parallelism] = ["completions", "parallelism"].map((key) => Number(memberOf(spec, key) ?? 0));
+  const isVast = Number(completions) > MANY.completions && Number(parallelism) > MANY.parallelism;
+  if (!isVast || memberOf(spec, "completionMode") !== "Indexed") return [];
+  const effect = "Kubernetes might not be able to track completedIndexes when a big number of indexes fail";
+  return [
+    `${path}: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, ${effect}`,
+  ];
+}
+
 function driverWarnings(driver: JsonObject): string[] {
   const spec = objectAt(driver, "spec") ?? {};
   const isOpen =
@@ -83,38 +131,6 @@ function ingressWarnings(ingress: JsonObject, old: JsonObject | undefined): stri
   const hasClass = memberOf(objectAt(ingress, "spec"), "ingressClassName") !== undefined;
   if (old !== undefined || hasClass || memberOf(annotations, INGRESS_CLASS) === undefined) return [];
   return [`annotation "${INGRESS_CLASS}" is deprecated, please use 'spec.ingressClassName' instead`];
-}
-
-function volumeWarnings(volume: JsonObject): string[] {
-  const recycles = textAt(volume, "spec.persistentVolumeReclaimPolicy") === "Recycle";
-  const advice =
-    "The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning.";
-  return [
-    ...(recycles ? [`spec.persistentVolumeReclaimPolicy: ${advice}`] : []),
-    ...sourceWarnings("spec", objectAt(volume, "spec") ?? {}, OF_VOLUMES),
-  ];
-}
-
-const OF_VOLUMES = ["cephfs", "photonPersistentDisk", "scaleIO", "storageos", "glusterfs", "rbd"];
-const gone = (deprecated: string, removed: string) => `deprecated in ${deprecated}, non-functional in ${removed}+`;
-// In the order in which they are told of a Pod.
-const OLD_SOURCES: { readonly [source: string]: string } = {
-  photonPersistentDisk: gone("v1.11", "v1.16"),
-  gitRepo: "deprecated in v1.11, and disabled by default in v1.33+",
-  scaleIO: gone("v1.16", "v1.22"),
-  flocker: gone("v1.22", "v1.25"),
-  storageos: gone("v1.22", "v1.25"),
-  quobyte: gone("v1.22", "v1.25"),
-  glusterfs: gone("v1.25", "v1.26"),
-  cephfs: gone("v1.28", "v1.31"),
-  rbd: gone("v1.28", "v1.31"),
-};
-
-/** Names the sources of a volume at `path` that are no longer right; a PersistentVolume is not warned of all. */
-export function sourceWarnings(path: string, volume: JsonObject, sources = Object.keys(OLD_SOURCES)): string[] {
-  return sources
-    .filter((source) => objectAt(volume, source) !== undefined)
-    .map((source) => `${path}.${source === "storageos" ? "storageOS" : source}: ${OLD_SOURCES[source]}`);
 }
 
 function sliceWarnings(slice: JsonObject): string[] {

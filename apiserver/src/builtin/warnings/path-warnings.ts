@@ -13,8 +13,8 @@ interface PlacedFile {
 export function pathWarnings(spec: JsonObject): string[] {
   return objectsAt(spec, "volumes").flatMap((volume) => {
     const name = quote(stringAt(volume, "name") ?? "");
-    const told = (from: string, files: PlacedFile[]) =>
-      overlapsOf(files).map((overlap) => `volume ${name} (${from}): overlapping paths: ${overlap}`);
+    const told = (from: string, files: PlacedFile[], before: PlacedFile[] = []) =>
+      overlapsOf(files, before).map((overlap) => `volume ${name} (${from}): overlapping paths: ${overlap}`);
     const [map, secret] = [objectAt(volume, "configMap"), objectAt(volume, "secret")];
     const sources = objectsAt(volume, "projected.sources");
     return [
@@ -23,10 +23,11 @@ export function pathWarnings(spec: JsonObject): string[] {
         ? []
         : told(`Secret ${quote(stringAt(secret, "secretName") ?? "")}`, itemsOf(secret, ""))),
       ...told("DownwardAPI", itemsOf(objectAt(volume, "downwardAPI"), "")),
-      ...sources
-        .filter((source) => Object.keys(source).length === 0)
-        .map(() => `volume ${name} (Projected) has no sources provided`),
-      ...told("Projected", sources.flatMap(filesOf)),
+      ...sources.flatMap((source, index) =>
+        Object.keys(source).length === 0
+          ? [`volume ${name} (Projected) has no sources provided`]
+          : told("Projected", filesOf(source), sources.slice(0, index).flatMap(filesOf)),
+      ),
     ];
   });
 }
@@ -54,11 +55,11 @@ function filesOf(projection: JsonObject): PlacedFile[] {
   ];
 }
 
-function overlapsOf(files: PlacedFile[]): string[] {
-  const placed = files.map(({ path, source }) => ({ path: path.replace(/\/+$/, ""), source }));
+function overlapsOf(files: PlacedFile[], before: PlacedFile[]): string[] {
+  const placed = [...before, ...files].map(({ path, source }) => ({ path: path.replace(/\/+$/, ""), source }));
   return placed.flatMap((file, index) =>
     placed
-      .slice(0, index)
+      .slice(0, index < before.length ? 0 : index)
       .filter((other) => file.path !== "" && other.path !== "" && standInTheWay(file.path, other.path))
       .map((other) => `${shown(file)} with ${shown(other)}`),
   );

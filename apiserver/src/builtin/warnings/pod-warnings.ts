@@ -5,27 +5,18 @@ import { at, objectsAt } from "../read-path.js";
 import { addressWarnings } from "../rules/address-syntax.js";
 import { placedContainers } from "../rules/pods/placed-containers.js";
 import { podTemplatePathOf } from "../type-facts.js";
-import { sourceWarnings } from "./kind-warnings.js";
+import { placementWarnings } from "./node-label-warnings.js";
 import { pathWarnings } from "./path-warnings.js";
+import { fractionWarnings, sourceWarnings } from "./storage-warnings.js";
 
-interface Renamed {
-  since: string;
-  to: string;
-}
-
-const beta = (name: string): Renamed => ({ since: "v1.14", to: `kubernetes.io/${name}` });
-const zone = (name: string): Renamed => ({ since: "v1.17", to: `topology.kubernetes.io/${name}` });
-
-// In the order in which they are told.
-const NODE_LABELS: Record<string, Renamed> = {
-  "failure-domain.beta.kubernetes.io/zone": zone("zone"),
-  "failure-domain.beta.kubernetes.io/region": zone("region"),
-  "beta.kubernetes.io/instance-type": { since: "v1.17", to: "node.kubernetes.io/instance-type" },
-  "beta.kubernetes.io/os": beta("os"),
-  "beta.kubernetes.io/arch": beta("arch"),
-};
 const PROFILE = "container.apparmor.security.beta.kubernetes.io/";
-const CRITICAL_POD = "scheduler.alpha.kubernetes.io/critical-pod";
+const PROFILE_ADVICE = 'deprecated since v1.30; use the "appArmorProfile" field instead';
+const SECCOMP_ADVICE = 'non-functional in v1.27+; use the "seccompProfile" field instead';
+const OLD_ANNOTATIONS = {
+  "scheduler.alpha.kubernetes.io/critical-pod": 'non-functional in v1.16+; use the "priorityClassName" field instead',
+  "security.alpha.kubernetes.io/sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
+  "security.alpha.kubernetes.io/unsafe-sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
+};
 
 /** Names what is wrong, or no longer right, in a Pod or template that is new. */
 export function podWarnings(
@@ -52,16 +43,18 @@ function warningsOf(path: string, pod: JsonObject): string[] {
   const spec = objectAt(pod, "spec") ?? {};
   const at = `${path}spec`;
   return [
-    ...nodeLabelWarnings(at, spec),
+    ...placementWarnings(at, spec),
     ...annotationWarnings(path, pod),
-    ...selectorWarnings(`${at}.topologySpreadConstraints`, objectsAt(spec, "topologySpreadConstraints")),
     ...objectsAt(spec, "volumes").flatMap((volume, index) => sourceWarnings(`${at}.volumes[${index}]`, volume)),
     ...pathWarnings(spec),
     ...hostAliasWarnings(at, spec),
     ...secretWarnings(at, spec),
-    ...["initContainers", "containers"].flatMap((list) =>
-      objectsAt(spec, list).flatMap((container, index) => containerWarnings(`${at}.${list}[${index}]`, container)),
-    ),
+    ...fractionWarnings(`${at}.overhead`, objectAt(spec, "overhead"), BYTES),
+    ...seccompWarnings(path, pod),
+    ...placedContainers(at, spec).flatMap(({ at: place, container }) => [
+      ...profileOfContainerWarnings(path, pod, container),
+      ...containerWarnings(place, container),
+    ]),
     ...portWarnings(at, spec),
     ...graceWarnings(at, spec),
     ...affinityWarnings(at, spec),
@@ -108,20 +101,38 @@ function graceWarnings(at: string, spec: JsonObject): string[] {
   return [`${at}.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1`];
 }
 
-function nodeLabelWarnings(at: string, spec: JsonObject): string[] {
-  const selector = objectAt(spec, "nodeSelector");
-  return Object.entries(NODE_LABELS)
-    .filter(([label]) => memberOf(selector, label) !== undefined)
-    .map(
-      ([label, { since, to }]) => `${at}.nodeSelector[${label}]: deprecated since ${since}; use ${quote(to)} instead`,
-    );
-}
-
 function annotationWarnings(path: string, pod: JsonObject): string[] {
   const annotations = objectAt(objectAt(pod, "metadata"), "annotations");
-  if (memberOf(annotations, CRITICAL_POD) === undefined) return [];
-  const advice = `non-functional in v1.16+; use the "priorityClassName" field instead`;
-  return [`${path}metadata.annotations[${CRITICAL_POD}]: ${advice}`];
+  return Object.entries(OLD_ANNOTATIONS)
+    .filter(([key]) => memberOf(annotations, key) !== undefined)
+    .map(([key, advice]) => `${path}metadata.annotations[${key}]: ${advice}`);
+}
+
+function seccompWarnings(path: string, pod: JsonObject): string[] {
+  const annotations = objectAt(objectAt(pod, "metadata"), "annotations");
+  const key = "seccomp.security.alpha.kubernetes.io/pod";
+  if (at(pod, "spec.securityContext.seccompProfile") !== undefined || memberOf(annotations, key) === undefined)
+    return [];
+  return [`${path}metadata.annotations[${key}]: ${SECCOMP_ADVICE}`];
+}
+
+// What annotations say of a container that has a field for it.
+function profileOfContainerWarnings(path: string, pod: JsonObject, container: JsonObject): string[] {
+  const annotations = objectAt(objectAt(pod, "metadata"), "annotations");
+  const context = objectAt(container, "securityContext");
+  const name = stringAt(container, "name") ?? "";
+  const [seccomp, profile] = [`container.seccomp.security.alpha.kubernetes.io/${name}`, PROFILE + name];
+  const isTold = (key: string, field: string) =>
+    memberOf(annotations, key) !== undefined && objectAt(context, field) === undefined;
+  return [
+    ...(isTold(seccomp, "seccompProfile") ? [`${path}metadata.annotations[${seccomp}]: ${SECCOMP_ADVICE}`] : []),
+    // A Pod is told of it elsewhere.
+    ...(path !== "" &&
+    isTold(profile, "appArmorProfile") &&
+    at(pod, "spec.securityContext.appArmorProfile") === undefined
+      ? [`${path}metadata.annotations[${profile}]: ${PROFILE_ADVICE}`]
+      : []),
+  ];
 }
 
 // Of Pods alone, not of templates.
@@ -130,7 +141,7 @@ function profileWarnings(pod: JsonObject): string[] {
   return Object.keys(annotations)
     .filter((key) => key.startsWith(PROFILE))
     .sort()
-    .map((key) => `metadata.annotations[${key}]: deprecated since v1.30; use the "appArmorProfile" field instead`);
+    .map((key) => `metadata.annotations[${key}]: ${PROFILE_ADVICE}`);
 }
 
 function hostAliasWarnings(at: string, spec: JsonObject): string[] {
@@ -158,16 +169,14 @@ function containerWarnings(at: string, container: JsonObject): string[] {
   return [...resourceWarnings(at, container), ...variableWarnings(at, container)];
 }
 
+const BYTES = ["memory", "ephemeral-storage"];
+
 function resourceWarnings(at: string, container: JsonObject): string[] {
   const resources = objectAt(container, "resources");
-  return ["limits", "requests"].flatMap((list) =>
-    ["memory", "ephemeral-storage"].flatMap((name) => {
-      const amount = memberOf(objectAt(resources, list), name);
-      if (typeof amount !== "string" || !/^\d+m$/.test(amount) || Number.parseInt(amount, 10) % 1000 === 0) return [];
-      return [
-        `${at}.resources.${list}[${name}]: fractional byte value ${quote(amount)} is invalid, must be an integer`,
-      ];
-    }),
+  return BYTES.flatMap((name) =>
+    ["limits", "requests"].flatMap((list) =>
+      fractionWarnings(`${at}.resources.${list}`, objectAt(resources, list), [name]),
+    ),
   );
 }
 
@@ -177,7 +186,8 @@ function variableWarnings(at: string, container: JsonObject): string[] {
     const name = stringAt(variable, "name") ?? "";
     const isTaken = seen.has(name);
     // A value that builds on the one before does not hide it.
-    const builds = (stringAt(variable, "value") ?? "").includes(`$(${name})`);
+    const value = stringAt(variable, "value") ?? "";
+    const builds = value.includes(`$(${name})`) && value !== `$(${name})` && !Object.hasOwn(variable, "valueFrom");
     seen.set(name, undefined);
     const hides = `hides previous definition of ${quote(name)}, which may be dropped when using apply`;
     return isTaken && !builds ? [`${at}.env[${index}]: ${hides}`] : [];
@@ -196,14 +206,16 @@ function portWarnings(at: string, spec: JsonObject): string[] {
   );
   const [seen, names] = [new Map<string, PlacedPort[]>(), new Map<string, string>()];
   const ofNumbers = ports.flatMap(({ path, port }) => {
+    const free = hostWarnings(path, port);
     const key = `${String(port["containerPort"])}/${String(port["protocol"] ?? "TCP")}`;
     const own = { path, ip: stringAt(port, "hostIP") ?? "", hostPort: Number(port["hostPort"] ?? 0) };
     const others = seen.get(key) ?? [];
     seen.set(key, [...others, own]);
-    return others.flatMap((other) => {
+    const taken = others.flatMap((other) => {
       const kind = conflictOf(own, other);
       return kind === undefined ? [] : [`${path}: ${kind} port definition with ${other.path}`];
     });
+    return [...free, ...taken];
   });
   const ofNames = ports.flatMap(({ path, port }) => {
     const name = stringAt(port, "name") ?? "";
@@ -214,6 +226,15 @@ function portWarnings(at: string, spec: JsonObject): string[] {
     return [`${path}: duplicate port name ${quote(name)} with ${before}, ${effect}`];
   });
   return [...ofNumbers, ...ofNames];
+}
+
+// An address of the host without a port of it; Kubernetes prints the struct.
+function hostWarnings(path: string, port: JsonObject): string[] {
+  const [name, ip, protocol] = ["name", "hostIP", "protocol"].map((key) => stringAt(port, key) ?? "");
+  if (ip === "" || Number(port["hostPort"] ?? 0) !== 0) return [];
+  const number = String(port["containerPort"] ?? 0);
+  const shown = `{Name:${name} HostPort:0 ContainerPort:${number} Protocol:${protocol} HostIP:${ip}}`;
+  return [`${path}: hostIP set without hostPort: ${shown}`];
 }
 
 function conflictOf(one: PlacedPort, other: PlacedPort): string | undefined {

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../json.js";
-import { type Quantities, sumOf } from "../../quota/asked.js";
+import { type Quantities, sumOf } from "../../builtin/quantities/asked.js";
 import { isInScopes } from "../../quota/scopes.js";
 import { usageOf } from "../../quota/usage.js";
 import type { Cluster } from "../feed/cluster.js";

@@ -20,7 +20,7 @@ import {
   checkRequiredOneOf,
 } from "../field-rules.js";
 import { checkTextKept } from "../kept-rules.js";
-import { addressProblems, exactAddressProblems } from "../address-syntax.js";
+import { addressProblems, exactAddressProblems, isAddress } from "../address-syntax.js";
 import { subdomainProblems } from "../name-syntax.js";
 
 const MAX_LABEL = 63;
@@ -58,7 +58,7 @@ function checkAddress(path: string, address: JsonObject): FieldError[] {
     string,
     string,
   ];
-  const special = addressProblems(ip).length > 0 ? ["must be a valid IP address"] : specialProblems(ip);
+  const special = isAddress(ip) ? specialProblems(ip) : ["must be a valid IP address"];
   return [
     ...checkIp(`${path}.ip`, ip),
     ...(host === "" ? [] : checkLabelName(`${path}.hostname`, host)),

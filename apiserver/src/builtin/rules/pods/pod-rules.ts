@@ -4,7 +4,7 @@ import { objectsAt, textAt } from "../../read-path.js";
 import { checkAnnotations, checkLabels, checkOneOf } from "../field-rules.js";
 import { checkContainers, checkHostNetwork, checkImage } from "../containers/container-rules.js";
 import { checkAffinity, checkSpread } from "./placement-rules.js";
-import { checkPodUpdate } from "./pod-update-rules.js";
+import { checkPodUpdate } from "./changes/pod-update-rules.js";
 import { checkPodResources } from "./resource-rules.js";
 import { checkPodSecurity } from "./security-rules.js";
 import { checkHostProcess, checkSystem } from "./system-rules.js";
@@ -97,7 +97,23 @@ function checkImages(spec: JsonObject): FieldError[] {
 /** Checks a Pod, and on update that it only changes what a Pod may change. */
 export function checkPod(pod: JsonObject, old: JsonObject | undefined): FieldError[] {
   const spec = objectAt(pod, "spec") ?? {};
-  const errors = checkPodSpec("spec", spec, { pod: { isPod: true, name: textAt(pod, "metadata.name") } });
+  const errors = [
+    ...checkPodSpec("spec", spec, { pod: { isPod: true, name: textAt(pod, "metadata.name") } }),
+    ...checkTokens(spec),
+  ];
   const oldSpec = objectAt(old, "spec");
   return oldSpec === undefined ? errors : [...errors, ...checkPodUpdate(spec, oldSpec)];
+}
+
+// A token is one of the account that a Pod has.
+function checkTokens(spec: JsonObject): FieldError[] {
+  if (textAt(spec, "serviceAccountName") !== "") return [];
+  const detail = "must not be specified when serviceAccountName is not set";
+  return objectsAt(spec, "volumes").flatMap((volume, index) =>
+    objectsAt(volume, "projected.sources").flatMap((source, place) =>
+      objectAt(source, "serviceAccountToken") === undefined
+        ? []
+        : [forbiddenError(`spec.volumes[${index}].projected.sources[${place}].serviceAccountToken`, detail)],
+    ),
+  );
 }

@@ -10,6 +10,7 @@ import {
   type FieldError,
 } from "../../../errors/field-error.js";
 import { arrayAt, compareText, memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { amount, askedByContainers, quantityShown, type Asked } from "../../quantities/asked.js";
 import { wasGivenEmpty } from "../../normal-form.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import { checkLabel } from "../field-rules.js";
@@ -46,8 +47,25 @@ export function checkPodResources(path: string, spec: JsonObject): FieldError[] 
         .filter((name) => resourceNameProblems(name).length === 0 && !/^(cpu|memory|hugepages-.+)$/.test(name))
         .map((name) => notSupportedError(`${path}.${list}[${name}]`, name, ["cpu", "hugepages-", "memory"])),
     ),
+    ...checkAggregate(`${path}.requests`, objectAt(resources, "requests") ?? {}, { spec, list: "requests" }),
+    ...checkAggregate(`${path}.limits`, objectAt(resources, "limits") ?? {}, { spec, list: "limits" }),
     ...checkWithin(path, spec, objectAt(resources, "limits") ?? {}),
   ];
+}
+
+// What is said of the whole covers what the containers ask for together, and the huge pages that they may use.
+function checkAggregate(
+  path: string,
+  own: JsonObject,
+  { spec, list }: { spec: JsonObject; list: keyof Asked },
+): FieldError[] {
+  return Object.entries(askedByContainers(spec, list)).flatMap(([name, total]) => {
+    const given = memberOf(own, name);
+    const isChecked = list === "requests" || name.startsWith("hugepages-");
+    if (!isChecked || given === undefined || amount(total) <= amount(String(given))) return [];
+    const detail = `must be greater than or equal to aggregate container ${list} of ${quantityShown(total)}`;
+    return [invalidError(`${path}[${name}]`, given, detail)];
+  });
 }
 
 // No container may use more than all of them.

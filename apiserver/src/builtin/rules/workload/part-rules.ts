@@ -6,6 +6,7 @@ import type { ServedType } from "../../served-type.js";
 import { checkCertificateStatus } from "../certificates/certificate-status-rules.js";
 import { checkQuotaStatus } from "../quota-rules.js";
 import { checkPod } from "../pods/pod-rules.js";
+import { checkResize } from "../pods/changes/resize-rules.js";
 
 /** Checks what was written through a subresource of a built-in type; `undefined` for one without rules of its own. */
 export function checkPart(
@@ -18,7 +19,7 @@ export function checkPart(
     case "resourcequotas/status":
       return checkQuotaStatus(object);
     case "pods/resize":
-      return checkPod(object, undefined);
+      return [...checkPod(object, undefined), ...checkResize(object, live)];
     case "certificatesigningrequests/approval":
     case "certificatesigningrequests/status":
       return checkCertificateStatus(object, live, subresource === "status" ? "status" : "approval");

@@ -1,5 +1,5 @@
 // What of a Pod may change.
-import { forbiddenError, invalidError, type FieldError } from "../../../errors/field-error.js";
+import { forbiddenError, invalidError, type FieldError } from "../../../../errors/field-error.js";
 import {
   arrayAt,
   clone,
@@ -9,10 +9,10 @@ import {
   objectAt,
   type JsonObject,
   type JsonValue,
-} from "../../../json.js";
-import { at, objectsAt, textAt } from "../../read-path.js";
-import { checkRequired, goMap } from "../field-rules.js";
-import { checkTolerations } from "./toleration-rules.js";
+} from "../../../../json.js";
+import { at, objectsAt, textAt } from "../../../read-path.js";
+import { checkRequired, goMap } from "../../field-rules.js";
+import { checkTolerations } from "../toleration-rules.js";
 
 const POD_UPDATE_RULE =
   "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`," +

@@ -1,6 +1,6 @@
 import { canonicalQuantity, parseQuantity } from "@gen-operator/schema";
-import { objectsAt } from "../builtin/read-path.js";
-import { objectAt, type JsonObject } from "../json.js";
+import { objectsAt } from "../read-path.js";
+import { objectAt, type JsonObject } from "../../json.js";
 
 /** Quantities such as `500m` by the names of resources. */
 export type Quantities = Readonly<Record<string, string>>;
@@ -11,26 +11,31 @@ export interface Asked {
   limits: Quantities;
 }
 
-/** Adds up what the containers of a Pod ask for. Init containers run one after the other before the others, but for those that stay. */
+/** Adds up what a Pod asks for: what is said of it as a whole counts before what its containers ask for. */
 export function askedByPod(pod: JsonObject): Asked {
-  const containers = objectsAt(pod, "spec.containers");
-  const before = objectsAt(pod, "spec.initContainers");
-  const staying = before.filter(({ restartPolicy }) => restartPolicy === "Always");
-  const own = askedBy(objectAt(pod, "spec") ?? {});
-  const total = (field: keyof Asked): Quantities => {
-    const running = sumOf([...containers, ...staying].map((container) => askedBy(container)[field]));
-    const result: Record<string, string> = { ...running };
-    before.forEach((container, index) => {
-      const beside = before.slice(0, index).filter((other) => staying.includes(other));
-      const needed = sumOf([...beside, container].map((one) => askedBy(one)[field]));
-      for (const [name, quantity] of Object.entries(needed)) {
-        const present = result[name];
-        if (present === undefined || amount(present) < amount(quantity)) result[name] = quantity;
-      }
-    });
-    return { ...result, ...own[field] };
+  const spec = objectAt(pod, "spec") ?? {};
+  const own = askedBy(spec);
+  return {
+    requests: { ...askedByContainers(spec, "requests"), ...own.requests },
+    limits: { ...askedByContainers(spec, "limits"), ...own.limits },
   };
-  return { requests: total("requests"), limits: total("limits") };
+}
+
+/** Adds up what the containers of a pod spec ask for. Init containers run one after the other before the others, but for those that stay. */
+export function askedByContainers(spec: JsonObject, field: keyof Asked): Quantities {
+  const before = objectsAt(spec, "initContainers");
+  const staying = before.filter(({ restartPolicy }) => restartPolicy === "Always");
+  const running = sumOf([...objectsAt(spec, "containers"), ...staying].map((container) => askedBy(container)[field]));
+  const result: Record<string, string> = { ...running };
+  before.forEach((container, index) => {
+    const beside = before.slice(0, index).filter((other) => staying.includes(other));
+    const needed = sumOf([...beside, container].map((one) => askedBy(one)[field]));
+    for (const [name, quantity] of Object.entries(needed)) {
+      const present = result[name];
+      if (present === undefined || amount(present) < amount(quantity)) result[name] = quantity;
+    }
+  });
+  return result;
 }
 
 /** Adds up quantities by their names. */
