@@ -14,6 +14,8 @@ export interface ParsedBody {
   value: JsonValue;
   /** Members that are set twice, in the words of strict decoding. */
   duplicates: () => string[];
+  /** The same as a strict request is told of them. */
+  duplicateErrors: () => string[];
 }
 
 /** What bodies of objects may be written in; protobuf is understood for a few kinds only. */
@@ -28,7 +30,7 @@ export function parseObjectBody(body: Buffer, contentType: string | undefined): 
   if (mediaType === "application/yaml") return parseYaml(body);
   const object = mediaType === "application/vnd.kubernetes.protobuf" ? parseProtobuf(body) : undefined;
   if (object === undefined) throw unsupportedMediaType(OBJECT_MEDIA_TYPES);
-  return { value: object, duplicates: () => [] };
+  return { value: object, duplicates: () => [], duplicateErrors: () => [] };
 }
 
 /** Returns a content type without its parameters, "" for none. */
@@ -52,7 +54,8 @@ function parseJsonText(text: string): ParsedBody {
   if (bracket !== undefined) throw new BodySyntaxError(`invalid character '${bracket}' exceeded max depth`);
   const value = JSON.parse(text) as JsonValue;
   checkNumbers(text);
-  return { value, duplicates: () => duplicateFieldTexts(text) };
+  const duplicates = () => duplicateFieldTexts(text);
+  return { value, duplicates, duplicateErrors: duplicates };
 }
 
 /** Parses YAML 1.1, of which JSON is a part; a text that is JSON is parsed as such. */
@@ -81,7 +84,8 @@ export function parseYaml(body: Buffer): ParsedBody {
   }
   const value = withinLimits(() => (document.toJS() ?? null) as JsonValue);
   if (isTooDeep(value)) throw new BodySyntaxError(YAML_TOO_DEEP, "yaml");
-  return { value, duplicates: () => repeated };
+  const errors = repeated.length === 0 ? [] : [["yaml: unmarshal errors:", ...repeated].join("\n  ")];
+  return { value, duplicates: () => repeated, duplicateErrors: () => errors };
 }
 
 const YAML_TOO_DEEP = "yaml: exceeded max depth of 10000";

@@ -17,9 +17,9 @@ export type NameRule = "subdomain" | "label" | "path-segment" | "namespace" | "a
 
 /** Checks a name and returns what is wrong with it; the base of a generated name may end in a dash. */
 export function checkName(rule: NameRule, name: string, { isPrefix = false } = {}): string[] {
+  if (rule === "path-segment") return pathSegmentProblems(name, { isPrefix });
   // As Kubernetes has it, one letter stands for the dash at the end of a prefix and for what is before the dash.
-  const tried = isPrefix && rule !== "path-segment" ? name.replace(/.-$/s, "a") : name;
-  if (rule === "path-segment") return pathSegmentProblems(tried);
+  const tried = isPrefix ? name.replace(/.-$/s, "a") : name;
   // Labels count bytes, names count characters.
   if (rule === "address") return exactAddressProblems(tried);
   if (rule === "subdomain") return subdomainProblems(tried);

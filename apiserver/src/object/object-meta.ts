@@ -87,7 +87,13 @@ export function checkEmbeddedMeta(metadata: JsonObject, path: string): FieldErro
   const namespace = stringAt(metadata, "namespace") ?? "";
   const generation = memberOf(metadata, "generation");
   const isNegative = typeof generation === "number" && generation < 0;
+  const namesOf = (field: "name" | "generateName") =>
+    checkName("path-segment", stringAt(metadata, field) ?? "", { isPrefix: field === "generateName" }).map((detail) =>
+      invalidError(`${path}.${field}`, metadata[field] ?? "", detail),
+    );
   return [
+    ...namesOf("generateName"),
+    ...namesOf("name"),
     ...(namespace === ""
       ? []
       : checkName("label", namespace).map((detail) => invalidError(`${path}.namespace`, namespace, detail))),

@@ -4,6 +4,7 @@ import { parseYaml } from "../decode/parse-body.js";
 import { badRequest, notFound, uidOfMissingObject } from "../errors/status-error.js";
 import { clone, isObject, objectAt, stringAt, type JsonObject } from "../json.js";
 import { apiVersionOf, resourceRefOf } from "../object/object-key.js";
+import { checkNamespace } from "./check-creation.js";
 import { trackApply } from "./managed-fields.js";
 import { checkNameOfUrl } from "./patch.js";
 import { updateObject } from "./update.js";
@@ -47,7 +48,7 @@ export async function applyObject(context: WriteContext, request: ApplyRequest):
 
 /** Parses the body of an apply. */
 export function parseConfig(context: WriteContext, body: Buffer): JsonObject {
-  const { value, duplicates } = parsedOrThrow(body);
+  const { value, duplicates, duplicateErrors } = parsedOrThrow(body);
   const config = value ?? {};
   if (!isObject(config)) {
     const goType = Array.isArray(config) ? "array" : typeof config;
@@ -56,12 +57,10 @@ export function parseConfig(context: WriteContext, body: Buffer): JsonObject {
         `json: cannot unmarshal ${goType} into Go value of type map[string]interface {}`,
     );
   }
-  const repeated = context.fieldValidation === "Ignore" ? [] : duplicates();
-  if (repeated.length > 0 && context.fieldValidation === "Strict") {
-    const lines = repeated.map((text) => `\n  ${text}`).join("");
-    throw badRequest(`error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:${lines}`);
-  }
-  context.warnings.push(...repeated);
+  if (context.fieldValidation === "Strict")
+    for (const error of duplicateErrors())
+      throw badRequest(`error strict decoding YAML: error converting YAML to JSON: ${error}`);
+  if (context.fieldValidation === "Warn") context.warnings.push(...duplicates());
   return config;
 }
 
@@ -81,9 +80,5 @@ function checkConfig({ resource, namespace }: WriteContext, config: JsonObject):
     const version = apiVersion.includes("/") ? apiVersion : `/${apiVersion}`;
     throw badRequest(`invalid object type: ${version}, Kind=${kind}`);
   }
-  const metadata = objectAt(config, "metadata");
-  const givenNamespace = stringAt(metadata, "namespace") ?? "";
-  if (namespace !== undefined && givenNamespace !== "" && givenNamespace !== namespace) {
-    throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
-  }
+  checkNamespace(objectAt(config, "metadata"), namespace);
 }

@@ -36,9 +36,13 @@ export function settleNamespace(metadata: JsonObject, namespace: string | undefi
     delete metadata["namespace"];
     return;
   }
-  const given = stringAt(metadata, "namespace") ?? "";
-  if (given !== "" && given !== namespace) {
-    throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
-  }
+  checkNamespace(metadata, namespace);
   metadata["namespace"] = namespace;
+}
+
+/** Fails for metadata with another namespace than that of the path. */
+export function checkNamespace(metadata: JsonObject | undefined, namespace: string | undefined): void {
+  const given = stringAt(metadata, "namespace") ?? "";
+  if (namespace !== undefined && given !== "" && given !== namespace)
+    throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
 }

@@ -13,15 +13,18 @@ import type { WriteContext } from "./write-context.js";
 /** Turns the body of a request into an object of the type that it was sent to. */
 export function decodeObject(context: WriteContext, raw: Buffer, parse: () => ParsedBody): JsonObject {
   const { resource } = context;
-  const { value, duplicates } = parsedOrThrow(resource, raw, parse);
+  const { value, duplicates, duplicateErrors } = parsedOrThrow(resource, raw, parse);
   // To Go a null is an object without members.
   const given = value === null && resource.type.custom === undefined ? {} : value;
   const object = checkedObject(resource, raw, given);
   const unknown = resource.rules.decode(object).map((path) => `unknown field ${quote(path)}`);
   if (context.fieldValidation === "Ignore") return object;
-  const problems = [...duplicates(), ...unknown];
-  if (context.fieldValidation === "Warn") context.warnings.push(...problems);
-  else if (problems.length > 0) throw strictFailure(resource, problems);
+  if (context.fieldValidation === "Warn") {
+    context.warnings.push(...duplicates(), ...unknown);
+    return object;
+  }
+  const errors = [...duplicateErrors(), ...unknown];
+  if (errors.length > 0) throw strictFailure(resource, errors);
   return object;
 }
 

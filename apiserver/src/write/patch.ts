@@ -31,6 +31,7 @@ import { applyMergePatch } from "../patch/merge-patch.js";
 import { applyStrategicMergePatch } from "../patch/strategic-merge-patch.js";
 import { canonicalJson } from "../ssa/fields/path-element.js";
 import { renewable } from "./attempts.js";
+import { checkNamespace } from "./check-creation.js";
 import { unknownConversionText } from "./decode-object.js";
 import { updateObject } from "./update.js";
 import type { WriteContext, WriteResult } from "./write-context.js";
@@ -133,7 +134,9 @@ function decodePatched(
   if (isStrict && all.length > 0) {
     throw unfitPatch(given, `strict decoding error: ${all.join(", ")}`);
   }
-  checkName(patched, name);
+  const metadata = objectAt(patched, "metadata");
+  checkNamespace(metadata, context.namespace);
+  checkNameOfUrl(stringAt(metadata, "name") ?? "", name);
   return patched;
 }
 
@@ -193,6 +196,9 @@ function checkTypeMeta(context: WriteContext, name: string, patched: JsonObject)
     throw unfitPatch(canonicalJson(patched), `couldn't get version/kind; json parse error: ${problem}`);
   }
   if (type.custom !== undefined) {
+    // Of a version that is not there only the metadata is known.
+    if (kind === type.kind && isUnknownVersion(registry, type, textOf(apiVersion)))
+      reportUnknown(context, patched, unknownOf(patched, ["kind", "apiVersion", "metadata"]));
     if (kind === "")
       throw unfitPatch(canonicalJson(patched), `Object 'Kind' is missing in '${canonicalJson(patched)}'`);
     if (apiVersion === "") throw internalError("Object 'apiVersion' is missing in 'object has no apiVersion field'");
@@ -203,13 +209,7 @@ function checkTypeMeta(context: WriteContext, name: string, patched: JsonObject)
   }
   // Without a version the object is decoded into none, and what is left has no name. A kind is known from the type.
   if (apiVersion === "") {
-    reportUnknown(
-      context,
-      patched,
-      Object.keys(patched)
-        .filter((key) => key !== "kind" && key !== "apiVersion")
-        .sort(),
-    );
+    reportUnknown(context, patched, unknownOf(patched, ["kind", "apiVersion"]));
     throw nameUndeterminable(name);
   }
   if (kind === "" && apiVersion === expected) return setTypeMeta(type, patched);
@@ -219,12 +219,19 @@ function checkTypeMeta(context: WriteContext, name: string, patched: JsonObject)
   throw unfitPatch(canonicalJson(patched), isKnown ? unknownConversionText(type, given) : unregistered);
 }
 
-function textOf(value: JsonValue): string {
-  return typeof value === "string" ? value : "";
+function unknownOf(patched: JsonObject, known: readonly string[]): string[] {
+  return Object.keys(patched)
+    .filter((key) => !known.includes(key))
+    .sort();
 }
 
-function checkName(patched: JsonObject, name: string): void {
-  checkNameOfUrl(stringAt(objectAt(patched, "metadata"), "name") ?? "", name);
+function isUnknownVersion(registry: WriteContext["registry"], type: ServedType, apiVersion: string): boolean {
+  const isOfGroup = apiVersion.startsWith(`${type.group}/`);
+  return isOfGroup && !registry.types.some((one) => one.kind === type.kind && apiVersionOf(one) === apiVersion);
+}
+
+function textOf(value: JsonValue): string {
+  return typeof value === "string" ? value : "";
 }
 
 /** Fails for a body whose name is not the one in the path. */

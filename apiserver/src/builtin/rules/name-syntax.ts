@@ -79,9 +79,9 @@ export function underscoredProblems(name: string): string[] {
   ];
 }
 
-/** Lists what is wrong with a name that has to fit into a path. */
-export function pathSegmentProblems(name: string): string[] {
-  if (name === "." || name === "..") return [`may not be '${name}'`];
+/** Lists what is wrong with a name, or its beginning, that has to fit into a path. */
+export function pathSegmentProblems(name: string, { isPrefix = false } = {}): string[] {
+  if (!isPrefix && (name === "." || name === "..")) return [`may not be '${name}'`];
   return ["/", "%"].filter((part) => name.includes(part)).map((part) => `may not contain '${part}'`);
 }
 

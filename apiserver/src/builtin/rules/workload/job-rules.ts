@@ -10,9 +10,11 @@ import {
   goSelector,
   selectorMatches,
 } from "../field-rules.js";
+import { scheduleProblem } from "./cron-schedule.js";
 import { checkFailurePolicy, checkSuccessPolicy } from "./job-policy-rules.js";
 import { checkJobUpdate } from "./job-update-rules.js";
 import { checkPrefixedPath } from "../network-rules.js";
+import { isTimeZone } from "./time-zone.js";
 import { checkPodTemplate } from "../pods/pod-rules.js";
 
 const MAX_CRON_NAME = 52;
@@ -159,7 +161,7 @@ function checkCompletions(path: string, spec: JsonObject): FieldError[] {
   ];
 }
 
-/** Checks a CronJob; its schedule must have five fields or be a descriptor such as `@daily`. */
+/** Checks a CronJob. */
 export function checkCronJob(cronJob: JsonObject, old: JsonObject | undefined): FieldError[] {
   const spec = objectAt(cronJob, "spec") ?? {};
   const counts = ["startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit"];
@@ -198,20 +200,18 @@ function checkSchedule(
   zone: JsonValue | undefined,
 ): FieldError[] {
   if (typeof schedule !== "string" || schedule === "") return [requiredError("spec.schedule")];
+  const problems = [scheduleProblem(schedule), zoneProblem(schedule, before, zone)];
+  return problems.flatMap((problem) =>
+    problem === undefined ? [] : [invalidError("spec.schedule", schedule, problem)],
+  );
+}
+
+// A zone in a schedule that is there already may stay.
+function zoneProblem(schedule: string, before: JsonValue | undefined, zone: JsonValue | undefined): string | undefined {
   const hasZone = (text: JsonValue | undefined) => typeof text === "string" && text.includes("TZ");
-  if (hasZone(schedule)) {
-    if (zone !== undefined)
-      return [invalidError("spec.schedule", schedule, "cannot use both timeZone field and TZ or CRON_TZ in schedule")];
-    // Those that are there may stay.
-    if (hasZone(before)) return [];
-    return [
-      invalidError("spec.schedule", schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"),
-    ];
-  }
-  const fields = schedule.split(/\s+/).filter((field) => field !== "");
-  if (schedule.startsWith("@") || fields.length === 5) return [];
-  const detail = `expected exactly 5 fields, found ${fields.length}: [${fields.join(" ")}]`;
-  return [invalidError("spec.schedule", schedule, detail)];
+  if (!hasZone(schedule)) return undefined;
+  if (!hasZone(before)) return "cannot use TZ or CRON_TZ in schedule, use timeZone field instead";
+  return zone === undefined ? undefined : "cannot use both timeZone field and TZ or CRON_TZ in schedule";
 }
 
 function checkTimeZone(zone: JsonValue | undefined): FieldError[] {
@@ -222,12 +222,4 @@ function checkTimeZone(zone: JsonValue | undefined): FieldError[] {
     return [invalidError("spec.timeZone", zone, detail)];
   }
   return isTimeZone(zone) ? [] : [invalidError("spec.timeZone", zone, `unknown time zone ${zone}`)];
-}
-
-function isTimeZone(zone: string): boolean {
-  try {
-    return new Intl.DateTimeFormat("en", { timeZone: zone }).resolvedOptions().timeZone !== "";
-  } catch {
-    return false;
-  }
 }

@@ -80,8 +80,8 @@ function checkAmounts(path: string, name: string, amounts: Amounts): FieldError[
       const [large, small] = [amounts[more], amounts[less]];
       if (large === undefined || small === undefined) return [];
       if ((parseQuantity(large) ?? 0n) <= (parseQuantity(small) ?? 0n)) return [];
-      // Kubernetes shows the minimum where a default is below it.
-      const shown = at === "default" && more === "min" ? large : (amounts[at] ?? "");
+      // Of a default Kubernetes shows what it is above or below.
+      const shown = at !== "default" ? (amounts[at] ?? "") : more === "default" ? small : large;
       return [invalidError(`${path}.${at}[${name}]`, shown, words.replace("MORE", large).replace("LESS", small))];
     }),
     ...(isLow ? [invalidError(`${path}.maxLimitRequestRatio[${name}]`, ratio, `ratio ${ratio} is less than 1`)] : []),
