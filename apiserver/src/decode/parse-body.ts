@@ -45,7 +45,7 @@ export function parseJson(body: Buffer): ParsedBody {
     return parseJsonText(text);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    throw new BodySyntaxError(jsonSyntaxError(text));
+    throw new BodySyntaxError(jsonSyntaxError(body));
   }
 }
 

@@ -1,5 +1,9 @@
+import { quote } from "./quote.js";
+
 /** Says what is wrong with a text that is no JSON, in the words of Go's parser, which Kubernetes passes on to its clients. */
-export function jsonSyntaxError(text: string): string {
+export function jsonSyntaxError(body: Buffer): string {
+  // To Go each byte is a character.
+  const text = body.toString("latin1");
   try {
     const end = skipSpace(text, skipValue(text, 0));
     return end < text.length ? unexpected(text, end, "after top-level value") : "";
@@ -92,6 +96,9 @@ function misplaced(text: string, at: number, where: string): Misplaced {
 }
 
 function unexpected(text: string, at: number, where: string): string {
-  const character = JSON.stringify(text[at]).slice(1, -1).replace('\\"', '"').replace("'", "\\'");
+  const character = quote(text[at] ?? "")
+    .slice(1, -1)
+    .replace('\\"', '"')
+    .replace("'", "\\'");
   return `invalid character '${character}' ${where}`;
 }

@@ -1,5 +1,7 @@
+import { goTypeOf } from "../errors/go-format.js";
+import { jsonSyntaxError } from "../errors/json-syntax-error.js";
 import { badRequest } from "../errors/status-error.js";
-import { isObject } from "../json.js";
+import { isObject, type JsonObject, type JsonValue } from "../json.js";
 
 /** Where the next page of a list starts, and at which revision. */
 export interface ContinueToken {
@@ -10,6 +12,11 @@ export interface ContinueToken {
 }
 
 const VERSION = "meta.k8s.io/v1";
+const MEMBERS = {
+  v: { json: "string", go: "string" },
+  rv: { json: "number", go: "int64" },
+  start: { json: "string", go: "string" },
+};
 
 /** Writes a token for the page after `lastKey`, a key below the listed prefix. */
 export function writeContinueToken(token: { revision: number; lastKey: string }): string {
@@ -30,24 +37,26 @@ export function readContinueToken(text: string): ContinueToken {
   return { revision: rv, startKey: start.replace(/^\//, "") };
 }
 
-function parseToken(text: string): Record<string, unknown> {
+function parseToken(text: string): JsonObject {
   const offset = text.search(/[^A-Za-z0-9_-]/);
   // One character of four is too little for a byte.
   const isCut = text.length % 4 === 1;
   if (offset >= 0 || isCut)
     throw invalidToken(`illegal base64 data at input byte ${offset >= 0 ? offset : text.length - 1}`);
-  const decoded = Buffer.from(text, "base64url").toString();
-  try {
-    const content: unknown = JSON.parse(decoded);
-    if (isObject(content)) return content;
-  } catch {
-    // Falls through to the answer below.
+  const decoded = Buffer.from(text, "base64url");
+  const unreadable = jsonSyntaxError(decoded);
+  if (unreadable !== "") throw invalidToken(unreadable);
+  // null is a token without members.
+  const content = (JSON.parse(decoded.toString()) as JsonValue) ?? {};
+  if (!isObject(content))
+    throw invalidToken(`json: cannot unmarshal ${goTypeOf(content)} into Go value of type storage.continueToken`);
+  for (const [member, type] of Object.entries(MEMBERS)) {
+    const value = content[member] ?? null;
+    if (value === null || typeof value === type.json) continue;
+    const misfit = `cannot unmarshal ${goTypeOf(value)} into Go struct field continueToken.${member} of type ${type.go}`;
+    throw invalidToken(`json: ${misfit}`);
   }
-  const first =
-    decoded === ""
-      ? "unexpected end of JSON input"
-      : `invalid character ${JSON.stringify(decoded[0]).replaceAll('"', "'")} looking for beginning of value`;
-  throw invalidToken(first);
+  return content;
 }
 
 function invalidToken(detail: string): Error {

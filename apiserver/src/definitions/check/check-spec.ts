@@ -7,7 +7,16 @@ import {
   requiredError,
   type FieldError,
 } from "../../errors/field-error.js";
-import { arrayAt, deepEqual, isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../../json.js";
+import {
+  arrayAt,
+  deepEqual,
+  isObject,
+  memberOf,
+  objectAt,
+  stringAt,
+  type JsonObject,
+  type JsonValue,
+} from "../../json.js";
 import { checkVersionSchema } from "./check-schema.js";
 import { checkColumns, checkScale, checkSelectableFields } from "./check-version.js";
 import { internalVersion } from "../internal-form.js";
@@ -17,6 +26,7 @@ const APPROVAL_TEXT = `protected groups must have approval annotation "${APPROVA
 const APPROVAL_LINK = "see https://github.com/kubernetes/enhancements/pull/1111";
 const PRESERVE_TEXT =
   "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
+const PRUNED_TEXT = "must be false in order to use defaults in the schema";
 
 /** Checks a CRD's spec. */
 export function checkSpec(crd: JsonObject, spec: JsonObject): FieldError[] {
@@ -161,9 +171,22 @@ function internalVersions(spec: JsonObject): JsonValue {
 }
 
 function checkPreserve(spec: JsonObject): FieldError[] {
-  return spec["preserveUnknownFields"] === true
-    ? [invalidError("spec.preserveUnknownFields", true, PRESERVE_TEXT)]
-    : [];
+  if (spec["preserveUnknownFields"] !== true) return [];
+  const isDefaulted = versionsOf(spec).some((version) =>
+    hasDefault(memberOf(objectAt(version, "schema") ?? {}, "openAPIV3Schema")),
+  );
+  return [PRESERVE_TEXT, ...(isDefaulted ? [PRUNED_TEXT] : [])].map((detail) =>
+    invalidError("spec.preserveUnknownFields", true, detail),
+  );
+}
+
+/** Whether a schema or one below it has a default. */
+function hasDefault(schema: JsonValue | undefined): boolean {
+  if (!isObject(schema)) return false;
+  if (memberOf(schema, "default") !== undefined) return true;
+  const below = ["items", "additionalProperties", "not"].map((keyword) => memberOf(schema, keyword));
+  const lists = ["allOf", "anyOf", "oneOf"].flatMap((keyword) => arrayAt(schema, keyword) ?? []);
+  return [...below, ...lists, ...Object.values(objectAt(schema, "properties") ?? {})].some(hasDefault);
 }
 
 function checkNames(names: JsonObject): FieldError[] {

@@ -33,15 +33,15 @@ function checkRegistryLogin(object: JsonObject, data: JsonObject): FieldError[] 
   const key = REQUIRED_KEYS[type]?.[0] ?? "";
   const value = memberOf(data, key);
   if (!REGISTRY_LOGINS.includes(type) || typeof value !== "string") return [];
-  const problem = mapProblem(Buffer.from(value, "base64").toString());
+  const problem = mapProblem(Buffer.from(value, "base64"));
   return problem === "" ? [] : [invalidError(`data[${key}]`, "<secret contents redacted>", problem)];
 }
 
 // null is a map without members.
-function mapProblem(text: string): string {
-  const unreadable = jsonSyntaxError(text);
+function mapProblem(json: Buffer): string {
+  const unreadable = jsonSyntaxError(json);
   if (unreadable !== "") return unreadable;
-  const value = JSON.parse(text) as JsonValue;
+  const value = JSON.parse(json.toString()) as JsonValue;
   if (value === null || isObject(value)) return "";
   return `json: cannot unmarshal ${goTypeOf(value)} into Go value of type map[string]interface {}`;
 }
