@@ -26,7 +26,8 @@ import { renderFailure, renderValue } from "../answer/render.js";
 import type { Answer, ApiRequest, StreamAnswer } from "../message.js";
 import { authorizeRequest, type Authorized } from "./authorize-request.js";
 import { readList, readObject, readWatch } from "./read-requests.js";
-import { answerPodRequest } from "./pod-requests.js";
+import { answerPodRequest } from "./connections/pod-requests.js";
+import { refuseProxy } from "./connections/proxy-requests.js";
 import { answerServerPath } from "./server-paths.js";
 import { isWatch, verbOf } from "./request-verb.js";
 import type { ResourcePath } from "./resource-path.js";
@@ -102,6 +103,7 @@ function answerResource(
   if (deprecation !== undefined) warnings.push(deprecation);
   const on: ResourceRequest = { registry, admission, request, user, resource, namespace, name, subresource, warnings };
   checkVerb(on);
+  if (subresource === "proxy") return refuseProxy(on);
   if (subresource === "token") return answerToken(options.identity, on);
   const ofPod = answerPodRequest(on);
   if (ofPod !== undefined) return ofPod;
@@ -156,6 +158,7 @@ const IMPLEMENTED_SUBRESOURCES = new Set([
   "exec",
   "attach",
   "portforward",
+  "proxy",
 ]);
 
 function checkVerb(on: ResourceRequest): void {

@@ -47,8 +47,13 @@ function withObject(path: ResourcePath, segments: string[]): ResourcePath {
   const [name, ...subresource] = segments;
   if (name !== undefined && path.isWatchPath && subresource.length === 0) path.watchedName = decoded(name);
   else if (name !== undefined) path.name = decoded(name);
-  if (subresource.length > 0) path.subresource = subresource.join("/");
+  // What is behind a proxy has paths of its own.
+  if (subresource.length > 0) path.subresource = hasProxy(path, subresource) ? "proxy" : subresource.join("/");
   return path;
+}
+
+function hasProxy({ group, plural }: ResourcePath, [first]: string[]): boolean {
+  return first === "proxy" && group === "" && ["pods", "services", "nodes"].includes(plural);
 }
 
 function decoded(segment: string): string {

@@ -1,18 +1,18 @@
 // What is asked of a Pod besides its object: where it goes, whether it may go, and what runs in it.
-import { parseWriteOptions } from "../../decode/options/write-options.js";
-import { invalidError } from "../../errors/field-error.js";
-import { badRequest, internalError, invalid, notFound } from "../../errors/status-error.js";
-import { arrayAt, isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../../json.js";
-import { keyOf, resourceRefOf } from "../../object/object-key.js";
-import { bindPod, BINDINGS } from "../../write/parts/bind.js";
-import { admitConnection, isConnection } from "../../write/parts/connect.js";
-import { evictPod, EVICTION } from "../../write/parts/evict.js";
-import { partResource } from "../../write/parts/part-resource.js";
-import type { ServedResource } from "../../registry/served-resource.js";
-import { renderValue } from "../answer/render.js";
-import type { Answer } from "../message.js";
-import { renderContextOf, writeContextOf, type ResourceRequest } from "./resource-request.js";
-import { decodeBody } from "./write-requests.js";
+import { parseWriteOptions } from "../../../decode/options/write-options.js";
+import { invalidError } from "../../../errors/field-error.js";
+import { badRequest, internalError, invalid, notFound } from "../../../errors/status-error.js";
+import { arrayAt, isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../../../json.js";
+import { keyOf, resourceRefOf } from "../../../object/object-key.js";
+import { bindPod, BINDINGS } from "../../../write/parts/bind.js";
+import { admitConnection, isConnection } from "../../../write/parts/connect.js";
+import { evictPod, EVICTION } from "../../../write/parts/evict.js";
+import { partResource } from "../../../write/parts/part-resource.js";
+import type { ServedResource } from "../../../registry/served-resource.js";
+import { renderValue } from "../../answer/render.js";
+import type { Answer } from "../../message.js";
+import { renderContextOf, writeContextOf, type ResourceRequest } from "../resource-request.js";
+import { decodeBody } from "../write-requests.js";
 
 const SUCCESS: JsonObject = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", code: 201 };
 
