@@ -5,6 +5,7 @@ import {
   notSupportedError,
   requiredError,
   tooLongError,
+  tooManyError,
   type FieldError,
 } from "../../errors/field-error.js";
 import {
@@ -95,6 +96,15 @@ export function checkRequiredSegment(field: string, name: string): FieldError[] 
 /** Demands an IP address. */
 export function checkIp(field: string, address: string): FieldError[] {
   return addressProblems(address).map((problem) => invalidError(field, address, problem));
+}
+
+/** Demands a list of at most `max` items; those of a longer one are not looked at. */
+export function checkLimited<T>(
+  field: string,
+  { items, max }: { items: readonly T[]; max: number },
+  check: (items: readonly T[]) => FieldError[],
+): FieldError[] {
+  return items.length > max ? [tooManyError(field, items.length, max)] : check(items);
 }
 
 /** Demands values that occur once in a list at `path`; `member` is where an item has its value. */

@@ -15,6 +15,7 @@ import { objectsAt, textAt } from "../../read-path.js";
 import {
   checkLabel,
   checkLabelValue,
+  checkLimited,
   checkOnce,
   checkOneOf,
   checkQualifiedName,
@@ -36,7 +37,9 @@ export function checkDeviceClass(object: JsonObject): FieldError[] {
   const field = "spec.extendedResourceName";
   return [
     ...checkSelectors("spec.selectors", spec),
-    ...objectsAt(spec, "config").flatMap((config, index) => checkConfig(`spec.config[${index}]`, config)),
+    ...checkLimited("spec.config", { items: objectsAt(spec, "config"), max: MAX_ITEMS }, (items) =>
+      items.flatMap((config, index) => checkConfig(`spec.config[${index}]`, config)),
+    ),
     ...(name === null || isExtendedResource(String(name))
       ? []
       : [invalidError(field, name, "must be a valid extended resource name")]),
@@ -63,27 +66,33 @@ export function checkClaimTemplate(template: JsonObject, old: JsonObject | undef
   ];
 }
 
+const MAX_ITEMS = 32;
+const MAX_OPTIONS = 8;
+
 function checkDeviceClaim(path: string, devices: JsonObject): FieldError[] {
   const requests = objectsAt(devices, "requests");
   const known = new Set(requests.flatMap(namesOf));
-  const references = (field: string, part: JsonObject) => {
-    const names = (arrayAt(part, "requests") ?? []).map(String);
-    return names.flatMap((name, index) => [
-      ...checkReference(`${field}.requests[${index}]`, name, known),
-      ...(names.indexOf(name) < index ? [duplicateError(`${field}.requests[${index}]`, name)] : []),
-    ]);
-  };
+  const references = (field: string, part: JsonObject) =>
+    checkLimited(field, { items: (arrayAt(part, "requests") ?? []).map(String), max: MAX_ITEMS }, (names) =>
+      names.flatMap((name, index) => [
+        ...checkReference(`${field}[${index}]`, name, known),
+        ...(names.indexOf(name) < index ? [duplicateError(`${field}[${index}]`, name)] : []),
+      ]),
+    );
+  const parts = (list: string, check: (field: string, part: JsonObject) => FieldError[]) =>
+    checkLimited(`${path}.${list}`, { items: objectsAt(devices, list), max: MAX_ITEMS }, (items) =>
+      items.flatMap((one, index) => {
+        const field = `${path}.${list}[${index}]`;
+        return [...references(`${field}.requests`, one), ...check(field, one)];
+      }),
+    );
   return [
-    ...requests.flatMap((request, index) => checkRequest(`${path}.requests[${index}]`, request)),
-    ...checkNamesOnce(`${path}.requests`, requests),
-    ...objectsAt(devices, "constraints").flatMap((one, index) => {
-      const field = `${path}.constraints[${index}]`;
-      return [...references(field, one), ...checkConstraint(field, one)];
-    }),
-    ...objectsAt(devices, "config").flatMap((one, index) => {
-      const field = `${path}.config[${index}]`;
-      return [...references(field, one), ...checkConfig(field, one)];
-    }),
+    ...checkLimited(`${path}.requests`, { items: requests, max: MAX_ITEMS }, (items) => [
+      ...items.flatMap((request, index) => checkRequest(`${path}.requests[${index}]`, request)),
+      ...checkNamesOnce(`${path}.requests`, requests),
+    ]),
+    ...parts("constraints", checkConstraint),
+    ...parts("config", checkConfig),
   ];
 }
 
@@ -126,11 +135,13 @@ function checkRequest(path: string, request: JsonObject): FieldError[] {
     ...(exactly === undefined && options.length === 0 ? [requiredError(path, ONE_KIND)] : []),
     ...(isTwice ? [invalidError(path, null, `${ONE_KIND}, but multiple fields are set`)] : []),
     ...(exactly !== undefined && !isTwice ? checkWanted(`${path}.exactly`, exactly) : []),
-    ...(isTwice ? [] : options).flatMap((one, index) => {
-      const field = `${path}.firstAvailable[${index}]`;
-      return [...checkLabel(`${field}.name`, textAt(one, "name")), ...checkWanted(field, one)];
-    }),
-    ...(isTwice ? [] : checkNamesOnce(`${path}.firstAvailable`, options)),
+    ...checkLimited(`${path}.firstAvailable`, { items: isTwice ? [] : options, max: MAX_OPTIONS }, (items) => [
+      ...items.flatMap((one, index) => {
+        const field = `${path}.firstAvailable[${index}]`;
+        return [...checkLabel(`${field}.name`, textAt(one, "name")), ...checkWanted(field, one)];
+      }),
+      ...checkNamesOnce(`${path}.firstAvailable`, [...items]),
+    ]),
   ];
 }
 

@@ -3,8 +3,10 @@ import { checkText, type Variables, type VariableType } from "../../../errors/ex
 import { invalidError, requiredError, tooLongError, type FieldError } from "../../../errors/field-error.js";
 import { objectAt, type JsonObject } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
+import { checkLimited } from "../field-rules.js";
 
 const MAX_LENGTH = 10 * 1024;
+const MAX_SELECTORS = 32;
 const TEXT: VariableType = { kind: "string" };
 
 function byDomain(element: VariableType): VariableType {
@@ -27,11 +29,13 @@ const VARIABLES: Variables = {
 
 /** Checks the selectors of devices of a class or a request. */
 export function checkSelectors(path: string, holder: JsonObject): FieldError[] {
-  return objectsAt(holder, "selectors").flatMap((selector, index) => {
-    const at = `${path}[${index}].cel`;
-    const cel = objectAt(selector, "cel");
-    return cel === undefined ? [requiredError(at)] : checkSelector(`${at}.expression`, textAt(cel, "expression"));
-  });
+  return checkLimited(path, { items: objectsAt(holder, "selectors"), max: MAX_SELECTORS }, (selectors) =>
+    selectors.flatMap((selector, index) => {
+      const at = `${path}[${index}].cel`;
+      const cel = objectAt(selector, "cel");
+      return cel === undefined ? [requiredError(at)] : checkSelector(`${at}.expression`, textAt(cel, "expression"));
+    }),
+  );
 }
 
 function checkSelector(field: string, text: string): FieldError[] {

@@ -1,11 +1,5 @@
 // Devices that nodes offer.
-import {
-  duplicateError,
-  invalidError,
-  requiredError,
-  tooManyError,
-  type FieldError,
-} from "../../../errors/field-error.js";
+import { duplicateError, invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
 import { arrayAt, isObject, memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import {
@@ -14,6 +8,7 @@ import {
   checkImmutable,
   checkLabel,
   checkLabelName,
+  checkLimited,
   checkOnce,
   checkQualifiedName,
 } from "../field-rules.js";
@@ -50,11 +45,40 @@ export function checkResourceSlice(slice: JsonObject, old: JsonObject | undefine
     ...checkImmutable("spec", { spec, old: oldSpec, keys: ["driver", "nodeName"] }),
     ...checkScope(spec),
     ...(isBoth ? [invalidError("spec", "", "only one of `sharedCounters` or `devices` is allowed")] : []),
-    ...devices.flatMap((device, index) => checkDevice(`spec.devices[${index}]`, device, spec)),
-    ...checkNamesOnce("spec.devices", devices),
-    ...counters.flatMap((set, index) => checkCounterSet(`spec.sharedCounters[${index}]`, set)),
-    ...checkNamesOnce("spec.sharedCounters", counters),
+    ...checkLimited("spec.devices", { items: devices, max: devices.some(isElaborate) ? 64 : 128 }, (items) => [
+      ...items.flatMap((device, index) => checkDevice(`spec.devices[${index}]`, device, spec)),
+      ...checkNamesOnce("spec.devices", devices),
+    ]),
+    ...checkLimited("spec.sharedCounters", { items: counters, max: MAX.counterSets }, (sets) => [
+      ...sets.flatMap((set, index) => checkCounterSet(`spec.sharedCounters[${index}]`, set)),
+      ...checkNamesOnce("spec.sharedCounters", counters),
+    ]),
   ];
+}
+
+const MAX = { counterSets: 8, counters: 32, consumed: 2, taints: 16, members: 32, values: 48, conditions: 4 };
+const LISTED = ["bools", "ints", "strings", "versions"];
+
+function attributesOf(device: JsonObject): JsonObject[] {
+  return Object.values(objectAt(device, "attributes") ?? {}).filter(isObject);
+}
+
+// Of these a slice has fewer.
+function isElaborate(device: JsonObject): boolean {
+  const lists = attributesOf(device).flatMap((attribute) => LISTED.map((list) => arrayAt(attribute, list)));
+  const hasMore = ["taints", "consumesCounters"].some((list) => objectsAt(device, list).length > 0);
+  return hasMore || lists.some((list) => list !== undefined);
+}
+
+function checkMemberCounts(path: string, device: JsonObject): FieldError[] {
+  const attributes = attributesOf(device);
+  const members = attributes.length + Object.keys(objectAt(device, "capacity") ?? {}).length;
+  const values = attributes
+    .map((attribute) => LISTED.reduce((sum, list) => sum + (arrayAt(attribute, list) ?? []).length, 0))
+    .reduce((sum, count) => sum + Math.max(count, 1), 0);
+  const most = (count: number, max: number, what: string) =>
+    count > max ? [invalidError(path, count, `the total number of ${what} must not exceed ${max}`)] : [];
+  return [...most(members, MAX.members, "attributes and capacities"), ...most(values, MAX.values, "attribute values")];
 }
 
 function checkScope(spec: JsonObject): FieldError[] {
@@ -100,13 +124,18 @@ function checkDevice(path: string, device: JsonObject, spec: JsonObject): FieldE
   const at = `${path}.consumesCounters`;
   return [
     ...checkLabel(`${path}.name`, textAt(device, "name")),
+    ...checkMemberCounts(path, device),
     ...checkDeviceMembers(path, device),
-    ...objectsAt(device, "taints").flatMap((taint, index) => checkTaint(`${path}.taints[${index}]`, taint)),
-    ...consumed.flatMap((one, index) => [
-      ...checkLabelName(`${at}[${index}].counterSet`, textAt(one, "counterSet")),
-      ...checkCounters(`${at}[${index}].counters`, one),
-      ...(names.indexOf(names[index] ?? "") < index ? [duplicateError(`${at}[${index}]`, names[index] ?? "")] : []),
-    ]),
+    ...checkLimited(`${path}.taints`, { items: objectsAt(device, "taints"), max: MAX.taints }, (taints) =>
+      taints.flatMap((taint, index) => checkTaint(`${path}.taints[${index}]`, taint)),
+    ),
+    ...checkLimited(at, { items: consumed, max: MAX.consumed }, (items) =>
+      items.flatMap((one, index) => [
+        ...checkLabelName(`${at}[${index}].counterSet`, textAt(one, "counterSet")),
+        ...checkCounters(`${at}[${index}].counters`, one),
+        ...(names.indexOf(names[index] ?? "") < index ? [duplicateError(`${at}[${index}]`, names[index] ?? "")] : []),
+      ]),
+    ),
     ...checkDeviceScope(path, device, spec),
     ...checkBinding(path, device),
   ];
@@ -132,8 +161,6 @@ function checkDeviceScope(path: string, device: JsonObject, spec: JsonObject): F
   ];
 }
 
-const MAX_CONDITIONS = 4;
-
 // A condition that has to be met comes with those that say that it never will be, and none is of both kinds.
 function checkBinding(path: string, device: JsonObject): FieldError[] {
   const [met, failed] = ["bindingConditions", "bindingFailureConditions"] as const;
@@ -146,9 +173,9 @@ function checkBinding(path: string, device: JsonObject): FieldError[] {
       : [];
   return [
     ...Object.entries(lists).flatMap(([list, names]) => [
-      ...(names.length > MAX_CONDITIONS
-        ? [tooManyError(`${path}.${list}`, names.length, MAX_CONDITIONS)]
-        : names.flatMap((name, index) => checkQualifiedName(`${path}.${list}[${index}]`, name))),
+      ...checkLimited(`${path}.${list}`, { items: names, max: MAX.conditions }, (items) =>
+        items.flatMap((name, index) => checkQualifiedName(`${path}.${list}[${index}]`, name)),
+      ),
       ...checkOnce(`${path}.${list}`, names),
     ]),
     ...namesAt(device, failed).flatMap((name, index) =>
@@ -169,5 +196,8 @@ function checkCounterSet(path: string, set: JsonObject): FieldError[] {
 
 function checkCounters(path: string, holder: JsonObject): FieldError[] {
   const names = Object.keys(objectAt(holder, "counters") ?? {});
-  return names.length === 0 ? [requiredError(path)] : names.flatMap((name) => checkLabel(path, name));
+  if (names.length === 0) return [requiredError(path)];
+  return checkLimited(path, { items: names, max: MAX.counters }, (all) =>
+    all.flatMap((name) => checkLabel(path, name)),
+  );
 }
