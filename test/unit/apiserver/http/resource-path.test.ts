@@ -11,7 +11,11 @@ const cases: [path: string, want: object | undefined][] = [
     "/api/v1/namespaces/a/finalize",
     { group: "", version: "v1", plural: "namespaces", name: "a", subresource: "finalize" },
   ],
-  ["/api/v1/nodes/n/proxy/a/b", { group: "", version: "v1", plural: "nodes", name: "n", subresource: "proxy/a/b" }],
+  ["/api/v1/nodes/n/proxy/a/b", { group: "", version: "v1", plural: "nodes", name: "n", subresource: "proxy" }],
+  [
+    "/apis/apps/v1/namespaces/a/deployments/b/x/y",
+    { group: "apps", version: "v1", namespace: "a", plural: "deployments", name: "b", subresource: "x/y" },
+  ],
   [
     "/apis/apps/v1/namespaces/a/deployments/b/scale",
     { group: "apps", version: "v1", namespace: "a", plural: "deployments", name: "b", subresource: "scale" },
