@@ -1,5 +1,5 @@
 import type { ServedType } from "../builtin/served-type.js";
-import { deepEqual, arrayAt, clone, isObject, objectAt, type JsonObject } from "../json.js";
+import { arrayAt, clone, isObject, objectAt, type JsonObject } from "../json.js";
 import { setAtPath, valueAtPath } from "./field-path.js";
 import { isNamespace } from "./finalizers.js";
 import { metadataOf } from "./object-meta.js";
@@ -48,6 +48,21 @@ function restore(object: JsonObject, live: JsonObject, paths: readonly string[])
   }
 }
 
+const CONTAINERS = ["containers", "initContainers"];
+const RESIZED = ["resources", "resizePolicy"];
+
+function containersOf(pod: JsonObject, list: string): JsonObject[] {
+  return (arrayAt(objectAt(pod, "spec"), list) ?? []).filter(isObject);
+}
+
+function copyMembers(to: JsonObject, from: JsonObject, keys: readonly string[]): void {
+  for (const key of keys) {
+    const value = from[key];
+    if (value === undefined) delete to[key];
+    else to[key] = value;
+  }
+}
+
 /** What a subresource writes of its object: brings that of `object` into a copy of `live`. */
 type PartOf = (next: JsonObject, object: JsonObject) => void;
 
@@ -59,20 +74,15 @@ const PARTS: Record<string, PartOf> = {
     next["spec"] = { ...spec, ...(containers === undefined ? {} : { ephemeralContainers: containers }) };
   },
   resize(next, object) {
-    const [spec, old] = [objectAt(object, "spec") ?? {}, objectAt(next, "spec") ?? {}];
-    const lists = ["containers", "initContainers"] as const;
-    const listed = (of: JsonObject, list: string) => (arrayAt(of, list) ?? []).filter(isObject);
-    const names = (of: JsonObject) => lists.map((list) => listed(of, list).map(({ name }) => name ?? ""));
-    // Other containers are refused.
-    if (!deepEqual(names(spec), names(old))) {
-      next["spec"] = spec;
-      return;
+    const [spec, given] = [objectAt(next, "spec") ?? {}, objectAt(object, "spec") ?? {}];
+    copyMembers(spec, given, ["resources"]);
+    for (const list of CONTAINERS) {
+      const containers = containersOf(object, list);
+      const own = containersOf(next, list);
+      // What is called otherwise is refused as it is.
+      if (own.some(({ name }, index) => name !== containers[index]?.["name"])) copyMembers(spec, given, [list]);
+      else own.forEach((container, index) => copyMembers(container, containers[index] ?? {}, RESIZED));
     }
-    for (const list of lists) {
-      for (const [index, container] of listed(old, list).entries())
-        copyMembers(container, listed(spec, list)[index] ?? {}, ["resources", "resizePolicy"]);
-    }
-    copyMembers(old, spec, ["resources"]);
   },
   approval(next, object) {
     const { conditions: _, ...status } = objectAt(next, "status") ?? {};
@@ -81,14 +91,6 @@ const PARTS: Record<string, PartOf> = {
   },
 };
 
-function copyMembers(target: JsonObject, source: JsonObject, names: string[]): void {
-  for (const name of names) {
-    const value = source[name];
-    if (value === undefined) delete target[name];
-    else target[name] = value;
-  }
-}
-
 /** Returns `live` with what a subresource writes of `object`; `undefined` for a subresource that writes more. */
 function restorePart(
   object: JsonObject,
@@ -96,6 +98,9 @@ function restorePart(
 ): JsonObject | undefined {
   const part = PARTS[subresource];
   if (part === undefined) return undefined;
+  // A Pod with other containers is refused as it is.
+  const isOther = CONTAINERS.some((list) => containersOf(object, list).length !== containersOf(live, list).length);
+  if (subresource === "resize" && isOther) return object;
   const next = clone(live);
   const { managedFields, resourceVersion } = metadataOf(object);
   const kept = { ...(managedFields === undefined ? {} : { managedFields }) };

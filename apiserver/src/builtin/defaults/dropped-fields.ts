@@ -15,7 +15,10 @@ const DROPS: { readonly [type: string]: Drop } = {
     if (objectAt(objectAt(old, "status"), "config") === undefined) fields("status", ["config"])(node, old);
   },
   "csidrivers.storage.k8s.io": fields("spec", ["preventPodSchedulingIfMissing"]),
-  "pods.": (pod) => dropOfPod(objectAt(pod, "spec")),
+  "pods.": (pod, old) => {
+    dropOfPod(objectAt(pod, "spec"));
+    dropOfStatus(pod, old);
+  },
   "persistentvolumeclaims.": (claim, old) => settleDataSource(objectAt(claim, "spec") ?? {}, objectAt(old, "spec")),
   "endpointslices.discovery.k8s.io": (slice) =>
     objectsAt(slice, "endpoints").forEach((endpoint) => delete endpoint["deprecatedTopology"]),
@@ -40,6 +43,12 @@ function fields(path: string, names: readonly string[]): Drop {
     const holder = at(object, path);
     if (isObject(holder)) for (const name of names) delete holder[name];
   };
+}
+
+// Of a feature that is off, but for what is there.
+function dropOfStatus(pod: JsonObject, old: JsonObject | undefined): void {
+  const key = "nodeAllocatableResourceClaimStatuses";
+  if (objectAt(old, "status")?.[key] === undefined) fields("status", [key])(pod, old);
 }
 
 function dropOfPod(spec: JsonValue | undefined): void {

@@ -79,12 +79,12 @@ function checkTypes(body: JsonObject): void {
 
 function checkPolicy(policy: string | undefined, hasOrphans: boolean): FieldError[] {
   if (policy === undefined) return [];
-  if (hasOrphans) {
-    const detail = "orphanDependents and deletionPropagation cannot be both set";
-    return [invalidError("propagationPolicy", policy, detail)];
-  }
   const isKnown = (POLICIES as readonly string[]).includes(policy);
-  return isKnown ? [] : [notSupportedError("propagationPolicy", policy, [...POLICIES, "nil"])];
+  const detail = "orphanDependents and deletionPropagation cannot be both set";
+  return [
+    ...(hasOrphans ? [invalidError("propagationPolicy", policy, detail)] : []),
+    ...(isKnown ? [] : [notSupportedError("propagationPolicy", policy, [...POLICIES, "nil"])]),
+  ];
 }
 
 /** Parses a decimal number of a query. */

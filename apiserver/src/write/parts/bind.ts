@@ -26,7 +26,8 @@ export async function bindPod(context: WriteContext, name: string, given: JsonOb
     check(object) {
       checkPartName(object, { kind: "Binding", name });
       const errors = checkTarget(objectAt(object, "target"));
-      if (errors.length > 0) throw plainError(errors.map(fieldErrorText).join(", "));
+      const texts = errors.map(fieldErrorText);
+      if (texts.length > 0) throw plainError(texts.length === 1 ? String(texts[0]) : `[${texts.join(", ")}]`);
       return object;
     },
   });

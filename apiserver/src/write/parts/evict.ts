@@ -1,8 +1,17 @@
 // Evicts Pods as far as PodDisruptionBudgets let them go, as the eviction subresource of Kubernetes 1.36 does.
 import { selectorMatches } from "../../builtin/rules/field-rules.js";
 import { parseDeleteOptions, type DeleteOptions } from "../../decode/options/delete-options.js";
-import { forbidden, internalError, notFound, statusError, type StatusError } from "../../errors/status-error.js";
-import { clone, objectAt, stringAt, type JsonObject } from "../../json.js";
+import { invalidError } from "../../errors/field-error.js";
+import {
+  forbidden,
+  internalError,
+  invalid,
+  notFound,
+  plainError,
+  statusError,
+  type StatusError,
+} from "../../errors/status-error.js";
+import { arrayAt, clone, objectAt, stringAt, type JsonObject } from "../../json.js";
 import { hasCondition, setCondition } from "../../object/conditions.js";
 import { keyOf, resourceRefOf } from "../../object/object-key.js";
 import { isTerminating, metadataOf, now } from "../../object/object-meta.js";
@@ -37,6 +46,7 @@ export async function evictPod(
       checkPartName(asked, { kind: EVICTION.kind, name });
       const options = objectAt(asked, "deleteOptions");
       if (options === undefined) return asked;
+      checkOptions(context, name, options);
       const isDryRun = context.isDryRun || deletionOf(asked).isDryRun;
       return { ...asked, deleteOptions: { ...options, ...(isDryRun ? DRY_RUN : {}) } };
     },
@@ -51,8 +61,23 @@ export async function evictPod(
   await deleteObject({ ...context, isDryRun, admission: undefined }, name, deletion);
 }
 
+const IGNORE = "ignoreStoreReadErrorWithClusterBreakingPotential";
+
+function checkOptions(context: WriteContext, name: string, options: JsonObject): void {
+  if (options[IGNORE] === true) {
+    const detail = "can not be set for pod eviction, try after removing the option";
+    throw invalid({ ...EVICTION, name }, [invalidError(`deleteOptions.${IGNORE}`, true, detail)]);
+  }
+  const own = (arrayAt(options, "dryRun") ?? []).map(String);
+  if (!context.isDryRun || own.length === 0 || own.join() === "All") return;
+  const shown = `[All] and [${own.join(" ")}]`;
+  throw plainError(`Non-matching dry-run options in request and content: ${shown}`);
+}
+
+// What the options call themselves is not looked at.
 function deletionOf(eviction: JsonObject): DeleteOptions {
-  return parseDeleteOptions(objectAt(eviction, "deleteOptions") ?? {}, new URLSearchParams());
+  const { kind: _kind, apiVersion: _version, ...options } = objectAt(eviction, "deleteOptions") ?? {};
+  return parseDeleteOptions(options, new URLSearchParams());
 }
 
 /** What has ended, or has not begun, or goes already disturbs nobody. */

@@ -8,7 +8,7 @@ import { checkNodeUpdate } from "../cluster/node-rules.js";
 import { checkIp, checkNotNegative, checkOneOf } from "../field-rules.js";
 import { addressProblems } from "../address-syntax.js";
 import { subdomainProblems } from "../name-syntax.js";
-import { checkPodAddresses } from "../pods/changes/pod-status-rules.js";
+import { checkPodStatus } from "./pod-status-rules.js";
 import { checkDisruptionBudgetStatus } from "../scheduling-rules.js";
 import { checkServiceStatus } from "../services/service-rules.js";
 import { checkDeviceClaimStatus } from "./claim-status-rules.js";
@@ -24,7 +24,7 @@ const RULES: Record<string, StatusRule> = {
   Service: checkServiceAddresses,
   Ingress: checkAddresses,
   Job: checkJobStatus,
-  Pod: checkPodAddresses,
+  Pod: checkPodStatus,
   HorizontalPodAutoscaler: checkAutoscalerStatus,
   PodDisruptionBudget: checkDisruptionBudgetStatus,
   FlowSchema: checkFlowStatus,

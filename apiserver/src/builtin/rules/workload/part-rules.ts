@@ -19,7 +19,7 @@ export function checkPart(
     case "resourcequotas/status":
       return checkQuotaStatus(object);
     case "pods/resize":
-      return [...checkPod(object, undefined), ...checkResize(object, live)];
+      return checkResize(object, live);
     case "certificatesigningrequests/approval":
     case "certificatesigningrequests/status":
       return checkCertificateStatus(object, live, subresource === "status" ? "status" : "approval");
