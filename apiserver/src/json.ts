@@ -84,3 +84,30 @@ export function compareText(a: string, b: string): number {
 function codePointRank(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }
+
+/** A member of an object. */
+export type MemberPair = [name: string, value: JsonValue];
+
+/** Lists the members of an object, sorted by name. */
+export function sortedPairs(object: JsonObject): MemberPair[] {
+  const names = Object.keys(object);
+  if (names.length > 1) names.sort(compareText);
+  return names.map((name) => [name, object[name] as JsonValue]);
+}
+
+/** Writes a value as compact JSON with sorted members, with the escapes of Go's encoder. */
+export function canonicalJson(value: JsonValue): string {
+  if (typeof value === "string") return jsonText(value);
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
+  const members = sortedPairs(value).map(([name, member]) => `${jsonText(name)}:${canonicalJson(member)}`);
+  return `{${members.join(",")}}`;
+}
+
+const PLAIN = /^[\w ./:-]*$/;
+
+function jsonText(text: string): string {
+  if (PLAIN.test(text)) return `"${text}"`;
+  const escape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return JSON.stringify(text).replace(/[<>&\u2028\u2029]/g, escape);
+}

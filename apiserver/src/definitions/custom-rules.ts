@@ -50,6 +50,7 @@ export function customRules(type: ServedType): TypeRules {
         ...validateStatus(schema, object, live),
         ...checkScaleOf(type, object, { ofStatus: true }),
       ]),
+    forgiven: (object) => forgiven.get(object) ?? [],
     warnings: (object, live) => [...finalizerWarnings(object, live), ...(forgiven.get(object) ?? [])],
   };
 }

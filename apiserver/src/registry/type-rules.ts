@@ -22,6 +22,8 @@ export interface TypeRules {
   validatePart?(object: JsonObject, live: JsonObject, subresource: string): FieldError[] | undefined;
   /** Checks an object that was written through /status. */
   validateStatus(object: JsonObject, live: JsonObject): FieldError[];
+  /** What an update left as it was though it breaks a rule: told even if the update fails. */
+  forgiven?(object: JsonObject): readonly string[];
   /** Returns the warnings that a write of this object causes. */
   warnings(object: JsonObject, live?: JsonObject, subresource?: string): string[];
 }

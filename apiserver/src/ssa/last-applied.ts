@@ -1,9 +1,8 @@
 // kubectl used to apply on the client and keep what it applied in an annotation. When its server-side apply meets such an object,
 // what the annotation covers counts as kubectl's own, and the annotation is kept in step.
-import { clone, isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
+import { canonicalJson, clone, isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
 import { fieldSetOf } from "./applied-set.js";
 import type { FieldSet } from "./fields/field-set.js";
-import { canonicalJson } from "./fields/path-element.js";
 import { compareValuesOf } from "./merge/compare.js";
 import { checkValue } from "./types/check-value.js";
 import type { MergeType } from "./types/type-model.js";

@@ -16,6 +16,7 @@ import {
   unsupportedMediaTypeBuiltin,
 } from "../errors/status-error.js";
 import {
+  canonicalJson,
   clone,
   compareText,
   isObject,
@@ -29,7 +30,6 @@ import { keyOf, apiVersionOf, resourceRefOf, kindRefOf } from "../object/object-
 import { applyJsonPatch, unknownPatchMembers } from "../patch/json-patch.js";
 import { applyMergePatch } from "../patch/merge-patch.js";
 import { applyStrategicMergePatch } from "../patch/strategic-merge-patch.js";
-import { canonicalJson } from "../ssa/fields/path-element.js";
 import { renewable } from "./attempts.js";
 import { checkNamespace } from "./check-creation.js";
 import { unknownConversionText } from "./decode-object.js";

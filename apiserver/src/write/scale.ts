@@ -3,7 +3,16 @@ import type { ServedType } from "../builtin/served-type.js";
 import { invalidError } from "../errors/field-error.js";
 import { quote } from "../errors/quote.js";
 import { applyConflict, badRequest, invalid, plainError, StatusError } from "../errors/status-error.js";
-import { arrayAt, clone, isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
+import {
+  canonicalJson,
+  arrayAt,
+  clone,
+  isObject,
+  objectAt,
+  stringAt,
+  type JsonObject,
+  type JsonValue,
+} from "../json.js";
 import { setAtPath, valueAtPath } from "../object/field-path.js";
 import { apiVersionOf } from "../object/object-key.js";
 import { metadataOf } from "../object/object-meta.js";
@@ -11,7 +20,6 @@ import { scalePathsOf } from "../object/scale-paths.js";
 import { scaleOf, withScale } from "../object/scale.js";
 import { restoreProblem } from "../patch/restore.js";
 import type { StoredObject } from "../storage/stored-object.js";
-import { canonicalJson } from "../ssa/fields/path-element.js";
 import { trackApply, trackUpdate, withScaleManagers } from "./managed-fields.js";
 import { unfitPatch } from "./patch.js";
 import { updateObject } from "./update.js";

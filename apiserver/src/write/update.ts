@@ -100,7 +100,10 @@ async function replaceObject(context: WriteContext, replacement: Replacement): P
   const warning = dropDuplicateOwners(metadataOf(object), { isPatch: !replacement.isPut });
   if (warning !== undefined) context.warnings.push(warning);
   const errors = checkReplacement(context, { object, live, subresource });
-  if (errors.length > 0) throw invalid(kindRefOf(type, name), errors);
+  if (errors.length > 0) {
+    context.warnings.push(...(rules.forgiven?.(object) ?? []));
+    throw invalid(kindRefOf(type, name), errors);
+  }
   context.warnings.push(...rules.warnings(object, live, subresource));
   const next = normalForm(type, object);
   const validation = context.admission?.validate({ ...admitted, object: next });

@@ -27,6 +27,14 @@ suite("mistakes in the syntax of expressions", (test) => {
     ["[1,,2]", "3: Syntax error: mismatched input ',' expecting ']'"],
     ["{'a' 1}", "5: Syntax error: missing ':' at '1'"],
     ["-", "1: Syntax error: no viable alternative at input '-'", atEnd(1)],
+    ["99999999999999999999 == 1", "0: invalid int literal"],
+    ["1 == -9223372036854775809", "5: invalid int literal"],
+    ["1 - 9223372036854775808", "4: invalid int literal"],
+    ["-9223372036854775808"],
+    ["0xffffffffffffffffff", "0: invalid int literal"],
+    ["18446744073709551616u", "0: invalid uint literal"],
+    ["1e999 == 1.0", "0: invalid double literal"],
+    ["self.`a-b`", "5: unsupported syntax: '`'"],
     ["let x", "0: reserved identifier: let", "4: Syntax error: extraneous input 'x' expecting <EOF>"],
   ];
   for (const [text, ...problems] of cases)

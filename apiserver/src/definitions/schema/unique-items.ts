@@ -1,6 +1,5 @@
 import { duplicateError, invalidError, type FieldError } from "../../errors/field-error.js";
-import { isObject, memberOf, type JsonObject, type JsonValue } from "../../json.js";
-import { canonicalJson } from "../../ssa/fields/path-element.js";
+import { canonicalJson, isObject, memberOf, type JsonObject, type JsonValue } from "../../json.js";
 import { itemSchema, memberSchema, type StructuralSchema } from "./structural.js";
 
 /** Checks that sets hold no value twice and keyed lists no key. */

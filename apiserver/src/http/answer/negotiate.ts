@@ -5,8 +5,13 @@ import { notAcceptable, notAcceptableBuiltin, statusError } from "../../errors/s
 export interface Representation {
   format: "json" | "yaml";
   as: "Object" | "Table" | "PartialObjectMetadata";
+  /** The version of the group meta.k8s.io in which a form other than the object itself comes. */
+  metaVersion: MetaVersion;
   isPretty: boolean;
 }
+
+/** A version of the forms that are not the object itself. */
+export type MetaVersion = "v1" | "v1beta1";
 
 /** What is to be represented. */
 export interface NegotiationTarget {
@@ -46,7 +51,7 @@ export function negotiate(
     if (format === undefined) continue;
     const form = formOf(parameters, target);
     if (form === undefined) hasUnknownForm = true;
-    else return { format, as: form, isPretty };
+    else return { format, as: form, metaVersion: metaVersionOf(parameters), isPretty };
   }
   if (target.isCustom || hasUnknownForm) throw notAcceptable(MEDIA_TYPES);
   throw notAcceptableBuiltin(target.isList ? [...MEDIA_TYPES, ...STREAMING] : MEDIA_TYPES);
@@ -60,10 +65,14 @@ function parseClause(text: string): Clause {
   };
 }
 
+function metaVersionOf(parameters: Map<string, string>): MetaVersion {
+  return parameters.get("v") === "v1beta1" ? "v1beta1" : "v1";
+}
+
 function formOf(parameters: Map<string, string>, target: NegotiationTarget): Representation["as"] | undefined {
   const as = parameters.get("as");
   if (as === undefined) return "Object";
-  if (parameters.get("g") !== "meta.k8s.io" || parameters.get("v") !== "v1") return undefined;
+  if (parameters.get("g") !== "meta.k8s.io" || !/^v1(beta1)?$/.test(parameters.get("v") ?? "")) return undefined;
   if (as === "Table") return "Table";
   if (as !== "PartialObjectMetadata" && as !== "PartialObjectMetadataList") return undefined;
   if (as === "PartialObjectMetadata" && target.isList && !target.isWatch) {

@@ -6,6 +6,7 @@ import { objectAt, type JsonObject } from "../../json.js";
 import { bookmarkOf, eventLine } from "../../read/event-writer.js";
 import type { EventWriter } from "../../read/watch.js";
 import type { ServedResource } from "../../registry/served-resource.js";
+import type { MetaVersion } from "./negotiate.js";
 import { tableOf, type PrintedType } from "../../table/table.js";
 
 type IncludeObject = "None" | "Metadata" | "Object";
@@ -35,6 +36,20 @@ export function partialMetadataOf(object: JsonObject): JsonObject {
   return { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1", metadata: storedMetadataOf(object) };
 }
 
+/** Returns a table, or an object of metadata, as another version of meta.k8s.io has it: only the version differs. */
+export function inMetaVersion(form: JsonObject, version: MetaVersion): JsonObject {
+  if (version === "v1" || form["apiVersion"] !== "meta.k8s.io/v1") return form;
+  const { rows, items } = form as { rows?: { object?: JsonObject | null }[]; items?: JsonObject[] | null };
+  return {
+    ...form,
+    apiVersion: `meta.k8s.io/${version}`,
+    ...(rows && {
+      rows: rows.map((row) => (row.object ? { ...row, object: inMetaVersion(row.object, version) } : row)),
+    }),
+    ...(items && { items: items.map((item) => inMetaVersion(item, version)) }),
+  } as JsonObject;
+}
+
 const SHOWN_ONLY = "deprecated.daemonset.template.generation";
 
 // The number of templates is stored elsewhere, and an annotation only of the whole DaemonSet.
@@ -48,23 +63,27 @@ function storedMetadataOf(object: JsonObject): JsonObject {
 }
 
 /** Returns the writer of a watch whose events show the metadata of the objects. */
-export function partialEventWriter(resource: ServedResource): EventWriter {
+export function partialEventWriter(resource: ServedResource, version: MetaVersion): EventWriter {
+  const line = (event: string, object: JsonObject): Buffer =>
+    eventLine(event, inMetaVersion(partialMetadataOf(object), version));
   return {
-    write: (type, stored) => eventLine(type, partialMetadataOf(resource.read(stored).object)),
-    writeBookmark: (revision, options) =>
-      eventLine("BOOKMARK", partialMetadataOf(bookmarkOf(resource, revision, options))),
+    write: (type, stored) => line(type, resource.read(stored).object),
+    writeBookmark: (revision, options) => line("BOOKMARK", bookmarkOf(resource, revision, options)),
   };
 }
 
 /** Returns the writer of one watch whose events are tables of one row; only the first describes the columns. */
-export function tableEventWriter(resource: ServedResource, query: URLSearchParams): EventWriter {
+export function tableEventWriter(
+  resource: ServedResource,
+  { query, version }: { query: URLSearchParams; version: MetaVersion },
+): EventWriter {
   const includeObject = includeObjectOf(query);
   let withColumns = true;
   const tableLine = (event: string, objects: JsonObject[], revision: number): Buffer => {
     const listMeta = { resourceVersion: String(revision) };
     const table = tableAnswerOf(resource.type, objects, { includeObject, listMeta, withColumns });
     withColumns = false;
-    return eventLine(event, table);
+    return eventLine(event, inMetaVersion(table, version));
   };
   return {
     write: (type, stored) => tableLine(type, [resource.read(stored).object], stored.revision),

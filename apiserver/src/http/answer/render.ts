@@ -7,7 +7,7 @@ import type { ServedResource } from "../../registry/served-resource.js";
 import type { StoredObject } from "../../storage/stored-object.js";
 import type { Answer } from "../message.js";
 import type { Representation } from "./negotiate.js";
-import { includeObjectOf, partialMetadataOf, tableAnswerOf } from "./other-forms.js";
+import { includeObjectOf, inMetaVersion, partialMetadataOf, tableAnswerOf } from "./other-forms.js";
 
 const SCALE = { group: "autoscaling", kind: "Scale" };
 const CONTENT_TYPES = { json: "application/json", yaml: "application/yaml" } as const;
@@ -113,8 +113,9 @@ function jsonAnswer({ warnings }: RenderContext, status: number, json: string): 
   return { kind: "answer", status, contentType: CONTENT_TYPES.json, body: `${json}\n`, warnings };
 }
 
-function valueAnswer({ representation, warnings }: RenderContext, status: number, value: JsonObject): Answer {
-  const { format, isPretty } = representation;
+function valueAnswer({ representation, warnings }: RenderContext, status: number, given: JsonObject): Answer {
+  const { format, isPretty, metaVersion } = representation;
+  const value = inMetaVersion(given, metaVersion);
   const body =
     format === "yaml" ? yamlOf(value) : isPretty ? JSON.stringify(value, null, 2) : `${JSON.stringify(value)}\n`;
   return { kind: "answer", status, contentType: CONTENT_TYPES[format], body, warnings };

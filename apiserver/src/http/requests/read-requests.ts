@@ -61,8 +61,9 @@ export function readWatch(on: ResourceRequest): StreamAnswer {
 }
 
 function eventWriterOf({ resource, representation, query }: RenderContext): EventWriter {
-  if (representation.as === "Table") return tableEventWriter(resource, query);
-  return representation.as === "PartialObjectMetadata" ? partialEventWriter(resource) : jsonEventWriter(resource);
+  const { as, metaVersion } = representation;
+  if (as === "Table") return tableEventWriter(resource, { query, version: metaVersion });
+  return as === "PartialObjectMetadata" ? partialEventWriter(resource, metaVersion) : jsonEventWriter(resource);
 }
 
 // A client that has seen a newer revision than there is, for example of another server, waits for it in vain.

@@ -2,7 +2,15 @@
 // `f:<name>`, `k:<json of the key fields>`, `v:<json>`, `i:<index>`.
 import { formatValue } from "../../errors/field-error.js";
 import { quote } from "../../errors/quote.js";
-import { compareText, isObject, type JsonObject, type JsonValue } from "../../json.js";
+import {
+  canonicalJson,
+  compareText,
+  isObject,
+  sortedPairs,
+  type JsonObject,
+  type JsonValue,
+  type MemberPair,
+} from "../../json.js";
 
 /** One step of a field path, in canonical FieldsV1 spelling. */
 export type PathElement = string;
@@ -103,30 +111,11 @@ export function compareValues(a: JsonValue, b: JsonValue): number {
   return compareKeys(sortedPairs(a), sortedPairs(b as JsonObject));
 }
 
-/** Writes a value as compact JSON with sorted members, with the escapes of Go's encoder. */
-export function canonicalJson(value: JsonValue): string {
-  if (typeof value === "string") return jsonText(value);
-  if (typeof value !== "object" || value === null) return JSON.stringify(value);
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
-  const members = sortedPairs(value).map(([name, member]) => `${jsonText(name)}:${canonicalJson(member)}`);
-  return `{${members.join(",")}}`;
-}
-
-const PLAIN = /^[\w ./:-]*$/;
-
-function jsonText(text: string): string {
-  if (PLAIN.test(text)) return `"${text}"`;
-  const escape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
-  return JSON.stringify(text).replace(/[<>&\u2028\u2029]/g, escape);
-}
-
-type Pair = [name: string, value: JsonValue];
-
 // The same few elements are compared again and again.
 const CACHE_LIMIT = 4096;
-const parsedKeys = new Map<PathElement, Pair[]>();
+const parsedKeys = new Map<PathElement, MemberPair[]>();
 
-function keyPairs(element: PathElement): Pair[] {
+function keyPairs(element: PathElement): MemberPair[] {
   let pairs = parsedKeys.get(element);
   if (pairs === undefined) {
     pairs = sortedPairs(JSON.parse(element.slice(2)) as JsonObject);
@@ -136,16 +125,10 @@ function keyPairs(element: PathElement): Pair[] {
   return pairs;
 }
 
-function sortedPairs(object: JsonObject): Pair[] {
-  const names = Object.keys(object);
-  if (names.length > 1) names.sort(compareText);
-  return names.map((name) => [name, object[name] as JsonValue]);
-}
-
-function compareKeys(a: Pair[], b: Pair[]): number {
+function compareKeys(a: MemberPair[], b: MemberPair[]): number {
   for (let index = 0; index < a.length && index < b.length; index++) {
-    const [nameA, valueA] = a[index] as Pair;
-    const [nameB, valueB] = b[index] as Pair;
+    const [nameA, valueA] = a[index] as MemberPair;
+    const [nameB, valueB] = b[index] as MemberPair;
     const order = compareText(nameA, nameB) || compareValues(valueA, valueB);
     if (order !== 0) return order;
   }

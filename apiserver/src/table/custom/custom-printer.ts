@@ -1,4 +1,4 @@
-import { arrayAt, isObject, memberOf, stringAt, type JsonObject, type JsonValue } from "../../json.js";
+import { canonicalJson, arrayAt, isObject, memberOf, stringAt, type JsonObject, type JsonValue } from "../../json.js";
 import { ageOf } from "../age.js";
 import { textsOfEveryObject } from "../column-texts.js";
 import { compileJsonPath } from "./json-path.js";
@@ -44,7 +44,7 @@ function cellOf(type: string, value: JsonValue | undefined, now: Date): JsonValu
   if (value === undefined || value === null) return null;
   switch (type) {
     case "string":
-      return typeof value === "string" ? value : typeof value === "object" ? JSON.stringify(value) : String(value);
+      return typeof value === "string" ? value : typeof value === "object" ? canonicalJson(value) : String(value);
     case "integer":
       return typeof value === "number" ? Math.trunc(value) : null;
     case "number":

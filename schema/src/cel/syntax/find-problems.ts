@@ -16,6 +16,8 @@ type Rest = { readonly part: Part; readonly next: Rest; readonly isAgain?: boole
 /** A rule that is being read: where it goes on, and who waits for it. */
 interface Frame {
   rest: Rest;
+  /** The index of its first token. */
+  readonly start: number;
   readonly caller: Frame | undefined;
   readonly precedence: number;
 }
@@ -77,7 +79,7 @@ class Reader {
   }
 
   read(rule: RuleName, caller: Frame | undefined, precedence: number): void {
-    const frame: Frame = { rest: restOf(GRAMMAR[rule], undefined), caller, precedence };
+    const frame: Frame = { rest: restOf(GRAMMAR[rule], undefined), start: this.#index, caller, precedence };
     try {
       while (frame.rest !== undefined) this.#readPart(frame, frame.rest);
     } catch (error) {
@@ -147,8 +149,17 @@ class Reader {
       const { offset } = this.#token(this.#token(0).kind === "." ? 0 : 1);
       this.problems.push({ offset, message: `reserved identifier: ${text}` });
     }
+    this.#checkToken(this.#token(1), this.#tokens[frame.start]!);
     this.#accept();
     this.#consume();
+  }
+
+  // A sign is part of a number.
+  #checkToken({ kind, text, offset }: Token, first: Token): void {
+    if (kind === "ESC_IDENTIFIER") this.problems.push({ offset, message: "unsupported syntax: '`'" });
+    const isNegative = first.kind === "-" && /^NUM_(INT|FLOAT)$/.test(kind);
+    const problem = numberProblem(kind, isNegative ? `-${text}` : text);
+    if (problem !== undefined) this.problems.push({ offset: isNegative ? first.offset : offset, message: problem });
   }
 
   // True if the next token is one too many, and is gone.
@@ -214,6 +225,14 @@ class Reader {
     this.#isRecovering = true;
     this.problems.push({ offset, message: `Syntax error: ${message}` });
   }
+}
+
+function numberProblem(kind: TokenKind, text: string): string | undefined {
+  const size = BigInt(/^-?(0x[0-9a-f]+|\d+)/i.exec(text)?.[0].replace("-", "") ?? 0);
+  const isNegative = text.startsWith("-");
+  if (kind === "NUM_INT" && size > (isNegative ? 2n ** 63n : 2n ** 63n - 1n)) return "invalid int literal";
+  if (kind === "NUM_UINT" && size >= 2n ** 64n) return "invalid uint literal";
+  return kind === "NUM_FLOAT" && !Number.isFinite(Number(text)) ? "invalid double literal" : undefined;
 }
 
 function restOf(parts: readonly Part[], next: Rest): Rest {
