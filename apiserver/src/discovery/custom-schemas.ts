@@ -6,6 +6,8 @@ import { arrayAt, isObject, objectAt, type JsonObject, type JsonValue } from "..
 export const REFERENCE = "#/components/schemas/";
 /** The schema of the metadata of objects. */
 export const OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+/** The schema of the options of a deletion. */
+export const DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
 /** The schema of the metadata of lists. */
 export const LIST_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta";
 
@@ -44,6 +46,40 @@ const EMBEDDED = {
   },
   metadata: METADATA,
 };
+
+// The group versions whose deletions have options, in Kubernetes 1.36: those that its clients know.
+const WITH_OPTIONS: Record<string, string> = {
+  "": "v1",
+  "admissionregistration.k8s.io": "v1 v1alpha1 v1beta1",
+  apps: "v1 v1beta1 v1beta2",
+  "authentication.k8s.io": "v1 v1alpha1 v1beta1",
+  "authorization.k8s.io": "v1 v1beta1",
+  autoscaling: "v1 v2",
+  batch: "v1 v1beta1",
+  "certificates.k8s.io": "v1 v1alpha1 v1beta1",
+  "coordination.k8s.io": "v1 v1alpha2 v1beta1",
+  "discovery.k8s.io": "v1 v1beta1",
+  "events.k8s.io": "v1 v1beta1",
+  extensions: "v1beta1",
+  "flowcontrol.apiserver.k8s.io": "v1 v1beta1 v1beta2 v1beta3",
+  "internal.apiserver.k8s.io": "v1alpha1",
+  "networking.k8s.io": "v1 v1beta1",
+  "node.k8s.io": "v1 v1alpha1 v1beta1",
+  policy: "v1 v1beta1",
+  "rbac.authorization.k8s.io": "v1 v1alpha1 v1beta1",
+  "resource.k8s.io": "v1 v1alpha3 v1beta1 v1beta2",
+  "scheduling.k8s.io": "v1 v1alpha2 v1beta1",
+  "storage.k8s.io": "v1 v1alpha1 v1beta1",
+  "storagemigration.k8s.io": "v1beta1",
+};
+
+/** Returns the schema of the options of a deletion, of its part that the documents of built-in kinds have, too. */
+export function deleteOptionsSchema(common: JsonObject): JsonObject {
+  const kinds = Object.entries(WITH_OPTIONS).flatMap(([group, versions]) =>
+    versions.split(" ").map((version) => ({ group, kind: "DeleteOptions", version })),
+  );
+  return { ...common, "x-kubernetes-group-version-kind": kinds };
+}
 
 /** Returns the schema of a kind of custom resources. */
 export function publishedSchema({ group, version, kind }: ServedType, custom: CustomOrigin): JsonObject {

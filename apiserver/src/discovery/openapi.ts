@@ -4,7 +4,15 @@ import type { ServedType } from "../builtin/served-type.js";
 import { isObject, memberOf, type JsonObject, type JsonValue } from "../json.js";
 import { builtinDocument, builtinHashes, describedSchemas, type OpenApiDocument } from "./builtin-documents.js";
 import { customPaths, PATH_SCHEMAS, SCALE_SCHEMA } from "./custom-paths.js";
-import { LIST_META, listSchema, OBJECT_META, publishedSchema, REFERENCE } from "./custom-schemas.js";
+import {
+  DELETE_OPTIONS,
+  deleteOptionsSchema,
+  LIST_META,
+  listSchema,
+  OBJECT_META,
+  publishedSchema,
+  REFERENCE,
+} from "./custom-schemas.js";
 import type { Group, GroupVersion } from "./groups.js";
 
 /** Lists the documents of all group versions. */
@@ -77,7 +85,7 @@ function addReferenced(schemas: JsonObject, names: readonly string[]): void {
     if (memberOf(schemas, name) !== undefined) continue;
     const schema = memberOf(describedSchemas(), name);
     if (schema === undefined) continue;
-    schemas[name] = schema;
+    schemas[name] = name === DELETE_OPTIONS ? deleteOptionsSchema(schema as JsonObject) : schema;
     addReferencedBy(schemas, schema);
   }
 }

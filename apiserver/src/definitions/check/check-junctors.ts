@@ -61,7 +61,12 @@ function checkBranch({ schema, path }: Branch): FieldError[] {
     const isSet = value !== undefined && value !== "" && value !== false;
     return isSet ? [forbiddenError(`${path}.${member}`, `must be ${wanted} to be structural`)] : [];
   });
-  return [...own, ...innerOf({ schema, path }).flatMap(checkBranch)];
+  const ofMetadata = memberOf(propertiesOf(schema), "metadata") === undefined ? [] : [`${path}.properties[metadata]`];
+  return [
+    ...own,
+    ...ofMetadata.map((field) => forbiddenError(field, "must not be specified in a nested context")),
+    ...innerOf({ schema, path }).flatMap(checkBranch),
+  ];
 }
 
 function missingIn(outer: Branch, branch: Branch): FieldError[] {
