@@ -53,7 +53,16 @@ function checkCommonMeta(type: ServedType, object: JsonObject): FieldError[] {
   return [
     ...checkNames(type, metadata),
     ...checkWritable(metadata),
-    ...finalizersOf(object).flatMap((name) => checkFinalizer(name, "metadata.finalizers")),
+    ...checkFinalizers(finalizersOf(object), "metadata.finalizers"),
+  ];
+}
+
+function checkFinalizers(names: string[], path: string): FieldError[] {
+  const areBothSet = ["orphan", "foregroundDeletion"].every((name) => names.includes(name));
+  const detail = "finalizer orphan and foregroundDeletion cannot be both set";
+  return [
+    ...names.flatMap((name) => checkFinalizer(name, path)),
+    ...(areBothSet ? [invalidError(path, names, detail)] : []),
   ];
 }
 

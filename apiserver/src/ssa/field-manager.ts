@@ -28,6 +28,8 @@ export interface ManagedWrite {
   mergeType: MergeType;
   /** Fields that the endpoint does not write, e.g. `FieldSet.of(".status")`. */
   resetFields: FieldSet;
+  /** Whether it does not write them in the terms of other versions either. Default: false. */
+  resetsAllVersions?: boolean | undefined;
   /** RFC 3339, seconds. */
   now: string;
   /** The merge type of another version; undefined if that is not served. Without it all versions are alike. */
@@ -91,10 +93,9 @@ export function updateManaged(write: ManagedUpdate): JsonObject {
   // What was never tracked stays so until somebody applies.
   if (live !== undefined && before.owners.size === 0) return bare;
   const liveBare = withoutManagedFields(live ?? write.zero);
-  if (!fitsType(write, bare) || !fitsType(write, liveBare)) return withManagedFields(bare, before);
-
-  const recorded = recordUpdateIfFit(write, { before, liveBare, object: bare, manager: write.manager, now });
   // A write is never refused for its managedFields: they are forgotten.
+  if (!fitsType(write, bare) || !fitsType(write, liveBare)) return bare;
+  const recorded = recordUpdateIfFit(write, { before, liveBare, object: bare, manager: write.manager, now });
   return recorded === undefined ? bare : withManagedFields(bare, capUpdaters(recorded));
 }
 
@@ -133,20 +134,29 @@ function applyOrUnfit(owned: OwnedWrite, config: JsonObject, options: { force: b
 }
 
 function checkConfig({ config, live, mergeType }: ManagedApply): void {
+  const liveErrors =
+    live === undefined ? [] : checkValue(mergeType, withoutManagedFields(live), { allowsDuplicates: true });
+  if (live !== undefined && liveErrors.length > 0 && !isManaged(live))
+    throw plainError(
+      `failed to create manager for existing fields: failed to convert new object ${objectText(live, liveErrors, " to smd typed")}`,
+    );
   const errors = checkValue(mergeType, config, { allowsDuplicates: false });
   if (errors.length > 0) throw plainError(`failed to create typed patch object ${objectText(config, errors)}`);
-  if (live === undefined) return;
-  const liveErrors = checkValue(mergeType, withoutManagedFields(live), { allowsDuplicates: true });
-  if (liveErrors.length > 0) throw plainError(`failed to create typed live object ${objectText(live, liveErrors)}`);
+  if (live !== undefined && liveErrors.length > 0)
+    throw plainError(`failed to create typed live object ${objectText(live, liveErrors)}`);
 }
 
-function objectText(object: JsonObject, errors: string[]): string {
+function isManaged(live: JsonObject): boolean {
+  return (decodeManagedFields(objectAt(live, "metadata")?.["managedFields"]) ?? UNMANAGED).owners.size > 0;
+}
+
+function objectText(object: JsonObject, errors: string[], step = ""): string {
   const metadata = objectAt(object, "metadata");
   const [namespace, name] = [stringAt(metadata, "namespace") ?? "", stringAt(metadata, "name") ?? ""];
   const apiVersion = stringAt(object, "apiVersion") ?? "";
   const groupVersion = apiVersion.includes("/") ? apiVersion : `/${apiVersion}`;
   const kind = stringAt(object, "kind") ?? "";
-  return `(${namespace}/${name}; ${groupVersion}, Kind=${kind}): ${typedErrorText(errors)}`;
+  return `(${namespace}/${name}; ${groupVersion}, Kind=${kind})${step}: ${typedErrorText(errors)}`;
 }
 
 function stateBeforeApply(write: ManagedApply, liveBare: JsonObject): ManagedState {
@@ -211,11 +221,11 @@ function recordUpdate(write: ManagedWrite, { before, liveBare, object, manager, 
 }
 
 function ownedWrite(write: ManagedWrite, on: Pick<OwnedWrite, "live" | "owners" | "manager">): OwnedWrite {
-  const { apiVersion, mergeType, mergeTypeOf, resetFields, convert } = write;
+  const { apiVersion, mergeType, mergeTypeOf, resetFields, resetsAllVersions, convert } = write;
   const { live, owners, manager } = on;
   const typeOf = (version: string): MergeType | undefined =>
     version === apiVersion || mergeTypeOf === undefined ? mergeType : mergeTypeOf(version);
-  return { live, owners, manager, apiVersion, typeOf, resetFields, convert };
+  return { live, owners, manager, apiVersion, typeOf, resetFields, resetsAllVersions, convert };
 }
 
 function identityOfWrite(

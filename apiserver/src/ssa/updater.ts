@@ -29,6 +29,8 @@ export interface OwnedWrite {
   readonly typeOf: (apiVersion: string) => MergeType | undefined;
   /** Fields that the endpoint does not write and hence nobody owns through it. */
   readonly resetFields: FieldSet;
+  /** Whether the same is so in the terms of other versions: custom resources reset fields of the version that is written alone. Default: false. */
+  readonly resetsAllVersions?: boolean | undefined;
   /** Gives a value in the terms of a version; may throw an UnfitVersion. Without it all versions are alike. */
   readonly convert?: ((value: JsonObject, apiVersion: string) => JsonObject) | undefined;
 }
@@ -97,11 +99,10 @@ function moveOwnership<Force extends boolean>(
         JsonObject,
         JsonObject,
       ];
-      if (apiVersion !== write.apiVersion) {
-        checkFits(type, before, "failed to convert old object");
-        checkFits(type, after, "failed to convert new object");
-      }
-      comparison = excludeFields(compareValuesOf(type, before, after), write.resetFields);
+      if (apiVersion !== write.apiVersion) checkFits(type, after, "failed to convert new object: ");
+      const all = compareValuesOf(type, before, after);
+      const isReset = apiVersion === write.apiVersion || write.resetsAllVersions === true;
+      comparison = isReset ? excludeFields(all, write.resetFields) : all;
       comparisons.set(apiVersion, comparison);
     }
     return comparison;
@@ -134,7 +135,7 @@ export class UnfitVersion extends Error {
 
 function checkFits(type: MergeType, value: JsonObject, step: string): void {
   const errors = checkValue(type, value, { allowsDuplicates: true });
-  if (errors.length > 0) throw new UnfitVersion(`${step}: ${typedErrorText(errors)}`);
+  if (errors.length > 0) throw new UnfitVersion(step + typedErrorText(errors));
 }
 
 /** Fails for a field that a version, in whose terms somebody owns fields, does not know. */
@@ -144,7 +145,7 @@ function checkOwnersKnow(write: OwnedWrite, merged: JsonObject): void {
   for (const version of versions) {
     const type = write.typeOf(version);
     if (type === undefined) continue;
-    const step = `failed to prune fields: failed add back owned items: failed to convert merged object at version ${version}`;
+    const step = `failed to prune fields: failed add back owned items: failed to convert merged object at version ${version}: `;
     checkFits(type, inVersion(write, merged, version) as JsonObject, step);
   }
 }
@@ -189,11 +190,17 @@ function unionByVersion(owners: Owners, first: string): Map<string, FieldSet> {
   return unions;
 }
 
-function reconcileOwners({ owners, typeOf }: OwnedWrite): Map<string, OwnedFields> {
+function reconcileOwners(write: OwnedWrite): Map<string, OwnedFields> {
+  const { owners, typeOf } = write;
   const reconciled = new Map<string, OwnedFields>();
+  const checked = new Set<string>();
   for (const [manager, owned] of owners) {
     const type = typeOf(owned.apiVersion);
     if (type === undefined) continue;
+    if (owned.apiVersion !== write.apiVersion && !checked.has(owned.apiVersion)) {
+      checkFits(type, inVersion(write, write.live, owned.apiVersion), "");
+      checked.add(owned.apiVersion);
+    }
     const set = reconcileWithSchema(type, owned.set);
     reconciled.set(manager, set === owned.set ? owned : { ...owned, set });
   }

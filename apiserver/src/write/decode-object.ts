@@ -46,6 +46,7 @@ function parsedOrThrow({ type }: ServedResource, raw: Buffer, parse: () => Parse
 
 function checkedObject(resource: ServedResource, raw: Buffer, value: unknown): JsonObject {
   const { type } = resource;
+  if (value === null) checkPresence(type.kind, raw, { kind: "" });
   if (!isObject(value)) {
     const goType = Array.isArray(value) ? "array" : typeof value;
     const target =
@@ -69,7 +70,10 @@ function checkedObject(resource: ServedResource, raw: Buffer, value: unknown): J
 function checkTypeMeta({ type }: ServedResource, raw: Buffer, object: JsonObject): void {
   const kind = stringAt(object, "kind") ?? "";
   const apiVersion = stringAt(object, "apiVersion") ?? "";
-  if (type.custom !== undefined) checkPresence(type.kind, raw, { kind, apiVersion });
+  if (type.custom !== undefined) {
+    checkTypeMetaTypes(type, raw, object);
+    checkPresence(type.kind, raw, { kind });
+  }
   const expected = apiVersionOf(type);
   if (kind !== "" && kind !== type.kind) {
     if (type.custom === undefined) throw unknownConversion(type, { kind, apiVersion });
@@ -89,7 +93,18 @@ function checkTypeMeta({ type }: ServedResource, raw: Buffer, object: JsonObject
   }
 }
 
-function checkPresence(kind: string, raw: Buffer, given: { kind: string; apiVersion: string }): void {
+function checkTypeMetaTypes(type: { kind: string }, raw: Buffer, object: JsonObject): void {
+  const [field, value] = ["kind", "apiVersion"]
+    .map((name) => [name, object[name]] as const)
+    .find(([, each]) => each !== undefined && each !== null && typeof each !== "string") ?? [undefined];
+  if (field === undefined) return;
+  const problem = `json: cannot unmarshal ${goTypeOf(value)} into Go struct field .${field} of type string`;
+  throw badRequest(
+    `the object provided is unrecognized (must be of type ${type.kind}): couldn't get version/kind; json parse error: ${problem} (${bodyStart(raw)})`,
+  );
+}
+
+function checkPresence(kind: string, raw: Buffer, given: { kind: string }): void {
   if (given.kind !== "") return;
   throw badRequest(
     `the object provided is unrecognized (must be of type ${kind}): Object 'Kind' is missing in ` +

@@ -103,6 +103,7 @@ function managedWrite(
     subresource: write.subresource,
     mergeType: rules.mergeType,
     resetFields: resetFieldsOf(type, write.subresource),
+    resetsAllVersions: type.custom === undefined,
     now: now(),
     mergeTypeOf: (apiVersion) =>
       registry.find({ ...parseApiVersion(apiVersion), plural: type.plural })?.rules.mergeType,

@@ -163,10 +163,12 @@ function asScaleConflict(type: ServedType, apply: () => JsonObject): JsonObject 
   } catch (error) {
     const causes = error instanceof StatusError && error.status.code === 409 ? error.status.details?.causes : undefined;
     if (causes === undefined) throw error;
-    const translated = (text = ""): string => text.replaceAll(`using ${apiVersionOf(type)}`, "using autoscaling/v1");
+    const { specReplicas } = scalePathsOf(type);
+    const translated = (text = ""): string =>
+      text.replaceAll(`using ${apiVersionOf(type)}`, "using autoscaling/v1").replaceAll(specReplicas, ".spec.replicas");
     throw applyConflict(
       translated((error as StatusError).message),
-      causes.map((cause) => ({ ...cause, message: translated(cause.message) })),
+      causes.map((cause) => ({ ...cause, message: translated(cause.message), field: translated(cause.field) })),
     );
   }
 }

@@ -56,7 +56,7 @@ function optionsOfQuery(query: URLSearchParams): JsonObject {
 function checkedBody(body: JsonObject): JsonObject {
   const kind = stringAt(body, "kind") ?? "DeleteOptions";
   if (kind === "DeleteOptions") return body;
-  const version = stringAt(body, "apiVersion") ?? "v1";
+  const version = stringAt(body, "apiVersion") ?? "meta.k8s.io/v1";
   throw badRequest(`no kind "${kind}" is registered for version "${version}" in scheme "pkg/runtime/scheme.go:111"`);
 }
 

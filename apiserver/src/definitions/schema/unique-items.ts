@@ -1,6 +1,6 @@
 import { duplicateError, invalidError, type FieldError } from "../../errors/field-error.js";
 import { canonicalJson, isObject, memberOf, type JsonObject, type JsonValue } from "../../json.js";
-import { itemSchema, memberSchema, type StructuralSchema } from "./structural.js";
+import { itemSchema, memberSchema, propertiesOf, type StructuralSchema } from "./structural.js";
 
 /** Checks that sets hold no value twice and keyed lists no key. */
 export function checkUniqueItems(schema: StructuralSchema, value: JsonValue, path = ""): FieldError[] {
@@ -12,7 +12,9 @@ export function checkUniqueItems(schema: StructuralSchema, value: JsonValue, pat
   if (!isObject(value)) return [];
   return Object.keys(value).flatMap((name) => {
     const inner = memberSchema(schema, name);
-    return inner ? checkUniqueItems(inner, value[name] as JsonValue, path === "" ? name : `${path}.${name}`) : [];
+    const isField = memberOf(propertiesOf(schema), name) !== undefined;
+    const memberPath = !isField ? `${path}[${name}]` : path === "" ? name : `${path}.${name}`;
+    return inner ? checkUniqueItems(inner, value[name] as JsonValue, memberPath) : [];
   });
 }
 

@@ -1,5 +1,5 @@
 import { isTrue } from "../../decode/options/query-boolean.js";
-import { notAcceptable, notAcceptableBuiltin, statusError } from "../../errors/status-error.js";
+import { notAcceptable, notAcceptableBuiltin, plainError, statusError } from "../../errors/status-error.js";
 
 /** How a client wants an answer. */
 export interface Representation {
@@ -80,6 +80,7 @@ function formOf(parameters: Map<string, string>, target: NegotiationTarget): Rep
     throw statusError({ code: 406, reason: "NotAcceptable", message });
   }
   if (as === "PartialObjectMetadataList" && !target.isList) {
+    if (target.isCustom) throw plainError("content is not a list");
     const message = `you requested PartialObjectMetadataList, but the requested object is not a list (*${target.goType})`;
     throw statusError({ code: 406, reason: "NotAcceptable", message });
   }
