@@ -1,6 +1,6 @@
 import type { ServedType } from "../builtin/served-type.js";
 import { hasGivenEmpty } from "../builtin/normal-form.js";
-import { deepEqual, objectAt, type JsonObject } from "../json.js";
+import { deepEqual, objectAt, type JsonObject, type JsonValue } from "../json.js";
 import { metadataOf } from "./object-meta.js";
 
 /** Sets the generation of a new object; types without one keep what the client sent. */
@@ -36,12 +36,18 @@ function isRaised(type: ServedType, object: JsonObject, live: JsonObject): boole
       );
     case "outside-metadata-and-labels":
       return (
-        !deepEqual(outsideMetadata(type, object), outsideMetadata(type, live)) ||
+        !deepEqual(withoutEmpty(outsideMetadata(type, object)), withoutEmpty(outsideMetadata(type, live))) ||
         !deepEqual(objectAt(metadataOf(object), "labels") ?? {}, objectAt(metadataOf(live), "labels") ?? {})
       );
     case "outside-metadata":
       return !deepEqual(outsideMetadata(type, object), outsideMetadata(type, live));
   }
+}
+
+// What is shown as null when it is empty may be there as an empty list.
+function withoutEmpty(object: JsonObject): JsonObject {
+  const isEmpty = (value: JsonValue) => value === null || (Array.isArray(value) && value.length === 0);
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => !isEmpty(value)));
 }
 
 function annotationsOf(object: JsonObject): JsonObject {

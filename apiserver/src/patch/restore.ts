@@ -61,6 +61,23 @@ function objectProblem(node: SchemaNode, value: JsonValue): string | undefined {
   return undefined;
 }
 
+const rawTypes = new Map<string, boolean>();
+
+/** True for a type that keeps raw JSON in some member besides its metadata. */
+export function hasRaw(schemaName: string): boolean {
+  let known = rawTypes.get(schemaName);
+  if (known === undefined) rawTypes.set(schemaName, (known = reachesRaw(schemaNode(schemaName), new Set())));
+  return known;
+}
+
+function reachesRaw(node: SchemaNode, seen: Set<SchemaNode>): boolean {
+  if (seen.has(node)) return false;
+  seen.add(node);
+  if (node.isRaw) return true;
+  const members = [...node.properties].filter(([key]) => key !== "managedFields").map(([, property]) => property.node);
+  return [...members, node.items, node.values].some((below) => below !== undefined && reachesRaw(below, seen));
+}
+
 function restored(node: SchemaNode, value: JsonValue): JsonValue {
   if (node.isRaw && isObject(value)) return sorted(value);
   const isWrapped = typeof value === "number" && isWide(value) && stringAt(node.schema, "format") === "int32";

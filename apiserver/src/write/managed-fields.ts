@@ -1,4 +1,4 @@
-import type { ServedType, Strategy } from "../builtin/served-type.js";
+import type { ServedType } from "../builtin/served-type.js";
 import { plainError, StatusError } from "../errors/status-error.js";
 import { arrayAt, objectAt, type JsonObject } from "../json.js";
 import { apiVersionOf } from "../object/object-key.js";
@@ -6,7 +6,7 @@ import { metadataOf, now } from "../object/object-meta.js";
 import { scalePathsOf } from "../object/scale-paths.js";
 import { zeroObjectOf } from "../object/zero-object.js";
 import type { ServedResource } from "../registry/served-resource.js";
-import { restoreProblem } from "../patch/restore.js";
+import { hasRaw, restoreProblem } from "../patch/restore.js";
 import { applyManaged, restoreUnchangedTimes, updateManaged, type ManagedWrite } from "../ssa/field-manager.js";
 import { FieldSet } from "../ssa/fields/field-set.js";
 import { throughScale } from "../ssa/scale-managers.js";
@@ -60,6 +60,7 @@ function finished({ resource }: WriteContext, merged: JsonObject, config: JsonOb
 }
 
 function decodeOrUnconvertible({ type, rules }: ServedResource, merged: JsonObject, config: JsonObject): void {
+  if (type.schemaName !== undefined && hasRaw(type.schemaName)) restoreProblem(type.schemaName, merged);
   try {
     rules.decode(merged, { keepsNulls: true });
   } catch (error) {
@@ -127,14 +128,27 @@ function convert({ registry, resource }: WriteContext, value: JsonObject, apiVer
   }
 }
 
-function resetFieldsOf({ strategy }: ServedType, subresource: string): FieldSet {
-  const paths = resetPathsOf(strategy, subresource);
+function resetFieldsOf({ plural, strategy }: ServedType, subresource: string): FieldSet {
+  const paths = resetPathsOf({ plural, strategy }, subresource);
   let set = resetSets.get(paths);
   if (set === undefined) resetSets.set(paths, (set = FieldSet.of(...paths)));
   return set;
 }
 
-function resetPathsOf(strategy: Strategy, subresource: string): readonly string[] {
+// What nobody owns through an endpoint that writes it, or owns through one that does not.
+const OTHER_RESETS: { readonly [endpoint: string]: readonly string[] } = {
+  "certificatesigningrequests/approval": [".spec", ".status.certificate"],
+  "certificatesigningrequests/status": [".spec", ".status.conditions"],
+  "pods/ephemeralcontainers": NOTHING,
+  "pods/resize": NOTHING,
+};
+
+function resetPathsOf(
+  { plural, strategy }: Pick<ServedType, "plural" | "strategy">,
+  subresource: string,
+): readonly string[] {
+  const others = OTHER_RESETS[`${plural}/${subresource}`];
+  if (others !== undefined) return others;
   if (subresource === "status") return strategy.resetOnStatus;
   // The number of replicas is in the spec, the finalizers of a namespace too.
   return subresource === "scale" ? NOTHING : strategy.resetOnMain;

@@ -69,7 +69,7 @@ const NEEDS: [needs: (spec: Spec) => boolean, fields: string[]][] = [
   [isReachedFromOutside, ["externalTrafficPolicy"]],
 ];
 
-// Who writes the one address and leaves the list as it is means both.
+// Who writes the one address and leaves the list as it is, or out, means both.
 function pairAddresses(spec: Spec, old: Spec | undefined): void {
   const [now, before] = [stringAt(spec, "clusterIP") ?? "", stringAt(old, "clusterIP") ?? ""];
   if (old === undefined) {
@@ -78,7 +78,7 @@ function pairAddresses(spec: Spec, old: Spec | undefined): void {
   }
   if (now === before) {
     if (arrayAt(old, "clusterIPs") !== undefined) spec["clusterIPs"] ??= clone(arrayAt(old, "clusterIPs") ?? []);
-  } else if (deepEqual(spec["clusterIPs"] ?? null, old["clusterIPs"] ?? null)) {
+  } else if (spec["clusterIPs"] === undefined || deepEqual(spec["clusterIPs"], old["clusterIPs"] ?? null)) {
     if (now === "") delete spec["clusterIPs"];
     else spec["clusterIPs"] = [now];
   }

@@ -7,7 +7,14 @@ import { goSelector } from "./field-rules.js";
 
 /** Demands that a value is what it was; both as Kubernetes shows them. */
 export function checkKept(field: string, now: JsonValue, before: JsonValue): FieldError[] {
-  return deepEqual(now, before) ? [] : [invalidError(field, now, "field is immutable")];
+  return deepEqual(withoutEmpty(now), withoutEmpty(before)) ? [] : [invalidError(field, now, "field is immutable")];
+}
+
+// An empty list is as good as none.
+function withoutEmpty(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.length === 0 ? null : value.map(withoutEmpty);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, withoutEmpty(member)]));
 }
 
 /** Demands that the text at a path below an object is what it was, of which none is "". */
@@ -24,12 +31,12 @@ export function checkSelectorKept(field: string, now: JsonObject, before: JsonOb
   return checkKept(field, shown(now), shown(before));
 }
 
-/** A Go struct whose fields have no names in JSON: what each of them is when it is absent, or what structs it holds. */
+/** A Go struct whose fields have no names in JSON: what each of them is when it is absent, or what it holds. */
 export interface GoStruct {
-  readonly [field: string]: "" | 0 | false | null | GoPart;
+  readonly [field: string]: "" | 0 | false | null | readonly [] | GoPart;
 }
 
-/** Structs in a field: one that is always there, one behind a pointer, or a list of them. */
+/** Structs in a field: one that is always there, one behind a pointer, or a list of them. `[]` is a list of anything else. */
 export interface GoPart {
   readonly kind: "always" | "pointer" | "list";
   readonly struct: GoStruct;
@@ -39,12 +46,18 @@ export interface GoPart {
 export function goForm(struct: GoStruct, object: JsonObject | undefined): JsonObject {
   return Object.fromEntries(
     Object.entries(struct).map(([field, shape]) => {
-      const name = jsonNameOf(field);
+      const name = JSON_NAMES[field] ?? jsonNameOf(field);
       const value = memberOf(object, name);
-      if (typeof shape !== "object" || shape === null) return [field, value ?? shape];
-      return [field, shape.kind === "list" && wasGivenEmpty(object, name) ? [] : formOfPart(shape, value)];
+      const isList = Array.isArray(shape) || (isPart(shape) && shape.kind === "list");
+      const isEmpty = (value ?? null) === null || (Array.isArray(value) && value.length === 0);
+      if (isList && isEmpty) return [field, wasGivenEmpty(object, name) ? [] : null];
+      return [field, isPart(shape) ? formOfPart(shape, value) : (value ?? (shape as JsonValue))];
     }),
   );
+}
+
+function isPart(shape: GoStruct[string] | undefined): shape is GoPart {
+  return typeof shape === "object" && shape !== null && !Array.isArray(shape);
 }
 
 function formOfPart({ kind, struct }: GoPart, value: JsonValue | undefined): JsonValue {
@@ -53,12 +66,29 @@ function formOfPart({ kind, struct }: GoPart, value: JsonValue | undefined): Jso
   return object === undefined && kind === "pointer" ? null : goForm(struct, object);
 }
 
+// Fields that are called otherwise in JSON.
+const JSON_NAMES: { readonly [field: string]: string } = {
+  PDName: "pdName",
+  EndpointsName: "endpoints",
+  CephMonitors: "monitors",
+  RBDImage: "image",
+  RBDPool: "pool",
+  RadosUser: "user",
+  ISCSIInterface: "iscsiInterface",
+  DiscoveryCHAPAuth: "chapAuthDiscovery",
+  SessionCHAPAuth: "chapAuthSession",
+  DataDiskURI: "diskURI",
+  StorageOS: "storageos",
+  WWIDs: "wwids",
+};
+
 // `APIVersion` is apiVersion, `UID` is uid.
 function jsonNameOf(field: string): string {
   return field.replace(/^[A-Z]+(?![a-z])|^[A-Z]/, (start) => start.toLowerCase());
 }
 
-const REFERENCE: GoStruct = {
+/** How Kubernetes shows a reference to an object. */
+export const REFERENCE: GoStruct = {
   Kind: "",
   Namespace: "",
   Name: "",

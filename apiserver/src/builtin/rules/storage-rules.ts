@@ -18,6 +18,7 @@ import {
   checkOneOf,
   checkQualifiedName,
   checkRequired,
+  goMap,
 } from "./field-rules.js";
 import { checkKept, checkSelectorKept, checkTextKept } from "./kept-rules.js";
 import { checkProvisioner } from "./storage/driver-rules.js";
@@ -132,8 +133,12 @@ export function checkStorageClass(object: JsonObject, old: JsonObject | undefine
 
 function checkClassKept(object: JsonObject, old: JsonObject): FieldError[] {
   const shown = (one: JsonObject, key: string) => memberOf(one, key) ?? null;
+  const parameters = (one: JsonObject) => {
+    const map = objectAt(one, "parameters");
+    return map === undefined ? null : goMap(map);
+  };
   return [
-    ...checkKept("parameters", shown(object, "parameters"), shown(old, "parameters")),
+    ...checkKept("parameters", parameters(object), parameters(old)),
     ...checkTextKept("provisioner", object, old),
     ...["reclaimPolicy", "volumeBindingMode"].flatMap((key) => checkKept(key, shown(object, key), shown(old, key))),
   ];

@@ -79,15 +79,23 @@ function paramsOf(spec: JsonObject): Variables {
   return spec["paramKind"] === undefined ? {} : { params: ANYTHING };
 }
 
+const MAX_LABEL = 63;
+
+function labelProblems(text: string): string[] {
+  return [
+    ...(text.length > MAX_LABEL ? [`must be no more than ${MAX_LABEL} characters`] : []),
+    ...(DNS_1035.test(text) ? [] : [DNS_1035_RULE]),
+  ];
+}
+
 function checkParamKind(field: string, kind: JsonObject): FieldError[] {
   const [apiVersion, name] = [stringAt(kind, "apiVersion") ?? "", stringAt(kind, "kind") ?? ""];
   const words = "may have mixed case, but should otherwise match";
+  const problems = name === "" ? [] : labelProblems(name.toLowerCase());
   return [
     ...checkApiVersion(`${field}.apiVersion`, apiVersion),
     ...(name === "" ? [requiredError(`${field}.kind`)] : []),
-    ...(name === "" || DNS_1035.test(name.toLowerCase())
-      ? []
-      : [invalidError(`${field}.kind`, name, `${words}: ${DNS_1035_RULE}`)]),
+    ...(problems.length === 0 ? [] : [invalidError(`${field}.kind`, name, `${words}: ${problems.join(",")}`)]),
   ];
 }
 
@@ -97,10 +105,11 @@ function checkApiVersion(field: string, apiVersion: string): FieldError[] {
   if (parts.length > 2) return [invalidError(field, apiVersion, `unexpected GroupVersion string: ${apiVersion}`)];
   const [version = "", group = ""] = parts.reverse();
   const ofGroup = group === "" ? [] : subdomainProblems(group);
+  const ofVersion = version === "" ? [] : labelProblems(version);
   return [
     ...(ofGroup.length === 0 ? [] : [invalidError(field, group, ofGroup.join(","))]),
     ...(version === "" ? [invalidError(field, apiVersion, "version must be specified")] : []),
-    ...(version === "" || DNS_1035.test(version) ? [] : [invalidError(field, version, DNS_1035_RULE)]),
+    ...(ofVersion.length === 0 ? [] : [invalidError(field, version, ofVersion.join(","))]),
   ];
 }
 

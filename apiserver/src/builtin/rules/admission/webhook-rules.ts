@@ -147,8 +147,8 @@ function checkPath(field: string, path: string | undefined): FieldError[] {
   if (path === undefined || path === "" || path === "/") return [];
   const wrong = (detail: string) => invalidError(field, path, detail);
   if (path === "//") return [wrong("segment[0] may not be empty")];
-  // The first letter is taken for a slash.
-  const segments = path.slice(1).replace(/\/$/, "").split("/");
+  // The first byte is taken for a slash.
+  const segments = Buffer.from(path).subarray(1).toString("latin1").replace(/\/$/, "").split("/");
   return [
     ...(path.startsWith("/") ? [] : [wrong("must start with a '/'")]),
     ...segments.flatMap((segment, index) =>

@@ -1,6 +1,7 @@
 // Addresses of services, and what runs containers.
 import { invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
 import { arrayAt, objectAt, type JsonObject } from "../../../json.js";
+import { wasGivenEmpty } from "../../normal-form.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import { checkGivenDomain, checkLabelName, checkLabels, checkRequiredSegment } from "../field-rules.js";
 import { checkKept, checkTextKept, goForm, type GoStruct } from "../kept-rules.js";
@@ -19,7 +20,8 @@ export function checkServiceRange(range: JsonObject, old: JsonObject | undefined
   );
   if (ranges.length === before.length) return others;
   if (before.length === 1 && ranges.length === 2) return [...others, ...checkRanges(ranges)];
-  return [invalidError("spec.cidrs", ranges.length === 0 ? null : ranges, "field is immutable")];
+  const isNone = ranges.length === 0 && !wasGivenEmpty(objectAt(range, "spec"), "cidrs");
+  return [invalidError("spec.cidrs", isNone ? null : ranges, "field is immutable")];
 }
 
 function rangesOf(range: JsonObject): string[] {

@@ -1,8 +1,7 @@
 // What kinds that few write by hand cannot be without.
-import { requiredError, type FieldError } from "../../../errors/field-error.js";
+import { invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
 import { isObject, memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { checkNotNegative, selectorMatches } from "../field-rules.js";
-import { checkKept } from "../kept-rules.js";
 import { checkPodTemplate } from "../pods/pod-rules.js";
 import { checkLasting, mismatchError } from "../workload/workload-rules.js";
 
@@ -36,7 +35,9 @@ export function checkReplicationController(object: JsonObject): FieldError[] {
 export function checkRevision(object: JsonObject, old: JsonObject | undefined): FieldError[] {
   const data = memberOf(object, "data") ?? null;
   const ofNumber = checkNotNegative("revision", memberOf(object, "revision"));
-  if (old !== undefined) return [...ofNumber, ...checkKept("data", data, memberOf(old, "data") ?? null)];
+  // Data that are written in another order are others.
+  const isSame = old !== undefined && JSON.stringify(data) === JSON.stringify(memberOf(old, "data") ?? null);
+  if (old !== undefined) return [...ofNumber, ...(isSame ? [] : [invalidError("data", data, "field is immutable")])];
   return [
     ...(data === null ? [requiredError("data", "data is mandatory")] : []),
     ...(data === null || isObject(data) ? [] : [requiredError("data", "data must be a valid JSON object")]),

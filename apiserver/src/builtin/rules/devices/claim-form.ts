@@ -1,5 +1,6 @@
 // How Kubernetes shows a claim of devices.
-import type { JsonObject } from "../../../json.js";
+import { isObject, type JsonObject, type JsonValue } from "../../../json.js";
+import { goMap } from "../field-rules.js";
 import { goForm, type GoPart, type GoStruct } from "../kept-rules.js";
 
 const list = (struct: GoStruct): GoPart => ({ kind: "list", struct });
@@ -19,8 +20,8 @@ const CLAIM: GoStruct = {
     kind: "always",
     struct: {
       Requests: list(REQUEST),
-      Constraints: list({ Requests: null, MatchAttribute: null, DistinctAttribute: null }),
-      Config: list({ Requests: null, Opaque: pointer({ Driver: "", Parameters: null }) }),
+      Constraints: list({ Requests: [], MatchAttribute: null, DistinctAttribute: null }),
+      Config: list({ Requests: [], Opaque: pointer({ Driver: "", Parameters: null }) }),
     },
   },
 };
@@ -31,9 +32,9 @@ const ALLOCATION: GoStruct = {
     struct: {
       Results: list({
         ...{ Request: "", Driver: "", Pool: "", Device: "", AdminAccess: null, Tolerations: TOLERATIONS },
-        ...{ BindingConditions: null, BindingFailureConditions: null, ShareID: null, ConsumedCapacity: null },
+        ...{ BindingConditions: [], BindingFailureConditions: [], ShareID: null, ConsumedCapacity: null },
       }),
-      Config: list({ Source: "", Requests: null, Opaque: pointer({ Driver: "", Parameters: null }) }),
+      Config: list({ Source: "", Requests: [], Opaque: pointer({ Driver: "", Parameters: null }) }),
     },
   },
   NodeSelector: null,
@@ -48,4 +49,30 @@ export function goAllocation(allocation: JsonObject): JsonObject {
 /** Shows the spec of what holds it. */
 export function goClaim({ spec }: JsonObject): JsonObject {
   return goForm(CLAIM, spec as JsonObject | undefined);
+}
+
+const METADATA = [
+  ...["name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp"],
+  ...["deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers"],
+  "managedFields",
+];
+const OWNER = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
+const MANAGER = ["manager", "operation", "apiVersion", "time", "fieldsType", "fieldsV1", "subresource"];
+
+/** Shows metadata: their members in an order of their own, and maps in that of their keys. */
+export function goMetadata(metadata: JsonObject): JsonObject {
+  const shown = inOrder(metadata, METADATA);
+  for (const key of ["labels", "annotations"]) if (isObject(shown[key])) shown[key] = goMap(shown[key]);
+  for (const [key, order] of [
+    ["ownerReferences", OWNER],
+    ["managedFields", MANAGER],
+  ] as const)
+    if (Array.isArray(shown[key])) shown[key] = shown[key].filter(isObject).map((item) => inOrder(item, order));
+  return shown;
+}
+
+function inOrder(object: JsonObject, order: readonly string[]): JsonObject {
+  return Object.fromEntries(
+    order.filter((key) => object[key] !== undefined).map((key) => [key, object[key] as JsonValue]),
+  );
 }

@@ -7,7 +7,7 @@ import {
   type FieldError,
 } from "../../../errors/field-error.js";
 import { arrayAt, isObject, memberOf, objectAt, type JsonObject } from "../../../json.js";
-import { goClaim } from "./claim-form.js";
+import { goClaim, goMetadata } from "./claim-form.js";
 import { checkFullDeviceMember } from "./attribute-rules.js";
 import { checkSelectors } from "./selector-rules.js";
 import { checkTemplateMetadata } from "../storage/template-metadata.js";
@@ -57,7 +57,7 @@ export function checkClaimTemplate(template: JsonObject, old: JsonObject | undef
   const spec = objectAt(template, "spec");
   const shown = (one: JsonObject) => {
     const { metadata, ...rest } = objectAt(one, "spec") ?? {};
-    return { ...(isObject(metadata) ? metadata : {}), Spec: goClaim(rest) };
+    return { ...goMetadata(isObject(metadata) ? metadata : {}), Spec: goClaim(rest) };
   };
   return [
     ...checkTemplateMetadata("spec.metadata", objectAt(spec, "metadata") ?? {}),

@@ -70,7 +70,7 @@ function checkTokenRequests(path: string, requests: JsonObject[]): FieldError[] 
   });
 }
 
-const NODE_DRIVER: GoStruct = { Name: "", NodeID: "", TopologyKeys: null, Allocatable: null };
+const NODE_DRIVER: GoStruct = { Name: "", NodeID: "", TopologyKeys: [], Allocatable: null };
 
 /** Checks a CSINode, whose drivers keep all but what they can be given. */
 export function checkDriversOfNode(node: JsonObject, old: JsonObject | undefined): FieldError[] {

@@ -10,9 +10,10 @@ import {
 import { arrayAt, compareText, deepEqual, memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { textAt } from "../../read-path.js";
 import { checkDomain, checkGivenDomain, checkOneOf } from "../field-rules.js";
-import { checkKept, goForm, type GoStruct } from "../kept-rules.js";
+import { checkKept } from "../kept-rules.js";
 import { checkDriverName } from "./name-rules.js";
 import { checkNodeSelector } from "./node-selector-rules.js";
+import { goAttachment } from "./volume-form.js";
 import { checkSources, VOLUME_SOURCES } from "./source-rules.js";
 
 const MODES = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
@@ -112,15 +113,9 @@ function checkAttributes(path: string, spec: JsonObject): FieldError[] {
   ];
 }
 
-const ATTACHMENT: GoStruct = {
-  Attacher: "",
-  Source: { kind: "always", struct: { PersistentVolumeName: null, InlineVolumeSpec: null } },
-  NodeName: "",
-};
-
 /** Checks a VolumeAttachment, whose spec stays. */
 export function checkVolumeAttachment(attachment: JsonObject, old: JsonObject | undefined): FieldError[] {
-  const shown = (one: JsonObject) => goForm(ATTACHMENT, objectAt(one, "spec"));
+  const shown = (one: JsonObject) => goAttachment(objectAt(one, "spec"));
   return [
     ...checkNewAttachment(attachment),
     ...(old === undefined ? [] : checkKept("spec", shown(attachment), shown(old))),

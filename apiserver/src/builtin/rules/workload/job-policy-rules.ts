@@ -9,10 +9,11 @@ import {
   type FieldError,
 } from "../../../errors/field-error.js";
 import { quote } from "../../../errors/quote.js";
-import { arrayAt, isObject, memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
+import { arrayAt, memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { wasGivenEmpty } from "../../normal-form.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import { checkNotNegative, checkOneOf, checkQualifiedName } from "../field-rules.js";
+import { goForm, type GoStruct } from "../kept-rules.js";
 import { readIndexes } from "./job-indexes.js";
 
 const MAX_RULES = 20;
@@ -117,35 +118,28 @@ export function checkSuccessPolicy(path: string, spec: JsonObject): FieldError[]
   ];
 }
 
+const SUCCESS: GoStruct = {
+  Rules: { kind: "list", struct: { SucceededIndexes: null, SucceededCount: null } },
+};
+const FAILURE: GoStruct = {
+  Rules: {
+    kind: "list",
+    struct: {
+      Action: "",
+      OnExitCodes: { kind: "pointer", struct: { ContainerName: null, Operator: "", Values: [] } },
+      OnPodConditions: { kind: "list", struct: { Type: "", Status: "" } },
+    },
+  },
+};
+
 /** Writes when a Job succeeds as Kubernetes prints it. */
 export function goSuccessPolicy(policy: JsonObject): JsonObject {
-  return { Rules: goRules(policy, { SucceededIndexes: "succeededIndexes", SucceededCount: "succeededCount" }) };
-}
-
-// The rules of a policy with the fields of their struct.
-function goRules(policy: JsonObject, fields: Record<string, string>): JsonValue {
-  const rules = objectsAt(policy, "rules");
-  if (rules.length === 0 && arrayAt(policy, "rules") === undefined && !wasGivenEmpty(policy, "rules")) return null;
-  return rules.map((rule) =>
-    Object.fromEntries(Object.entries(fields).map(([field, key]) => [field, goValue(key, memberOf(rule, key))])),
-  );
-}
-
-// Of a rule, or of what stands in one.
-function goValue(key: string, value: JsonValue | undefined): JsonValue {
-  if (key === "onExitCodes" && isObject(value)) {
-    const { containerName = null, operator = "", values = null } = value;
-    return { ContainerName: containerName, Operator: operator, Values: values };
-  }
-  if (key !== "onPodConditions" || !Array.isArray(value)) return value ?? null;
-  return value.filter(isObject).map(({ type = "", status = "" }) => ({ Type: type, Status: status }));
+  return goForm(SUCCESS, policy);
 }
 
 /** Writes which failures of Pods a Job takes how as Kubernetes prints it. */
 export function goFailurePolicy(policy: JsonObject): JsonObject {
-  return {
-    Rules: goRules(policy, { Action: "action", OnExitCodes: "onExitCodes", OnPodConditions: "onPodConditions" }),
-  };
+  return goForm(FAILURE, policy);
 }
 
 function checkSuccessRule(path: string, rule: JsonObject, completions: number): FieldError[] {
