@@ -12,7 +12,7 @@ type RawSchema = { readonly [keyword: string]: unknown };
 interface Discovered {
   group: string;
   version: string;
-  resources: { resource: string; kind: string; scope: "Namespaced" | "Cluster"; subresources?: unknown }[];
+  resources: { resource: string; kind: string; scope: "Namespaced" | "Cluster"; subresources?: { name: string }[] }[];
 }
 
 /** A CustomResourceDefinition, as far as it is read here. */
@@ -33,6 +33,7 @@ export interface CrdObject {
 const read = (name: string): unknown =>
   JSON.parse(readFileSync(join(repositoryRoot, "generator/data", `kubernetes-1.36-${name}.json`), "utf8"));
 
+let discovery: Discovered[] | undefined;
 let schemas: { readonly [name: string]: RawSchema } | undefined;
 
 /** The schemas of all built-in types, by full name. */
@@ -55,16 +56,26 @@ export function schemaNameOf(apiVersion: string, kind: string): string {
 /** Returns the definition of a built-in kind. */
 export function builtinDefinition(apiVersion: string, kind: string): ResourceDefinition {
   const schema = builtinSchemas()[schemaNameOf(apiVersion, kind)]!;
-  const [version = "", group = ""] = apiVersion.split("/").reverse();
-  const discovered = (read("discovery") as Discovered[]).find(
-    (each) => each.group === group && each.version === version,
-  );
-  const resource = discovered?.resources.find((each) => each.kind === kind && !each.resource.includes("/"));
-  if (resource === undefined) throw new Error(`${apiVersion} ${kind} is not served`);
+  const { group, version, resource } = discoveredKind(apiVersion, kind);
   const facts = { group, version, kind, plural: resource.resource, scope: resource.scope, isCustom: false };
   const hasStatusSubresource = Object.hasOwn(schema["properties"] as object, "status");
   const definitions = new Map(Object.entries(builtinSchemas()));
   return definitionOf({ ...facts, hasStatusSubresource }, { schema, definitions });
+}
+
+/** Names the endpoints below the objects of a built-in kind. */
+export function builtinSubresources({ apiVersion, kind }: { apiVersion: string; kind: string }): string[] {
+  return (discoveredKind(apiVersion, kind).resource.subresources ?? []).map(({ name }) => name);
+}
+
+function discoveredKind(apiVersion: string, kind: string) {
+  const [version = "", group = ""] = apiVersion.split("/").reverse();
+  const discovered = (discovery ??= read("discovery") as Discovered[]).find(
+    (each) => each.group === group && each.version === version,
+  );
+  const resource = discovered?.resources.find((each) => each.kind === kind && !each.resource.includes("/"));
+  if (resource === undefined) throw new Error(`${apiVersion} ${kind} is not served`);
+  return { group, version, resource };
 }
 
 /** Returns the definition of the first version of a custom resource. */

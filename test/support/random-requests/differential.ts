@@ -10,7 +10,8 @@ export interface Disagreement {
   /** What two sequences have in common that show the same difference: the request, and where the answers differ. */
   signature: string;
   steps: Step[];
-  /** Of the first step that is answered differently: what follows may differ because of it. */
+  /** Which step is answered differently, counted from 1 without the silent ones. */
+  step: number;
   differences: Difference[];
 }
 
@@ -23,19 +24,30 @@ export interface Servers {
 const TIMEOUT_MS = 20_000;
 let played = 0;
 
-/** Plays the steps on both servers; undefined if they answer alike. */
+/** Plays the steps on both servers; undefined if they answer alike, else the first difference: what follows may differ because of it. */
 export async function findDisagreement(servers: Servers, steps: Step[]): Promise<Disagreement | undefined> {
-  const [real, embedded] = await Promise.all([play(servers.real, steps), play(servers.embedded, steps)]);
-  const differences = differencesOf(real, embedded, { isShared: true });
-  const first = differences[0]?.path.split("/")[0];
-  if (first === undefined) return undefined;
-  const ofFirst = differences.filter(({ path }) => path.split("/")[0] === first);
-  const shown = steps.filter(({ silent }) => silent !== true)[Number(first) - 1];
-  if (shown === undefined) throw new Error(`no step ${first} was played`);
-  return { signature: signatureOf(shown, ofFirst), steps, differences: ofFirst };
+  return (await findDisagreements(servers, steps))[0];
 }
 
-async function play(connection: Connection, steps: Step[]): Promise<StepOutcome[]> {
+/** Plays the steps on both servers, and lists those that they answer differently. */
+export async function findDisagreements(servers: Servers, steps: Step[]): Promise<Disagreement[]> {
+  const [real, embedded] = await Promise.all([playSteps(servers.real, steps), playSteps(servers.embedded, steps)]);
+  const differences = differencesOf(comparable(real), comparable(embedded), { isShared: true });
+  const shown = steps.filter(({ silent }) => silent !== true);
+  return shown.flatMap((request, index) => {
+    const ofStep = differences.filter(({ path }) => Number(path.split("/")[0]) === index + 1);
+    if (ofStep.length === 0) return [];
+    return [{ signature: signatureOf(request, ofStep), steps, step: index + 1, differences: ofStep }];
+  });
+}
+
+interface Played {
+  namespace: string;
+  outcomes: StepOutcome[];
+}
+
+/** Plays the steps on a server, in a namespace of their own. */
+export async function playSteps(connection: Connection, steps: Step[]): Promise<Played> {
   const namespace = `random-${process.pid}-${++played}-of-steps`;
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_, reject) => {
@@ -43,11 +55,14 @@ async function play(connection: Connection, steps: Step[]): Promise<StepOutcome[
   });
   try {
     const scenario = { area: "random", title: namespace, steps };
-    const outcomes = await Promise.race([playScenario(connection, scenario, namespace), timeout]);
-    return normaliseOutcomes(outcomes, namespace).map(withoutChance);
+    return { namespace, outcomes: await Promise.race([playScenario(connection, scenario, namespace), timeout]) };
   } finally {
     clearTimeout(timer);
   }
+}
+
+function comparable({ namespace, outcomes }: Played): StepOutcome[] {
+  return normaliseOutcomes(outcomes, namespace).map(withoutChance);
 }
 
 /** A check of an apply ends at the first field that a struct does not have, and Go takes the fields in any order. */

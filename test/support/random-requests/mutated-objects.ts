@@ -1,8 +1,9 @@
-// Objects of built-in kinds with a part or two that few would write: left out, empty, twice, of another form, or one that is seldom used.
+// Objects of built-in kinds with a part or two that few would write.
 import fc, { type Arbitrary } from "../fast-check.js";
-import type { JsonObject, JsonValue } from "#apiserver/json.js";
+import type { JsonObject } from "#apiserver/json.js";
 import { builtinDefinition, builtinSchemas, schemaNameOf } from "../kinds/kind-definitions.js";
-import { minimalObjects, OWN_NAMESPACE } from "../kinds/minimal-objects.js";
+import { minimalObjects, OWN_NAMESPACE, type MinimalObject } from "../kinds/minimal-objects.js";
+import { change, Choices, type Schema } from "./mutations.js";
 
 /** An object that is tried on both servers. */
 export interface MutatedObject {
@@ -17,162 +18,37 @@ export interface MutatedObject {
 // A definition has schemas of its own, an APIService is called, and a namespace is what the others are in.
 const LEFT_OUT = ["CustomResourceDefinition", "APIService", "Namespace"];
 const MAX_CHANGES = 2;
-const MAX_DEPTH = 8;
-/** Below this depth, lists are empty. */
-const MAX_LIST_DEPTH = 3;
-
-const ODD_TEXTS = ["", " ", "A_b", "a/b", "a.b", "*", "-1", "é", "x".repeat(300), "Always", "None", "10.0.0.1", "1Gi"];
-const TEXTS = ["a", "b", "x.example.com", ...ODD_TEXTS];
-const NUMBERS = [1, 2, -1, 0, 100, 65_536, 2_147_483_648, 1.5];
-const KEYS = ["a", "b/c", "-", "x_y", "x".repeat(70)];
-
-interface Schema {
-  readonly $ref?: string;
-  readonly type?: string;
-  readonly format?: string;
-  readonly enum?: readonly string[];
-  readonly items?: Schema;
-  readonly properties?: { readonly [name: string]: Schema };
-  readonly additionalProperties?: Schema;
-  readonly required?: readonly string[];
-  readonly allOf?: readonly Schema[];
-}
 
 /** Any object of the kinds that minimal-objects.ts has, changed in one place or two. */
 export const mutatedObject: Arbitrary<MutatedObject> = fc.gen().map((generate) => {
   const choose = new Choices((count) => generate(oneOf, count));
-  const kinds = minimalObjects.filter(({ kind }) => !LEFT_OUT.includes(kind));
-  const { apiVersion, kind, name = "a", content } = choose.from(kinds);
-  const { plural, scope } = builtinDefinition(apiVersion, kind);
-  const place = scope === "Namespaced" ? "/namespaces/$ns" : "";
-  const object = { apiVersion, kind, metadata: { name }, ...content };
-  const body = JSON.parse(JSON.stringify(object).replaceAll(OWN_NAMESPACE, "$ns")) as JsonObject;
-  const schema = builtinSchemas()[schemaNameOf(apiVersion, kind)] as Schema;
-  const changes = Array.from({ length: 1 + choose.below(MAX_CHANGES) }, () => change(body, schema, choose));
-  const path = apiVersion === "v1" ? "/api/v1" : `/apis/${apiVersion}`;
-  return { kind, target: `${path}${place}/${plural}?dryRun=All`, body, changes };
+  const chosen = choose.from(minimalObjects.filter(({ kind }) => !LEFT_OUT.includes(kind)));
+  const body = bodyOf(chosen);
+  const changes = mutate(body, schemaOf(chosen), choose);
+  return { kind: chosen.kind, target: `${pathOf(chosen)}?dryRun=All`, body, changes };
 });
 
 const oneOf = (count: number) => fc.noBias(fc.nat({ max: count - 1 }));
 
-class Choices {
-  readonly below: (count: number) => number;
-
-  constructor(below: (count: number) => number) {
-    this.below = below;
-  }
-
-  /** True in so many of a hundred cases. */
-  often(percent: number): boolean {
-    return this.below(100) < percent;
-  }
-
-  from<T>(items: readonly T[]): T {
-    if (items.length === 0) throw new Error("there is nothing to choose from");
-    return items[this.below(items.length)] as T;
-  }
+/** Changes an object in one place or two, and says where and how. */
+export function mutate(object: JsonObject, schema: Schema, choose: Choices): string[] {
+  return Array.from({ length: 1 + choose.below(MAX_CHANGES) }, () => change(object, schema, choose));
 }
 
-/** Goes down from the root by chance, changes one thing where it stops, and says what. */
-function change(root: JsonObject, rootSchema: Schema, choose: Choices): string {
-  let at: JsonValue = root;
-  let schema = resolve(rootSchema);
-  let path = "";
-  for (let depth = 0; depth < MAX_DEPTH; depth++) {
-    const next: Next = Array.isArray(at)
-      ? changeList(at, schema, choose)
-      : changeObject(at as JsonObject, schema, { choose, isRoot: depth === 0 });
-    path += next.step;
-    if (next.value === undefined) return `${path} ${next.did}`;
-    at = next.value;
-    schema = next.schema;
-  }
-  return `${path} stays`;
+/** The schema of a kind. */
+export function schemaOf({ apiVersion, kind }: { apiVersion: string; kind: string }): Schema {
+  return builtinSchemas()[schemaNameOf(apiVersion, kind)] as Schema;
 }
 
-/** Where the way goes on, or what was done at its end. */
-type Next =
-  | { readonly step: string; readonly value: JsonValue; readonly schema: Schema }
-  | { readonly step: string; readonly value?: undefined; readonly did: string };
-
-function changeList(list: JsonValue[], { items = {} }: Schema, choose: Choices): Next {
-  const ofItem = resolve(items);
-  if (list.length === 0) {
-    list.push(valueOf(ofItem, 1, choose));
-    return { step: "[0]", did: `is ${JSON.stringify(list[0])}` };
-  }
-  const index = choose.below(list.length);
-  const step = `[${index}]`;
-  if (choose.often(15)) {
-    list.push(structuredClone(list[index] as JsonValue));
-    return { step, did: "is there twice" };
-  }
-  if (choose.often(10)) {
-    list.splice(index, 1);
-    return { step, did: "is left out" };
-  }
-  const item = list[index] as JsonValue;
-  if (isObject(item) && !choose.often(20)) return { step, value: item, schema: ofItem };
-  list[index] = valueOf(ofItem, 1, choose);
-  return { step, did: `is ${JSON.stringify(list[index])}` };
+/** The path of the objects of a kind, with `$ns` for the namespace. */
+export function pathOf({ apiVersion, kind }: { apiVersion: string; kind: string }): string {
+  const { plural, scope } = builtinDefinition(apiVersion, kind);
+  const path = apiVersion === "v1" ? "/api/v1" : `/apis/${apiVersion}`;
+  return `${path}${scope === "Namespaced" ? "/namespaces/$ns" : ""}/${plural}`;
 }
 
-function changeObject(
-  object: JsonObject,
-  { properties, additionalProperties }: Schema,
-  { choose, isRoot }: { choose: Choices; isRoot: boolean },
-): Next {
-  const set = (name: string, schema: Schema): Next => {
-    const value = valueOf(schema, 1, choose);
-    object[name] = value;
-    return { step: `.${name}`, did: `is ${JSON.stringify(value)}` };
-  };
-  if (properties === undefined) return set(choose.from(KEYS), resolve(additionalProperties ?? {}));
-  const isFixed = (name: string) =>
-    name === "apiVersion" || name === "kind" || (isRoot && (name === "status" || name === "metadata"));
-  const names = Object.keys(properties).filter((name) => !isFixed(name));
-  if (names.length === 0) return { step: "", did: "stays" };
-  const present = names.filter((name) => object[name] !== undefined);
-  const isOfPresent = present.length > 0 && choose.often(60);
-  const name = choose.from(isOfPresent ? present : names);
-  const schema = resolve(properties[name] ?? {});
-  const value = object[name];
-  if (isOfPresent && isObject(value) && choose.often(80)) return { step: `.${name}`, value, schema };
-  if (!isOfPresent || !choose.often(25)) return set(name, schema);
-  delete object[name];
-  return { step: `.${name}`, did: "is left out" };
-}
-
-function isObject(value: JsonValue | undefined): value is JsonObject | JsonValue[] {
-  return typeof value === "object" && value !== null;
-}
-
-/** Follows references. */
-function resolve(schema: Schema): Schema {
-  const reference = schema.$ref ?? schema.allOf?.[0]?.$ref;
-  if (reference === undefined) return schema;
-  return resolve(builtinSchemas()[reference.slice(reference.lastIndexOf("/") + 1)] as Schema);
-}
-
-/** A value of a type, more often of an odd form than not. */
-function valueOf(schema: Schema, depth: number, choose: Choices): JsonValue {
-  const { type, format, enum: options, items = {}, properties, additionalProperties, required = [] } = schema;
-  if (options !== undefined) return choose.from(options);
-  if (type === "string" && format === "date-time") return choose.from(["2020-01-01T00:00:00Z", "x"]);
-  if (type === "string" && format === "byte") return choose.from(["YQ==", "!"]);
-  if (type === "string") return choose.from(TEXTS);
-  if (type === "integer" || type === "number") return choose.from(NUMBERS);
-  if (type === "boolean") return choose.often(50);
-  if (type === "array") {
-    const length = depth > MAX_LIST_DEPTH ? 0 : 1 + choose.below(2);
-    return Array.from({ length }, () => valueOf(resolve(items), depth + 1, choose));
-  }
-  if (additionalProperties !== undefined)
-    return { [choose.from(KEYS)]: valueOf(resolve(additionalProperties), depth + 1, choose) };
-  if (properties === undefined) return choose.from<JsonValue>(["a", 1]);
-  const object: JsonObject = {};
-  for (const [name, property] of Object.entries(properties))
-    if (choose.often(required.includes(name) ? 90 : 25 / (depth + 1)))
-      object[name] = valueOf(resolve(property), depth + 1, choose);
-  return object;
+/** The object as it is sent, with `$ns` for the namespace. */
+export function bodyOf({ apiVersion, kind, name = "a", content }: MinimalObject): JsonObject {
+  const object = { apiVersion, kind, metadata: { name }, ...content };
+  return JSON.parse(JSON.stringify(object).replaceAll(OWN_NAMESPACE, "$ns")) as JsonObject;
 }
