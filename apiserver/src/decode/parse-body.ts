@@ -1,7 +1,7 @@
 import type { Tags, YAMLParseError } from "yaml";
 import { quote } from "../errors/quote.js";
 import { unsupportedMediaType } from "../errors/status-error.js";
-import type { JsonValue } from "../json.js";
+import { compareText, isObject, setMember, type JsonObject, type JsonValue } from "../json.js";
 import { yamlLibrary } from "../yaml-library.js";
 import { BodySyntaxError } from "./body-syntax-error.js";
 import { checkNumbers, isTooDeep, tooDeepBracket } from "./check-limits.js";
@@ -82,8 +82,9 @@ export function parseYaml(body: Buffer): ParsedBody {
     if (error.code !== "DUPLICATE_KEY") throw new BodySyntaxError(yamlErrorText(line, error), "yaml");
     repeated.push(`line ${line}: key ${quote(keyAt(text, error.pos[0]))} already set in map`);
   }
-  const value = withinLimits(() => (document.toJS() ?? null) as JsonValue);
-  if (isTooDeep(value)) throw new BodySyntaxError(YAML_TOO_DEEP, "yaml");
+  const given = withinLimits(() => (document.toJS() ?? null) as JsonValue);
+  if (isTooDeep(given)) throw new BodySyntaxError(YAML_TOO_DEEP, "yaml");
+  const value = withinLimits(() => sorted(given));
   const errors = repeated.length === 0 ? [] : [["yaml: unmarshal errors:", ...repeated].join("\n  ")];
   return { value, duplicates: () => repeated, duplicateErrors: () => errors };
 }
@@ -101,6 +102,16 @@ function withinLimits<Parsed>(parse: () => Parsed): Parsed {
     // For example the source of a merge (<<) that is no map.
     throw new BodySyntaxError(`yaml: ${error instanceof Error ? error.message : String(error)}`, "yaml");
   }
+}
+
+// Kubernetes makes JSON of it first, with the keys of maps in their order.
+function sorted(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (!isObject(value)) return value;
+  const keys = Object.keys(value).sort(compareText);
+  const result: JsonObject = {};
+  for (const key of keys) setMember(result, key, sorted(value[key] as JsonValue));
+  return result;
 }
 
 // Kubernetes' parser leaves times and numbers in base 60 as text.

@@ -1,4 +1,4 @@
-import { forbiddenError, type FieldError } from "../../../errors/field-error.js";
+import { forbiddenError, invalidError, type FieldError } from "../../../errors/field-error.js";
 import { memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import { checkAnnotations, checkLabels, checkOneOf } from "../field-rules.js";
@@ -100,6 +100,7 @@ export function checkPod(pod: JsonObject, old: JsonObject | undefined): FieldErr
   const errors = [
     ...checkPodSpec("spec", spec, { pod: { isPod: true, name: textAt(pod, "metadata.name") } }),
     ...checkTokens(spec),
+    ...checkMirror(pod, old),
   ];
   const oldSpec = objectAt(old, "spec");
   return oldSpec === undefined ? errors : [...errors, ...checkPodUpdate(spec, oldSpec)];
@@ -116,4 +117,19 @@ function checkTokens(spec: JsonObject): FieldError[] {
         : [forbiddenError(`spec.volumes[${index}].projected.sources[${place}].serviceAccountToken`, detail)],
     ),
   );
+}
+
+const MIRROR = "kubernetes.io/config.mirror";
+
+// A Pod that mirrors another has a node, and neither begins nor ceases to mirror.
+function checkMirror(pod: JsonObject, old: JsonObject | undefined): FieldError[] {
+  const valueOf = (one: JsonObject) => memberOf(objectAt(objectAt(one, "metadata"), "annotations"), MIRROR);
+  const [now, before, field] = [valueOf(pod), old && valueOf(old), `metadata.annotations[${MIRROR}]`];
+  const change = before === undefined ? "add" : "remove or update";
+  return [
+    ...(old !== undefined && now !== before ? [forbiddenError(field, `may not ${change} mirror pod annotation`)] : []),
+    ...(now !== undefined && textAt(pod, "spec.nodeName") === ""
+      ? [invalidError(field, now, "must set spec.nodeName if mirror pod annotation is set")]
+      : []),
+  ];
 }

@@ -48,6 +48,8 @@ export function checkPodUpdate(spec: JsonObject, old: JsonObject): FieldError[] 
 function checkDeadlineKept(spec: JsonObject, old: JsonObject): FieldError[] {
   const path = "spec.activeDeadlineSeconds";
   const [now, before] = [memberOf(spec, "activeDeadlineSeconds"), memberOf(old, "activeDeadlineSeconds")];
+  if (typeof now === "number" && now < 0)
+    return [invalidError(path, now, "must be between 0 and 2147483647, inclusive")];
   if (typeof before !== "number" || now === before) return [];
   if (typeof now !== "number")
     return [invalidError(path, null, "must not update from a positive integer to nil value")];
