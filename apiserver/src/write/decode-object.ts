@@ -1,3 +1,4 @@
+import { builtinTypes } from "../builtin/served-type.js";
 import { BodySyntaxError } from "../decode/body-syntax-error.js";
 import { NumberRangeError } from "../decode/check-limits.js";
 import { bodyStart, type ParsedBody } from "../decode/parse-body.js";
@@ -80,17 +81,16 @@ function checkTypeMeta({ type }: ServedResource, raw: Buffer, object: JsonObject
     const name = stringAt(objectAt(object, "metadata"), "name") ?? "";
     throw invalid({ kind, group: type.group, name }, [invalidError("kind", kind, `must be ${type.kind}`)]);
   }
-  if (type.custom === undefined && apiVersion !== "" && apiVersion !== expected) {
-    const detail = `no kind ${quote(type.kind)} is registered for version ${quote(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`;
-    throw badRequest(
-      `${type.kind} in version ${quote(shortVersion(apiVersion))} cannot be handled as a ${type.kind}: ${detail}`,
-    );
-  }
-  if (type.custom !== undefined && apiVersion !== expected) {
+  if (apiVersion === expected || (apiVersion === "" && type.custom === undefined)) return;
+  const isKnown = builtinTypes().some((one) => one.kind === type.kind && apiVersionOf(one) === apiVersion);
+  if (type.custom !== undefined || isKnown)
     throw badRequest(
       `the API version in the data (${apiVersion}) does not match the expected API version (${expected})`,
     );
-  }
+  const detail = `no kind ${quote(type.kind)} is registered for version ${quote(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`;
+  throw badRequest(
+    `${type.kind} in version ${quote(shortVersion(apiVersion))} cannot be handled as a ${type.kind}: ${detail}`,
+  );
 }
 
 function checkTypeMetaTypes(type: { kind: string }, raw: Buffer, object: JsonObject): void {

@@ -134,9 +134,7 @@ function decodePatched(
   if (isStrict && all.length > 0) {
     throw unfitPatch(given, `strict decoding error: ${all.join(", ")}`);
   }
-  const metadata = objectAt(patched, "metadata");
-  checkNamespace(metadata, context.namespace);
-  checkNameOfUrl(stringAt(metadata, "name") ?? "", name);
+  checkPlace(context, name, patched);
   return patched;
 }
 
@@ -201,6 +199,9 @@ function checkTypeMeta(context: WriteContext, name: string, patched: JsonObject)
       reportUnknown(context, patched, unknownOf(patched, ["kind", "apiVersion", "metadata"]));
     if (kind === "")
       throw unfitPatch(canonicalJson(patched), `Object 'Kind' is missing in '${canonicalJson(patched)}'`);
+    if (textOf(apiVersion).split("/").length > 2)
+      throw unfitPatch(canonicalJson(patched), `unexpected GroupVersion string: ${textOf(apiVersion)}`);
+    checkPlace(context, name, patched);
     if (apiVersion === "") throw internalError("Object 'apiVersion' is missing in 'object has no apiVersion field'");
     throw invalid({ ...kindRefOf(type, name), kind: textOf(kind) }, [
       ...(apiVersion === expected ? [] : [invalidError("apiVersion", apiVersion, `must be ${expected}`)]),
@@ -232,6 +233,12 @@ function isUnknownVersion(registry: WriteContext["registry"], type: ServedType, 
 
 function textOf(value: JsonValue): string {
   return typeof value === "string" ? value : "";
+}
+
+function checkPlace({ namespace }: WriteContext, name: string, patched: JsonObject): void {
+  const metadata = objectAt(patched, "metadata");
+  checkNamespace(metadata, namespace);
+  checkNameOfUrl(stringAt(metadata, "name") ?? "", name);
 }
 
 /** Fails for a body whose name is not the one in the path. */
