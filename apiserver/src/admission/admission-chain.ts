@@ -13,6 +13,7 @@ import { checkLimitRanges, setContainerDefaults } from "./limits/limit-ranges.js
 import type { MutatingPolicies, PolicyChanges } from "./policy/mutating-policies.js";
 import type { ValidatingPolicies } from "./policy/validating-policies.js";
 import { chargeQuotas } from "./limits/resource-quotas.js";
+import { checkPodSecurity } from "./pod-security/pod-security.js";
 import { setPriority } from "./priority.js";
 import { checkRuntimeClass, setRuntimeClass } from "./runtime-class.js";
 import type { WebhookAdmission } from "./webhook-admission.js";
@@ -104,6 +105,7 @@ export class AdmissionChain implements Admission {
     checkSigner(this.#authorizer, write);
     checkCertificateSubject(write);
     checkLimitRanges(write);
+    checkPodSecurity(write);
     checkClaimGrowth(write);
     checkRuntimeClass(write);
     if (this.#needsAccounts) checkServiceAccount(write);
