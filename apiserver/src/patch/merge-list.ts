@@ -25,6 +25,8 @@ export function mergeList(live: JsonValue[], patch: JsonValue[], merge: ListMerg
   }
   const { kept, items } = applyListDirectives(live as JsonObject[], patch as JsonObject[], mergeKey);
   const merged: JsonObject[] = clone(kept);
+  // Nothing can be ordered beside an item without a key.
+  if (items.length > 0) for (const item of kept) keyOrThrow(item, mergeKey);
   for (const item of items) {
     const key = keyOrThrow(item, mergeKey);
     const index = merged.findIndex((candidate) => deepEqual(memberOf(candidate, mergeKey), key));

@@ -35,7 +35,7 @@ export function trackApply(
     ...managedWrite(context, write),
     config,
     force,
-    finish: (merged) => finished(context, merged, config),
+    finish: (merged) => finished(context, { merged, config, live: write.live }),
   });
 }
 
@@ -53,9 +53,12 @@ export function withScaleManagers({ resource }: WriteContext, object: JsonObject
   return { ...object, metadata: { ...metadata, managedFields } };
 }
 
-function finished({ resource }: WriteContext, merged: JsonObject, config: JsonObject): JsonObject {
+function finished(
+  { resource }: WriteContext,
+  { merged, config, live }: { merged: JsonObject; config: JsonObject; live: JsonObject | undefined },
+): JsonObject {
   decodeOrUnconvertible(resource, merged, config);
-  resource.rules.fillDefaults(merged);
+  resource.rules.fillDefaults(merged, live);
   return merged;
 }
 

@@ -27,10 +27,13 @@ export function defaultVolumeSource(volume: JsonObject): void {
   if (Object.keys(volume).every((key) => key === "name")) volume["emptyDir"] = {};
 }
 
-// The first address stands for all if those are missing.
-function agreeOnAddresses(status: JsonObject, one: string, all: string): void {
-  const ip = stringAt(status, one) ?? "";
-  if (ip !== "" && (arrayAt(status, all) ?? []).length === 0) status[all] = [{ ip }];
+// One address stands for all that do not begin with it, as nodes of old told one alone; all of them stand for a missing one.
+function agreeOnAddresses(status: JsonObject): void {
+  const ip = stringAt(status, "podIP") ?? "";
+  const [first] = (arrayAt(status, "podIPs") ?? []).filter(isObject);
+  const firstIp = first === undefined ? undefined : (stringAt(first, "ip") ?? "");
+  if (ip !== "" && ip !== firstIp) status["podIPs"] = [{ ip }];
+  else if (ip === "" && firstIp !== undefined && firstIp !== "") status["podIP"] = firstIp;
 }
 
 /** Sets what Kubernetes sets in Pods, but not in pod templates. */
@@ -51,11 +54,7 @@ export function defaultPod(pod: JsonObject, { isAdmitted, isNew }: { isAdmitted:
     defaultTolerations(spec);
   }
   const status = objectAt(pod, "status") ?? {};
-  for (const [one, all] of [
-    ["podIP", "podIPs"],
-    ["hostIP", "hostIPs"],
-  ] as const)
-    agreeOnAddresses(status, one, all);
+  agreeOnAddresses(status);
   if (isNew) status["phase"] ??= "Pending";
   status["qosClass"] ??= qosClassOf(spec);
   pod["status"] = status;

@@ -68,6 +68,7 @@ function formOfPart({ kind, struct }: GoPart, value: JsonValue | undefined): Jso
 
 // Fields that are called otherwise in JSON.
 const JSON_NAMES: { readonly [field: string]: string } = {
+  CephFS: "cephfs",
   PDName: "pdName",
   EndpointsName: "endpoints",
   CephMonitors: "monitors",

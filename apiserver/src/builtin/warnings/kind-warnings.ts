@@ -1,6 +1,6 @@
 // What Kubernetes 1.36 warns of in kinds that have a warning or two.
 import { quote } from "../../errors/quote.js";
-import { arrayAt, memberOf, objectAt, type JsonObject } from "../../json.js";
+import { deepEqual, arrayAt, memberOf, objectAt, type JsonObject } from "../../json.js";
 import { cidrWarnings } from "../rules/address-syntax.js";
 import { labelNameProblems } from "../rules/name-syntax.js";
 import { INGRESS_CLASS } from "../rules/network-rules.js";
@@ -114,11 +114,12 @@ function indexWarnings(holder: JsonObject | undefined, path: string): string[] {
   ];
 }
 
-function driverWarnings(driver: JsonObject): string[] {
+function driverWarnings(driver: JsonObject, old: JsonObject | undefined): string[] {
   const spec = objectAt(driver, "spec") ?? {};
-  const isOpen =
-    objectsAt(spec, "tokenRequests").length > 0 && memberOf(spec, "serviceAccountTokenInSecrets") === undefined;
-  return isOpen
+  const requests = objectsAt(spec, "tokenRequests");
+  const isOpen = requests.length > 0 && memberOf(spec, "serviceAccountTokenInSecrets") === undefined;
+  const isSame = old !== undefined && deepEqual(requests, objectsAt(old, "spec.tokenRequests"));
+  return isOpen && !isSame
     ? [
         "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible logging of tokens in " +
           "volume attributes",
