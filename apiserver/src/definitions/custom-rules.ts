@@ -18,8 +18,12 @@ export function customRules(type: ServedType): TypeRules {
   let mergeType: TypeRules["mergeType"] | undefined;
   // What an update left as it was, and what a rule that is broken warns of.
   const forgiven = new WeakMap<JsonObject, readonly string[]>();
-  const withRules = (object: JsonObject, old: JsonObject | undefined, found: readonly FieldError[]): FieldError[] => {
-    const { errors, warnings } = evaluateRules(schema, { object, old, found });
+  const withRules = (
+    object: JsonObject,
+    old: JsonObject | undefined,
+    { found, before = [] }: { found: readonly FieldError[]; before?: readonly FieldError[] | undefined },
+  ): FieldError[] => {
+    const { errors, warnings } = evaluateRules(schema, { object, old, found: [...before, ...found] });
     if (warnings.length > 0) forgiven.set(object, warnings);
     return [...found, ...errors];
   };
@@ -43,13 +47,15 @@ export function customRules(type: ServedType): TypeRules {
     },
     fillDefaults: (object) => applyDefaults(schema, object),
     finish: () => undefined,
-    validate: (object, live) =>
-      withRules(object, live, [...validateCustomResource(schema, object, live), ...checkScaleOf(type, object)]),
+    validate: (object, live, ofMetadata) =>
+      withRules(object, live, {
+        found: [...validateCustomResource(schema, object, live), ...checkScaleOf(type, object)],
+        before: ofMetadata,
+      }),
     validateStatus: (object, live) =>
-      withRules(object, live, [
-        ...validateStatus(schema, object, live),
-        ...checkScaleOf(type, object, { ofStatus: true }),
-      ]),
+      withRules(object, live, {
+        found: [...validateStatus(schema, object, live), ...checkScaleOf(type, object, { ofStatus: true })],
+      }),
     forgiven: (object) => forgiven.get(object) ?? [],
     warnings: (object, live) => [...finalizerWarnings(object, live), ...(forgiven.get(object) ?? [])],
   };

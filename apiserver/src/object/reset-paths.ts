@@ -35,7 +35,8 @@ function restoreForStatus(type: ServedType, object: JsonObject, live: JsonObject
     return object;
   }
   const { managedFields } = metadataOf(object);
-  const metadata = { ...metadataOf(live), ...(managedFields === undefined ? {} : { managedFields }) };
+  const { managedFields: _managedFields, ...own } = metadataOf(live);
+  const metadata = { ...own, ...(managedFields === undefined ? {} : { managedFields }) };
   const { status: _, ...rest } = live;
   const { status } = object;
   return { ...clone(rest), metadata: clone(metadata), ...(status === undefined ? {} : { status }) };

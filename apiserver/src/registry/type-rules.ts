@@ -16,8 +16,8 @@ export interface TypeRules {
   fillDefaults(object: JsonObject, live?: JsonObject): void;
   /** Sets what only the server decides, in place, right before the object is checked and stored. */
   finish(object: JsonObject, live: JsonObject | undefined, write: { subresource: string; isDryRun: boolean }): void;
-  /** Checks an object outside its metadata; `live` is what it replaces. */
-  validate(object: JsonObject, live?: JsonObject): FieldError[];
+  /** Checks an object outside its metadata; `live` is what it replaces, and `ofMetadata` what is wrong with its metadata. */
+  validate(object: JsonObject, live?: JsonObject, ofMetadata?: readonly FieldError[]): FieldError[];
   /** Checks an object that was written through a subresource that changes a part of it; `undefined` is as `validate`. */
   validatePart?(object: JsonObject, live: JsonObject, subresource: string): FieldError[] | undefined;
   /** Checks an object that was written through /status. */

@@ -64,9 +64,10 @@ export async function createObject(
   const isGenerated = (stringAt(metadataOf(object), "name") ?? "") === "" && base !== "";
   if (isGenerated) chooseName(context, object, base);
   const name = stringAt(metadataOf(object), "name") ?? "";
-  const ofKind = rules.validate(object);
+  const ofMetadata = checkObjectMeta(type, object);
+  const ofKind = rules.validate(object, undefined, ofMetadata);
   const hearsOfKindAlone = !type.strategy.checksMetadata && ofKind.length > 0;
-  const errors = hearsOfKindAlone ? ofKind : [...checkObjectMeta(type, object), ...ofKind];
+  const errors = hearsOfKindAlone ? ofKind : [...ofMetadata, ...ofKind];
   if (errors.length > 0) throw invalid(kindRefOf(type, name), errors);
   context.warnings.push(...rules.warnings(object));
   const key = keyOf({ namespace, name });

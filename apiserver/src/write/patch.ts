@@ -128,6 +128,7 @@ function decodePatched(
   const isStrict = context.fieldValidation === "Strict";
   // Decoding drops what is unknown, but the failure shows it.
   const given = isStrict ? (patchType === "strategic" ? goFormat(patched) : canonicalJson(patched)) : "";
+  checkMetadata(context, patched);
   const unknown = decodeOrUnfit(context, patched).map((path) => `unknown field ${quote(path)}`);
   const all = [...problems, ...unknown];
   if (context.fieldValidation === "Warn") context.warnings.push(...all);
@@ -136,6 +137,14 @@ function decodePatched(
   }
   checkPlace(context, name, patched);
   return patched;
+}
+
+// A custom resource is decoded without its metadata.
+function checkMetadata({ resource }: WriteContext, patched: JsonObject): void {
+  const metadata = patched["metadata"] ?? {};
+  if (resource.type.custom === undefined || isObject(metadata)) return;
+  const detail = `json: cannot unmarshal ${goTypeOf(metadata)} into Go value of type v1.ObjectMeta`;
+  throw unfitPatch(canonicalJson(patched), detail);
 }
 
 function decodeOrUnfit({ resource }: WriteContext, patched: JsonObject): string[] {

@@ -63,8 +63,9 @@ export function writeScale(
 // written otherwise has an owner, and so has what follows.
 function withZero(context: WriteContext, live: JsonObject, object: JsonObject) {
   const path = scalePathsOf(context.resource.type).specReplicas;
-  const isTaken = valueAtPath(object, path) !== 0 && isOwned(live, path);
-  if (valueAtPath(live, path) === 0 && !isTaken) return { object: withScaleManagers(context, object), isTracked: true };
+  // Nobody manages the Scale of a number without an owner, so nobody will.
+  if (!isOwned(live, path) || (valueAtPath(live, path) === 0 && valueAtPath(object, path) === 0))
+    return { object: withScaleManagers(context, object), isTracked: true };
   if (valueAtPath(object, path) !== 0) return undefined;
   const without = clone(object);
   setAtPath(without, path, undefined);

@@ -124,9 +124,12 @@ function checkReplacement(
   const { object, live, subresource } = write;
   const ofPart = subresource === "" ? undefined : rules.validatePart?.(object, live, subresource);
   const again = subresource === "" ? checkObjectMetaAgain(type, object) : [];
+  const ofMetadata = checkUpdatedMeta(type, object, live);
   const ofKind =
-    subresource === "status" ? rules.validateStatus(object, live) : (ofPart ?? rules.validate(object, live));
-  return [...checkUpdatedMeta(type, object, live), ...again, ...ofKind];
+    subresource === "status"
+      ? rules.validateStatus(object, live)
+      : (ofPart ?? rules.validate(object, live, ofMetadata));
+  return [...ofMetadata, ...again, ...ofKind];
 }
 
 function store(

@@ -125,6 +125,8 @@ function checkVersionParts(spec: JsonObject): FieldError[] {
     Array.isArray(part) ? checkColumns(part.filter(isObject), path) : [],
   );
   const fields = placedParts(spec, "selectableFields", "selectableFields").flatMap(({ part, path, version }) => {
+    if (isShared(spec, "selectableFields") && !isShared(spec, "schema"))
+      return [invalidError(path, "", "may only be set when validations.schema is included")];
     const schema = objectAt(objectAt(version, "schema"), "openAPIV3Schema") ?? {};
     return Array.isArray(part) ? checkSelectableFields(part.filter(isObject), { schema, path }) : [];
   });

@@ -4,7 +4,7 @@ import { goTypeOf } from "../../errors/go-format.js";
 import { isObject, memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
 import { checkEmbeddedMeta } from "../../object/object-meta.js";
 import { dns1035Problem } from "../check/names.js";
-import { itemSchema, memberSchema, type StructuralSchema } from "./structural.js";
+import { itemSchema, memberPathOf, memberSchema, type StructuralSchema } from "./structural.js";
 
 const OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
@@ -18,7 +18,7 @@ export function checkEmbeddedResources(schema: StructuralSchema, value: JsonValu
   const own = schema["x-kubernetes-embedded-resource"] === true ? checkTypeMeta(value, path) : [];
   const below = Object.keys(value).flatMap((name) => {
     const inner = memberSchema(schema, name);
-    return inner ? checkEmbeddedResources(inner, value[name] as JsonValue, childPath(path, name)) : [];
+    return inner ? checkEmbeddedResources(inner, value[name] as JsonValue, memberPathOf(schema, path, name)) : [];
   });
   return [...own, ...below];
 }
@@ -30,12 +30,12 @@ export function misfitOfEmbedded(schema: StructuralSchema, value: JsonValue, pat
     return items && firstDefined(value, (item, index) => misfitOfEmbedded(items, item, `${path}[${index}]`));
   }
   if (!isObject(value)) return undefined;
-  const own = schema["x-kubernetes-embedded-resource"] === true ? misfitOf(value, path) : undefined;
+  const own = schema["x-kubernetes-embedded-resource"] === true ? misfitOf(schema, value, path) : undefined;
   return (
     own ??
     firstDefined(Object.keys(value), (name) => {
       const inner = memberSchema(schema, name);
-      return inner && misfitOfEmbedded(inner, value[name] as JsonValue, childPath(path, name));
+      return inner && misfitOfEmbedded(inner, value[name] as JsonValue, memberPathOf(schema, path, name));
     })
   );
 }
@@ -46,10 +46,14 @@ export function misfitOfMetadata(metadata: JsonValue): string | undefined {
   return decodeBuiltin({ schemaName: OBJECT_META }, metadata).error;
 }
 
-function misfitOf(object: JsonObject, path: string): FieldError | undefined {
+function misfitOf(schema: StructuralSchema, object: JsonObject, path: string): FieldError | undefined {
   const odd = firstDefined(["kind", "apiVersion"], (name) => {
-    const value = memberOf(object, name) ?? "";
-    return typeof value === "string" ? undefined : invalidError(childPath(path, name), value, "must be a string");
+    const value = memberOf(object, name);
+    if (value === undefined || typeof value === "string") return undefined;
+    // A null that the schema does not allow is absent.
+    const declared = value === null ? memberSchema(schema, name) : undefined;
+    if (declared !== undefined && declared["nullable"] !== true) return undefined;
+    return invalidError(childPath(path, name), value, "must be a string");
   });
   const metadata = memberOf(object, "metadata") ?? null;
   if (odd !== undefined || metadata === null) return odd;

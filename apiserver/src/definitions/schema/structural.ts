@@ -24,7 +24,7 @@ export function pruneUnknownFields(schema: StructuralSchema, object: JsonObject)
   const dropped: string[] = [];
   const droppedInside: string[] = [];
   const isResource = { ...schema, "x-kubernetes-embedded-resource": true };
-  pruneObject(isResource, object, { path: "", dropped, droppedInside, droppedFirst });
+  pruneObject(isResource, object, { path: "", metadataPath: "", dropped, droppedInside, droppedFirst });
   // The metadata of the object is decoded first, that of embedded resources last.
   return [...droppedFirst.sort(), ...dropped.sort(), ...droppedInside.sort()];
 }
@@ -47,6 +47,12 @@ export function memberSchema(schema: StructuralSchema, name: string): Structural
   return isObject(rest) ? rest : undefined;
 }
 
+/** Gives the path of a member: of a field by its name, of a key of a map in brackets. */
+export function memberPathOf(schema: StructuralSchema, path: string, name: string): string {
+  if (memberOf(propertiesOf(schema), name) === undefined) return `${path}[${name}]`;
+  return path === "" ? name : `${path}.${name}`;
+}
+
 /** Gives the declared properties of a schema. */
 export function propertiesOf(schema: StructuralSchema): JsonObject {
   const properties = memberOf(schema, "properties");
@@ -61,6 +67,8 @@ export function itemSchema(schema: StructuralSchema): StructuralSchema | undefin
 
 interface Pruning {
   path: string;
+  /** The same path as it is told of what is in metadata: keys of maps are in brackets there. */
+  metadataPath: string;
   dropped: string[];
   /** In the metadata of the object. */
   droppedFirst: string[];
@@ -72,28 +80,43 @@ function prune(schema: StructuralSchema | undefined, value: JsonValue, pruning: 
   if (Array.isArray(value)) {
     const items = schema && itemSchema(schema);
     if (items === undefined && schema?.["x-kubernetes-preserve-unknown-fields"] === true) return;
-    value.forEach((item, index) => prune(items, item, { ...pruning, path: `${pruning.path}[${index}]` }));
+    value.forEach((item, index) =>
+      prune(items, item, {
+        ...pruning,
+        path: `${pruning.path}[${index}]`,
+        metadataPath: `${pruning.metadataPath}[${index}]`,
+      }),
+    );
   } else if (isObject(value)) pruneObject(schema, value, pruning);
 }
 
-function pruneObject(schema: StructuralSchema | undefined, object: JsonObject, { path, ...lists }: Pruning): void {
+function pruneObject(
+  schema: StructuralSchema | undefined,
+  object: JsonObject,
+  { path, metadataPath, ...lists }: Pruning,
+): void {
   const properties = schema === undefined ? {} : propertiesOf(schema);
   const isResource = schema?.["x-kubernetes-embedded-resource"] === true;
   const rest = memberOf(schema, "additionalProperties");
   const isOpen = isObject(rest) || rest === true;
   for (const name of Object.keys(object)) {
     const memberPath = path === "" ? name : `${path}.${name}`;
+    const innerPath = memberPathOf(schema ?? {}, metadataPath, name);
     const value = object[name] as JsonValue;
     if (isResource && ROOT_FIELDS.has(name)) {
       // ObjectMeta is typed: there is no null of it.
       if (name === "metadata" && value === null) object[name] = {};
       else if (name === "metadata")
-        pruneMetadata(value, { path: memberPath, dropped: path === "" ? lists.droppedFirst : lists.droppedInside });
+        pruneMetadata(value, {
+          path: metadataPath === "" ? name : `${metadataPath}.${name}`,
+          dropped: path === "" ? lists.droppedFirst : lists.droppedInside,
+        });
       continue;
     }
     const property = memberOf(properties, name);
-    if (isObject(property)) prune(property, value, { path: memberPath, ...lists });
-    else if (isOpen) prune(isObject(rest) ? rest : undefined, value, { path: memberPath, ...lists });
+    if (isObject(property)) prune(property, value, { path: memberPath, metadataPath: innerPath, ...lists });
+    else if (isOpen)
+      prune(isObject(rest) ? rest : undefined, value, { path: memberPath, metadataPath: innerPath, ...lists });
     else if (schema?.["x-kubernetes-preserve-unknown-fields"] !== true) {
       delete object[name];
       lists.dropped.push(memberPath);

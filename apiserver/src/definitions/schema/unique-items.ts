@@ -1,6 +1,6 @@
 import { duplicateError, invalidError, type FieldError } from "../../errors/field-error.js";
 import { canonicalJson, isObject, memberOf, type JsonObject, type JsonValue } from "../../json.js";
-import { itemSchema, memberSchema, propertiesOf, type StructuralSchema } from "./structural.js";
+import { itemSchema, memberPathOf, memberSchema, type StructuralSchema } from "./structural.js";
 
 /** Checks that sets hold no value twice and keyed lists no key. */
 export function checkUniqueItems(schema: StructuralSchema, value: JsonValue, path = ""): FieldError[] {
@@ -12,23 +12,23 @@ export function checkUniqueItems(schema: StructuralSchema, value: JsonValue, pat
   if (!isObject(value)) return [];
   return Object.keys(value).flatMap((name) => {
     const inner = memberSchema(schema, name);
-    const isField = memberOf(propertiesOf(schema), name) !== undefined;
-    const memberPath = !isField ? `${path}[${name}]` : path === "" ? name : `${path}.${name}`;
-    return inner ? checkUniqueItems(inner, value[name] as JsonValue, memberPath) : [];
+    return inner ? checkUniqueItems(inner, value[name] as JsonValue, memberPathOf(schema, path, name)) : [];
   });
 }
 
 function repeatedItems(schema: StructuralSchema, items: JsonValue[], path: string): FieldError[] {
   const listType = schema["x-kubernetes-list-type"];
   if (listType !== "set" && listType !== "map") return [];
+  const odd = listType === "map" ? items.findIndex((item) => item !== null && !isObject(item)) : -1;
+  // The first item that has no keys is all that is told.
+  if (odd >= 0)
+    return [
+      invalidError(`${path}[${odd}]`, items[odd] as JsonValue, "must be an object for an array of list-type map"),
+    ];
   const counts = new Map<string, number>();
   const errors: FieldError[] = [];
   items.forEach((item, index) => {
-    if (listType === "map" && !isObject(item)) {
-      if (item === null) return;
-      errors.push(invalidError(`${path}[${index}]`, item, "must be an object for an array of list-type map"));
-      return;
-    }
+    if (listType === "map" && item === null) return;
     const identity = canonicalJson(isObject(item) && listType === "map" ? keysOf(schema, item) : item);
     const count = (counts.get(identity) ?? 0) + 1;
     counts.set(identity, count);

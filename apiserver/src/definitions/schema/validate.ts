@@ -8,7 +8,7 @@ import { validateSchema } from "./validate-schema.js";
 /** Validates a custom resource against its schema; with `old`, what an update leaves as it was is not held against it. */
 export function validateCustomResource(schema: StructuralSchema, object: JsonObject, old?: JsonObject): FieldError[] {
   const { errors } = validateSchema(withoutMetadata(schema), { path: "", value: object, old });
-  return [...errors, ...checkWholeObject(schema, object, old)];
+  return [...errors, ...checkEmbeddedResources(schema, object), ...checkRepeated(schema, object, old)];
 }
 
 /**
@@ -23,18 +23,18 @@ export function validateStatus(schema: StructuralSchema, object: JsonObject, old
     statusSchema === undefined || value === undefined || value === null
       ? []
       : validateSchema(statusSchema, { path: "", value, old: memberOf(old, "status") }).errors.map(belowStatus);
-  return [...errors, ...checkWholeObject(schema, object, old)];
+  return [...errors, ...checkRepeated(schema, object, old)];
 }
 
 function belowStatus(error: FieldError): FieldError {
   return { ...error, field: error.field === "" ? "status" : `status.${error.field}` };
 }
 
-function checkWholeObject(schema: StructuralSchema, object: JsonObject, old: JsonObject | undefined): FieldError[] {
+function checkRepeated(schema: StructuralSchema, object: JsonObject, old: JsonObject | undefined): FieldError[] {
   const repeated = checkUniqueItems(schema, object);
   // An object that already had duplicates may keep them.
   const isForgiven = repeated.length > 0 && old !== undefined && checkUniqueItems(schema, old).length > 0;
-  return [...checkEmbeddedResources(schema, object), ...(isForgiven ? [] : repeated)];
+  return isForgiven ? [] : repeated;
 }
 
 // The schema of metadata constrains at most name and generateName; ObjectMeta itself is checked elsewhere.

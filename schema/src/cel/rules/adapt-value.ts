@@ -17,6 +17,42 @@ interface Known {
   readonly adapted: CelInput | undefined;
 }
 
+/** Returns what the API server says of a value that its schema has another type for; undefined if the type fits. */
+export function misfitText(value: unknown, schema: Schema): string | undefined {
+  const { type = "" } = schema;
+  if (schema["x-kubernetes-int-or-string"] === true || value === null) return undefined;
+  const isFit = FITTING[type];
+  if (isFit === undefined || isFit(value)) return undefined;
+  const [article, expected] = EXPECTED[type] ?? ["", ""];
+  if (article !== "") return `invalid data, expected ${article} ${expected} for the provided schema with type=${type}`;
+  return `invalid data, expected ${expected}, got ${goTypeOf(value)}`;
+}
+
+const FITTING: { readonly [type: string]: (value: unknown) => boolean } = {
+  object: isRecord,
+  array: Array.isArray,
+  string: (value) => typeof value === "string",
+  boolean: (value) => typeof value === "boolean",
+  integer: (value) => typeof value === "number" && Number.isInteger(value),
+  number: (value) => typeof value === "number",
+};
+
+const EXPECTED: { readonly [type: string]: readonly [article: string, expected: string] } = {
+  object: ["a", "map"],
+  array: ["an", "array"],
+  string: ["", "string"],
+  boolean: ["", "bool"],
+  integer: ["", "int"],
+  number: ["", "float"],
+};
+
+function goTypeOf(value: unknown): string {
+  if (Array.isArray(value)) return "[]interface {}";
+  if (isRecord(value)) return "map[string]interface {}";
+  if (typeof value === "number") return Number.isInteger(value) ? "int64" : "float64";
+  return typeof value === "boolean" ? "bool" : "string";
+}
+
 /** Makes the values that rules see; each is made once, however many rules see it. */
 export class ValueAdapter {
   readonly #definitions: Definitions;

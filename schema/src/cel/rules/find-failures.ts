@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { followRef, isRecord, memberSchema, type Definitions } from "../../values/fill-defaults.js";
 import type { Schema, ValidationRule } from "../../values/schema.js";
-import { ValueAdapter, type CelInput } from "./adapt-value.js";
+import { misfitText, ValueAdapter, type CelInput } from "./adapt-value.js";
 import { OBJECT_LIMIT, RULE_LIMIT, TOO_COSTLY } from "../budget.js";
 import { compileExpression } from "../compile-rule.js";
 import { optionalOf } from "../functions/optional.js";
@@ -127,11 +127,21 @@ class RuleWalk {
 
   #checkAll({ value, old }: Pair, rules: readonly ValidationRule[], place: Place): void {
     if (rules.length === 0) return;
+    const misfit = misfitText(value, place.node);
+    if (misfit !== undefined) return this.#failAll({ value, misfit }, rules, place);
     const self = this.#adapter.adapt(value, place.node, place.isResource);
     if (self === undefined) return;
     const oldSelf =
       old === undefined || old === null ? undefined : this.#adapter.adapt(old, place.node, place.isResource);
     for (const rule of rules) if (this.#left >= 0) this.#check(rule, { self, oldSelf }, { ...place, value });
+  }
+
+  // What is of another type than its schema has was there before, or the rules would not be looked at.
+  #failAll(of: { value: unknown; misfit: string }, rules: readonly ValidationRule[], { steps, node }: Place): void {
+    const { value, misfit: message } = of;
+    const type = node.type ?? "";
+    for (const rule of rules)
+      this.failures.push({ steps, value, type, rule, isForgiven: false, kind: "error", message });
   }
 
   #check(rule: ValidationRule, { self, oldSelf }: Selves, place: Place & { value: unknown }): void {
