@@ -14,8 +14,10 @@ import type { MutatingPolicies, PolicyChanges } from "./policy/mutating-policies
 import type { ValidatingPolicies } from "./policy/validating-policies.js";
 import { chargeQuotas } from "./limits/resource-quotas.js";
 import { checkPodSecurity } from "./pod-security/pod-security.js";
-import { setPriority } from "./priority.js";
-import { checkRuntimeClass, setRuntimeClass } from "./runtime-class.js";
+import { setDefaultClass } from "./classes/default-classes.js";
+import { checkOneDefault, setPriority } from "./classes/priority.js";
+import { checkRuntimeClass, setRuntimeClass } from "./classes/runtime-class.js";
+import { setTopologyLabels } from "./topology-labels.js";
 import type { WebhookAdmission } from "./webhook-admission.js";
 
 const RBAC = "rbac.authorization.k8s.io";
@@ -106,6 +108,7 @@ export class AdmissionChain implements Admission {
     checkCertificateSubject(write);
     checkLimitRanges(write);
     checkPodSecurity(write);
+    checkOneDefault(write);
     checkClaimGrowth(write);
     checkRuntimeClass(write);
     if (this.#needsAccounts) checkServiceAccount(write);
@@ -138,6 +141,8 @@ export class AdmissionChain implements Admission {
 }
 
 function setClasses(write: AdmittedWrite): void {
+  setDefaultClass(write);
+  setTopologyLabels(write);
   setPriority(write);
   setRuntimeClass(write);
 }

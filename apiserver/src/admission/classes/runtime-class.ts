@@ -1,10 +1,10 @@
 // What the admission plugin RuntimeClass does: Pods take what their class takes besides, and run where it can.
-import { forbidden, plainError } from "../errors/status-error.js";
-import { quote } from "../errors/quote.js";
-import { defaultTolerations } from "../builtin/defaults/pod-defaults.js";
-import { arrayAt, deepEqual, isObject, memberOf, objectAt, stringAt, type JsonObject } from "../json.js";
-import { pathSegmentProblems } from "../builtin/rules/name-syntax.js";
-import { refOfWrite, type AdmittedWrite } from "./admission.js";
+import { forbidden, plainError } from "../../errors/status-error.js";
+import { quote } from "../../errors/quote.js";
+import { defaultTolerations } from "../../builtin/defaults/pod-defaults.js";
+import { arrayAt, deepEqual, isObject, memberOf, objectAt, stringAt, type JsonObject } from "../../json.js";
+import { pathSegmentProblems } from "../../builtin/rules/name-syntax.js";
+import { refOfWrite, type AdmittedWrite } from "../admission.js";
 
 const CLASSES = { group: "node.k8s.io", version: "v1", plural: "runtimeclasses" };
 const OTHER = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";

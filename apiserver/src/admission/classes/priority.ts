@@ -1,8 +1,8 @@
 // What the admission plugin Priority does: Pods get the priority of their class, which has to exist.
-import { forbidden } from "../errors/status-error.js";
-import { objectAt, stringAt, type JsonObject } from "../json.js";
-import { metadataOf } from "../object/object-meta.js";
-import { refOfWrite, type AdmittedWrite } from "./admission.js";
+import { forbidden } from "../../errors/status-error.js";
+import { objectAt, stringAt, type JsonObject } from "../../json.js";
+import { metadataOf } from "../../object/object-meta.js";
+import { refOfWrite, type AdmittedWrite } from "../admission.js";
 
 const CLASSES = { group: "scheduling.k8s.io", version: "v1", plural: "priorityclasses" };
 const BY_DEFAULT = { value: 0, preemptionPolicy: "PreemptLowerPriority" };
@@ -37,6 +37,18 @@ export function setPriority(write: AdmittedWrite): void {
   }
   spec["priority"] = value;
   spec["preemptionPolicy"] = preemptionPolicy;
+}
+
+/** Demands that no two classes are the default. */
+export function checkOneDefault(write: AdmittedWrite): void {
+  const { context, operation, object } = write;
+  const { type } = context.resource;
+  if (type.plural !== CLASSES.plural || type.group !== CLASSES.group || object?.["globalDefault"] !== true) return;
+  const present = globalDefault(context);
+  const name = present === undefined ? "" : (stringAt(metadataOf(present), "name") ?? "");
+  const isOther = operation === "CREATE" || name !== stringAt(metadataOf(object), "name");
+  const detail = `PriorityClass ${name} is already marked as default. Only one default can exist`;
+  if (present !== undefined && isOther) throw forbidden(refOfWrite(write), detail);
 }
 
 type Context = AdmittedWrite["context"];

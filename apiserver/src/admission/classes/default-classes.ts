@@ -1,0 +1,58 @@
+// What the admission plugins DefaultStorageClass and DefaultIngressClass do: who names no class gets the one that is marked as the default.
+import { memberOf, objectAt, stringAt, type JsonObject } from "../../json.js";
+import { metadataOf } from "../../object/object-meta.js";
+import type { AdmittedWrite } from "../admission.js";
+
+interface Defaulted {
+  readonly classes: { readonly group: string; readonly version: string; readonly plural: string };
+  /** What marks the class. */
+  readonly mark: string;
+  /** Where a class is named. */
+  readonly field: string;
+  /** The annotation that named it before there was a field. */
+  readonly annotation: string;
+}
+
+// By the plural and the group of those who get a class.
+const DEFAULTED: Readonly<Record<string, Defaulted>> = {
+  "persistentvolumeclaims.": {
+    classes: { group: "storage.k8s.io", version: "v1", plural: "storageclasses" },
+    mark: "storageclass.kubernetes.io/is-default-class",
+    field: "storageClassName",
+    annotation: "volume.beta.kubernetes.io/storage-class",
+  },
+  "ingresses.networking.k8s.io": {
+    classes: { group: "networking.k8s.io", version: "v1", plural: "ingressclasses" },
+    mark: "ingressclass.kubernetes.io/is-default-class",
+    field: "ingressClassName",
+    annotation: "kubernetes.io/ingress.class",
+  },
+};
+
+/** Gives a claim or an Ingress that is created the default class, in place. */
+export function setDefaultClass(write: AdmittedWrite): void {
+  const { context, operation, subresource, object } = write;
+  const { type } = context.resource;
+  const defaulted = DEFAULTED[`${type.plural}.${type.group}`];
+  if (defaulted === undefined || operation !== "CREATE" || subresource !== "" || object === undefined) return;
+  const spec = objectAt(object, "spec");
+  const isAnnotated = annotationOf(object, defaulted.annotation) !== undefined;
+  if (spec === undefined || isAnnotated || memberOf(spec, defaulted.field) !== undefined) return;
+  const name = defaultClass(write, defaulted);
+  if (name !== undefined) spec[defaulted.field] = name;
+}
+
+function annotationOf(object: JsonObject, key: string): string | undefined {
+  return stringAt(objectAt(metadataOf(object), "annotations"), key);
+}
+
+/** Of several the newest. */
+function defaultClass({ context }: AdmittedWrite, { classes, mark }: Defaulted): string | undefined {
+  const stored = context.registry.find(classes)?.store.list("") ?? [];
+  const marked = stored.map(({ object }) => object).filter((one) => annotationOf(one, mark) === "true");
+  const created = (one: JsonObject) => stringAt(metadataOf(one), "creationTimestamp") ?? "";
+  const [newest] = marked.sort((one, other) =>
+    created(one) < created(other) ? 1 : created(one) > created(other) ? -1 : 0,
+  );
+  return newest === undefined ? undefined : stringAt(metadataOf(newest), "name");
+}

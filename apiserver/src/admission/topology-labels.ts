@@ -1,0 +1,28 @@
+// What the admission plugin PodTopologyLabels does: a Pod that gets a node gets the labels that say where the node is.
+import { objectAt, stringAt, type JsonObject } from "../json.js";
+import { metadataOf } from "../object/object-meta.js";
+import type { AdmittedWrite } from "./admission.js";
+
+const NODES = { group: "", version: "v1", plural: "nodes" };
+const LABELS = ["topology.kubernetes.io/zone", "topology.kubernetes.io/region"];
+
+/** Sets the labels of the node in a Pod that is created, or in a Binding of one, in place. */
+export function setTopologyLabels(write: AdmittedWrite): void {
+  const { context, operation, subresource, object } = write;
+  const { type } = context.resource;
+  const isOfPods = type.group === "" && type.plural === "pods";
+  if (!isOfPods || operation !== "CREATE" || object === undefined) return;
+  if (subresource === "") addLabels(write, object, stringAt(objectAt(object, "spec"), "nodeName"));
+  const target = objectAt(object, "target");
+  if (subresource === "binding" && stringAt(target, "kind") === "Node")
+    addLabels(write, object, stringAt(target, "name"));
+}
+
+function addLabels({ context }: AdmittedWrite, object: JsonObject, nodeName = ""): void {
+  const node = context.registry.find(NODES)?.store.get(nodeName)?.object;
+  const labels = node === undefined ? undefined : objectAt(metadataOf(node), "labels");
+  const copied = Object.entries(labels ?? {}).filter(([key]) => LABELS.includes(key));
+  if (copied.length === 0) return;
+  const metadata = metadataOf(object);
+  metadata["labels"] = { ...objectAt(metadata, "labels"), ...Object.fromEntries(copied) };
+}
