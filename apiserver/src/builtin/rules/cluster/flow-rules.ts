@@ -12,6 +12,8 @@ import { objectsAt, textAt } from "../../read-path.js";
 import { checkDomain } from "../field-rules.js";
 
 const MAX_PRECEDENCE = 10_000;
+const MAX_QUEUES = 10_000_000;
+const MAX_HASH_BITS = 60;
 const METHODS = ["ByNamespace", "ByUser"];
 const VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch"];
 const SUBJECTS: Record<string, string> = { Group: "group", ServiceAccount: "serviceAccount", User: "user" };
@@ -233,8 +235,25 @@ function checkResponse(path: string, response: JsonObject): FieldError[] {
 }
 
 function checkQueuing(path: string, queuing: JsonObject): FieldError[] {
-  const number = (key: string) => Number(memberOf(queuing, key) ?? 0);
-  return ["queueLengthLimit", "queues", "handSize"].flatMap((key) =>
-    number(key) > 0 ? [] : [invalidError(`${path}.${key}`, number(key), "must be positive")],
-  );
+  const [length, queues, hand] = ["queueLengthLimit", "queues", "handSize"].map((key) =>
+    Number(memberOf(queuing, key) ?? 0),
+  ) as [number, number, number];
+  const isMany = queues > MAX_QUEUES;
+  return [
+    ...(length > 0 ? [] : [invalidError(`${path}.queueLengthLimit`, length, "must be positive")]),
+    ...(queues > 0 ? [] : [invalidError(`${path}.queues`, queues, "must be positive")]),
+    ...(isMany ? [invalidError(`${path}.queues`, queues, `must not be greater than ${MAX_QUEUES}`)] : []),
+    ...problemsOfHand(hand, queues).map((detail) => invalidError(`${path}.handSize`, hand, detail)),
+  ];
+}
+
+// A request is dealt a hand of queues by a hash of 60 bits: these must suffice to choose the hand.
+function problemsOfHand(hand: number, queues: number): string[] {
+  if (hand <= 0) return ["must be positive"];
+  if (hand > queues) return [`should not be greater than queues (${queues})`];
+  const bits = Math.ceil(Math.log2(queues) * hand);
+  if (bits <= MAX_HASH_BITS) return [];
+  return [
+    `required entropy bits of deckSize ${queues} and handSize ${hand} should not be greater than ${MAX_HASH_BITS}`,
+  ];
 }
