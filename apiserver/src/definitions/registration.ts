@@ -1,25 +1,32 @@
 // What the server does with a CustomResourceDefinition itself: defaults, validation, and the acceptance of its names.
 import { invalidError, type FieldError } from "../errors/field-error.js";
-import { arrayAt, clone, isObject, objectAt, stringAt, type JsonObject } from "../json.js";
+import { arrayAt, isObject, objectAt, stringAt, type JsonObject } from "../json.js";
 import { checkSpec, checkStoredVersions } from "./check/check-spec.js";
 
 export { acceptNames, establish, type NamesStatus } from "./accept-names.js";
 export { crdWarnings } from "./warnings.js";
 
-/** Gives the CRD with its defaults: names, conversion, and a status that stores the storage version. */
-export function defaultCrd(crd: JsonObject): JsonObject {
-  const completed = clone(crd);
-  const spec = objectAt(completed, "spec");
-  if (spec === undefined) return completed;
+/** Sets the defaults of a CRD: names, conversion, and the versions that are stored if its status names none. */
+export function defaultCrd(crd: JsonObject): void {
+  const spec = objectAt(crd, "spec");
+  if (spec === undefined) return;
   defaultNames(spec);
   defaultConversion(spec);
-  const status = objectAt(completed, "status") ?? {};
-  completed["status"] = {
+  const status = objectAt(crd, "status");
+  if (status !== undefined && (arrayAt(status, "storedVersions") ?? []).length === 0)
+    status["storedVersions"] = storedVersionsOf(spec, {});
+}
+
+/** Completes the status of a CRD; the storage version is one of those that are stored, unless the status alone is written. */
+export function completeStatus(crd: JsonObject, { isStatusWrite }: { isStatusWrite: boolean }): void {
+  const status = objectAt(crd, "status") ?? {};
+  crd["status"] = {
     conditions: status["conditions"] ?? null,
     acceptedNames: status["acceptedNames"] ?? { plural: "", kind: "" },
-    storedVersions: storedVersionsOf(spec, status),
+    storedVersions: isStatusWrite
+      ? (status["storedVersions"] ?? null)
+      : storedVersionsOf(objectAt(crd, "spec") ?? {}, status),
   };
-  return completed;
 }
 
 /** Lists what is wrong with a CRD; with `old`, also what may not change. */

@@ -11,6 +11,7 @@ import { swaggerProtobuf } from "./swagger-protobuf.js";
 import { versionInfo } from "./version.js";
 
 const JSON_TYPES: ReadonlySet<string> = new Set(["application/json", "application/*", "*/*"]);
+const MEDIA_TYPES = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 const PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 /** A request that may be one for discovery. */
@@ -51,7 +52,7 @@ export function discoveryAnswer(request: DiscoveryRequest, types: ServedType[]):
 function coreAnswer(parts: string[], accept: string, groups: Group[]): DiscoveryAnswer | undefined {
   const core = groups.filter(({ name }) => name === "");
   if (parts.length === 0) return negotiated({ accept, legacy: coreVersions(), groups: core });
-  return parts.length === 1 ? resourcesAnswer(core[0], parts[0]) : undefined;
+  return parts.length === 1 ? resourcesAnswer(core[0], parts[0], accept) : undefined;
 }
 
 function groupAnswer(parts: string[], accept: string, groups: Group[]): DiscoveryAnswer | undefined {
@@ -59,12 +60,22 @@ function groupAnswer(parts: string[], accept: string, groups: Group[]): Discover
   if (parts.length === 0) return negotiated({ accept, legacy: groupList(named), groups: named });
   const group = named.find(({ name }) => name === parts[0]);
   if (group === undefined || parts.length > 2) return undefined;
-  return parts.length === 1 ? json(groupDescription(group)) : resourcesAnswer(group, parts[1]);
+  return parts.length === 1 ? plain(groupDescription(group), accept) : resourcesAnswer(group, parts[1], accept);
 }
 
-function resourcesAnswer(group: Group | undefined, version: string | undefined): DiscoveryAnswer | undefined {
+function resourcesAnswer(
+  group: Group | undefined,
+  version: string | undefined,
+  accept: string,
+): DiscoveryAnswer | undefined {
   const groupVersion = group?.versions.find((one) => one.version === version);
-  return groupVersion === undefined ? undefined : json(resourceList(groupVersion));
+  return groupVersion === undefined ? undefined : plain(resourceList(groupVersion), accept);
+}
+
+// What has but one form is nothing for a client that asks for another alone.
+function plain(value: JsonObject, accept: string): DiscoveryAnswer {
+  if (accept !== "" && accept.split(",").every((clause) => /;\s*as=/.test(clause))) throw notAcceptable(MEDIA_TYPES);
+  return json(value);
 }
 
 interface Forms {
@@ -83,7 +94,7 @@ function negotiated({ accept, legacy, groups }: Forms): DiscoveryAnswer {
     if (!parameters.has("as")) return json(legacy);
     if (parameters.get("as") === "APIGroupDiscoveryList" && parameters.get("v") === "v2") return aggregated(groups);
   }
-  throw notAcceptable(["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"]);
+  throw notAcceptable(MEDIA_TYPES);
 }
 
 function aggregated(groups: Group[]): DiscoveryAnswer {

@@ -1,4 +1,5 @@
 import type { JsonValue } from "../json.js";
+import { floatText } from "./go-format.js";
 import { quote } from "./quote.js";
 
 /** The kinds of field errors, in the words of a Status cause. */
@@ -101,6 +102,7 @@ export function fieldErrorPath(error: FieldError): string {
 /** Writes a value as it appears in messages: text quoted, numbers and booleans bare, the rest as compact JSON. */
 export function formatValue(value: JsonValue): string {
   if (typeof value === "string") return quote(value);
+  if (typeof value === "number" && !Number.isInteger(value)) return floatText(value);
   // Go's JSON can stand in HTML.
   return JSON.stringify(value).replace(/[<>&]/g, (sign) => `\\u00${sign.charCodeAt(0).toString(16)}`);
 }

@@ -7,6 +7,13 @@ export function goTypeOf(value: unknown): string {
   return typeof value === "boolean" ? "bool" : typeof value;
 }
 
+/** Writes a float as Go does with `%v`: with an exponent from a million on, and below a ten thousandth. */
+export function floatText(value: number): string {
+  const magnitude = Math.abs(value);
+  if (value === 0 || (magnitude >= 1e-4 && magnitude < 1e6)) return String(value);
+  return value.toExponential().replace(/e([+-])(\d)$/, "e$10$2");
+}
+
 /** Writes a value as Go prints it with `%v`: `map[a:1 b:[x y]]`, keys sorted. */
 export function goFormat(value: JsonValue): string {
   if (value === null) return "<nil>";

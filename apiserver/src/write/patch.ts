@@ -94,8 +94,9 @@ export function parsePatch({ patchType, body }: { patchType: PatchType; body: Bu
 } {
   try {
     const { value, duplicates } = parseJson(body);
-    const unknown = patchType === "json" ? unknownPatchMembers(value) : [];
-    return { value, problems: [...duplicates(), ...unknown.map((path) => `json patch unknown field ${quote(path)}`)] };
+    if (patchType !== "json") return { value, problems: duplicates() };
+    const unknown = unknownPatchMembers(value).map((path) => `unknown field ${quote(path)}`);
+    return { value, problems: [...duplicates(), ...unknown].map((problem) => `json patch ${problem}`) };
   } catch (error) {
     if (!(error instanceof BodySyntaxError || error instanceof NumberRangeError)) throw error;
     throw badRequest(patchType === "strategic" ? error.message : `error decoding patch: ${error.message}`);
@@ -244,8 +245,9 @@ function textOf(value: JsonValue): string {
   return typeof value === "string" ? value : "";
 }
 
-function checkPlace({ namespace }: WriteContext, name: string, patched: JsonObject): void {
-  const metadata = objectAt(patched, "metadata");
+/** Fails for an object with another namespace, or another name, than the path has. */
+export function checkPlace({ namespace }: WriteContext, name: string, object: JsonObject): void {
+  const metadata = objectAt(object, "metadata");
   checkNamespace(metadata, namespace);
   checkNameOfUrl(stringAt(metadata, "name") ?? "", name);
 }

@@ -28,6 +28,8 @@ import type { WriteContext, WriteResult } from "./write-context.js";
 /** The schema of a Scale. */
 export const SCALE_SCHEMA = "io.k8s.api.autoscaling.v1.Scale";
 
+const SCALE_VERSION = "autoscaling/v1";
+const SCHEME = `scheme "pkg/runtime/scheme.go:111"`;
 const SUBRESOURCE = "scale";
 
 /** Writes the number of replicas that a Scale asks for. */
@@ -81,11 +83,11 @@ export function decodePatchedScale(patched: JsonValue): JsonObject {
   if (!isObject(patched)) throw badRequest("the object provided is unrecognized (must be of type Scale)");
   const kind = stringAt(patched, "kind") ?? "";
   const apiVersion = stringAt(patched, "apiVersion") ?? "";
-  if (kind !== "" && (kind !== "Scale" || apiVersion !== "autoscaling/v1")) {
+  if (kind !== "" && (kind !== "Scale" || apiVersion !== SCALE_VERSION)) {
     const version = quote(apiVersion);
     throw unfitPatch(
       canonicalJson(patched),
-      `no kind ${quote(kind)} is registered for version ${version} in scheme "pkg/runtime/scheme.go:111"`,
+      `no kind ${quote(kind)} is registered for version ${version} in ${SCHEME}`,
     );
   }
   const { error } = decodeBuiltin({ schemaName: SCALE_SCHEMA }, patched);
@@ -94,7 +96,16 @@ export function decodePatchedScale(patched: JsonValue): JsonObject {
 }
 
 /** Fails for what cannot be decoded into a Scale. */
-export function checkScaleType(value: JsonObject): void {
+export function checkScaleType(type: ServedType, value: JsonObject): void {
+  const { kind, apiVersion } = typeOf(value);
+  if (kind !== "Scale" || apiVersion !== SCALE_VERSION) {
+    const unregistered = `no kind ${quote(kind)} is registered for version ${quote(apiVersion)} in ${SCHEME}`;
+    throw badRequest(
+      type.custom === undefined
+        ? `${kind} in version ${quote(apiVersion.replace(/^.*\//, ""))} cannot be handled as a Scale: ${unregistered}`
+        : `no kind is registered for the type v1.Scale in ${SCHEME}`,
+    );
+  }
   const { error } = decodeBuiltin({ schemaName: SCALE_SCHEMA }, value);
   if (error !== undefined) throw badRequest(`Scale in version "v1" cannot be handled as a Scale: ${error}`);
 }
@@ -179,11 +190,15 @@ function keyOfLive(live: JsonObject): string {
   return typeof namespace === "string" ? `${namespace}/${String(name)}` : String(name);
 }
 
+/** What a Scale says that it is; what it does not say is known. */
+function typeOf(scale: JsonObject): { kind: string; apiVersion: string } {
+  return {
+    kind: stringAt(scale, "kind") || "Scale",
+    apiVersion: stringAt(scale, "apiVersion") || SCALE_VERSION,
+  };
+}
+
 function checkScale(type: ServedType, name: string, scale: JsonObject): void {
-  const kind = stringAt(scale, "kind") ?? "Scale";
-  if (kind !== "Scale") {
-    throw badRequest(`no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"`);
-  }
   const replicas = objectAt(scale, "spec")?.["replicas"] ?? 0;
   // Those of custom resources are checked with the rest of the object.
   if (type.custom === undefined && (typeof replicas !== "number" || replicas < 0)) {

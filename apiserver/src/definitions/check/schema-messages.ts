@@ -14,6 +14,12 @@ export function brokenRule(path: string, value: JsonValue, rule: string): FieldE
   return invalidError(path, value, `${inBody(path)} ${rule}`);
 }
 
+/** A rule that a number breaks, which is written in Go's way. */
+export function brokenNumberRule(path: string, numberText: string, rule: string): FieldError {
+  const detail = `${inBody(path)} ${rule}`;
+  return { reason: "FieldValueInvalid", field: path, message: `Invalid value: ${numberText}: ${detail}` };
+}
+
 /** A value of the wrong type; `actual` is the type that it has, or the value of a wrong format. */
 export function wrongType(path: string, type: string, actual: string): FieldError {
   return typeInvalidError(path, actual, `${inBody(path)} must be of type ${type}: ${quote(actual)}`);
@@ -22,13 +28,6 @@ export function wrongType(path: string, type: string, actual: string): FieldErro
 /** A failure that Kubernetes does not attribute to a field. */
 export function unattributed(message: string): FieldError {
   return invalidError("", "", message);
-}
-
-/** Writes a number as Go's %v does: with an exponent from a million million million on. */
-export function numberText(value: number): string {
-  const magnitude = Math.abs(value);
-  if (value === 0 || (magnitude >= 1e-4 && magnitude < 1e21)) return String(value);
-  return value.toExponential().replace(/e([+-])(\d)$/, "e$10$2");
 }
 
 // At the root the path is empty and so are the words for it, which leaves a space in front.

@@ -1,44 +1,53 @@
 import { invalidError, type FieldError } from "../../errors/field-error.js";
+import { floatText } from "../../errors/go-format.js";
 import { memberOf } from "../../json.js";
-import { brokenRule, numberText, unattributed } from "../check/schema-messages.js";
+import { brokenNumberRule, brokenRule, unattributed } from "../check/schema-messages.js";
 import { isInt64 } from "../types.js";
 import type { StructuralSchema } from "./structural.js";
 
 const INT32_LIMIT = 2 ** 31;
 const INT64_LIMIT = 2 ** 63;
+const MINIMUM = ["Minimum", "should be greater than", -1] as const;
+const MAXIMUM = ["Maximum", "should be less than", 1] as const;
 const FLOAT32_MAX = 3.4028234663852886e38;
 
 /** Checks range, multipleOf, minimum and maximum of a number. */
 export function checkNumber(schema: StructuralSchema, path: string, value: number): FieldError[] {
   const { multipleOf, minimum, maximum } = schema;
   const errors: FieldError[] = [];
-  if (!fitsFormat(schema, value)) {
-    errors.push(unattributed(`Checked value must be of type ${formatText(schema)} in ${path}`));
-  }
+  const fits = (what: string, number: number) => {
+    const isFit = fitsFormat(schema, number);
+    if (!isFit) errors.push(unattributed(`${what} must be of type ${formatText(schema)} in ${path}`));
+    return isFit;
+  };
+  fits("Checked value", value);
   if (typeof multipleOf === "number") errors.push(...checkMultiple(multipleOf, path, value));
-  if (typeof minimum === "number") {
-    const isExclusive = schema["exclusiveMinimum"] === true;
-    const bound = comparableBound(value, minimum);
-    const rule = isExclusive ? "should be greater than" : "should be greater than or equal to";
-    if (value < bound || (isExclusive && value === bound)) {
-      errors.push(brokenRule(path, value, `${rule} ${numberText(bound)}`));
+  const check = (bound: number, isExclusive: boolean, [what, words, sign]: typeof MINIMUM | typeof MAXIMUM) => {
+    const compared = comparisonOf(value, bound, { isFit: fits(`${what} boundary value`, bound) });
+    const distance = (value - compared.bound) * sign;
+    if (distance > 0 || (isExclusive && distance === 0)) {
+      const valueText = compared.isFloat ? floatText(value) : String(value);
+      errors.push(brokenNumberRule(path, valueText, `${words}${isExclusive ? "" : " or equal to"} ${compared.text}`));
     }
-  }
-  if (typeof maximum === "number") {
-    const isExclusive = schema["exclusiveMaximum"] === true;
-    const bound = comparableBound(value, maximum);
-    const rule = isExclusive ? "should be less than" : "should be less than or equal to";
-    if (value > bound || (isExclusive && value === bound)) {
-      errors.push(brokenRule(path, value, `${rule} ${numberText(bound)}`));
-    }
-  }
+  };
+  if (typeof minimum === "number") check(minimum, schema["exclusiveMinimum"] === true, MINIMUM);
+  if (typeof maximum === "number") check(maximum, schema["exclusiveMaximum"] === true, MAXIMUM);
   return errors;
 }
 
-// Kubernetes compares integers with the bound as an int64: without its fraction, and the least int64 if it does not fit.
-function comparableBound(value: number, bound: number): number {
-  if (!isInt64(value)) return bound;
-  return isInt64(Math.trunc(bound)) ? Math.trunc(bound) : -INT64_LIMIT;
+/** What is compared with a bound, and the texts of both. */
+interface Comparison {
+  bound: number;
+  text: string;
+  isFloat: boolean;
+}
+
+// Kubernetes compares integers with the bound as an int64, without its fraction, and with the least int64 if it is beyond them. Where the
+// bound does not fit the format, both are floats.
+function comparisonOf(value: number, bound: number, { isFit }: { isFit: boolean }): Comparison {
+  if (!isInt64(value) || !isFit) return { bound, text: floatText(bound), isFloat: true };
+  const integer = isInt64(Math.trunc(bound)) ? Math.trunc(bound) : -INT64_LIMIT;
+  return { bound: integer, text: String(integer), isFloat: false };
 }
 
 function fitsFormat(schema: StructuralSchema, value: number): boolean {
@@ -63,7 +72,7 @@ function checkMultiple(factor: number, path: string, value: number): FieldError[
   }
   const quotient = factor < 1 ? (1 / factor) * value : value / factor;
   const isMultiple = isInt64(value) ? value % whole === 0 : isJsonInteger(quotient);
-  return isMultiple ? [] : [brokenRule(path, value, `should be a multiple of ${numberText(factor)}`)];
+  return isMultiple ? [] : [brokenRule(path, value, `should be a multiple of ${floatText(factor)}`)];
 }
 
 // An integer up to rounding errors that a JSON number can hold exactly.

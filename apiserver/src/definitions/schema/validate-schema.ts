@@ -48,7 +48,7 @@ function validateAll(schema: StructuralSchema, validated: Validated): SchemaResu
 function checkShape(schema: StructuralSchema, validated: Validated): SchemaResult {
   const { path, value } = validated;
   if (typeof value === "string") return { errors: checkText(schema, path, value), matches: 1 };
-  if (typeof value === "number") return { errors: checkNumber(schema, path, value), matches: 1 };
+  if (typeof value === "number") return { errors: checkNumber(schema, path, value), matches: 2 };
   return Array.isArray(value) ? checkList(schema, { ...validated, value }) : { errors: [], matches: 0 };
 }
 

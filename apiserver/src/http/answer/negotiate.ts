@@ -44,7 +44,7 @@ export function negotiate(
   target: NegotiationTarget,
 ): Representation {
   const isPretty = request.pretty === null ? PRETTY_AGENTS.test(request.userAgent ?? "") : isTrue(request.pretty);
-  const clauses = (request.accept ?? "").split(",").map(parseClause);
+  const clauses = clausesOf(request.accept);
   let hasUnknownForm = false;
   for (const { mediaType, parameters } of clauses) {
     const format = mediaType === "application/*" && target.isCustom ? "json" : FORMATS.get(mediaType);
@@ -55,6 +55,21 @@ export function negotiate(
   }
   if (target.isCustom || hasUnknownForm) throw notAcceptable(MEDIA_TYPES);
   throw notAcceptableBuiltin(target.isList ? [...MEDIA_TYPES, ...STREAMING] : MEDIA_TYPES);
+}
+
+/** Chooses the format of a failure, which has but one form; JSON if the client accepts nothing that there is. */
+export function negotiateFailure(accept: string | undefined): "json" | "yaml" {
+  const plain = clausesOf(accept).filter(({ parameters }) => !parameters.has("as"));
+  return plain.flatMap(({ mediaType }) => FORMATS.get(mediaType) ?? [])[0] ?? "json";
+}
+
+/** What a client accepts, the best first. */
+function clausesOf(accept = ""): Clause[] {
+  const qualityOf = ({ parameters }: Clause) => Number(parameters.get("q") ?? 1);
+  return accept
+    .split(",")
+    .map(parseClause)
+    .sort((one, other) => qualityOf(other) - qualityOf(one));
 }
 
 function parseClause(text: string): Clause {

@@ -6,7 +6,7 @@ import type { ListResult } from "../../read/list.js";
 import type { ServedResource } from "../../registry/served-resource.js";
 import type { StoredObject } from "../../storage/stored-object.js";
 import type { Answer } from "../message.js";
-import type { Representation } from "./negotiate.js";
+import { negotiateFailure, type Representation } from "./negotiate.js";
 import { includeObjectOf, inMetaVersion, partialMetadataOf, tableAnswerOf } from "./other-forms.js";
 
 const SCALE = { group: "autoscaling", kind: "Scale" };
@@ -93,7 +93,7 @@ export function renderFailure(
   return {
     kind: "answer",
     status: status.code,
-    ...(options.accept === "application/yaml"
+    ...(negotiateFailure(options.accept) === "yaml"
       ? { contentType: CONTENT_TYPES.yaml, body: yamlOf(JSON.parse(JSON.stringify(status)) as JsonObject) }
       : { contentType: CONTENT_TYPES.json, body: statusText(status, options.isPretty) }),
     ...(retryAfter === undefined ? {} : { headers: { "Retry-After": String(retryAfter) } }),

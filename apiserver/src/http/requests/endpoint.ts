@@ -90,13 +90,16 @@ function answerResource(
   options: EndpointOptions,
   asked: { request: ApiRequest; user: UserInfo; warnings: string[] },
 ): Promise<Answer> | Answer | StreamAnswer {
-  const { request, user, warnings } = asked;
+  const { user, warnings } = asked;
+  const isHead = asked.request.method === "HEAD";
+  const request: ApiRequest = isHead ? { ...asked.request, method: "GET" } : asked.request;
   const path = request.target;
   const { registry, admission } = options;
   if (path === undefined) return unknownPath(registry, groupOf(request.path));
   const resource = registry.find(path);
   if (resource === undefined || !isInScope(resource, path, request.method)) return unknownPath(registry, path.group);
-  if (request.method === "HEAD") throw methodNotAllowed();
+  // Built-in kinds have no route for it.
+  if (isHead && resource.type.custom === undefined) throw methodNotAllowed();
   if (isReview(resource.type)) return answerReviewRequest(options, asked, resource);
   const { namespace, name = "", subresource = "" } = path;
   const deprecation = deprecationWarningOf(resource, registry);

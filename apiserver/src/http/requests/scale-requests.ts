@@ -24,7 +24,7 @@ async function putScale(on: ResourceRequest): Promise<WriteResult> {
   const context = writeContextOf(on, parseWriteOptions(request.query, "UpdateOptions"));
   const { value } = parseObjectBody(request.body, request.headers["content-type"]);
   if (!isObject(value)) throw badRequest("the object provided is unrecognized (must be of type Scale)");
-  checkScaleType(value);
+  checkScaleType(on.resource.type, value);
   checkNameOfUrl(stringAt(objectAt(value, "metadata"), "name") ?? "", name);
   return writeScale(context, { name, isPut: true, change: () => value });
 }

@@ -13,7 +13,7 @@ import { createObject } from "../../write/create.js";
 import { decodeObject } from "../../write/decode-object.js";
 import { deleteCollection } from "../../write/delete-collection.js";
 import { deleteObject, type DeleteResult } from "../../write/delete.js";
-import { checkNameOfUrl, patchObject, patchTypeOf } from "../../write/patch.js";
+import { checkPlace, patchObject, patchTypeOf } from "../../write/patch.js";
 import { updateObject } from "../../write/update.js";
 import type { WriteContext, WriteResult } from "../../write/write-context.js";
 import { renderList, renderObject, renderValue, type RenderContext } from "../answer/render.js";
@@ -34,7 +34,7 @@ export async function writeUpdate(on: ResourceRequest): Promise<Answer> {
   const render = renderContextOf(on);
   const context = writeContextOf(on, parseWriteOptions(request.query, "UpdateOptions"));
   const object = decodeBody(on, context);
-  checkName(object, name);
+  checkPlace(context, name, object);
   const next = renewable(object, () => decodeBody(on, context));
   const change = (): { object: JsonObject; isTracked: boolean } => ({ object: next(), isTracked: false });
   const canCreate = resource.type.strategy.createsOnUpdate && subresource === "";
@@ -93,11 +93,6 @@ export function decodeBody(
     adjust(parsed.value);
     return parsed;
   });
-}
-
-/** Fails when the name in an object is not the one in the path. */
-export function checkName(object: JsonObject, name: string): void {
-  checkNameOfUrl(stringAt(objectAt(object, "metadata"), "name") ?? "", name);
 }
 
 function renderResult(render: RenderContext, { status, object }: WriteResult): Answer {

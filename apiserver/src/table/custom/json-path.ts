@@ -4,7 +4,7 @@ import { isObject, memberOf, type JsonValue } from "../../json.js";
 type Step = (values: JsonValue[]) => JsonValue[];
 
 const STEP =
-  /\.((?:\\.|[^.[\\])+)|\[['"]((?:\\.|[^\\])*?)['"]\]|\[(-?\d+)\]|(\[\*\]|\.\*)|\[\?\(@((?:\.|\[)[^=!<>]*?)\s*(==|!=)\s*(.+?)\)\]/y;
+  /\.((?:\\.|[^.[\\])+)|\[['"]((?:\\.|[^\\])*?)['"]\]|\[(-?\d*(?::-?\d*){0,2})\]|(\[\*\]|\.\*)|\[\?\(@((?:\.|\[)[^=!<>]*?)\s*(==|!=)\s*(.+?)\)\]/y;
 
 /** Compiles a path such as `.status.conditions[?(@.type=="Ready")].status`; the result finds all values, none if it cannot be read. */
 export function compileJsonPath(path: string): (root: JsonValue) => JsonValue[] {
@@ -23,7 +23,7 @@ function stepOf(match: RegExpExecArray): Step {
   const [, name, quoted, index, wildcard, filterPath, operator, literal] = match;
   const key = (name ?? quoted)?.replace(/\\(.)/g, "$1");
   if (wildcard === undefined && key !== undefined) return (values) => values.flatMap((value) => membersOf(value, key));
-  if (index !== undefined) return (values) => values.flatMap((value) => itemAt(value, Number(index)));
+  if (index !== undefined) return (values) => values.flatMap((value) => itemsAt(value, index));
   if (filterPath === undefined) return (values) => values.flatMap(childrenOf);
   const find = compileJsonPath(filterPath);
   const wanted = literalOf(literal ?? "");
@@ -35,9 +35,17 @@ function membersOf(value: JsonValue, key: string): JsonValue[] {
   return member === undefined ? [] : [member];
 }
 
-function itemAt(value: JsonValue, index: number): JsonValue[] {
-  const item = Array.isArray(value) ? value.at(index) : undefined;
-  return item === undefined ? [] : [item];
+/** The item at an index, or those of a slice `from:to:step`. */
+function itemsAt(value: JsonValue, index: string): JsonValue[] {
+  if (!Array.isArray(value)) return [];
+  const [from = "", to, step = ""] = index.split(":");
+  if (to === undefined) {
+    const item = value.at(Number(from));
+    return item === undefined ? [] : [item];
+  }
+  const sliced = value.slice(Number(from), to === "" ? value.length : Number(to));
+  const by = step === "" ? 1 : Number(step);
+  return sliced.filter((_, at) => at % by === 0);
 }
 
 function childrenOf(value: JsonValue): JsonValue[] {
