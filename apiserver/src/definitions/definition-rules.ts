@@ -9,7 +9,10 @@ export function definitionRules(common: TypeRules): TypeRules {
       common.fillDefaults(object, live);
       defaultCrd(object);
     },
-    finish: (object, _live, { subresource }) => completeStatus(object, { isStatusWrite: subresource === "status" }),
+    finish(object, _live, { subresource }) {
+      completeStatus(object, { isStatusWrite: subresource === "status" });
+      return undefined;
+    },
     validate: validateCrd,
     warnings: (object, live) => [...common.warnings(object, live), ...crdWarnings(object)],
   };

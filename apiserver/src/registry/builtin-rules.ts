@@ -3,6 +3,7 @@ import { keepVerdicts, stampConditions } from "../builtin/defaults/configuration
 import { defaultBuiltin } from "../builtin/defaults/defaults.js";
 import { holdGated } from "../builtin/defaults/pod-defaults.js";
 import { dropFields } from "../builtin/defaults/dropped-fields.js";
+import { copyArmor } from "../builtin/rules/pods/profile-annotations.js";
 import { checkPart } from "../builtin/rules/workload/part-rules.js";
 import { countTemplate, relabelJob } from "../builtin/defaults/workload-defaults.js";
 import { checkAddresses } from "../builtin/rules/services/address-rules.js";
@@ -72,14 +73,16 @@ export function builtinRules(type: ServedType, allocatorOf: () => Allocator): Ty
         if (type.kind === "PersistentVolume") stampPhase(object, live);
         if (type.kind === "Service" && subresource !== "status")
           defaultBuiltin(type, object, { ...allocation(object, live, isDryRun), old: live });
-        return;
+        return undefined;
       }
       // The status was taken off the new object, and what its type shows anyway is missing.
-      if (!NEEDS_UID.has(type.plural) && type.strategy.resetOnMain.length === 0) return;
+      if (!NEEDS_UID.has(type.plural) && type.strategy.resetOnMain.length === 0) return undefined;
       const allocator = type.kind === "Service" ? allocation(object, undefined, isDryRun) : {};
       defaultBuiltin(type, object, { ...allocator, uid: stringAt(metadataOf(object), "uid") ?? "" });
       if (type.kind === "PersistentVolume") stampPhase(object, undefined);
-      if (type.kind === "Pod") holdGated(object, now());
+      if (type.kind !== "Pod") return undefined;
+      holdGated(object, now());
+      return copyArmor(object);
     },
     validate: (object, live) => validateBuiltin(type, object, live),
     validatePart: (object, live, subresource) => checkPart(type, { object, live, subresource }),

@@ -14,8 +14,12 @@ export interface TypeRules {
   decode(object: JsonObject, options?: { keepsNulls: boolean }): string[];
   /** Fills in what the client left out, in place; `live` is what the object replaces. */
   fillDefaults(object: JsonObject, live?: JsonObject): void;
-  /** Sets what only the server decides, in place, right before the object is checked and stored. */
-  finish(object: JsonObject, live: JsonObject | undefined, write: { subresource: string; isDryRun: boolean }): void;
+  /** Sets what only the server decides, in place, right before the object is checked and stored; returns what to warn of even if it is refused. */
+  finish(
+    object: JsonObject,
+    live: JsonObject | undefined,
+    write: { subresource: string; isDryRun: boolean },
+  ): readonly string[] | undefined;
   /** Checks an object outside its metadata; `live` is what it replaces, and `ofMetadata` what is wrong with its metadata. */
   validate(object: JsonObject, live?: JsonObject, ofMetadata?: readonly FieldError[]): FieldError[];
   /** Checks an object that was written through a subresource that changes a part of it; `undefined` is as `validate`. */

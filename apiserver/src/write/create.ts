@@ -57,7 +57,7 @@ export async function createObject(
   const settles =
     settlesOnUpdate === "all" ||
     (settlesOnUpdate === "without-labels" && objectAt(metadataOf(object), "labels") === undefined);
-  rules.finish(object, undefined, { subresource: "", isDryRun: context.isDryRun });
+  context.warnings.push(...(rules.finish(object, undefined, { subresource: "", isDryRun: context.isDryRun }) ?? []));
   const warning = dropDuplicateOwners(metadataOf(object));
   if (warning !== undefined) context.warnings.push(warning);
   const base = stringAt(metadataOf(object), "generateName") ?? "";

@@ -24,8 +24,7 @@ export function podWarnings(
   object: JsonObject,
   old: JsonObject | undefined,
 ): string[] {
-  if (type.plural === "pods" && type.group === "")
-    return old === undefined ? [...profileWarnings(object), ...warningsOf("", object)] : [];
+  if (type.plural === "pods" && type.group === "") return old === undefined ? warningsOf("", object) : [];
   const path = podTemplatePathOf(type);
   if (path === undefined) return [];
   const template = at(object, path);
@@ -133,15 +132,6 @@ function profileOfContainerWarnings(path: string, pod: JsonObject, container: Js
       ? [`${path}metadata.annotations[${profile}]: ${PROFILE_ADVICE}`]
       : []),
   ];
-}
-
-// Of Pods alone, not of templates.
-function profileWarnings(pod: JsonObject): string[] {
-  const annotations = objectAt(objectAt(pod, "metadata"), "annotations") ?? {};
-  return Object.keys(annotations)
-    .filter((key) => key.startsWith(PROFILE))
-    .sort()
-    .map((key) => `metadata.annotations[${key}]: ${PROFILE_ADVICE}`);
 }
 
 function hostAliasWarnings(at: string, spec: JsonObject): string[] {

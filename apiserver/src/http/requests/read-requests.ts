@@ -1,5 +1,6 @@
+import type { ServedType } from "../../builtin/served-type.js";
 import { parseListOptions } from "../../decode/options/list-options.js";
-import { notFound, plainError, tooLargeResourceVersion } from "../../errors/status-error.js";
+import { notFound, plainError, tooLargeResourceVersion, type StatusError } from "../../errors/status-error.js";
 import { keyOf, resourceRefOf } from "../../object/object-key.js";
 import { scaleOf } from "../../object/scale.js";
 import { jsonEventWriter } from "../../read/event-writer.js";
@@ -23,13 +24,19 @@ export async function readObject(on: ResourceRequest): Promise<Answer> {
   const context = renderContextOf(on);
   await reachRevision(resource.store, request.query.get("resourceVersion") ?? "");
   const stored = resource.store.get(keyOf({ namespace, name }));
-  if (stored === undefined) throw notFound(resourceRefOf(resource.type, name));
+  if (stored === undefined) throw missing(resource.type, name);
   // As on a real server, which keeps forms for lists and watches only.
   const refreshed = resource.refresh(stored);
   if (refreshed !== undefined) await refreshed;
   const object = resource.read(stored);
   if (subresource === "scale") return renderScale(context, 200, scaleOf(resource.type, object));
   return renderObject(context, 200, object);
+}
+
+// Kubernetes names the state of a component in the singular, of all objects that are not there.
+function missing(type: ServedType, name: string): StatusError {
+  const ref = resourceRefOf(type, name);
+  return notFound(type.kind === "ComponentStatus" ? { ...ref, resource: "componentstatus" } : ref);
 }
 
 /** Answers a GET of a collection. */

@@ -68,11 +68,14 @@ function goTypeOf({ custom, group, kind, listKind }: ServedType, isList: boolean
   return `${group.split(".")[0] || "core"}.${isList ? listKind : kind}`;
 }
 
-const ENDPOINTS_ARE_DEPRECATED = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
+const DEPRECATED_OF_CORE: Record<string, string> = {
+  componentstatuses: "v1 ComponentStatus is deprecated in v1.19+",
+  endpoints: "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+};
 
 /** Returns the warning that a deprecated kind, or version of a custom resource, causes on every request. */
 export function deprecationWarningOf({ type }: ServedResource, registry: Registry): string | undefined {
-  if (type.group === "" && type.plural === "endpoints") return ENDPOINTS_ARE_DEPRECATED;
+  if (type.group === "") return DEPRECATED_OF_CORE[type.plural];
   const version = type.custom?.version;
   if (version === undefined || version["deprecated"] !== true) return undefined;
   const own = stringAt(version, "deprecationWarning");

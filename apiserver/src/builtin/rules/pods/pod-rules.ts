@@ -5,6 +5,7 @@ import { checkAnnotations, checkLabels, checkOneOf } from "../field-rules.js";
 import { checkContainers, checkHostNetwork, checkImage } from "../containers/container-rules.js";
 import { checkAffinity, checkSpread } from "./placement-rules.js";
 import { checkPodUpdate } from "./changes/pod-update-rules.js";
+import { checkArmorKept, checkProfileAnnotations, checkProfilesMatch } from "./profile-annotations.js";
 import { checkPodResources } from "./resource-rules.js";
 import { checkPodSecurity } from "./security-rules.js";
 import { checkHostProcess, checkSystem } from "./system-rules.js";
@@ -59,7 +60,9 @@ export function checkPodTemplate(path: string, template: JsonObject, claims: Jso
   const spec = objectAt(template, "spec") ?? {};
   return [
     ...checkTemplateLabels(path, template),
+    ...checkProfileAnnotations(`${path}.annotations`, template),
     ...checkPodSpec(`${path}.spec`, spec, { claims }),
+    ...checkProfilesMatch(`${path}.spec`, template),
     ...checkNoEphemeral(`${path}.spec`, spec, "ephemeral containers not allowed in pod template"),
   ];
 }
@@ -76,7 +79,10 @@ export function checkTemplateLabels(path: string, template: JsonObject): FieldEr
 /** Checks a Pod that is not there yet, or an update of one. */
 export function checkNewPod(pod: JsonObject, old: JsonObject | undefined): FieldError[] {
   const spec = objectAt(pod, "spec") ?? {};
-  return [...checkPod(pod, old), ...(old === undefined ? [...checkImages(spec), ...checkNewSpec(spec)] : [])];
+  return [
+    ...checkPod(pod, old),
+    ...(old === undefined ? [...checkImages(spec), ...checkNewSpec(spec), ...checkProfilesMatch("spec", pod)] : []),
+  ];
 }
 
 function checkNewSpec(spec: JsonObject): FieldError[] {
@@ -97,10 +103,14 @@ function checkImages(spec: JsonObject): FieldError[] {
 /** Checks a Pod, and on update that it only changes what a Pod may change. */
 export function checkPod(pod: JsonObject, old: JsonObject | undefined): FieldError[] {
   const spec = objectAt(pod, "spec") ?? {};
+  const ofAnnotations = checkProfileAnnotations("metadata.annotations", pod);
   const errors = [
+    ...ofAnnotations,
     ...checkPodSpec("spec", spec, { pod: { isPod: true, name: textAt(pod, "metadata.name") } }),
     ...checkTokens(spec),
     ...checkMirror(pod, old),
+    // Kubernetes looks at annotations twice on an update.
+    ...(old === undefined ? [] : [...checkArmorKept(pod, old), ...ofAnnotations]),
   ];
   const oldSpec = objectAt(old, "spec");
   return oldSpec === undefined ? errors : [...errors, ...checkPodUpdate(spec, oldSpec)];

@@ -109,7 +109,8 @@ function checkSeccomp(path: string, profile: JsonObject): FieldError[] {
   ];
 }
 
-function checkArmor(path: string, profile: JsonObject): FieldError[] {
+/** Checks a profile of AppArmor at `path`. */
+export function checkArmor(path: string, profile: JsonObject): FieldError[] {
   const [type, local] = [textAt(profile, "type"), memberOf(profile, "localhostProfile")];
   const field = `${path}.localhostProfile`;
   const missing = "must be set when AppArmor type is Localhost";

@@ -22,9 +22,10 @@ const INLINE = "in the context of inline volumes";
 /** Checks a PersistentVolume. What it is made of stays, but for a secret that it may be given once. */
 export function checkVolume(volume: JsonObject, old: JsonObject | undefined): FieldError[] {
   const own = checkNewVolume(volume);
-  if (old === undefined) return own;
+  const ofMounts = checkMountOptions(volume);
+  if (old === undefined) return [...own, ...ofMounts];
   // Kubernetes checks an update twice and lists it twice.
-  return [...own, ...own, ...checkVolumeKept(objectAt(volume, "spec") ?? {}, objectAt(old, "spec") ?? {})];
+  return [...own, ...ofMounts, ...own, ...checkVolumeKept(objectAt(volume, "spec") ?? {}, objectAt(old, "spec") ?? {})];
 }
 
 const SOURCE_RULE = "spec.persistentvolumesource is immutable after creation";
@@ -46,6 +47,21 @@ function checkVolumeKept(spec: JsonObject, old: JsonObject): FieldError[] {
       ? [forbiddenError("spec.volumeAttributesClassName", "update from non-nil value to nil is forbidden")]
       : []),
   ];
+}
+
+const MOUNT_OPTIONS = "volume.beta.kubernetes.io/mount-options";
+/** What is mounted with options that an annotation may tell. */
+const MOUNTED = [
+  ...["gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "nfs", "rbd", "quobyte", "iscsi", "cinder", "cephfs"],
+  ...["azureFile", "vsphereVolume", "azureDisk", "photonPersistentDisk"],
+];
+
+function checkMountOptions(volume: JsonObject): FieldError[] {
+  const annotations = objectAt(objectAt(volume, "metadata"), "annotations");
+  const isMounted = MOUNTED.some((source) => objectAt(objectAt(volume, "spec"), source) !== undefined);
+  if (isMounted || memberOf(annotations, MOUNT_OPTIONS) === undefined) return [];
+  const field = `metadata.annotations.${MOUNT_OPTIONS}`;
+  return [forbiddenError(field, "may not specify mount options for this volume type")];
 }
 
 function checkNewVolume(volume: JsonObject): FieldError[] {
