@@ -4,6 +4,7 @@ export type { JsonValue, Schema, ValidationRule } from "./values/schema.js";
 // Texts
 export { hasFormat, isKnownFormat } from "./texts/formats.js";
 export { findPatternProblem, hasMatch } from "./texts/pattern.js";
+export { quote } from "./texts/quote.js";
 export { RESERVED_WORDS } from "./texts/reserved-words.js";
 export { parseVersion, type Version } from "./texts/version.js";
 export { canonicalQuantity, compareQuantities, isSameQuantity, parseQuantity } from "./texts/quantity.js";

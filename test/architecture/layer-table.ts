@@ -73,7 +73,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     clock: { values: [] },
     "package-file": { values: [] },
     "yaml-library": { values: [] },
-    errors: { values: ["json", "@gen-operator/schema/cel"] },
+    errors: { values: ["json", "@gen-operator/schema", "@gen-operator/schema/cel"] },
     // How code that runs within one turn waits for the forms of other versions.
     "pending-conversion": { values: ["errors", "json"] },
     storage: { values: ["errors", "json"] },

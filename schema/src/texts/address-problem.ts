@@ -1,24 +1,24 @@
 // What Go's net/netip says of a text that is no address and no network.
-import { goQuote } from "./go-quote.js";
+import { quote } from "./quote.js";
 
 /** Returns why a text is no IP address, zones allowed; undefined if it is one. */
 export function findAddressProblem(text: string): string | undefined {
   const problem = problemOf(text);
-  return problem === undefined ? undefined : `ParseAddr(${goQuote(text)}): ${problem}`;
+  return problem === undefined ? undefined : `ParseAddr(${quote(text)}): ${problem}`;
 }
 
 /** Returns why a text is no CIDR; undefined if it is one. */
 export function findNetworkProblem(text: string): string | undefined {
   const slash = text.lastIndexOf("/");
   const problem = slash === -1 ? "no '/'" : partProblem(text.slice(0, slash), text.slice(slash + 1));
-  return problem === undefined ? undefined : `netip.ParsePrefix(${goQuote(text)}): ${problem}`;
+  return problem === undefined ? undefined : `netip.ParsePrefix(${quote(text)}): ${problem}`;
 }
 
 function partProblem(host: string, bits: string): string | undefined {
   const problem = findAddressProblem(host);
   if (problem !== undefined) return problem;
   if (host.includes("%")) return "IPv6 zones cannot be present in a prefix";
-  if (!/^(\d|[1-9]\d+)$/.test(bits)) return `bad bits after slash: ${goQuote(bits)}`;
+  if (!/^(\d|[1-9]\d+)$/.test(bits)) return `bad bits after slash: ${quote(bits)}`;
   return Number(bits) > (host.includes(":") ? 128 : 32) ? "prefix length out of range" : undefined;
 }
 
@@ -85,5 +85,5 @@ function findIPv6Problem(text: string): string | undefined {
 }
 
 function at(problem: string, rest: string): string {
-  return `${problem} (at ${goQuote(rest)})`;
+  return `${problem} (at ${quote(rest)})`;
 }

@@ -1,11 +1,11 @@
-import { goQuote } from "./go-quote.js";
+import { quote } from "./quote.js";
 
 const SCHEME = /^([A-Za-z][A-Za-z0-9+.-]*)?:/;
 
 /** Returns what Go's url.ParseRequestURI says of a text that is no URL; undefined if it is one. */
 export function findUrlProblem(text: string): string | undefined {
   const problem = problemOf(text);
-  return problem === undefined ? undefined : `parse ${goQuote(text)}: ${problem}`;
+  return problem === undefined ? undefined : `parse ${quote(text)}: ${problem}`;
 }
 
 function problemOf(text: string): string | undefined {
@@ -40,16 +40,16 @@ function hostProblem(host: string): string | undefined {
 }
 
 function portProblem(port: string): string | undefined {
-  return /^(:\d*)?$/.test(port) ? undefined : `invalid port ${goQuote(port)} after host`;
+  return /^(:\d*)?$/.test(port) ? undefined : `invalid port ${quote(port)} after host`;
 }
 
 function nameProblem(host: string): string | undefined {
   const [odd] = /%(?!25|[89A-Fa-f][0-9A-Fa-f]).{0,2}|[^\w\-.~!$&'()*+,;=:[\]<>"%\u0080-\uffff]/s.exec(host) ?? [];
   if (odd === undefined) return undefined;
-  return odd.startsWith("%") ? `invalid URL escape ${goQuote(odd)}` : `invalid character ${goQuote(odd)} in host name`;
+  return odd.startsWith("%") ? `invalid URL escape ${quote(odd)}` : `invalid character ${quote(odd)} in host name`;
 }
 
 function escapeProblem(text: string): string | undefined {
   const [odd] = /%(?![0-9A-Fa-f]{2}).{0,2}/s.exec(text) ?? [];
-  return odd === undefined ? undefined : `invalid URL escape ${goQuote(odd)}`;
+  return odd === undefined ? undefined : `invalid URL escape ${quote(odd)}`;
 }

@@ -1,4 +1,4 @@
-import { goQuote } from "./go-quote.js";
+import { quote } from "./quote.js";
 
 const PARTS = ["major", "minor", "patch"] as const;
 const MAX = 2n ** 64n;
@@ -36,10 +36,10 @@ export function readVersion(text: string): Version | { readonly problem: string 
 }
 
 function numberProblem(number: string, part: string): string | undefined {
-  if (!/^\d*$/.test(number)) return `Invalid character(s) found in ${part} number ${goQuote(number)}`;
+  if (!/^\d*$/.test(number)) return `Invalid character(s) found in ${part} number ${quote(number)}`;
   if (/^0\d/.test(number))
-    return `${part[0]?.toUpperCase()}${part.slice(1)} number must not contain leading zeroes ${goQuote(number)}`;
-  const parsing = `strconv.ParseUint: parsing ${goQuote(number)}`;
+    return `${part[0]?.toUpperCase()}${part.slice(1)} number must not contain leading zeroes ${quote(number)}`;
+  const parsing = `strconv.ParseUint: parsing ${quote(number)}`;
   if (number === "") return `${parsing}: invalid syntax`;
   return BigInt(number) < MAX ? undefined : `${parsing}: value out of range`;
 }
@@ -47,8 +47,8 @@ function numberProblem(number: string, part: string): string | undefined {
 function prereleaseProblem(prerelease: string | undefined): string | undefined {
   for (const part of prerelease?.split(".") ?? []) {
     if (part === "") return "Prerelease is empty";
-    if (/^0\d+$/.test(part)) return `Numeric PreRelease version must not contain leading zeroes ${goQuote(part)}`;
-    if (!/^[0-9A-Za-z-]+$/.test(part)) return `Invalid character(s) found in prerelease ${goQuote(part)}`;
+    if (/^0\d+$/.test(part)) return `Numeric PreRelease version must not contain leading zeroes ${quote(part)}`;
+    if (!/^[0-9A-Za-z-]+$/.test(part)) return `Invalid character(s) found in prerelease ${quote(part)}`;
   }
   return undefined;
 }
@@ -56,7 +56,7 @@ function prereleaseProblem(prerelease: string | undefined): string | undefined {
 function buildProblem(build: string | undefined): string | undefined {
   for (const part of build?.split(".") ?? []) {
     if (part === "") return "Build meta data is empty";
-    if (!/^[0-9A-Za-z-]+$/.test(part)) return `Invalid character(s) found in build meta data ${goQuote(part)}`;
+    if (!/^[0-9A-Za-z-]+$/.test(part)) return `Invalid character(s) found in build meta data ${quote(part)}`;
   }
   return undefined;
 }

@@ -1,7 +1,7 @@
 // Kubernetes' libraries of IP addresses and CIDRs, which follow Go's net/netip.
 import type { CelMap } from "@bufbuild/cel";
 import { findAddressProblem, findNetworkProblem } from "../../texts/address-problem.js";
-import { goQuote } from "../../texts/go-quote.js";
+import { quote } from "../../texts/quote.js";
 import { spendText } from "../budget.js";
 import { canonicalTextOf, isInside, parseAddress, parseNetwork, type Address, type Network } from "../addresses.js";
 import { fieldOf, typesOf, valueOfKind, type FunctionsOf } from "../kubernetes-value.js";
@@ -97,13 +97,13 @@ function readOrThrow<Value>(
 
 function addressProblem(text: string): string {
   const problem = findAddressProblem(text);
-  if (problem !== undefined) return `IP Address ${goQuote(text)} parse error during conversion from string: ${problem}`;
-  if (text.includes("%")) return `IP address ${goQuote(text)} with zone value is not allowed`;
-  return `IPv4-mapped IPv6 address ${goQuote(text)} is not allowed`;
+  if (problem !== undefined) return `IP Address ${quote(text)} parse error during conversion from string: ${problem}`;
+  if (text.includes("%")) return `IP address ${quote(text)} with zone value is not allowed`;
+  return `IPv4-mapped IPv6 address ${quote(text)} is not allowed`;
 }
 
 function networkProblem(text: string): string {
   const step = "network address parse error during conversion from string";
   const problem = findNetworkProblem(text);
-  return `${step}: ${problem === undefined ? `IPv4-mapped IPv6 address ${goQuote(text)} is not allowed` : `${step}: ${problem}`}`;
+  return `${step}: ${problem === undefined ? `IPv4-mapped IPv6 address ${quote(text)} is not allowed` : `${step}: ${problem}`}`;
 }

@@ -1,6 +1,6 @@
 // `format` of the extension for texts: what cel-go says of clauses and of values that they cannot take.
 import type { CelList, CelValue } from "@bufbuild/cel";
-import { goQuote } from "../../../texts/go-quote.js";
+import { quote } from "../../../texts/quote.js";
 import { spend, spendText } from "../../budget.js";
 import { kindOf, typesOf, type FunctionsOf } from "../../kubernetes-value.js";
 import type { Library } from "../../library.js";
@@ -38,7 +38,7 @@ function verbsOf(text: string, values: CelList): string[] {
         'could not parse formatting clause: error while parsing precision: error while converting precision to integer: strconv.Atoi: parsing "": invalid syntax',
       );
     if (!Object.hasOwn(TAKERS, verb))
-      throw new Error(`could not parse formatting clause: unrecognized formatting clause ${goQuote(verb)}`);
+      throw new Error(`could not parse formatting clause: unrecognized formatting clause ${quote(verb)}`);
     verbs.push(verb);
   }
   return verbs;
