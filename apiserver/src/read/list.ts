@@ -62,7 +62,9 @@ function revisionOf(resource: ServedResource, options: ListOptions, token: Conti
   if (token !== undefined) return token.revision < 0 ? current : token.revision;
   const requested = Number(options.resourceVersion || "0");
   if (requested > current) throw tooLargeResourceVersion(String(requested), String(current));
-  return options.resourceVersionMatch === "Exact" ? requested : current;
+  const { resourceVersionMatch: match, limit } = options;
+  // A page of a version is a page of exactly that version, unless it is said not to be.
+  return match === "Exact" || (match === "" && limit > 0 && requested > 0) ? requested : current;
 }
 
 function objectsAt(

@@ -21,11 +21,12 @@ export interface ApplyRequest {
 /** Applies a configuration to an object, which is created when there is none. */
 export async function applyObject(context: WriteContext, request: ApplyRequest): Promise<WriteResult> {
   const { name, subresource, force } = request;
-  const config = parseConfig(context, request.body);
+  const { config, checkDuplicates } = parseConfig(request.body);
   checkConfig(context, config);
   const track = (live: JsonObject | undefined, applied = config): { object: JsonObject; isTracked: boolean } => {
     const object = trackApply(context, { live, config: applied, subresource, force });
     // Conflicts come first.
+    checkDuplicates(context);
     const given = stringAt(objectAt(object, "metadata"), "name") ?? "";
     checkNameOfUrl(given, name);
     return { object, isTracked: true };
@@ -46,8 +47,8 @@ export async function applyObject(context: WriteContext, request: ApplyRequest):
   });
 }
 
-/** Parses the body of an apply. */
-export function parseConfig(context: WriteContext, body: Buffer): JsonObject {
+/** Parses the body of an apply; what is set in it twice is told, or refused, by a function of its own. */
+export function parseConfig(body: Buffer): { config: JsonObject; checkDuplicates: (context: WriteContext) => void } {
   const { value, duplicates, duplicateErrors } = parsedOrThrow(body);
   const config = value ?? {};
   if (!isObject(config)) {
@@ -57,11 +58,15 @@ export function parseConfig(context: WriteContext, body: Buffer): JsonObject {
         `json: cannot unmarshal ${goType} into Go value of type map[string]interface {}`,
     );
   }
-  if (context.fieldValidation === "Strict")
-    for (const error of duplicateErrors())
-      throw badRequest(`error strict decoding YAML: error converting YAML to JSON: ${error}`);
-  if (context.fieldValidation === "Warn") context.warnings.push(...duplicates());
-  return config;
+  return {
+    config,
+    checkDuplicates({ fieldValidation, warnings }) {
+      if (fieldValidation === "Strict")
+        for (const error of duplicateErrors())
+          throw badRequest(`error strict decoding YAML: error converting YAML to JSON: ${error}`);
+      if (fieldValidation === "Warn") warnings.push(...duplicates());
+    },
+  };
 }
 
 function parsedOrThrow(body: Buffer): ReturnType<typeof parseYaml> {

@@ -16,6 +16,7 @@ const DECLARING = [
   ["x-kubernetes-list-type", "undefined"],
   ["x-kubernetes-list-map-keys", "undefined"],
   ["x-kubernetes-map-type", "undefined"],
+  ["x-kubernetes-validations", "empty"],
 ] as const;
 const INT_OR_STRING = [{ type: "integer" }, { type: "string" }];
 

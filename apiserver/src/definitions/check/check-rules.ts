@@ -2,13 +2,21 @@
 import type { Schema } from "@gen-operator/schema";
 import { compileExpression, parseFieldPath, typeOfSchema } from "@gen-operator/schema/cel";
 import { checkText, type CheckedText } from "../../errors/expression-problem.js";
-import { invalidError, notSupportedError, requiredError, type FieldError } from "../../errors/field-error.js";
+import {
+  internalError,
+  invalidError,
+  notSupportedError,
+  requiredError,
+  type FieldError,
+} from "../../errors/field-error.js";
 import { arrayAt, isObject, memberOf, stringAt, type JsonObject, type JsonValue } from "../../json.js";
 import { copiesBelow, RuleCosts } from "./rule-costs.js";
 import { itemSchema, memberSchema, propertiesOf, type StructuralSchema } from "../schema/structural.js";
 
 const REASONS = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 const LINE_BREAKS = "must not contain line breaks";
+const UNTYPED =
+  "internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations";
 const EMPTY = "must be non-empty if specified";
 
 /** Checks the members of the rules of one schema. */
@@ -70,9 +78,7 @@ function checkBelow(schema: StructuralSchema, place: Place): FieldError[] {
     ...(arrayAt(schema, "allOf") ?? []).flatMap((child, index) =>
       inner(child, `allOf[${index}]`, { node, isRoot: place.isRoot, copies: place.copies }),
     ),
-    ...(place.known.some(({ field }) => field.startsWith(path)) ? [] : rulesOf(schema)).flatMap((rule, index) =>
-      checkExpression(rule, { ...place, path: rulePath(path, index) }),
-    ),
+    ...(place.known.some(({ field }) => field.startsWith(path)) ? [] : checkOwnRules(schema, place)),
   ];
 }
 
@@ -89,6 +95,15 @@ export function unevaluatedRules(schema: JsonValue | undefined): string[] {
     return "problem" in compilation ? [`${stringAt(rule, "rule") ?? ""}: ${compilation.problem}`] : [];
   });
   return [...own, ...[...children, ...(arrayAt(schema, "allOf") ?? [])].flatMap(unevaluatedRules)];
+}
+
+function checkOwnRules(schema: StructuralSchema, place: Place): FieldError[] {
+  const { node, isRoot, path } = place;
+  const rules = rulesOf(schema);
+  const isOpen = schema["x-kubernetes-preserve-unknown-fields"] === true;
+  if (isOpen && rules.length > 0 && typeOfSchema(node as Schema, {}, { isRoot }) === undefined)
+    return [internalError(`${path}.x-kubernetes-validations`, UNTYPED)];
+  return rules.flatMap((rule, index) => checkExpression(rule, { ...place, path: rulePath(path, index) }));
 }
 
 function rulesOf(schema: StructuralSchema): JsonObject[] {

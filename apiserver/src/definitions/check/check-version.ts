@@ -1,10 +1,17 @@
-import { duplicateError, invalidError, requiredError, type FieldError } from "../../errors/field-error.js";
+import {
+  duplicateError,
+  invalidError,
+  requiredError,
+  tooManyError,
+  type FieldError,
+} from "../../errors/field-error.js";
 import { isObject, memberOf, stringAt, type JsonObject } from "../../json.js";
 import { propertiesOf, type StructuralSchema } from "../schema/structural.js";
 
 const COLUMN_TYPES = ["boolean", "date", "integer", "number", "string"];
 const COLUMN_FORMATS = ["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
 const SELECTABLE_TYPES = ["string", "boolean", "integer"];
+const MAX_SELECTABLE = 8;
 const SIMPLE_PATH = "must be a simple json path starting with .";
 
 /** Checks the paths of a scale subresource. */
@@ -47,14 +54,17 @@ export function checkSelectableFields(
   { schema, path }: { schema: StructuralSchema; path: string },
 ): FieldError[] {
   const seen = new Set<string>();
-  return fields.flatMap((selectable, index) => {
+  const selectable = new Set<string>();
+  const errors = fields.flatMap((given, index) => {
     const field = `${path}[${index}].jsonPath`;
-    const jsonPath = stringAt(selectable, "jsonPath") ?? "";
+    const jsonPath = stringAt(given, "jsonPath") ?? "";
     if (jsonPath === "") return [requiredError(field)];
     const taken = seen.has(jsonPath) ? [duplicateError(field, jsonPath)] : [];
     seen.add(jsonPath);
     if (/[[\]]/.test(jsonPath))
       return [...taken, invalidError(field, jsonPath, "is an invalid path: array notation is not allowed")];
+    const odd = oddPathProblem(jsonPath);
+    if (odd !== undefined) return [...taken, invalidError(field, jsonPath, `is an invalid path: ${odd}`)];
     const target = schemaAt(schema, jsonPath.split(".").slice(1));
     if (target === undefined || jsonPath.startsWith(".metadata")) {
       return [...taken, invalidError(field, jsonPath, "is an invalid path: does not refer to a valid field")];
@@ -62,8 +72,16 @@ export function checkSelectableFields(
     const text =
       "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.";
     const isSelectable = SELECTABLE_TYPES.includes(stringAt(target, "type") ?? "");
+    if (isSelectable) selectable.add(jsonPath);
     return [...taken, ...(isSelectable ? [] : [invalidError(field, jsonPath, text)])];
   });
+  const { size } = selectable;
+  return size > MAX_SELECTABLE ? [tooManyError(path, size, MAX_SELECTABLE), ...errors] : errors;
+}
+
+function oddPathProblem(path: string): string | undefined {
+  if (!path.startsWith(".")) return `expected [ or . but got: ${path.split(".")[0]}`;
+  return path.endsWith(".") ? "unexpected end of JSON path" : undefined;
 }
 
 function schemaAt(schema: StructuralSchema, names: readonly string[]): StructuralSchema | undefined {

@@ -149,6 +149,8 @@ function emptyTextForNull(texts: JsonValue): void {
 
 function pruneOwners(owners: JsonValue, { path, dropped }: Pick<Pruning, "path" | "dropped">): void {
   for (const [index, owner] of Array.isArray(owners) ? owners.entries() : []) {
+    // An owner is a struct: there is no null of it.
+    if (owner === null) (owners as JsonValue[])[index] = { apiVersion: "", kind: "", name: "", uid: "" };
     if (!isObject(owner)) continue;
     for (const flag of ["controller", "blockOwnerDeletion"]) if (owner[flag] === null) delete owner[flag];
     for (const member of Object.keys(owner).filter((each) => !OWNER_FIELDS.has(each))) {

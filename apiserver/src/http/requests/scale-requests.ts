@@ -15,8 +15,8 @@ import { renderContextOf, writeContextOf, type ResourceRequest } from "./resourc
 /** Answers a PUT or PATCH of a Scale. */
 export async function writeScaleRequest(on: ResourceRequest): Promise<Answer> {
   const render = renderContextOf(on);
-  const { object } = await (on.request.method === "PUT" ? putScale(on) : patchScale(on));
-  return renderScale(render, 200, scaleOf(on.resource.type, object));
+  const written = await (on.request.method === "PUT" ? putScale(on) : patchScale(on));
+  return renderScale(render, 200, scaleOf(on.resource.type, written.object, { needsReplicas: false }));
 }
 
 async function putScale(on: ResourceRequest): Promise<WriteResult> {
@@ -35,7 +35,9 @@ async function patchScale(on: ResourceRequest): Promise<WriteResult> {
   const options = parseWriteOptions(request.query, "PatchOptions", { isApply: patchType === "apply" });
   const context: WriteContext = writeContextOf(on, options);
   if (patchType === "apply") {
-    return applyScale(context, { name, config: parseConfig(context, request.body), force: options.force });
+    const { config, checkDuplicates } = parseConfig(request.body);
+    checkDuplicates(context);
+    return applyScale(context, { name, config, force: options.force });
   }
   const parse = (): JsonValue => parsePatch({ patchType, body: request.body }).value;
   const patch = renewable(parse(), parse);

@@ -133,7 +133,12 @@ class RuleWalk {
     if (self === undefined) return;
     const oldSelf =
       old === undefined || old === null ? undefined : this.#adapter.adapt(old, place.node, place.isResource);
-    for (const rule of rules) if (this.#left >= 0) this.#check(rule, { self, oldSelf }, { ...place, value });
+    const oldMisfit = misfitText(old ?? null, place.node);
+    for (const rule of rules) {
+      if (this.#left < 0) return;
+      if (oldMisfit !== undefined && usesOldSelf(rule)) this.#failAll({ value, misfit: oldMisfit }, [rule], place);
+      else this.#check(rule, { self, oldSelf }, { ...place, value });
+    }
   }
 
   // What is of another type than its schema has was there before, or the rules would not be looked at.
@@ -172,6 +177,11 @@ class RuleWalk {
       this.failures.push({ ...failure, steps: field, kind: "broken", message, isForgiven });
     }
   }
+}
+
+function usesOldSelf({ rule }: ValidationRule): boolean {
+  const compilation = compileExpression(rule);
+  return "expression" in compilation && compilation.expression.usesOldSelf;
 }
 
 function isUnchanged({ current, nearest }: Twins): boolean {
