@@ -133,6 +133,12 @@ function applyOrUnfit(owned: OwnedWrite, config: JsonObject, options: { force: b
   }
 }
 
+/** Fails for what is applied but does not fit its type. */
+export function checkApplied(mergeType: MergeType, config: JsonObject): void {
+  const errors = checkValue(mergeType, config, { allowsDuplicates: false });
+  if (errors.length > 0) throw plainError(`failed to create typed patch object ${objectText(config, errors)}`);
+}
+
 function checkConfig({ config, live, mergeType }: ManagedApply): void {
   const liveErrors =
     live === undefined ? [] : checkValue(mergeType, withoutManagedFields(live), { allowsDuplicates: true });
@@ -140,8 +146,7 @@ function checkConfig({ config, live, mergeType }: ManagedApply): void {
     throw plainError(
       `failed to create manager for existing fields: failed to convert new object ${objectText(live, liveErrors, " to smd typed")}`,
     );
-  const errors = checkValue(mergeType, config, { allowsDuplicates: false });
-  if (errors.length > 0) throw plainError(`failed to create typed patch object ${objectText(config, errors)}`);
+  checkApplied(mergeType, config);
   if (live !== undefined && liveErrors.length > 0)
     throw plainError(`failed to create typed live object ${objectText(live, liveErrors)}`);
 }

@@ -159,7 +159,7 @@ function decodeOrUnfit({ resource }: WriteContext, patched: JsonObject): string[
 }
 
 /** Compares paths as they come in a text in which the members of objects are sorted. */
-function comparePaths(one: string, other: string): number {
+export function comparePaths(one: string, other: string): number {
   const [steps, otherSteps] = [one, other].map((path) => path.split(/[.[]/)) as [string[], string[]];
   const index = steps.findIndex((step, at) => step !== otherSteps[at]);
   const [step = "", otherStep = ""] = [steps[index], otherSteps[index]];

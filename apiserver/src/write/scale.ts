@@ -1,4 +1,5 @@
 import { decodeBuiltin } from "../builtin/decode.js";
+import { builtinSchemas } from "../builtin/schemas.js";
 import type { ServedType } from "../builtin/served-type.js";
 import { invalidError } from "../errors/field-error.js";
 import { quote } from "../errors/quote.js";
@@ -19,9 +20,11 @@ import { metadataOf } from "../object/object-meta.js";
 import { scalePathsOf } from "../object/scale-paths.js";
 import { scaleOf, withScale } from "../object/scale.js";
 import { restoreProblem } from "../patch/restore.js";
+import { checkApplied } from "../ssa/field-manager.js";
+import { mergeTypeOfBuiltin } from "../ssa/types/merge-type.js";
 import type { StoredObject } from "../storage/stored-object.js";
 import { trackApply, trackUpdate, withScaleManagers } from "./managed-fields.js";
-import { unfitPatch } from "./patch.js";
+import { checkPlace, comparePaths, unfitPatch } from "./patch.js";
 import { updateObject } from "./update.js";
 import type { WriteContext, WriteResult } from "./write-context.js";
 
@@ -30,6 +33,7 @@ export const SCALE_SCHEMA = "io.k8s.api.autoscaling.v1.Scale";
 
 const SCALE_VERSION = "autoscaling/v1";
 const SCHEME = `scheme "pkg/runtime/scheme.go:111"`;
+const UNREGISTERED = `no kind is registered for the type v1.Scale in ${SCHEME}`;
 const SUBRESOURCE = "scale";
 
 /** Writes the number of replicas that a Scale asks for. */
@@ -79,7 +83,10 @@ function withZero(context: WriteContext, live: JsonObject, object: JsonObject) {
 }
 
 /** Returns what a patch made of a Scale, if it still is one. */
-export function decodePatchedScale(patched: JsonValue): JsonObject {
+export function decodePatchedScale(
+  context: WriteContext,
+  { name, patched, problems }: { name: string; patched: JsonValue; problems: string[] },
+): JsonObject {
   if (!isObject(patched)) throw badRequest("the object provided is unrecognized (must be of type Scale)");
   const kind = stringAt(patched, "kind") ?? "";
   const apiVersion = stringAt(patched, "apiVersion") ?? "";
@@ -90,24 +97,43 @@ export function decodePatchedScale(patched: JsonValue): JsonObject {
       `no kind ${quote(kind)} is registered for version ${version} in ${SCHEME}`,
     );
   }
-  const { error } = decodeBuiltin({ schemaName: SCALE_SCHEMA }, patched);
-  if (error !== undefined) throw unfitPatch(canonicalJson(patched), error);
+  const given = canonicalJson(patched);
+  const { error, unknownFields } = decodeBuiltin({ schemaName: SCALE_SCHEMA }, patched);
+  if (error !== undefined) throw unfitPatch(given, error);
+  const all = toldOf(context, problems, unknownFields.sort(comparePaths));
+  if (all.length > 0) throw unfitPatch(given, `strict decoding error: ${all.join(", ")}`);
+  checkPlace(context, name, patched);
   return patched;
 }
 
 /** Fails for what cannot be decoded into a Scale. */
-export function checkScaleType(type: ServedType, value: JsonObject): void {
+export function checkScaleType(
+  context: WriteContext,
+  { value, problems }: { value: JsonObject; problems: string[] },
+): void {
+  const { type } = context.resource;
   const { kind, apiVersion } = typeOf(value);
   if (kind !== "Scale" || apiVersion !== SCALE_VERSION) {
     const unregistered = `no kind ${quote(kind)} is registered for version ${quote(apiVersion)} in ${SCHEME}`;
     throw badRequest(
       type.custom === undefined
         ? `${kind} in version ${quote(apiVersion.replace(/^.*\//, ""))} cannot be handled as a Scale: ${unregistered}`
-        : `no kind is registered for the type v1.Scale in ${SCHEME}`,
+        : UNREGISTERED,
     );
   }
-  const { error } = decodeBuiltin({ schemaName: SCALE_SCHEMA }, value);
-  if (error !== undefined) throw badRequest(`Scale in version "v1" cannot be handled as a Scale: ${error}`);
+  const { error, unknownFields } = decodeBuiltin({ schemaName: SCALE_SCHEMA }, value);
+  const misfit = (text: string) => badRequest(`Scale in version "v1" cannot be handled as a Scale: ${text}`);
+  if (error !== undefined) throw misfit(error);
+  const all = toldOf(context, problems, unknownFields);
+  if (all.length > 0 && type.custom !== undefined) throw badRequest(UNREGISTERED);
+  if (all.length > 0) throw misfit(`strict decoding error: ${all.join(", ")}`);
+}
+
+// Warns of members that a Scale has not or has twice; returns those that a strict request fails for.
+function toldOf({ fieldValidation, warnings }: WriteContext, problems: string[], unknown: string[]): string[] {
+  const all = [...problems, ...unknown.map((path) => `unknown field ${quote(path)}`)];
+  if (fieldValidation === "Warn") warnings.push(...all);
+  return fieldValidation === "Strict" ? all : [];
 }
 
 /** Applies a Scale to an object. */
@@ -129,6 +155,7 @@ export async function applyScale(
     change(live) {
       if (type.custom !== undefined && !isOwned(live, path))
         throw unreadableScale("failed to create manager for existing fields: failed to convert live object (/; SCALE)");
+      if (problem === undefined) checkApplied(mergeTypeOfBuiltin(builtinSchemas(), SCALE_SCHEMA), write.config);
       const apply = { live, config, subresource: SUBRESOURCE, force: write.force };
       const object = asScaleConflict(type, () => trackApply(context, apply));
       if (problem !== undefined) throw unfitScale(write.config, problem);

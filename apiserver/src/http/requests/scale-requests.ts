@@ -1,11 +1,11 @@
 import { parseWriteOptions } from "../../decode/options/write-options.js";
 import { parseObjectBody } from "../../decode/parse-body.js";
 import { badRequest } from "../../errors/status-error.js";
-import { isObject, objectAt, stringAt, type JsonValue } from "../../json.js";
+import { isObject } from "../../json.js";
 import { scaleOf } from "../../object/scale.js";
 import { parseConfig } from "../../write/apply.js";
 import { renewable } from "../../write/attempts.js";
-import { applyPatch, checkNameOfUrl, parsePatch, patchTypeOf } from "../../write/patch.js";
+import { applyPatch, checkPlace, parsePatch, patchTypeOf } from "../../write/patch.js";
 import { applyScale, checkScaleType, decodePatchedScale, SCALE_SCHEMA, writeScale } from "../../write/scale.js";
 import type { WriteContext, WriteResult } from "../../write/write-context.js";
 import { renderScale } from "../answer/render.js";
@@ -22,10 +22,10 @@ export async function writeScaleRequest(on: ResourceRequest): Promise<Answer> {
 async function putScale(on: ResourceRequest): Promise<WriteResult> {
   const { request, name } = on;
   const context = writeContextOf(on, parseWriteOptions(request.query, "UpdateOptions"));
-  const { value } = parseObjectBody(request.body, request.headers["content-type"]);
+  const { value, duplicates } = parseObjectBody(request.body, request.headers["content-type"]);
   if (!isObject(value)) throw badRequest("the object provided is unrecognized (must be of type Scale)");
-  checkScaleType(on.resource.type, value);
-  checkNameOfUrl(stringAt(objectAt(value, "metadata"), "name") ?? "", name);
+  checkScaleType(context, { value, problems: duplicates() });
+  checkPlace(context, name, value);
   return writeScale(context, { name, isPut: true, change: () => value });
 }
 
@@ -39,14 +39,15 @@ async function patchScale(on: ResourceRequest): Promise<WriteResult> {
     checkDuplicates(context);
     return applyScale(context, { name, config, force: options.force });
   }
-  const parse = (): JsonValue => parsePatch({ patchType, body: request.body }).value;
+  const parse = (): ReturnType<typeof parsePatch> => parsePatch({ patchType, body: request.body });
   const patch = renewable(parse(), parse);
   return writeScale(context, {
     name,
     isPut: false,
     change(scale) {
-      const patched = applyPatch(scale, { patchType, value: patch(), schemaName: SCALE_SCHEMA });
-      return decodePatchedScale(patched);
+      const { value, problems } = patch();
+      const patched = applyPatch(scale, { patchType, value, schemaName: SCALE_SCHEMA });
+      return decodePatchedScale(context, { name, patched, problems });
     },
   });
 }
