@@ -28,7 +28,12 @@ export function defaultService(service: JsonObject, context: DefaultingContext):
   const isFinal = context.allocateClusterIP !== undefined;
   const old = objectAt(context.old, "spec");
   if (isFinal) pairAddresses(spec, old);
-  if (isFinal && old !== undefined) dropUnneeded(spec, old);
+  if (isFinal && old !== undefined) {
+    dropUnneeded(spec, old);
+    // The balancer is gone with the type.
+    if (isLoadBalancer(old) && !isLoadBalancer(spec))
+      service["status"] = { ...objectAt(service, "status"), loadBalancer: {} };
+  }
   if (type === "ExternalName") return;
   spec["internalTrafficPolicy"] ??= "Cluster";
   const isExternal = type === "NodePort" || type === "LoadBalancer";

@@ -131,7 +131,9 @@ function checkCompletions(path: string, spec: JsonObject): FieldError[] {
       ...checkOneOf(`${path}.completionMode`, mode, ["NonIndexed", "Indexed"]),
       ...ofIndexed.flatMap((key) => {
         const value = memberOf(spec, key);
-        return value === undefined ? [] : [invalidError(`${path}.${key}`, value, "requires indexed completion mode")];
+        return value === undefined || mode !== "NonIndexed"
+          ? []
+          : [invalidError(`${path}.${key}`, value, "requires indexed completion mode")];
       }),
     ];
   }
