@@ -131,7 +131,7 @@ function checkCompletions(path: string, spec: JsonObject): FieldError[] {
       ...checkOneOf(`${path}.completionMode`, mode, ["NonIndexed", "Indexed"]),
       ...ofIndexed.flatMap((key) => {
         const value = memberOf(spec, key);
-        return value === undefined || mode !== "NonIndexed"
+        return value === undefined || (mode ?? "NonIndexed") !== "NonIndexed"
           ? []
           : [invalidError(`${path}.${key}`, value, "requires indexed completion mode")];
       }),
