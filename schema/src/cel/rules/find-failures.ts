@@ -131,14 +131,8 @@ class RuleWalk {
     if (misfit !== undefined) return this.#failAll({ value, misfit }, rules, place);
     const self = this.#adapter.adapt(value, place.node, place.isResource);
     if (self === undefined) return;
-    const oldSelf =
-      old === undefined || old === null ? undefined : this.#adapter.adapt(old, place.node, place.isResource);
-    const oldMisfit = misfitText(old ?? null, place.node);
-    for (const rule of rules) {
-      if (this.#left < 0) return;
-      if (oldMisfit !== undefined && usesOldSelf(rule)) this.#failAll({ value, misfit: oldMisfit }, [rule], place);
-      else this.#check(rule, { self, oldSelf }, { ...place, value });
-    }
+    const oldSelf = this.#oldSelf(old, place);
+    for (const rule of rules) if (this.#left >= 0) this.#check(rule, { self, oldSelf }, { ...place, value });
   }
 
   // What is of another type than its schema has was there before, or the rules would not be looked at.
@@ -147,6 +141,15 @@ class RuleWalk {
     const type = node.type ?? "";
     for (const rule of rules)
       this.failures.push({ steps, value, type, rule, isForgiven: false, kind: "error", message });
+  }
+
+  // An old value of another type fails where a rule looks at it.
+  #oldSelf(old: unknown, { node, isResource }: Place): CelInput | undefined {
+    if (old === undefined || old === null) return undefined;
+    const misfit = misfitText(old, node);
+    return misfit === undefined
+      ? this.#adapter.adapt(old, node, isResource)
+      : (loadLibrary().celError(misfit) as unknown as CelInput);
   }
 
   #check(rule: ValidationRule, { self, oldSelf }: Selves, place: Place & { value: unknown }): void {
@@ -177,11 +180,6 @@ class RuleWalk {
       this.failures.push({ ...failure, steps: field, kind: "broken", message, isForgiven });
     }
   }
-}
-
-function usesOldSelf({ rule }: ValidationRule): boolean {
-  const compilation = compileExpression(rule);
-  return "expression" in compilation && compilation.expression.usesOldSelf;
 }
 
 function isUnchanged({ current, nearest }: Twins): boolean {
