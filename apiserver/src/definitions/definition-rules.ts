@@ -1,3 +1,4 @@
+import { arrayAt, objectAt } from "../json.js";
 import type { TypeRules } from "../registry/type-rules.js";
 import { completeStatus, crdWarnings, defaultCrd, validateCrd } from "./registration.js";
 
@@ -6,7 +7,11 @@ export function definitionRules(common: TypeRules): TypeRules {
   return {
     ...common,
     fillDefaults(object, live) {
+      // Normalising drops it, but an empty list is refused in other words than none.
+      const hasNoVersion = arrayAt(objectAt(object, "spec"), "versions")?.length === 0;
       common.fillDefaults(object, live);
+      const spec = objectAt(object, "spec");
+      if (hasNoVersion && spec !== undefined) spec["versions"] = [];
       defaultCrd(object);
     },
     finish(object, _live, { subresource }) {

@@ -38,6 +38,7 @@ export function checkSpec(crd: JsonObject, spec: JsonObject): FieldError[] {
     ...checkPreserve(spec),
     ...checkNames(objectAt(spec, "names") ?? {}),
     ...checkConversion(objectAt(spec, "conversion")),
+    ...checkConvertible(spec),
     ...checkApproval(crd, stringAt(spec, "group") ?? ""),
   ];
 }
@@ -242,6 +243,12 @@ function checkConversion(conversion: JsonObject | undefined): FieldError[] {
     ...(config === undefined ? [] : [forbiddenError(configField, text)]),
     ...(reviews.length === 0 ? [] : [forbiddenError(reviewsField, text)]),
   ];
+}
+
+function checkConvertible(spec: JsonObject): FieldError[] {
+  const strategy = stringAt(objectAt(spec, "conversion"), "strategy") ?? "None";
+  if (spec["preserveUnknownFields"] !== true || strategy === "None") return [];
+  return [invalidError("spec.conversion.strategy", strategy, "must be None if spec.preserveUnknownFields is true")];
 }
 
 function checkReviewVersions(versions: JsonValue[], field: string): FieldError[] {
