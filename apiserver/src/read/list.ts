@@ -52,7 +52,7 @@ function readPage(
     : rest;
   // A list "from any revision" is answered from a cache that knows no pages.
   const limit = options.resourceVersion === "0" && token === undefined ? 0 : options.limit;
-  const result = pageOf(matching, { limit, revision, selection });
+  const result = pageOf(matching, { limit, revision, selection, last: rest.at(-1) });
   resource.require(result.items);
   return result;
 }
@@ -89,12 +89,19 @@ export function presentObjects(resource: ServedResource, selection: Selection): 
   return only === undefined ? [] : [only];
 }
 
-function pageOf(matching: StoredObject[], page: { limit: number; revision: number; selection: Selection }): ListResult {
-  const { limit, revision, selection } = page;
-  if (limit <= 0 || matching.length <= limit) {
-    return { revision, items: matching, continueToken: "", remainingItemCount: undefined };
-  }
-  const items = matching.slice(0, limit);
+interface Page {
+  limit: number;
+  revision: number;
+  selection: Selection;
+  /** The last object of all, selected or not. */
+  last: StoredObject | undefined;
+}
+
+// A page that is full may be followed by another one even if nothing else is selected: nobody has looked.
+function pageOf(matching: StoredObject[], { limit, revision, selection, last }: Page): ListResult {
+  const items = limit > 0 ? matching.slice(0, limit) : matching;
+  if (limit <= 0 || matching.length < limit || items.at(-1) === last)
+    return { revision, items, continueToken: "", remainingItemCount: undefined };
   const lastKey = (items.at(-1) as StoredObject).key.slice(selection.prefix.length);
   return {
     revision,

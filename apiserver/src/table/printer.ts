@@ -56,10 +56,9 @@ export function firstOf(texts: string[], options: { max: number; separator: stri
   return texts.length > options.max ? `${shown} + ${texts.length - options.max} more...` : shown;
 }
 
-/** Writes the addresses of a load balancer, cut as kubectl does where it has no room. */
+/** Writes the addresses of a load balancer. */
 export function formatLoadBalancer(object: JsonObject): string {
   const ingress = objectsAt(object, "status.loadBalancer.ingress");
   const addresses = ingress.map((one) => stringAt(one, "ip") ?? stringAt(one, "hostname") ?? "");
-  const text = [...new Set(addresses.filter((address) => address !== ""))].sort(compareText).join(",");
-  return text.length > 16 ? `${text.slice(0, 13)}...` : text;
+  return [...new Set(addresses.filter((address) => address !== ""))].sort(compareText).join(",");
 }

@@ -13,6 +13,7 @@ import { normalForm } from "../registry/served-resource.js";
 import { StoredObject } from "../storage/stored-object.js";
 import { OutdatedWrite } from "./attempts.js";
 import { checkCreationAllowed, settleNamespace } from "./check-creation.js";
+import { checkCustomKind } from "./decode-object.js";
 import { trackUpdate } from "./managed-fields.js";
 import type { WriteContext, WriteResult } from "./write-context.js";
 
@@ -36,6 +37,7 @@ export async function createObject(
     throw plainError("resourceVersion should not be set on objects to be created");
   }
   checkCreationAllowed(registry, resource, { name: stringAt(metadataOf(body), "name") ?? "", namespace });
+  checkCustomKind(resource, body);
   for (const field of SERVER_OWNED) delete metadataOf(body)[field];
   rules.fillDefaults(body);
   const tracked = isTracked ? body : trackUpdate(context, { live: undefined, object: body, subresource: "" });

@@ -204,9 +204,7 @@ function checkTypeMeta(context: WriteContext, name: string, patched: JsonObject)
     throw unfitPatch(canonicalJson(patched), `couldn't get version/kind; json parse error: ${problem}`);
   }
   if (type.custom !== undefined) {
-    // Of a version that is not there only the metadata is known.
-    if (kind === type.kind && isUnknownVersion(registry, type, textOf(apiVersion)))
-      reportUnknown(context, patched, unknownOf(patched, ["kind", "apiVersion", "metadata"]));
+    if (kind === type.kind) reportUnknown(context, patched, unknownInVersion(context, patched, textOf(apiVersion)));
     if (kind === "")
       throw unfitPatch(canonicalJson(patched), `Object 'Kind' is missing in '${canonicalJson(patched)}'`);
     if (textOf(apiVersion).split("/").length > 2)
@@ -236,9 +234,12 @@ function unknownOf(patched: JsonObject, known: readonly string[]): string[] {
     .sort();
 }
 
-function isUnknownVersion(registry: WriteContext["registry"], type: ServedType, apiVersion: string): boolean {
-  const isOfGroup = apiVersion.startsWith(`${type.group}/`);
-  return isOfGroup && !registry.types.some((one) => one.kind === type.kind && apiVersionOf(one) === apiVersion);
+// What another version of a definition does not know; of a version that is not there only the metadata is known.
+function unknownInVersion({ registry, resource }: WriteContext, patched: JsonObject, apiVersion: string): string[] {
+  const { group, plural } = resource.type;
+  if (!apiVersion.startsWith(`${group}/`)) return [];
+  const other = registry.find({ group, version: apiVersion.slice(group.length + 1), plural });
+  return other?.rules.decode(clone(patched)) ?? unknownOf(patched, ["kind", "apiVersion", "metadata"]);
 }
 
 function textOf(value: JsonValue): string {

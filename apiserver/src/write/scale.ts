@@ -23,6 +23,7 @@ import { restoreProblem } from "../patch/restore.js";
 import { checkApplied } from "../ssa/field-manager.js";
 import { mergeTypeOfBuiltin } from "../ssa/types/merge-type.js";
 import type { StoredObject } from "../storage/stored-object.js";
+import { isKnownKind, unknownConversion } from "./decode-object.js";
 import { trackApply, trackUpdate, withScaleManagers } from "./managed-fields.js";
 import { checkPlace, comparePaths, unfitPatch } from "./patch.js";
 import { updateObject } from "./update.js";
@@ -114,6 +115,8 @@ export function checkScaleType(
   const { type } = context.resource;
   const { kind, apiVersion } = typeOf(value);
   if (kind !== "Scale" || apiVersion !== SCALE_VERSION) {
+    if (type.custom === undefined && isKnownKind(kind, apiVersion))
+      throw unknownConversion({ group: "autoscaling", version: "v1", kind: "Scale" }, { kind, apiVersion });
     const unregistered = `no kind ${quote(kind)} is registered for version ${quote(apiVersion)} in ${SCHEME}`;
     throw badRequest(
       type.custom === undefined

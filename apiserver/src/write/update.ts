@@ -21,6 +21,7 @@ import type { StoredObject } from "../storage/stored-object.js";
 import { attemptWrite, OutdatedWrite } from "./attempts.js";
 import { settleNamespace } from "./check-creation.js";
 import { createObject, isCertificateRequest, isUnsettled } from "./create.js";
+import { checkCustomKind } from "./decode-object.js";
 import { removeObject } from "./delete.js";
 import { restoreTimes, trackUpdate } from "./managed-fields.js";
 import type { WriteContext, WriteResult } from "./write-context.js";
@@ -81,6 +82,7 @@ async function replaceObject(context: WriteContext, replacement: Replacement): P
   settleNamespace(metadataOf(replacement.object), namespace);
   checkUid(context, replacement);
   checkResourceVersion(context, replacement);
+  checkCustomKind(resource, replacement.object);
   // An apply has set the defaults of what it changes, and what is read through another version stays without those of this one.
   if (type.custom === undefined || !replacement.isTracked) rules.fillDefaults(replacement.object, live);
   const tracked = replacement.isTracked

@@ -46,6 +46,8 @@ export function defaultService(service: JsonObject, context: DefaultingContext):
   context.checkAsked?.(spec);
   defaultClusterIp(spec, context);
   if (isExternal && spec["allocateLoadBalancerNodePorts"] !== false) allocateNodePorts(spec, context);
+  if (hasHealthCheck(spec) && context.allocateNodePort !== undefined)
+    spec["healthCheckNodePort"] ??= context.allocateNodePort();
 }
 
 function defaultTargetPort(port: JsonObject): void {
@@ -155,9 +157,6 @@ function allocateNodePorts(spec: JsonObject, { allocateNodePort, old }: Defaulti
     seen.add(place);
     const nodePort = (port["nodePort"] ??= shared ?? allocateNodePort());
     if (!byNumber.has(port["port"])) byNumber.set(port["port"], nodePort);
-  }
-  if (spec["type"] === "LoadBalancer" && spec["externalTrafficPolicy"] === "Local") {
-    spec["healthCheckNodePort"] ??= allocateNodePort();
   }
 }
 

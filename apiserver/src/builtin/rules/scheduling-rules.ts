@@ -6,6 +6,7 @@ import {
   requiredError,
   type FieldError,
 } from "../../errors/field-error.js";
+import { parseQuantity } from "@gen-operator/schema";
 import { memberOf, objectAt, stringAt, type JsonObject, type JsonValue } from "../../json.js";
 import { objectsAt } from "../read-path.js";
 import { checkMetric, checkReference } from "./metric-rules.js";
@@ -61,7 +62,11 @@ function checkScaling(path: string, rules: JsonObject | undefined): FieldError[]
   if (rules === undefined) return [];
   const seconds = memberOf(rules, "stabilizationWindowSeconds");
   const policies = objectsAt(rules, "policies");
+  const tolerance = memberOf(rules, "tolerance");
   return [
+    ...(typeof tolerance === "string" && (parseQuantity(tolerance) ?? 0n) < 0n
+      ? [invalidError(`${path}.tolerance`, tolerance, "must be greater than or equal to 0")]
+      : []),
     ...(typeof seconds === "number" && seconds < 0
       ? [invalidError(`${path}.stabilizationWindowSeconds`, seconds, "must be greater than or equal to zero")]
       : []),
