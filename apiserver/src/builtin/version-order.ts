@@ -1,3 +1,51 @@
+// Versions that Kubernetes 1.36 decodes, though it does not serve all of them any more.
+const VERSIONS: Record<string, string> = {
+  "": "v1",
+  "admissionregistration.k8s.io": "v1 v1alpha1 v1beta1",
+  apps: "v1 v1beta1 v1beta2",
+  "authentication.k8s.io": "v1 v1alpha1 v1beta1",
+  "authorization.k8s.io": "v1 v1beta1",
+  autoscaling: "v1 v2",
+  batch: "v1 v1beta1",
+  "certificates.k8s.io": "v1 v1alpha1 v1beta1",
+  "coordination.k8s.io": "v1 v1alpha2 v1beta1",
+  "discovery.k8s.io": "v1 v1beta1",
+  "events.k8s.io": "v1 v1beta1",
+  extensions: "v1beta1",
+  "flowcontrol.apiserver.k8s.io": "v1 v1beta1 v1beta2 v1beta3",
+  "internal.apiserver.k8s.io": "v1alpha1",
+  "networking.k8s.io": "v1 v1beta1",
+  "node.k8s.io": "v1 v1alpha1 v1beta1",
+  policy: "v1 v1beta1",
+  "rbac.authorization.k8s.io": "v1 v1alpha1 v1beta1",
+  "resource.k8s.io": "v1 v1alpha3 v1beta1 v1beta2",
+  "scheduling.k8s.io": "v1 v1alpha2 v1beta1",
+  "storage.k8s.io": "v1 v1alpha1 v1beta1",
+  "storagemigration.k8s.io": "v1beta1",
+};
+// Servers of their own decode these.
+const OF_EXTENSIONS: Record<string, string> = {
+  "apiextensions.k8s.io": "v1beta1",
+  "apiregistration.k8s.io": "v1beta1",
+};
+/** Of kinds that were in this group before they got their own. */
+const MOVED = { group: "extensions", kinds: ["DaemonSet", "Deployment", "Ingress", "NetworkPolicy", "ReplicaSet"] };
+
+/** Lists the group versions that are decoded. */
+export function decodedVersions(): { group: string; version: string }[] {
+  return Object.entries(VERSIONS).flatMap(([group, versions]) =>
+    versions.split(" ").map((version) => ({ group, version })),
+  );
+}
+
+/** Whether a built-in kind, which is served in a group, is decoded in a version of that or another group. */
+export function isDecoded(kind: { group: string; kind: string }, given: { group: string; version: string }): boolean {
+  const isOfGroup = given.group === kind.group || (given.group === MOVED.group && MOVED.kinds.includes(kind.kind));
+  if (OF_EXTENSIONS[given.group] === given.version) return isOfGroup;
+  return (
+    isOfGroup && decodedVersions().some(({ group, version }) => group === given.group && version === given.version)
+  );
+}
 const KUBERNETES_VERSION = /^v(\d+)(?:(alpha|beta)(\d+))?$/;
 
 /** Orders API versions as discovery lists them: v2, v1, v1beta2, v1beta1, v1alpha1, then all others by name. */

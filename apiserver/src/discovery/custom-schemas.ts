@@ -1,4 +1,5 @@
 // The schemas of custom resources and of lists as kube-apiserver publishes them: with what it adds to those of a definition.
+import { decodedVersions } from "../builtin/version-order.js";
 import type { CustomOrigin, ServedType } from "../builtin/served-type.js";
 import { arrayAt, isObject, objectAt, type JsonObject, type JsonValue } from "../json.js";
 
@@ -47,37 +48,9 @@ const EMBEDDED = {
   metadata: METADATA,
 };
 
-// The group versions whose deletions have options, in Kubernetes 1.36: those that its clients know.
-const WITH_OPTIONS: Record<string, string> = {
-  "": "v1",
-  "admissionregistration.k8s.io": "v1 v1alpha1 v1beta1",
-  apps: "v1 v1beta1 v1beta2",
-  "authentication.k8s.io": "v1 v1alpha1 v1beta1",
-  "authorization.k8s.io": "v1 v1beta1",
-  autoscaling: "v1 v2",
-  batch: "v1 v1beta1",
-  "certificates.k8s.io": "v1 v1alpha1 v1beta1",
-  "coordination.k8s.io": "v1 v1alpha2 v1beta1",
-  "discovery.k8s.io": "v1 v1beta1",
-  "events.k8s.io": "v1 v1beta1",
-  extensions: "v1beta1",
-  "flowcontrol.apiserver.k8s.io": "v1 v1beta1 v1beta2 v1beta3",
-  "internal.apiserver.k8s.io": "v1alpha1",
-  "networking.k8s.io": "v1 v1beta1",
-  "node.k8s.io": "v1 v1alpha1 v1beta1",
-  policy: "v1 v1beta1",
-  "rbac.authorization.k8s.io": "v1 v1alpha1 v1beta1",
-  "resource.k8s.io": "v1 v1alpha3 v1beta1 v1beta2",
-  "scheduling.k8s.io": "v1 v1alpha2 v1beta1",
-  "storage.k8s.io": "v1 v1alpha1 v1beta1",
-  "storagemigration.k8s.io": "v1beta1",
-};
-
 /** Returns the schema of the options of a deletion, of its part that the documents of built-in kinds have, too. */
 export function deleteOptionsSchema(common: JsonObject): JsonObject {
-  const kinds = Object.entries(WITH_OPTIONS).flatMap(([group, versions]) =>
-    versions.split(" ").map((version) => ({ group, kind: "DeleteOptions", version })),
-  );
+  const kinds = decodedVersions().map(({ group, version }) => ({ group, kind: "DeleteOptions", version }));
   return { ...common, "x-kubernetes-group-version-kind": kinds };
 }
 

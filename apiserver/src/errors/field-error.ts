@@ -61,7 +61,8 @@ export function tooLongError(field: string, maxBytes: number): FieldError {
 
 /** A list or map has more than `max` members. */
 export function tooManyError(field: string, count: number, max: number): FieldError {
-  return { reason: "FieldValueTooMany", field, message: `Too many: ${count}: must have at most ${max} items` };
+  const items = max === 1 ? "item" : "items";
+  return { reason: "FieldValueTooMany", field, message: `Too many: ${count}: must have at most ${max} ${items}` };
 }
 
 /** A value occurs twice where it may occur once. */

@@ -1,4 +1,5 @@
-import { builtinTypes } from "../builtin/served-type.js";
+import { builtinTypes, type ServedType } from "../builtin/served-type.js";
+import { isDecoded } from "../builtin/version-order.js";
 import { BodySyntaxError } from "../decode/body-syntax-error.js";
 import { NumberRangeError } from "../decode/check-limits.js";
 import { bodyStart, type ParsedBody } from "../decode/parse-body.js";
@@ -128,10 +129,9 @@ function checkPresence(kind: string, raw: Buffer, given: { kind: string }): void
 
 /** Whether something of this kind can be decoded, though it may be none that is stored. */
 export function isKnownKind(kind: string, apiVersion: string): boolean {
-  return (
-    OF_EVERY_VERSION.includes(kind) ||
-    builtinTypes().some((one) => one.kind === kind && apiVersionOf(one) === apiVersion)
-  );
+  const [version = "", group = ""] = apiVersion.split("/").reverse();
+  const isOfVersion = (one: ServedType) => apiVersionOf(one) === apiVersion || isDecoded(one, { group, version });
+  return OF_EVERY_VERSION.includes(kind) || builtinTypes().some((one) => one.kind === kind && isOfVersion(one));
 }
 
 /** Builds the failure of an object of a kind that is not the one asked for. */

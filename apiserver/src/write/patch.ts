@@ -117,14 +117,18 @@ export function applyPatch(
 
 function decodePatched(
   context: WriteContext,
-  result: { name: string; patchType: PatchType; patched: JsonValue; problems: string[] },
+  result: { name: string; subresource: string; patchType: PatchType; patched: JsonValue; problems: string[] },
 ): JsonObject {
   const { resource } = context;
-  const { name, patchType, patched, problems } = result;
+  const { name, subresource, patchType, patched, problems } = result;
   if (!isObject(patched)) throw unfitPatch(patched, "json: cannot unmarshal into Go value");
   if (isTooDeep(patched)) throw unappliablePatch();
   // A strategic merge works on the Go value, whose type is given.
-  if (patchType === "strategic" && resource.type.custom === undefined) setTypeMeta(resource.type, patched);
+  const isTyped = patchType === "strategic" && resource.type.custom === undefined;
+  // Nobody looks at the kind in what is written to a status of a custom resource.
+  const isUntyped = resource.type.custom !== undefined && subresource === "status" && textOf(patched["kind"]) !== "";
+  const isOfVersion = patched["apiVersion"] === apiVersionOf(resource.type);
+  if (isTyped || (isUntyped && isOfVersion)) setTypeMeta(resource.type, patched);
   else checkTypeMeta(context, name, patched);
   const isStrict = context.fieldValidation === "Strict";
   // Decoding drops what is unknown, but the failure shows it.
@@ -242,7 +246,7 @@ function unknownInVersion({ registry, resource }: WriteContext, patched: JsonObj
   return other?.rules.decode(clone(patched)) ?? unknownOf(patched, ["kind", "apiVersion", "metadata"]);
 }
 
-function textOf(value: JsonValue): string {
+function textOf(value: JsonValue | undefined): string {
   return typeof value === "string" ? value : "";
 }
 

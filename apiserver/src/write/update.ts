@@ -82,7 +82,7 @@ async function replaceObject(context: WriteContext, replacement: Replacement): P
   settleNamespace(metadataOf(replacement.object), namespace);
   checkUid(context, replacement);
   checkResourceVersion(context, replacement);
-  checkCustomKind(resource, replacement.object);
+  if (subresource !== "status") checkCustomKind(resource, replacement.object);
   // An apply has set the defaults of what it changes, and what is read through another version stays without those of this one.
   if (type.custom === undefined || !replacement.isTracked) rules.fillDefaults(replacement.object, live);
   const tracked = replacement.isTracked

@@ -81,10 +81,6 @@ const STRUCT_DEFAULTS: Record<string, StructDefault> = {
   "apps.v1.DeploymentStrategy": workload.defaultRollingUpdate,
   "apps.v1.DaemonSetUpdateStrategy": workload.defaultDaemonUpdate,
   "apps.v1.StatefulSetUpdateStrategy": workload.defaultStatefulStrategy,
-  "apps.v1.RollingUpdateStatefulSetStrategy": (parameters) => {
-    // Of a feature that is off.
-    delete parameters["maxUnavailable"];
-  },
   "apps.v1.StatefulSetSpec": (spec) => {
     spec["persistentVolumeClaimRetentionPolicy"] ??= {};
   },

@@ -14,6 +14,7 @@ const DROPS: { readonly [type: string]: Drop } = {
     // What is there may stay.
     if (objectAt(objectAt(old, "status"), "config") === undefined) fields("status", ["config"])(node, old);
   },
+  "statefulsets.apps": fields("spec.updateStrategy.rollingUpdate", ["maxUnavailable"]),
   "csidrivers.storage.k8s.io": fields("spec", ["preventPodSchedulingIfMissing"]),
   "pods.": (pod, old) => {
     dropOfPod(objectAt(pod, "spec"));

@@ -105,12 +105,10 @@ function correlatedItems(
 function checkObject(schema: StructuralSchema, { path, value, old }: Validated & { value: JsonObject }): SchemaResult {
   const { minProperties, maxProperties, required } = schema;
   const count = Object.keys(value).length;
-  if (typeof minProperties === "number" && count < minProperties) {
-    return { errors: [brokenRule(path, count, `should have at least ${minProperties} properties`)], matches: 1 };
-  }
-  if (typeof maxProperties === "number" && count > maxProperties) {
-    return { errors: [tooManyError(path, count, maxProperties)], matches: 1 };
-  }
+  const errors: FieldError[] = [];
+  if (typeof minProperties === "number" && count < minProperties)
+    errors.push(brokenRule(path, count, `should have at least ${minProperties} properties`));
+  if (typeof maxProperties === "number" && count > maxProperties) errors.push(tooManyError(path, count, maxProperties));
   const oldObject = isObject(old) ? old : undefined;
   const parts = memberNames(schema, value).map((name) => {
     const inner = memberSchema(schema, name) as StructuralSchema;
@@ -118,7 +116,7 @@ function checkObject(schema: StructuralSchema, { path, value, old }: Validated &
     return validateSchema(inner, { path: memberPath, value: value[name] as JsonValue, old: memberOf(oldObject, name) });
   });
   const missing = (Array.isArray(required) ? required : []).filter((name) => !Object.hasOwn(value, String(name)));
-  const errors = missing.map((name) => requiredError(path === "" ? String(name) : `${path}.${String(name)}`));
+  errors.push(...missing.map((name) => requiredError(path === "" ? String(name) : `${path}.${String(name)}`)));
   return mergeResults([...parts, { errors, matches: 1 }]);
 }
 

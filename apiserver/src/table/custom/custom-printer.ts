@@ -41,6 +41,8 @@ function columnOf(column: JsonObject): CustomColumn {
 }
 
 function cellOf(type: string, value: JsonValue | undefined, now: Date): JsonValue {
+  // Go's templates have words for a null.
+  if (value === null && type === "string") return "<no value>";
   if (value === undefined || value === null) return null;
   switch (type) {
     case "string":
