@@ -7,8 +7,12 @@ import fc from "../../support/fast-check.js";
 import { startApiServer } from "#apiserver/index.js";
 import { startControlPlane } from "../../support/machine/control-plane.js";
 import { findDisagreement, type Servers } from "../../support/random-requests/differential.js";
-import { mutatedObject, type MutatedObject } from "../../support/random-requests/mutated-objects.js";
-import { describeDisagreement, SERVICE_ACCOUNT, tryCases } from "../../support/random-requests/mutation-report.js";
+import { mutatedObject, type MutatedObject } from "../../support/random-requests/mutations/mutated-objects.js";
+import {
+  describeDisagreement,
+  SERVICE_ACCOUNT,
+  tryCases,
+} from "../../support/random-requests/mutations/mutation-report.js";
 import { assert, suite } from "../../support/suite.js";
 
 const COUNT = Number(process.env["TEST_RANDOM_COUNT"] ?? 600);

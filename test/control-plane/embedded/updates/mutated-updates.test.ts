@@ -9,8 +9,12 @@ import { startApiServer } from "#apiserver/index.js";
 import type { JsonObject } from "#apiserver/json.js";
 import { startControlPlane } from "../../../support/machine/control-plane.js";
 import { findDisagreements, playSteps, type Servers } from "../../../support/random-requests/differential.js";
-import { updatedObject, type UpdatedObject } from "../../../support/random-requests/mutated-updates.js";
-import { describeDisagreement, SERVICE_ACCOUNT, tryCases } from "../../../support/random-requests/mutation-report.js";
+import { updatedObject, type UpdatedObject } from "../../../support/random-requests/mutations/mutated-updates.js";
+import {
+  describeDisagreement,
+  SERVICE_ACCOUNT,
+  tryCases,
+} from "../../../support/random-requests/mutations/mutation-report.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const COUNT = Number(process.env["TEST_RANDOM_COUNT"] ?? 600);

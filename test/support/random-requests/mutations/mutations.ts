@@ -1,6 +1,6 @@
 // Mutations: a part of an object that few would write: left out, empty, twice, of another form, or one that is seldom used.
 import type { JsonObject, JsonValue } from "#apiserver/json.js";
-import { builtinSchemas } from "../kinds/kind-definitions.js";
+import { builtinSchemas } from "../../kinds/kind-definitions.js";
 
 const MAX_DEPTH = 8;
 /** Below this depth, lists are empty. */

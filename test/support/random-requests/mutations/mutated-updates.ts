@@ -1,9 +1,9 @@
 // Updates of objects of built-in kinds that change a part or two as few would: of the whole object, of its status, or of what another endpoint writes.
-import fc, { type Arbitrary } from "../fast-check.js";
+import fc, { type Arbitrary } from "../../fast-check.js";
 import type { JsonObject } from "#apiserver/json.js";
-import type { Step } from "../conformance/conformance-scenario.js";
-import { builtinSubresources } from "../kinds/kind-definitions.js";
-import { minimalObjects, type MinimalObject } from "../kinds/minimal-objects.js";
+import type { Step } from "../../conformance/conformance-scenario.js";
+import { builtinSubresources } from "../../kinds/kind-definitions.js";
+import { minimalObjects, type MinimalObject } from "../../kinds/minimal-objects.js";
 import { bodyOf, mutate, pathOf, schemaOf } from "./mutated-objects.js";
 import { Choices, valueOf } from "./mutations.js";
 import { schemaBelow, updateOf, type Place, type Update } from "./update-steps.js";

@@ -1,8 +1,8 @@
 // Objects of built-in kinds with a part or two that few would write.
-import fc, { type Arbitrary } from "../fast-check.js";
+import fc, { type Arbitrary } from "../../fast-check.js";
 import type { JsonObject } from "#apiserver/json.js";
-import { builtinDefinition, builtinSchemas, schemaNameOf } from "../kinds/kind-definitions.js";
-import { minimalObjects, OWN_NAMESPACE, type MinimalObject } from "../kinds/minimal-objects.js";
+import { builtinDefinition, builtinSchemas, schemaNameOf } from "../../kinds/kind-definitions.js";
+import { minimalObjects, OWN_NAMESPACE, type MinimalObject } from "../../kinds/minimal-objects.js";
 import { change, Choices, type Schema } from "./mutations.js";
 
 /** An object that is tried on both servers. */

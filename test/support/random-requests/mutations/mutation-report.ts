@@ -1,8 +1,8 @@
 // Tries many cases on two servers, and says what they answer differently.
-import type { Difference } from "../conformance/conformance-golden.js";
-import type { Step } from "../conformance/conformance-scenario.js";
-import type { Disagreement } from "./differential.js";
-import { readKnownPatterns } from "./known-patterns.js";
+import type { Difference } from "../../conformance/conformance-golden.js";
+import type { Step } from "../../conformance/conformance-scenario.js";
+import type { Disagreement } from "../differential.js";
+import { readKnownPatterns } from "../known-patterns.js";
 
 /** Cases that are tried at the same time: the real server waits for its disk. */
 const AT_ONCE = 4;

@@ -1,8 +1,8 @@
 // The requests that change an object of a built-in kind, or a part of it that another endpoint writes.
 import { arrayAt, clone, isObject, objectAt, type JsonObject, type JsonValue } from "#apiserver/json.js";
-import type { Step } from "../conformance/conformance-scenario.js";
-import { builtinSubresources } from "../kinds/kind-definitions.js";
-import type { MinimalObject } from "../kinds/minimal-objects.js";
+import type { Step } from "../../conformance/conformance-scenario.js";
+import { builtinSubresources } from "../../kinds/kind-definitions.js";
+import type { MinimalObject } from "../../kinds/minimal-objects.js";
 import { mutate, schemaOf } from "./mutated-objects.js";
 import { resolve, type Choices, type Schema } from "./mutations.js";
 
