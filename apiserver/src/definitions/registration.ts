@@ -76,12 +76,15 @@ function checkUnchanged(spec: JsonObject, old: JsonObject): FieldError[] {
   const isEstablished = conditions.some(
     (condition) => isObject(condition) && condition["type"] === "Established" && condition["status"] === "True",
   );
-  if (!isEstablished) return [];
   const oldSpec = objectAt(old, "spec") ?? {};
   const [names, oldNames] = [objectAt(spec, "names") ?? {}, objectAt(oldSpec, "names") ?? {}];
-  return [
+  // Objects are stored by these.
+  const ofStored = [
     ...immutable("spec.scope", spec["scope"], oldSpec["scope"]),
     ...immutable("spec.names.kind", names["kind"], oldNames["kind"]),
+  ];
+  return [
+    ...(isEstablished ? ofStored : []),
     ...immutable("spec.group", spec["group"], oldSpec["group"]),
     ...immutable("spec.names.plural", names["plural"], oldNames["plural"]),
   ];

@@ -48,15 +48,15 @@ export class Authorizer {
     return this.#granted(user, namespace).map(({ rule }) => rule);
   }
 
-  /** Returns the rules of a role that a binding names; none if it does not exist. */
-  rulesOfRole(reference: JsonObject | undefined, namespace: string): PolicyRule[] {
+  /** Returns the rules of a role that a binding names; undefined if it does not exist. */
+  rulesOfRole(reference: JsonObject | undefined, namespace: string): PolicyRule[] | undefined {
     const name = stringAt(reference, "name") ?? "";
     if (stringAt(reference, "kind") === "Role") {
       const role = this.#store("roles").get(keyOf({ namespace, name }))?.object;
-      return role === undefined ? [] : rulesOf(role);
+      return role === undefined ? undefined : rulesOf(role);
     }
     const role = this.#store("clusterroles").get(name)?.object;
-    return role === undefined ? [] : this.#rulesOfClusterRole(role, new Set());
+    return role === undefined ? undefined : this.#rulesOfClusterRole(role, new Set());
   }
 
   // What a user is granted is remembered until a role or a binding changes.
@@ -77,7 +77,7 @@ export class Authorizer {
       if (subject === undefined) continue;
       const reference = objectAt(object, "roleRef");
       const grant = `ClusterRoleBinding "${key}" of ClusterRole "${stringAt(reference, "name") ?? ""}" to ${subject}`;
-      for (const rule of this.rulesOfRole(reference, "")) yield { rule, grant };
+      for (const rule of this.rulesOfRole(reference, "") ?? []) yield { rule, grant };
     }
     if (namespace === "") return;
     for (const { object } of this.#store("rolebindings").list(`${namespace}/`)) {
@@ -86,7 +86,7 @@ export class Authorizer {
       const reference = objectAt(object, "roleRef");
       const binding = `${stringAt(objectAt(object, "metadata"), "name") ?? ""}/${namespace}`;
       const role = `${stringAt(reference, "kind") ?? ""} "${stringAt(reference, "name") ?? ""}"`;
-      for (const rule of this.rulesOfRole(reference, namespace))
+      for (const rule of this.rulesOfRole(reference, namespace) ?? [])
         yield { rule, grant: `RoleBinding "${binding}" of ${role} to ${subject}` };
     }
   }

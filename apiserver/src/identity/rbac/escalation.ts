@@ -1,4 +1,4 @@
-import { forbidden } from "../../errors/status-error.js";
+import { forbidden, notFound } from "../../errors/status-error.js";
 import { deepEqual, objectAt, stringAt, type JsonObject } from "../../json.js";
 import type { UserInfo } from "../user.js";
 import type { Authorizer } from "./authorizer.js";
@@ -35,7 +35,10 @@ export function checkEscalation(authorizer: Authorizer, write: RoleWrite): void 
   const resource = stringAt(reference, "kind") === "Role" ? "roles" : "clusterroles";
   const name = stringAt(reference, "name") ?? "";
   if (isSame || isGranted(authorizer, write, { verb: "bind", resource, name })) return;
-  checkHeld(authorizer, write, authorizer.rulesOfRole(reference, write.namespace));
+  const rules = authorizer.rulesOfRole(reference, write.namespace);
+  // Whoever makes it later decides what the binding gives.
+  if (rules === undefined) throw notFound({ resource: plural, group: GROUP, name });
+  checkHeld(authorizer, write, rules);
 }
 
 function isGranted(
