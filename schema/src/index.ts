@@ -2,6 +2,7 @@
 export type { JsonValue, Schema, ValidationRule } from "./values/schema.js";
 
 // Texts
+export { canonicalTextOf, isMapped, readAddress, type Address } from "./texts/addresses.js";
 export { hasFormat, isKnownFormat } from "./texts/formats.js";
 export { findPatternProblem, hasMatch } from "./texts/pattern.js";
 export { quote } from "./texts/quote.js";

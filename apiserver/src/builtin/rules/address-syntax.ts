@@ -1,93 +1,66 @@
 // Addresses and ranges of IPv4 and IPv6: what is wrong with a text, and which form it should have, in the words of Kubernetes 1.36.
-import { isIPv6 } from "node:net";
+import { canonicalTextOf, isMapped, readAddress, type Address } from "@gen-operator/schema";
 
 const DOTTED = /^\d+(\.\d+){3}$/;
-const MAPPED = 0xffffn << 32n;
 const IP_RULE = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 const CIDR_RULE = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
 
-interface Address {
-  readonly isSix: boolean;
-  /** An address of IPv4 that is written as one of IPv6. */
-  readonly isMapped: boolean;
-  readonly hasLeadingZeros: boolean;
-  readonly value: bigint;
-}
-
-interface Range {
+/** An address as it is written. */
+interface WrittenAddress {
   readonly address: Address;
-  readonly length: number;
   readonly hasLeadingZeros: boolean;
 }
 
-function readAddress(text: string): Address | undefined {
-  if (DOTTED.test(text)) {
-    const parts = text.split(".");
-    if (parts.some((part) => Number(part) > 255)) return undefined;
-    const hasLeadingZeros = parts.some((part) => /^0\d/.test(part));
-    return { isSix: false, isMapped: false, hasLeadingZeros, value: joined(parts.map(Number), 8n) };
-  }
-  if (!isIPv6(text) || text.includes("%")) return undefined;
-  const groups = groupsOf(new URL(`http://[${text}]`).hostname.slice(1, -1));
-  const value = joined(groups, 16n);
-  return { isSix: true, isMapped: value >> 32n === MAPPED >> 32n, hasLeadingZeros: false, value };
+interface Range extends WrittenAddress {
+  readonly length: number;
 }
 
-function joined(parts: number[], bits: bigint): bigint {
-  return parts.reduce((value, part) => (value << bits) + BigInt(part), 0n);
-}
-
-function groupsOf(canonical: string): number[] {
-  const [before = [], after] = canonical.split("::").map((half) => half.split(":").filter((group) => group !== ""));
-  const zeros = after === undefined ? 0 : 8 - before.length - after.length;
-  return [...before, ...new Array<string>(zeros).fill("0"), ...(after ?? [])].map((group) =>
-    Number.parseInt(group, 16),
-  );
+// Go once read leading zeros as decimal.
+function read(text: string): WrittenAddress | undefined {
+  const plain = DOTTED.test(text) ? text.replace(/\b0+(?=\d)/g, "") : text;
+  const address = readAddress(plain);
+  return address && { address, hasLeadingZeros: plain !== text };
 }
 
 function readRange(text: string): Range | undefined {
-  const [, address = "", length = ""] = /^([^/]*)\/(\d+)$/.exec(text) ?? [];
-  const read = readAddress(address);
-  if (read === undefined || Number(length) > bitsOf(read)) return undefined;
-  return { address: read, length: Number(length), hasLeadingZeros: read.hasLeadingZeros || /^0\d/.test(length) };
+  const [, host = "", length = ""] = /^([^/]*)\/(\d+)$/.exec(text) ?? [];
+  const written = read(host);
+  if (written === undefined || Number(length) > written.address.size) return undefined;
+  const hasLeadingZeros = written.hasLeadingZeros || /^0\d/.test(length);
+  return { address: written.address, length: Number(length), hasLeadingZeros };
 }
 
-const bitsOf = ({ isSix }: Address): number => (isSix ? 128 : 32);
-
-function maskedBy(address: Address, length: number): bigint {
-  const host = BigInt(bitsOf(address) - length);
-  return (address.value >> host) << host;
+function maskedBy({ value, size }: Address, length: number): bigint {
+  const host = BigInt(size - length);
+  return (value >> host) << host;
 }
 
 /** The usual form of an address; a mapped one has that of IPv4. */
 function textOf(address: Address, value = address.value): string {
-  if (!address.isSix || address.isMapped)
-    return [24n, 16n, 8n, 0n].map((shift) => String((value >> shift) & 0xffn)).join(".");
-  const groups = Array.from({ length: 8 }, (_, index) => ((value >> BigInt(112 - 16 * index)) & 0xffffn).toString(16));
-  return new URL(`http://[${groups.join(":")}]`).hostname.slice(1, -1);
+  return canonicalTextOf(isMapped(address) ? { value: value & 0xffff_ffffn, size: 32 } : { ...address, value });
 }
 
 /** True for an address in whichever form. */
 export function isAddress(text: string): boolean {
-  return readAddress(text) !== undefined;
+  return read(text) !== undefined;
 }
 
 /** Lists what is wrong with an address of IPv4 or IPv6. */
 export function addressProblems(text: string): string[] {
-  const address = readAddress(text);
-  if (address === undefined) return [IP_RULE];
+  const written = read(text);
+  if (written === undefined) return [IP_RULE];
   return [
-    ...(address.hasLeadingZeros ? ["must not have leading 0s"] : []),
-    ...(address.isMapped ? ["must not be an IPv4-mapped IPv6 address"] : []),
+    ...(written.hasLeadingZeros ? ["must not have leading 0s"] : []),
+    ...(isMapped(written.address) ? ["must not be an IPv4-mapped IPv6 address"] : []),
   ];
 }
 
 /** Lists what is wrong with an address that has to be in its usual form, too. */
 export function exactAddressProblems(text: string): string[] {
   const problems = addressProblems(text);
-  const address = readAddress(text);
-  if (problems.length > 0 || address === undefined || textOf(address) === text) return problems;
-  return [`must be in canonical form ("${textOf(address)}")`];
+  const written = read(text);
+  if (problems.length > 0 || written === undefined || textOf(written.address) === text) return problems;
+  return [`must be in canonical form ("${textOf(written.address)}")`];
 }
 
 /** True for a range of addresses, whichever bits are set in it. */
@@ -100,7 +73,7 @@ export function cidrProblems(text: string): string[] {
   const range = readRange(text);
   if (range === undefined) return [CIDR_RULE];
   if (range.hasLeadingZeros) return ["must not have leading 0s in IP or prefix length"];
-  if (range.address.isMapped) return ["must not have an IPv4-mapped IPv6 address"];
+  if (isMapped(range.address)) return ["must not have an IPv4-mapped IPv6 address"];
   const isWhole = maskedBy(range.address, range.length) === range.address.value;
   return isWhole ? [] : ["must not have bits set beyond the prefix length"];
 }
@@ -117,18 +90,19 @@ export function exactCidrProblems(text: string): string[] {
 /** True if a range lies within another and is smaller. */
 export function isPartOf(part: string, whole: string): boolean {
   const [one, other] = [readRange(part), readRange(whole)];
-  if (one === undefined || other === undefined || one.address.isSix !== other.address.isSix) return false;
+  if (one === undefined || other === undefined || one.address.size !== other.address.size) return false;
   return one.length > other.length && maskedBy(one.address, other.length) === maskedBy(other.address, other.length);
 }
 
 /** Warns of an address at `path` that is not in its usual form. */
 export function addressWarnings(path: string, text: string): string[] {
-  const address = readAddress(text);
-  if (address === undefined) return [];
+  const written = read(text);
+  if (written === undefined) return [];
+  const { address, hasLeadingZeros } = written;
   const usual = textOf(address);
-  if (address.hasLeadingZeros || address.isMapped)
+  if (hasLeadingZeros || isMapped(address))
     return [`${path}: non-standard IP address "${text}" is invalid: use "${usual}"`];
-  return address.isSix && usual !== text
+  return address.size === 128 && usual !== text
     ? [`${path}: IPv6 address "${text}" should be in RFC 5952 canonical format ("${usual}")`]
     : [];
 }
@@ -140,15 +114,15 @@ export function cidrWarnings(path: string, text: string): string[] {
   const { address, length } = range;
   const masked = maskedBy(address, length);
   const usual = `${textOf(address, masked)}/${length}`;
-  const one = `${textOf(address)}/${bitsOf(address)}`;
+  const one = `${textOf(address)}/${address.size}`;
   const warnings = [
     ...(masked === address.value
       ? []
       : [`${path}: CIDR value "${text}" is ambiguous in this context (should be "${usual}" or "${one}"?)`]),
-    ...(range.hasLeadingZeros || address.isMapped
+    ...(range.hasLeadingZeros || isMapped(address)
       ? [`${path}: non-standard CIDR value "${text}" is invalid: use "${usual}"`]
       : []),
   ];
-  if (warnings.length > 0 || !address.isSix || usual === text) return warnings;
+  if (warnings.length > 0 || address.size === 32 || usual === text) return warnings;
   return [`${path}: IPv6 CIDR value "${text}" should be in RFC 5952 canonical format ("${usual}")`];
 }

@@ -3,7 +3,14 @@ import type { CelMap } from "@bufbuild/cel";
 import { findAddressProblem, findNetworkProblem } from "../../texts/address-problem.js";
 import { quote } from "../../texts/quote.js";
 import { spendText } from "../budget.js";
-import { canonicalTextOf, isInside, parseAddress, parseNetwork, type Address, type Network } from "../addresses.js";
+import {
+  canonicalTextOf,
+  isInside,
+  parseAddress,
+  parseNetwork,
+  type Address,
+  type Network,
+} from "../../texts/addresses.js";
 import { fieldOf, typesOf, valueOfKind, type FunctionsOf } from "../kubernetes-value.js";
 
 const RANGES = {

@@ -14,8 +14,19 @@ export interface Network {
 
 const MAPPED_IPV4 = 0xffffn;
 
-/** Reads an IP address as the API server does: without a zone, and no IPv4 address that is mapped to IPv6. */
+/** Reads an IP address as rules do: without a zone, and no IPv4 address that is mapped to IPv6. */
 export function parseAddress(text: string): Address | undefined {
+  const address = readAddress(text);
+  return address === undefined || isMapped(address) ? undefined : address;
+}
+
+/** Tells whether an IPv6 address stands for one of IPv4. */
+export function isMapped({ value, size }: Address): boolean {
+  return size === 128 && value >> 32n === MAPPED_IPV4;
+}
+
+/** Reads an IP address without a zone, as long as the numbers of IPv4 have no leading zeros. */
+export function readAddress(text: string): Address | undefined {
   if (isIPv4(text)) return { value: numberOf(text.split(".").map(Number), 8n), size: 32 };
   if (!isIPv6(text) || text.includes("%")) return undefined;
   const groups = canonicalIPv6(text);
@@ -24,8 +35,7 @@ export function parseAddress(text: string): Address | undefined {
   const right = tail === undefined || tail === "" ? [] : tail.split(":");
   const zeros = tail === undefined ? 0 : 8 - left.length - right.length;
   const all = [...left, ...Array.from({ length: zeros }, () => "0"), ...right].map((part) => Number.parseInt(part, 16));
-  const value = numberOf(all, 16n);
-  return value >> 32n === MAPPED_IPV4 ? undefined : { value, size: 128 };
+  return { value: numberOf(all, 16n), size: 128 };
 }
 
 /** Reads a CIDR, whose address may have bits behind the network. */
