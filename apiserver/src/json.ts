@@ -95,6 +95,13 @@ export function sortedPairs(object: JsonObject): MemberPair[] {
   return names.map((name) => [name, object[name] as JsonValue]);
 }
 
+/** Copies a value with the members of all its objects in order, as Go writes a map. */
+export function sortedJson(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map(sortedJson);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(sortedPairs(value).map(([name, member]) => [name, sortedJson(member)]));
+}
+
 /** Writes a value as compact JSON with sorted members, with the escapes of Go's encoder. */
 export function canonicalJson(value: JsonValue): string {
   if (typeof value === "string") return jsonText(value);

@@ -1,7 +1,8 @@
 import type { Tags, YAMLParseError } from "yaml";
+import { MEDIA_TYPES } from "../errors/media-types.js";
 import { quote } from "../errors/quote.js";
 import { unsupportedMediaType } from "../errors/status-error.js";
-import { compareText, isObject, setMember, type JsonObject, type JsonValue } from "../json.js";
+import { sortedJson, type JsonValue } from "../json.js";
 import { yamlLibrary } from "../yaml-library.js";
 import { BodySyntaxError } from "./body-syntax-error.js";
 import { checkNumbers, isTooDeep, tooDeepBracket } from "./check-limits.js";
@@ -18,18 +19,15 @@ export interface ParsedBody {
   duplicateErrors: () => string[];
 }
 
-/** What bodies of objects may be written in; protobuf is understood for a few kinds only. */
-export const OBJECT_MEDIA_TYPES = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
-
 const MAX_QUOTED_BYTES = 30;
 
-/** Parses the body of a request that sends an object. */
+/** Parses the body of a request that sends an object; protobuf is understood for a few kinds only. */
 export function parseObjectBody(body: Buffer, contentType: string | undefined): ParsedBody {
   const mediaType = mediaTypeOf(contentType);
   if (mediaType === "" || mediaType === "application/json") return parseJson(body);
   if (mediaType === "application/yaml") return parseYaml(body);
   const object = mediaType === "application/vnd.kubernetes.protobuf" ? parseProtobuf(body) : undefined;
-  if (object === undefined) throw unsupportedMediaType(OBJECT_MEDIA_TYPES);
+  if (object === undefined) throw unsupportedMediaType(MEDIA_TYPES);
   return { value: object, duplicates: () => [], duplicateErrors: () => [] };
 }
 
@@ -84,7 +82,8 @@ export function parseYaml(body: Buffer): ParsedBody {
   }
   const given = withinLimits(() => (document.toJS() ?? null) as JsonValue);
   if (isTooDeep(given)) throw new BodySyntaxError(YAML_TOO_DEEP, "yaml");
-  const value = withinLimits(() => sorted(given));
+  // Kubernetes makes JSON of it first, with the keys of maps in their order.
+  const value = withinLimits(() => sortedJson(given));
   const errors = repeated.length === 0 ? [] : [["yaml: unmarshal errors:", ...repeated].join("\n  ")];
   return { value, duplicates: () => repeated, duplicateErrors: () => errors };
 }
@@ -102,16 +101,6 @@ function withinLimits<Parsed>(parse: () => Parsed): Parsed {
     // For example the source of a merge (<<) that is no map.
     throw new BodySyntaxError(`yaml: ${error instanceof Error ? error.message : String(error)}`, "yaml");
   }
-}
-
-// Kubernetes makes JSON of it first, with the keys of maps in their order.
-function sorted(value: JsonValue): JsonValue {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (!isObject(value)) return value;
-  const keys = Object.keys(value).sort(compareText);
-  const result: JsonObject = {};
-  for (const key of keys) setMember(result, key, sorted(value[key] as JsonValue));
-  return result;
 }
 
 // Kubernetes' parser leaves times and numbers in base 60 as text.

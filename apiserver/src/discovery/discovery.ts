@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { ServedType } from "../builtin/served-type.js";
+import { MEDIA_TYPES } from "../errors/media-types.js";
 import { notAcceptable } from "../errors/status-error.js";
 import type { JsonObject } from "../json.js";
 import { AGGREGATED_TYPE, aggregatedDiscovery } from "./aggregated.js";
@@ -11,7 +12,6 @@ import { swaggerProtobuf } from "./swagger-protobuf.js";
 import { versionInfo } from "./version.js";
 
 const JSON_TYPES: ReadonlySet<string> = new Set(["application/json", "application/*", "*/*"]);
-const MEDIA_TYPES = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 const PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 /** A request that may be one for discovery. */

@@ -1,5 +1,6 @@
+import { objectsAt } from "../builtin/read-path.js";
 import type { ServedType } from "../builtin/served-type.js";
-import { arrayAt, clone, isObject, objectAt, type JsonObject } from "../json.js";
+import { arrayAt, clone, objectAt, type JsonObject } from "../json.js";
 import { setAtPath, valueAtPath } from "./field-path.js";
 import { isNamespace } from "./finalizers.js";
 import { metadataOf } from "./object-meta.js";
@@ -52,10 +53,6 @@ function restore(object: JsonObject, live: JsonObject, paths: readonly string[])
 const CONTAINERS = ["containers", "initContainers"];
 const RESIZED = ["resources", "resizePolicy"];
 
-function containersOf(pod: JsonObject, list: string): JsonObject[] {
-  return (arrayAt(objectAt(pod, "spec"), list) ?? []).filter(isObject);
-}
-
 function copyMembers(to: JsonObject, from: JsonObject, keys: readonly string[]): void {
   for (const key of keys) {
     const value = from[key];
@@ -78,8 +75,8 @@ const PARTS: Record<string, PartOf> = {
     const [spec, given] = [objectAt(next, "spec") ?? {}, objectAt(object, "spec") ?? {}];
     copyMembers(spec, given, ["resources"]);
     for (const list of CONTAINERS) {
-      const containers = containersOf(object, list);
-      const own = containersOf(next, list);
+      const containers = objectsAt(object, `spec.${list}`);
+      const own = objectsAt(next, `spec.${list}`);
       // What is called otherwise is refused as it is.
       if (own.some(({ name }, index) => name !== containers[index]?.["name"])) copyMembers(spec, given, [list]);
       else own.forEach((container, index) => copyMembers(container, containers[index] ?? {}, RESIZED));
@@ -100,7 +97,9 @@ function restorePart(
   const part = PARTS[subresource];
   if (part === undefined) return undefined;
   // A Pod with other containers is refused as it is.
-  const isOther = CONTAINERS.some((list) => containersOf(object, list).length !== containersOf(live, list).length);
+  const isOther = CONTAINERS.some(
+    (list) => objectsAt(object, `spec.${list}`).length !== objectsAt(live, `spec.${list}`).length,
+  );
   if (subresource === "resize" && isOther) return object;
   const next = clone(live);
   const { managedFields, resourceVersion } = metadataOf(object);

@@ -4,7 +4,7 @@ import { base64Problem } from "../builtin/decode.js";
 import { goFieldOf } from "../builtin/go-types.js";
 import { schemaNode, type SchemaNode } from "../builtin/schema-node.js";
 import { goTypeOf } from "../errors/go-format.js";
-import { compareText, isObject, stringAt, type JsonObject, type JsonValue } from "../json.js";
+import { isObject, sortedJson, stringAt, type JsonObject, type JsonValue } from "../json.js";
 
 /**
  * Says why an object does not fit the type of a named built-in schema; undefined if it does. Go takes an integer that is too large for its type without
@@ -79,16 +79,9 @@ function reachesRaw(node: SchemaNode, seen: Set<SchemaNode>): boolean {
 }
 
 function restored(node: SchemaNode, value: JsonValue): JsonValue {
-  if (node.isRaw && isObject(value)) return sorted(value);
+  if (node.isRaw && isObject(value)) return sortedJson(value);
   const isWrapped = typeof value === "number" && isWide(value) && stringAt(node.schema, "format") === "int32";
   return isWrapped ? value | 0 : value;
-}
-
-function sorted(value: JsonValue): JsonValue {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (!isObject(value)) return value;
-  const members = Object.entries(value).sort(([one], [other]) => compareText(one, other));
-  return Object.fromEntries(members.map(([key, member]) => [key, sorted(member)]));
 }
 
 function isWide(value: number): boolean {

@@ -2,10 +2,10 @@ import { BodySyntaxError } from "../decode/body-syntax-error.js";
 import { NumberRangeError } from "../decode/check-limits.js";
 import { parseYaml } from "../decode/parse-body.js";
 import { quote } from "../errors/quote.js";
+import { unregisteredKind } from "../errors/unregistered.js";
 import { isObject, stringAt, type JsonObject } from "../json.js";
 import type { WebhookReply } from "./webhook-client.js";
 
-const SCHEME = 'scheme "pkg/runtime/scheme.go:111"';
 const GO_TYPE_META =
   'type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
 
@@ -20,7 +20,7 @@ export function readReply(reply: WebhookReply, of: { kind: string; apiVersions: 
   const apiVersion = stringAt(review, "apiVersion") || (of.apiVersions[0] ?? "");
   const kind = stringAt(review, "kind") || of.kind;
   if (kind === of.kind && of.apiVersions.includes(apiVersion)) return review;
-  throw new Error(`no kind ${quote(kind)} is registered for version ${quote(apiVersion)} in ${SCHEME}`);
+  throw new Error(unregisteredKind(kind, apiVersion));
 }
 
 /** Fails for a review that does not say of which kind and version it is. */

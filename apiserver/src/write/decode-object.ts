@@ -7,6 +7,7 @@ import { invalidError } from "../errors/field-error.js";
 import { goTypeOf } from "../errors/go-format.js";
 import { quote } from "../errors/quote.js";
 import { badRequest, invalid } from "../errors/status-error.js";
+import { unregisteredKind } from "../errors/unregistered.js";
 import { isObject, objectAt, stringAt, type JsonObject } from "../json.js";
 import { apiVersionOf } from "../object/object-key.js";
 import type { ServedResource } from "../registry/served-resource.js";
@@ -94,7 +95,7 @@ function checkTypeMeta({ type }: ServedResource, raw: Buffer, object: JsonObject
     throw badRequest(
       `the API version in the data (${apiVersion}) does not match the expected API version (${expected})`,
     );
-  const detail = `no kind ${quote(type.kind)} is registered for version ${quote(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`;
+  const detail = unregisteredKind(type.kind, apiVersion);
   throw badRequest(
     `${type.kind} in version ${quote(shortVersion(apiVersion))} cannot be handled as a ${type.kind}: ${detail}`,
   );

@@ -15,6 +15,7 @@ import {
   unsupportedMediaType,
   unsupportedMediaTypeBuiltin,
 } from "../errors/status-error.js";
+import { unregisteredKind } from "../errors/unregistered.js";
 import {
   canonicalJson,
   clone,
@@ -228,8 +229,8 @@ function checkTypeMeta(context: WriteContext, name: string, patched: JsonObject)
   if (kind === "" && apiVersion === expected) return setTypeMeta(type, patched);
   const given = { kind: textOf(kind), apiVersion: textOf(apiVersion) };
   const isKnown = registry.types.some((one) => one.kind === given.kind && apiVersionOf(one) === given.apiVersion);
-  const unregistered = `no kind ${quote(given.kind)} is registered for version ${quote(given.apiVersion)} in scheme "pkg/runtime/scheme.go:111"`;
-  throw unfitPatch(canonicalJson(patched), isKnown ? unknownConversionText(type, given) : unregistered);
+  const text = isKnown ? unknownConversionText(type, given) : unregisteredKind(given.kind, given.apiVersion);
+  throw unfitPatch(canonicalJson(patched), text);
 }
 
 function unknownOf(patched: JsonObject, known: readonly string[]): string[] {

@@ -4,6 +4,7 @@ import type { ServedType } from "../builtin/served-type.js";
 import { invalidError } from "../errors/field-error.js";
 import { quote } from "../errors/quote.js";
 import { applyConflict, badRequest, invalid, plainError, StatusError } from "../errors/status-error.js";
+import { unregisteredKind, unregisteredType } from "../errors/unregistered.js";
 import {
   canonicalJson,
   arrayAt,
@@ -33,8 +34,7 @@ import type { WriteContext, WriteResult } from "./write-context.js";
 export const SCALE_SCHEMA = "io.k8s.api.autoscaling.v1.Scale";
 
 const SCALE_VERSION = "autoscaling/v1";
-const SCHEME = `scheme "pkg/runtime/scheme.go:111"`;
-const UNREGISTERED = `no kind is registered for the type v1.Scale in ${SCHEME}`;
+const UNREGISTERED = unregisteredType("v1.Scale");
 const SUBRESOURCE = "scale";
 
 /** Writes the number of replicas that a Scale asks for. */
@@ -91,13 +91,8 @@ export function decodePatchedScale(
   if (!isObject(patched)) throw badRequest("the object provided is unrecognized (must be of type Scale)");
   const kind = stringAt(patched, "kind") ?? "";
   const apiVersion = stringAt(patched, "apiVersion") ?? "";
-  if (kind !== "" && (kind !== "Scale" || apiVersion !== SCALE_VERSION)) {
-    const version = quote(apiVersion);
-    throw unfitPatch(
-      canonicalJson(patched),
-      `no kind ${quote(kind)} is registered for version ${version} in ${SCHEME}`,
-    );
-  }
+  if (kind !== "" && (kind !== "Scale" || apiVersion !== SCALE_VERSION))
+    throw unfitPatch(canonicalJson(patched), unregisteredKind(kind, apiVersion));
   const given = canonicalJson(patched);
   const { error, unknownFields } = decodeBuiltin({ schemaName: SCALE_SCHEMA }, patched);
   if (error !== undefined) throw unfitPatch(given, error);
@@ -117,7 +112,7 @@ export function checkScaleType(
   if (kind !== "Scale" || apiVersion !== SCALE_VERSION) {
     if (type.custom === undefined && isKnownKind(kind, apiVersion))
       throw unknownConversion({ group: "autoscaling", version: "v1", kind: "Scale" }, { kind, apiVersion });
-    const unregistered = `no kind ${quote(kind)} is registered for version ${quote(apiVersion)} in ${SCHEME}`;
+    const unregistered = unregisteredKind(kind, apiVersion);
     throw badRequest(
       type.custom === undefined
         ? `${kind} in version ${quote(apiVersion.replace(/^.*\//, ""))} cannot be handled as a Scale: ${unregistered}`

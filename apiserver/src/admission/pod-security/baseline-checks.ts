@@ -1,5 +1,6 @@
 // What a Pod must not do at the level baseline, in the order in which it is told.
 import { objectsAt } from "../../builtin/read-path.js";
+import { ARMOR } from "../../builtin/rules/pods/profile-annotations.js";
 import { arrayAt, isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../../json.js";
 import {
   containersOf,
@@ -30,13 +31,11 @@ function isBadType(profile: JsonValue | undefined): boolean {
   return type !== undefined && !PROFILES.includes(type);
 }
 
-const ANNOTATED = "container.apparmor.security.beta.kubernetes.io/";
-
 const appArmorProfile: SecurityCheck = (pod) => {
   const own = contextOf(pod.spec, "appArmorProfile");
   const bad = containersOf(pod).filter((one) => isBadType(contextOf(one, "appArmorProfile")));
   const annotations = Object.entries(pod.annotations)
-    .filter(([key, value]) => key.startsWith(ANNOTATED) && !/^($|runtime\/default$|localhost\/)/.test(String(value)))
+    .filter(([key, value]) => key.startsWith(ARMOR) && !/^($|runtime\/default$|localhost\/)/.test(String(value)))
     .map(([key, value]) => `${key}="${String(value)}"`)
     .sort();
   const values = [...(isBadType(own) ? [own] : []), ...bad.map((one) => contextOf(one, "appArmorProfile"))];

@@ -1,6 +1,7 @@
 import { applyConfigurationOf, jsonPatchOf, type ExpressionResult } from "@gen-operator/schema/cel";
 import { internalError } from "../../errors/status-error.js";
-import { isObject, type JsonObject } from "../../json.js";
+import { unregisteredKind } from "../../errors/unregistered.js";
+import { isObject, stringAt, type JsonObject } from "../../json.js";
 import { withScale } from "../../object/scale.js";
 import { applyOperations, PatchFailure } from "../../patch/json-patch.js";
 import type { ServedResource } from "../../registry/served-resource.js";
@@ -52,11 +53,8 @@ function decodeChanged(
   changed: JsonObject,
   { seen, before, isStrict }: { seen: ServedResource; before: JsonObject; isStrict: boolean },
 ): void {
-  const [kind, apiVersion] = [changed["kind"], changed["apiVersion"]].map((text) => JSON.stringify(text ?? ""));
   if (changed["kind"] !== before["kind"] || changed["apiVersion"] !== before["apiVersion"])
-    throw internalError(
-      `no kind ${kind} is registered for version ${apiVersion} in scheme "pkg/runtime/scheme.go:111"`,
-    );
+    throw internalError(unregisteredKind(stringAt(changed, "kind") ?? "", stringAt(changed, "apiVersion") ?? ""));
   let unknown: readonly string[];
   try {
     unknown = seen.rules.decode(changed);

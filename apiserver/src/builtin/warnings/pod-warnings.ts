@@ -4,13 +4,12 @@ import { arrayAt, deepEqual, isObject, memberOf, objectAt, stringAt, type JsonOb
 import { at, objectsAt } from "../read-path.js";
 import { addressWarnings } from "../rules/address-syntax.js";
 import { placedContainers } from "../rules/pods/placed-containers.js";
+import { ARMOR, ARMOR_ADVICE } from "../rules/pods/profile-annotations.js";
 import { podTemplatePathOf } from "../type-facts.js";
 import { placementWarnings } from "./node-label-warnings.js";
 import { pathWarnings } from "./path-warnings.js";
 import { fractionWarnings, sourceWarnings } from "./storage-warnings.js";
 
-const PROFILE = "container.apparmor.security.beta.kubernetes.io/";
-const PROFILE_ADVICE = 'deprecated since v1.30; use the "appArmorProfile" field instead';
 const SECCOMP_ADVICE = 'non-functional in v1.27+; use the "seccompProfile" field instead';
 const OLD_ANNOTATIONS = {
   "scheduler.alpha.kubernetes.io/critical-pod": 'non-functional in v1.16+; use the "priorityClassName" field instead',
@@ -120,7 +119,7 @@ function profileOfContainerWarnings(path: string, pod: JsonObject, container: Js
   const annotations = objectAt(objectAt(pod, "metadata"), "annotations");
   const context = objectAt(container, "securityContext");
   const name = stringAt(container, "name") ?? "";
-  const [seccomp, profile] = [`container.seccomp.security.alpha.kubernetes.io/${name}`, PROFILE + name];
+  const [seccomp, profile] = [`container.seccomp.security.alpha.kubernetes.io/${name}`, ARMOR + name];
   const isTold = (key: string, field: string) =>
     memberOf(annotations, key) !== undefined && objectAt(context, field) === undefined;
   return [
@@ -129,7 +128,7 @@ function profileOfContainerWarnings(path: string, pod: JsonObject, container: Js
     ...(path !== "" &&
     isTold(profile, "appArmorProfile") &&
     at(pod, "spec.securityContext.appArmorProfile") === undefined
-      ? [`${path}metadata.annotations[${profile}]: ${PROFILE_ADVICE}`]
+      ? [`${path}metadata.annotations[${profile}]: ${ARMOR_ADVICE}`]
       : []),
   ];
 }

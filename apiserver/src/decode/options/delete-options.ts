@@ -1,6 +1,7 @@
 import { invalidError, notSupportedError, type FieldError } from "../../errors/field-error.js";
 import { goTypeOf } from "../../errors/go-format.js";
 import { badRequest } from "../../errors/status-error.js";
+import { unregisteredKind } from "../../errors/unregistered.js";
 import { arrayAt, memberOf, objectAt, stringAt, type JsonObject } from "../../json.js";
 import type { PropagationPolicy } from "../../object/finalizers.js";
 import { isTrue } from "./query-boolean.js";
@@ -57,7 +58,7 @@ function checkedBody(body: JsonObject): JsonObject {
   const kind = stringAt(body, "kind") ?? "DeleteOptions";
   if (kind === "DeleteOptions") return body;
   const version = stringAt(body, "apiVersion") ?? "meta.k8s.io/v1";
-  throw badRequest(`no kind "${kind}" is registered for version "${version}" in scheme "pkg/runtime/scheme.go:111"`);
+  throw badRequest(unregisteredKind(kind, version));
 }
 
 // What no value of its own type fits.

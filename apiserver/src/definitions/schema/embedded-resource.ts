@@ -1,7 +1,7 @@
 import { decodeBuiltin } from "../../builtin/decode.js";
 import { invalidError, requiredError, type FieldError } from "../../errors/field-error.js";
 import { goTypeOf } from "../../errors/go-format.js";
-import { isObject, memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
+import { isObject, memberOf, objectAt, sortedJson, type JsonObject, type JsonValue } from "../../json.js";
 import { checkEmbeddedMeta } from "../../object/object-meta.js";
 import { dns1035Problem } from "../check/names.js";
 import { itemSchema, memberPathOf, memberSchema, type StructuralSchema } from "./structural.js";
@@ -58,15 +58,7 @@ function misfitOf(schema: StructuralSchema, object: JsonObject, path: string): F
   const metadata = memberOf(object, "metadata") ?? null;
   if (odd !== undefined || metadata === null) return odd;
   const misfit = misfitOfMetadata(metadata);
-  return misfit === undefined ? undefined : invalidError(childPath(path, "metadata"), sorted(metadata), misfit);
-}
-
-// As Go writes a map.
-function sorted(value: JsonValue): JsonValue {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (!isObject(value)) return value;
-  const members = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
-  return Object.fromEntries(members.map(([name, member]) => [name, sorted(member)]));
+  return misfit === undefined ? undefined : invalidError(childPath(path, "metadata"), sortedJson(metadata), misfit);
 }
 
 function childPath(path: string, name: string): string {

@@ -1,4 +1,5 @@
 import { isTrue } from "../../decode/options/query-boolean.js";
+import { MEDIA_TYPES } from "../../errors/media-types.js";
 import { notAcceptable, notAcceptableBuiltin, plainError, statusError } from "../../errors/status-error.js";
 
 /** How a client wants an answer. */
@@ -28,7 +29,6 @@ interface Clause {
   parameters: Map<string, string>;
 }
 
-const MEDIA_TYPES = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 const STREAMING = ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
 const FORMATS: ReadonlyMap<string, "json" | "yaml"> = new Map([
   ["", "json"],

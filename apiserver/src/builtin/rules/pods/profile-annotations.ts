@@ -7,13 +7,15 @@ import { placedContainers } from "./placed-containers.js";
 import { checkRelative } from "./projection-rules.js";
 import { checkArmor } from "./security-rules.js";
 
-const ARMOR = "container.apparmor.security.beta.kubernetes.io/";
+/** Begins the annotation with the AppArmor profile of a container. */
+export const ARMOR = "container.apparmor.security.beta.kubernetes.io/";
 const SECCOMP = "container.seccomp.security.alpha.kubernetes.io/";
 const SECCOMP_OF_POD = "seccomp.security.alpha.kubernetes.io/pod";
 const [LOCAL, DEFAULT, UNCONFINED, DOCKER] = ["localhost/", "runtime/default", "unconfined", "docker/default"];
 const COST = "controller.kubernetes.io/pod-deletion-cost";
 const [MIN_INT32, MAX_INT32] = [-2_147_483_648, 2_147_483_647];
-const ARMOR_ADVICE = 'deprecated since v1.30; use the "appArmorProfile" field instead';
+/** What is said of such annotations. */
+export const ARMOR_ADVICE = 'deprecated since v1.30; use the "appArmorProfile" field instead';
 
 function annotationsOf(pod: JsonObject): JsonObject {
   return objectAt(objectAt(pod, "metadata"), "annotations") ?? {};

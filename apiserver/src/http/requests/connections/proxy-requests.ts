@@ -1,8 +1,9 @@
 // Where the proxy of a Pod, a Service or a Node leads. Nothing runs behind the embedded server, so what is found cannot be reached.
 import { isIP } from "node:net";
+import { objectsAt } from "../../../builtin/read-path.js";
 import { badRequest, notFound, plainError, statusError, type StatusError } from "../../../errors/status-error.js";
 import { quote } from "../../../errors/quote.js";
-import { arrayAt, isObject, objectAt, stringAt, type JsonObject } from "../../../json.js";
+import { isObject, stringAt, type JsonObject } from "../../../json.js";
 import { keyOf, resourceRefOf } from "../../../object/object-key.js";
 import type { ResourceRequest } from "../resource-request.js";
 
@@ -46,7 +47,7 @@ function objectOf({ resource, namespace }: ResourceRequest, name: string): JsonO
 }
 
 function findPod(on: ResourceRequest, { name }: Destination): void {
-  const [first] = listAt(objectAt(objectOf(on, name), "status"), "podIPs");
+  const [first] = objectsAt(objectOf(on, name), "status.podIPs");
   const ip = stringAt(first, "ip") ?? "";
   if (isIP(ip) === 0 || NO_UNICAST.test(ip)) throw badRequest("address not allowed");
 }
@@ -56,29 +57,25 @@ function findEndpoint(on: ResourceRequest, { name, port }: Destination): void {
   const stored = on.registry.find(ENDPOINTS)?.store.get(keyOf({ namespace: on.namespace, name }));
   // Kubernetes names what was asked for, not what is missing.
   if (stored === undefined) throw notFound(resourceRefOf(on.resource.type, name));
-  const subsets = listAt(stored.object, "subsets");
+  const subsets = objectsAt(stored.object, "subsets");
   if (subsets.length === 0) throw serviceUnavailable(`no endpoints available for service ${quote(name)}`);
   const isReached = subsets.some(
     (subset) =>
-      listAt(subset, "addresses").some(({ targetRef }) => isObject(targetRef)) &&
-      listAt(subset, "ports").some((one) => (stringAt(one, "name") ?? "") === portName),
+      objectsAt(subset, "addresses").some(({ targetRef }) => isObject(targetRef)) &&
+      objectsAt(subset, "ports").some((one) => (stringAt(one, "name") ?? "") === portName),
   );
   if (!isReached) throw serviceUnavailable(`no endpoints available for service ${quote(on.name)}`);
 }
 
 function portNameOf(service: JsonObject, { name, port }: { name: string; port: number }): string {
-  const found = listAt(objectAt(service, "spec"), "ports").find((one) => one["port"] === port);
+  const found = objectsAt(service, "spec.ports").find((one) => one["port"] === port);
   if (found === undefined) throw serviceUnavailable(`no service port ${port} found for service ${quote(name)}`);
   return stringAt(found, "name") ?? "";
 }
 
 function findKubelet(on: ResourceRequest, { name }: Destination): void {
-  const addresses = listAt(objectAt(objectOf(on, name), "status"), "addresses");
+  const addresses = objectsAt(objectOf(on, name), "status.addresses");
   if (addresses.some(({ type }) => ADDRESS_TYPES.includes(String(type)))) return;
   const known = addresses.map(({ type, address }) => `{${String(type)} ${String(address)}}`);
   throw plainError(`no preferred addresses found; known addresses: [${known.join(" ")}]`);
-}
-
-function listAt(object: JsonObject | undefined, key: string): JsonObject[] {
-  return (arrayAt(object, key) ?? []).filter(isObject);
 }
