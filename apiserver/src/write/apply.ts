@@ -4,9 +4,9 @@ import { parseYaml } from "../decode/parse-body.js";
 import { badRequest, notFound, uidOfMissingObject } from "../errors/status-error.js";
 import { clone, isObject, objectAt, stringAt, type JsonObject } from "../json.js";
 import { apiVersionOf, resourceRefOf } from "../object/object-key.js";
-import { checkNamespace } from "./check-creation.js";
+import { checkNameOfUrl, checkNamespace } from "./check-place.js";
+import { tellProblems } from "./decode-object.js";
 import { trackApply } from "./managed-fields.js";
-import { checkNameOfUrl } from "./patch.js";
 import { updateObject } from "./update.js";
 import type { WriteContext, WriteResult } from "./write-context.js";
 
@@ -60,11 +60,9 @@ export function parseConfig(body: Buffer): { config: JsonObject; checkDuplicates
   }
   return {
     config,
-    checkDuplicates({ fieldValidation, warnings }) {
-      if (fieldValidation === "Strict")
-        for (const error of duplicateErrors())
-          throw badRequest(`error strict decoding YAML: error converting YAML to JSON: ${error}`);
-      if (fieldValidation === "Warn") warnings.push(...duplicates());
+    checkDuplicates(context) {
+      const [error] = tellProblems(context, { asWarnings: duplicates, asErrors: duplicateErrors });
+      if (error !== undefined) throw badRequest(`error strict decoding YAML: error converting YAML to JSON: ${error}`);
     },
   };
 }

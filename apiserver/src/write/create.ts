@@ -12,7 +12,7 @@ import { settled } from "../pending-conversion.js";
 import { normalForm } from "../registry/served-resource.js";
 import { StoredObject } from "../storage/stored-object.js";
 import { OutdatedWrite } from "./attempts.js";
-import { checkCreationAllowed, settleNamespace } from "./check-creation.js";
+import { checkCreationAllowed, settleNamespace } from "./check-place.js";
 import { checkCustomKind } from "./decode-object.js";
 import { trackUpdate } from "./managed-fields.js";
 import type { WriteContext, WriteResult } from "./write-context.js";

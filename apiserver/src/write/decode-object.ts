@@ -31,14 +31,26 @@ export function decodeObject(context: WriteContext, raw: Buffer, parse: () => Pa
   const given = value === null && resource.type.custom === undefined ? {} : value;
   const object = checkedObject(resource, raw, given);
   const unknown = resource.rules.decode(object).map((path) => `unknown field ${quote(path)}`);
-  if (context.fieldValidation === "Ignore") return object;
-  if (context.fieldValidation === "Warn") {
-    context.warnings.push(...duplicates(), ...unknown);
-    return object;
-  }
-  const errors = [...duplicateErrors(), ...unknown];
+  const told = { asWarnings: () => [...duplicates(), ...unknown], asErrors: () => [...duplicateErrors(), ...unknown] };
+  const errors = tellProblems(context, told);
   if (errors.length > 0) throw strictFailure(resource, errors);
   return object;
+}
+
+/** Members that an object does not have, or has twice. */
+export interface StrictProblems {
+  asWarnings: () => readonly string[];
+  /** As a strict request is told of them. Default: as warnings. */
+  asErrors?: () => readonly string[];
+}
+
+/** Warns of such members; returns those that a strict request fails for. A client may also ask to hear nothing. */
+export function tellProblems(
+  { fieldValidation, warnings }: WriteContext,
+  { asWarnings, asErrors = asWarnings }: StrictProblems,
+): readonly string[] {
+  if (fieldValidation === "Warn") warnings.push(...asWarnings());
+  return fieldValidation === "Strict" ? asErrors() : [];
 }
 
 function parsedOrThrow({ type }: ServedResource, raw: Buffer, parse: () => ParsedBody): ParsedBody {
@@ -161,7 +173,7 @@ export function unknownConversionText(
   return `converting (${short}.${given.kind}) to (${internal}.${type.kind}): unknown conversion`;
 }
 
-function strictFailure({ type }: ServedResource, problems: string[]): Error {
+function strictFailure({ type }: ServedResource, problems: readonly string[]): Error {
   const text = `strict decoding error: ${problems.join(", ")}`;
   return badRequest(`${type.kind} in version ${quote(type.version)} cannot be handled as a ${type.kind}: ${text}`);
 }

@@ -16,24 +16,14 @@ import {
   unsupportedMediaTypeBuiltin,
 } from "../errors/status-error.js";
 import { unregisteredKind } from "../errors/unregistered.js";
-import {
-  canonicalJson,
-  clone,
-  compareText,
-  isObject,
-  memberOf,
-  objectAt,
-  stringAt,
-  type JsonObject,
-  type JsonValue,
-} from "../json.js";
+import { canonicalJson, clone, compareText, isObject, memberOf, type JsonObject, type JsonValue } from "../json.js";
 import { keyOf, apiVersionOf, resourceRefOf, kindRefOf } from "../object/object-key.js";
 import { applyJsonPatch, unknownPatchMembers } from "../patch/json-patch.js";
 import { applyMergePatch } from "../patch/merge-patch.js";
 import { applyStrategicMergePatch } from "../patch/strategic-merge-patch.js";
 import { renewable } from "./attempts.js";
-import { checkNamespace } from "./check-creation.js";
-import { unknownConversionText } from "./decode-object.js";
+import { checkPlace, nameUndeterminable } from "./check-place.js";
+import { tellProblems, unknownConversionText } from "./decode-object.js";
 import { updateObject } from "./update.js";
 import type { WriteContext, WriteResult } from "./write-context.js";
 
@@ -136,11 +126,8 @@ function decodePatched(
   const given = isStrict ? (patchType === "strategic" ? goFormat(patched) : canonicalJson(patched)) : "";
   checkMetadata(context, patched);
   const unknown = decodeOrUnfit(context, patched).map((path) => `unknown field ${quote(path)}`);
-  const all = [...problems, ...unknown];
-  if (context.fieldValidation === "Warn") context.warnings.push(...all);
-  if (isStrict && all.length > 0) {
-    throw unfitPatch(given, `strict decoding error: ${all.join(", ")}`);
-  }
+  const errors = tellProblems(context, { asWarnings: () => [...problems, ...unknown] });
+  if (errors.length > 0) throw unfitPatch(given, `strict decoding error: ${errors.join(", ")}`);
   checkPlace(context, name, patched);
   return patched;
 }
@@ -184,10 +171,8 @@ function decodingOf(
 }
 
 function reportUnknown(context: WriteContext, patched: JsonObject, unknown: string[]): void {
-  const problems = unknown.map((key) => `unknown field ${quote(key)}`);
-  if (context.fieldValidation === "Warn") context.warnings.push(...problems);
-  if (context.fieldValidation !== "Strict" || problems.length === 0) return;
-  throw unfitPatch(canonicalJson(patched), `strict decoding error: ${problems.join(", ")}`);
+  const errors = tellProblems(context, { asWarnings: () => unknown.map((key) => `unknown field ${quote(key)}`) });
+  if (errors.length > 0) throw unfitPatch(canonicalJson(patched), `strict decoding error: ${errors.join(", ")}`);
 }
 
 function setTypeMeta(type: ServedType, patched: JsonObject): void {
@@ -249,29 +234,6 @@ function unknownInVersion({ registry, resource }: WriteContext, patched: JsonObj
 
 function textOf(value: JsonValue | undefined): string {
   return typeof value === "string" ? value : "";
-}
-
-/** Fails for an object with another namespace, or another name, than the path has. */
-export function checkPlace({ namespace }: WriteContext, name: string, object: JsonObject): void {
-  const metadata = objectAt(object, "metadata");
-  checkNamespace(metadata, namespace);
-  checkNameOfUrl(stringAt(metadata, "name") ?? "", name);
-}
-
-/** Fails for a body whose name is not the one in the path. */
-export function checkNameOfUrl(given: string, name: string): void {
-  if (given === "") throw nameUndeterminable(name);
-  if (given !== name) throw mismatchedName(given, name);
-}
-
-/** Builds the failure of a body that names nothing. */
-export function nameUndeterminable(name: string): Error {
-  return badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`);
-}
-
-/** Builds the failure of a body whose name is not the one in the path. */
-export function mismatchedName(given: string, name: string): Error {
-  return badRequest(`the name of the object (${given}) does not match the name on the URL (${name})`);
 }
 
 /** Builds the failure of a patch that makes something else of an object. */

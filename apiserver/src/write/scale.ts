@@ -24,9 +24,10 @@ import { restoreProblem } from "../patch/restore.js";
 import { checkApplied } from "../ssa/field-manager.js";
 import { mergeTypeOfBuiltin } from "../ssa/types/merge-type.js";
 import type { StoredObject } from "../storage/stored-object.js";
-import { isKnownKind, unknownConversion } from "./decode-object.js";
+import { checkPlace } from "./check-place.js";
+import { isKnownKind, tellProblems, unknownConversion, type StrictProblems } from "./decode-object.js";
 import { trackApply, trackUpdate, withScaleManagers } from "./managed-fields.js";
-import { checkPlace, comparePaths, unfitPatch } from "./patch.js";
+import { comparePaths, unfitPatch } from "./patch.js";
 import { updateObject } from "./update.js";
 import type { WriteContext, WriteResult } from "./write-context.js";
 
@@ -96,8 +97,8 @@ export function decodePatchedScale(
   const given = canonicalJson(patched);
   const { error, unknownFields } = decodeBuiltin({ schemaName: SCALE_SCHEMA }, patched);
   if (error !== undefined) throw unfitPatch(given, error);
-  const all = toldOf(context, problems, unknownFields.sort(comparePaths));
-  if (all.length > 0) throw unfitPatch(given, `strict decoding error: ${all.join(", ")}`);
+  const errors = tellProblems(context, strictProblems(problems, unknownFields.sort(comparePaths)));
+  if (errors.length > 0) throw unfitPatch(given, `strict decoding error: ${errors.join(", ")}`);
   checkPlace(context, name, patched);
   return patched;
 }
@@ -122,16 +123,13 @@ export function checkScaleType(
   const { error, unknownFields } = decodeBuiltin({ schemaName: SCALE_SCHEMA }, value);
   const misfit = (text: string) => badRequest(`Scale in version "v1" cannot be handled as a Scale: ${text}`);
   if (error !== undefined) throw misfit(error);
-  const all = toldOf(context, problems, unknownFields);
-  if (all.length > 0 && type.custom !== undefined) throw badRequest(UNREGISTERED);
-  if (all.length > 0) throw misfit(`strict decoding error: ${all.join(", ")}`);
+  const errors = tellProblems(context, strictProblems(problems, unknownFields));
+  if (errors.length > 0 && type.custom !== undefined) throw badRequest(UNREGISTERED);
+  if (errors.length > 0) throw misfit(`strict decoding error: ${errors.join(", ")}`);
 }
 
-// Warns of members that a Scale has not or has twice; returns those that a strict request fails for.
-function toldOf({ fieldValidation, warnings }: WriteContext, problems: string[], unknown: string[]): string[] {
-  const all = [...problems, ...unknown.map((path) => `unknown field ${quote(path)}`)];
-  if (fieldValidation === "Warn") warnings.push(...all);
-  return fieldValidation === "Strict" ? all : [];
+function strictProblems(problems: string[], unknown: string[]): StrictProblems {
+  return { asWarnings: () => [...problems, ...unknown.map((path) => `unknown field ${quote(path)}`)] };
 }
 
 /** Applies a Scale to an object. */

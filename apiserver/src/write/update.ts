@@ -19,7 +19,7 @@ import { settled } from "../pending-conversion.js";
 import { normalForm, type ServedResource } from "../registry/served-resource.js";
 import type { StoredObject } from "../storage/stored-object.js";
 import { attemptWrite, OutdatedWrite } from "./attempts.js";
-import { settleNamespace } from "./check-creation.js";
+import { settleNamespace } from "./check-place.js";
 import { createObject, isCertificateRequest, isUnsettled } from "./create.js";
 import { checkCustomKind } from "./decode-object.js";
 import { removeObject } from "./delete.js";

@@ -9,11 +9,12 @@ import { isObject, objectAt, stringAt, type JsonObject, type JsonValue } from ".
 import { checkSelectorSyntax } from "../../read/selectors.js";
 import { applyObject } from "../../write/apply.js";
 import { attemptWrite, renewable } from "../../write/attempts.js";
+import { checkPlace } from "../../write/check-place.js";
 import { createObject } from "../../write/create.js";
 import { decodeObject } from "../../write/decode-object.js";
 import { deleteCollection } from "../../write/delete-collection.js";
 import { deleteObject, type DeleteResult } from "../../write/delete.js";
-import { checkPlace, patchObject, patchTypeOf } from "../../write/patch.js";
+import { patchObject, patchTypeOf } from "../../write/patch.js";
 import { updateObject } from "../../write/update.js";
 import type { WriteContext, WriteResult } from "../../write/write-context.js";
 import { renderList, renderObject, renderValue, type RenderContext } from "../answer/render.js";

@@ -4,7 +4,7 @@ import { badRequest } from "../../errors/status-error.js";
 import { objectAt, stringAt, type JsonObject } from "../../json.js";
 import { metadataOf } from "../../object/object-meta.js";
 import { normalForm, type ServedResource } from "../../registry/served-resource.js";
-import { settleNamespace } from "../check-creation.js";
+import { settleNamespace } from "../check-place.js";
 import { trackUpdate } from "../managed-fields.js";
 import type { WriteContext } from "../write-context.js";
 

@@ -1,9 +1,11 @@
+// Where an object may be: its namespace and its name beside those of the path.
 import { badRequest, forbidden, namespaceTerminating, notFound } from "../errors/status-error.js";
 import { arrayAt, isObject, objectAt, stringAt, type JsonObject } from "../json.js";
 import { resourceRefOf } from "../object/object-key.js";
 import { isTerminating } from "../object/object-meta.js";
 import type { Registry } from "../registry/registry.js";
 import type { ServedResource } from "../registry/served-resource.js";
+import type { WriteContext } from "./write-context.js";
 
 /** Fails when nothing may be created here: the namespace or the type itself is missing or on its way out. */
 export function checkCreationAllowed(
@@ -45,4 +47,23 @@ export function checkNamespace(metadata: JsonObject | undefined, namespace: stri
   const given = stringAt(metadata, "namespace") ?? "";
   if (namespace !== undefined && given !== "" && given !== namespace)
     throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
+}
+
+/** Fails for an object with another namespace, or another name, than the path has. */
+export function checkPlace({ namespace }: WriteContext, name: string, object: JsonObject): void {
+  const metadata = objectAt(object, "metadata");
+  checkNamespace(metadata, namespace);
+  checkNameOfUrl(stringAt(metadata, "name") ?? "", name);
+}
+
+/** Fails for a body whose name is not the one in the path. */
+export function checkNameOfUrl(given: string, name: string): void {
+  if (given === "") throw nameUndeterminable(name);
+  if (given !== name)
+    throw badRequest(`the name of the object (${given}) does not match the name on the URL (${name})`);
+}
+
+/** Builds the failure of a body that names nothing. */
+export function nameUndeterminable(name: string): Error {
+  return badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`);
 }
