@@ -4,7 +4,7 @@ import { arrayAt, isObject, objectAt, stringAt } from "../json.js";
 import { packageFile } from "../package-file.js";
 import { builtinSchemas, schemaNameOf } from "./schemas.js";
 import { builtinStrategy, customStrategy, type Strategy } from "./strategy.js";
-import { compareVersions } from "./version-order.js";
+import { compareVersions } from "./versions.js";
 
 export type { Strategy } from "./strategy.js";
 

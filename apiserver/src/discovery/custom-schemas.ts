@@ -1,5 +1,5 @@
 // The schemas of custom resources and of lists as kube-apiserver publishes them: with what it adds to those of a definition.
-import { decodedVersions } from "../builtin/version-order.js";
+import { decodedVersions } from "../builtin/versions.js";
 import type { CustomOrigin, ServedType } from "../builtin/served-type.js";
 import { arrayAt, isObject, objectAt, type JsonObject, type JsonValue } from "../json.js";
 

@@ -1,5 +1,5 @@
 import type { ServedType } from "../builtin/served-type.js";
-import { compareVersions } from "../builtin/version-order.js";
+import { compareVersions } from "../builtin/versions.js";
 
 /** One version of an API group with its types. */
 export interface GroupVersion {

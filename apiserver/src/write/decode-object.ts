@@ -1,5 +1,5 @@
 import { builtinTypes, type ServedType } from "../builtin/served-type.js";
-import { isDecoded } from "../builtin/version-order.js";
+import { isDecoded } from "../builtin/versions.js";
 import { BodySyntaxError } from "../decode/body-syntax-error.js";
 import { NumberRangeError } from "../decode/check-limits.js";
 import { bodyStart, type ParsedBody } from "../decode/parse-body.js";

@@ -1,6 +1,6 @@
 import type { Admission } from "../../admission/admission.js";
 import type { ServedType } from "../../builtin/served-type.js";
-import { compareVersions } from "../../builtin/version-order.js";
+import { compareVersions } from "../../builtin/versions.js";
 import { fieldManagerOf, type WriteOptions } from "../../decode/options/write-options.js";
 import type { UserInfo } from "../../identity/user.js";
 import { stringAt } from "../../json.js";

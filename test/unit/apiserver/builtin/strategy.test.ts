@@ -1,5 +1,5 @@
 import { builtinTypes, servedTypesOf } from "#apiserver/builtin/served-type.js";
-import { compareVersions } from "#apiserver/builtin/version-order.js";
+import { compareVersions } from "#apiserver/builtin/versions.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const types = builtinTypes();

@@ -10,7 +10,7 @@ import {
   goSelector,
   selectorMatches,
 } from "../field-rules.js";
-import { scheduleProblem } from "./cron-schedule.js";
+import { scheduleProblem } from "./schedule-syntax.js";
 import { checkFailurePolicy, checkSuccessPolicy } from "./job-policy-rules.js";
 import { checkJobUpdate } from "./job-update-rules.js";
 import { checkPrefixedPath } from "../network-rules.js";
