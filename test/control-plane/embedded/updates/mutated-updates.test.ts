@@ -3,43 +3,21 @@
 // seed are always the same, and so is the verdict. A longer run tries others; four updates are made of each object:
 //
 //   TEST_RANDOM_COUNT=600 TEST_RANDOM_SEED=7 TEST_RANDOM_REPORT=differences.txt node test/dist/support/run.js control-plane/embedded/updates
-import { writeFileSync } from "node:fs";
-import fc from "../../../support/fast-check.js";
-import { startApiServer } from "#apiserver/index.js";
 import type { JsonObject } from "#apiserver/json.js";
-import { startControlPlane } from "../../../support/machine/control-plane.js";
 import { findDisagreements, playSteps, type Servers } from "../../../support/random-requests/differential.js";
 import { updatedObject, type UpdatedObject } from "../../../support/random-requests/mutations/mutated-updates.js";
 import {
   describeDisagreement,
   SERVICE_ACCOUNT,
-  tryCases,
+  suiteOfTrials,
 } from "../../../support/random-requests/mutations/mutation-report.js";
-import { assert, suite } from "../../../support/suite.js";
 
-const COUNT = Number(process.env["TEST_RANDOM_COUNT"] ?? 600);
-const SEED = Number(process.env["TEST_RANDOM_SEED"] ?? 1);
-/** Where all that differs is written, besides the failure. */
-const REPORT = process.env["TEST_RANDOM_REPORT"];
-const TIMEOUT_MS = 120_000 + COUNT * 2_000;
-
-suite("mutated updates", (test) => {
-  test(
-    "the embedded server answers as kube-apiserver does, but for what is known",
-    async () => {
-      await using plane = await startControlPlane();
-      await using embedded = await startApiServer();
-      const { unknown, text } = await tryCases({
-        cases: fc.sample(updatedObject, { seed: SEED, numRuns: COUNT }),
-        knownFile: "updates/known-differences.txt",
-        noun: "updates",
-        tryOne: (object) => tryUpdates({ real: plane, embedded }, object),
-      });
-      if (REPORT !== undefined) writeFileSync(REPORT, text);
-      assert.is(unknown, 0, text);
-    },
-    { timeoutMs: TIMEOUT_MS },
-  );
+suiteOfTrials("mutated updates", {
+  cases: updatedObject,
+  knownFile: "updates/known-differences.txt",
+  noun: "updates",
+  caseTimeoutMs: 2_000,
+  tryOne: tryUpdates,
 });
 
 /** Stores the object on the embedded server to learn what there is to be changed, then changes it on both. */

@@ -1,8 +1,18 @@
-// Tries many cases on two servers, and says what they answer differently.
+// Tries many cases on two servers, and says what they answer differently. The environment says how many, and which.
+import { writeFileSync } from "node:fs";
+import { startApiServer } from "#apiserver/index.js";
 import type { Difference } from "../../conformance/conformance-golden.js";
 import type { Step } from "../../conformance/conformance-scenario.js";
-import type { Disagreement } from "../differential.js";
+import fc, { type Arbitrary } from "../../fast-check.js";
+import { startControlPlane } from "../../machine/control-plane.js";
+import { assert, suite } from "../../suite.js";
+import type { Disagreement, Servers } from "../differential.js";
 import { readKnownPatterns } from "../known-patterns.js";
+
+const COUNT = Number(process.env["TEST_RANDOM_COUNT"] ?? 600);
+const SEED = Number(process.env["TEST_RANDOM_SEED"] ?? 1);
+/** Where all that differs is written, besides the failure. */
+const REPORT = process.env["TEST_RANDOM_REPORT"];
 
 /** Cases that are tried at the same time: the real server waits for its disk. */
 const AT_ONCE = 4;
@@ -18,24 +28,43 @@ export const SERVICE_ACCOUNT: Step = {
 
 /** How cases are tried. */
 export interface Trial<Case> {
-  readonly cases: readonly Case[];
+  readonly cases: Arbitrary<Case>;
   /** The file of what is known to differ. */
   readonly knownFile: string;
   /** What is counted. */
   readonly noun: string;
+  /** How long a case may take on a slow machine. */
+  readonly caseTimeoutMs: number;
   /** Tries a case: for each thing that is counted, what differs in words. */
-  readonly tryOne: (one: Case) => Promise<(string | undefined)[]>;
+  readonly tryOne: (servers: Servers, one: Case) => Promise<(string | undefined)[]>;
+}
+
+/** Declares the suite that tries so many cases of a seed beside a real API server. */
+export function suiteOfTrials<Case>(title: string, trial: Trial<Case>): void {
+  suite(title, (test) => {
+    test(
+      "the embedded server answers as kube-apiserver does, but for what is known",
+      async () => {
+        await using plane = await startControlPlane();
+        await using embedded = await startApiServer();
+        const { unknown, text } = await tryCases({ real: plane, embedded }, trial);
+        if (REPORT !== undefined) writeFileSync(REPORT, text);
+        assert.is(unknown, 0, text);
+      },
+      { timeoutMs: 120_000 + COUNT * trial.caseTimeoutMs },
+    );
+  });
 }
 
 /** Tries all cases; what is not known to differ is counted and described. */
-export async function tryCases<Case>(trial: Trial<Case>): Promise<{ unknown: number; text: string }> {
+async function tryCases<Case>(servers: Servers, trial: Trial<Case>): Promise<{ unknown: number; text: string }> {
   const known = readKnownPatterns(trial.knownFile);
-  const cases = trial.cases.values();
+  const cases = fc.sample(trial.cases, { seed: SEED, numRuns: COUNT }).values();
   const count = { all: 0, alike: 0, known: 0, unknown: 0 };
   const found: string[] = [];
   const tryMore = async () => {
     for (const one of cases)
-      for (const text of await trial.tryOne(one)) {
+      for (const text of await trial.tryOne(servers, one)) {
         const isKnown = text !== undefined && known.some((pattern) => pattern.test(text));
         count.all++;
         count[text === undefined ? "alike" : isKnown ? "known" : "unknown"]++;
