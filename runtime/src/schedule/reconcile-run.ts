@@ -48,9 +48,10 @@ export class ReconcileRun {
   readonly #around: RunSurroundings;
   readonly #steps: StepTiming[] = [];
   readonly #abort = new AbortController();
-  #signal: AbortSignal | undefined;
-  #logger: Logger | undefined;
-  #tasks: RunningTasks | undefined;
+  /** Aborted when the operator stops, the reconcile takes too long, or its primary is marked for deletion or paused. */
+  readonly signal: AbortSignal = this.#abort.signal;
+  readonly logger: Logger;
+  readonly tasks: RunningTasks;
 
   constructor(primary: KnownPrimary, { entry, now }: { entry: DecodedResource; now: number }, around: RunSurroundings) {
     this.key = primary.key;
@@ -61,6 +62,10 @@ export class ReconcileRun {
     this.#primary = primary;
     this.#state = primary.state;
     this.#around = around;
+    this.logger = createScopeLogger(around, this);
+    this.tasks = new RunningTasks(this.logger, around.clock);
+    // Every dependent of a large workflow may wait on it.
+    setMaxListeners(0, this.signal);
   }
 
   get reasons(): readonly ReconcileReason[] {
@@ -93,28 +98,9 @@ export class ReconcileRun {
     this.#steps.push(step);
   }
 
-  // Most reconciles log nothing, and wait for nobody.
-  get logger(): Logger {
-    return (this.#logger ??= createScopeLogger(this.#around, this));
-  }
-
-  get tasks(): RunningTasks {
-    return (this.#tasks ??= new RunningTasks(this, this.#around.clock));
-  }
-
   /** Says nothing more of functions that do not return. */
   close(): void {
-    this.#tasks?.close();
-  }
-
-  /** Aborted when the operator stops, the reconcile takes too long, or its primary is marked for deletion or paused. */
-  get signal(): AbortSignal {
-    if (this.#signal === undefined) {
-      this.#signal = this.#abort.signal;
-      // Every dependent of a large workflow may wait on it.
-      setMaxListeners(0, this.#signal);
-    }
-    return this.#signal;
+    this.tasks.close();
   }
 
   get uid(): string | undefined {
@@ -168,7 +154,7 @@ export class ReconcileRun {
 
 /** The functions of the user that one reconcile is waiting for; says so when that takes long, because such a one may never return. */
 export class RunningTasks {
-  readonly #scope: { readonly logger: Logger };
+  readonly #logger: Logger;
   readonly #clock: Clock;
   /** Those that have not returned yet. */
   readonly running: { readonly what: string; readonly startedAt: number }[] = [];
@@ -176,8 +162,8 @@ export class RunningTasks {
   #cancel: (() => void) | undefined;
   #isClosed = false;
 
-  constructor(scope: { readonly logger: Logger }, clock: Clock) {
-    this.#scope = scope;
+  constructor(logger: Logger, clock: Clock) {
+    this.#logger = logger;
     this.#clock = clock;
   }
 
@@ -204,7 +190,7 @@ export class RunningTasks {
       for (const { what, startedAt } of this.running) {
         const seconds = Math.round((now - startedAt) / 1000);
         const message = `${what} has not returned for ${seconds} s; this primary is not reconciled until it does`;
-        this.#scope.logger.warn({ seconds }, message);
+        this.#logger.warn({ seconds }, message);
       }
       this.#cancel = this.#watch();
     });
