@@ -134,7 +134,7 @@ export class RunningController {
         }
         controller.onPrimaryChange(change);
       },
-      onSecondaryChange: (keys, cause) => controller.onSecondaryChange(keys, cause),
+      onSecondaryChange: controller.onSecondaryChange.bind(controller),
       secondaryOf: (object) => runner.secondaryOf(object),
     };
   }

@@ -23,7 +23,7 @@ import { absentOrThrow, ApiRequester, failed, type ApiRequest, type RequesterOpt
 import { collectionPath, objectPath, queryOf } from "./resource-path.js";
 import { Transport, type TransportOptions } from "./transport.js";
 import { watchEvents, type WatchedEvent } from "./watch-events.js";
-import { sendWrite, type Applied, type WriteOptions, type WriteRequest } from "./write-request.js";
+import { readAnswer, requestOf, type Applied, type WriteOptions, type WriteRequest } from "./write-request.js";
 
 /** A class or anything else that carries the definition of a kind. */
 export interface Defined<Resource extends KubernetesObject> {
@@ -178,7 +178,8 @@ export class ApiClient {
     { definition }: Defined<Resource>,
     request: WriteRequest,
   ): Promise<Applied<Resource>> {
-    const send = (each: WriteRequest) => sendWrite<Resource>(this.#requester, definition, each);
+    const send = async (each: WriteRequest) =>
+      readAnswer<Resource>(await this.#requester.send(requestOf(definition, each)), each);
     return request.verb === "apply" && definition.isCustom ? applyEmptying(definition, request, send) : send(request);
   }
 

@@ -1,8 +1,9 @@
 import { describeObject, type KubernetesObject, type ObjectRef, type WriteVerb } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import { decodeResource, peekIdentity, type DecodedResource } from "../decode/decode-resource.js";
-import type { ApiRequester } from "./requester.js";
+import type { ApiRequest } from "./requester.js";
 import { collectionPath, objectPath, queryOf } from "./resource-path.js";
+import type { TransportResponse } from "./transport.js";
 
 /** What every write may state. */
 export interface WriteOptions {
@@ -43,29 +44,31 @@ const VERBS = {
   mergePatch: { method: "PATCH", contentType: "application/merge-patch+json", words: "patch of" },
 } as const satisfies { [verb in WriteVerb]: object };
 
-/** Writes an object; throws ApiError and ConnectionError, with what was asked of which object in the message. */
-export async function sendWrite<Resource extends KubernetesObject>(
-  requester: ApiRequester,
-  definition: ResourceDefinition,
-  request: WriteRequest,
-): Promise<Applied<Resource>> {
-  const { verb, ref, body, fieldManager, subresource, signal, force = true, findKnown } = request;
-  const { fieldManagers = fieldManager ? [fieldManager] : [] } = request;
+/** Returns the request that makes a write; its errors say what was asked of which object. */
+export function requestOf(definition: ResourceDefinition, write: WriteRequest): ApiRequest {
+  const { verb, ref, body, fieldManager, subresource, signal, force = true } = write;
   const isVersioned = (body as Partial<KubernetesObject>).metadata?.resourceVersion !== undefined;
   const isSameTwice = verb === "apply" || (!isVersioned && (verb === "update" || verb === "mergePatch"));
   const { method, contentType, words } = VERBS[verb];
   const path = verb === "create" ? collectionPath(definition, ref.namespace) : objectPath(definition, ref, subresource);
   const query = queryOf({ fieldManager: fieldManager || undefined, force: verb === "apply" ? force : undefined });
   const { apiVersion, kind } = definition;
-  const answer = await requester.send({
-    isRepeatable: request.isRepeatable ?? isSameTwice,
+  return {
+    isRepeatable: write.isRepeatable ?? isSameTwice,
     ...{ method, contentType, signal },
     path: path + query,
     body: JSON.stringify(verb.endsWith("Patch") ? body : Object.assign({}, body, { apiVersion, kind })),
     what: `${words} ${subresource === undefined ? "" : `the ${subresource} of `}${describeObject(definition, ref)}`,
-  });
-  const version = findKnown && peekIdentity(answer.body)?.version;
+  };
+}
+
+/** Reads the answer to a write. */
+export function readAnswer<Resource extends KubernetesObject>(
+  { status, body }: TransportResponse,
+  { fieldManager, findKnown, fieldManagers = fieldManager ? [fieldManager] : [] }: WriteRequest,
+): Applied<Resource> {
+  const version = findKnown && peekIdentity(body)?.version;
   const known = version === undefined ? undefined : (findKnown?.(version) as DecodedResource<Resource> | undefined);
-  const entry = known ?? decodeResource<Resource>(answer.body, { fieldManagers });
-  return { wasCreated: answer.status === 201, ...entry };
+  const entry = known ?? decodeResource<Resource>(body, { fieldManagers });
+  return { wasCreated: status === 201, ...entry };
 }
