@@ -25,7 +25,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
       ],
     },
     model: { values: ["diagnostic", "parts"], types: ["input"] },
-    memory: { values: ["input", "output", "diagnostic", "package-file", "parts"] },
+    memory: { values: ["input", "output", "package-file", "parts"], types: ["diagnostic"] },
     // The rooms of commands.
     add: { values: ["generate", "input", "output", "diagnostic", "system-error"] },
     diff: { values: ["move", "input", "model", "output", "diagnostic"] },
@@ -39,7 +39,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     explain: { values: ["diagnostic"] },
     graph: { values: ["input", "model", "diagnostic"] },
     init: { values: ["input", "model", "output", "diagnostic"] },
-    move: { values: ["input", "model", "output", "diagnostic"] },
+    move: { values: ["output", "diagnostic"], types: ["input", "model"] },
     suggest: { values: ["input", "model", "output", "diagnostic"] },
     dev: { values: ["generate", "input", "diagnostic", "package-file"], types: ["@gen-operator/runtime"] },
     output: {
@@ -51,12 +51,12 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     base: { values: [], types: ["@gen-operator/schema"] },
     decode: { values: ["base"] },
     client: { values: ["decode", "base"] },
-    cache: { values: ["decode", "client", "base"] },
+    cache: { values: ["decode", "base"] },
     watch: { values: ["cache", "decode", "client", "base"] },
     match: { values: ["base", "@gen-operator/schema"] },
     write: { values: ["match", "cache", "client", "decode", "base"], types: ["sources"] },
-    sources: { values: ["watch", "cache", "client", "decode", "base"] },
-    workflow: { values: ["write", "match", "base"], types: ["cache", "client", "decode", "sources"] },
+    sources: { values: ["cache", "client", "decode", "base"], types: ["watch"] },
+    workflow: { values: ["base"], types: ["write", "cache", "client", "decode", "sources"] },
     schedule: { values: ["base"], types: ["cache", "decode"] },
     reconcile: {
       values: ["workflow", "write", "match", "decode", "base"],
@@ -75,10 +75,10 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     "yaml-library": { values: [] },
     errors: { values: ["json", "@gen-operator/schema", "@gen-operator/schema/cel"] },
     // How code that runs within one turn waits for the forms of other versions.
-    "pending-conversion": { values: ["errors", "json"] },
-    storage: { values: ["errors", "json"] },
+    "pending-conversion": { values: ["errors"], types: ["json"] },
+    storage: { values: ["errors"], types: ["json"] },
     // What is kept on disk.
-    persistence: { values: ["errors", "json"], types: ["storage"] },
+    persistence: { values: [], types: ["storage"] },
     builtin: { values: ["package-file", "errors", "json", "@gen-operator/schema"] },
     object: { values: ["clock", "builtin", "errors", "json"] },
     decode: { values: ["yaml-library", "package-file", "builtin", "errors", "json"], types: ["object"] },
@@ -123,7 +123,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
       types: ["admission", "identity"],
     },
     // What objects count for in ResourceQuotas.
-    quota: { values: ["builtin", "json", "@gen-operator/schema"] },
+    quota: { values: ["builtin", "json"] },
     // Certificates, and requests for them.
     x509: { values: [] },
     identity: { values: ["x509", "clock", "object", "builtin", "errors", "json"], types: ["registry", "storage"] },
@@ -176,7 +176,8 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     faults: { values: ["http", "identity", "decode", "errors", "json"], types: ["registry", "read"] },
     // Controllers that speak to any API server over HTTP.
     simulate: {
-      values: ["x509", "quota", "builtin", "errors", "json", "@gen-operator/schema", "@gen-operator/schema/cel"],
+      values: ["x509", "quota", "builtin", "errors", "@gen-operator/schema/cel"],
+      types: ["json", "@gen-operator/schema"],
     },
     // Which of them run beside a server, and their start.
     simulated: { values: ["simulate"], types: ["x509"] },

@@ -37,6 +37,25 @@ suite("layers", (test) => {
     assert.equal(violations, []);
   });
 
+  test("a folder imports everything that its layer allows", () => {
+    const used = new Set<string>();
+    for (const { path, imports } of sources)
+      for (const { specifier, target, isTypeOnly } of imports) {
+        const from = `${packageOf(path)}/${layerOf(path)}`;
+        const to = target === undefined ? specifier : layerOf(target);
+        used.add(`${from} types of ${to}`);
+        if (!isTypeOnly) used.add(`${from} values of ${to}`);
+      }
+    const needless = packages.flatMap((name) =>
+      Object.entries(layers[name]).flatMap(([layer, { values, types = [] }]) =>
+        [...values.map((each) => `values of ${each}`), ...types.map((each) => `types of ${each}`)]
+          .map((allowed) => `${name}/${layer} ${allowed}`)
+          .filter((allowed) => !used.has(allowed)),
+      ),
+    );
+    assert.equal(needless, []);
+  });
+
   test("every folder of a package has its line in the table", () => {
     const folders = new Set(
       sources
@@ -168,10 +187,10 @@ function isOpen(name: (typeof packages)[number], specifier: string): boolean {
   return !specifier.startsWith("@gen-operator/") || ownPackages[name].includes(specifier);
 }
 
-/** Cycles among imports that are left at run time; each is named once. */
 /** What cycles are found by. */
 type Imports = Pick<SourceFile, "path" | "imports">;
 
+/** Finds cycles among the imports that are left at run time; each is named once. */
 function findCycles(sources: Imports[]): string[] {
   const targets = new Map(
     sources.map(({ path, imports }) => [
