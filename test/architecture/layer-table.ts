@@ -64,7 +64,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     },
     operate: { values: ["client", "base"], types: ["schedule", "workflow", "write"] },
     codegen: {
-      values: ["@gen-operator/schema"],
+      values: ["@gen-operator/schema", "@gen-operator/schema/cel"],
       types: ["workflow", "reconcile", "sources", "cache", "base"],
     },
   },

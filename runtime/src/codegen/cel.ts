@@ -1,8 +1,8 @@
 // The door of generated code whose schema has rules in CEL. It stands apart, so that an operator without rules bundles no evaluator.
 import { checkRules } from "@gen-operator/schema/cel";
-import type { KubernetesObject } from "./base/kubernetes-object.js";
-import type { ResourceDefinition } from "./base/resource-definition.js";
-import { parseResource as parseUnruled, type ParseOptions } from "./codegen/parse-resource.js";
+import type { KubernetesObject } from "../base/kubernetes-object.js";
+import type { ResourceDefinition } from "../base/resource-definition.js";
+import { parseResource as parseUnruled, type ParseOptions } from "./parse-resource.js";
 
 /** Does what `parseResource` of the other door does, and checks the rules of the schema, too. */
 export function parseResource<Resource extends KubernetesObject>(
