@@ -164,7 +164,7 @@ class RunnableOperator implements Operator {
       const leadership = this.#election.createLeadership(connection, { onLost, count });
       session.leadership = leadership;
       await leadership?.checkPermissions(signal);
-      if (this.#options.checksCrds === true)
+      if (this.#options.checkCrds === true)
         await untilAborted(checkDefinitions(controllers, { client, clusters, logger, signal }), signal);
       const { metrics } = this.#endpoints;
       const informers = new InformerPool({ client, clusters: clusters.values(), fieldManagers, logger });

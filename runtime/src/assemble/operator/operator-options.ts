@@ -33,7 +33,7 @@ export interface OperatorOptions extends EndpointSettings {
    * Compares the CustomResourceDefinitions of the cluster with what the operator was compiled for, and refuses to start if they lack something of it;
    * the error names what by its path. Default: false
    */
-  readonly checksCrds?: boolean;
+  readonly checkCrds?: boolean;
   /** How long an API server may take for an answer; what may be carried out twice is then sent again. Default: 1 minute; 0 for any time */
   readonly requestTimeoutMs?: number;
   /** How many requests to an API server are under way at once, besides watches. Default: 16 */

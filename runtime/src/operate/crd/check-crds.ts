@@ -112,7 +112,7 @@ async function readCrd(client: ApiClient, name: string, signal: AbortSignal) {
     return await client.get({ definition: customResourceDefinition }, { name }, { signal });
   } catch (error) {
     if (!isApiError(error, 403)) throw error;
-    throw new UnfitError(`checksCrds needs the permission to get customresourcedefinitions: ${error.message}`, {
+    throw new UnfitError(`checkCrds needs the permission to get customresourcedefinitions: ${error.message}`, {
       cause: error,
     });
   }

@@ -86,7 +86,6 @@ export const OPERATOR_SETTINGS = settingsIn({
   checkCrds: {
     type: boolean,
     help: "Compares the CustomResourceDefinitions, with their schemas, before the start",
-    option: "checksCrds",
   },
   requestTimeout: {
     type: duration,

@@ -16,7 +16,7 @@ import { repositoryRoot } from "../../../support/repository.js";
 import { assert, shared, suite } from "../../../support/suite.js";
 import { createPage, createPageOperator, failureOf, pageCrd, startPageServer, untilText } from "../page-operator.js";
 
-const CHECKED = { operator: { checksCrds: true } };
+const CHECKED = { operator: { checkCrds: true } };
 const DEFINITIONS = "/customresourcedefinitions";
 
 suite("the check of the CustomResourceDefinitions", (test) => {
@@ -67,7 +67,7 @@ suite("the check of the CustomResourceDefinitions", (test) => {
     await using server = await startPageServer();
     const fault = server.faults.add({ path: DEFINITIONS, forbid: true });
     await using page = createPageOperator(server, CHECKED);
-    assert.match(await failureOf(() => page.operator.start()), "checksCrds needs the permission to get");
+    assert.match(await failureOf(() => page.operator.start()), "checkCrds needs the permission to get");
     assert.is(fault.hits, 1);
   });
 });
@@ -118,7 +118,7 @@ async function createCheckedOperator(crd: CrdObject) {
   const { url, token, ca } = server;
   const connection = { url, token, ...(ca === undefined ? {} : { ca }) };
   const controller = { name: "checked", workflow, reconciler: { reconcile: () => noUpdate() } };
-  return { server, ...createRecordedOperator({ controllers: [controller], connection, checksCrds: true }) };
+  return { server, ...createRecordedOperator({ controllers: [controller], connection, checkCrds: true }) };
 }
 
 suite("the check of the schemas of CustomResourceDefinitions", (test) => {

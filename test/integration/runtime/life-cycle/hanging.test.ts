@@ -56,14 +56,14 @@ suite("what never returns", (test) => {
 
   test("the check of the CustomResourceDefinitions gives up in time", async () => {
     await using server = await startApiServer({ tls: false, crds: [pageCrd], faults: [{ hang: true }] });
-    await using page = createPageOperator(server, { operator: { ...START, checksCrds: true } });
+    await using page = createPageOperator(server, { operator: { ...START, checkCrds: true } });
     assert.match(await failureOf(() => page.operator.start()), "the operator could not start within 300 ms");
   });
 
   test("an operator that is stopped while it checks the CustomResourceDefinitions watches nothing", async () => {
     await using server = await startPageServer();
     const check = server.faults.add({ path: "/customresourcedefinitions", delayMs: 100 });
-    await using page = createPageOperator(server, { operator: { checksCrds: true } });
+    await using page = createPageOperator(server, { operator: { checkCrds: true } });
     const started = failureOf(() => page.operator.start());
     await waitFor("it checks", () => check.hits > 0);
     assert.is(await page.operator.stop(), true);

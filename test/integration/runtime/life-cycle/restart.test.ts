@@ -99,13 +99,13 @@ suite("operator restart", (test) => {
 
 suite("CRD check", (test) => {
   test("an operator for kinds that the cluster has as it expects them starts", async () => {
-    await using page = await startPageOperator({ operator: { checksCrds: true } });
+    await using page = await startPageOperator({ operator: { checkCrds: true } });
     assert.is((await page.operator.client.list(Page)).length, 0);
   });
 
   test("a kind that is not installed is said at once", async () => {
     await using server = await startPageServer({ withoutCrd: true });
-    await using page = createPageOperator(server, { operator: { checksCrds: true } });
+    await using page = createPageOperator(server, { operator: { checkCrds: true } });
     const message = await failureOf(() => page.operator.start());
     assert.is(
       message,
@@ -124,7 +124,7 @@ suite("CRD check", (test) => {
         },
       ],
       connection,
-      checksCrds: true,
+      checkCrds: true,
     });
     assert.is(
       await failureOf(() => operator.start()),
