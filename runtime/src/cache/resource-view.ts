@@ -220,8 +220,8 @@ export class ResourceView {
     if (!this.isPartial && !isOutdated) return;
     const why = isOutdated
       ? " now: the store of the API server was restored to an older state, which is being read; try again"
-      : ": the event source that watches it keeps only a part of each object; give the source the form " +
-        '"full", or write through another source';
+      : ": the event source that watches it keeps only a part of each object; give the source " +
+        "cache: full, or write through another source";
     throw new Error(`${describeObject(this.definition, refOfKey(key))} cannot be written${why}`);
   }
 

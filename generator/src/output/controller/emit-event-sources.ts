@@ -71,7 +71,7 @@ function informerOptions(source: InformerModel, names: ControllerNames): Doc[] {
     ...(source.primaryToSecondary === undefined
       ? []
       : [textField("primaryToSecondary", `${module}.${source.primaryToSecondary.name}`)]),
-    ...fieldsOf({ namespaces, labelSelector, fieldSelector, form: formValueOf(source.form), maxCachedObjects }),
+    ...fieldsOf({ namespaces, labelSelector, fieldSelector, cache: formValueOf(source.form), maxCachedObjects }),
     ...(filters === undefined ? [] : [field("filters", filters)]),
   ];
 }

@@ -115,6 +115,6 @@ function checkShared({ name, resource, isReadOnly = false }: DependentWatch, sou
   const view = viewOf(source);
   if (view === undefined) throw fail("that is no informer");
   if (view.isPartial && !isReadOnly)
-    throw fail('that keeps only a part of each object, with which nothing can be compared; give it the form "full"');
+    throw fail("that keeps only a part of each object, with which nothing can be compared; give it cache: full");
   return view;
 }

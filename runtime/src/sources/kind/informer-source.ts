@@ -35,7 +35,7 @@ export interface InformerSourceOptions<
    * `metadata.labels["example.com/app"]`: the cache keeps what they lead to, and the metadata (of which only what identifies the object
    * and its owners if a path leads into it). What is kept in part cannot be written.
    */
-  readonly form?: "full" | "metadata" | { readonly paths: readonly string[] };
+  readonly cache?: "full" | "metadata" | { readonly paths: readonly string[] };
   /**
    * How many objects are kept whole in each watched namespace (or in all), besides those of the reconciles under way. The others are read
    * again before a reconcile of their primary; until then they are not found, and a change is told without their old state. Such a watch
@@ -64,7 +64,7 @@ export function informerSource<Resource extends KubernetesObject, Primary extend
   options: InformerSourceOptions<Resource, Primary>,
 ): InformerSource<Resource> {
   checkStorage(options);
-  const { resource, form, connection: cluster, ...rest } = options;
+  const { resource, cache: kept = "full", connection: cluster, ...rest } = options;
   const { name, mapper, primaryToSecondary, namespaces, filters, indexes, startPriority, ...selected } = rest;
   const { definition } = resource;
   const connection = cluster && ("credentials" in cluster ? cluster : createConnection(cluster));
@@ -73,8 +73,8 @@ export function informerSource<Resource extends KubernetesObject, Primary extend
       `event source "${name}" watches ${definition.plural} in another cluster, where owner references mean nothing: give it a ` +
         "mapper, such as byLabel or byAnnotation",
     );
-  const isMetadataOnly = form === "metadata";
-  const projection = typeof form === "object" ? form.paths : undefined;
+  const isMetadataOnly = kept === "metadata";
+  const projection = typeof kept === "object" ? kept.paths : undefined;
   const request = { ...selected, definition, connection, isMetadataOnly, projection };
   const untyped = { name, request, namespaces, mapper, primaryToSecondary, filters, indexes, startPriority };
   // A view holds what the definition says, so the types of the options are those of its objects.
@@ -84,12 +84,12 @@ export function informerSource<Resource extends KubernetesObject, Primary extend
 function checkStorage<Resource extends KubernetesObject, Primary extends KubernetesObject>(
   options: InformerSourceOptions<Resource, Primary>,
 ): void {
-  const { name, form, comparesVersions, maxCachedObjects: max } = options;
-  if (typeof form === "object")
+  const { name, cache: kept, comparesVersions, maxCachedObjects: max } = options;
+  if (typeof kept === "object")
     try {
-      compileProjection(form.paths);
+      compileProjection(kept.paths);
     } catch (error) {
-      throw new Error(`the form of event source "${name}" is wrong: ${messageOf(error)}`, { cause: error });
+      throw new Error(`the cache of event source "${name}" is wrong: ${messageOf(error)}`, { cause: error });
     }
   if (max === undefined) return;
   if (!Number.isInteger(max) || max < 1)

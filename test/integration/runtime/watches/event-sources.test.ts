@@ -124,7 +124,7 @@ suite("event sources on an API server", (test) => {
     await using parts = createOperatorParts(server);
     await parts.client.create(ConfigMap, config("before"));
     const mapper = () => ["default/one"];
-    const metadata = informerSource({ name: "metadata", resource: ConfigMap, mapper, form: "metadata" });
+    const metadata = informerSource({ name: "metadata", resource: ConfigMap, mapper, cache: "metadata" });
     const full = informerSource({ name: "full", resource: ConfigMap, mapper });
     await parts.start([metadata, full]);
     await parts.client.create(ConfigMap, config("after"));

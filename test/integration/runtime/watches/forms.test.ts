@@ -14,7 +14,7 @@ import { Writer } from "#runtime/write/writer.js";
 import { assert, suite } from "../../../support/suite.js";
 import { ConfigMap, Page, pageCrd, startPageServer, type DataObject } from "../page-operator.js";
 
-type Form = NonNullable<InformerSourceOptions<DataObject>["form"]>;
+type Form = NonNullable<InformerSourceOptions<DataObject>["cache"]>;
 
 const REF = { name: "one", namespace: "default" };
 const owner = (uid: string) => ({ apiVersion: "example.com/v1", kind: "Page", name: "one", uid });
@@ -23,7 +23,7 @@ const owner = (uid: string) => ({ apiVersion: "example.com/v1", kind: "Page", na
 async function startOperator(server: ApiServer, form: Form) {
   const { url, token, ca } = server;
   const client = new ApiClient(createConnection({ url, token, ca }));
-  const source = informerSource<DataObject>({ name: "configs", resource: ConfigMap, form });
+  const source = informerSource<DataObject>({ name: "configs", resource: ConfigMap, cache: form });
   const seen: KubernetesObject[][] = [];
   const operator = createOperator({
     controllers: [
@@ -121,6 +121,6 @@ suite("forms of event sources", (test) => {
     await writer.apply(target, desired, { live: viewOf(operator.source)!.get("default/a") }).catch((error: Error) => {
       message = error.message;
     });
-    assert.match(message, /ConfigMap "default\/a" cannot be written: .* give the source the form "full"/);
+    assert.match(message, /ConfigMap "default\/a" cannot be written: .* give the source cache: full/);
   });
 });

@@ -45,8 +45,8 @@ suite("several event sources of one kind", (test) => {
   for (const [what, rest] of [
     ["the same watch", {}],
     ["another selector", { labelSelector: "page" }],
-    ["the metadata alone", { form: "metadata" }],
-    ["some paths", { form: { paths: ["data.text"] } }],
+    ["the metadata alone", { cache: "metadata" }],
+    ["some paths", { cache: { paths: ["data.text"] } }],
     ["one namespace", { namespaces: ["default"] }],
     ["bounded caches", { maxCachedObjects: 1 }],
   ] as const)

@@ -182,14 +182,14 @@ suite("informer source", (test) => {
     await source.stop();
   });
 
-  test("selectors, form and cluster are those of the watch", async () => {
+  test("selectors, cache and cluster are those of the watch", async () => {
     const connection = createConnection({ url: "http://127.0.0.1:1" });
     const mapper = byLabel({ definition: page }, { name: "page" });
     const options = {
       labelSelector: "a=b",
       fieldSelector: "type=Opaque",
       shardSelector: "shardRange(object.metadata.uid, '0x0', '0x8')",
-      form: "metadata" as const,
+      cache: "metadata" as const,
       connection,
       mapper,
     };

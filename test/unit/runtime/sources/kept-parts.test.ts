@@ -120,8 +120,8 @@ suite("what informer sources keep", (test) => {
     const create = (options: Options) => () =>
       informerSource<Config>({ name: "configs", resource: ConfigMap as never, ...options });
     assert.throws(
-      create({ form: { paths: ["a..b"] } }),
-      /the form of event source "configs" is wrong: "a\.\.b" is no path/,
+      create({ cache: { paths: ["a..b"] } }),
+      /the cache of event source "configs" is wrong: "a\.\.b" is no path/,
     );
     for (const maxCachedObjects of [0, -1, 1.5, Number.NaN])
       assert.throws(
