@@ -1,6 +1,7 @@
 import type { EventSink } from "../base/activity.js";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import { labelValueOf, OWNER_INDEX } from "../base/primary-link.js";
+import { withFields, type Logger } from "../base/logger.js";
 import { builtinKindOf, kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../client/api-client.js";
 import type { EventSource } from "../sources/event-source.js";
@@ -15,6 +16,7 @@ import type { ExternalStateStore } from "../workflow/dependents/external-state.j
 import { ObjectStateStore, STATE_LABEL } from "../workflow/dependents/object-state.js";
 import { isKubernetes, type ExternalDependent } from "../workflow/definition/workflow-definition.js";
 import { KindOperations } from "../write/kind-operations.js";
+import type { WriteCause } from "../write/send/postponed-write.js";
 import { Sender } from "../write/send/send.js";
 
 interface ExternalParts {
@@ -24,6 +26,7 @@ interface ExternalParts {
   readonly fieldManagers: readonly string[];
   readonly primaries: ResourceView;
   readonly events: EventSink;
+  readonly logger: Logger;
 }
 
 // The name of the event source of the objects that keep ids, by their kind if they are no ConfigMaps.
@@ -101,6 +104,8 @@ export class ExternalDependents {
     const { primary } = this.#definition.workflow;
     const { primaries } = this.#parts;
     const isObject = stateOf !== undefined;
+    // What is kept is written to its end also when its step is given up: an id that is not kept is lost with the process.
+    const causeOf = (about: KubernetesObject) => ({ dependent: name, logger: this.#loggerFor(about) });
     if (state?.kind === "status")
       return createStatusState({
         path: state.path,
@@ -109,11 +114,11 @@ export class ExternalDependents {
           const known = primaries.get(keyOf(object.metadata))?.object;
           return known?.metadata.uid === object.metadata.uid ? known! : object;
         },
-        mergePatchStatus: ({ metadata: { name: own, namespace } }, status) =>
-          this.#operations(primary, primaries).mergePatchStatus({
-            metadata: { name: own, namespace },
-            status,
-          } as never),
+        mergePatchStatus: (about, status) => {
+          const { name: own, namespace } = about.metadata;
+          const patch = { metadata: { name: own, namespace }, status };
+          return this.#operations(primary, primaries, causeOf(about)).mergePatchStatus(patch as never);
+        },
       });
     if (state === undefined) return undefined;
     const kind = state.kind === "resource" ? state.resource : state.kind === "secret" ? SECRET : CONFIG_MAP;
@@ -122,8 +127,9 @@ export class ExternalDependents {
       ...{ dependent: name, movedFrom, state, primary, label: this.#label, view },
       form: { isMap: bulk !== undefined && state.perItem !== true, isObject },
       ownedBy: ({ metadata }) => view.byIndex(OWNER_INDEX, keyOf(metadata)).map(({ object }) => object),
-      apply: (object) => this.#operations(kind, view).apply(object as never),
-      delete: (object) => this.#sender.delete({ definition: kind, cache: view }, object),
+      apply: (object, about) => this.#operations(kind, view, causeOf(about)).apply(object as never),
+      delete: (object, about) =>
+        this.#sender.delete({ definition: kind, cache: view }, object, { cause: causeOf(about) }),
     });
   }
 
@@ -143,8 +149,17 @@ export class ExternalDependents {
     return source;
   }
 
-  #operations(definition: ResourceDefinition, cache: ResourceView): KindOperations<KubernetesObject> {
-    // An id that is not kept is lost with the process, so it is never held back.
-    return new KindOperations({ definition, cache }, { sender: this.#sender, isUrgent: true });
+  #loggerFor({ metadata: { namespace, name } }: KubernetesObject): Logger {
+    const { name: controller, workflow } = this.#definition;
+    return withFields(this.#parts.logger, () => ({ controller, kind: workflow.primary.kind, namespace, name }));
+  }
+
+  #operations(
+    definition: ResourceDefinition,
+    cache: ResourceView,
+    cause: WriteCause,
+  ): KindOperations<KubernetesObject> {
+    // Nor is it held back when it is written over and over.
+    return new KindOperations({ definition, cache }, { sender: this.#sender, isUrgent: true, cause });
   }
 }

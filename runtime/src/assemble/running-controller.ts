@@ -87,7 +87,14 @@ export class RunningController {
       indexes: indexes as { readonly [name: string]: IndexFunction } | undefined,
     });
     const primaries = primary.view;
-    const externals = new ExternalDependents(definition, { client, fieldManager, fieldManagers, primaries, events });
+    const externals = new ExternalDependents(definition, {
+      client,
+      fieldManager,
+      fieldManagers,
+      primaries,
+      events,
+      logger,
+    });
     const sources = (this.#sources = createSources(definition, { ...shared, primary, externals }));
     const loops = (this.#loops = new LoopReporter({
       ...{ controller: name, events, logger, observer: onLoop },

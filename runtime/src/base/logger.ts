@@ -24,6 +24,14 @@ export function isWritten(logger: Logger, level: string): boolean {
   return logger.isLevelEnabled?.(level) ?? true;
 }
 
+/** Returns a logger whose lines begin with these fields; they are asked for when a line is written. */
+export function withFields(logger: Logger, fieldsOf: () => object): Logger {
+  const at = (level: LineLevel) => (more: object, message: string) =>
+    logger[level]({ ...fieldsOf(), ...more }, message);
+  const isLevelEnabled = (level: LineLevel) => isWritten(logger, level);
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error"), isLevelEnabled };
+}
+
 /** Returns a logger that writes through another one and never fails; the first failure is a warning of the process. */
 export function createSafeLogger(logger: Logger): Logger {
   let hasFailed = false;

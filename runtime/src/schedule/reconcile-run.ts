@@ -1,7 +1,7 @@
 import { setMaxListeners } from "node:events";
 import type { Clock } from "../base/clock.js";
 import type { ObjectKey } from "../base/kubernetes-object.js";
-import { isWritten, type LineLevel, type Logger } from "../base/logger.js";
+import { withFields, type Logger } from "../base/logger.js";
 import { isPaused } from "../base/primary-link.js";
 import { describeReason, type ReconcileReason } from "../base/reconcile-reason.js";
 import type { StepTiming } from "../base/activity.js";
@@ -199,11 +199,9 @@ export class RunningTasks {
 
 // A logger whose lines say which reconcile they belong to, and why it runs.
 function createScopeLogger({ logger, controller, kind }: RunSurroundings, { entry, reasons }: ReconcileRun): Logger {
-  const at = (level: LineLevel) => (more: object, message: string) => {
+  return withFields(logger, () => {
     const { namespace, name, uid, resourceVersion, generation } = entry.object.metadata;
     const object = { namespace, name, uid, resourceVersion, generation };
-    logger[level]({ controller, kind, ...object, reasons: reasons.map(describeReason), ...more }, message);
-  };
-  const isLevelEnabled = (level: LineLevel) => isWritten(logger, level);
-  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error"), isLevelEnabled };
+    return { controller, kind, ...object, reasons: reasons.map(describeReason) };
+  });
 }

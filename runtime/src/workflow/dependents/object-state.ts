@@ -25,8 +25,8 @@ interface ObjectStateOptions {
   readonly label: string;
   readonly view: Pick<ResourceView, "get">;
   ownedBy(primary: KubernetesObject): readonly KubernetesObject[];
-  apply(object: Pick<KubernetesObject, "metadata">): Promise<unknown>;
-  delete(object: KubernetesObject): Promise<unknown>;
+  apply(object: Pick<KubernetesObject, "metadata">, primary: KubernetesObject): Promise<unknown>;
+  delete(object: KubernetesObject, primary: KubernetesObject): Promise<unknown>;
 }
 
 /** Keeps states in one object for each primary, or in one for each item, which the garbage collector deletes after the primary. */
@@ -95,16 +95,14 @@ export class ObjectStateStore implements ExternalStateStore {
     const { dependent, label, primary: kind } = this.#options;
     const { name, namespace, uid = "" } = primary.metadata;
     if (states.size === 0) return this.#delete(primary, this.#names, item);
-    await this.#options.apply({
-      metadata: {
-        name: nameOf(name, dependent, item),
-        namespace,
-        labels: { [STATE_LABEL]: label, [CONTROLLER_LABEL]: label },
-        ...(item === undefined ? {} : { annotations: { [STATE_OF]: dependent, [STATE_ITEM]: item } }),
-        ownerReferences: [{ apiVersion: kind.apiVersion, kind: kind.kind, name, uid, controller: true }],
-      },
-      ...encodeStates(states, this.#options),
-    });
+    const metadata = {
+      name: nameOf(name, dependent, item),
+      namespace,
+      labels: { [STATE_LABEL]: label, [CONTROLLER_LABEL]: label },
+      ...(item === undefined ? {} : { annotations: { [STATE_OF]: dependent, [STATE_ITEM]: item } }),
+      ownerReferences: [{ apiVersion: kind.apiVersion, kind: kind.kind, name, uid, controller: true }],
+    };
+    await this.#options.apply({ metadata, ...encodeStates(states, this.#options) }, primary);
     // Only now, so that an id is always kept somewhere.
     await this.#delete(primary, this.#options.movedFrom ?? [], item);
   }
@@ -112,7 +110,7 @@ export class ObjectStateStore implements ExternalStateStore {
   async #delete(primary: KubernetesObject, names: readonly string[], item: string | undefined): Promise<void> {
     for (const dependent of names) {
       const live = this.#liveOf(primary, { dependent, item });
-      if (live !== undefined && isOwnedBy(live.metadata, primary.metadata)) await this.#options.delete(live);
+      if (live !== undefined && isOwnedBy(live.metadata, primary.metadata)) await this.#options.delete(live, primary);
     }
   }
 

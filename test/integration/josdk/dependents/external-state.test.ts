@@ -66,6 +66,19 @@ suite("an external dependent with explicit state", (test) => {
     assert.equal(service.changes, ["POST nobody", "PUT id-1", "PUT id-1", "DELETE id-1"]);
   });
 
+  test("has one line in the log for each change of what is kept, with its object", async () => {
+    await using space = await openSpace();
+    await using service = await startAccountService();
+    const running = await startWith(space, namelessOf(service, { state: { kind: "configMap" } }));
+    await space.create(Sample, sample());
+    const { metadata } = await waitFor("the id is kept", () => stateIn(space));
+    await space.delete(Sample, "one");
+    await space.untilGone(Sample, "one");
+    const object = `ConfigMap "${space.namespace}/${metadata.name}"`;
+    const lines = running.logs.filter((line) => line.includes("ConfigMap"));
+    assert.equal(lines, [`info created ${object}`, `info deleted ${object}`]);
+  });
+
   test("keeps the ids of items in Secrets of their own, and finds the resources by them", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
