@@ -34,6 +34,7 @@ import type { JsonObject } from "./json.js";
 import type { DataFolder } from "./persistence/data-folder.js";
 import { Registry } from "./registry/registry.js";
 import { isSimulated, startSimulationOf, type Simulated } from "./simulated.js";
+import { putOwnStatus } from "./write/managed-fields.js";
 import { conversionWebhooks } from "./webhooks/conversion-webhook.js";
 import { WebhookClient } from "./webhooks/webhook-client.js";
 
@@ -145,6 +146,7 @@ async function startOn(folder: DataFolder | undefined, options: ApiServerOptions
       validating: new ValidatingPolicies(registry, authorizer),
     },
     webhooks: new WebhookAdmission(registry, { authorizer, client: webhooks }),
+    putStatus: putOwnStatus,
     needsAccounts: options.serviceAccountAdmission ?? isSimulated("namespace-contents", options.simulate),
   });
   const rules = new FaultRules();

@@ -12,7 +12,7 @@ import { checkClaimGrowth } from "./limits/claim-growth.js";
 import { checkLimitRanges, setContainerDefaults } from "./limits/limit-ranges.js";
 import type { MutatingPolicies, PolicyChanges } from "./policy/mutating-policies.js";
 import type { ValidatingPolicies } from "./policy/validating-policies.js";
-import { chargeQuotas } from "./limits/resource-quotas.js";
+import { chargeQuotas, type PutStatus } from "./limits/resource-quotas.js";
 import { checkPodSecurity } from "./pod-security/pod-security.js";
 import { setDefaultClass } from "./classes/default-classes.js";
 import { checkOneDefault, setPriority } from "./classes/priority.js";
@@ -34,6 +34,8 @@ export interface AdmissionMembers {
   readonly webhooks: WebhookAdmission;
   /** Whether each Pod has to have a ServiceAccount. */
   readonly needsAccounts: boolean;
+  /** Stores a status that the server itself writes. */
+  readonly putStatus: PutStatus;
 }
 
 /**
@@ -45,12 +47,14 @@ export class AdmissionChain implements Admission {
   readonly #policies: Policies;
   readonly #webhooks: WebhookAdmission;
   readonly #needsAccounts: boolean;
+  readonly #putStatus: PutStatus;
 
-  constructor(authorizer: Authorizer, { policies, webhooks, needsAccounts }: AdmissionMembers) {
+  constructor(authorizer: Authorizer, { policies, webhooks, needsAccounts, putStatus }: AdmissionMembers) {
     this.#authorizer = authorizer;
     this.#policies = policies;
     this.#webhooks = webhooks;
     this.#needsAccounts = needsAccounts;
+    this.#putStatus = putStatus;
   }
 
   mutate(write: AdmittedWrite): Promise<JsonObject> | undefined {
@@ -134,8 +138,8 @@ export class AdmissionChain implements Admission {
   #askAndCharge(write: AdmittedWrite): Promise<void> | undefined {
     const asked = this.#webhooks.validate(write);
     // What is refused is not counted, so quotas come last.
-    if (asked !== undefined) return asked.then(() => chargeQuotas(write));
-    chargeQuotas(write);
+    if (asked !== undefined) return asked.then(() => chargeQuotas(write, this.#putStatus));
+    chargeQuotas(write, this.#putStatus);
     return undefined;
   }
 }

@@ -7,6 +7,7 @@ export interface Condition {
   status: "True" | "False";
   reason: string;
   message: string;
+  observedGeneration?: number;
 }
 
 /** Sets a condition in place; its time moves only when its status does. */

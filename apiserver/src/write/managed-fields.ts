@@ -5,13 +5,15 @@ import { apiVersionOf } from "../object/object-key.js";
 import { metadataOf, now } from "../object/object-meta.js";
 import { scalePathsOf } from "../object/scale-paths.js";
 import { zeroObjectOf } from "../object/zero-object.js";
+import type { Registry } from "../registry/registry.js";
 import type { ServedResource } from "../registry/served-resource.js";
 import { hasRaw, restoreProblem } from "../patch/restore.js";
 import { applyManaged, restoreUnchangedTimes, updateManaged, type ManagedWrite } from "../ssa/field-manager.js";
 import { FieldSet } from "../ssa/fields/field-set.js";
 import { throughScale } from "../ssa/scale-managers.js";
 import { UnfitVersion } from "../ssa/updater.js";
-import type { WriteContext } from "./write-context.js";
+import type { StoredObject } from "../storage/stored-object.js";
+import { ownContext, type WriteContext } from "./write-context.js";
 
 const NOTHING: readonly string[] = [];
 const resetSets = new WeakMap<readonly string[], FieldSet>();
@@ -23,6 +25,19 @@ export function trackUpdate(
 ): JsonObject {
   const tracked = updateManaged({ ...managedWrite(context, write), object: write.object });
   return write.subresource === "scale" ? withScaleManagers(context, tracked) : tracked;
+}
+
+/** Stores a new status of an object that the server itself writes, which it manages from then on. */
+export function putOwnStatus(registry: Registry, resource: ServedResource, { stored, next }: OwnStatus): void {
+  const context = ownContext(registry, resource);
+  const tracked = trackUpdate(context, { live: stored.object, object: next, subresource: "status" });
+  resource.store.put(stored.key, resource.storedForm(tracked));
+}
+
+/** An object and what it becomes. */
+export interface OwnStatus {
+  readonly stored: StoredObject;
+  readonly next: JsonObject;
 }
 
 /** Merges an applied configuration into `live` and returns the result with its managedFields. */

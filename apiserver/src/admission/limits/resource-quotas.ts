@@ -5,6 +5,8 @@ import { forbidden } from "../../errors/status-error.js";
 import { clone, compareText, objectAt, stringAt, type JsonObject } from "../../json.js";
 import { keyPrefixOf, resourceRefOf } from "../../object/object-key.js";
 import { metadataOf } from "../../object/object-meta.js";
+import type { Registry } from "../../registry/registry.js";
+import type { ServedResource } from "../../registry/served-resource.js";
 import type { StoredObject } from "../../storage/stored-object.js";
 import type { AdmittedWrite } from "../admission.js";
 import {
@@ -23,8 +25,15 @@ const QUOTAS = { group: "", version: "v1", plural: "resourcequotas" };
 const COUNTED_ON_UPDATE = new Set(["services", "persistentvolumeclaims"]);
 const REQUIRED_OF_CONTAINERS = ["cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"];
 
+/** Stores a status that the server itself writes. */
+export type PutStatus = (
+  registry: Registry,
+  resource: ServedResource,
+  write: { stored: StoredObject; next: JsonObject },
+) => void;
+
 /** Counts a write in the quotas of its namespace. Throws 403 if one of them would be exceeded; then none is changed. */
-export function chargeQuotas(write: AdmittedWrite): void {
+export function chargeQuotas(write: AdmittedWrite, putStatus: PutStatus): void {
   const { context, object } = write;
   const quotas = context.registry.find(QUOTAS);
   if (quotas === undefined || quotas.store.size === 0 || object === undefined || !isCounted(write)) return;
@@ -33,7 +42,7 @@ export function chargeQuotas(write: AdmittedWrite): void {
     return used === undefined ? [] : [{ stored, used }];
   });
   if (context.isDryRun) return;
-  for (const { stored, used } of charged) quotas.store.put(stored.key, quotas.storedForm(withUsed(stored, used)));
+  for (const { stored, used } of charged) putStatus(context.registry, quotas, { stored, next: withUsed(stored, used) });
 }
 
 function isCounted({ context, operation, subresource }: AdmittedWrite): boolean {

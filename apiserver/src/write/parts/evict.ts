@@ -11,7 +11,7 @@ import {
   statusError,
   type StatusError,
 } from "../../errors/status-error.js";
-import { arrayAt, clone, objectAt, stringAt, type JsonObject } from "../../json.js";
+import { arrayAt, clone, isObject, objectAt, stringAt, type JsonObject } from "../../json.js";
 import { hasCondition, setCondition } from "../../object/conditions.js";
 import { keyOf, resourceRefOf } from "../../object/object-key.js";
 import { isTerminating, metadataOf, now } from "../../object/object-meta.js";
@@ -19,6 +19,7 @@ import type { ServedResource } from "../../registry/served-resource.js";
 import type { StoredObject } from "../../storage/stored-object.js";
 import { admitPart, checkPartName } from "./created-part.js";
 import { deleteObject } from "../delete.js";
+import { putOwnStatus } from "../managed-fields.js";
 import type { WriteContext } from "../write-context.js";
 
 /** The kind that asks for an eviction. */
@@ -31,6 +32,7 @@ export const EVICTION = {
 const DRY_RUN = { dryRun: ["All"] };
 const BUDGETS = { group: "policy", version: "v1", plural: "poddisruptionbudgets" };
 const PROCESSING_RETRY_SECONDS = 10;
+const MAX_DISRUPTED = 2000;
 
 /** Deletes a Pod if its PodDisruptionBudget allows that, and counts it there. */
 export async function evictPod(
@@ -97,7 +99,7 @@ function spendBudget(context: WriteContext, { name, pod }: { name: string; pod: 
   const [budget] = matching;
   if (budgets === undefined || budget === undefined || ignoresBudget(budget.object, pod)) return;
   const next = spentBudget(budget.object, name);
-  if (!context.isDryRun) budgets.store.put(budget.key, next);
+  if (!context.isDryRun) putOwnStatus(context.registry, budgets, { stored: budget, next });
 }
 
 function budgetsOf(budgets: ServedResource, pod: JsonObject): StoredObject[] {
@@ -127,22 +129,36 @@ function spentBudget(budget: JsonObject, podName: string): JsonObject {
     throw tooManyDisruptions(detail, PROCESSING_RETRY_SECONDS);
   }
   const allowed = countAt(status, "disruptionsAllowed");
-  if (allowed < 0) {
-    throw forbidden({ resource: BUDGETS.plural, group: BUDGETS.group, name }, "pdb disruptions allowed is negative");
-  }
+  const refuse = (detail: string) => forbidden({ resource: BUDGETS.plural, group: BUDGETS.group, name }, detail);
+  if (allowed < 0) throw refuse("pdb disruptions allowed is negative");
+  if (Object.keys(objectAt(status, "disruptedPods") ?? {}).length > MAX_DISRUPTED)
+    throw refuse("DisruptedPods map too big - too many evictions not confirmed by PDB controller");
   if (allowed === 0) {
-    const [desired, current] = [countAt(status, "desiredHealthy"), countAt(status, "currentHealthy")];
-    throw tooManyDisruptions(
-      `The disruption budget ${name} needs ${desired} healthy pods and has ${current} currently`,
-    );
+    throw tooManyDisruptions(`The disruption budget ${name} ${refusalOf(budget)}`);
   }
   const next = clone(budget);
   const disruptedPods = { ...objectAt(status, "disruptedPods"), [podName]: now() };
   next["status"] = { ...objectAt(next, "status"), disruptedPods, disruptionsAllowed: allowed - 1 };
   if (allowed === 1) {
-    setCondition(next, { type: "DisruptionAllowed", status: "False", reason: "InsufficientPods", message: "" });
+    const observedGeneration = countAt(status, "observedGeneration");
+    const condition = { type: "DisruptionAllowed", status: "False", reason: "InsufficientPods", message: "" } as const;
+    setCondition(next, { ...condition, ...(observedGeneration === 0 ? {} : { observedGeneration }) });
   }
   return next;
+}
+
+/** Why a budget allows nothing: what its controller said last, or how many Pods it needs. */
+function refusalOf(budget: JsonObject): string {
+  const status = objectAt(budget, "status");
+  const conditions = (arrayAt(status, "conditions") ?? []).filter(isObject);
+  const condition = conditions.find(({ type }) => type === "DisruptionAllowed") ?? {};
+  const [desired, current] = [countAt(status, "desiredHealthy"), countAt(status, "currentHealthy")];
+  const [reason, message] = ["reason", "message"].map((key) => stringAt(condition, key) ?? "") as [string, string];
+  const isTold = condition["status"] === "False" && message !== "";
+  const denial = "does not allow evicting pods currently";
+  if (isTold && reason === "SyncFailed") return `${denial} because it failed sync: ${message}`;
+  if (current <= desired) return `needs ${desired} healthy pods and has ${current} currently`;
+  return isTold ? `${denial} (${reason}): ${message}` : denial;
 }
 
 function countAt(status: JsonObject | undefined, field: string): number {
