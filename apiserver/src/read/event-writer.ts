@@ -1,5 +1,7 @@
-import type { JsonObject } from "../json.js";
+import type { ServedType } from "../builtin/served-type.js";
+import { objectAt, type JsonObject } from "../json.js";
 import { apiVersionOf } from "../object/object-key.js";
+import { zeroObjectOf } from "../object/zero-object.js";
 import type { ServedResource } from "../registry/served-resource.js";
 import type { StoredObject } from "../storage/stored-object.js";
 import type { EventWriter } from "./watch.js";
@@ -33,7 +35,15 @@ export function eventLine(type: string, object: unknown): Buffer {
   return Buffer.from(`${JSON.stringify({ type, object })}\n`);
 }
 
-/** Builds the object of a bookmark, which has a revision and nothing else. */
+// Inside kube-apiserver the number of their Pods is no pointer.
+const COUNTED_KINDS = new Set(["Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"]);
+
+function emptyObjectOf({ schemaName, kind }: ServedType): JsonObject {
+  const zero = schemaName === undefined ? {} : zeroObjectOf(schemaName);
+  return COUNTED_KINDS.has(kind) ? { ...zero, spec: { replicas: 0, ...objectAt(zero, "spec") } } : zero;
+}
+
+/** Builds the object of a bookmark, which has a revision and else what Go shows of an object without members. */
 export function bookmarkOf(
   { type }: ServedResource,
   revision: number,
@@ -41,6 +51,7 @@ export function bookmarkOf(
 ): JsonObject {
   const annotations = endsInitialEvents ? { annotations: INITIAL_EVENTS_END } : {};
   return {
+    ...emptyObjectOf(type),
     kind: type.kind,
     apiVersion: apiVersionOf(type),
     metadata: { resourceVersion: String(revision), ...annotations },
