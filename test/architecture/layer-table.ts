@@ -73,6 +73,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     clock: { values: [] },
     "package-file": { values: [] },
     "yaml-library": { values: [] },
+    "protobuf-writer": { values: [] },
     errors: { values: ["json", "@gen-operator/schema", "@gen-operator/schema/cel"] },
     // How code that runs within one turn waits for the forms of other versions.
     "pending-conversion": { values: ["errors"], types: ["json"] },
@@ -153,12 +154,13 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
       values: ["package-file", "yaml-library", "write", "definitions", "decode", "object", "builtin", "json"],
       types: ["registry", "storage"],
     },
-    discovery: { values: ["package-file", "yaml-library", "builtin", "errors", "json"] },
+    discovery: { values: ["package-file", "yaml-library", "protobuf-writer", "builtin", "errors", "json"] },
     table: { values: ["package-file", "builtin", "json"] },
     http: {
       values: [
         "pending-conversion",
         "yaml-library",
+        "protobuf-writer",
         "clock",
         "write",
         "read",

@@ -32,7 +32,7 @@ const VALUES: Readonly<Record<string, (fields: Field[]) => JsonValue | undefined
   "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON": (fields) => jsonOf(fields),
 };
 
-/** Parses a body; undefined when it is of a kind that is not built in. Throws a BodySyntaxError for bytes that have no meaning. */
+/** Parses a body; undefined when it is of a kind that is not built in. Throws a BodySyntaxError for bytes that have no meaning, or no envelope. */
 export function parseProtobuf(body: Buffer): JsonObject | undefined {
   try {
     return parseEnvelope(body);
@@ -45,7 +45,8 @@ export function parseProtobuf(body: Buffer): JsonObject | undefined {
 }
 
 function parseEnvelope(body: Buffer): JsonObject | undefined {
-  if (!body.subarray(0, MAGIC.length).equals(MAGIC)) return undefined;
+  if (!body.subarray(0, MAGIC.length).equals(MAGIC))
+    throw broken("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]");
   // The envelope holds the type and, in its second field, the object.
   const envelope = fieldsOf(body.subarray(MAGIC.length));
   const typeMeta = fieldsOf(bytesOf(envelope, 1));

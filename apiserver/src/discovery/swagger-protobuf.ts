@@ -1,10 +1,8 @@
 // OpenAPI v2 in protobuf, as gnostic's messages: what kubectl before 1.27 and the OpenAPISchema() of client-go ask for.
 // https://github.com/google/gnostic-models/blob/main/openapiv2/OpenAPIv2.proto
 import { isObject, type JsonObject, type JsonValue } from "../json.js";
+import { delimited, integerField, textField, varint } from "../protobuf-writer.js";
 import { yamlLibrary } from "../yaml-library.js";
-
-const VARINT = 0;
-const LENGTH = 2;
 
 /** What a field holds; `[]` stands for several, `Named<…>` for the members of an object, each with its name. */
 type FieldType = string;
@@ -127,11 +125,11 @@ function extensionsOf(number: number, object: JsonObject): Buffer[] {
 function fieldOf(number: number, type: FieldType, value: JsonValue): Buffer[] {
   switch (type) {
     case "text":
-      return value === "" ? [] : delimited(number, [Buffer.from(String(value))]);
+      return value === "" ? [] : textField(number, String(value));
     case "bool":
-      return value === true ? [varint(number * 8 + VARINT), varint(1)] : [];
+      return value === true ? integerField(number, 1) : [];
     case "int":
-      return value === 0 ? [] : [varint(number * 8 + VARINT), varint(Number(value))];
+      return value === 0 ? [] : integerField(number, Number(value));
     case "double":
       return value === 0 ? [] : [varint(number * 8 + 1), doubleOf(Number(value))];
     case "yaml":
@@ -139,18 +137,6 @@ function fieldOf(number: number, type: FieldType, value: JsonValue): Buffer[] {
     default:
       return delimited(number, partsOf(type, value));
   }
-}
-
-function delimited(number: number, parts: readonly Buffer[]): Buffer[] {
-  const length = parts.reduce((sum, part) => sum + part.length, 0);
-  return [varint(number * 8 + LENGTH), varint(length), ...parts];
-}
-
-function varint(value: number): Buffer {
-  const bytes: number[] = [];
-  let rest = BigInt.asUintN(64, BigInt(value));
-  for (; rest > 0x7fn; rest >>= 7n) bytes.push(Number(rest & 0x7fn) | 0x80);
-  return Buffer.from([...bytes, Number(rest)]);
 }
 
 function doubleOf(value: number): Buffer {

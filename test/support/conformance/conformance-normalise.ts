@@ -122,6 +122,7 @@ function normaliseText(text: string, { namespace, uids }: Names, key: string): s
     // Times that the server chose; scenarios send times of 2024 and before.
     .replace(/\b20(2[5-9]|[3-9]\d)-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, "TIME")
     .replace(/(\\?"resourceVersion\\?":\\?")\d+(\\?")/g, "$1N$2")
+    .replace(/(\bresourceVersion: ")\d+"/g, '$1N"')
     .replace(/resource version: \d+ \(\d+\)/g, "resource version: N (N)")
     .replace(/(Too large resource version: \d+, current:) \d+/g, "$1 N")
     .replace(/(in record) \(\d+\)/g, "$1 (N)")

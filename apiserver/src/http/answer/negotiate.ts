@@ -36,6 +36,7 @@ const FORMATS: ReadonlyMap<string, "json" | "yaml"> = new Map([
   ["application/json", "json"],
   ["application/yaml", "yaml"],
 ]);
+const FAILURE_FORMATS = new Map([...FORMATS, ["application/vnd.kubernetes.protobuf", "protobuf" as const]]);
 const PRETTY_AGENTS = /^(curl|Wget|Mozilla)\//;
 
 /** Chooses the first representation that the client accepts. Protobuf, which real servers offer for built-in types, is none. */
@@ -58,9 +59,9 @@ export function negotiate(
 }
 
 /** Chooses the format of a failure, which has but one form; JSON if the client accepts nothing that there is. */
-export function negotiateFailure(accept: string | undefined): "json" | "yaml" {
+export function negotiateFailure(accept: string | undefined): "json" | "yaml" | "protobuf" {
   const plain = clausesOf(accept).filter(({ parameters }) => !parameters.has("as"));
-  return plain.flatMap(({ mediaType }) => FORMATS.get(mediaType) ?? [])[0] ?? "json";
+  return plain.flatMap(({ mediaType }) => FAILURE_FORMATS.get(mediaType) ?? [])[0] ?? "json";
 }
 
 /** What a client accepts, the best first. */

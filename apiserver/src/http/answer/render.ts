@@ -1,3 +1,4 @@
+import { statusProtobuf } from "./status-protobuf.js";
 import { yamlOf } from "./yaml.js";
 import type { Status, StatusError } from "../../errors/status-error.js";
 import { objectAt, stringAt, type JsonObject } from "../../json.js";
@@ -10,7 +11,11 @@ import { negotiateFailure, type Representation } from "./negotiate.js";
 import { includeObjectOf, inMetaVersion, partialMetadataOf, tableAnswerOf } from "./other-forms.js";
 
 const SCALE = { group: "autoscaling", kind: "Scale" };
-const CONTENT_TYPES = { json: "application/json", yaml: "application/yaml" } as const;
+const CONTENT_TYPES = {
+  json: "application/json",
+  yaml: "application/yaml",
+  protobuf: "application/vnd.kubernetes.protobuf",
+} as const;
 
 /** What a resource's answers depend on besides their content. */
 export interface RenderContext {
@@ -83,25 +88,27 @@ export function renderList(context: RenderContext, list: ListResult): Answer {
   return valueAnswer(context, 200, { ...head, items });
 }
 
-/** Renders a failure: as JSON, unless the client asks for YAML alone. */
+/** Renders a failure in the format that the client likes best. */
 export function renderFailure(
   error: StatusError,
   options: { isPretty: boolean; warnings?: readonly string[]; accept?: string | undefined },
 ): Answer {
   const { status } = error;
+  const format = negotiateFailure(options.accept);
   const retryAfter = status.details?.retryAfterSeconds;
   return {
     kind: "answer",
     status: status.code,
-    ...(negotiateFailure(options.accept) === "yaml"
-      ? { contentType: CONTENT_TYPES.yaml, body: yamlOf(JSON.parse(JSON.stringify(status)) as JsonObject) }
-      : { contentType: CONTENT_TYPES.json, body: statusText(status, options.isPretty) }),
+    contentType: CONTENT_TYPES[format],
+    body: statusBody(status, format, options.isPretty),
     ...(retryAfter === undefined ? {} : { headers: { "Retry-After": String(retryAfter) } }),
     ...(options.warnings === undefined ? {} : { warnings: options.warnings }),
   };
 }
 
-function statusText(status: Status, isPretty: boolean): string {
+function statusBody(status: Status, format: keyof typeof CONTENT_TYPES, isPretty: boolean): string | Buffer {
+  if (format === "yaml") return yamlOf(JSON.parse(JSON.stringify(status)) as JsonObject);
+  if (format === "protobuf") return statusProtobuf(status);
   return isPretty ? JSON.stringify(status, null, 2) : `${JSON.stringify(status)}\n`;
 }
 
