@@ -27,6 +27,7 @@ export const STRATEGIES: Record<string, Partial<Strategy>> = {
   podtemplates: { ...wholeObject, ...answersObject },
   replicationcontrollers: { ...spec, defaultPropagation: "Orphan" },
   resourcequotas: answersObject,
+  nodes: { createsWithStatus: true },
   serviceaccounts: answersObject,
   "ipaddresses.networking.k8s.io": { nameRule: "address" },
   services: { ...upsert, ...answersObject, nameRule: "label" },

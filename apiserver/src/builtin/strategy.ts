@@ -29,8 +29,10 @@ export interface Strategy {
   /** Whether a DELETE first waits for the object to end by itself. */
   graceful: boolean;
   defaultPropagation: "Background" | "Orphan";
-  /** Paths that an update on the main endpoint leaves as they are, and nobody owns through it. A create takes all but a status. */
+  /** Paths that an update on the main endpoint leaves as they are, and nobody owns through it. */
   resetOnMain: string[];
+  /** Whether a create takes a status, which only an endpoint of its own changes later. */
+  createsWithStatus: boolean;
   /** Paths that a write on /status leaves as they are. */
   resetOnStatus: string[];
   nameRule: "subdomain" | "label" | "path-segment" | "namespace" | "address";
@@ -50,6 +52,7 @@ const ORDINARY: Strategy = {
   graceful: false,
   defaultPropagation: "Background",
   resetOnMain: [],
+  createsWithStatus: false,
   resetOnStatus: [],
   nameRule: "subdomain",
   checksMetadata: true,

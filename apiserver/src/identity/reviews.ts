@@ -91,12 +91,13 @@ function askedUser(spec: JsonObject): UserInfo {
 function checkAttributes(spec: JsonObject): FieldError[] {
   const ofResource = objectAt(spec, "resourceAttributes");
   const ofPath = objectAt(spec, "nonResourceAttributes");
-  if (ofResource !== undefined && ofPath !== undefined) {
-    const detail = "cannot be specified in combination with resourceAttributes";
-    return [invalidError("spec.nonResourceAttributes", goPath(ofPath), detail)];
+  if (ofResource !== undefined) {
+    const both = "cannot be specified in combination with resourceAttributes";
+    return [
+      ...(ofPath === undefined ? [] : [invalidError("spec.nonResourceAttributes", goPath(ofPath), both)]),
+      ...["fieldSelector", "labelSelector"].flatMap((name) => checkSelector(name, objectAt(ofResource, name))),
+    ];
   }
-  if (ofResource !== undefined)
-    return ["fieldSelector", "labelSelector"].flatMap((name) => checkSelector(name, objectAt(ofResource, name)));
   if (ofPath !== undefined) return [];
   const detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
   return [invalidError("spec.resourceAttributes", null, detail)];

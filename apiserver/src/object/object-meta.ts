@@ -180,7 +180,7 @@ function checkOwnerReferences(owners: JsonValue[], path: string): FieldError[] {
   if (controllers.length < 2) return errors;
   const [first, second] = controllers.map((owner) => `${String(owner["kind"])}/${String(owner["name"])}`);
   const detail = `Only one reference can have Controller set to true. Found "true" in references for ${first} and ${second}`;
-  return [...errors, invalidError(path, owners, detail)];
+  return [...errors, invalidError(path, references.map(goOwner), detail)];
 }
 
 function checkOwnerReference(owner: JsonObject, path: string): FieldError[] {
@@ -196,9 +196,25 @@ function checkOwnerReference(owner: JsonObject, path: string): FieldError[] {
     ...(version === "" ? [invalidError(`${path}.apiVersion`, apiVersion, "version must not be empty")] : []),
     ...empty,
     ...(isEvent
-      ? [invalidError(path, owner, `${group}/${version}, Kind=Event is disallowed from being an owner`)]
+      ? [invalidError(path, goOwner(owner), `${group}/${version}, Kind=Event is disallowed from being an owner`)]
       : []),
   ];
+}
+
+// An owner as Go prints it: with its members in their order.
+function goOwner({
+  apiVersion = "",
+  kind = "",
+  name = "",
+  uid = "",
+  controller,
+  blockOwnerDeletion,
+}: JsonObject): JsonObject {
+  return {
+    ...{ apiVersion, kind, name, uid },
+    ...(controller === undefined ? {} : { controller }),
+    ...(blockOwnerDeletion === undefined ? {} : { blockOwnerDeletion }),
+  };
 }
 
 // The stricter rule of most built-in types.

@@ -7,7 +7,8 @@ import { metadataOf } from "./object-meta.js";
 
 /** Removes what a create does not write, in place: the status of a type that has an endpoint for it. */
 export function wipeReset(type: ServedType, object: JsonObject): void {
-  if (type.strategy.resetOnMain.includes(".status")) setAtPath(object, ".status", undefined);
+  const { resetOnMain, createsWithStatus } = type.strategy;
+  if (resetOnMain.includes(".status") && !createsWithStatus) setAtPath(object, ".status", undefined);
 }
 
 /** Returns `object` with everything that an endpoint does not write as it is in `live`. */

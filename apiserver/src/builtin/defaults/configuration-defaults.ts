@@ -123,3 +123,11 @@ export function stampConditions(request: JsonObject, old: JsonObject | undefined
 export function defaultDeviceCount(request: JsonObject): void {
   if ((request["allocationMode"] ?? "ExactCount") === "ExactCount") request["count"] ??= 1;
 }
+
+/** Keeps both fields for the addresses of the Pods of a Node equal: the one of old counts before the first of several. */
+export function agreeOnRanges(spec: JsonObject): void {
+  const range = stringAt(spec, "podCIDR") ?? "";
+  const [first] = arrayAt(spec, "podCIDRs") ?? [];
+  if (range !== "" && range !== first) spec["podCIDRs"] = [range];
+  else if (typeof first === "string" && first !== "") spec["podCIDR"] = first;
+}

@@ -42,11 +42,13 @@ const ROOT_DEFAULTS: Record<string, RootDefault> = {
   Node: (node, { uid }) => {
     const status = objectAt(node, "status");
     if (status?.["capacity"] !== undefined) status["allocatable"] ??= clone(status["capacity"]);
+    const spec = objectAt(node, "spec") ?? {};
+    configuration.agreeOnRanges(spec);
     if (uid === undefined) return;
-    const taints = arrayAt(objectAt(node, "spec"), "taints") ?? [];
+    const taints = arrayAt(spec, "taints") ?? [];
     const isTainted = taints.some((taint) => isObject(taint) && taint["key"] === NOT_READY);
     const added = isTainted ? [] : [{ key: NOT_READY, effect: "NoSchedule" }];
-    node["spec"] = { ...objectAt(node, "spec"), taints: [...taints, ...added] };
+    node["spec"] = { ...spec, taints: [...taints, ...added] };
   },
   PersistentVolumeClaim: (claim, { uid }) => {
     if (uid !== undefined) configuration.protectByFinalizer(claim, "kubernetes.io/pvc-protection");

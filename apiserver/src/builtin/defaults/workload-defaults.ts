@@ -45,15 +45,16 @@ function selectOwnPods(job: JsonObject, spec: JsonObject, uid: string): void {
   const template = (spec["template"] ??= {}) as JsonObject;
   const metadata = objectAt(template, "metadata") ?? {};
   // Labels that the Job has from its Pods are shared with these, as they are in kube-apiserver, and grow with them.
-  metadata["labels"] = Object.assign(objectAt(metadata, "labels") ?? {}, {
-    "batch.kubernetes.io/controller-uid": uid,
-    "batch.kubernetes.io/job-name": name,
-    "controller-uid": uid,
-    "job-name": name,
-  });
+  // Labels with other values that the user wrote stay, and are refused later.
+  const labels = objectAt(metadata, "labels") ?? {};
+  labels["batch.kubernetes.io/controller-uid"] ??= uid;
+  labels["batch.kubernetes.io/job-name"] ??= name;
+  labels["controller-uid"] ??= uid;
+  labels["job-name"] ??= name;
+  metadata["labels"] = labels;
   template["metadata"] = metadata;
   const selector = objectAt(spec, "selector") ?? {};
-  selector["matchLabels"] = { ...objectAt(selector, "matchLabels"), "batch.kubernetes.io/controller-uid": uid };
+  selector["matchLabels"] = { "batch.kubernetes.io/controller-uid": uid, ...objectAt(selector, "matchLabels") };
   spec["selector"] = selector;
 }
 

@@ -21,7 +21,7 @@ import {
   goMap,
 } from "./field-rules.js";
 import { checkKept, checkSelectorKept, checkTextKept } from "./kept-rules.js";
-import { checkProvisioner } from "./storage/driver-rules.js";
+import { checkParameters, checkProvisioner } from "./storage/driver-rules.js";
 
 const OTHER_MODES = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce"];
 const CLAIM_RULE =
@@ -124,6 +124,7 @@ function fixedPart(spec: JsonObject, { isBound, old }: { isBound: boolean; old: 
 export function checkStorageClass(object: JsonObject, old: JsonObject | undefined): FieldError[] {
   return [
     ...checkProvisioner("provisioner", textAt(object, "provisioner")),
+    ...checkParameters("parameters", object, { needsOne: false }),
     ...checkOneOf("reclaimPolicy", memberOf(object, "reclaimPolicy"), ["Delete", "Retain"]),
     ...checkOneOf("volumeBindingMode", memberOf(object, "volumeBindingMode"), ["Immediate", "WaitForFirstConsumer"]),
     ...checkTopologies("allowedTopologies", objectsAt(object, "allowedTopologies")),

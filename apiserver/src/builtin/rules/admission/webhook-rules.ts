@@ -8,14 +8,13 @@ import {
 } from "../../../errors/field-error.js";
 import { objectAt, stringAt, type JsonObject, type JsonValue } from "../../../json.js";
 import { objectsAt } from "../../read-path.js";
-import { checkOneOf, checkQualifiedName, checkRequired } from "../field-rules.js";
+import { checkLabelSelector, checkOneOf, checkRequired } from "../field-rules.js";
 import { checkMatchConditions } from "./condition-rules.js";
 import { checkRule } from "./resource-rules.js";
-import { labelValueProblems, subdomainProblems } from "../name-syntax.js";
+import { subdomainProblems } from "../name-syntax.js";
 
 const SIDE_EFFECTS = ["None", "NoneOnDryRun"];
 const REVIEW_VERSIONS = ["v1", "v1beta1"];
-const SELECTOR_OPERATORS = ["In", "NotIn", "Exists", "DoesNotExist"];
 const DNS_1035 = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
 const DNS_1035_RULE =
   "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an " +
@@ -43,8 +42,8 @@ function checkWebhook(field: string, webhook: JsonObject): FieldError[] {
     ...checkOneOf(`${field}.matchPolicy`, webhook["matchPolicy"], ["Equivalent", "Exact"]),
     ...checkSideEffects(`${field}.sideEffects`, webhook["sideEffects"]),
     ...checkTimeout(`${field}.timeoutSeconds`, webhook["timeoutSeconds"]),
-    ...checkSelector(`${field}.namespaceSelector`, objectAt(webhook, "namespaceSelector")),
-    ...checkSelector(`${field}.objectSelector`, objectAt(webhook, "objectSelector")),
+    ...checkLabelSelector(`${field}.namespaceSelector`, objectAt(webhook, "namespaceSelector")),
+    ...checkLabelSelector(`${field}.objectSelector`, objectAt(webhook, "objectSelector")),
     ...checkClientConfig(`${field}.clientConfig`, objectAt(webhook, "clientConfig") ?? {}),
     ...checkOneOf(`${field}.reinvocationPolicy`, webhook["reinvocationPolicy"], ["IfNeeded", "Never"]),
     ...checkMatchConditions(`${field}.matchConditions`, objectsAt(webhook, "matchConditions")),
@@ -82,25 +81,6 @@ function checkSideEffects(field: string, value: JsonValue | undefined): FieldErr
 function checkTimeout(field: string, value: JsonValue | undefined): FieldError[] {
   if (typeof value !== "number" || (value >= 1 && value <= 30)) return [];
   return [invalidError(field, value, "the timeout value must be between 1 and 30 seconds")];
-}
-
-function checkSelector(field: string, selector: JsonObject | undefined): FieldError[] {
-  const labels = `${field}.matchLabels`;
-  const equalities = Object.entries(objectAt(selector, "matchLabels") ?? {}).flatMap(([key, value]) => [
-    ...checkQualifiedName(labels, key),
-    ...labelValueProblems(String(value)).map((detail) => invalidError(labels, value, detail)),
-  ]);
-  const expressions = objectsAt(selector ?? {}, "matchExpressions").flatMap((expression, index) => {
-    const at = `${field}.matchExpressions[${index}]`;
-    const [operator, key] = [stringAt(expression, "operator") ?? "", stringAt(expression, "key") ?? ""];
-    return [
-      ...(SELECTOR_OPERATORS.includes(operator)
-        ? []
-        : [invalidError(`${at}.operator`, operator, "not a valid selector operator")]),
-      ...checkQualifiedName(`${at}.key`, key),
-    ];
-  });
-  return [...equalities, ...expressions];
 }
 
 /** Checks where a webhook is. */

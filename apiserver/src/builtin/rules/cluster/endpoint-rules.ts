@@ -27,8 +27,8 @@ const MAX_LABEL = 63;
 const PROTOCOLS = ["SCTP", "TCP", "UDP"];
 
 // Addresses that are never those of an endpoint.
+const UNSPECIFIED = /^(0\.0\.0\.0|::)$/;
 const SPECIAL: [pattern: RegExp, problem: string][] = [
-  [/^(0\.0\.0\.0|::)$/, "may not be unspecified (0.0.0.0 or ::)"],
   [/^(127\.|::1$)/, "may not be in the loopback range (127.0.0.0/8, ::1/128)"],
   [/^(169\.254\.|fe[89ab])/i, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"],
   [/^(224\.0\.0\.|ff02:)/i, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"],
@@ -76,6 +76,7 @@ export function checkPublicAddress(field: string, address: string): FieldError[]
 }
 
 function specialProblems(ip: string): string[] {
+  if (UNSPECIFIED.test(ip)) return [`may not be unspecified (${ip})`];
   return SPECIAL.filter(([pattern]) => pattern.test(ip)).map(([, problem]) => problem);
 }
 

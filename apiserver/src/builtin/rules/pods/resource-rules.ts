@@ -1,5 +1,5 @@
 // What a container asks for and may use at most.
-import { compareQuantities } from "@gen-operator/schema";
+import { compareQuantities, parseQuantity } from "@gen-operator/schema";
 import {
   duplicateError,
   forbiddenError,
@@ -17,6 +17,7 @@ import { checkLabel } from "../field-rules.js";
 import { qualifiedNameProblems } from "../name-syntax.js";
 
 const OF_CONTAINERS = /^(cpu|memory|ephemeral-storage|hugepages-.+)$/;
+const BILLIONTHS = 10n ** 9n;
 const STANDARD =
   /^((requests|limits)\.(cpu|memory|ephemeral-storage|storage)|requests\.hugepages-.+|pods|services|replicationcontrollers|resourcequotas|secrets|configmaps|persistentvolumeclaims|services\.(nodeports|loadbalancers)|storage)$/;
 
@@ -150,8 +151,18 @@ function checkAmounts(path: string, amounts: JsonObject, problemsOf: NameProblem
       ...problemsOf(name).map((detail) => invalidError(at, name, detail)),
       ...(isNegative ? [invalidError(at, amount, "must be greater than or equal to 0")] : []),
       ...(isBroken ? [invalidError(at, amount, "must be an integer")] : []),
+      ...checkPages(at, name, String(amount)),
     ];
   });
+}
+
+const PAGES = "hugepages-";
+
+function checkPages(field: string, name: string, quantity: string): FieldError[] {
+  if (!name.startsWith(PAGES)) return [];
+  const size = parseQuantity(name.slice(PAGES.length)) ?? 0n;
+  const isWhole = size > 0n && size % BILLIONTHS === 0n && amount(quantity) % size === 0n;
+  return isWhole ? [] : [invalidError(field, quantity, `${quantity} is not positive integer multiple of ${name}`)];
 }
 
 /** True for a resource that Kubernetes itself knows. */

@@ -5,6 +5,7 @@ import {
   invalidError,
   notSupportedError,
   requiredError,
+  tooLongError,
   type FieldError,
 } from "../../../errors/field-error.js";
 import { arrayAt, deepEqual, memberOf, objectAt, type JsonObject } from "../../../json.js";
@@ -17,6 +18,8 @@ const MAX_NODE_ID = 256;
 const LEAST_TOKEN_SECONDS = 600;
 const MOST_TOKEN_SECONDS = 2 ** 32;
 const LEAST_UPDATE_SECONDS = 10;
+const MAX_PARAMETERS = 512;
+const MAX_PARAMETER_BYTES = 256 * 1024;
 
 /** Checks a CSIDriver. */
 export function checkDriver(driver: JsonObject, old: JsonObject | undefined): FieldError[] {
@@ -124,14 +127,24 @@ export function checkProvisioner(field: string, name: string): FieldError[] {
 
 /** Checks a VolumeAttributesClass, whose parameters stay. */
 export function checkAttributesClass(object: JsonObject, old: JsonObject | undefined): FieldError[] {
-  const parameters = Object.keys(objectAt(object, "parameters") ?? {});
   const changed = ["driverName", "parameters"].filter(
     (key) => old !== undefined && !deepEqual(memberOf(object, key) ?? null, memberOf(old, key) ?? null),
   );
   return [
     ...changed.map((key) => forbiddenError(key, `updates to ${key} are forbidden.`)),
     ...checkProvisioner("driverName", textAt(object, "driverName")),
-    ...parameters.filter((key) => key === "").map((key) => invalidError("parameters", key, "field can not be empty.")),
-    ...(parameters.length === 0 ? [requiredError("parameters", "must contain at least one key/value pair")] : []),
+    ...checkParameters("parameters", object, { needsOne: true }),
+  ];
+}
+
+/** Checks what a provisioner is told: names, and not too much. */
+export function checkParameters(field: string, object: JsonObject, { needsOne }: { needsOne: boolean }): FieldError[] {
+  const parameters = Object.entries(objectAt(object, field) ?? {});
+  if (parameters.length > MAX_PARAMETERS) return [tooLongError(field, MAX_PARAMETERS)];
+  const bytes = Buffer.byteLength(parameters.flat().join(""));
+  return [
+    ...parameters.filter(([key]) => key === "").map(([key]) => invalidError(field, key, "field can not be empty.")),
+    ...(bytes > MAX_PARAMETER_BYTES ? [tooLongError(field, MAX_PARAMETER_BYTES)] : []),
+    ...(needsOne && parameters.length === 0 ? [requiredError(field, "must contain at least one key/value pair")] : []),
   ];
 }

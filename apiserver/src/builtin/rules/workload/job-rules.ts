@@ -81,7 +81,7 @@ function checkOwnLabels(job: JsonObject, spec: JsonObject): FieldError[] {
       const path = `spec.template.metadata.labels[${key}]`;
       const given = memberOf(labels, key);
       if (given === undefined) return [requiredError(path, `must be '${value}'`)];
-      return given === value ? [] : [invalidError(path, given, `must be '${value}'`)];
+      return given === value ? [] : [invalidError(path, goMap(labels ?? {}), `must be '${value}'`)];
     })
     .concat(ofSelector);
 }
@@ -219,9 +219,9 @@ function zoneProblem(schedule: string, before: JsonValue | undefined, zone: Json
 function checkTimeZone(zone: JsonValue | undefined): FieldError[] {
   if (typeof zone !== "string") return [];
   if (zone === "") return [invalidError("spec.timeZone", zone, "timeZone must be nil or non-empty string")];
-  if (zone.toLowerCase() === "local") {
-    const detail = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
-    return [invalidError("spec.timeZone", zone, detail)];
-  }
-  return isTimeZone(zone) ? [] : [invalidError("spec.timeZone", zone, `unknown time zone ${zone}`)];
+  const explicit = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
+  return [
+    ...(zone.toLowerCase() === "local" ? [invalidError("spec.timeZone", zone, explicit)] : []),
+    ...(zone === "Local" || isTimeZone(zone) ? [] : [invalidError("spec.timeZone", zone, `unknown time zone ${zone}`)]),
+  ];
 }
