@@ -29,6 +29,17 @@ suite("exported names", (test) => {
     assert.equal(violations, []);
   });
 
+  test("a default is stated as `Default: …`", () => {
+    const violations = sources.flatMap(({ path, text }) =>
+      text
+        .split("\n")
+        .flatMap((line, index) =>
+          /unless (given|stated|said otherwise)/.test(line) ? [`${path}:${index + 1}: ${line.trim()}`] : [],
+        ),
+    );
+    assert.equal(violations, []);
+  });
+
   test("nothing is exported as default", () => {
     const violations = sources
       .filter(({ syntax }) => syntax.statements.some((statement) => isDefaultExport(statement)))

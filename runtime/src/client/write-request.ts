@@ -20,11 +20,11 @@ export interface WriteRequest extends WriteOptions {
   readonly ref: ObjectRef;
   /** The object, or the patch; apiVersion and kind of an object are those of the definition. */
   readonly body: object;
-  /** Takes over fields that others manage; for an apply, and true unless said otherwise, as controllers should. */
+  /** Takes fields over that other managers have, for an apply. Default: true, as controllers should. */
   readonly force?: boolean;
   /** Whether the write may be sent again after its answer was lost. Default: an apply, an update or a merge patch without a version may. */
   readonly isRepeatable?: boolean;
-  /** Whose managed fields the answer is returned with; those of `fieldManager` unless given. */
+  /** Whose managed fields the answer is returned with. Default: those of `fieldManager` */
   readonly fieldManagers?: Iterable<string>;
   /** Returns the object if this version of it is known already: then the answer is not decoded. */
   readonly findKnown?: ((version: string) => DecodedResource | undefined) | undefined;
