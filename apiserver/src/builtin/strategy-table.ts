@@ -86,12 +86,7 @@ export const STRATEGIES: Record<string, Partial<Strategy>> = {
   "validatingadmissionpolicies.admissionregistration.k8s.io": { ...spec, ...needsVersion, ...anyFinalizer },
   "validatingadmissionpolicybindings.admissionregistration.k8s.io": { ...spec, ...needsVersion, ...anyFinalizer },
   "validatingwebhookconfigurations.admissionregistration.k8s.io": { ...webhooks, ...needsVersion, ...anyFinalizer },
-  "customresourcedefinitions.apiextensions.k8s.io": {
-    ...spec,
-    ...needsVersion,
-    ...anyFinalizer,
-    resetOnStatus: [".metadata", ".spec"],
-  },
+  "customresourcedefinitions.apiextensions.k8s.io": { ...spec, ...needsVersion, ...anyFinalizer },
 
   "priorityclasses.scheduling.k8s.io": { generation: "first" },
   "runtimeclasses.node.k8s.io": { ...needsVersion, ...upsert, ...anyFinalizer },
