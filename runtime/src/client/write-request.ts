@@ -23,7 +23,7 @@ export interface WriteRequest extends WriteOptions {
   /** Takes fields over that other managers have, for an apply. Default: true, as controllers should. */
   readonly force?: boolean;
   /** Whether the write may be sent again after its answer was lost. Default: an apply, an update or a merge patch without a version may. */
-  readonly isRepeatable?: boolean;
+  readonly repeatable?: boolean;
   /** Whose managed fields the answer is returned with. Default: those of `fieldManager` */
   readonly fieldManagers?: Iterable<string>;
   /** Returns the object if this version of it is known already: then the answer is not decoded. */
@@ -54,7 +54,7 @@ export function requestOf(definition: ResourceDefinition, write: WriteRequest): 
   const query = queryOf({ fieldManager: fieldManager || undefined, force: verb === "apply" ? force : undefined });
   const { apiVersion, kind } = definition;
   return {
-    isRepeatable: write.isRepeatable ?? isSameTwice,
+    isRepeatable: write.repeatable ?? isSameTwice,
     ...{ method, contentType, signal },
     path: path + query,
     body: JSON.stringify(verb.endsWith("Patch") ? body : Object.assign({}, body, { apiVersion, kind })),
