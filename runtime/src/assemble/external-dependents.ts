@@ -1,6 +1,6 @@
 import type { EventSink } from "../base/activity.js";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
-import { labelValueOf, OWNER_INDEX } from "../base/primary-link.js";
+import { labelValueOf, PRIMARY_INDEX } from "../base/primary-link.js";
 import { withFields, type Logger } from "../base/logger.js";
 import { builtinKindOf, kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../client/api-client.js";
@@ -126,7 +126,7 @@ export class ExternalDependents {
     return new ObjectStateStore({
       ...{ dependent: name, movedFrom, state, primary, label: this.#label, view },
       form: { isMap: bulk !== undefined && state.perItem !== true, isObject },
-      ownedBy: ({ metadata }) => view.byIndex(OWNER_INDEX, keyOf(metadata)).map(({ object }) => object),
+      ownedBy: ({ metadata }) => view.byIndex(PRIMARY_INDEX, keyOf(metadata)).map(({ object }) => object),
       apply: (object, about) => this.#operations(kind, view, causeOf(about)).apply(object as never),
       delete: (object, about) =>
         this.#sender.delete({ definition: kind, cache: view }, object, { cause: causeOf(about) }),

@@ -70,8 +70,8 @@ export function typeOfPrimary({ kind, group }: ResourceDefinition): string {
   return group === "" ? kind : `${kind}.${group}`;
 }
 
-/** The index under which a cache finds the objects that belong to a primary, by the key of the primary. */
-export const OWNER_INDEX = "owner";
+/** The index under which a cache finds the objects that belong to a primary, by the key of the primary. Users have indexes of other names. */
+export const PRIMARY_INDEX = "links to primaries";
 
 const PRIMARY = [PRIMARY_NAME, PRIMARY_NAMESPACE, PRIMARY_TYPE] as const;
 const DEPENDENT = [DEPENDENT_NAME, DEPENDENT_ITEM] as const;

@@ -1,5 +1,5 @@
 import { keyFrom, keyOf, type KubernetesObject, type ObjectKey, type ObjectRef } from "../../base/kubernetes-object.js";
-import { OWNER_INDEX } from "../../base/primary-link.js";
+import { PRIMARY_INDEX } from "../../base/primary-link.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { Connection } from "../../client/connect/connection.js";
@@ -66,10 +66,10 @@ export class KindSource implements EventSource<KubernetesObject> {
     const record = (this.#record = new HealthRecord(name));
     this.#gate = createEventGate(options.filters, record);
     const { mapper, primaryToSecondary } = options;
-    const byOwner = { [OWNER_INDEX]: (object: KubernetesObject) => this.#mapping?.indexedOf(object) ?? [] };
+    const byPrimary = { [PRIMARY_INDEX]: (object: KubernetesObject) => this.#mapping?.indexedOf(object) ?? [] };
     const byRead = { [READ_INDEX]: (object: KubernetesObject) => this.#mapping?.readsOf(object) ?? [] };
     const isMapped = !isOfPrimaries && (primaryToSecondary === undefined || mapper !== undefined);
-    const indexes = { ...(isMapped && byOwner), ...(mapper && byRead), ...options.indexes };
+    const indexes = { ...options.indexes, ...(isMapped && byPrimary), ...(mapper && byRead) };
     this.view = new ResourceView(request.definition, indexes, {
       isPartial: request.isMetadataOnly === true || request.projection !== undefined,
       onIndexFailure: (index, key, error) => {

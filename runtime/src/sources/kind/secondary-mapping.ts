@@ -1,6 +1,6 @@
 // Which primaries an object concerns, and the reverse: by a mapper of the user, by what the primaries name, or by the links of dependents.
 import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
-import { OWNER_INDEX } from "../../base/primary-link.js";
+import { PRIMARY_INDEX } from "../../base/primary-link.js";
 import { synchronous } from "../../base/promises.js";
 import { isEvicted } from "../../cache/bounded-objects.js";
 import { ObjectIndex } from "../../cache/object-index.js";
@@ -90,7 +90,7 @@ export class SecondaryMapping {
       this.#noteOwnWrite(key);
       this.#mapStale();
     }
-    return this.#parts.view.keysByIndex(OWNER_INDEX, key);
+    return this.#parts.view.keysByIndex(PRIMARY_INDEX, key);
   }
 
   /** Returns the keys of the objects that a primary names now, and remembers them: what it names may depend on more than its own state. */
@@ -109,7 +109,7 @@ export class SecondaryMapping {
     const { mapper, primaryToSecondary } = this.#options;
     if (mapper === undefined && primaryToSecondary !== undefined)
       return [...context.primaries.keysByIndex(this.#primaryIndex, key), ...(this.#namedBy.keysOf(key) ?? NONE)];
-    const remembered = isEvicted(object) ? view.indexFor(OWNER_INDEX, key)?.valuesOf(object) : undefined;
+    const remembered = isEvicted(object) ? view.indexFor(PRIMARY_INDEX, key)?.valuesOf(object) : undefined;
     if (remembered !== undefined) return remembered;
     if (mapper === undefined) return this.#byLink(object);
     this.#mapStale();
@@ -177,7 +177,7 @@ export class SecondaryMapping {
     const { context, view } = this.#parts;
     const changed = new Map(this.#changed);
     const stale = new Set([...this.#stale].flatMap((read) => [...view.keysByIndex(READ_INDEX, read)]));
-    for (const primary of changed.keys()) for (const key of view.keysByIndex(OWNER_INDEX, primary)) stale.add(key);
+    for (const primary of changed.keys()) for (const key of view.keysByIndex(PRIMARY_INDEX, primary)) stale.add(key);
     this.#stale.clear();
     this.#changed.clear();
     for (const [key, primaries] of [...stale].map((key) => [key, this.#mapAgain(key)] as const)) {
@@ -193,7 +193,7 @@ export class SecondaryMapping {
     const before = object && this.#mapOnce(object);
     if (before === undefined || before.reads.length === 0) return NONE;
     const after = this.#map(object!);
-    view.indexFor(OWNER_INDEX, key)?.move(key, before.primaries, after.primaries);
+    view.indexFor(PRIMARY_INDEX, key)?.move(key, before.primaries, after.primaries);
     view.indexFor(READ_INDEX, key)?.move(key, before.reads, after.reads);
     const [had, has] = [new Set(before.primaries), new Set(after.primaries)];
     return [...[...had].filter((each) => !has.has(each)), ...[...has].filter((each) => !had.has(each))];

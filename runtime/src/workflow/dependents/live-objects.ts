@@ -6,7 +6,7 @@ import {
   isOriginal,
   isOwnedBy,
   isWrittenBy,
-  OWNER_INDEX,
+  PRIMARY_INDEX,
   PRIMARY_NAME,
 } from "../../base/primary-link.js";
 import type { DecodedResource } from "../../decode/decode-resource.js";
@@ -135,7 +135,7 @@ export class LiveObjects {
 
   #tiedTo({ metadata }: KubernetesObject): ReadonlySet<ObjectKey> {
     const { source } = this.#options;
-    return source.tiedTo?.(keyOf(metadata)) ?? source.cache.keysByIndex(OWNER_INDEX, keyOf(metadata));
+    return source.tiedTo?.(keyOf(metadata)) ?? source.cache.keysByIndex(PRIMARY_INDEX, keyOf(metadata));
   }
 }
 

@@ -146,6 +146,14 @@ suite("informer source", (test) => {
     await source.stop();
   });
 
+  test("an index of the user's takes no place of the runtime's own, whatever its name is", async () => {
+    const indexes = { owner: ({ metadata }: KubernetesObject) => Object.values(metadata.labels ?? {}) };
+    const object = objectOf("home/a", { labels: { x: "1" }, ...ownedBy("one") });
+    const { source, secondaries } = await startSource({ indexes }, [object]);
+    assert.equal([secondaries("home/one"), keysOf(source.byIndex("owner", "1"))], [["home/a"], ["home/a"]]);
+    await source.stop();
+  });
+
   test("indexes and lists show own writes, too (M8) [byIndexIncludesTempCache, listReplacesByTemp]", async () => {
     const indexes = { owner: ({ metadata }: KubernetesObject) => Object.values(metadata.labels ?? {}) };
     const { source, next } = await startSource({ indexes }, [objectOf("home/a", { labels: { x: "1" } })]);

@@ -2,7 +2,7 @@ import fc from "../../../support/fast-check.js";
 import { keyOf, type KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { Semaphore } from "#runtime/base/semaphore.js";
 import type { DecodedResource } from "#runtime/decode/decode-resource.js";
-import { OWNER_INDEX } from "#runtime/base/primary-link.js";
+import { PRIMARY_INDEX } from "#runtime/base/primary-link.js";
 import { byAnyLink } from "#runtime/sources/mappers.js";
 import { deleted, ready } from "#runtime/workflow/conditions/builtin-conditions.js";
 import { buildPlan, withDrivers, type PlanNode } from "#runtime/workflow/plan.js";
@@ -25,7 +25,7 @@ const primary: KubernetesObject & { spec: object } = {
 
 /** One cache for all dependents and a writer that only writes into it, after a pause that lets others go first. */
 function createRun(dependents: readonly KubernetesDependent[], { pauses = [] }: { pauses?: readonly number[] } = {}) {
-  const { view, cache } = createView({ indexes: { [OWNER_INDEX]: byAnyLink({ definition: page }) } });
+  const { view, cache } = createView({ indexes: { [PRIMARY_INDEX]: byAnyLink({ definition: page }) } });
   const history: string[] = [];
   let version = 1;
   let calls = 0;

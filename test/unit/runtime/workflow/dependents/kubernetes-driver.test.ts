@@ -1,6 +1,6 @@
 import fc from "../../../../support/fast-check.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { OWNER_INDEX } from "#runtime/base/primary-link.js";
+import { PRIMARY_INDEX } from "#runtime/base/primary-link.js";
 import { byAnyLink } from "#runtime/sources/mappers.js";
 import type { DriverRun } from "#runtime/workflow/dependents/driver.js";
 import { KubernetesDriver } from "#runtime/workflow/dependents/kubernetes-driver.js";
@@ -35,7 +35,7 @@ interface Stored {
 
 /** Drivers over one cache that a test fills, with a writer that notes what it is told. */
 function createDrivers(dependents: readonly KubernetesDependent[]) {
-  const { view, cache } = createView({ indexes: { [OWNER_INDEX]: byAnyLink({ definition: page }) } });
+  const { view, cache } = createView({ indexes: { [PRIMARY_INDEX]: byAnyLink({ definition: page }) } });
   const told: string[] = [];
   const note = (verb: string) => async (_: unknown, live: KubernetesObject | { readonly object: KubernetesObject }) =>
     void told.push(`${verb} ${("object" in live ? live.object : live).metadata.name}`);
