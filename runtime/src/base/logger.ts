@@ -129,6 +129,6 @@ function loadPrinter(colorize: boolean): ((line: string) => string) | undefined 
 
 // Errors have no enumerable fields, so JSON would show them as {}.
 function withMessages(fields: object): { [name: string]: unknown } {
-  const told = (value: unknown) => (value instanceof Error ? messageOf(value) : value);
-  return Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, told(value)]));
+  const written = (value: unknown) => (value instanceof Error ? messageOf(value) : value);
+  return Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, written(value)]));
 }

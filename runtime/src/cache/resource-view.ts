@@ -49,8 +49,8 @@ export class ResourceView {
   readonly #indexes: Map<string, IndexFunction>;
   readonly #onIndexFailure: ResourceViewOptions["onIndexFailure"];
   readonly #listeners = new Set<(change: ResourceChange) => void>();
-  /** The owner of the view, which is not notified of its own writes and deletions. */
-  #owner: object = this;
+  /** The reader of the view, which is not notified of its own writes and deletions. */
+  #reader: object = this;
   #siblings: () => Iterable<ResourceView> = () => [];
 
   constructor(
@@ -70,7 +70,7 @@ export class ResourceView {
     const unsubscribe = cache.subscribe({
       onChange: (change, version) => {
         // The deleter needs no further events of the object.
-        if (cache.ownDeletions.isBy(change.key, change.object, this.#owner)) ownEvents.forget(change.key, version);
+        if (cache.ownDeletions.isBy(change.key, change.object, this.#reader)) ownEvents.forget(change.key, version);
         else this.#tell(...ownEvents.take(change, version));
       },
       onVersion: (version) => this.#tell(...ownEvents.passTo(version)),
@@ -225,9 +225,9 @@ export class ResourceView {
     throw new Error(`${describeObject(this.definition, refOfKey(key))} cannot be written${why}`);
   }
 
-  /** Sets the owner, and its other views of the same kind and cluster: own writes and deletions through this view are own ones there, too. */
-  setOwner(owner: object, siblings: () => Iterable<ResourceView>): void {
-    this.#owner = owner;
+  /** Sets the reader, and its other views of the same kind and cluster: own writes and deletions through this view are own ones there, too. */
+  setReader(reader: object, siblings: () => Iterable<ResourceView>): void {
+    this.#reader = reader;
     this.#siblings = siblings;
   }
 
@@ -257,7 +257,7 @@ export class ResourceView {
     for (const { ownEvents } of held) ownEvents.openDeletion(uid);
     return (ended) => {
       const views = ended.isGone ? [this, ...this.#siblings()] : [];
-      for (const view of views) view.#attachmentOf(key)?.cache.removeOwn(key, uid, this.#owner);
+      for (const view of views) view.#attachmentOf(key)?.cache.removeOwn(key, uid, this.#reader);
       for (const { view, ownEvents } of held) view.#tell(ownEvents.closeDeletion(uid, ended));
     };
   }

@@ -239,7 +239,7 @@ export class ControllerSources {
   }
 
   #register(source: EventSource, as: SourceRegistration): RegisteredSource {
-    viewOf(source)?.setOwner(this, () => this.#otherViewsOf(source));
+    viewOf(source)?.setReader(this, () => this.#otherViewsOf(source));
     return new RegisteredSource(source, this.#registrar, as);
   }
 

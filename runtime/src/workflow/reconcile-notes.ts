@@ -12,21 +12,21 @@ export class ReconcileNotes {
   /** The live objects that the own `delete` of a dependent left, so that nothing else deletes them. */
   readonly kept = new Set<object>();
   readonly #wanted = new Map<string, Set<string>>();
-  readonly #claims = new Map<string, string>();
+  readonly #dependents = new Map<string, string>();
 
   /** Notes that a dependent wants an object, unless another one does; returns the name of the one that does. */
-  claim(dependent: string, place: string, id: string): string {
-    const first = this.claimedBy(place, id) ?? dependent;
+  want(dependent: string, place: string, id: string): string {
+    const first = this.dependentThatWants(place, id) ?? dependent;
     if (first !== dependent) return first;
-    this.#claims.set(`${place} ${id}`, dependent);
+    this.#dependents.set(`${place} ${id}`, dependent);
     const ids = this.#wanted.get(dependent) ?? new Set();
     this.#wanted.set(dependent, ids.add(id));
     return dependent;
   }
 
   /** Returns the name of the dependent that wants an object; `undefined` if none said so. */
-  claimedBy(place: string, id: string): string | undefined {
-    return this.#claims.get(`${place} ${id}`);
+  dependentThatWants(place: string, id: string): string | undefined {
+    return this.#dependents.get(`${place} ${id}`);
   }
 
   /** Returns the ids of the objects that a dependent wants; `undefined` if it has not said. */

@@ -10,7 +10,7 @@ type JsonObject = { readonly [name: string]: JsonValue | undefined };
 
 /**
  * Returns the JSON patch that takes entries of others out of the way of an apply; undefined if that is not why it failed. An entry of another
- * key of a list may claim what is unique, as a Service port of the same name: then the API server refuses the apply for ever (422,
+ * key of a list may have what is unique, as a Service port of the same name: then the API server refuses the apply for ever (422,
  * FieldValueDuplicate).
  */
 export function clearingPatch(
@@ -36,9 +36,9 @@ function clearList(
   const [wanted, known] = [desired, live].map((object) => valueAt(object, path));
   if (schema.merge !== "listMap" || !Array.isArray(wanted) || !Array.isArray(known)) return [];
   const keys = new Set(wanted.map((item) => keyOfListItem(item, schema)));
-  const claimed = new Set(wanted.map((item) => (item as JsonObject)[field]));
+  const taken = new Set(wanted.map((item) => (item as JsonObject)[field]));
   const isInTheWay = (item: JsonValue) =>
-    !keys.has(keyOfListItem(item, schema)) && claimed.has((item as JsonObject)[field]);
+    !keys.has(keyOfListItem(item, schema)) && taken.has((item as JsonObject)[field]);
   if (!known.some(isInTheWay)) return [];
   const left = known.filter((item) => !isInTheWay(item));
   const present = new Set(left.map((item) => keyOfListItem(item, schema)));

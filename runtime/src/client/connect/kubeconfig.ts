@@ -86,8 +86,8 @@ async function credentialsOf(
     const { "certificate-authority": _file, ...rest } = cluster;
     const config = extensions?.find(({ name }) => name === "client.authentication.k8s.io/exec")?.extension;
     const data = ca && Buffer.from(ca).toString("base64");
-    const told = { ...rest, "certificate-authority-data": data, config };
-    return createExecCredentials(entry.exec, { folder, origin, cluster: told });
+    const stated = { ...rest, "certificate-authority-data": data, config };
+    return createExecCredentials(entry.exec, { folder, origin, cluster: stated });
   }
   if (entry["auth-provider"] !== undefined && !isPlain) {
     return createAuthProviderCredentials(user, origin);

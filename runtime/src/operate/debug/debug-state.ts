@@ -4,12 +4,12 @@ import type { ControllerDetails } from "../../schedule/details/controller-detail
 import type { ControllerHealth, ObservedOperator, OperatorHealth } from "../health.js";
 
 /** What a controller does and knows, with what is wrong with it. */
-export type ToldController = Partial<ControllerHealth> &
+export type ShownController = Partial<ControllerHealth> &
   Pick<ControllerActivity, "submissions" | "maxRunning"> &
   ControllerDetails;
 
 /** A list-watch. */
-export interface ToldWatch extends Omit<InformerActivity, "receivedAt"> {
+export interface ShownWatch extends Omit<InformerActivity, "receivedAt"> {
   /** How long ago it brought anything; absent before. */
   readonly lastEventAgeMs?: number;
 }
@@ -20,26 +20,26 @@ export interface OperatorState {
   readonly time: string;
   readonly status: OperatorHealth["status"];
   readonly leadership?: OperatorHealth["leadership"] & { readonly lease?: string };
-  readonly controllers: { readonly [name: string]: ToldController };
-  readonly watches: readonly ToldWatch[];
+  readonly controllers: { readonly [name: string]: ShownController };
+  readonly watches: readonly ShownWatch[];
 }
 
 /** Reads the state of an operator. */
 export function stateOf(operator: ObservedOperator, now = performance.now()): OperatorState {
   const { status, controllers, leadership } = operator.health();
   const lease = operator.leadership()?.lease;
-  const told = operator.controllers().map((each): [string, ToldController] => {
+  const shown = operator.controllers().map((each): [string, ShownController] => {
     const { name } = each.definition;
     return [name, { ...controllers[name], ...each.activity(), ...each.details() }];
   });
   return {
     ...{ time: new Date().toISOString(), status },
     ...(leadership !== undefined && { leadership: { ...(lease !== undefined && { lease }), ...leadership } }),
-    controllers: Object.fromEntries(told),
-    watches: operator.informers().map((each) => toldWatch(each, now)),
+    controllers: Object.fromEntries(shown),
+    watches: operator.informers().map((each) => shownWatch(each, now)),
   };
 }
 
-function toldWatch({ receivedAt, ...watch }: InformerActivity, now: number): ToldWatch {
+function shownWatch({ receivedAt, ...watch }: InformerActivity, now: number): ShownWatch {
   return { ...watch, ...(receivedAt !== undefined && { lastEventAgeMs: Math.max(0, Math.round(now - receivedAt)) }) };
 }

@@ -5,7 +5,7 @@ import { findError, isApiError, LeadershipError } from "../../base/errors.js";
 import { describeObject } from "../../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../../base/logger.js";
 import type { ApiClient } from "../../client/api-client.js";
-import { claimed, durationOf, holderOf, LEASE, released, termOf, type Lease, type LeaseSpec } from "./lease.js";
+import { acquired, durationOf, holderOf, LEASE, released, termOf, type Lease, type LeaseSpec } from "./lease.js";
 import { LeaseRequests } from "./lease-requests.js";
 import { JITTER, type LeaseTerms } from "./lease-settings.js";
 import { machineClocks, momentOf, type MachineClocks, type WriteFence } from "./write-fence.js";
@@ -192,7 +192,7 @@ export class Elector {
   async #take(found: Lease | undefined): Promise<void> {
     const { fence, terms, logger } = this.#options;
     const since = momentOf(this.#clocks);
-    this.#lease = await this.#requests.write(found, this.#claim(), terms.renewDeadlineMs);
+    this.#lease = await this.#requests.write(found, this.#acquired(), terms.renewDeadlineMs);
     // Whoever was stopped meanwhile must not lead; the Lease expires.
     if (this.#ending.signal.aborted) return;
     this.#state = "leader";
@@ -236,9 +236,9 @@ export class Elector {
         throw new LeadershipError(`"${holder}" has taken ${this.#name}`);
       }
       since = momentOf(this.#clocks);
-      return this.#requests.write(found, this.#claim(found?.spec), fence.leftMs);
+      return this.#requests.write(found, this.#acquired(found?.spec), fence.leftMs);
     };
-    this.#lease = await this.#requests.write(this.#lease, this.#claim(), leftMs).catch(again);
+    this.#lease = await this.#requests.write(this.#lease, this.#acquired(), leftMs).catch(again);
     fence.extend(since, terms.renewDeadlineMs);
   }
 
@@ -254,9 +254,9 @@ export class Elector {
     this.#options.onLost(error);
   }
 
-  #claim(spec: LeaseSpec | undefined = this.#lease?.spec): LeaseSpec {
+  #acquired(spec: LeaseSpec | undefined = this.#lease?.spec): LeaseSpec {
     const { identity, terms } = this.#options;
-    return claimed(spec, { identity, durationMs: terms.leaseDurationMs, now: this.#now() });
+    return acquired(spec, { identity, durationMs: terms.leaseDurationMs, now: this.#now() });
   }
 
   /** After its end another replica may hold the Lease. */

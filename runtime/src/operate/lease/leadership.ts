@@ -61,12 +61,15 @@ export class LeaderElection {
   }
 
   /** Returns the leadership of one start; undefined if there is no election. */
-  createLeadership(connection: Connection, told: Pick<LeadershipOptions, "onLost" | "count">): Leadership | undefined {
+  createLeadership(
+    connection: Connection,
+    listeners: Pick<LeadershipOptions, "onLost" | "count">,
+  ): Leadership | undefined {
     const { controller, logger, observe } = this.#options;
     const fence = this.#fence;
     if (fence === undefined || controller === undefined) return undefined;
     const terms = leaseTermsOf(this.#settings, { controller, namespace: connection.namespace });
-    return new Leadership({ terms, connection, fence, logger, observe, ...told });
+    return new Leadership({ terms, connection, fence, logger, observe, ...listeners });
   }
 }
 

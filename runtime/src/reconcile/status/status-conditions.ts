@@ -95,14 +95,14 @@ export function hasSharedConditions(schema: Schema): boolean {
 function readyOf(found: readonly NamedFinding[], { error, isCleanup, isSkipped }: StatusFacts): Finding {
   if (isSkipped) return { status: "Unknown", reason: "NotRun", message: "the reconciler did not run the workflow" };
   const reason = REASONS.find((each) => found.some((finding) => finding.reason === each));
-  if (reason !== undefined) return { reason, message: found.map(told).join("; ") };
+  if (reason !== undefined) return { reason, message: found.map(textOf).join("; ") };
   if (error !== undefined) return { reason: "Failed", message: messageOf(error) };
   if (isCleanup) return { reason: "Deleting", message: "the primary is being deleted" };
   return { status: "True", reason: "Ready", message: "everything is as desired" };
 }
 
 // The error of a dependent names the dependent already.
-function told({ name, reason, message }: NamedFinding): string {
+function textOf({ name, reason, message }: NamedFinding): string {
   return reason === "Failed" ? message : `${name}: ${message}`;
 }
 

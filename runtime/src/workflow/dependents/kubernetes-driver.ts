@@ -57,7 +57,7 @@ export class KubernetesDriver implements DependentDriver {
     const namespaces = dependent.namespace === undefined ? ofSource : [dependent.namespace];
     const object = completeDesired(desired, { dependent, primary, definition, namespaces, item, label: this.#label });
     const id = keyOf(object.metadata);
-    const rival = run.notes.claim(dependent.name, this.objects.place, id);
+    const rival = run.notes.want(dependent.name, this.objects.place, id);
     if (rival === dependent.name) return { id, object };
     throw new TerminalError(
       `desired() of dependent "${dependent.name}" returned ${describeObject(dependent.resource, object.metadata)}, which dependent ` +

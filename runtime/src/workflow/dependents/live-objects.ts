@@ -28,7 +28,7 @@ export interface LiveObjectsOptions {
 
 /** How objects that no dependent wants are told from the others. */
 interface LeftoverSearch<Judgement> {
-  isClaimed(id: ObjectKey): boolean;
+  isTaken(id: ObjectKey): boolean;
   judge(dependent: string, id: ObjectKey): Judgement | undefined;
 }
 
@@ -82,13 +82,13 @@ export class LiveObjects {
   /** Returns the objects of the controller that are tied to a primary and judged, whichever dependent they were written as. */
   leftovers<Judgement>(
     primary: KubernetesObject,
-    { isClaimed, judge }: LeftoverSearch<Judgement>,
+    { isTaken, judge }: LeftoverSearch<Judgement>,
   ): readonly (Judgement & { readonly live: KubernetesObject })[] {
     const { controller } = this.#options;
     const { metadata } = primary;
     // Nearly all: they are not read, which would parse them.
-    const unclaimed = [...this.#tiedTo(primary)].filter((key) => !isClaimed(key));
-    return this.#entries(unclaimed).flatMap((entry) => {
+    const unwanted = [...this.#tiedTo(primary)].filter((key) => !isTaken(key));
+    return this.#entries(unwanted).flatMap((entry) => {
       const { metadata: live } = entry.object;
       const name = live.annotations?.[DEPENDENT_NAME];
       const judgement = name === undefined ? undefined : judge(name, keyOf(live));
@@ -106,8 +106,8 @@ export class LiveObjects {
     return this.#entries(this.#tiedTo(primary)).filter((entry) => {
       const { metadata } = entry.object;
       // An object that another dependent wants in this reconcile is no longer one of this dependent.
-      const claimer = notes?.claimedBy(this.place, keyOf(metadata)) ?? name;
-      const isOwn = claimer === name && hasName(definition, metadata.annotations?.[DEPENDENT_NAME]);
+      const wanting = notes?.dependentThatWants(this.place, keyOf(metadata)) ?? name;
+      const isOwn = wanting === name && hasName(definition, metadata.annotations?.[DEPENDENT_NAME]);
       // A watch of the user may show objects of which somebody took the label off.
       return isOwn && isWrittenBy(metadata, controller) !== false && this.#isGenuine(entry);
     });

@@ -78,8 +78,8 @@ export function findLeftovers(
     };
     // A cleanup wants nothing.
     const place = placeOf(kind);
-    const isClaimed = (id: ObjectKey) => !isCleanup && notes.claimedBy(place, id) !== undefined;
-    for (const leftover of kind.driverFor("ordered").objects.leftovers(run.primary, { isClaimed, judge }))
+    const isTaken = (id: ObjectKey) => !isCleanup && notes.dependentThatWants(place, id) !== undefined;
+    for (const leftover of kind.driverFor("ordered").objects.leftovers(run.primary, { isTaken, judge }))
       // Two watches may show one object.
       if (!notes.kept.has(leftover.live)) found.set(leftover.live.metadata.uid, leftover);
   }
@@ -87,22 +87,22 @@ export function findLeftovers(
 }
 
 /** Returns the ids of the objects that the dependents of a kind want; undefined if one of them did not say. */
-export function claimsOn(
+export function idsWantedOf(
   kind: Pick<WatchedKind, "resource" | "cluster">,
   options: PruneOptions,
 ): ReadonlySet<string> | undefined {
   const { run, result, isCleanup } = options;
-  const claims = new Set<string>();
-  if (isCleanup) return claims;
+  const ids = new Set<string>();
+  if (isCleanup) return ids;
   for (const { definition } of run.plan.nodes) {
     const outcome = result.dependents[definition.name];
     if (!isWritten(definition, kind) || outcome?.kind === "inactive" || outcome?.kind === "deleted") continue;
     const wanted = run.notes.wantedBy(definition.name);
     // A bulk dependent may want nothing. One of which an item is missing may want more than it said.
     if (definition.bulk !== undefined ? !hasRun(outcome) : wanted === undefined) return undefined;
-    for (const id of wanted ?? []) claims.add(id);
+    for (const id of wanted ?? []) ids.add(id);
   }
-  return claims;
+  return ids;
 }
 
 function statedFor(

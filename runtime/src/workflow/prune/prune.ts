@@ -10,7 +10,7 @@ import { endsOf, isGone, isReady } from "../plan.js";
 import { placeOf } from "../reconcile-notes.js";
 import { createWorkflowResult, type DependentOutcome, type WorkflowResult } from "../workflow-result.js";
 import {
-  claimsOn,
+  idsWantedOf,
   findLeftovers,
   hasRun,
   isWritten,
@@ -78,9 +78,9 @@ class Pruning {
     for (const [index, { definition, driver }] of [...plan.nodes.entries()].reverse()) {
       const isLeft = driver.capabilities.remove && leftovers.some((each) => each.index === index);
       if (!isLeft || !isReplacedAt(index, this.#options)) continue;
-      const claims = claimsOn(definition as KubernetesDependent, this.#options);
-      const isMeant = (each: Leftover) => each.index === index && !claims!.has(keyOf(each.live.metadata));
-      if (claims !== undefined) await this.#remove("dependent", definition.name, isMeant);
+      const ids = idsWantedOf(definition as KubernetesDependent, this.#options);
+      const isMeant = (each: Leftover) => each.index === index && !ids!.has(keyOf(each.live.metadata));
+      if (ids !== undefined) await this.#remove("dependent", definition.name, isMeant);
     }
   }
 
@@ -88,7 +88,7 @@ class Pruning {
   async #pruneRemoved(leftovers: readonly Leftover[]): Promise<void> {
     const { isCleanup, result, run } = this.#options;
     const isRemoved = ({ index, kind, live }: Leftover) =>
-      index === -1 && (isCleanup || run.notes.claimedBy(placeOf(kind), keyOf(live.metadata)) === undefined);
+      index === -1 && (isCleanup || run.notes.dependentThatWants(placeOf(kind), keyOf(live.metadata)) === undefined);
     const youngest = leftovers.filter(isRemoved).sort(byAge);
     // A kind that cannot be watched may have the object that has to go first.
     const before = Object.entries(this.#removed).flatMap(([name, { kind }]) => (kind === "failed" ? name : []));

@@ -149,8 +149,8 @@ suite("an own deletion", (test) => {
 function createTwins() {
   const [written, twin] = [createTold(), createTold()];
   const owner = {};
-  written.view.setOwner(owner, () => [twin.view]);
-  twin.view.setOwner(owner, () => [written.view]);
+  written.view.setReader(owner, () => [twin.view]);
+  twin.view.setReader(owner, () => [written.view]);
   return { written, twin };
 }
 
@@ -216,10 +216,10 @@ suite("views of one owner", (test) => {
 
   test("one that appears or goes during a write does not lose its own", () => {
     const { written, twin } = createTwins();
-    written.view.setOwner({}, () => []);
+    written.view.setReader({}, () => []);
     const endWrite = written.beginWrite();
-    written.view.setOwner({}, () => [twin.view]);
-    twin.view.setOwner({}, () => []);
+    written.view.setReader({}, () => [twin.view]);
+    twin.view.setReader({}, () => []);
     const endTwin = twin.beginWrite();
     endWrite("2");
     twin.cache.observe({ object: object("3") });

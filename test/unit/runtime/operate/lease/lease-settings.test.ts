@@ -1,5 +1,5 @@
 import { checkLeaderElection, createIdentity, leaseTermsOf } from "#runtime/operate/lease/lease-settings.js";
-import { claimed, released, type LeaseSpec } from "#runtime/operate/lease/lease.js";
+import { acquired, released, type LeaseSpec } from "#runtime/operate/lease/lease.js";
 import { assert, suite } from "../../../../support/suite.js";
 
 suite("the settings of leader election", (test) => {
@@ -57,11 +57,11 @@ suite("the settings of leader election", (test) => {
 suite("a Lease", (test) => {
   const now = new Date("2026-11-23T12:00:00.125Z");
   const later = new Date("2026-11-23T12:00:02.000Z");
-  const claim = (spec: LeaseSpec | undefined, identity = "a", at = now) =>
-    claimed(spec, { identity, durationMs: 15_000, now: at });
+  const acquire = (spec: LeaseSpec | undefined, identity = "a", at = now) =>
+    acquired(spec, { identity, durationMs: 15_000, now: at });
 
   test("has no transition when it is new, and one more with every other holder", () => {
-    const first = claim(undefined);
+    const first = acquire(undefined);
     assert.equal(first, {
       holderIdentity: "a",
       leaseDurationSeconds: 15,
@@ -69,15 +69,15 @@ suite("a Lease", (test) => {
       renewTime: "2026-11-23T12:00:00.125000Z",
       leaseTransitions: 0,
     });
-    const renewed = claim(first, "a", later);
+    const renewed = acquire(first, "a", later);
     assert.equal(renewed, { ...first, renewTime: "2026-11-23T12:00:02.000000Z" });
-    assert.is(claim(renewed, "b", later).leaseTransitions, 1);
-    assert.is(claim(released(renewed, later), "b", later).leaseTransitions, 1);
-    assert.is(claim({}, "b").leaseTransitions, 1);
+    assert.is(acquire(renewed, "b", later).leaseTransitions, 1);
+    assert.is(acquire(released(renewed, later), "b", later).leaseTransitions, 1);
+    assert.is(acquire({}, "b").leaseTransitions, 1);
   });
 
   test("that is released has no holder and is over in a second, and keeps what others have put there", () => {
-    const spec = { ...claim(undefined), strategy: "OldestEmulationVersion" };
+    const spec = { ...acquire(undefined), strategy: "OldestEmulationVersion" };
     assert.equal(released(spec, later), {
       ...spec,
       holderIdentity: "",

@@ -136,7 +136,7 @@ suite("driver of objects of Kubernetes", (test) => {
     assert.equal(
       driver.objects
         .leftovers(run.primary, {
-          isClaimed: (id) => id === "home/b",
+          isTaken: (id) => id === "home/b",
           judge: (name) => (name === "one" ? { name } : undefined),
         })
         .map(({ name, live }) => [name, live.metadata.name]),
