@@ -9,31 +9,41 @@ const upsert = { createsOnUpdate: true } as const;
 const answersObject = { returnsDeletedObject: true } as const;
 const anyFinalizer = { checksFinalizers: false } as const;
 const pathSegment = { nameRule: "path-segment" } as const;
+const longName = { nameRule: "long-name" } as const;
+// What the update of a type checks of metadata.
+const unchecked = { checksMetadata: [] } satisfies Partial<Strategy>;
+const whole = { checksMetadata: ["object"] } satisfies Partial<Strategy>;
+const wholeTwice = { checksMetadata: ["object", "object"] } satisfies Partial<Strategy>;
+const wholeAndChange = { checksMetadata: ["object", "change"] } satisfies Partial<Strategy>;
 
 /** The strategy of each built-in type that is not ordinary. */
 export const STRATEGIES: Record<string, Partial<Strategy>> = {
-  endpoints: upsert,
-  events: upsert,
-  limitranges: upsert,
-  namespaces: { ...answersObject, nameRule: "namespace" },
-  persistentvolumeclaims: { ...answersObject, settlesOnUpdate: "all" },
-  persistentvolumes: answersObject,
+  configmaps: wholeAndChange,
+  secrets: wholeAndChange,
+  endpoints: { ...upsert, ...wholeAndChange },
+  events: { ...upsert, ...anyFinalizer, ...pathSegment, ...unchecked },
+  limitranges: { ...upsert, ...whole },
+  namespaces: { ...wholeAndChange, ...answersObject, nameRule: "namespace" },
+  persistentvolumeclaims: { ...wholeAndChange, ...answersObject, settlesOnUpdate: "all" },
+  persistentvolumes: { ...answersObject, ...wholeTwice },
   pods: {
+    ...wholeAndChange,
     ...spec,
     ...answersObject,
     graceful: true,
     resetOnStatus: [".spec", ".metadata.deletionTimestamp", ".metadata.ownerReferences"],
   },
   podtemplates: { ...wholeObject, ...answersObject },
-  replicationcontrollers: { ...spec, defaultPropagation: "Orphan" },
+  replicationcontrollers: { ...longName, ...spec, defaultPropagation: "Orphan" },
   resourcequotas: answersObject,
-  nodes: { createsWithStatus: true },
-  serviceaccounts: answersObject,
-  "ipaddresses.networking.k8s.io": { nameRule: "address" },
+  nodes: { ...wholeAndChange, createsWithStatus: true },
+  serviceaccounts: { ...answersObject, ...wholeAndChange },
+  "ipaddresses.networking.k8s.io": { ...wholeAndChange, nameRule: "address" },
   services: { ...upsert, ...answersObject, nameRule: "label" },
 
   "apiservices.apiregistration.k8s.io": { ...needsVersion, ...anyFinalizer },
 
+  "controllerrevisions.apps": wholeAndChange,
   "daemonsets.apps": spec,
   "deployments.apps": { generation: "spec-and-annotations", resetOnStatus: [".spec", ".metadata.labels"] },
   "replicasets.apps": spec,
@@ -41,55 +51,86 @@ export const STRATEGIES: Record<string, Partial<Strategy>> = {
 
   "cronjobs.batch": spec,
   // A Job without labels has those of its Pods, and these get some only when all else has its defaults.
-  "jobs.batch": { ...spec, defaultPropagation: "Orphan", settlesOnUpdate: "without-labels" },
+  "jobs.batch": { ...wholeAndChange, ...spec, defaultPropagation: "Orphan", settlesOnUpdate: "without-labels" },
 
   "events.events.k8s.io": upsert,
   "leases.coordination.k8s.io": { ...needsVersion, ...upsert, ...anyFinalizer },
-  "endpointslices.discovery.k8s.io": { generation: "outside-metadata-and-labels", countsDropped: true },
-  "certificatesigningrequests.certificates.k8s.io": { ...needsVersion, resetOnMain: [".status", ".spec"] },
+  "endpointslices.discovery.k8s.io": { ...whole, generation: "outside-metadata-and-labels", countsDropped: true },
+  "certificatesigningrequests.certificates.k8s.io": {
+    ...pathSegment,
+    ...wholeAndChange,
+    ...needsVersion,
+    resetOnMain: [".status", ".spec"],
+  },
 
-  "ingresses.networking.k8s.io": spec,
-  "ingressclasses.networking.k8s.io": spec,
+  "ingresses.networking.k8s.io": { ...spec, ...wholeAndChange },
+  "ingressclasses.networking.k8s.io": { ...spec, ...wholeAndChange },
   "networkpolicies.networking.k8s.io": { generation: "spec-as-given" },
   "poddisruptionbudgets.policy": {
     ...spec,
     ...needsVersion,
     ...pathSegment,
     ...anyFinalizer,
-    checksMetadata: false,
+    ...unchecked,
   },
 
-  "clusterrolebindings.rbac.authorization.k8s.io": { ...upsert, ...pathSegment },
-  "clusterroles.rbac.authorization.k8s.io": { ...upsert, ...pathSegment },
-  "rolebindings.rbac.authorization.k8s.io": { ...upsert, ...pathSegment },
-  "roles.rbac.authorization.k8s.io": { ...upsert, ...pathSegment },
+  "clusterrolebindings.rbac.authorization.k8s.io": { ...wholeAndChange, ...upsert, ...pathSegment },
+  "clusterroles.rbac.authorization.k8s.io": { ...wholeAndChange, ...upsert, ...pathSegment },
+  "rolebindings.rbac.authorization.k8s.io": { ...wholeAndChange, ...upsert, ...pathSegment },
+  "roles.rbac.authorization.k8s.io": { ...wholeAndChange, ...upsert, ...pathSegment },
 
-  "deviceclasses.resource.k8s.io": { ...spec, ...answersObject },
-  "resourceclaims.resource.k8s.io": answersObject,
-  "resourceclaimtemplates.resource.k8s.io": answersObject,
+  "deviceclasses.resource.k8s.io": { ...longName, ...wholeAndChange, ...spec, ...answersObject },
+  "resourceclaims.resource.k8s.io": { ...answersObject, ...wholeAndChange },
+  "resourceclaimtemplates.resource.k8s.io": { ...answersObject, ...wholeAndChange },
   "resourceslices.resource.k8s.io": { ...spec, ...answersObject, countsDropped: true },
 
   "csidrivers.storage.k8s.io": { generation: "spec-from-zero", ...needsVersion, ...answersObject },
-  "csinodes.storage.k8s.io": { ...needsVersion, ...answersObject },
-  "csistoragecapacities.storage.k8s.io": needsVersion,
-  "storageclasses.storage.k8s.io": answersObject,
-  "volumeattributesclasses.storage.k8s.io": answersObject,
+  "csinodes.storage.k8s.io": { ...whole, ...needsVersion, ...answersObject },
+  "csistoragecapacities.storage.k8s.io": { ...needsVersion, ...wholeAndChange },
+  "storageclasses.storage.k8s.io": { ...answersObject, ...wholeAndChange },
+  "volumeattributesclasses.storage.k8s.io": { ...answersObject, ...wholeAndChange },
   "volumeattachments.storage.k8s.io": {
+    ...whole,
     ...needsVersion,
     ...answersObject,
     resetOnStatus: [".metadata", ".spec"],
   },
 
-  "mutatingadmissionpolicies.admissionregistration.k8s.io": { ...spec, ...needsVersion, ...anyFinalizer },
-  "mutatingadmissionpolicybindings.admissionregistration.k8s.io": { ...spec, ...needsVersion, ...anyFinalizer },
-  "mutatingwebhookconfigurations.admissionregistration.k8s.io": { ...webhooks, ...needsVersion, ...anyFinalizer },
-  "validatingadmissionpolicies.admissionregistration.k8s.io": { ...spec, ...needsVersion, ...anyFinalizer },
-  "validatingadmissionpolicybindings.admissionregistration.k8s.io": { ...spec, ...needsVersion, ...anyFinalizer },
-  "validatingwebhookconfigurations.admissionregistration.k8s.io": { ...webhooks, ...needsVersion, ...anyFinalizer },
-  "customresourcedefinitions.apiextensions.k8s.io": { ...spec, ...needsVersion, ...anyFinalizer },
+  "mutatingadmissionpolicies.admissionregistration.k8s.io": { ...whole, ...spec, ...needsVersion, ...anyFinalizer },
+  "mutatingadmissionpolicybindings.admissionregistration.k8s.io": {
+    ...whole,
+    ...spec,
+    ...needsVersion,
+    ...anyFinalizer,
+  },
+  "mutatingwebhookconfigurations.admissionregistration.k8s.io": {
+    ...whole,
+    ...webhooks,
+    ...needsVersion,
+    ...anyFinalizer,
+  },
+  "validatingadmissionpolicies.admissionregistration.k8s.io": { ...whole, ...spec, ...needsVersion, ...anyFinalizer },
+  "validatingadmissionpolicybindings.admissionregistration.k8s.io": {
+    ...whole,
+    ...spec,
+    ...needsVersion,
+    ...anyFinalizer,
+  },
+  "validatingwebhookconfigurations.admissionregistration.k8s.io": {
+    ...whole,
+    ...webhooks,
+    ...needsVersion,
+    ...anyFinalizer,
+  },
+  "customresourcedefinitions.apiextensions.k8s.io": {
+    ...spec,
+    ...needsVersion,
+    ...anyFinalizer,
+    resetOnStatus: [".metadata", ".spec"],
+  },
 
   "priorityclasses.scheduling.k8s.io": { generation: "first" },
-  "runtimeclasses.node.k8s.io": { ...needsVersion, ...upsert, ...anyFinalizer },
-  "flowschemas.flowcontrol.apiserver.k8s.io": spec,
-  "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": spec,
+  "runtimeclasses.node.k8s.io": { ...wholeAndChange, ...needsVersion, ...upsert, ...anyFinalizer },
+  "flowschemas.flowcontrol.apiserver.k8s.io": { ...spec, ...whole },
+  "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": { ...spec, ...whole },
 };

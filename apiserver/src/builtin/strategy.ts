@@ -35,9 +35,12 @@ export interface Strategy {
   createsWithStatus: boolean;
   /** Paths that a write on /status leaves as they are. */
   resetOnStatus: string[];
-  nameRule: "subdomain" | "label" | "path-segment" | "namespace" | "address";
-  /** Whether what is checked of the kind includes its metadata. Otherwise a new object with another mistake hears of that alone. */
-  checksMetadata: boolean;
+  nameRule: "subdomain" | "label" | "path-segment" | "namespace" | "address" | "long-name";
+  /**
+   * What an update checks of metadata with its kind, besides what is checked of all: the whole of it, as that of a new object, or what changes.
+   * Where that is nothing, a new object with another mistake hears of that alone.
+   */
+  checksMetadata: readonly ("object" | "change")[];
   /** Whether a finalizer has to be a standard one, or to have a path. */
   checksFinalizers: boolean;
 }
@@ -55,7 +58,7 @@ const ORDINARY: Strategy = {
   createsWithStatus: false,
   resetOnStatus: [],
   nameRule: "subdomain",
-  checksMetadata: true,
+  checksMetadata: ["change"],
   checksFinalizers: true,
 };
 

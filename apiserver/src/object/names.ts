@@ -13,10 +13,13 @@ const GENERATED_LENGTH = 5;
 const MAX_GENERATE_NAME = 63 - GENERATED_LENGTH;
 
 /** How a type restricts the names of its objects. */
-export type NameRule = "subdomain" | "label" | "path-segment" | "namespace" | "address";
+export type NameRule = "subdomain" | "label" | "path-segment" | "namespace" | "address" | "long-name";
 
 /** Checks a name and returns what is wrong with it; the base of a generated name may end in a dash. */
 export function checkName(rule: NameRule, name: string, { isPrefix = false } = {}): string[] {
+  // Of a long name only what was generated is looked at, and it is counted in bytes.
+  if (rule === "long-name")
+    return isPrefix ? [] : subdomainProblems(name).map((problem) => problem.replace(/ characters$/, " bytes"));
   if (rule === "path-segment") return pathSegmentProblems(name, { isPrefix });
   // As Kubernetes has it, one letter stands for the dash at the end of a prefix and for what is before the dash.
   const tried = isPrefix ? name.replace(/.-$/s, "a") : name;

@@ -30,3 +30,20 @@ export function resourceRefOf(type: ServedType, name: string): ResourceRef {
 export function kindRefOf({ kind, group }: ServedType, name: string): KindRef {
   return { kind, group: group === "events.k8s.io" ? "" : group, name };
 }
+
+// Where etcd keeps what has another name there; what came later than the first types is kept by group, too.
+const STORED_AS: { readonly [plural: string]: string } = {
+  replicationcontrollers: "controllers",
+  endpoints: "services/endpoints",
+  nodes: "minions",
+  services: "services/specs",
+  ingresses: "ingress",
+  customresourcedefinitions: "apiextensions.k8s.io/customresourcedefinitions",
+  apiservices: "apiregistration.k8s.io/apiservices",
+};
+
+/** Gives the key of an object in etcd, which messages show; a dry run shows it without its first part. */
+export function storageKeyOf(type: ServedType, key: string, { isDryRun }: { isDryRun: boolean }): string {
+  const own = type.custom === undefined ? (STORED_AS[type.plural] ?? type.plural) : `${type.group}/${type.plural}`;
+  return `${isDryRun ? "" : "/registry"}/${own}/${key}`;
+}

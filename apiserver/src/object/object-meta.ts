@@ -1,6 +1,6 @@
 /** Checks of `metadata`, the same for every type. Texts are those of Kubernetes 1.36. */
 import { serverTime, timestampOf } from "../clock.js";
-import { checkAnnotations, checkLabels } from "../builtin/rules/field-rules.js";
+import { checkAnnotations, checkLabels, checkNotNegative } from "../builtin/rules/field-rules.js";
 import { qualifiedNameProblems } from "../builtin/rules/name-syntax.js";
 import type { ServedType } from "../builtin/served-type.js";
 import { forbiddenError, invalidError, requiredError, type FieldError } from "../errors/field-error.js";
@@ -15,12 +15,8 @@ import {
   type JsonObject,
   type JsonValue,
 } from "../json.js";
-import { checkName } from "./names.js";
+import { checkName, type NameRule } from "./names.js";
 
-const CHECKED_TWICE = new Set([
-  ...["clusterrolebindings", "clusterroles", "configmaps", "endpoints", "ingressclasses", "ingresses", "jobs"],
-  ...["persistentvolumeclaims", "persistentvolumes", "pods", "rolebindings", "roles", "secrets", "serviceaccounts"],
-]);
 const STANDARD_FINALIZERS = new Set(["kubernetes", "orphan", "foregroundDeletion"]);
 
 /** Returns `metadata` of an object, which every object in the registry has. */
@@ -45,13 +41,15 @@ export function isStandardFinalizer(name: string): boolean {
 
 /** Checks the metadata of an object as it would be stored. */
 export function checkObjectMeta(type: ServedType, object: JsonObject): FieldError[] {
-  return [...checkCommonMeta(type, object), ...checkOwnFinalizers(type, finalizersOf(object))];
+  return [...checkCommonMeta(type.strategy.nameRule, object), ...checkOwnFinalizers(type, finalizersOf(object))];
 }
 
-function checkCommonMeta(type: ServedType, object: JsonObject): FieldError[] {
+function checkCommonMeta(rule: NameRule, object: JsonObject): FieldError[] {
   const metadata = metadataOf(object);
+  const generation = memberOf(metadata, "generation") ?? 0;
   return [
-    ...checkNames(type, metadata),
+    ...checkNames(rule, metadata),
+    ...checkNotNegative("metadata.generation", generation),
     ...checkWritable(metadata),
     ...checkFinalizers(finalizersOf(object), "metadata.finalizers"),
   ];
@@ -77,25 +75,26 @@ function checkWritable(metadata: JsonObject): FieldError[] {
 
 /**
  * Checks the metadata of an updated object. Kubernetes checks most of it for all types, and again with what the type checks; all of that is listed.
+ * A subresource checks only what changes.
  */
-export function checkUpdatedMeta(type: ServedType, object: JsonObject, live: JsonObject): FieldError[] {
-  const update = [...checkObjectMetaUpdate(object, live), ...checkWritable(metadataOf(object))];
-  const ofAll = [...checkCommonMeta(type, object), ...update];
-  return type.strategy.checksMetadata
-    ? [...ofAll, ...update, ...checkOwnFinalizers(type, finalizersOf(object))]
-    : ofAll;
-}
-
-/** Checks the metadata of an updated object once more, for the types whose updates Kubernetes checks as objects, too. */
-export function checkObjectMetaAgain(type: ServedType, object: JsonObject): FieldError[] {
-  return type.custom === undefined && CHECKED_TWICE.has(type.plural) ? checkObjectMeta(type, object) : [];
+export function checkUpdatedMeta(
+  type: ServedType,
+  { object, live, subresource }: { object: JsonObject; live: JsonObject; subresource: string },
+): FieldError[] {
+  const { checksMetadata, nameRule } = type.strategy;
+  const change = [...checkObjectMetaUpdate(object, live), ...checkWritable(metadataOf(object))];
+  const isPart = subresource !== "" && checksMetadata.length > 0;
+  const ofKind = (isPart ? (["change"] as const) : checksMetadata).flatMap((part) => [
+    ...(part === "change" ? change : checkCommonMeta(nameRule, object)),
+    ...checkOwnFinalizers(type, finalizersOf(object)),
+  ]);
+  // That a name is right for its type is known, and what it was generated from is no longer looked at.
+  return [...checkCommonMeta("path-segment", object), ...change, ...ofKind];
 }
 
 /** Checks the metadata of an object inside of another one, at `path`; its name may be any. */
 export function checkEmbeddedMeta(metadata: JsonObject, path: string): FieldError[] {
   const namespace = stringAt(metadata, "namespace") ?? "";
-  const generation = memberOf(metadata, "generation");
-  const isNegative = typeof generation === "number" && generation < 0;
   const namesOf = (field: "name" | "generateName") =>
     checkName("path-segment", stringAt(metadata, field) ?? "", { isPrefix: field === "generateName" }).map((detail) =>
       invalidError(`${path}.${field}`, metadata[field] ?? "", detail),
@@ -106,7 +105,7 @@ export function checkEmbeddedMeta(metadata: JsonObject, path: string): FieldErro
     ...(namespace === ""
       ? []
       : checkName("label", namespace).map((detail) => invalidError(`${path}.namespace`, namespace, detail))),
-    ...(isNegative ? [invalidError(`${path}.generation`, generation, "must be greater than or equal to 0")] : []),
+    ...checkNotNegative(`${path}.generation`, memberOf(metadata, "generation")),
     ...checkLabels(objectAt(metadata, "labels") ?? {}, `${path}.labels`),
     ...checkAnnotations(objectAt(metadata, "annotations") ?? {}, `${path}.annotations`),
     ...checkOwnerReferences(arrayAt(metadata, "ownerReferences") ?? [], `${path}.ownerReferences`),
@@ -161,8 +160,7 @@ export function finalizerWarnings(object: JsonObject, live?: JsonObject): string
     });
 }
 
-function checkNames(type: ServedType, metadata: JsonObject): FieldError[] {
-  const rule = type.strategy.nameRule;
+function checkNames(rule: NameRule, metadata: JsonObject): FieldError[] {
   const name = stringAt(metadata, "name") ?? "";
   const base = stringAt(metadata, "generateName") ?? "";
   const baseErrors =

@@ -8,15 +8,19 @@ import type { TypeRules } from "./type-rules.js";
 export function namespaceRules(common: TypeRules): TypeRules {
   return {
     ...common,
-    validate: (object, live) => [...common.validate(object, live), ...checkFinalizers(object)],
+    validate: (object, live) => [...common.validate(object, live), ...checkFinalizers(object, () => FINALIZERS)],
+    validatePart: (object, _live, subresource) =>
+      subresource === "finalize" ? checkFinalizers(object, (index) => `${FINALIZERS}[${index}]`) : undefined,
     validateStatus: (object) => checkPhase(object),
   };
 }
 
-function checkFinalizers(object: JsonObject): FieldError[] {
+const FINALIZERS = "spec.finalizers";
+
+function checkFinalizers(object: JsonObject, pathOf: (index: number) => string): FieldError[] {
   const finalizers = (arrayAt(objectAt(object, "spec"), "finalizers") ?? []).map(String);
   return finalizers.flatMap((name, index) => {
-    const path = `spec.finalizers[${index}]`;
+    const path = pathOf(index);
     const errors = qualifiedNameProblems(name).map((detail) => invalidError(path, name, detail));
     if (name.includes("/") || isStandardFinalizer(name)) return errors;
     const detail = "name is neither a standard finalizer name nor is it fully qualified";

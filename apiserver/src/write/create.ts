@@ -53,6 +53,8 @@ export async function createObject(
   settleNamespace(metadataOf(object), namespace);
   wipeReset(type, object);
   setServerOwned(object);
+  const base = stringAt(metadataOf(object), "generateName") ?? "";
+  if ((stringAt(metadataOf(object), "name") ?? "") === "" && base !== "") chooseName(context, object, base);
   if (isCertificateRequest(type)) setRequester(object, context.user);
   setFirstGeneration(type, object);
   const { settlesOnUpdate } = type.strategy;
@@ -62,13 +64,10 @@ export async function createObject(
   context.warnings.push(...(rules.finish(object, undefined, { subresource: "", isDryRun: context.isDryRun }) ?? []));
   const warning = dropDuplicateOwners(metadataOf(object));
   if (warning !== undefined) context.warnings.push(warning);
-  const base = stringAt(metadataOf(object), "generateName") ?? "";
-  const isGenerated = (stringAt(metadataOf(object), "name") ?? "") === "" && base !== "";
-  if (isGenerated) chooseName(context, object, base);
   const name = stringAt(metadataOf(object), "name") ?? "";
   const ofMetadata = checkObjectMeta(type, object);
   const ofKind = rules.validate(object, undefined, ofMetadata);
-  const hearsOfKindAlone = !type.strategy.checksMetadata && ofKind.length > 0;
+  const hearsOfKindAlone = type.strategy.checksMetadata.length === 0 && ofKind.length > 0;
   const errors = hearsOfKindAlone ? ofKind : [...ofMetadata, ...ofKind];
   if (errors.length > 0) throw invalid(kindRefOf(type, name), errors);
   context.warnings.push(...rules.warnings(object));

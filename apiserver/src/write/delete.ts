@@ -1,8 +1,7 @@
 import type { AdmittedWrite } from "../admission/admission.js";
 import { serverTime, timestampOf } from "../clock.js";
 import type { DeleteOptions } from "../decode/options/delete-options.js";
-import { conflict, forbidden, notFound, preconditionFailed } from "../errors/status-error.js";
-import type { ServedType } from "../builtin/served-type.js";
+import { forbidden, notFound, preconditionFailed } from "../errors/status-error.js";
 import { clone, deepEqual, objectAt, stringAt, type JsonObject } from "../json.js";
 import { holdDefinition, isDefinition } from "../object/definition-cleanup.js";
 import { finalizersForDeletion, holdersOf, isNamespace } from "../object/finalizers.js";
@@ -107,19 +106,12 @@ function checkPreconditions({ resource }: WriteContext, live: JsonObject, option
   const ref = kindRefOf(resource.type, stringAt(metadata, "name") ?? "");
   const uid = stringAt(metadata, "uid") ?? "";
   const resourceVersion = stringAt(metadata, "resourceVersion") ?? "";
-  const check = (field: "UID" | "ResourceVersion", given: string | undefined, own: string): void => {
-    if (given === undefined || given === own) return;
-    if (!hasOwnDeletion(resource.type)) throw preconditionFailed(ref, { field, given, live: own });
-    const detail = `Precondition failed: ${field} in precondition: ${given}, ${field} in object meta: ${own}`;
-    throw conflict(resourceRefOf(resource.type, ref.name), detail);
-  };
-  check("UID", options.uid, uid);
-  check("ResourceVersion", options.resourceVersion, resourceVersion);
-}
-
-// The kinds whose objects hold others compare what is asked for themselves.
-function hasOwnDeletion(type: ServedType): boolean {
-  return isDefinition(type) || isNamespace(type);
+  if (options.uid !== undefined && options.uid !== uid) {
+    throw preconditionFailed(ref, { field: "UID", given: options.uid, live: uid });
+  }
+  if (options.resourceVersion !== undefined && options.resourceVersion !== resourceVersion) {
+    throw preconditionFailed(ref, { field: "ResourceVersion", given: options.resourceVersion, live: resourceVersion });
+  }
 }
 
 /** Warns who deletes Jobs without saying what becomes of their Pods; a collection is warned of once. */

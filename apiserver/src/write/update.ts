@@ -6,14 +6,8 @@ import { invalid, notFound, plainError, staleResourceVersion, uidMismatchOnUpdat
 import { deepEqual, stringAt, type JsonObject } from "../json.js";
 import { holdersOf } from "../object/finalizers.js";
 import { raiseGeneration } from "../object/generation.js";
-import { keyOf, kindRefOf, resourceRefOf } from "../object/object-key.js";
-import {
-  checkObjectMetaAgain,
-  checkUpdatedMeta,
-  dropDuplicateOwners,
-  isTerminating,
-  metadataOf,
-} from "../object/object-meta.js";
+import { keyOf, kindRefOf, resourceRefOf, storageKeyOf } from "../object/object-key.js";
+import { checkUpdatedMeta, dropDuplicateOwners, isTerminating, metadataOf } from "../object/object-meta.js";
 import { restoreReset } from "../object/reset-paths.js";
 import { settled } from "../pending-conversion.js";
 import { normalForm, type ServedResource } from "../registry/served-resource.js";
@@ -56,7 +50,7 @@ async function attemptUpdate(context: WriteContext, update: Update): Promise<Wri
     const { object, isTracked } = update.create();
     const given = stringAt(metadataOf(object), "uid") ?? "";
     if (update.isPut && given !== "") {
-      const storageKey = `/registry/${resource.type.plural}/${key}`;
+      const storageKey = storageKeyOf(resource.type, key, context);
       throw uidMismatchOnUpdate(resourceRefOf(resource.type, update.name), { key: storageKey, given, live: "" });
     }
     delete metadataOf(object)["resourceVersion"];
@@ -125,13 +119,12 @@ function checkReplacement(
   const { type, rules } = context.resource;
   const { object, live, subresource } = write;
   const ofPart = subresource === "" ? undefined : rules.validatePart?.(object, live, subresource);
-  const again = subresource === "" ? checkObjectMetaAgain(type, object) : [];
-  const ofMetadata = checkUpdatedMeta(type, object, live);
+  const ofMetadata = checkUpdatedMeta(type, write);
   const ofKind =
     subresource === "status"
       ? rules.validateStatus(object, live)
       : (ofPart ?? rules.validate(object, live, ofMetadata));
-  return [...ofMetadata, ...again, ...ofKind];
+  return [...ofMetadata, ...ofKind];
 }
 
 function store(
@@ -159,8 +152,7 @@ function checkUid(context: WriteContext, { object, live, name, isPut }: Replacem
   const uid = stringAt(metadataOf(live), "uid") ?? "";
   if (!isPut || given === "" || given === uid) return;
   const { type } = context.resource;
-  const resourceName = type.custom === undefined ? type.plural : `${type.group}/${type.plural}`;
-  const key = `/registry/${resourceName}/${keyOf({ namespace: context.namespace, name })}`;
+  const key = storageKeyOf(type, keyOf({ namespace: context.namespace, name }), context);
   throw uidMismatchOnUpdate(resourceRefOf(type, name), { key, given, live: uid });
 }
 
