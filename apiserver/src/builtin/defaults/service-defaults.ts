@@ -113,7 +113,7 @@ function keepAllocated(spec: JsonObject, old: JsonObject | undefined): void {
   if (old === undefined || old["type"] === "ExternalName") return;
   for (const key of ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "healthCheckNodePort"]) {
     const value = memberOf(old, key);
-    const isNeeded = key !== "healthCheckNodePort" || spec["externalTrafficPolicy"] === "Local";
+    const isNeeded = key !== "healthCheckNodePort" || (hasHealthCheck(old) && hasHealthCheck(spec));
     if (value !== undefined && isNeeded && memberOf(spec, key) === undefined) spec[key] = clone(value);
   }
   if (spec["type"] !== "NodePort" && spec["type"] !== "LoadBalancer") return;
@@ -137,9 +137,11 @@ function defaultClusterIp(spec: JsonObject, context: DefaultingContext): void {
   spec["clusterIP"] = clusterIp;
   spec["clusterIPs"] ??= [clusterIp];
   // A headless service without selector may have endpoints of either family.
-  const isDualStack = clusterIp === "None" && objectAt(spec, "selector") === undefined;
-  spec["ipFamilies"] ??= isDualStack ? ["IPv4", "IPv6"] : [clusterIp.includes(":") ? "IPv6" : "IPv4"];
-  spec["ipFamilyPolicy"] ??= isDualStack ? "RequireDualStack" : "SingleStack";
+  const isOfAny = clusterIp === "None" && objectAt(spec, "selector") === undefined;
+  const policy = (spec["ipFamilyPolicy"] ??= isOfAny ? "RequireDualStack" : "SingleStack");
+  const families = arrayAt(spec, "ipFamilies") ?? [clusterIp.includes(":") ? "IPv6" : "IPv4"];
+  const isHalf = isOfAny && policy !== "SingleStack" && families.length === 1;
+  spec["ipFamilies"] = isHalf ? [...families, families[0] === "IPv4" ? "IPv6" : "IPv4"] : families;
 }
 
 function allocateNodePorts(spec: JsonObject, { allocateNodePort, old }: DefaultingContext): void {

@@ -54,7 +54,7 @@ export function checkAddressForms(spec: JsonObject, { policy }: Pick<Context, "p
   );
   const isCrowded = addresses[0] === "None" && addresses.length > 1;
   const field = "spec.clusterIPs";
-  const isTwice = new Set(addresses.map(familyOf)).size < addresses.length || addresses.length > 2;
+  const isTwice = new Set(addresses.map(familyOf)).size < 2;
   return [
     ...checkFirst(memberOf(spec, "clusterIP") ?? "", addresses),
     ...families.flatMap((family, index) => [

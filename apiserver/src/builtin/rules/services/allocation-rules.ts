@@ -47,21 +47,51 @@ function addressProblem(address: string, ranges: Ranges, { isDryRun }: { isDryRu
 function checkNodePorts(spec: JsonObject, { ranges, old, isDryRun }: Asked): FieldError[] {
   const type = memberOf(spec, "type");
   if (type !== "NodePort" && type !== "LoadBalancer") return [];
-  const kept = new Set<JsonValue | undefined>(objectsAt(old ?? {}, "ports").map((port) => memberOf(port, "nodePort")));
-  const asked = new Set<number>();
-  for (const [index, port] of objectsAt(spec, "ports").entries()) {
-    const nodePort = memberOf(port, "nodePort") ?? 0;
-    if (typeof nodePort !== "number" || nodePort === 0 || kept.has(nodePort) || asked.has(nodePort)) continue;
-    asked.add(nodePort);
-    const problem = portProblem(nodePort, ranges, { isDryRun });
+  const ports = objectsAt(spec, "ports");
+  const given = new Set<number>();
+  for (const [index, nodePort] of old === undefined ? askedByNew(ports) : askedByUpdate(ports, old)) {
+    const problem = given.has(nodePort) ? TAKEN : portProblem(nodePort, ranges, { isDryRun });
     if (problem !== undefined) return [invalidError(`spec.ports[${index}].nodePort`, nodePort, problem)];
+    given.add(nodePort);
   }
   return [];
 }
+
+/** The place of a port of a Service, and the port of the nodes that it asks for. */
+type AskedPort = [index: number, nodePort: number];
+
+function nodePortOf(port: JsonObject): number {
+  const nodePort = memberOf(port, "nodePort");
+  return typeof nodePort === "number" ? nodePort : 0;
+}
+
+// Ports of one number share the first port of the nodes that one of them asks for, unless they say otherwise.
+function askedByNew(ports: JsonObject[]): AskedPort[] {
+  const shared = new Map<JsonValue | undefined, number>();
+  return ports.flatMap((port, index): AskedPort[] => {
+    const [number, own] = [memberOf(port, "port"), nodePortOf(port)];
+    const first = shared.get(number);
+    const same = ports.find((other) => memberOf(other, "port") === number && nodePortOf(other) !== 0);
+    const asked = first === undefined ? (same === undefined ? 0 : nodePortOf(same)) : own === first ? 0 : own;
+    if (first === undefined) shared.set(number, asked);
+    return asked === 0 ? [] : [[index, asked]];
+  });
+}
+
+// An update may ask for one port of the nodes more than once.
+function askedByUpdate(ports: JsonObject[], old: JsonObject): AskedPort[] {
+  const kept = objectsAt(old, "ports").map(nodePortOf);
+  const all = ports.map(nodePortOf);
+  return all.flatMap((nodePort, index): AskedPort[] =>
+    nodePort === 0 || kept.includes(nodePort) || all.indexOf(nodePort) < index ? [] : [[index, nodePort]],
+  );
+}
+
+const TAKEN = "provided port is already allocated";
 
 function portProblem(port: number, ranges: Ranges, { isDryRun }: { isDryRun: boolean }): string | undefined {
   const { first, last } = NODE_PORTS;
   if (!isDryRun && (port < first || port > last))
     return `provided port is not in the valid range. The range of valid ports is ${first}-${last}`;
-  return ranges.isTaken(port) ? "provided port is already allocated" : undefined;
+  return ranges.isTaken(port) ? TAKEN : undefined;
 }

@@ -44,6 +44,7 @@ export function checkService(service: JsonObject, old: JsonObject | undefined): 
       ? [invalidError("spec.clusterIPs[0]", "None", `may not be set to 'None' for ${type} services`)]
       : []),
     ...checkOfType(spec, type),
+    ...checkRangesInAnnotation(service, old),
     ...checkBalancerClass(spec),
     ...checkOneOf("spec.internalTrafficPolicy", memberOf(spec, "internalTrafficPolicy"), ["Cluster", "Local"]),
     ...checkOneOf("spec.trafficDistribution", memberOf(spec, "trafficDistribution"), DISTRIBUTIONS),
@@ -65,6 +66,7 @@ export const TOPOLOGY_MODE = "service.kubernetes.io/topology-mode";
 /** What it was called before. */
 export const TOPOLOGY_HINTS = "service.kubernetes.io/topology-aware-hints";
 const DISTRIBUTIONS = ["PreferClose", "PreferSameZone", "PreferSameNode"];
+const FOR_BALANCERS = "may only be used when `type` is 'LoadBalancer'";
 const OF_BALANCERS = ["allocateLoadBalancerNodePorts"];
 
 // What only some types of Services have.
@@ -78,11 +80,10 @@ function checkOfType(spec: JsonObject, type: JsonValue | undefined): FieldError[
     ...OF_BALANCERS.filter((key) => memberOf(spec, key) !== undefined),
     ...(ranges.length > 0 ? ["LoadBalancerSourceRanges"] : []),
   ];
-  const isForBalancer = "may only be used when `type` is 'LoadBalancer'";
   const isForCheck = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
   return [
     ...ranges.flatMap((range, index) => checkCidr(`spec.LoadBalancerSourceRanges[${index}]`, String(range).trim())),
-    ...(type === "LoadBalancer" ? [] : ofBalancers.map((key) => forbiddenError(`spec.${key}`, isForBalancer))),
+    ...(type === "LoadBalancer" ? [] : ofBalancers.map((key) => forbiddenError(`spec.${key}`, FOR_BALANCERS))),
     ...(isExternal || (policy ?? "") === ""
       ? []
       : [
@@ -93,7 +94,25 @@ function checkOfType(spec: JsonObject, type: JsonValue | undefined): FieldError[
           ),
         ]),
     ...(isExternal ? checkOneOf("spec.externalTrafficPolicy", policy, ["Cluster", "Local"]) : []),
+    ...(isChecked && healthPort !== 0 ? checkPort("spec.healthCheckNodePort", healthPort) : []),
     ...(isChecked || healthPort === 0 ? [] : [invalidError("spec.healthCheckNodePort", healthPort, isForCheck)]),
+  ];
+}
+
+const RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges";
+
+// Once the ranges of clients of a load balancer were told here, which counts only where there are no others.
+function checkRangesInAnnotation(service: JsonObject, old: JsonObject | undefined): FieldError[] {
+  const [text, before] = [service, old ?? {}].map((one) =>
+    memberOf(objectAt(objectAt(one, "metadata"), "annotations"), RANGES),
+  );
+  const spec = objectAt(service, "spec") ?? {};
+  if (typeof text !== "string" || (arrayAt(spec, "loadBalancerSourceRanges") ?? []).length > 0) return [];
+  const field = `metadata.annotations[${RANGES}]`;
+  const ranges = text === before || text.trim() === "" ? [] : text.trim().split(",");
+  return [
+    ...(memberOf(spec, "type") === "LoadBalancer" ? [] : [forbiddenError(field, FOR_BALANCERS)]),
+    ...ranges.flatMap((range) => checkCidr(field, range.trim())),
   ];
 }
 
