@@ -180,8 +180,7 @@ export function checkControl<Control extends object>(
   checkDelay(name, control.rescheduleAfterMs);
   if (name === "cleanup" && control.removeFinalizer !== false)
     throw new TypeError(
-      "cleanup() returned rescheduleAfterMs and removes the finalizer; a primary without its finalizer is not reconciled again. " +
-        "Return keepFinalizer({ rescheduleAfterMs }), or no rescheduleAfterMs",
+      "cleanup() asks for another one after its finalizer is removed; return keepFinalizer({ … }) instead",
     );
   return returned as Control;
 }

@@ -95,7 +95,7 @@ export class WorkflowRuns {
     this.context = options.createContext(this);
   }
 
-  /** Runs a workflow, once for each kind. Default: the workflow of the controller */
+  /** Runs a workflow, that of the controller unless given; there is one run of each kind. */
   run(kind: Kind, workflow = this.#workflows.own): Promise<WorkflowResult> {
     const runs = this.#started.filter((each) => each.workflow === workflow);
     const known = runs.find((each) => each.kind === kind);

@@ -45,6 +45,12 @@ export function isAddress(text: string): boolean {
   return read(text) !== undefined;
 }
 
+/** Gives the usual form of an address; any other text stays as it is. */
+export function usualAddress(text: string): string {
+  const written = read(text);
+  return written === undefined ? text : textOf(written.address);
+}
+
 /** Lists what is wrong with an address of IPv4 or IPv6. */
 export function addressProblems(text: string): string[] {
   const written = read(text);

@@ -72,9 +72,13 @@ function isCounted(name: string): boolean {
   return COUNTED.includes(name) || (name.includes("/") && !/kubernetes\.io\/|^requests\./.test(name));
 }
 
+function isStandardResource(name: string): boolean {
+  return STANDARD.has(name) || /^(requests\.)?hugepages-/.test(name);
+}
+
 function checkResource(path: string, name: string): FieldError[] {
   const problems = qualifiedNameProblems(name);
-  const isStandard = STANDARD.has(name) || /^(requests\.)?hugepages-/.test(name);
+  const isStandard = isStandardResource(name);
   const isPlain = !name.includes("/");
   return [
     ...problems.map((detail) => invalidError(path, name, detail)),
@@ -142,7 +146,9 @@ function checkValues(path: string, operator: string, values: JsonValue | undefin
 function unlimitedBy(scope: string, spec: JsonObject): string[] {
   const limited = SCOPES.get(scope);
   if (limited === undefined) return [];
-  return Object.keys(objectAt(spec, "hard") ?? {}).filter((name) => STANDARD.has(name) && !limited.includes(name));
+  return Object.keys(objectAt(spec, "hard") ?? {}).filter(
+    (name) => isStandardResource(name) && !limited.includes(name),
+  );
 }
 
 function conflictsOf(scopes: readonly string[]): string[][] {

@@ -34,6 +34,7 @@ export function checkClaim(claim: JsonObject, old: JsonObject | undefined): Fiel
   const isBound = textAt(claim, "status.phase") === "Bound";
   return [
     ...checkClaimSpec("spec", spec),
+    ...(old === undefined ? [] : checkClassAnnotation(claim, old)),
     ...(oldSpec === undefined ? [] : checkGrowth(claim, storageOf(spec), storageOf(oldSpec))),
     ...(oldSpec === undefined ||
     deepEqual(fixedPart(spec, { isBound, old: oldSpec }), fixedPart(oldSpec, { isBound, old: oldSpec }))
@@ -110,22 +111,38 @@ function checkGrowth(claim: JsonObject, now: JsonValue | undefined, before: Json
   return [forbiddenError("spec.resources.requests.storage", "field can not be less than status.capacity")];
 }
 
+const CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class";
+
+// The class of a claim was once told in an annotation, and may move from there into the spec.
+function checkClassAnnotation(claim: JsonObject, old: JsonObject): FieldError[] {
+  const [now, before] = [claim, old].map((one) =>
+    memberOf(objectAt(objectAt(one, "metadata"), "annotations"), CLASS_ANNOTATION),
+  );
+  const [given, had] = [claim, old].map((one) => memberOf(objectAt(one, "spec"), "storageClassName"));
+  const isMoved =
+    before !== undefined && had === undefined && given === before && (now === undefined || now === before);
+  if (isMoved || (now ?? "") === (before ?? "")) return [];
+  return [invalidError(`metadata.annotations.${CLASS_ANNOTATION}`, now ?? "", "field is immutable")];
+}
+
 // A volume and a class may be set once; the storage of a bound claim may grow.
 function fixedPart(spec: JsonObject, { isBound, old }: { isBound: boolean; old: JsonObject }): JsonObject {
   const { volumeAttributesClassName, ...fixed } = spec;
   for (const key of ["volumeName", "storageClassName"]) if (memberOf(old, key) === undefined) delete fixed[key];
   if (!isBound) return volumeAttributesClassName === undefined ? fixed : spec;
   const resources = objectAt(spec, "resources") ?? {};
+  if (objectAt(resources, "requests") === undefined) return fixed;
   const { storage: _, ...requests } = objectAt(resources, "requests") ?? {};
   return { ...fixed, resources: { ...resources, requests } };
 }
 
 /** Checks a StorageClass. */
 export function checkStorageClass(object: JsonObject, old: JsonObject | undefined): FieldError[] {
+  const policy = memberOf(object, "reclaimPolicy");
   return [
     ...checkProvisioner("provisioner", textAt(object, "provisioner")),
     ...checkParameters("parameters", object, { needsOne: false }),
-    ...checkOneOf("reclaimPolicy", memberOf(object, "reclaimPolicy"), ["Delete", "Retain"]),
+    ...(policy === "" ? [] : checkOneOf("reclaimPolicy", policy, ["Delete", "Retain"])),
     ...checkOneOf("volumeBindingMode", memberOf(object, "volumeBindingMode"), ["Immediate", "WaitForFirstConsumer"]),
     ...checkTopologies("allowedTopologies", objectsAt(object, "allowedTopologies")),
     ...(old === undefined ? [] : checkClassKept(object, old)),

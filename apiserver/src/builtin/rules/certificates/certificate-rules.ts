@@ -4,11 +4,12 @@ import {
   invalidError,
   notSupportedError,
   requiredError,
+  tooLongError,
   type FieldError,
 } from "../../../errors/field-error.js";
+import { quote } from "../../../errors/quote.js";
 import { memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
-import { checkDomain } from "../field-rules.js";
-import { subdomainProblems } from "../name-syntax.js";
+import { labelNameProblems, subdomainProblems } from "../name-syntax.js";
 
 const USAGES = [
   ...["any", "cert sign", "client auth", "code signing", "content commitment", "crl sign", "data encipherment"],
@@ -17,6 +18,9 @@ const USAGES = [
   ...["server auth", "signing", "timestamping"],
 ];
 const MIN_SECONDS = 600;
+const MAX_DOMAIN = 253;
+// Of a domain, a label and a domain, and what is between them.
+const MAX_NAME = MAX_DOMAIN + 1 + 63 + 1 + MAX_DOMAIN;
 
 /** Checks a new CertificateSigningRequest; its spec is never changed. */
 export function checkSigningRequest(request: JsonObject, old: JsonObject | undefined): FieldError[] {
@@ -64,16 +68,26 @@ function checkSigner(name: string): FieldError[] {
   if (name === "kubernetes.io/legacy-unknown")
     return [invalidError(path, name, "the legacy signerName is not allowed via this API version")];
   if (name === "") return [requiredError(path)];
-  const [domain = "", ...rest] = name.split("/");
-  if (rest.length !== 1) {
+  const [domain = "", signer = "", ...rest] = name.split("/");
+  if (!name.includes("/") || rest.length > 0) {
     const form = "must be a fully qualified domain and path of the form 'example.com/signer-name'";
     return [invalidError(path, name, form)];
   }
+  const labels = domain.split(".");
   return [
-    ...(domain.includes(".")
-      ? subdomainProblems(domain)
-      : ["should be a domain with at least two segments separated by dots"]
-    ).map((problem) => invalidError(path, domain, problem)),
-    ...checkDomain(path, rest[0] ?? ""),
+    ...(Buffer.byteLength(domain) > MAX_DOMAIN ? [tooLongError(path, MAX_DOMAIN)] : []),
+    ...checkParts(path, domain, labelNameProblems),
+    ...(labels.length < 2
+      ? [invalidError(path, domain, "should be a domain with at least two segments separated by dots")]
+      : []),
+    ...checkParts(path, signer, subdomainProblems),
+    ...(Buffer.byteLength(name) > MAX_NAME ? [tooLongError(path, MAX_NAME)] : []),
   ];
+}
+
+// Of the parts between dots the first wrong one is told.
+function checkParts(path: string, text: string, problemsOf: (part: string) => string[]): FieldError[] {
+  const wrong = text.split(".").find((part) => problemsOf(part).length > 0);
+  if (wrong === undefined) return [];
+  return problemsOf(wrong).map((problem) => invalidError(path, text, `validating label ${quote(wrong)}: ${problem}`));
 }

@@ -77,10 +77,26 @@ function checkVerdictsKept(conditions: JsonObject[], before: JsonObject[]): Fiel
 
 function checkCertificate(certificate: string, before: string): FieldError[] {
   if (certificate === "" || certificate === before) return [];
-  const isPem = Buffer.from(certificate, "base64").toString("latin1").includes("-----BEGIN CERTIFICATE-----");
-  const detail = "must contain at least one CERTIFICATE PEM block";
-  return isPem ? [] : [invalidError("status.certificate", "<certificate data>", detail)];
+  const problem = certificateProblem(Buffer.from(certificate, "base64").toString("latin1"));
+  return problem === undefined ? [] : [invalidError("status.certificate", "<certificate data>", problem)];
 }
+
+const BLOCK = /-----BEGIN ([^\n-]*)-----\n([^-]*)-----END \1-----/g;
+
+// What is wrong first with the certificates in a text, as far as can be told without reading them.
+function certificateProblem(text: string): string | undefined {
+  const blocks = [...text.matchAll(BLOCK)];
+  for (const [, type = "", content = ""] of blocks) {
+    if (type !== "CERTIFICATE") return `only CERTIFICATE PEM blocks are allowed, found ${quote(type)}`;
+    if (content.includes(":")) return "no PEM block headers are permitted";
+    const bytes = Buffer.from(content, "base64");
+    if (bytes.length === 0) return "found CERTIFICATE PEM block containing 0 certificates";
+    if (bytes[0] !== SEQUENCE) return "x509: malformed certificate";
+  }
+  return blocks.length === 0 ? "must contain at least one CERTIFICATE PEM block" : undefined;
+}
+
+const SEQUENCE = 0x30;
 
 function checkCertificateKept(request: JsonObject, live: JsonObject): FieldError[] {
   const [now, before] = [request, live].map((one) => textAt(one, "status.certificate"));

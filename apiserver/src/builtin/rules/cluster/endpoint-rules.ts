@@ -14,24 +14,29 @@ import {
   checkLabel,
   checkLabelName,
   checkLabelValue,
+  checkLimited,
   checkOnce,
+  checkOneOf,
   checkPort,
   checkQualifiedName,
   checkRequiredOneOf,
 } from "../field-rules.js";
 import { checkTextKept } from "../kept-rules.js";
-import { addressProblems, exactAddressProblems, isAddress } from "../address-syntax.js";
+import { addressProblems, exactAddressProblems, isAddress, usualAddress } from "../address-syntax.js";
 import { subdomainProblems } from "../name-syntax.js";
 
 const MAX_LABEL = 63;
+const MAX_ENDPOINTS = 1000;
+const MAX_ADDRESSES = 100;
 const PROTOCOLS = ["SCTP", "TCP", "UDP"];
 
 // Addresses that are never those of an endpoint.
+// By the usual form.
 const UNSPECIFIED = /^(0\.0\.0\.0|::)$/;
 const SPECIAL: [pattern: RegExp, problem: string][] = [
   [/^(127\.|::1$)/, "may not be in the loopback range (127.0.0.0/8, ::1/128)"],
-  [/^(169\.254\.|fe[89ab])/i, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"],
-  [/^(224\.0\.0\.|ff02:)/i, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"],
+  [/^(169\.254\.|fe[89ab][0-9a-f]:)/, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"],
+  [/^(224\.0\.0\.|ff[0-9a-f]2:)/, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"],
 ];
 
 /** Checks Endpoints. */
@@ -76,8 +81,9 @@ export function checkPublicAddress(field: string, address: string): FieldError[]
 }
 
 function specialProblems(ip: string): string[] {
-  if (UNSPECIFIED.test(ip)) return [`may not be unspecified (${ip})`];
-  return SPECIAL.filter(([pattern]) => pattern.test(ip)).map(([, problem]) => problem);
+  const usual = usualAddress(ip);
+  if (UNSPECIFIED.test(usual)) return [`may not be unspecified (${ip})`];
+  return SPECIAL.filter(([pattern]) => pattern.test(usual)).map(([, problem]) => problem);
 }
 
 function checkEndpointPort(path: string, port: JsonObject, needsName: boolean): FieldError[] {
@@ -85,17 +91,14 @@ function checkEndpointPort(path: string, port: JsonObject, needsName: boolean): 
   return [
     ...(name !== "" || needsName ? checkLabelName(`${path}.name`, name) : []),
     ...checkPort(`${path}.port`, memberOf(port, "port") ?? 0),
-    ...checkProtocol(path, port),
+    ...checkRequiredOneOf(`${path}.protocol`, textAt(port, "protocol"), PROTOCOLS),
+    ...checkApplication(path, port),
   ];
 }
 
-function checkProtocol(path: string, port: JsonObject): FieldError[] {
-  const protocol = memberOf(port, "protocol") ?? "";
+function checkApplication(path: string, port: JsonObject): FieldError[] {
   const application = memberOf(port, "appProtocol");
-  return [
-    ...checkRequiredOneOf(`${path}.protocol`, protocol, PROTOCOLS),
-    ...(typeof application === "string" ? checkQualifiedName(`${path}.appProtocol`, application) : []),
-  ];
+  return typeof application === "string" ? checkQualifiedName(`${path}.appProtocol`, application) : [];
 }
 
 /** Checks an EndpointSlice. */
@@ -107,7 +110,11 @@ export function checkEndpointSlice(slice: JsonObject, old: JsonObject | undefine
   const isSame = old !== undefined && deepEqual(endpoints, objectsAt(old, "endpoints"));
   return [
     ...checkRequiredOneOf("addressType", type, ["FQDN", "IPv4", "IPv6"]),
-    ...(isSame ? [] : endpoints.flatMap((one, index) => checkEndpoint(`endpoints[${index}]`, one, type))),
+    ...(isSame
+      ? []
+      : checkLimited("endpoints", { items: endpoints, max: MAX_ENDPOINTS }, (all) =>
+          all.flatMap((one, index) => checkEndpoint(`endpoints[${index}]`, one, type)),
+        )),
     ...objectsAt(slice, "ports").flatMap((port, index) => {
       const name = textAt(port, "name");
       const isTaken = names.has(name);
@@ -115,7 +122,8 @@ export function checkEndpointSlice(slice: JsonObject, old: JsonObject | undefine
       return [
         ...(name === "" ? [] : checkLabelName(`ports[${index}].name`, name)),
         ...(isTaken ? [duplicateError(`ports[${index}].name`, name)] : []),
-        ...checkProtocol(`ports[${index}]`, port),
+        ...checkOneOf(`ports[${index}].protocol`, textAt(port, "protocol"), PROTOCOLS),
+        ...checkApplication(`ports[${index}]`, port),
       ];
     }),
     ...(old === undefined ? [] : checkTextKept("addressType", slice, old)),
@@ -127,6 +135,7 @@ function checkEndpoint(path: string, endpoint: JsonObject, type: string): FieldE
   const [node, host] = ["nodeName", "hostname"].map((key) => memberOf(endpoint, key));
   return [
     ...(addresses.length === 0 ? [requiredError(`${path}.addresses`, "must contain at least 1 address")] : []),
+    ...(addresses.length > MAX_ADDRESSES ? [tooManyError(`${path}.addresses`, addresses.length, MAX_ADDRESSES)] : []),
     ...addresses.flatMap((address, index) => checkSliceAddress(`${path}.addresses[${index}]`, address, type)),
     ...(typeof node === "string" ? checkDomain(`${path}.nodeName`, node) : []),
     ...(typeof host === "string" ? checkLabel(`${path}.hostname`, host) : []),

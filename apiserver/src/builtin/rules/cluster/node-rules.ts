@@ -8,7 +8,7 @@ import {
 } from "../../../errors/field-error.js";
 import { quote } from "../../../errors/quote.js";
 import { arrayAt, compareText, deepEqual, memberOf, objectAt, type JsonObject } from "../../../json.js";
-import { objectsAt, textAt } from "../../read-path.js";
+import { at, objectsAt, textAt } from "../../read-path.js";
 import { checkQualifiedName, checkRequiredOneOf } from "../field-rules.js";
 import { goForm } from "../kept-rules.js";
 import { labelValueProblems } from "../name-syntax.js";
@@ -52,9 +52,7 @@ function checkAddressesOnce(addresses: JsonObject[]): FieldError[] {
 }
 
 function rangesOf(node: JsonObject): string[] {
-  const first = textAt(node, "spec.podCIDR");
-  const ranges = (arrayAt(objectAt(node, "spec"), "podCIDRs") ?? []).map(String);
-  return first !== "" && first !== ranges[0] ? [first] : ranges;
+  return (arrayAt(objectAt(node, "spec"), "podCIDRs") ?? []).map(String);
 }
 
 function checkOffer(node: JsonObject): FieldError[] {
@@ -114,11 +112,15 @@ function checkTaints(node: JsonObject): FieldError[] {
   });
 }
 
+const SWAP = "metadata.nodeSwapStatus.capacity";
+
 function checkNewNode(node: JsonObject): FieldError[] {
   const all = rangesOf(node);
+  const swap = at(node, "status.nodeInfo.swap.capacity");
   return [
     ...checkTaints(node),
     ...checkOffer(node),
+    ...(typeof swap === "number" && swap <= 0 ? [invalidError(SWAP, swap, "must be greater than zero")] : []),
     ...all.flatMap((range, index) => checkCidr(`spec.podCIDRs[${index}]`, range)),
     ...checkFamilies("spec.podCIDRs", all),
   ];

@@ -10,7 +10,7 @@ const NOTE_LENGTH = 1024;
 
 /** Checks an Event of events.k8s.io, which new clients write. */
 export function checkNewEvent(event: JsonObject, old: JsonObject | undefined): FieldError[] {
-  const own = checkTimedEvent(event);
+  const own = checkTold(event, NEW_NAMES);
   if (old !== undefined) return [...own, ...checkChangedSeries(event, old), ...checkEventKept(event, old)];
   const type = textAt(event, "type");
   const deprecated = ["FirstTimestamp", "LastTimestamp", "Count", "Source"].filter((name) => {
@@ -66,25 +66,35 @@ function checkEventKept(event: JsonObject, old: JsonObject): FieldError[] {
   ];
 }
 
-function checkTimedEvent(event: JsonObject): FieldError[] {
+/** How a version of Events names what both have, and what Kubernetes calls the reporter in its messages. */
+interface EventNames {
+  about: string;
+  note: string;
+  reporter: string;
+}
+const NEW_NAMES: EventNames = { about: "regarding", note: "note", reporter: "reportingController" };
+const OLD_NAMES: EventNames = { about: "involvedObject", note: "message", reporter: "reportingComponent" };
+
+// An event with a time of its own tells who reports it, and why.
+function checkTold(event: JsonObject, names: EventNames): FieldError[] {
   const namespace = textAt(event, "metadata.namespace");
-  const regarding = textAt(event, "regarding.namespace");
-  const isElsewhere = invalidError("involvedObject.namespace", regarding, "does not match event.namespace");
+  const about = textAt(event, `${names.about}.namespace`);
+  const isElsewhere = invalidError("involvedObject.namespace", about, "does not match event.namespace");
   if ((memberOf(event, "eventTime") ?? null) === null) {
-    const fits = regarding === "" ? namespace === "default" : regarding === namespace;
+    const fits = about === "" ? namespace === "default" : about === namespace;
     return fits ? [] : [isElsewhere];
   }
-  const controller = textAt(event, "reportingController");
-  const isHomeless = regarding === "" && namespace !== "default" && namespace !== "kube-system";
+  const reporter = textAt(event, names.reporter);
+  const isHomeless = about === "" && namespace !== "default" && namespace !== "kube-system";
   return [
     ...(isHomeless ? [isElsewhere] : []),
-    ...checkRequired("reportingController", controller),
-    ...checkQualifiedName("reportingController", controller),
+    ...checkRequired(names.reporter, reporter),
+    ...checkQualifiedName(names.reporter, reporter),
     ...Object.entries(EVENT_TEXTS).flatMap(([key, most]) => [
       ...checkRequired(key, textAt(event, key)),
       ...checkLength(key, textAt(event, key), most),
     ]),
-    ...checkLength("message", textAt(event, "note"), NOTE_LENGTH),
+    ...checkLength("message", textAt(event, names.note), NOTE_LENGTH),
   ];
 }
 
@@ -98,8 +108,5 @@ function lowerFirst(text: string): string {
 
 /** Checks an Event of core/v1; events about cluster-scoped objects live in the namespace default. */
 export function checkEvent(event: JsonObject): FieldError[] {
-  const namespace = textAt(event, "metadata.namespace");
-  const involved = textAt(event, "involvedObject.namespace");
-  if (involved === namespace || (involved === "" && namespace === "default")) return [];
-  return [invalidError("involvedObject.namespace", involved, "does not match event.namespace")];
+  return checkTold(event, OLD_NAMES);
 }

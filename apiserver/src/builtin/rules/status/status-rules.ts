@@ -30,7 +30,7 @@ const RULES: Record<string, StatusRule> = {
   FlowSchema: checkFlowStatus,
   Node: checkNodeUpdate,
   PersistentVolumeClaim: checkClaimStatus,
-  ReplicationController: (object) => checkWorkloadStatus("ReplicationController", object),
+  ReplicationController: (object, live) => checkWorkloadStatus("ReplicationController", object, live),
   ResourceClaim: checkDeviceClaimStatus,
   ValidatingAdmissionPolicy: checkPolicyStatus,
   VolumeAttachment: checkAttachmentStatus,
@@ -39,7 +39,7 @@ const RULES: Record<string, StatusRule> = {
 
 /** Lists what is wrong with a status of a built-in type, and with what it changes. */
 export function validateBuiltinStatus(type: ServedType, object: JsonObject, live: JsonObject): FieldError[] {
-  if (type.group === "apps") return checkWorkloadStatus(type.kind, object);
+  if (type.group === "apps") return checkWorkloadStatus(type.kind, object, live);
   const rule = RULES[type.kind];
   return rule === undefined ? (checkPart(type, { object, live, subresource: "status" }) ?? []) : rule(object, live);
 }

@@ -8,6 +8,7 @@ import {
   type FieldError,
 } from "../../../errors/field-error.js";
 import { arrayAt, compareText, deepEqual, memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { wasGivenEmpty } from "../../normal-form.js";
 import { textAt } from "../../read-path.js";
 import { checkDomain, checkGivenDomain, checkOneOf } from "../field-rules.js";
 import { checkKept } from "../kept-rules.js";
@@ -72,7 +73,7 @@ function checkNewVolume(volume: JsonObject): FieldError[] {
   const isRoot = /^\/[/.]*$/.test(textAt(spec, "hostPath.path"));
   return [
     ...checkModes("spec", spec),
-    ...checkCapacity(objectAt(spec, "capacity") ?? {}),
+    ...checkCapacity(spec),
     ...(policy === "" ? [] : checkOneOf("spec.persistentVolumeReclaimPolicy", policy, ["Delete", "Recycle", "Retain"])),
     ...(affinity !== undefined && required === undefined
       ? [requiredError("spec.nodeAffinity.required", "must specify required node constraints")]
@@ -99,10 +100,12 @@ function checkModes(path: string, spec: JsonObject): FieldError[] {
   ];
 }
 
-function checkCapacity(capacity: JsonObject): FieldError[] {
+function checkCapacity(spec: JsonObject): FieldError[] {
+  const capacity = objectAt(spec, "capacity") ?? {};
   const names = Object.keys(capacity).sort(compareText);
   const isSized = names.length === 1 && names[0] === "storage";
-  const shown = names.length === 0 ? null : Object.fromEntries(names.map((name) => [name, capacity[name] ?? null]));
+  const none = wasGivenEmpty(spec, "capacity") ? {} : null;
+  const shown = names.length === 0 ? none : Object.fromEntries(names.map((name) => [name, capacity[name] ?? null]));
   return [
     ...(names.length === 0 ? [requiredError("spec.capacity")] : []),
     ...(isSized ? [] : [notSupportedError("spec.capacity", shown, ["storage"])]),

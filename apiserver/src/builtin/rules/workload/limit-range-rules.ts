@@ -85,7 +85,39 @@ function checkAmounts(path: string, name: string, amounts: Amounts): FieldError[
       return [invalidError(`${path}.${at}[${name}]`, shown, words.replace("MORE", large).replace("LESS", small))];
     }),
     ...(isLow ? [invalidError(`${path}.maxLimitRequestRatio[${name}]`, ratio, `ratio ${ratio} is less than 1`)] : []),
+    ...checkRatio(`${path}.maxLimitRequestRatio[${name}]`, amounts),
+    ...checkEqualDefaults(path, name, amounts),
   ];
+}
+
+// What is beyond can have no thousandths in Kubernetes.
+const MAX_IN_THOUSANDTHS = (2n ** 63n - 1n) / 1000n;
+
+function checkRatio(field: string, { min, max, maxLimitRequestRatio: ratio }: Amounts): FieldError[] {
+  if (ratio === undefined || min === undefined || max === undefined) return [];
+  const amounts = [ratio, min, max].map((amount) => parseQuantity(amount) ?? 0n);
+  const isFine = amounts.every((amount) => roundedUp(amount, ONE) < MAX_IN_THOUSANDTHS);
+  const [most, least, limit] = amounts.map((amount) => Number(roundedUp(amount, isFine ? ONE / 1000n : ONE))) as [
+    number,
+    number,
+    number,
+  ];
+  const quotient = limit / least;
+  if (!((isFine ? most / 1000 : most) > quotient)) return [];
+  return [invalidError(field, ratio, `ratio ${ratio} is greater than max/min = ${quotient.toFixed(6)}`)];
+}
+
+function roundedUp(amount: bigint, unit: bigint): bigint {
+  return amount / unit + (amount % unit > 0n ? 1n : 0n);
+}
+
+// Of what is not Kubernetes' own, nobody may use more than was asked for.
+function checkEqualDefaults(path: string, name: string, amounts: Amounts): FieldError[] {
+  const [limit, request] = [amounts.default, amounts.defaultRequest];
+  if (limit === undefined || request === undefined || parseQuantity(limit) === parseQuantity(request)) return [];
+  const mayDiffer = (!name.includes("/") || name.includes("kubernetes.io/")) && !name.startsWith("hugepages-");
+  const detail = `default value ${limit} must equal to defaultRequest value ${request} in ${name}`;
+  return mayDiffer ? [] : [invalidError(`${path}.defaultRequest[${name}]`, request, detail)];
 }
 
 function amountsOf(limit: JsonObject, name: string, isPod: boolean): Amounts {

@@ -52,7 +52,7 @@ const STATUS_RULES: Record<string, StatusRule> = {
 };
 
 /** Checks the numbers in the status of a Deployment, ReplicaSet, ReplicationController, StatefulSet or DaemonSet; other kinds have no such rules. */
-export function checkWorkloadStatus(kind: string, object: JsonObject): FieldError[] {
+export function checkWorkloadStatus(kind: string, object: JsonObject, live: JsonObject): FieldError[] {
   const rule = STATUS_RULES[kind];
   if (rule === undefined) return [];
   const status = objectAt(object, "status") ?? {};
@@ -67,7 +67,17 @@ export function checkWorkloadStatus(kind: string, object: JsonObject): FieldErro
     ...counts.flatMap((name) => checkNotNegative(`status.${name}`, memberOf(status, name))),
     ...ofReplicas.flatMap((name) => exceeds(name, "replicas", "status.replicas")),
     ...(ready === undefined ? [] : exceeds("availableReplicas", "readyReplicas", ready)),
+    ...(counts.includes(COLLISIONS) ? checkCollisions(status, objectAt(live, "status")) : []),
   ];
+}
+
+const COLLISIONS = "collisionCount";
+
+// Names that were taken are counted up.
+function checkCollisions(status: JsonObject, before: JsonObject | undefined): FieldError[] {
+  const [count, old] = [memberOf(status, COLLISIONS), memberOf(before, COLLISIONS)];
+  const isLess = typeof old === "number" && (typeof count !== "number" || count < old);
+  return isLess ? [invalidError(`status.${COLLISIONS}`, count ?? 0, "cannot be decremented")] : [];
 }
 
 function numberOf(status: JsonObject, name: string): number {

@@ -193,7 +193,7 @@ function goFields(kind: string, rolling: JsonObject): JsonObject {
 
 // What is neither a number nor a percentage counts for nothing.
 function isZero(value: JsonValue | undefined): boolean {
-  return !/^[+-]?[0-9]+%?$/.test(String(value)) || Number.parseInt(String(value), 10) === 0;
+  return !/^([+-]?[0-9]+|[0-9]+%)$/.test(String(value)) || Number.parseInt(String(value), 10) === 0;
 }
 
 function checkDaemonUpdate(parameters: JsonObject): FieldError[] {
