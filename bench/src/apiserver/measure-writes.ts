@@ -132,7 +132,13 @@ class Writer {
 }
 
 async function guard(admin: LoadClient): Promise<WebhookServer> {
-  const hook = await startWebhookServer(() => ({ response: { allowed: true } }));
+  let asked = 0;
+  const allow = () => {
+    asked++;
+    return { response: { allowed: true } };
+  };
+  // Reviews that are kept would cost this process more than its requests.
+  const hook = await startWebhookServer(allow, { keepsRequests: false });
   await installRole(admin, USER);
   await createNamespace(admin, "probe");
   await installWebhook(admin, hook);
@@ -140,7 +146,7 @@ async function guard(admin: LoadClient): Promise<WebhookServer> {
   let probes = 0;
   await waitFor("the webhook is asked", async () => {
     await createConfigMap(admin, "probe", probes++);
-    return hook.requests.length > 0;
+    return asked > 0;
   });
   return hook;
 }
