@@ -184,6 +184,14 @@ export class PrimaryReconciler {
     if (failed !== undefined) attempt.outcome.failure = { error: failed.error, isHandled: true };
     if (failed !== undefined || !runs.cleanups.every(({ isReady }) => isReady)) return;
     scope.signal.throwIfAborted();
+    const lateMs = this.#workflows.lateWrites.remainingMs(object);
+    if (lateMs > 0) {
+      // What such a write creates brings an event, and is deleted then.
+      const what = "the finalizer stays for a moment: a write that was given up may still create an object";
+      scope.logger.info({ lateMs: Math.round(lateMs) }, what);
+      attempt.outcome.rescheduleAfterMs = Math.ceil(Math.min(lateMs, attempt.outcome.rescheduleAfterMs ?? lateMs));
+      return;
+    }
     await this.#dependencies.resources.within(this.#writeIn(scope).cause).removeFinalizer(object);
     attempt.outcome.isFinalizerRemoved = true;
   }

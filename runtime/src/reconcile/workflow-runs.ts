@@ -15,6 +15,7 @@ import type { WorkflowDefinition } from "../workflow/definition/workflow-definit
 import type { WorkflowInvocation, WorkflowResult } from "../workflow/workflow-result.js";
 import type { ControllerDefinition } from "./controller-definition.js";
 import type { ReconcileScope } from "../schedule/reconcile-scope.js";
+import { LateWrites } from "./late-writes.js";
 
 /** What the runs of a controller need besides its definition. */
 export interface WorkflowDependencies {
@@ -41,6 +42,7 @@ export class ControllerWorkflows {
   readonly named: ReadonlyMap<string, CompiledWorkflow>;
   readonly dependencies: WorkflowDependencies;
   readonly dependents: readonly DrivenNode[];
+  readonly lateWrites = new LateWrites();
 
   constructor(definition: ControllerDefinition, dependencies: WorkflowDependencies) {
     const { name, workflow, workflows = {}, onAllEvents = false } = definition;
@@ -176,6 +178,7 @@ export class WorkflowRuns {
       onStep: (step) => scope.onStep(step),
       tracing: dependencies.tracing,
       linger: (write) => void this.lingering.push(write),
+      onGivenUp: () => this.#workflows.lateWrites.note(primary),
       others: dependents.filter((each) => !compiled.plan.nodes.includes(each)),
     };
     const isCleanup = kind === "cleanup";

@@ -18,6 +18,8 @@ export interface DriverRun extends DependentArguments<KubernetesObject, object> 
   readonly notes: ReconcileNotes;
   /** Is told of the changes of its objects. */
   readonly tracing?: Pick<Tracing, "changed"> | undefined;
+  /** Is told of every write that is given up, and that may create an object later that nobody but the runtime deletes. */
+  readonly onGivenUp?: (() => void) | undefined;
 }
 
 /** Returns the part of a run that functions of the user are called with. */

@@ -133,8 +133,10 @@ export class KubernetesDriver implements DependentDriver {
   }
 
   // A step that runs out of time cancels its write.
-  #causeOf({ primary, tracing, context: { signal, logger } }: DriverRun): WriteCause {
-    return { signal, logger, primary, dependent: this.#options.definition.name, onChange: tracing?.changed };
+  #causeOf({ primary, tracing, context: { signal, logger }, onGivenUp }: DriverRun): WriteCause {
+    const dependent = this.#options.definition.name;
+    const cause = { signal, logger, primary, dependent, onChange: tracing?.changed };
+    return this.isGarbageCollected ? cause : { ...cause, onGivenUp };
   }
 
   async #liveAs(

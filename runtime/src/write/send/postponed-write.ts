@@ -30,6 +30,8 @@ export interface WriteCause {
   readonly dependent?: string | undefined;
   /** Told of every write that changed an object; to ask where, with the most paths that are wanted, costs as much as the match did. */
   readonly onChange?: ((pathsOf: ChangedPaths) => void) | undefined;
+  /** Told of a write that is given up, and that may create its object later all the same. */
+  readonly onGivenUp?: (() => void) | undefined;
 }
 
 /** Told of writes that belong to a loop; must not throw. */

@@ -212,6 +212,8 @@ export class Sender {
       return answer;
     } catch (error) {
       if (end !== undefined) written ??= await this.#findCreated(sending, error);
+      const mayCreate = verb === "create" || verb === "apply";
+      if (written === undefined && mayCreate && signal?.aborted === true && !hadNoEffect(error)) cause.onGivenUp?.();
       throw error;
     } finally {
       end?.(written);
@@ -224,9 +226,7 @@ export class Sender {
     { target, plan, before, cause = NO_CAUSE }: Sending,
     error: unknown,
   ): Promise<Written | undefined> {
-    // An answer of the server says what it did; a request that did not leave did nothing.
-    const hadNoEffect = isApiError(error) || (error as Partial<ConnectionError>).wasSent === false;
-    if (before !== undefined || cause.primary === undefined || hadNoEffect) return undefined;
+    if (before !== undefined || cause.primary === undefined || hadNoEffect(error)) return undefined;
     const signal = AbortSignal.timeout(FIND_CREATED_MS);
     const entry = await this.read(target, plan.ref, signal).catch(() => undefined);
     return entry === undefined ? undefined : { entry, isOwn: false };
@@ -268,6 +268,11 @@ export class Sender {
     if (application === undefined) return plannedPaths(plan, target.definition, before?.object).slice(0, limit);
     return this.matcher.differences(application, before, limit).flatMap(({ path }) => path || []);
   }
+}
+
+// An answer of the server says what it did; a request that did not leave did nothing.
+function hadNoEffect(error: unknown): boolean {
+  return isApiError(error) || (error as Partial<ConnectionError>).wasSent === false;
 }
 
 function keyOfEdits(definition: ResourceDefinition, ref: ObjectRef): string {

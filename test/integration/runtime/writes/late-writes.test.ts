@@ -16,6 +16,7 @@ import {
   textOf,
   untilText,
   type DataObject,
+  type PageOperator,
   type PageOperatorOptions,
 } from "../page-operator.js";
 
@@ -109,6 +110,48 @@ suite("a write that was given up", (test) => {
     });
     assert.is(most, 1);
     assert.equal(created, ["default/one"]);
+  });
+});
+
+suite("a creation that lands when its primary is being deleted", (test) => {
+  const untilGone = ({ operator }: PageOperator) =>
+    waitFor(
+      "the page is gone",
+      async () => (await operator.client.get(Page, { name: "one", namespace: "default" })) === undefined,
+    );
+
+  const ways: [string, Parameters<typeof configMapOf>[1]][] = [
+    ["with its step, by apply", { timeoutMs: 300 }],
+    ["with its reconcile, by POST", { serverSideApply: false }],
+  ];
+  for (const [way, rest] of ways)
+    test(`after it was given up ${way}, is undone before the primary goes`, async () => {
+      await using server = await startPageServer();
+      const dependents = [configMapOf("text", { deletion: "ordered", ...rest })];
+      await using page = createPageOperator(server, { retry: RETRY, dependents });
+      await page.operator.start();
+      await using recorded = await recordTexts(server);
+      const rule = { verb: ["patch", "create"], path: "/configmaps", times: 1, delayMs: LATE_MS };
+      const held = server.faults.add(rule);
+      await createPage(page);
+      await waitFor("the creation is held", () => held.hits === 1);
+      await page.operator.client.delete(Page, { name: "one", namespace: "default" });
+      await untilGone(page);
+      assert.equal(recorded.texts, ["first", "first"], "it landed, and was deleted");
+      assert.is(await textOf(page), undefined);
+    });
+
+  test("holds up no primary whose dependents the garbage collector deletes", async () => {
+    await using server = await startPageServer();
+    const reconciler = { reconcile() {}, cleanup() {} };
+    await using page = createPageOperator(server, { retry: RETRY, reconciler });
+    await page.operator.start();
+    const held = server.faults.add({ verb: "patch", path: "/configmaps", times: 1, delayMs: LATE_MS });
+    await createPage(page);
+    await waitFor("the creation is held", () => held.hits === 1);
+    await page.operator.client.delete(Page, { name: "one", namespace: "default" });
+    await untilGone(page);
+    assert.ok(!page.logs.some((line) => line.includes("the finalizer stays")));
   });
 });
 
