@@ -24,6 +24,9 @@ export interface FieldError {
   message: string;
 }
 
+/** The path of the whole object as Kubernetes writes it in a few places. */
+export const WHOLE = "[]";
+
 /** A field that must be set is not. */
 export function requiredError(field: string, detail = ""): FieldError {
   return { reason: "FieldValueRequired", field, message: withDetail("Required value", detail) };

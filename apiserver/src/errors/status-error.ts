@@ -113,18 +113,20 @@ export function staleResourceVersion(ref: ResourceRef): StatusError {
   return conflict(ref, detail);
 }
 
-/** A storage key and the two uids that differ. */
-export interface UidMismatch {
-  /** The key below /registry, e.g. `/registry/configmaps/default/a`. */
-  key: string;
+/** What a write demands and what the object has. */
+export interface PreconditionMismatch {
+  field: "UID" | "ResourceVersion";
   given: string;
   live: string;
 }
 
-/** 409: a PUT names another uid than the object's. */
-export function uidMismatchOnUpdate(ref: ResourceRef, { key, given, live }: UidMismatch): StatusError {
+/** 409: a PUT or a Binding means another object; the key is that below /registry, e.g. `/registry/configmaps/default/a`. */
+export function storagePreconditionFailed(
+  ref: ResourceRef,
+  { key, field, given, live }: PreconditionMismatch & { key: string },
+): StatusError {
   const storage = `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0`;
-  const precondition = `Precondition failed: UID in precondition: ${given}, UID in object meta: ${live}`;
+  const precondition = `Precondition failed: ${field} in precondition: ${given}, ${field} in object meta: ${live}`;
   return conflict(ref, `${storage}, AdditionalErrorMsg: ${precondition}`);
 }
 
@@ -132,13 +134,6 @@ export function uidMismatchOnUpdate(ref: ResourceRef, { key, given, live }: UidM
 export function uidOfMissingObject(ref: ResourceRef, uid: string): StatusError {
   const detail = `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`;
   return conflict(ref, detail);
-}
-
-/** What a delete demands and what the object has. */
-export interface PreconditionMismatch {
-  field: "UID" | "ResourceVersion";
-  given: string;
-  live: string;
 }
 
 /** 409: a delete's precondition does not hold; text and details name the kind, not the resource. */

@@ -5,9 +5,11 @@ import { now } from "./object-meta.js";
 export interface Condition {
   type: string;
   status: "True" | "False";
-  reason: string;
-  message: string;
+  reason?: string;
+  message?: string;
   observedGeneration?: number;
+  /** Shown by conditions of Pods, although nobody sets it. */
+  lastProbeTime?: null;
 }
 
 /** Sets a condition in place; its time moves only when its status does. */

@@ -37,7 +37,8 @@ const FIELD_LABELS: Record<string, FieldLabels> = {
       "status.nominatedNodeName",
     ],
     zero: { "spec.hostNetwork": "false" },
-    computed: { "status.podIPs": (object) => podIpsOf(object) },
+    // The node has an old name, too.
+    computed: { "status.podIPs": (object) => podIpsOf(object), "spec.host": pathReader("spec.nodeName", "") },
   },
   events: {
     text: [...REFERENCE_FIELDS.map((field) => `involvedObject.${field}`), "reason", "type"],

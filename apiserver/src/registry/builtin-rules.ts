@@ -1,8 +1,8 @@
 import { decodeBuiltin } from "../builtin/decode.js";
 import { keepVerdicts, stampConditions } from "../builtin/defaults/configuration-defaults.js";
 import { defaultBuiltin } from "../builtin/defaults/defaults.js";
-import { holdGated } from "../builtin/defaults/pod-defaults.js";
 import { dropFields } from "../builtin/defaults/dropped-fields.js";
+import { holdGated, keepObservedGenerations, selectOwnLabels } from "../builtin/defaults/pod-preparation.js";
 import { copyArmor } from "../builtin/rules/pods/profile-annotations.js";
 import { checkPart } from "../builtin/rules/workload/part-rules.js";
 import { countTemplate, relabelJob } from "../builtin/defaults/workload-defaults.js";
@@ -70,6 +70,7 @@ export function builtinRules(type: ServedType, allocatorOf: () => Allocator): Ty
         }
         if (type.kind === "DaemonSet") countTemplate(object, live);
         if (type.kind === "Job") relabelJob(object);
+        if (type.kind === "Pod" && subresource === "status") keepObservedGenerations(object, live);
         if (type.kind === "PersistentVolume") stampPhase(object, live);
         if (type.kind === "Service" && subresource !== "status")
           defaultBuiltin(type, object, { ...allocation(object, live, isDryRun), old: live });
@@ -82,6 +83,7 @@ export function builtinRules(type: ServedType, allocatorOf: () => Allocator): Ty
       if (type.kind === "PersistentVolume") stampPhase(object, undefined);
       if (type.kind !== "Pod") return undefined;
       holdGated(object, now());
+      selectOwnLabels(object);
       return copyArmor(object);
     },
     validate: (object, live) => validateBuiltin(type, object, live),

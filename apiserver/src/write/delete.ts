@@ -101,7 +101,8 @@ export function removeObject(context: WriteContext, removal: { stored: StoredObj
   return stored.as({ ...last, metadata: { ...metadataOf(last), resourceVersion: String(stored.revision) } });
 }
 
-function checkPreconditions({ resource }: WriteContext, live: JsonObject, options: DeleteOptions): void {
+/** Demands that an object is the one that a deletion means. */
+export function checkPreconditions({ resource }: WriteContext, live: JsonObject, options: DeleteOptions): void {
   const metadata = metadataOf(live);
   const ref = kindRefOf(resource.type, stringAt(metadata, "name") ?? "");
   const uid = stringAt(metadata, "uid") ?? "";

@@ -2,7 +2,13 @@ import type { AdmittedWrite } from "../admission/admission.js";
 import { isUint64 } from "../read/resource-version.js";
 import { invalidError, type FieldError } from "../errors/field-error.js";
 import { quote } from "../errors/quote.js";
-import { invalid, notFound, plainError, staleResourceVersion, uidMismatchOnUpdate } from "../errors/status-error.js";
+import {
+  invalid,
+  notFound,
+  plainError,
+  staleResourceVersion,
+  storagePreconditionFailed,
+} from "../errors/status-error.js";
 import { deepEqual, stringAt, type JsonObject } from "../json.js";
 import { holdersOf } from "../object/finalizers.js";
 import { raiseGeneration } from "../object/generation.js";
@@ -51,7 +57,8 @@ async function attemptUpdate(context: WriteContext, update: Update): Promise<Wri
     const given = stringAt(metadataOf(object), "uid") ?? "";
     if (update.isPut && given !== "") {
       const storageKey = storageKeyOf(resource.type, key, context);
-      throw uidMismatchOnUpdate(resourceRefOf(resource.type, update.name), { key: storageKey, given, live: "" });
+      const mismatch = { key: storageKey, field: "UID", given, live: "" } as const;
+      throw storagePreconditionFailed(resourceRefOf(resource.type, update.name), mismatch);
     }
     delete metadataOf(object)["resourceVersion"];
     return createObject(context, object, { isTracked, isUpsert: true });
@@ -153,7 +160,7 @@ function checkUid(context: WriteContext, { object, live, name, isPut }: Replacem
   if (!isPut || given === "" || given === uid) return;
   const { type } = context.resource;
   const key = storageKeyOf(type, keyOf({ namespace: context.namespace, name }), context);
-  throw uidMismatchOnUpdate(resourceRefOf(type, name), { key, given, live: uid });
+  throw storagePreconditionFailed(resourceRefOf(type, name), { key, field: "UID", given, live: uid });
 }
 
 function checkResourceVersion(context: WriteContext, { object, live, name }: Replacement): void {

@@ -46,10 +46,16 @@ function fields(path: string, names: readonly string[]): Drop {
   };
 }
 
-// Of a feature that is off, but for what is there.
+// Of features that are off, but for what is there.
 function dropOfStatus(pod: JsonObject, old: JsonObject | undefined): void {
   const key = "nodeAllocatableResourceClaimStatuses";
   if (objectAt(old, "status")?.[key] === undefined) fields("status", [key])(pod, old);
+  for (const mount of mountStatusesOf(pod)) delete mount["volumeStatus"];
+}
+
+function mountStatusesOf(pod: JsonObject): JsonObject[] {
+  const lists = ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"];
+  return lists.flatMap((list) => objectsAt(pod, `status.${list}`).flatMap((one) => objectsAt(one, "volumeMounts")));
 }
 
 function dropOfPod(spec: JsonValue | undefined): void {

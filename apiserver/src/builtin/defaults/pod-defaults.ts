@@ -9,7 +9,7 @@ const MAX_IMAGE = 255;
 const PART = "[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*";
 /** The name of an image, with its tag and its digest; what is no such name has no tag that could be the latest. */
 const IMAGE = new RegExp(
-  `^(?:[a-zA-Z0-9](?:[-.a-zA-Z0-9]*[a-zA-Z0-9])?(?::[0-9]+)?/)?(${PART}(?:/${PART})*)(?::([A-Za-z0-9_][-A-Za-z0-9_.]{0,127}))?(?:@([A-Za-z][A-Za-z0-9]*:[0-9a-fA-F]{32,}))?$`,
+  `^(?:(?:[a-zA-Z0-9](?:[-.a-zA-Z0-9]*[a-zA-Z0-9])?|\\[[a-fA-F0-9:]+\\])(?::[0-9]+)?/)?(${PART}(?:/${PART})*)(?::([A-Za-z0-9_][-A-Za-z0-9_.]{0,127}))?(?:@([A-Za-z][A-Za-z0-9]*:[0-9a-fA-F]{32,}))?$`,
 );
 
 /** Sets the pull policy of a container: Always for the tag latest, which no tag means, else IfNotPresent. */
@@ -58,15 +58,6 @@ export function defaultPod(pod: JsonObject, { isAdmitted, isNew }: { isAdmitted:
   if (isNew) status["phase"] ??= "Pending";
   status["qosClass"] ??= qosClassOf(spec);
   pod["status"] = status;
-}
-
-/** Says of a new Pod with gates that it waits for these. */
-export function holdGated(pod: JsonObject, now: string): void {
-  const status = objectAt(pod, "status");
-  if (status === undefined || (arrayAt(objectAt(pod, "spec"), "schedulingGates") ?? []).length === 0) return;
-  const message = "Scheduling is blocked due to non-empty scheduling gates";
-  const blocked = { type: "PodScheduled", status: "False", reason: "SchedulingGated", message };
-  status["conditions"] = [{ ...blocked, lastProbeTime: null, lastTransitionTime: now }];
 }
 
 function containersOf(spec: JsonObject): JsonObject[] {

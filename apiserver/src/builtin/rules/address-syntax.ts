@@ -51,6 +51,12 @@ export function usualAddress(text: string): string {
   return written === undefined ? text : textOf(written.address);
 }
 
+/** The family of an address in whichever form, of which a mapped one is one of IPv4; undefined for what is none. */
+export function familyOf(text: string): "IPv4" | "IPv6" | undefined {
+  const address = read(text)?.address;
+  return address && (address.size === 32 || isMapped(address) ? "IPv4" : "IPv6");
+}
+
 /** Lists what is wrong with an address of IPv4 or IPv6. */
 export function addressProblems(text: string): string[] {
   const written = read(text);

@@ -1,17 +1,18 @@
 import { fieldErrorText, notSupportedError, requiredError, type FieldError } from "../../errors/field-error.js";
 import { quote } from "../../errors/quote.js";
-import { conflict, notFound, plainError } from "../../errors/status-error.js";
+import { badRequest, conflict, notFound, plainError, storagePreconditionFailed } from "../../errors/status-error.js";
 import { arrayAt, clone, isObject, objectAt, stringAt, type JsonObject } from "../../json.js";
-import { keyOf, resourceRefOf } from "../../object/object-key.js";
-import { isTerminating, metadataOf, now } from "../../object/object-meta.js";
+import { keyOf, resourceRefOf, storageKeyOf } from "../../object/object-key.js";
+import { setCondition } from "../../object/conditions.js";
+import { isTerminating, metadataOf } from "../../object/object-meta.js";
 import type { ServedResource } from "../../registry/served-resource.js";
+import type { StoredObject } from "../../storage/stored-object.js";
 import { admitPart, checkPartName } from "./created-part.js";
 import type { WriteContext } from "../write-context.js";
 
 /** The resource of Bindings. */
 export const BINDINGS = { group: "", version: "v1", plural: "bindings" };
 const PODS = { group: "", version: "v1", plural: "pods" };
-const SCHEDULED = "PodScheduled";
 
 /**
  * Assigns a Pod to the Node that a Binding names. Fields keep their managers, and the generation stays. The resource is that of Pods, or of Bindings, which are
@@ -31,10 +32,12 @@ export async function bindPod(context: WriteContext, name: string, given: JsonOb
       return object;
     },
   });
+  if (name === "") throw badRequest("Name parameter required.");
   const resource = registry.find(PODS) as ServedResource;
   const key = keyOf({ namespace, name });
   const stored = resource.store.get(key);
   if (stored === undefined) throw notFound(resourceRefOf(resource.type, name));
+  checkMeant({ ...context, resource }, stored, metadataOf(binding));
   const problem = problemOf(name, stored.object);
   if (problem !== undefined) throw conflict({ resource: "pods/binding", group: "", name }, problem);
   if (!isDryRun) resource.store.put(key, boundPod(stored.object, binding));
@@ -47,6 +50,19 @@ function checkTarget(target: JsonObject | undefined): FieldError[] {
     ...(isKnown ? [] : [notSupportedError("target.kind", kind, ["Node", "<empty>"])]),
     ...((stringAt(target, "name") ?? "") === "" ? [requiredError("target.name")] : []),
   ];
+}
+
+// A Binding may say which Pod it means, and which state of it.
+function checkMeant(context: WriteContext, { key, object }: StoredObject, meant: JsonObject): void {
+  const { type } = context.resource;
+  const live = metadataOf(object);
+  const fields = { UID: "uid", ResourceVersion: "resourceVersion" } as const;
+  for (const [field, member] of Object.entries(fields) as [keyof typeof fields, string][]) {
+    const given = stringAt(meant, member) ?? "";
+    if (given === "" || given === live[member]) continue;
+    const mismatch = { key: storageKeyOf(type, key, context), field, given, live: String(live[member]) };
+    throw storagePreconditionFailed(resourceRefOf(type, stringAt(live, "name") ?? ""), mismatch);
+  }
 }
 
 function problemOf(name: string, pod: JsonObject): string | undefined {
@@ -65,9 +81,9 @@ function boundPod(live: JsonObject, binding: JsonObject): JsonObject {
   if (isObject(annotations)) metadata["annotations"] = { ...objectAt(metadata, "annotations"), ...annotations };
   if (isObject(labels)) metadata["labels"] = { ...objectAt(metadata, "labels"), ...labels };
   pod["spec"] = { ...objectAt(pod, "spec"), nodeName: stringAt(objectAt(binding, "target"), "name") ?? "" };
-  const status = objectAt(pod, "status") ?? {};
-  const conditions = (arrayAt(status, "conditions") ?? []).filter(isObject);
-  const scheduled = { lastProbeTime: null, lastTransitionTime: now(), status: "True", type: SCHEDULED };
-  pod["status"] = { ...status, conditions: [...conditions.filter(({ type }) => type !== SCHEDULED), scheduled] };
+  // It is not to be put anywhere else any more.
+  const { nominatedNodeName: _nominated, ...status } = objectAt(pod, "status") ?? {};
+  pod["status"] = status;
+  setCondition(pod, { type: "PodScheduled", status: "True", lastProbeTime: null });
   return pod;
 }

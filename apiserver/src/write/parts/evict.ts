@@ -11,14 +11,14 @@ import {
   statusError,
   type StatusError,
 } from "../../errors/status-error.js";
-import { arrayAt, clone, isObject, objectAt, stringAt, type JsonObject } from "../../json.js";
+import { arrayAt, clone, deepEqual, isObject, objectAt, stringAt, type JsonObject } from "../../json.js";
 import { hasCondition, setCondition } from "../../object/conditions.js";
 import { keyOf, resourceRefOf } from "../../object/object-key.js";
 import { isTerminating, metadataOf, now } from "../../object/object-meta.js";
 import type { ServedResource } from "../../registry/served-resource.js";
 import type { StoredObject } from "../../storage/stored-object.js";
 import { admitPart, checkPartName } from "./created-part.js";
-import { deleteObject } from "../delete.js";
+import { checkPreconditions, deleteObject } from "../delete.js";
 import { putOwnStatus } from "../managed-fields.js";
 import type { WriteContext } from "../write-context.js";
 
@@ -58,9 +58,16 @@ export async function evictPod(
   const stored = resource.store.get(keyOf({ namespace, name }));
   if (stored === undefined) throw notFound(resourceRefOf(resource.type, name));
   if (!goesAnyway(stored.object)) spendBudget({ ...context, isDryRun }, { name, pod: stored.object });
-  if (!isDryRun) markEvicted(resource, stored);
   // Who is asked about evictions is not asked about the deletion.
-  await deleteObject({ ...context, isDryRun, admission: undefined }, name, deletion);
+  const unasked = { ...context, isDryRun, admission: undefined };
+  if (isDryRun) return void (await deleteObject(unasked, name, deletion));
+  checkPreconditions(context, stored.object, deletion);
+  const revision = String(markEvicted(resource, stored).revision);
+  await deleteObject(
+    unasked,
+    name,
+    deletion.resourceVersion === undefined ? deletion : { ...deletion, resourceVersion: revision },
+  );
 }
 
 const IGNORE = "ignoreStoreReadErrorWithClusterBreakingPotential";
@@ -166,16 +173,16 @@ function countAt(status: JsonObject | undefined, field: string): number {
   return typeof value === "number" ? value : 0;
 }
 
-function markEvicted({ store, type }: ServedResource, { key, object }: StoredObject): void {
-  if (type.plural !== "pods" || isTerminating(object)) return;
-  const next = clone(object);
+function markEvicted({ store }: ServedResource, stored: StoredObject): StoredObject {
+  const next = clone(stored.object);
   setCondition(next, {
+    lastProbeTime: null,
     type: "DisruptionTarget",
     status: "True",
     reason: "EvictionByEvictionAPI",
     message: "Eviction API: evicting",
   });
-  store.put(key, next);
+  return deepEqual(next, stored.object) ? stored : store.put(stored.key, next);
 }
 
 /** 429: a PodDisruptionBudget does not let a Pod go now. */

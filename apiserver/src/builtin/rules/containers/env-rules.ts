@@ -92,7 +92,7 @@ const FIELDS = [
 const OTHER_FIELDS = [
   ...["metadata.annotations", "metadata.labels", "spec.restartPolicy", "spec.schedulerName", "status.phase"],
 ];
-const SUBSCRIPT = /^(.*?)\['(.*)'\]$/s;
+const SUBSCRIPT = /^(.+?)\['(.*)'\]$/s;
 
 /** Checks a reference to a field of the Pod, which has to be one of `supported`. */
 export function checkFieldReference(path: string, reference: JsonObject, supported: string[]): FieldError[] {
@@ -104,6 +104,7 @@ export function checkFieldReference(path: string, reference: JsonObject, support
   const [, holder, key = ""] = SUBSCRIPT.exec(field) ?? [];
   if (holder === "metadata.annotations") return checkQualifiedName(path, key.toLowerCase());
   if (holder === "metadata.labels") return checkQualifiedName(path, key);
+  if (holder !== undefined) return unknown(`field label does not support subscript: ${field}`);
   // An old name of the node.
   const named = field === "spec.host" ? "spec.nodeName" : field;
   if (![...FIELDS, ...OTHER_FIELDS].includes(named)) return unknown(`field label not supported: ${field}`);

@@ -81,6 +81,7 @@ export function checkDevices(path: string, container: JsonObject, volumes: JsonO
     const isClaim = ["persistentVolumeClaim", "ephemeral"].some((key) => objectAt(volume, key) !== undefined);
     const problem = (key: "name" | "devicePath", when: boolean, detail: string) =>
       when ? [invalidError(`${at}.${key}`, textAt(device, key), detail)] : [];
+    const goesUp = checkNoBacksteps("", place).length > 0;
     const isMounted = (key: string, value: string) => mounts.some((mount) => textAt(mount, key) === value);
     const notAClaim = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode";
     const errors = [
@@ -90,12 +91,12 @@ export function checkDevices(path: string, container: JsonObject, volumes: JsonO
       ...(volume === undefined ? [notFoundError(`${at}.name`, name)] : []),
       ...(place === "" ? [requiredError(`${at}.devicePath`)] : []),
       ...problem("devicePath", paths.has(place), "must be unique"),
-      ...problem("devicePath", checkNoBacksteps("", place).length > 0, "can not contain backsteps ('..')"),
+      ...problem("devicePath", goesUp, "can not contain backsteps ('..')"),
       ...problem("name", isMounted("name", name), "must not already exist in volumeMounts"),
       ...problem("devicePath", isMounted("mountPath", place), "must not already exist as a path in volumeMounts"),
     ];
     if (name !== "") names.add(name);
-    paths.add(place);
+    if (!goesUp) paths.add(place);
     return errors;
   });
 }

@@ -1,11 +1,11 @@
-import { forbiddenError, invalidError, type FieldError } from "../../../errors/field-error.js";
+import { forbiddenError, type FieldError } from "../../../errors/field-error.js";
 import { memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import { checkAnnotations, checkLabels, checkOneOf } from "../field-rules.js";
 import { checkContainers, checkHostNetwork, checkImage } from "../containers/container-rules.js";
 import { checkAffinity, checkSpread } from "./placement-rules.js";
 import { checkPodUpdate } from "./changes/pod-update-rules.js";
-import { checkArmorKept, checkProfileAnnotations, checkProfilesMatch } from "./profile-annotations.js";
+import { checkProfileAnnotations, checkProfilesKept, checkProfilesMatch } from "./profile-annotations.js";
 import { checkPodResources } from "./resource-rules.js";
 import { checkPodSecurity } from "./security-rules.js";
 import { checkHostProcess, checkSystem } from "./system-rules.js";
@@ -81,7 +81,7 @@ export function checkNewPod(pod: JsonObject, old: JsonObject | undefined): Field
   const spec = objectAt(pod, "spec") ?? {};
   return [
     ...checkPod(pod, old),
-    ...(old === undefined ? [...checkImages(spec), ...checkNewSpec(spec), ...checkProfilesMatch("spec", pod)] : []),
+    ...(old === undefined ? [...checkNewSpec(spec), ...checkProfilesMatch("spec", pod)] : []),
   ];
 }
 
@@ -108,9 +108,9 @@ export function checkPod(pod: JsonObject, old: JsonObject | undefined): FieldErr
     ...ofAnnotations,
     ...checkPodSpec("spec", spec, { pod: { isPod: true, name: textAt(pod, "metadata.name") } }),
     ...checkTokens(spec),
-    ...checkMirror(pod, old),
+    ...checkImages(spec),
     // Kubernetes looks at annotations twice on an update.
-    ...(old === undefined ? [] : [...checkArmorKept(pod, old), ...ofAnnotations]),
+    ...(old === undefined ? [] : [...checkProfilesKept(pod, old), ...ofAnnotations]),
   ];
   const oldSpec = objectAt(old, "spec");
   return oldSpec === undefined ? errors : [...errors, ...checkPodUpdate(spec, oldSpec)];
@@ -127,19 +127,4 @@ function checkTokens(spec: JsonObject): FieldError[] {
         : [forbiddenError(`spec.volumes[${index}].projected.sources[${place}].serviceAccountToken`, detail)],
     ),
   );
-}
-
-const MIRROR = "kubernetes.io/config.mirror";
-
-// A Pod that mirrors another has a node, and neither begins nor ceases to mirror.
-function checkMirror(pod: JsonObject, old: JsonObject | undefined): FieldError[] {
-  const valueOf = (one: JsonObject) => memberOf(objectAt(objectAt(one, "metadata"), "annotations"), MIRROR);
-  const [now, before, field] = [valueOf(pod), old && valueOf(old), `metadata.annotations[${MIRROR}]`];
-  const change = before === undefined ? "add" : "remove or update";
-  return [
-    ...(old !== undefined && now !== before ? [forbiddenError(field, `may not ${change} mirror pod annotation`)] : []),
-    ...(now !== undefined && textAt(pod, "spec.nodeName") === ""
-      ? [invalidError(field, now, "must set spec.nodeName if mirror pod annotation is set")]
-      : []),
-  ];
 }

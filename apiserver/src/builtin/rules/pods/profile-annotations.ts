@@ -13,6 +13,8 @@ const SECCOMP = "container.seccomp.security.alpha.kubernetes.io/";
 const SECCOMP_OF_POD = "seccomp.security.alpha.kubernetes.io/pod";
 const [LOCAL, DEFAULT, UNCONFINED, DOCKER] = ["localhost/", "runtime/default", "unconfined", "docker/default"];
 const COST = "controller.kubernetes.io/pod-deletion-cost";
+const MIRROR = "kubernetes.io/config.mirror";
+const UNPLACED = "must set spec.nodeName if mirror pod annotation is set";
 const [MIN_INT32, MAX_INT32] = [-2_147_483_648, 2_147_483_647];
 /** What is said of such annotations. */
 export const ARMOR_ADVICE = 'deprecated since v1.30; use the "appArmorProfile" field instead';
@@ -21,12 +23,21 @@ function annotationsOf(pod: JsonObject): JsonObject {
   return objectAt(objectAt(pod, "metadata"), "annotations") ?? {};
 }
 
+/** True for a Pod that shows one of its node. */
+export function isMirror(pod: JsonObject): boolean {
+  return memberOf(annotationsOf(pod), MIRROR) !== undefined;
+}
+
 /** Checks what the annotations of a Pod or a template say; `path` is theirs. */
 export function checkProfileAnnotations(path: string, pod: JsonObject): FieldError[] {
   const names = placedContainers("", objectAt(pod, "spec") ?? {}).map(({ container }) => textAt(container, "name"));
   const told = Object.entries(annotationsOf(pod)).map(([key, value]) => [key, String(value)] as const);
   const isSeccomp = (key: string) => key === SECCOMP_OF_POD || key.startsWith(SECCOMP);
+  const isPlaced = textAt(pod, "spec.nodeName") !== "";
   return [
+    ...told.flatMap(([key, value]) =>
+      key === MIRROR && !isPlaced ? [invalidError(`${path}[${key}]`, value, UNPLACED)] : [],
+    ),
     ...told.flatMap(([key, value]) =>
       key === COST && !isInt32(value) ? [invalidError(`${path}[${key}]`, value, "must be a 32bit integer")] : [],
     ),
@@ -102,15 +113,15 @@ function checkMatch(path: string, { what, profile, annotation }: Told): FieldErr
   return annotation.slice(LOCAL.length) === local ? [] : no("localhostProfile", "profile");
 }
 
-/** Checks that a Pod keeps what its annotations say of AppArmor. */
-export function checkArmorKept(pod: JsonObject, old: JsonObject): FieldError[] {
+/** Checks that a Pod keeps what its annotations say of AppArmor, and of which Pod it shows. */
+export function checkProfilesKept(pod: JsonObject, old: JsonObject): FieldError[] {
   const [now, before] = [annotationsOf(pod), annotationsOf(old)];
-  const keys = [...new Set([...Object.keys(before), ...Object.keys(now)])].filter((key) => key.startsWith(ARMOR));
-  const no = (key: string, how: string) =>
-    forbiddenError(`metadata.annotations[${key}]`, `may not ${how} AppArmor annotations`);
-  return keys
-    .filter((key) => memberOf(now, key) !== memberOf(before, key))
-    .map((key) => no(key, Object.hasOwn(before, key) ? "remove or update" : "add"));
+  return [...new Set([...Object.keys(before), ...Object.keys(now)])].flatMap((key) => {
+    const what = key.startsWith(ARMOR) ? "AppArmor annotations" : key === MIRROR ? "mirror pod annotation" : undefined;
+    if (what === undefined || memberOf(now, key) === memberOf(before, key)) return [];
+    const how = Object.hasOwn(before, key) ? "remove or update" : "add";
+    return [forbiddenError(`metadata.annotations[${key}]`, `may not ${how} ${what}`)];
+  });
 }
 
 /** Copies what the annotations of a new Pod say of AppArmor into fields, in place, and tells what there is to warn of. */

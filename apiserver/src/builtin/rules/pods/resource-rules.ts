@@ -16,10 +16,10 @@ import { objectsAt, textAt } from "../../read-path.js";
 import { checkLabel } from "../field-rules.js";
 import { qualifiedNameProblems } from "../name-syntax.js";
 
-const OF_CONTAINERS = /^(cpu|memory|ephemeral-storage|hugepages-.+)$/;
+const OF_CONTAINERS = /^(cpu|memory|ephemeral-storage|hugepages-.*)$/;
 const BILLIONTHS = 10n ** 9n;
 const STANDARD =
-  /^((requests|limits)\.(cpu|memory|ephemeral-storage|storage)|requests\.hugepages-.+|pods|services|replicationcontrollers|resourcequotas|secrets|configmaps|persistentvolumeclaims|services\.(nodeports|loadbalancers)|storage)$/;
+  /^((requests|limits)\.(cpu|memory|ephemeral-storage)|requests\.(storage|hugepages-.+)|pods|services|replicationcontrollers|resourcequotas|secrets|configmaps|persistentvolumeclaims|services\.(nodeports|loadbalancers)|storage)$/;
 
 type NameProblems = (name: string) => string[];
 

@@ -17,9 +17,9 @@ const PROFILES = ["Localhost", "RuntimeDefault", "Unconfined"];
 const MAX_PROFILE = 4095;
 const MAX_SYSCTL = 253;
 const SYSCTL = "^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$";
-/** The namespaces of the kernel that a setting belongs to, by its beginning. */
+/** The settings of the namespaces of the kernel. */
 const OF_NETWORK = /^net[./]/;
-const OF_IPC = /^(kernel[./](shm|msg|sem)|fs[./]mqueue[./])/;
+const OF_IPC = /^(kernel[./](sem|shm(all|max|mni|_rmid_forced)?|msg(max|mnb|mni)?)$|fs[./]mqueue[./])/;
 
 /** Checks the security context of a pod spec at `path`. */
 export function checkPodSecurity(path: string, spec: JsonObject): FieldError[] {

@@ -1,6 +1,7 @@
 // What the operating system of a Pod's node lets a Pod ask for.
 import { forbiddenError, invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
 import { memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
+import { wasGivenEmpty } from "../../normal-form.js";
 import { textAt } from "../../read-path.js";
 import { checkDomain, checkOneOf } from "../field-rules.js";
 import { placedContainers } from "./placed-containers.js";
@@ -39,7 +40,8 @@ function checkLinux(path: string, spec: JsonObject): FieldError[] {
 
 function checkWindows(path: string, spec: JsonObject): FieldError[] {
   const [ofPod, ...ofContainers] = contexts(path, spec);
-  const isSet = (holder: JsonObject | undefined, key: string) => memberOf(holder, key) !== undefined;
+  const isSet = (holder: JsonObject | undefined, key: string) =>
+    memberOf(holder, key) !== undefined || (key === "supplementalGroups" && wasGivenEmpty(holder, key));
   const own = ["hostUsers", "shareProcessNamespace"].filter((key) => isSet(spec, key));
   const hosts = ["hostPID", "hostIPC"].filter((key) => memberOf(spec, key) === true);
   const refused = [

@@ -25,9 +25,7 @@ export function checkContainerStatuses(pod: JsonObject, live: JsonObject): Field
     const statuses = objectsAt(pod, path);
     return [
       ...checkRestarts(path, { statuses, live, containers }),
-      ...(textAt(pod, "spec.os.name") === "windows"
-        ? []
-        : statuses.flatMap((one, index) => checkUser(`${path}[${index}]`, one))),
+      ...statuses.flatMap((one, index) => checkUser(`${path}[${index}]`, one, textAt(pod, "spec.os.name"))),
       ...statuses.flatMap((one, index) => {
         const at = `${path}[${index}].allocatedResourcesStatus`;
         if (containers === "ephemeralContainers") return checkNone(at, one);
@@ -84,9 +82,10 @@ function isRestarted(container: JsonObject, pod: JsonObject, code: number): bool
   return policy === "Always" || (policy === "OnFailure" && code !== 0);
 }
 
-function checkUser(path: string, status: JsonObject): FieldError[] {
+function checkUser(path: string, status: JsonObject, system: string): FieldError[] {
   const user = objectAt(objectAt(status, "user"), "linux");
   if (user === undefined) return [];
+  if (system === "windows") return [forbiddenError(`${path}.user.linux`, "cannot be set for a windows pod")];
   const check = (field: string, id: number) =>
     id < 0 || id > MAX_ID ? [invalidError(`${path}.user.linux.${field}`, id, ID_RULE)] : [];
   return [

@@ -9,9 +9,10 @@ import {
 } from "../../../errors/field-error.js";
 import { deepEqual, memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
-import { addressProblems } from "../address-syntax.js";
+import { addressProblems, familyOf } from "../address-syntax.js";
 import { checkDomain, checkLabel, checkQualifiedName } from "../field-rules.js";
 import { checkKept } from "../kept-rules.js";
+import { checkProfileAnnotations, checkProfilesKept } from "../pods/profile-annotations.js";
 import { checkContainerStatuses } from "./container-status-rules.js";
 
 const OWN_CONDITIONS = ["PodScheduled", "Ready", "Initialized"];
@@ -22,6 +23,8 @@ export function checkPodStatus(pod: JsonObject, live: JsonObject): FieldError[] 
   const [status, before] = [pod, live].map((one) => objectAt(one, "status") ?? {}) as [JsonObject, JsonObject];
   const qosClass = (one: JsonObject) => textAt(one, "qosClass");
   return [
+    ...checkProfilesKept(pod, live),
+    ...checkProfileAnnotations("metadata.annotations", pod),
     ...objectsAt(status, "conditions").flatMap((one, index) => checkCondition(`status.conditions[${index}]`, one)),
     ...checkNomination(textAt(status, "nominatedNodeName"), textAt(before, "nominatedNodeName"), live),
     ...checkGeneration("status.observedGeneration", status),
@@ -137,8 +140,9 @@ function checkAddresses(key: string, status: JsonObject, before: JsonObject): Fi
       : addressProblems(address).map((detail) => invalidError(`${field}[${index}]`, address, detail)),
   );
   if (addresses.length < 2) return wrong;
-  const broken = addresses.findIndex((address) => addressProblems(address).length > 0);
-  const isPair = broken < 0 && new Set(addresses.map((address) => address.includes(":"))).size === 2;
+  const families = addresses.map(familyOf);
+  const broken = families.indexOf(undefined);
+  const isPair = broken < 0 && new Set(families).size === 2;
   const cause = `failed to check for dual stack with error:invalid IP[${broken}]: ${addresses[broken]}`;
   const shown = addresses.map((IP) => ({ IP }));
   return [

@@ -1,11 +1,12 @@
 // What may be written through subresources that change a part of an object.
-import { forbiddenError, type FieldError } from "../../../errors/field-error.js";
+import { forbiddenError, WHOLE, type FieldError } from "../../../errors/field-error.js";
 import { quote } from "../../../errors/quote.js";
 import { arrayAt, deepEqual, isObject, objectAt, stringAt, type JsonObject } from "../../../json.js";
 import type { ServedType } from "../../served-type.js";
 import { checkCertificateStatus } from "../certificates/certificate-status-rules.js";
 import { checkQuotaStatus } from "../quota-rules.js";
 import { checkPod } from "../pods/pod-rules.js";
+import { isMirror } from "../pods/profile-annotations.js";
 import { checkResize } from "../pods/changes/resize-rules.js";
 
 /** Checks what was written through a subresource of a built-in type; `undefined` for one without rules of its own. */
@@ -15,7 +16,9 @@ export function checkPart(
 ): FieldError[] | undefined {
   switch (`${plural}/${subresource}`) {
     case "pods/ephemeralcontainers":
-      return [...checkPod(object, undefined), ...checkEphemeral(object, live)];
+      return isMirror(live)
+        ? [forbiddenError(WHOLE, "static pods do not support ephemeral containers")]
+        : [...checkPod(object, undefined), ...checkEphemeral(object, live)];
     case "resourcequotas/status":
       return checkQuotaStatus(object);
     case "pods/resize":

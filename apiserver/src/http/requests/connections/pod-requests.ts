@@ -1,7 +1,7 @@
 // What is asked of a Pod besides its object: where it goes, whether it may go, and what runs in it.
+import { checkLogOptions } from "../../../decode/options/log-options.js";
 import { parseWriteOptions } from "../../../decode/options/write-options.js";
-import { invalidError } from "../../../errors/field-error.js";
-import { badRequest, internalError, invalid, notFound } from "../../../errors/status-error.js";
+import { badRequest, internalError, notFound } from "../../../errors/status-error.js";
 import { arrayAt, isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../../../json.js";
 import { keyOf, resourceRefOf } from "../../../object/object-key.js";
 import { bindPod, BINDINGS } from "../../../write/parts/bind.js";
@@ -58,22 +58,12 @@ function asPresentEviction(body: JsonValue): void {
 function readLog(on: ResourceRequest): Answer {
   const { request, name, warnings } = on;
   const { query } = request;
-  const errors = LOG_NUMBERS.flatMap(({ name, least, rule }) => {
-    const value = query.get(name);
-    return value === null || Number(value) >= least ? [] : [invalidError(name, Number(value), rule)];
-  });
-  if (errors.length > 0) throw invalid({ kind: "PodLogOptions", group: "", name }, errors);
+  checkLogOptions(name, query);
   const pod = podOf(on);
   checkContainer(pod, { name, container: query.get("container") ?? "" });
   if (nodeNameOf(pod) === "") return { kind: "answer", status: 204, contentType: "", body: "", warnings };
   return { kind: "answer", status: 200, contentType: "text/plain", body: "", warnings };
 }
-
-const LOG_NUMBERS = [
-  { name: "tailLines", least: 0, rule: "must be greater than or equal to 0" },
-  { name: "limitBytes", least: 1, rule: "must be greater than 0" },
-  { name: "sinceSeconds", least: 1, rule: "must be greater than 0" },
-];
 
 // Kubelets answer these; there are none.
 async function refuseStream(on: ResourceRequest): Promise<never> {
@@ -110,8 +100,6 @@ function checkContainer(pod: JsonObject, { name, container }: { name: string; co
     throw badRequest(`container ${container} is not valid for pod ${name}`);
   }
   if (containers.length === 1) return;
-  const annotations = objectAt(objectAt(pod, "metadata"), "annotations");
-  if (containers.includes(stringAt(annotations, "kubectl.kubernetes.io/default-container") ?? "")) return;
   const names = [...inits, ...containers, ...ephemeral].join(" ");
   throw badRequest(`a container name must be specified for pod ${name}, choose one of: [${names}]`);
 }

@@ -11,9 +11,11 @@ import {
   type JsonValue,
 } from "../../../../json.js";
 import { at, objectsAt, textAt } from "../../../read-path.js";
+import { checkImage } from "../../containers/container-rules.js";
 import { checkRequired, goMap } from "../../field-rules.js";
 import { checkTolerations } from "../toleration-rules.js";
 
+const MAX_INT = 2_147_483_647;
 const POD_UPDATE_RULE =
   "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`," +
   "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations)," +
@@ -27,7 +29,10 @@ export function checkPodUpdate(spec: JsonObject, old: JsonObject): FieldError[] 
   // Until a list has another length, an image that is missing is listed again.
   const lists = ["containers", "initContainers"].slice(0, changed === undefined ? 2 : changed === "containers" ? 0 : 1);
   const images = lists.flatMap((list) =>
-    objectsAt(spec, list).flatMap(({ image }, index) => checkRequired(`spec.${list}[${index}].image`, image)),
+    objectsAt(spec, list).flatMap((container, index) => [
+      ...checkRequired(`spec.${list}[${index}].image`, container["image"]),
+      ...checkImage(`spec.${list}[${index}]`, container),
+    ]),
   );
   if (changed !== undefined)
     return [...images, forbiddenError(`spec.${changed}`, "pod updates may not add or remove containers")];
@@ -48,8 +53,8 @@ export function checkPodUpdate(spec: JsonObject, old: JsonObject): FieldError[] 
 function checkDeadlineKept(spec: JsonObject, old: JsonObject): FieldError[] {
   const path = "spec.activeDeadlineSeconds";
   const [now, before] = [memberOf(spec, "activeDeadlineSeconds"), memberOf(old, "activeDeadlineSeconds")];
-  if (typeof now === "number" && now < 0)
-    return [invalidError(path, now, "must be between 0 and 2147483647, inclusive")];
+  if (typeof now === "number" && (now < 0 || now > MAX_INT))
+    return [invalidError(path, now, `must be between 0 and ${MAX_INT}, inclusive`)];
   if (typeof before !== "number" || now === before) return [];
   if (typeof now !== "number")
     return [invalidError(path, null, "must not update from a positive integer to nil value")];
@@ -140,15 +145,17 @@ function fixedPart(spec: JsonObject, old: JsonObject, { isHeld }: { isHeld: bool
   for (const list of ["containers", "initContainers"]) {
     for (const container of (arrayAt(fixed, list) ?? []).filter(isObject)) delete container["image"];
   }
-  if (isHeld) dropNodes(fixed);
+  if (isHeld) settleNodes(fixed, old);
   return fixed;
 }
 
-function dropNodes(spec: JsonObject): void {
+// What may change of the nodes of a Pod is as before; without anything else, no affinity is what one of nodes was added to.
+function settleNodes(spec: JsonObject, old: JsonObject): void {
   delete spec["nodeSelector"];
-  const affinity = objectAt(spec, "affinity");
-  if (affinity === undefined) return;
-  const { nodeAffinity: _nodes, ...others } = affinity;
-  if (Object.keys(others).length === 0) delete spec["affinity"];
-  else spec["affinity"] = others;
+  const [affinity, before] = [spec, old].map((one) => objectAt(one, "affinity"));
+  const [nodes, nodesBefore] = [affinity, before].map((one) => objectAt(one, "nodeAffinity") ?? null);
+  if (deepEqual(nodes ?? null, nodesBefore ?? null)) return;
+  const { nodeAffinity: _nodes, ...others } = affinity ?? {};
+  if (before === undefined && Object.keys(others).length === 0) delete spec["affinity"];
+  else spec["affinity"] = { ...others, ...(nodesBefore ? { nodeAffinity: nodesBefore } : {}) };
 }

@@ -1,20 +1,19 @@
 // What /resize may change of a Pod: the processors and the memory of its containers, or of all of them together.
-import { forbiddenError, invalidError, type FieldError } from "../../../../errors/field-error.js";
-import { clone, deepEqual, memberOf, objectAt, type JsonObject } from "../../../../json.js";
+import { forbiddenError, invalidError, WHOLE, type FieldError } from "../../../../errors/field-error.js";
+import { clone, deepEqual, objectAt, type JsonObject } from "../../../../json.js";
 import { qosClassOf } from "../../../defaults/pod-defaults.js";
 import { objectsAt, textAt } from "../../../read-path.js";
 import { checkPod } from "../pod-rules.js";
+import { isMirror } from "../profile-annotations.js";
 
-const MIRROR = "kubernetes.io/config.mirror";
 const LISTS = ["containers", "initContainers"] as const;
 const SIZES = ["cpu", "memory"];
 const ONLY_SIZES = "only cpu and memory resources are mutable";
 
 /** Checks a Pod with resources that were written through /resize. */
 export function checkResize(pod: JsonObject, live: JsonObject): FieldError[] {
-  const annotations = objectAt(objectAt(live, "metadata"), "annotations");
-  if (memberOf(annotations, MIRROR) !== undefined) return [forbiddenError("", "static pods cannot be resized")];
-  if (textAt(live, "spec.os.name") === "windows") return [forbiddenError("", "windows pods cannot be resized")];
+  if (isMirror(live)) return [forbiddenError(WHOLE, "static pods cannot be resized")];
+  if (textAt(live, "spec.os.name") === "windows") return [forbiddenError(WHOLE, "windows pods cannot be resized")];
   const [spec, before] = [pod, live].map((one) => clone(objectAt(one, "spec") ?? {})) as [JsonObject, JsonObject];
   const errors = [
     ...checkPod(pod, undefined),
