@@ -59,7 +59,11 @@ export function checkSealed(object: JsonObject, old: JsonObject | undefined, mem
   return [
     ...(object["immutable"] === true ? [] : [forbiddenError("immutable", detail)]),
     ...members
-      .filter((member) => wasGivenEmpty(object, member) || !deepEqual(memberOf(object, member), memberOf(old, member)))
+      // A ConfigMap without data gets an empty map.
+      .filter((member) => {
+        const isGivenEmpty = wasGivenEmpty(object, member) && !(object["kind"] === "ConfigMap" && member === "data");
+        return isGivenEmpty || !deepEqual(memberOf(object, member), memberOf(old, member));
+      })
       .map((member) => forbiddenError(member, detail)),
   ];
 }
