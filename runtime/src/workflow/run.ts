@@ -54,6 +54,8 @@ class WorkflowRun {
   readonly #clock: Run["clock"];
   readonly #seen: SecondaryFacts;
   readonly #targets: readonly Target[];
+  /** The run as each dependent sees it. */
+  readonly #runs: Run[];
   readonly #bulks: readonly (BulkRun | undefined)[];
   #states: NodeState[];
   readonly #outcomes: DependentOutcome[] = [];
@@ -66,13 +68,16 @@ class WorkflowRun {
     this.#plan = plan;
     this.#clock = clock;
     this.#states = plan.nodes.map(() => state);
-    const run = { secondary: {}, ...options, clock, places: [places] };
-    this.#targets = plan.nodes.map(({ definition, driver }) => new Target({ definition, driver, run }));
+    this.#targets = plan.nodes.map((node) => new Target(node));
     this.#seen = { primary, dependents: [...this.#targets, ...others], sources };
-    run.secondary = createSecondary(this.#seen);
+    const run: Run = { ...options, secondary: createSecondary(this.#seen), clock, places: [places] };
+    this.#runs = plan.nodes.map(() => run);
     this.#bulks = plan.nodes.map((node, index) => {
       if (node.definition.bulk === undefined) return undefined;
-      return new BulkRun(this.#targets[index]!, (end) => endsOf(node[end], "items").map((each) => this.#bulks[each]!));
+      return new BulkRun(this.#targets[index]!, {
+        run: () => this.#runs[index]!,
+        edges: (end) => endsOf(node[end], "items").map((each) => this.#bulks[each]!),
+      });
     });
   }
 
@@ -133,7 +138,7 @@ class WorkflowRun {
     const bulk = this.#bulks[index];
     this.#states[index] = { kind: "running" };
     this.#hideMissing(index);
-    const outcome = await takeStep(target.definition, target.run, async (run) => {
+    const outcome = await takeStep(target.definition, this.#runs[index]!, async (run) => {
       if (!(await target.activate(run))) return INACTIVE;
       if (target.driver.isNamed?.(run) === false) return UNNAMED;
       if (!(await target.ask("reconcilePrecondition", run))) return UNWANTED;
@@ -150,11 +155,11 @@ class WorkflowRun {
     this.#states[index] = { kind: "running" };
     // The garbage collector acts only after the primary is gone: waiting for it here would never end.
     if (because === DELETED && target.driver.isGarbageCollected) return { kind: "left" };
-    const step = takeStep(target.definition, target.run, async (run): Promise<DependentOutcome | undefined> => {
+    const step = takeStep(target.definition, this.#runs[index]!, async (run): Promise<DependentOutcome | undefined> => {
       if (!(await target.activate(run))) return { kind: "inactive" };
       return bulk === undefined ? target.delete(run, because) : undefined;
     });
-    const outcome = await step.catch((error: unknown) => target.release(error));
+    const outcome = await step.catch((error: unknown) => target.release(this.#runs[index]!, error));
     return outcome ?? bulk!.delete(because, () => this.#goOn(index));
   }
 
@@ -172,10 +177,10 @@ class WorkflowRun {
 
   // A dependent that goes on without an optional dependency does not see that, which may exist until it stopped using it.
   #hideMissing(index: number): void {
-    const target = this.#targets[index]!;
     const optional = endsOf(this.#plan.nodes[index]!.needs, "optional");
     const missing = optional.filter((each) => !isReady(this.#states[each]!)).map((each) => this.#targets[each]!);
-    if (missing.length > 0) target.run = { ...target.run, secondary: createSecondary(this.#seen, missing) };
+    if (missing.length > 0)
+      this.#runs[index] = { ...this.#runs[index]!, secondary: createSecondary(this.#seen, missing) };
   }
 }
 

@@ -16,8 +16,6 @@ import type { ConditionResults, DependentOutcome } from "./workflow-result.js";
 export class Target {
   readonly definition: DependentDefinition;
   readonly driver: DependentDriver;
-  /** The run as the dependent sees it. */
-  run: Run;
   /** The key, if it is an item of a bulk dependent. */
   readonly item: string | undefined;
   readonly conditions: { -readonly [Name in keyof ConditionResults]: ConditionResults[Name] } = {};
@@ -25,10 +23,9 @@ export class Target {
   wanted?: Wanted;
   #written?: Exclude<WriteOutcome, "waiting" | "absent">;
 
-  constructor({ definition, driver, run }: Pick<Target, "definition" | "driver" | "run">, item?: string) {
+  constructor({ definition, driver }: Pick<Target, "definition" | "driver">, item?: string) {
     this.definition = definition;
     this.driver = driver;
-    this.run = run;
     this.item = item;
   }
 
@@ -59,7 +56,7 @@ export class Target {
     const args: ConditionArguments<object, object> = {
       ...{ ...argumentsOf(run), dependent },
       // The items of a bulk dependent are no one object.
-      live: definition.bulk !== undefined && item === undefined ? undefined : this.#live()?.object,
+      live: definition.bulk !== undefined && item === undefined ? undefined : this.#live(run)?.object,
       ...(item === undefined ? {} : { item }),
     };
     const returned = await run.track(`the ${name} of dependent "${definition.name}"`, () => condition(args as never));
@@ -90,7 +87,7 @@ export class Target {
       if (written === "waiting") return { kind: "waiting", for: [], because: "the object is being deleted" };
       if (written === "absent") return { kind: "waiting", for: [name] };
       this.#written = written;
-    } else if (this.#live() === undefined) return { kind: "waiting", for: [definition.name] };
+    } else if (this.#live(run) === undefined) return { kind: "waiting", for: [definition.name] };
     const isReady = await this.ask("readyPostcondition", run);
     const written = this.#written ?? "unchanged";
     // A postponed write leaves the object as it is, and nothing waits for it.
@@ -103,7 +100,7 @@ export class Target {
   async delete(run: StepRun, because: string, known?: Live): Promise<DependentOutcome> {
     const { driver } = this;
     const isRemoved = driver.capabilities.remove;
-    const live = isRemoved ? (known ?? this.#live()) : undefined;
+    const live = isRemoved ? (known ?? this.#live(run)) : undefined;
     run.context.signal.throwIfAborted();
     if (live !== undefined) await run.write(() => driver.remove(run, live));
     run.context.signal.throwIfAborted();
@@ -112,8 +109,8 @@ export class Target {
   }
 
   /** Returns the outcome of a deletion that failed: the object is left if the driver says so. Throws the error otherwise. */
-  release(error: unknown): DependentOutcome {
-    const { driver, item, run } = this;
+  release(run: Run, error: unknown): DependentOutcome {
+    const { driver, item } = this;
     if (run.context.signal.aborted || driver.release?.(run, { error, item }) !== true) throw error;
     return { kind: "left" };
   }
@@ -131,8 +128,8 @@ export class Target {
     return { kind: "failed", error: new Error(message, { cause: error }) };
   }
 
-  #live(): Live | undefined {
-    const { driver, item, wanted, run } = this;
+  #live(run: Run): Live | undefined {
+    const { driver, item, wanted } = this;
     return item === undefined || wanted !== undefined ? driver.find(run, wanted) : driver.findItems(run).get(item);
   }
 }
