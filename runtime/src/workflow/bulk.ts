@@ -4,7 +4,7 @@ import { turns } from "../base/clock.js";
 import { TerminalError } from "../base/errors.js";
 import { messageOf } from "../base/logger.js";
 import { Semaphore } from "../base/semaphore.js";
-import type { Live } from "./dependents/driver.js";
+import type { Live } from "./dependents/dependent-reconciler.js";
 import { isGone, isReady } from "./plan.js";
 import { takeStep, type Place, type Run, type StepRun } from "./step.js";
 import { Target } from "./target.js";
@@ -122,7 +122,7 @@ export class BulkRun {
   }
 
   #findItems(): ReadonlyMap<string, Live> {
-    return this.#node.driver.findItems(this.#surroundings.run());
+    return this.#node.reconciler.findItems(this.#surroundings.run());
   }
 
   #askEmpty(name: "readyPostcondition" | "deletePostcondition"): Promise<boolean> {
@@ -137,7 +137,7 @@ export class BulkRun {
       const item = new Target(this.#node, key);
       this.#wanted.add(key);
       try {
-        item.wanted = item.driver.complete(this.#surroundings.run(), each, key);
+        item.wanted = item.reconciler.complete(this.#surroundings.run(), each, key);
         const { id } = item.wanted;
         const other = keys.get(id);
         if (other !== undefined) throw new TerminalError(`it is ${id}, and so is the item "${other}"`);

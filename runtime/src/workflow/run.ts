@@ -5,7 +5,16 @@ import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { Semaphore } from "../base/semaphore.js";
 import type { SecondarySources } from "../sources/secondary-sources.js";
 import { BulkRun } from "./bulk.js";
-import { blockersOf, condemn, endsOf, isReady, nextSteps, type DrivenNode, type NodeState, type Plan } from "./plan.js";
+import {
+  blockersOf,
+  condemn,
+  endsOf,
+  isReady,
+  nextSteps,
+  type ReconciledNode,
+  type NodeState,
+  type Plan,
+} from "./plan.js";
 import { takeStep, type Run } from "./step.js";
 import { Target } from "./target.js";
 import { createWorkflowResult, type DependentOutcome, type WorkflowResult } from "./workflow-result.js";
@@ -24,7 +33,7 @@ export const MOST_STEPS_AT_ONCE = 50;
 
 /** Everything that one run needs. */
 export interface RunOptions extends Omit<Run, "secondary" | "clock" | "places"> {
-  readonly plan: Plan<DrivenNode>;
+  readonly plan: Plan<ReconciledNode>;
   readonly secondaries?: SecondarySources | undefined;
   /** The dependents of the other workflows of the controller, which functions of the user see as well. */
   readonly others?: readonly SeenDependent[];
@@ -140,7 +149,7 @@ class WorkflowRun {
     this.#hideMissing(index);
     const outcome = await takeStep(target.definition, this.#runs[index]!, async (run) => {
       if (!(await target.activate(run))) return INACTIVE;
-      if (target.driver.isNamed?.(run) === false) return UNNAMED;
+      if (target.reconciler.isNamed?.(run) === false) return UNNAMED;
       if (!(await target.ask("reconcilePrecondition", run))) return UNWANTED;
       await target.desire(run);
       return bulk === undefined ? target.reconcile(run) : undefined;
@@ -154,7 +163,7 @@ class WorkflowRun {
     const { because } = this.#states[index] as NodeState & { readonly kind: "condemned" };
     this.#states[index] = { kind: "running" };
     // The garbage collector acts only after the primary is gone: waiting for it here would never end.
-    if (because === DELETED && target.driver.isGarbageCollected) return { kind: "left" };
+    if (because === DELETED && target.reconciler.isGarbageCollected) return { kind: "left" };
     const step = takeStep(target.definition, this.#runs[index]!, async (run): Promise<DependentOutcome | undefined> => {
       if (!(await target.activate(run))) return { kind: "inactive" };
       return bulk === undefined ? target.delete(run, because) : undefined;
@@ -185,7 +194,7 @@ class WorkflowRun {
 }
 
 /** A dependent as it is looked for: a `wanted` object says which of several is meant. */
-export type SeenDependent = Readonly<Pick<Target, "definition" | "driver" | "wanted">>;
+export type SeenDependent = Readonly<Pick<Target, "definition" | "reconciler" | "wanted">>;
 
 /** What functions of the user can see besides a primary. */
 export interface SecondaryFacts {
@@ -203,10 +212,10 @@ export function createSecondary(
   const secondary = {};
   const add = (name: string, get: () => unknown) => Object.defineProperty(secondary, name, { enumerable: true, get });
   for (const dependent of dependents) {
-    const { definition, driver } = dependent;
+    const { definition, reconciler } = dependent;
     const isHidden = hidden.includes(dependent);
-    const single = () => (isHidden ? undefined : driver.find({ primary }, dependent.wanted)?.object);
-    const live = () => (isHidden ? [] : [...driver.findItems({ primary })]);
+    const single = () => (isHidden ? undefined : reconciler.find({ primary }, dependent.wanted)?.object);
+    const live = () => (isHidden ? [] : [...reconciler.findItems({ primary })]);
     const items = () => Object.freeze(Object.fromEntries(live().map(([key, { object }]) => [key, object])));
     add(definition.name, definition.bulk === undefined ? single : items);
   }
