@@ -7,7 +7,7 @@ import { copyArmor } from "../builtin/rules/pods/profile-annotations.js";
 import { checkPart } from "../builtin/rules/workload/part-rules.js";
 import { countTemplate, relabelJob } from "../builtin/defaults/workload-defaults.js";
 import { checkAddresses } from "../builtin/rules/services/address-rules.js";
-import { checkAsked } from "../builtin/rules/services/allocation-rules.js";
+import { checkAsked, doubleNodePort, healthPortProblem } from "../builtin/rules/services/allocation-rules.js";
 import { validateBuiltin } from "../builtin/rules/validate.js";
 import { validateBuiltinStatus } from "../builtin/rules/status/status-rules.js";
 import { builtinSchemas } from "../builtin/schemas.js";
@@ -17,7 +17,7 @@ import { statusWarnings } from "../builtin/warnings/network-warnings.js";
 import { podWarnings } from "../builtin/warnings/pod-warnings.js";
 import { serviceWarnings } from "../builtin/warnings/service-warnings.js";
 import { quote } from "../errors/quote.js";
-import { badRequest, invalid } from "../errors/status-error.js";
+import { badRequest, internalError, invalid, plainError } from "../errors/status-error.js";
 import { arrayAt, objectAt, stringAt, type JsonObject } from "../json.js";
 import { kindRefOf } from "../object/object-key.js";
 import { metadataOf, now } from "../object/object-meta.js";
@@ -42,10 +42,14 @@ export function builtinRules(type: ServedType, allocatorOf: () => Allocator): Ty
     ...allocatorOf(),
     checkAsked(spec: JsonObject) {
       const old = objectAt(live, "spec");
+      const asked = { ranges: allocatorOf().ranges, old, isDryRun };
       const ofAddresses = checkAddresses(spec, old);
-      const errors =
-        ofAddresses.length > 0 ? ofAddresses : checkAsked(spec, { ranges: allocatorOf().ranges, old, isDryRun });
+      const errors = ofAddresses.length > 0 ? ofAddresses : checkAsked(spec, asked);
       if (errors.length > 0) throw invalid(kindRefOf(type, stringAt(metadataOf(service), "name") ?? ""), errors);
+      const double = old === undefined ? undefined : doubleNodePort(spec);
+      if (double !== undefined) throw plainError(`duplicate nodePort: ${double}`);
+      const ofHealth = healthPortProblem(spec, asked);
+      if (ofHealth !== undefined) throw internalError(ofHealth);
     },
   });
   return {
@@ -81,6 +85,7 @@ export function builtinRules(type: ServedType, allocatorOf: () => Allocator): Ty
       const allocator = type.kind === "Service" ? allocation(object, undefined, isDryRun) : {};
       defaultBuiltin(type, object, { ...allocator, uid: stringAt(metadataOf(object), "uid") ?? "" });
       if (type.kind === "PersistentVolume") stampPhase(object, undefined);
+      if (type.kind === "APIService" && objectAt(objectAt(object, "spec"), "service") === undefined) markLocal(object);
       if (type.kind !== "Pod") return undefined;
       holdGated(object, now());
       selectOwnLabels(object);
@@ -96,6 +101,14 @@ export function builtinRules(type: ServedType, allocatorOf: () => Allocator): Ty
       ...(subresource === "status" ? statusWarnings(type.kind, object) : kindWarnings(type.kind, object, live)),
       ...unevaluatedWarnings(type),
     ],
+  };
+}
+
+// What the server itself serves is there at once.
+function markLocal(apiService: JsonObject): void {
+  const own = { reason: "Local", message: "Local APIServices are always available" };
+  apiService["status"] = {
+    conditions: [{ type: "Available", status: "True", lastTransitionTime: now(), ...own }],
   };
 }
 

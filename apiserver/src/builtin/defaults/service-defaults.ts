@@ -61,8 +61,9 @@ const isExternalName = (spec: Spec): boolean => spec["type"] === "ExternalName";
 const isLoadBalancer = (spec: Spec): boolean => spec["type"] === "LoadBalancer";
 const hasNodePorts = (spec: Spec): boolean =>
   spec["type"] === "NodePort" || (isLoadBalancer(spec) && spec["allocateLoadBalancerNodePorts"] !== false);
+const mayHaveNodePorts = (spec: Spec): boolean => spec["type"] === "NodePort" || isLoadBalancer(spec);
 const isReachedFromOutside = (spec: Spec): boolean =>
-  spec["type"] === "NodePort" || isLoadBalancer(spec) || (arrayAt(spec, "externalIPs") ?? []).length > 0;
+  mayHaveNodePorts(spec) || (arrayAt(spec, "externalIPs") ?? []).length > 0;
 const hasHealthCheck = (spec: Spec): boolean => isLoadBalancer(spec) && spec["externalTrafficPolicy"] === "Local";
 
 // Which fields a Service needs only as long as this holds.
@@ -101,11 +102,11 @@ function dropUnneeded(spec: Spec, old: Spec): void {
     if (fields.includes("clusterIP") && spec["clusterIPs"] === undefined && isSame("clusterIP"))
       delete spec["clusterIP"];
   }
-  if (!hasNodePorts(old) || hasNodePorts(spec)) return;
-  const before = (arrayAt(old, "ports") ?? []).filter(isObject).map(({ nodePort }) => nodePort);
-  for (const port of (arrayAt(spec, "ports") ?? []).filter(isObject)) {
-    if (before.includes(port["nodePort"])) delete port["nodePort"];
-  }
+  if (!mayHaveNodePorts(old) || mayHaveNodePorts(spec)) return;
+  const before = objectsAt(old, "ports").map(({ nodePort }) => nodePort ?? 0);
+  const ports = objectsAt(spec, "ports");
+  if (ports.every(({ nodePort }) => (nodePort ?? 0) === 0 || before.includes(nodePort ?? 0)))
+    for (const port of ports) delete port["nodePort"];
 }
 
 // An update that leaves out what was allocated keeps it, as long as its type still needs it.
@@ -116,7 +117,11 @@ function keepAllocated(spec: JsonObject, old: JsonObject | undefined): void {
     const isNeeded = key !== "healthCheckNodePort" || (hasHealthCheck(old) && hasHealthCheck(spec));
     if (value !== undefined && isNeeded && memberOf(spec, key) === undefined) spec[key] = clone(value);
   }
-  if (spec["type"] !== "NodePort" && spec["type"] !== "LoadBalancer") return;
+  // Who has one family only leaves the other.
+  const families = arrayAt(spec, "ipFamilies") ?? [];
+  if (spec["ipFamilyPolicy"] === "SingleStack" && families.length > 1 && deepEqual(families, old["ipFamilies"] ?? null))
+    spec["ipFamilies"] = families.slice(0, 1);
+  if (!hasNodePorts(old) || !hasNodePorts(spec)) return;
   const before = new Map(objectsAt(old, "ports").map((port) => [stringAt(port, "name"), memberOf(port, "nodePort")]));
   const ports = objectsAt(spec, "ports");
   const taken = new Set(ports.map((port) => memberOf(port, "nodePort")));

@@ -1,7 +1,7 @@
 // The addresses and ports that a Service asks for by name: they must be of the ranges of this cluster, and nobody else's.
 import { invalidError, type FieldError } from "../../../errors/field-error.js";
 import { arrayAt, memberOf, type JsonObject, type JsonValue } from "../../../json.js";
-import { objectsAt } from "../../read-path.js";
+import { objectsAt, textAt } from "../../read-path.js";
 
 /** What this cluster gives out. */
 export interface Ranges {
@@ -19,6 +19,29 @@ export interface Asked {
 
 /** The ports of the nodes that Services get. */
 export const NODE_PORTS = { first: 30_000, last: 32_767 };
+
+/** Says what is wrong with the port that a load balancer is to tell its health at; it is asked for once. */
+export function healthPortProblem(spec: JsonObject, { ranges, old, isDryRun }: Asked): string | undefined {
+  const port = memberOf(spec, HEALTH_PORT) ?? 0;
+  if (typeof port !== "number" || port === 0 || !tellsHealth(spec) || (old !== undefined && tellsHealth(old))) return;
+  const isOwn = objectsAt(spec, "ports").some((other) => nodePortOf(other) === port);
+  const problem = isOwn ? TAKEN : portProblem(port, ranges, { isDryRun });
+  return problem === undefined ? undefined : `failed to allocate requested HealthCheck NodePort ${port}: ${problem}`;
+}
+
+const HEALTH_PORT = "healthCheckNodePort";
+
+function tellsHealth(spec: JsonObject): boolean {
+  return memberOf(spec, "type") === "LoadBalancer" && memberOf(spec, "externalTrafficPolicy") === "Local";
+}
+
+/** Says which port of the nodes an update asks for twice with the same protocol. */
+export function doubleNodePort(spec: JsonObject): string | undefined {
+  const hasAny = memberOf(spec, "type") === "NodePort" || memberOf(spec, "type") === "LoadBalancer";
+  const ports = hasAny ? objectsAt(spec, "ports").filter((port) => nodePortOf(port) !== 0) : [];
+  const places = ports.map((port) => `{${textAt(port, "protocol")} ${nodePortOf(port)}}`);
+  return places.find((place, index) => places.indexOf(place) < index);
+}
 
 /** Checks what a Service asks for. */
 export function checkAsked(spec: JsonObject, asked: Asked): FieldError[] {
