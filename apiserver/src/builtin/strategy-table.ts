@@ -41,7 +41,7 @@ export const STRATEGIES: Record<string, Partial<Strategy>> = {
   "ipaddresses.networking.k8s.io": { ...wholeAndChange, nameRule: "address" },
   services: { ...upsert, ...answersObject, nameRule: "label" },
 
-  "apiservices.apiregistration.k8s.io": { ...needsVersion, ...anyFinalizer },
+  "apiservices.apiregistration.k8s.io": { ...pathSegment, ...wholeAndChange, ...needsVersion, ...anyFinalizer },
 
   "controllerrevisions.apps": wholeAndChange,
   "daemonsets.apps": spec,

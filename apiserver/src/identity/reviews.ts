@@ -1,9 +1,10 @@
 /** The kinds that are questions: they are answered and not stored. */
+import { checkExpression, checkValueCount } from "../builtin/rules/field-rules.js";
 import type { ServedType } from "../builtin/served-type.js";
 import { invalidError, requiredError, type FieldError } from "../errors/field-error.js";
 import { quote } from "../errors/quote.js";
 import { badRequest, invalid } from "../errors/status-error.js";
-import { arrayAt, objectAt, stringAt, type JsonObject } from "../json.js";
+import { arrayAt, isObject, objectAt, stringAt, type JsonObject } from "../json.js";
 import { now } from "../object/object-meta.js";
 import type { Identity } from "./identity.js";
 import type { AccessAttributes, PolicyRule } from "./rbac/policy-rule.js";
@@ -110,8 +111,24 @@ function checkSelector(name: string, selector: JsonObject | undefined): FieldErr
   const requirements = arrayAt(selector, "requirements") ?? [];
   if (raw !== "" && requirements.length > 0)
     return [invalidError(`${path}.rawSelector`, raw, "may not specified at the same time as requirements")];
-  if (raw !== "" || requirements.length > 0) return [];
+  if (raw !== "") return [];
+  if (requirements.length > 0)
+    return requirements
+      .filter(isObject)
+      .flatMap((requirement, index) =>
+        checkRequirement(`${path}.requirements[${index}]`, requirement, { isLabel: name === "labelSelector" }),
+      );
   return [requiredError(`${path}.requirements`, `when ${path} is specified, requirements or rawSelector is required`)];
+}
+
+// An operator may be one that is not known yet.
+function checkRequirement(path: string, requirement: JsonObject, { isLabel }: { isLabel: boolean }): FieldError[] {
+  if (isLabel) return checkExpression(path, requirement, { takesAnyOperator: true });
+  const { operator, values } = { operator: stringAt(requirement, "operator"), values: arrayAt(requirement, "values") };
+  return [
+    ...((stringAt(requirement, "key") ?? "") === "" ? [requiredError(`${path}.key`, "must be specified")] : []),
+    ...checkValueCount(`${path}.values`, operator, values ?? []),
+  ];
 }
 
 function checkMetadata({ managedFields: _, ...metadata }: JsonObject, isLocal: boolean): FieldError[] {
@@ -123,10 +140,11 @@ function checkMetadata({ managedFields: _, ...metadata }: JsonObject, isLocal: b
 
 function checkLocal(spec: JsonObject, namespace: string): FieldError[] {
   const ofPath = objectAt(spec, "nonResourceAttributes");
-  const given = stringAt(objectAt(spec, "resourceAttributes"), "namespace") ?? "";
+  const ofResource = objectAt(spec, "resourceAttributes");
+  const given = stringAt(ofResource, "namespace") ?? "";
   if (ofPath !== undefined)
     return [invalidError("spec.nonResourceAttributes", goPath(ofPath), "disallowed on this kind of request")];
-  if (given === namespace) return [];
+  if (given === namespace || ofResource === undefined) return [];
   return [invalidError("spec.resourceAttributes.namespace", given, "must match metadata.namespace")];
 }
 

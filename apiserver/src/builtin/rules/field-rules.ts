@@ -178,26 +178,36 @@ export function checkLabelSelector(path: string, selector: JsonObject | undefine
   ];
 }
 
-function checkExpression(path: string, expression: JsonObject): FieldError[] {
+/** Demands that an expression of a selector makes sense. */
+export function checkExpression(path: string, expression: JsonObject, { takesAnyOperator = false } = {}): FieldError[] {
   const operator = memberOf(expression, "operator") ?? "";
-  const values = memberOf(expression, "values");
-  const hasValues = Array.isArray(values) && values.length > 0;
+  const values = arrayAt(expression, "values") ?? [];
   const key = memberOf(expression, "key") ?? "";
-  const needsValues = operator === "In" || operator === "NotIn";
-  const isKnown = needsValues || operator === "Exists" || operator === "DoesNotExist";
+  const isKnown = takesAnyOperator || NEEDING_VALUES.includes(operator) || WITHOUT_VALUES.includes(operator);
   return [
-    ...(needsValues && !hasValues
-      ? [requiredError(`${path}.values`, "must be specified when `operator` is 'In' or 'NotIn'")]
-      : []),
-    ...(isKnown && !needsValues && hasValues
-      ? [forbiddenError(`${path}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")]
-      : []),
+    ...checkValueCount(`${path}.values`, operator, values),
     ...(isKnown ? [] : [invalidError(`${path}.operator`, operator, "not a valid selector operator")]),
     ...qualifiedNameProblems(String(key)).map((detail) => invalidError(`${path}.key`, key, detail)),
-    ...(Array.isArray(values) ? values : []).flatMap((value, index) =>
+    ...values.flatMap((value, index) =>
       labelValueProblems(String(value)).map((detail) => invalidError(`${path}.values[${index}]`, value, detail)),
     ),
   ];
+}
+
+const NEEDING_VALUES: JsonValue[] = ["In", "NotIn"];
+const WITHOUT_VALUES: JsonValue[] = ["Exists", "DoesNotExist"];
+
+/** Demands values where an operator of a selector needs them, and none where it takes none. */
+export function checkValueCount(
+  field: string,
+  operator: JsonValue | undefined,
+  values: readonly JsonValue[],
+): FieldError[] {
+  if (NEEDING_VALUES.includes(operator ?? "") && values.length === 0)
+    return [requiredError(field, "must be specified when `operator` is 'In' or 'NotIn'")];
+  if (WITHOUT_VALUES.includes(operator ?? "") && values.length > 0)
+    return [forbiddenError(field, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")];
+  return [];
 }
 
 /** Writes a map as Kubernetes prints it: in the order of its keys. */

@@ -7,6 +7,7 @@ import { checkMutatingBinding, checkValidatingBinding } from "./admission/bindin
 import { checkMutatingPolicy, checkValidatingPolicy } from "./admission/policy-rules.js";
 import { checkWebhooks } from "./admission/webhook-rules.js";
 import { checkAddress, checkRuntimeClass, checkServiceRange } from "./cluster/address-rules.js";
+import { checkApiService } from "./cluster/api-service-rules.js";
 import { checkFlowSchema, checkPriorityLevel } from "./cluster/flow-rules.js";
 import { checkEndpoints, checkEndpointSlice } from "./cluster/endpoint-rules.js";
 import { checkNode } from "./cluster/node-rules.js";
@@ -61,6 +62,7 @@ const RULES: Record<string, Rule> = {
   Node: checkNode,
   Endpoints: (object) => checkEndpoints(object),
   "EndpointSlice.discovery.k8s.io": checkEndpointSlice,
+  "APIService.apiregistration.k8s.io": (object) => checkApiService(object),
   "RuntimeClass.node.k8s.io": checkRuntimeClass,
   "ServiceCIDR.networking.k8s.io": checkServiceRange,
   "FlowSchema.flowcontrol.apiserver.k8s.io": (object) => checkFlowSchema(object),

@@ -74,7 +74,7 @@ function checkSeconds(seconds: number): FieldError[] {
 /** Returns the claims of what a token is bound to. */
 function boundTo(reference: JsonObject, { registry, namespace, name: account }: TokenTarget): JsonObject {
   const [kind = "", name = "", apiVersion = ""] = ["kind", "name", "apiVersion"].map((key) => stringAt(reference, key));
-  const bindable = apiVersion === "v1" ? BINDABLE.find((one) => one.kind === kind) : undefined;
+  const bindable = apiVersion.includes("/") ? undefined : BINDABLE.find((one) => one.kind === kind);
   const resource = bindable && registry.find({ group: "", version: "v1", plural: bindable.plural });
   if (bindable === undefined || resource === undefined) {
     const version = apiVersion.includes("/") ? apiVersion : `/${apiVersion}`;

@@ -112,7 +112,7 @@ export async function createDispatcher(options: DispatcherOptions = {}): Promise
     },
     {
       primaries: cache,
-      reconcilerOf: reconcilerOfNothing,
+      driverOf: driverOfNothing,
       sender,
       secondaries: noSecondarySources,
       resources: new ResourceOperations({
@@ -247,6 +247,6 @@ export async function managersOf({ client }: Dispatcher, name: string): Promise<
   );
 }
 
-function reconcilerOfNothing(): never {
+function driverOfNothing(): never {
   throw new Error("this test has no dependents to write");
 }

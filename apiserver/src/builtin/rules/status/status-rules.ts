@@ -3,6 +3,7 @@ import { forbiddenError, invalidError, requiredError, type FieldError } from "..
 import { memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import type { ServedType } from "../../served-type.js";
+import { checkApiServiceStatus } from "../cluster/api-service-rules.js";
 import { checkFlowStatus } from "../cluster/flow-rules.js";
 import { checkNodeUpdate } from "../cluster/node-rules.js";
 import { checkIp, checkNotNegative, checkOneOf } from "../field-rules.js";
@@ -21,6 +22,7 @@ import { checkWorkloadStatus } from "../workload/status-rules.js";
 type StatusRule = (object: JsonObject, live: JsonObject) => FieldError[];
 
 const RULES: Record<string, StatusRule> = {
+  APIService: checkApiServiceStatus,
   Service: checkServiceAddresses,
   Ingress: checkAddresses,
   Job: checkJobStatus,
