@@ -14,7 +14,7 @@ import { LeaderElection } from "./operate/lease/leadership.js";
 import { checkClusters, checkDefinitions } from "./assemble/check-definitions.js";
 import { checkControllers } from "./assemble/check-controller.js";
 import { findConnection } from "./assemble/operator/find-connection.js";
-import { shareSelectors } from "./assemble/dependent-drivers.js";
+import { shareSelectors } from "./assemble/dependent-reconcilers.js";
 import { all, guarded, reconcileObserverOf } from "./assemble/operator/observers.js";
 import { OperatorEndpoints } from "./assemble/operator/endpoints.js";
 import type { OperatorOptions } from "./assemble/operator/operator-options.js";

@@ -1,7 +1,7 @@
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../client/api-client.js";
 import { checkCrds, type CheckCrdsOptions } from "../operate/crd/check-crds.js";
-import type { DriverParts } from "./dependent-drivers.js";
+import type { ReconcilerParts } from "./dependent-reconcilers.js";
 import { dependentsOf, type ControllerDefinition } from "../reconcile/controller-definition.js";
 import { isKubernetes } from "../workflow/definition/workflow-definition.js";
 
@@ -19,7 +19,7 @@ export function checkClusters(controllers: readonly ControllerDefinition[], clus
 /** Compares the kinds that controllers need with what their clusters serve; throws if one differs. */
 export async function checkDefinitions(
   controllers: readonly ControllerDefinition[],
-  { client, clusters, ...options }: CheckCrdsOptions & Pick<DriverParts, "client" | "clusters">,
+  { client, clusters, ...options }: CheckCrdsOptions & Pick<ReconcilerParts, "client" | "clusters">,
 ): Promise<void> {
   const check = (cluster: ApiClient, name?: string) => {
     const definitions = controllers.flatMap((controller) => definitionsOf(controller, name));

@@ -10,7 +10,7 @@ import type { ExternalOrigin, ExternalWatch } from "../sources/external/external
 import type { FetchContext } from "../sources/external/external-source.js";
 import { KindSource } from "../sources/kind/kind-source.js";
 import { dependentsOf, type ControllerDefinition } from "../reconcile/controller-definition.js";
-import { ExternalDriver, type ExternalResources } from "../workflow/dependents/external-driver.js";
+import { ExternalReconciler, type ExternalResources } from "../workflow/dependents/external-reconciler.js";
 import { createStatusState, NO_STATES, RememberedState } from "../workflow/dependents/external-state.js";
 import type { ExternalStateStore } from "../workflow/dependents/external-state.js";
 import { ObjectStateStore, STATE_LABEL } from "../workflow/dependents/object-state.js";
@@ -63,14 +63,14 @@ export class ExternalDependents {
     this.sources = [...this.#stateViews.values()];
   }
 
-  createDriver(definition: ExternalDependent, source: ExternalResources): ExternalDriver {
+  createReconciler(definition: ExternalDependent, source: ExternalResources): ExternalReconciler {
     const state = this.#stores.get(definition.name);
     const onReleased = (about: KubernetesObject, note: string) =>
       this.#parts.events.record(
         { controller: this.#definition.name, about },
         { type: "Warning", reason: "DeletionFailed", action: "Delete", note },
       );
-    return new ExternalDriver({ definition, source, state, onReleased });
+    return new ExternalReconciler({ definition, source, state, onReleased });
   }
 
   forget(primary: ObjectKey): void {

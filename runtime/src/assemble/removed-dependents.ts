@@ -9,12 +9,12 @@ import {
   type KubernetesDependent,
   type RemovedDependent,
 } from "../workflow/definition/workflow-definition.js";
-import { KubernetesDriver } from "../workflow/dependents/kubernetes-driver.js";
+import { KubernetesReconciler } from "../workflow/dependents/kubernetes-reconciler.js";
 import type { KnownObjects } from "../workflow/dependents/live-objects.js";
 import { isSameKind, type RemovedKinds, type WatchedKind } from "../workflow/prune/leftovers.js";
 import { Sender } from "../write/send/send.js";
 import { Writer } from "../write/writer.js";
-import type { DriverParts } from "./dependent-drivers.js";
+import type { ReconcilerParts } from "./dependent-reconcilers.js";
 
 const NOT_SERVED = new Error("its kind is not served");
 
@@ -28,13 +28,13 @@ const TRY_AGAIN_AFTER_MS = 10_000;
 export class RemovedDependents implements RemovedKinds {
   readonly watched: readonly WatchedKind[];
   readonly #definition: ControllerDefinition;
-  readonly #parts: DriverParts;
+  readonly #parts: ReconcilerParts;
   /** The watch of a dependent shows what other dependents of the kind left as well. */
   readonly #dependents: readonly { readonly dependent: KubernetesDependent; readonly source: KnownObjects }[];
   readonly #kinds = new Map<KnownObjects["cache"], WatchedKind>();
   readonly #opened = new Map<string, { readonly kind: Promise<WatchedKind>; failedAt?: number }>();
 
-  constructor(definition: ControllerDefinition, parts: DriverParts) {
+  constructor(definition: ControllerDefinition, parts: ReconcilerParts) {
     this.#definition = definition;
     this.#parts = parts;
     this.#dependents = dependentsOf(definition)
@@ -95,13 +95,13 @@ export class RemovedDependents implements RemovedKinds {
     const { fieldManagers } = this.#parts;
     const client = () => this.#clientOf(cluster);
     const writer = new Writer(new Sender({ client, fieldManager, fieldManagers }));
-    const driverOf = (deletion: "ordered" | "orphan") => {
+    const reconcilerOf = (deletion: "ordered" | "orphan") => {
       const { definition: kept } = source.cache;
       const definition = { name: "removed", resource: kept, dependsOn: [], deletion };
-      return new KubernetesDriver({ definition, source, writer, client, controller });
+      return new KubernetesReconciler({ definition, source, writer, client, controller });
     };
-    const drivers = { ordered: driverOf("ordered"), orphan: driverOf("orphan") };
-    const kind: WatchedKind = { resource, cluster, driverFor: (deletion) => drivers[deletion] };
+    const reconcilers = { ordered: reconcilerOf("ordered"), orphan: reconcilerOf("orphan") };
+    const kind: WatchedKind = { resource, cluster, reconcilerFor: (deletion) => reconcilers[deletion] };
     this.#kinds.set(source.cache, kind);
     return kind;
   }

@@ -8,7 +8,7 @@ import type { SharedInformers } from "../watch/informer-pool.js";
 import { ControllerSources, type SourcesListener } from "../sources/controller-sources.js";
 import { createPrimarySource, type KindSource } from "../sources/kind/kind-source.js";
 import { crdSource } from "../sources/kind/crd-source.js";
-import { driverFactory, watchOf, type DriverParts, type SelectorOf } from "./dependent-drivers.js";
+import { reconcilerFactory, watchOf, type ReconcilerParts, type SelectorOf } from "./dependent-reconcilers.js";
 import { ExternalDependents } from "./external-dependents.js";
 import { checkNamespaces, namespacesOf } from "./check-controller.js";
 import { dependentsOf, finalizerNameOf } from "../reconcile/controller-definition.js";
@@ -36,7 +36,7 @@ import type { GivenUp } from "../schedule/reconcile-scope.js";
 import type { WorkflowResult } from "../workflow/workflow-result.js";
 
 /** What the controllers of an operator share. */
-export interface SharedParts extends Pick<DriverParts, "client" | "clusters" | "fieldManagers"> {
+export interface SharedParts extends Pick<ReconcilerParts, "client" | "clusters" | "fieldManagers"> {
   readonly informers: SharedInformers;
   readonly logger: Logger;
   readonly observer?: ReconcileObserver | undefined;
@@ -109,7 +109,7 @@ export class RunningController {
     const parts = { ...shared, writer: new Writer(sender), loops, sources, externals };
     const runner = new PrimaryReconciler(definition, {
       ...{ primaries, sender, expectations, secondaries: sources },
-      driverOf: driverFactory(definition, parts),
+      reconcilerOf: reconcilerFactory(definition, parts),
       removedKinds: new RemovedDependents(definition, parts),
       resources: new ResourceOperations({
         ...{ sender, sources, logger },

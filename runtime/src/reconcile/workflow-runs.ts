@@ -4,8 +4,8 @@ import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { Semaphore } from "../base/semaphore.js";
 import type { SecondarySources } from "../sources/secondary-sources.js";
 import type { Context } from "../workflow/definition/context.js";
-import type { DependentDriver } from "../workflow/dependents/driver.js";
-import { buildPlan, withDrivers, type DrivenNode, type PlanNode } from "../workflow/plan.js";
+import type { DependentReconciler } from "../workflow/dependents/dependent-reconciler.js";
+import { buildPlan, withReconcilers, type ReconciledNode, type PlanNode } from "../workflow/plan.js";
 import type { RemovedKinds } from "../workflow/prune/leftovers.js";
 import { pruneWorkflow } from "../workflow/prune/prune.js";
 import { cleanupWorkflow, createSecondary, MOST_STEPS_AT_ONCE, reconcileWorkflow } from "../workflow/run.js";
@@ -20,7 +20,7 @@ import { LateWrites } from "./late-writes.js";
 /** What the runs of a controller need besides its definition. */
 export interface WorkflowDependencies {
   /** Makes what finds and writes the objects of a dependent. */
-  driverOf(node: PlanNode): DependentDriver;
+  reconcilerOf(node: PlanNode): DependentReconciler;
   readonly secondaries: SecondarySources;
   /** Returns the namespaces that the controller watches now. Default: all of them */
   namespaces?(): readonly string[] | undefined;
@@ -41,7 +41,7 @@ export class ControllerWorkflows {
   readonly own: CompiledWorkflow;
   readonly named: ReadonlyMap<string, CompiledWorkflow>;
   readonly dependencies: WorkflowDependencies;
-  readonly dependents: readonly DrivenNode[];
+  readonly dependents: readonly ReconciledNode[];
   readonly lateWrites = new LateWrites();
 
   constructor(definition: ControllerDefinition, dependencies: WorkflowDependencies) {
@@ -49,7 +49,7 @@ export class ControllerWorkflows {
     this.dependencies = onAllEvents ? { ...dependencies, removedKinds: undefined } : dependencies;
     const compile = (each: WorkflowDefinition): CompiledWorkflow => ({
       definition: each,
-      plan: withDrivers(buildPlan(each), (node) => dependencies.driverOf(node)),
+      plan: withReconcilers(buildPlan(each), (node) => dependencies.reconcilerOf(node)),
       places: new Semaphore(each.maxConcurrency ?? MOST_STEPS_AT_ONCE),
     });
     this.own = compile(workflow);
@@ -67,8 +67,8 @@ export class ControllerWorkflows {
 
   /** Says that a primary is gone, so that what was watched for it alone is watched no more. */
   release(primary: ObjectKey): void {
-    for (const { definition, driver } of this.dependents)
-      if (definition.activationCondition !== undefined) void driver.source.deactivate(primary);
+    for (const { definition, reconciler } of this.dependents)
+      if (definition.activationCondition !== undefined) void reconciler.source.deactivate(primary);
   }
 }
 
@@ -140,7 +140,9 @@ export class WorkflowRuns {
   warnOfOrphans(): void {
     const { own } = this.#workflows;
     if (this.#started.some(({ workflow, kind }) => workflow === own && kind === "cleanup")) return;
-    const left = own.plan.nodes.filter(({ driver }) => !driver.isGarbageCollected && driver.capabilities.remove);
+    const left = own.plan.nodes.filter(
+      ({ reconciler }) => !reconciler.isGarbageCollected && reconciler.capabilities.remove,
+    );
     if (left.length === 0) return;
     const what = `nobody deletes what there is of ${left.map(({ definition }) => definition.name).join(", ")}`;
     this.#options.scope.logger.warn({}, `cleanup() did not call context.workflow.cleanup(), so that ${what}`);

@@ -4,9 +4,9 @@ import { turns } from "../base/clock.js";
 import { TerminalError } from "../base/errors.js";
 import { messageOf } from "../base/logger.js";
 import { Semaphore } from "../base/semaphore.js";
-import type { Live } from "./dependents/driver.js";
+import type { Live } from "./dependents/dependent-reconciler.js";
 import { isGone, isReady } from "./plan.js";
-import { takeStep, type Place, type StepRun } from "./step.js";
+import { takeStep, type Place, type Run, type StepRun } from "./step.js";
 import { Target } from "./target.js";
 import type { DependentOutcome } from "./workflow-result.js";
 
@@ -14,6 +14,14 @@ const MOST_AT_ONCE = 10;
 // What else failed can be read in the result; a message has to fit into a status.
 const MOST_ERRORS = 5;
 const NOT_RETURNED = "desired() does not return it";
+
+/** What surrounds a bulk dependent in a run. */
+interface Surroundings {
+  /** Returns the run as the dependent sees it. */
+  run(): Run;
+  /** Returns the bulk dependents that it names in itemsDependOn, or that name it there. */
+  edges(end: "needs" | "neededBy"): readonly BulkRun[];
+}
 
 interface ItemWork {
   /** The bulk dependents whose items of the same keys may hold an item back. */
@@ -28,7 +36,7 @@ export class BulkRun {
   /** Whether the wanted items are known. */
   isReconciled = false;
   readonly #node: Target;
-  readonly #edges: (end: "needs" | "neededBy") => readonly BulkRun[];
+  readonly #surroundings: Surroundings;
   readonly #places: Semaphore;
   readonly #wanted = new Set<string>();
   readonly #unwanted = new Set<string>();
@@ -37,10 +45,10 @@ export class BulkRun {
   /** Whether the postcondition holds that was asked once, without an item, because there are no items. */
   #isMetEmpty = true;
 
-  /** `node` is the dependent itself; `edges` returns those that it names in itemsDependOn, or that name it there. */
-  constructor(node: Target, edges: (end: "needs" | "neededBy") => readonly BulkRun[]) {
+  /** `node` is the dependent itself. */
+  constructor(node: Target, surroundings: Surroundings) {
     this.#node = node;
-    this.#edges = edges;
+    this.#surroundings = surroundings;
     this.#places = new Semaphore(node.definition.bulk?.maxConcurrency ?? MOST_AT_ONCE);
   }
 
@@ -55,13 +63,13 @@ export class BulkRun {
     const items = completed ?? [...live.keys()].map((key) => new Target(this.#node, key));
     for (const { item } of items) this.#wanted.add(item!);
     // Items that others may still need are deleted at the end of the run.
-    const isSweptLater = this.#edges("neededBy").length > 0;
+    const isSweptLater = this.#surroundings.edges("neededBy").length > 0;
     const deletions = isSweptLater ? undefined : this.#deleteItems(this.#unwantedOf(live), NOT_RETURNED);
     this.isReconciled = true;
     onKnown();
     await deletions;
     await this.#settleAll(items, {
-      others: this.#edges("needs"),
+      others: this.#surroundings.edges("needs"),
       lets: async (other, key) => other.#wanted.has(key) && isReady(await other.#awaitOutcome(key)),
       act: (item) => this.#step(item, (run) => item.reconcile(run)),
     });
@@ -114,11 +122,11 @@ export class BulkRun {
   }
 
   #findItems(): ReadonlyMap<string, Live> {
-    return this.#node.driver.findItems(this.#node.run);
+    return this.#node.reconciler.findItems(this.#surroundings.run());
   }
 
   #askEmpty(name: "readyPostcondition" | "deletePostcondition"): Promise<boolean> {
-    return takeStep(this.#node.definition, this.#node.run, (run) => this.#node.ask(name, run));
+    return takeStep(this.#node.definition, this.#surroundings.run(), (run) => this.#node.ask(name, run));
   }
 
   /** Returns the items that can be written; the others have failed. */
@@ -129,7 +137,7 @@ export class BulkRun {
       const item = new Target(this.#node, key);
       this.#wanted.add(key);
       try {
-        item.wanted = item.driver.complete(item.run, each, key);
+        item.wanted = item.reconciler.complete(this.#surroundings.run(), each, key);
         const { id } = item.wanted;
         const other = keys.get(id);
         if (other !== undefined) throw new TerminalError(`it is ${id}, and so is the item "${other}"`);
@@ -158,8 +166,8 @@ export class BulkRun {
     await this.#settleAll(
       [...live.keys()].map((key) => new Target(this.#node, key)),
       {
-        ...{ others: this.#edges("neededBy"), lets },
-        act: (item) => remove(item).catch((error: unknown) => item.release(error)),
+        ...{ others: this.#surroundings.edges("neededBy"), lets },
+        act: (item) => remove(item).catch((error: unknown) => item.release(this.#surroundings.run(), error)),
       },
     );
   }
@@ -193,7 +201,8 @@ export class BulkRun {
   }
 
   /** Takes the step of an item that has a place. */
-  #step({ definition, run }: Target, body: (run: StepRun) => Promise<DependentOutcome>): Promise<DependentOutcome> {
+  #step({ definition }: Target, body: (run: StepRun) => Promise<DependentOutcome>): Promise<DependentOutcome> {
+    const run = this.#surroundings.run();
     return takeStep(definition, { ...run, places: [takenPlace(this.#places), ...run.places] }, body);
   }
 

@@ -1,7 +1,7 @@
 // Which dependent of a workflow may be reconciled or deleted next: pure decisions over an immutable plan and the state of one run
 // (JOSDK's WorkflowReconcileExecutor and WorkflowCleanupExecutor, without their locks).
 import type { DependentDefinition, WorkflowDefinition } from "./definition/workflow-definition.js";
-import type { DependentDriver } from "./dependents/driver.js";
+import type { DependentReconciler } from "./dependents/dependent-reconciler.js";
 import type { DependentOutcome } from "./workflow-result.js";
 
 // A dependent cannot exist without another, waits for it only if that is wanted, or its items wait for the items of the same keys.
@@ -21,8 +21,8 @@ export interface PlanNode {
 }
 
 /** A dependent in the graph, and what finds and writes its objects. */
-export interface DrivenNode extends PlanNode {
-  readonly driver: DependentDriver;
+export interface ReconciledNode extends PlanNode {
+  readonly reconciler: DependentReconciler;
 }
 
 /** The graph of a workflow. */
@@ -59,9 +59,12 @@ export function buildPlan({ dependents }: WorkflowDefinition): Plan {
   return { nodes, sweepOrder: sweepOrder.filter((index) => endsOf(nodes[index]!.neededBy, "items").length > 0) };
 }
 
-/** Returns the graph with a driver for each dependent. */
-export function withDrivers(plan: Plan, driverOf: (node: PlanNode) => DependentDriver): Plan<DrivenNode> {
-  return { ...plan, nodes: plan.nodes.map((node) => ({ ...node, driver: driverOf(node) })) };
+/** Returns the graph with a reconciler for each dependent. */
+export function withReconcilers(
+  plan: Plan,
+  reconcilerOf: (node: PlanNode) => DependentReconciler,
+): Plan<ReconciledNode> {
+  return { ...plan, nodes: plan.nodes.map((node) => ({ ...node, reconciler: reconcilerOf(node) })) };
 }
 
 function checkNumbers({ name, timeoutMs, retry, bulk }: DependentDefinition): void {

@@ -5,7 +5,7 @@ export function placeOf({ cluster = "", resource }: Pick<WatchedKind, "cluster" 
   return JSON.stringify([cluster, resource.group, resource.kind]);
 }
 
-/** The objects that dependents want or had deleted in one reconcile. All runs of the reconcile share the notes, so drivers keep nothing. */
+/** The objects that dependents want or had deleted in one reconcile. All runs of the reconcile share the notes, so the reconcilers of dependents keep nothing. */
 export class ReconcileNotes {
   /** The removals of objects, in flight or done, by uid. */
   readonly removals = new Map<string, Promise<unknown>>();

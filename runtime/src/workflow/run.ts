@@ -5,7 +5,16 @@ import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { Semaphore } from "../base/semaphore.js";
 import type { SecondarySources } from "../sources/secondary-sources.js";
 import { BulkRun } from "./bulk.js";
-import { blockersOf, condemn, endsOf, isReady, nextSteps, type DrivenNode, type NodeState, type Plan } from "./plan.js";
+import {
+  blockersOf,
+  condemn,
+  endsOf,
+  isReady,
+  nextSteps,
+  type ReconciledNode,
+  type NodeState,
+  type Plan,
+} from "./plan.js";
 import { takeStep, type Run } from "./step.js";
 import { Target } from "./target.js";
 import { createWorkflowResult, type DependentOutcome, type WorkflowResult } from "./workflow-result.js";
@@ -24,7 +33,7 @@ export const MOST_STEPS_AT_ONCE = 50;
 
 /** Everything that one run needs. */
 export interface RunOptions extends Omit<Run, "secondary" | "clock" | "places"> {
-  readonly plan: Plan<DrivenNode>;
+  readonly plan: Plan<ReconciledNode>;
   readonly secondaries?: SecondarySources | undefined;
   /** The dependents of the other workflows of the controller, which functions of the user see as well. */
   readonly others?: readonly SeenDependent[];
@@ -54,6 +63,8 @@ class WorkflowRun {
   readonly #clock: Run["clock"];
   readonly #seen: SecondaryFacts;
   readonly #targets: readonly Target[];
+  /** The run as each dependent sees it. */
+  readonly #runs: Run[];
   readonly #bulks: readonly (BulkRun | undefined)[];
   #states: NodeState[];
   readonly #outcomes: DependentOutcome[] = [];
@@ -66,13 +77,16 @@ class WorkflowRun {
     this.#plan = plan;
     this.#clock = clock;
     this.#states = plan.nodes.map(() => state);
-    const run = { secondary: {}, ...options, clock, places: [places] };
-    this.#targets = plan.nodes.map(({ definition, driver }) => new Target({ definition, driver, run }));
+    this.#targets = plan.nodes.map((node) => new Target(node));
     this.#seen = { primary, dependents: [...this.#targets, ...others], sources };
-    run.secondary = createSecondary(this.#seen);
+    const run: Run = { ...options, secondary: createSecondary(this.#seen), clock, places: [places] };
+    this.#runs = plan.nodes.map(() => run);
     this.#bulks = plan.nodes.map((node, index) => {
       if (node.definition.bulk === undefined) return undefined;
-      return new BulkRun(this.#targets[index]!, (end) => endsOf(node[end], "items").map((each) => this.#bulks[each]!));
+      return new BulkRun(this.#targets[index]!, {
+        run: () => this.#runs[index]!,
+        edges: (end) => endsOf(node[end], "items").map((each) => this.#bulks[each]!),
+      });
     });
   }
 
@@ -133,9 +147,9 @@ class WorkflowRun {
     const bulk = this.#bulks[index];
     this.#states[index] = { kind: "running" };
     this.#hideMissing(index);
-    const outcome = await takeStep(target.definition, target.run, async (run) => {
+    const outcome = await takeStep(target.definition, this.#runs[index]!, async (run) => {
       if (!(await target.activate(run))) return INACTIVE;
-      if (target.driver.isNamed?.(run) === false) return UNNAMED;
+      if (target.reconciler.isNamed?.(run) === false) return UNNAMED;
       if (!(await target.ask("reconcilePrecondition", run))) return UNWANTED;
       await target.desire(run);
       return bulk === undefined ? target.reconcile(run) : undefined;
@@ -149,12 +163,12 @@ class WorkflowRun {
     const { because } = this.#states[index] as NodeState & { readonly kind: "condemned" };
     this.#states[index] = { kind: "running" };
     // The garbage collector acts only after the primary is gone: waiting for it here would never end.
-    if (because === DELETED && target.driver.isGarbageCollected) return { kind: "left" };
-    const step = takeStep(target.definition, target.run, async (run): Promise<DependentOutcome | undefined> => {
+    if (because === DELETED && target.reconciler.isGarbageCollected) return { kind: "left" };
+    const step = takeStep(target.definition, this.#runs[index]!, async (run): Promise<DependentOutcome | undefined> => {
       if (!(await target.activate(run))) return { kind: "inactive" };
       return bulk === undefined ? target.delete(run, because) : undefined;
     });
-    const outcome = await step.catch((error: unknown) => target.release(error));
+    const outcome = await step.catch((error: unknown) => target.release(this.#runs[index]!, error));
     return outcome ?? bulk!.delete(because, () => this.#goOn(index));
   }
 
@@ -172,15 +186,15 @@ class WorkflowRun {
 
   // A dependent that goes on without an optional dependency does not see that, which may exist until it stopped using it.
   #hideMissing(index: number): void {
-    const target = this.#targets[index]!;
     const optional = endsOf(this.#plan.nodes[index]!.needs, "optional");
     const missing = optional.filter((each) => !isReady(this.#states[each]!)).map((each) => this.#targets[each]!);
-    if (missing.length > 0) target.run = { ...target.run, secondary: createSecondary(this.#seen, missing) };
+    if (missing.length > 0)
+      this.#runs[index] = { ...this.#runs[index]!, secondary: createSecondary(this.#seen, missing) };
   }
 }
 
 /** A dependent as it is looked for: a `wanted` object says which of several is meant. */
-export type SeenDependent = Readonly<Pick<Target, "definition" | "driver" | "wanted">>;
+export type SeenDependent = Readonly<Pick<Target, "definition" | "reconciler" | "wanted">>;
 
 /** What functions of the user can see besides a primary. */
 export interface SecondaryFacts {
@@ -198,10 +212,10 @@ export function createSecondary(
   const secondary = {};
   const add = (name: string, get: () => unknown) => Object.defineProperty(secondary, name, { enumerable: true, get });
   for (const dependent of dependents) {
-    const { definition, driver } = dependent;
+    const { definition, reconciler } = dependent;
     const isHidden = hidden.includes(dependent);
-    const single = () => (isHidden ? undefined : driver.find({ primary }, dependent.wanted)?.object);
-    const live = () => (isHidden ? [] : [...driver.findItems({ primary })]);
+    const single = () => (isHidden ? undefined : reconciler.find({ primary }, dependent.wanted)?.object);
+    const live = () => (isHidden ? [] : [...reconciler.findItems({ primary })]);
     const items = () => Object.freeze(Object.fromEntries(live().map(([key, { object }]) => [key, object])));
     add(definition.name, definition.bulk === undefined ? single : items);
   }

@@ -4,13 +4,13 @@ import { findError } from "../base/errors.js";
 import { untilAborted } from "../base/promises.js";
 import type { Semaphore } from "../base/semaphore.js";
 import type { NodeDefinition } from "./definition/workflow-definition.js";
-import type { DriverRun } from "./dependents/driver.js";
+import type { DependentRun } from "./dependents/dependent-reconciler.js";
 
 /** Some of the places that steps take turns in. */
 export type Place = Pick<Semaphore, "acquire" | "release">;
 
 /** A run in which steps are taken. */
-export interface Run extends DriverRun {
+export interface Run extends DependentRun {
   /** Calls a function of the user under a name, so that a message can say which one does not return. */
   readonly track: <Result>(what: string, task: () => Result | Promise<Result>) => Promise<Result>;
   readonly clock: Clock;

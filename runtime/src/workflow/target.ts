@@ -8,16 +8,20 @@ import {
   type Conditions,
   type DependentDefinition,
 } from "./definition/workflow-definition.js";
-import { argumentsOf, type DependentDriver, type Live, type Wanted, type WriteOutcome } from "./dependents/driver.js";
+import {
+  argumentsOf,
+  type DependentReconciler,
+  type Live,
+  type Wanted,
+  type WriteOutcome,
+} from "./dependents/dependent-reconciler.js";
 import type { Run, StepRun } from "./step.js";
 import type { ConditionResults, DependentOutcome } from "./workflow-result.js";
 
 /** An object of a dependent in one run, and what is known of it so far; a retry does not repeat what succeeded. */
 export class Target {
   readonly definition: DependentDefinition;
-  readonly driver: DependentDriver;
-  /** The run as the dependent sees it. */
-  run: Run;
+  readonly reconciler: DependentReconciler;
   /** The key, if it is an item of a bulk dependent. */
   readonly item: string | undefined;
   readonly conditions: { -readonly [Name in keyof ConditionResults]: ConditionResults[Name] } = {};
@@ -25,10 +29,9 @@ export class Target {
   wanted?: Wanted;
   #written?: Exclude<WriteOutcome, "waiting" | "absent">;
 
-  constructor({ definition, driver, run }: Pick<Target, "definition" | "driver" | "run">, item?: string) {
+  constructor({ definition, reconciler }: Pick<Target, "definition" | "reconciler">, item?: string) {
     this.definition = definition;
-    this.driver = driver;
-    this.run = run;
+    this.reconciler = reconciler;
     this.item = item;
   }
 
@@ -36,7 +39,7 @@ export class Target {
   async activate(run: StepRun): Promise<boolean> {
     const { activationCondition, name } = this.definition;
     if (activationCondition === undefined) return true;
-    const { source } = this.driver;
+    const { source } = this.reconciler;
     const key = keyOf(run.primary.metadata);
     const isActive = await this.ask("activationCondition", run);
     if (isActive) await run.track(`the watch of dependent "${name}"`, () => source.activate(key));
@@ -46,7 +49,7 @@ export class Target {
 
   /** Tells whether a condition holds. It is asked once in a run; an absent condition holds. */
   async ask(name: keyof Conditions, run: StepRun): Promise<boolean> {
-    const { definition, driver, item, conditions } = this;
+    const { definition, reconciler, item, conditions } = this;
     const condition: Condition<never, never> | undefined = definition[name];
     if (condition === undefined) return true;
     const known = conditions[name];
@@ -54,12 +57,12 @@ export class Target {
     const dependent = {
       name: definition.name,
       ...(isKubernetes(definition) ? { definition: definition.resource } : {}),
-      ...(driver.client === undefined ? {} : { client: driver.client }),
+      ...(reconciler.client === undefined ? {} : { client: reconciler.client }),
     };
     const args: ConditionArguments<object, object> = {
       ...{ ...argumentsOf(run), dependent },
       // The items of a bulk dependent are no one object.
-      live: definition.bulk !== undefined && item === undefined ? undefined : this.#live()?.object,
+      live: definition.bulk !== undefined && item === undefined ? undefined : this.#live(run)?.object,
       ...(item === undefined ? {} : { item }),
     };
     const returned = await run.track(`the ${name} of dependent "${definition.name}"`, () => condition(args as never));
@@ -71,26 +74,27 @@ export class Target {
   /** Asks `desired` what the object should be, or the items of a bulk dependent, if anything of them is to be written at all. */
   async desire(run: StepRun): Promise<void> {
     const { desired, name } = this.definition;
-    if (!this.driver.capabilities.write || this.desired !== undefined) return;
+    if (!this.reconciler.capabilities.write || this.desired !== undefined) return;
     const compute = () => desired?.(argumentsOf(run) as never) as unknown;
     this.desired = { object: await run.track(`desired() of dependent "${name}"`, compute) };
   }
 
   /** Makes the object as wanted, if anything is to be written at all, and asks whether it is ready. */
   async reconcile(run: StepRun): Promise<DependentOutcome> {
-    const { driver, definition, item } = this;
+    const { reconciler, definition, item } = this;
     const { signal } = run.context;
     const name = item === undefined ? definition.name : `${definition.name}[${item}]`;
     signal.throwIfAborted();
-    if (this.desired !== undefined) this.wanted ??= driver.complete(run, this.desired.object);
+    if (this.desired !== undefined) this.wanted ??= reconciler.complete(run, this.desired.object);
     const { wanted } = this;
     if (wanted !== undefined) {
-      const written = this.#written ?? (await run.write(() => driver.write(run, wanted, driver.find(run, wanted))));
+      const written =
+        this.#written ?? (await run.write(() => reconciler.write(run, wanted, reconciler.find(run, wanted))));
       signal.throwIfAborted();
       if (written === "waiting") return { kind: "waiting", for: [], because: "the object is being deleted" };
       if (written === "absent") return { kind: "waiting", for: [name] };
       this.#written = written;
-    } else if (this.#live() === undefined) return { kind: "waiting", for: [definition.name] };
+    } else if (this.#live(run) === undefined) return { kind: "waiting", for: [definition.name] };
     const isReady = await this.ask("readyPostcondition", run);
     const written = this.#written ?? "unchanged";
     // A postponed write leaves the object as it is, and nothing waits for it.
@@ -99,22 +103,22 @@ export class Target {
       : { kind: "unchanged", isReady, postponed: written.postponed };
   }
 
-  /** Deletes the object if its driver may, and asks whether it is gone. `known` is the live object, if it need not be looked for. */
+  /** Deletes the object if its reconciler may, and asks whether it is gone. `known` is the live object, if it need not be looked for. */
   async delete(run: StepRun, because: string, known?: Live): Promise<DependentOutcome> {
-    const { driver } = this;
-    const isRemoved = driver.capabilities.remove;
-    const live = isRemoved ? (known ?? this.#live()) : undefined;
+    const { reconciler } = this;
+    const isRemoved = reconciler.capabilities.remove;
+    const live = isRemoved ? (known ?? this.#live(run)) : undefined;
     run.context.signal.throwIfAborted();
-    if (live !== undefined) await run.write(() => driver.remove(run, live));
+    if (live !== undefined) await run.write(() => reconciler.remove(run, live));
     run.context.signal.throwIfAborted();
     const isGone = await this.ask("deletePostcondition", run);
     return !isRemoved && isGone ? { kind: "left" } : { kind: "deleted", isGone, because };
   }
 
-  /** Returns the outcome of a deletion that failed: the object is left if the driver says so. Throws the error otherwise. */
-  release(error: unknown): DependentOutcome {
-    const { driver, item, run } = this;
-    if (run.context.signal.aborted || driver.release?.(run, { error, item }) !== true) throw error;
+  /** Returns the outcome of a deletion that failed: the object is left if its reconciler says so. Throws the error otherwise. */
+  release(run: Run, error: unknown): DependentOutcome {
+    const { reconciler, item } = this;
+    if (run.context.signal.aborted || reconciler.release?.(run, { error, item }) !== true) throw error;
     return { kind: "left" };
   }
 
@@ -131,9 +135,11 @@ export class Target {
     return { kind: "failed", error: new Error(message, { cause: error }) };
   }
 
-  #live(): Live | undefined {
-    const { driver, item, wanted, run } = this;
-    return item === undefined || wanted !== undefined ? driver.find(run, wanted) : driver.findItems(run).get(item);
+  #live(run: Run): Live | undefined {
+    const { reconciler, item, wanted } = this;
+    return item === undefined || wanted !== undefined
+      ? reconciler.find(run, wanted)
+      : reconciler.findItems(run).get(item);
   }
 }
 

@@ -36,7 +36,7 @@ export interface ExternalWatch {
   readonly isWritten: boolean;
 }
 
-/** The event source of an external dependent, as its driver needs it. */
+/** The event source of an external dependent, as its reconciler needs it. */
 export type ExternalDependentSource = ReturnType<typeof createExternalDependentSource>;
 
 /** Returns the name of the event source of the user that a dependent shares; undefined if it has one of its own. */
@@ -87,7 +87,7 @@ export function isolated<Source extends ExternalSource<unknown>>(source: Source)
   return Object.assign(Object.create(source) as Source, members);
 }
 
-/** Returns what the driver of an external dependent works with. Throws if it shares an event source that cannot be shared so. */
+/** Returns what the reconciler of an external dependent works with. Throws if it shares an event source that cannot be shared so. */
 export function createExternalDependentSource(
   watch: ExternalWatch,
   registered: RegisteredSource,

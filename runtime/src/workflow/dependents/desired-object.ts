@@ -14,9 +14,9 @@ import {
 } from "../../base/primary-link.js";
 import type { Stated } from "../../write/send/plan.js";
 import { deletionOf, type KubernetesDependent } from "../definition/workflow-definition.js";
-import type { DriverRun } from "./driver.js";
+import type { DependentRun } from "./dependent-reconciler.js";
 
-interface DesiredOwner extends Pick<DriverRun, "primary" | "definition" | "namespaces"> {
+interface DesiredOwner extends Pick<DependentRun, "primary" | "definition" | "namespaces"> {
   readonly dependent: KubernetesDependent;
   readonly item?: string | undefined;
   /** The value of the label of the controller. */

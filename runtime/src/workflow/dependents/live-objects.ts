@@ -13,7 +13,7 @@ import type { DecodedResource } from "../../decode/decode-resource.js";
 import type { DependentSource } from "../../sources/kind/dependent-source.js";
 import { hasName, type KubernetesDependent } from "../definition/workflow-definition.js";
 import { placeOf } from "../reconcile-notes.js";
-import type { FindRun } from "./driver.js";
+import type { FindRun } from "./dependent-reconciler.js";
 import { referencedKeyOf } from "./referenced-object.js";
 
 /** Where the objects of a dependent are known. */

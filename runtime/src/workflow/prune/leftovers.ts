@@ -9,8 +9,8 @@ import {
   type RemovedDependent,
   type WorkflowDefinition,
 } from "../definition/workflow-definition.js";
-import type { DependentDriver } from "../dependents/driver.js";
-import type { KubernetesDriver } from "../dependents/kubernetes-driver.js";
+import type { DependentReconciler } from "../dependents/dependent-reconciler.js";
+import type { KubernetesReconciler } from "../dependents/kubernetes-reconciler.js";
 import type { PlanNode } from "../plan.js";
 import { placeOf } from "../reconcile-notes.js";
 import type { RunOptions } from "../run.js";
@@ -20,8 +20,8 @@ import type { DependentOutcome, WorkflowResult } from "../workflow-result.js";
 export interface WatchedKind {
   readonly resource: ResourceDefinition;
   readonly cluster?: string | undefined;
-  /** Returns the driver that finds the objects of all dependents, and removes them as `deletion` says. */
-  driverFor(deletion: Exclude<Deletion, "garbageCollected">): Pick<KubernetesDriver, "objects" | "remove">;
+  /** Returns the reconciler that finds the objects of all dependents, and removes them as `deletion` says. */
+  reconcilerFor(deletion: Exclude<Deletion, "garbageCollected">): Pick<KubernetesReconciler, "objects" | "remove">;
 }
 
 /** The kinds in which objects of the controller may be that no dependent wants. */
@@ -49,7 +49,7 @@ export interface Leftover {
   /** The dependent in the plan; -1 if it is removed. */
   readonly index: number;
   readonly stated: RemovedDependent | undefined;
-  readonly driver: Pick<DependentDriver, "remove">;
+  readonly reconciler: Pick<DependentReconciler, "remove">;
 }
 
 /** Returns the objects of the controller that are tied to the primary of a run, and that no dependent wants. */
@@ -66,20 +66,21 @@ export function findLeftovers(
     const judge = (name: string, id: ObjectKey): Omit<Leftover, "live"> | undefined => {
       const stated = statedFor(removed[name], kind, id);
       if (stated?.deletion === "garbageCollected") return undefined;
-      if (stated !== undefined) return { kind, name, stated, index: -1, driver: kind.driverFor(stated.deletion) };
+      if (stated !== undefined)
+        return { kind, name, stated, index: -1, reconciler: kind.reconcilerFor(stated.deletion) };
       const isNamed = ({ definition }: Pick<PlanNode, "definition">) =>
         hasName(definition, name) && isWritten(definition, kind);
       if (!isSearched || others.some(isNamed)) return undefined;
       const index = plan.nodes.findIndex(isNamed);
       const present = plan.nodes[index]?.definition.name;
       const isWanted = present !== undefined && notes.wantedBy(present)?.has(id) === true;
-      const driver = index === -1 ? kind.driverFor("ordered") : plan.nodes[index]!.driver;
-      return isWanted ? undefined : { kind, name, stated, index, driver };
+      const reconciler = index === -1 ? kind.reconcilerFor("ordered") : plan.nodes[index]!.reconciler;
+      return isWanted ? undefined : { kind, name, stated, index, reconciler };
     };
     // A cleanup wants nothing.
     const place = placeOf(kind);
     const isTaken = (id: ObjectKey) => !isCleanup && notes.dependentThatWants(place, id) !== undefined;
-    for (const leftover of kind.driverFor("ordered").objects.leftovers(run.primary, { isTaken, judge }))
+    for (const leftover of kind.reconcilerFor("ordered").objects.leftovers(run.primary, { isTaken, judge }))
       // Two watches may show one object.
       if (!notes.kept.has(leftover.live)) found.set(leftover.live.metadata.uid, leftover);
   }

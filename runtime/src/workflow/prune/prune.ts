@@ -75,8 +75,8 @@ class Pruning {
   // In reverse order: what depends on an object goes before it.
   async #pruneFormerNames(leftovers: readonly Leftover[]): Promise<void> {
     const { plan } = this.#options.run;
-    for (const [index, { definition, driver }] of [...plan.nodes.entries()].reverse()) {
-      const isLeft = driver.capabilities.remove && leftovers.some((each) => each.index === index);
+    for (const [index, { definition, reconciler }] of [...plan.nodes.entries()].reverse()) {
+      const isLeft = reconciler.capabilities.remove && leftovers.some((each) => each.index === index);
       if (!isLeft || !isReplacedAt(index, this.#options)) continue;
       const ids = idsWantedOf(definition as KubernetesDependent, this.#options);
       const isMeant = (each: Leftover) => each.index === index && !ids!.has(keyOf(each.live.metadata));
@@ -119,11 +119,11 @@ class Pruning {
     const { run } = this.#options;
     const { context, notes } = run;
     try {
-      for (const { live, driver } of this.#find(isMeant)) {
+      for (const { live, reconciler } of this.#find(isMeant)) {
         const { deletionTimestamp, uid = "" } = live.metadata;
         if (deletionTimestamp !== undefined || notes.removals.has(uid)) continue;
         context.signal.throwIfAborted();
-        await driver.remove({ ...run, secondary: {} }, { object: live });
+        await reconciler.remove({ ...run, secondary: {} }, { object: live });
         const object = describeObject(live, live.metadata);
         context.logger.info({ dependent: name }, `removed ${object}, which is not wanted any more`);
       }
@@ -164,7 +164,7 @@ function isReplacedAt(index: number, { run, result }: PruneOptions): boolean {
   const outcomeAt = (each: number) => result.dependents[nodes[each]!.definition.name]!;
   const outcome = outcomeAt(index);
   if (outcome.kind === "deleted") return true;
-  if (outcome.kind === "left") return !nodes[index]!.driver.isGarbageCollected;
+  if (outcome.kind === "left") return !nodes[index]!.reconciler.isGarbageCollected;
   if (!isReady(outcome)) return false;
   const seen = new Set([index]);
   for (const each of seen) for (const next of endsOf(nodes[each]!.neededBy, "required", "items")) seen.add(next);

@@ -21,7 +21,7 @@ import { ConfigMap, Sample, type DataObject } from "../sample-kind.js";
 import { spacesOf } from "../space.js";
 
 const openSpace = spacesOf();
-/** Longer than any test: what is polled is known from the first poll, or from what the driver did. */
+/** Longer than any test: what is polled is known from the first poll, or from what was written. */
 const NEVER_MS = 3_600_000;
 
 /** What the functions of a dependent see of others, and of an event source. */

@@ -1,4 +1,4 @@
-import { watchOf } from "#runtime/assemble/dependent-drivers.js";
+import { watchOf } from "#runtime/assemble/dependent-reconcilers.js";
 import type { KubernetesDependent, ObjectReference } from "#runtime/workflow/definition/workflow-definition.js";
 import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";

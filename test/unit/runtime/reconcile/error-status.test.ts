@@ -104,7 +104,7 @@ suite("error status", (test) => {
   test("the handler is called for failed dependents, with all of their errors and the result", async () => {
     const { run, create, calls } = await createFailing(() => noUpdate(), {
       dependents: [dependentOf("a", { desired: fail }), dependentOf("b", { desired: fail })],
-      dependencies: { driverOf: () => ({}) as never },
+      dependencies: { reconcilerOf: () => ({}) as never },
     });
     const outcome = await run(await create("workflow"));
     assert.is((calls[0]?.error as Error).name, "WorkflowError");

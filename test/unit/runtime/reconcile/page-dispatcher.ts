@@ -112,7 +112,7 @@ export async function createDispatcher(options: DispatcherOptions = {}): Promise
     },
     {
       primaries: cache,
-      driverOf: driverOfNothing,
+      reconcilerOf: reconcilerOfNothing,
       sender,
       secondaries: noSecondarySources,
       resources: new ResourceOperations({
@@ -247,6 +247,6 @@ export async function managersOf({ client }: Dispatcher, name: string): Promise<
   );
 }
 
-function driverOfNothing(): never {
+function reconcilerOfNothing(): never {
   throw new Error("this test has no dependents to write");
 }

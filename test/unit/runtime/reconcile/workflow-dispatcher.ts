@@ -4,7 +4,7 @@ import type { Context } from "#runtime/workflow/definition/context.js";
 import type { DependentDefinition, WorkflowDefinition } from "#runtime/workflow/definition/workflow-definition.js";
 import type { PlanNode } from "#runtime/workflow/plan.js";
 import type { WorkflowResult } from "#runtime/workflow/workflow-result.js";
-import { createFakeDriver, definitionOf, FakeCluster, type FakeDependent } from "../workflow/fake-cluster.js";
+import { createFakeReconciler, definitionOf, FakeCluster, type FakeDependent } from "../workflow/fake-cluster.js";
 import { createDispatcher, FINALIZER, markForDeletion, Page, type DispatcherOptions } from "./page-dispatcher.js";
 
 let count = 0;
@@ -30,8 +30,8 @@ export async function createWorkflowDispatcher({ dependents = [{ name: "a" }], w
     dependents: each.map(definitionOf) as DependentDefinition[],
   });
   const others = Object.fromEntries(Object.entries(workflows).map(([name, each]) => [name, workflowOf(each)]));
-  const driverOf = ({ definition }: PlanNode) =>
-    createFakeDriver(
+  const reconcilerOf = ({ definition }: PlanNode) =>
+    createFakeReconciler(
       all.find(({ name }) => name === definition.name)!,
       cluster,
     );
@@ -39,7 +39,7 @@ export async function createWorkflowDispatcher({ dependents = [{ name: "a" }], w
     ...options,
     dependents: workflowOf(dependents).dependents,
     workflows: others,
-    dependencies: { driverOf },
+    dependencies: { reconcilerOf },
   });
   const names = { next: 0 };
   const title = `runs-${++count}`;

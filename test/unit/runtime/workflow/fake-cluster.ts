@@ -1,9 +1,14 @@
-// Drivers over objects in memory, which record what is asked of them, so that the order, the number and the overlap of steps can be told.
+// Dependent reconcilers over objects in memory, which record what is asked of them, so that the order, the number and the overlap of steps can be told.
 import { isDeepStrictEqual } from "node:util";
 import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
 import { Semaphore } from "#runtime/base/semaphore.js";
-import type { DependentDriver, DriverRun, Live, Wanted } from "#runtime/workflow/dependents/driver.js";
-import { buildPlan, withDrivers } from "#runtime/workflow/plan.js";
+import type {
+  DependentReconciler,
+  DependentRun,
+  Live,
+  Wanted,
+} from "#runtime/workflow/dependents/dependent-reconciler.js";
+import { buildPlan, withReconcilers } from "#runtime/workflow/plan.js";
 import { ReconcileNotes } from "#runtime/workflow/reconcile-notes.js";
 import { cleanupWorkflow, reconcileWorkflow, type RunOptions } from "#runtime/workflow/run.js";
 import type {
@@ -40,9 +45,9 @@ export type FakeDependent = Omit<Partial<ExternalDependent>, "desired"> & {
 export const holds: Condition<unknown, unknown> = () => true;
 export const fails: Condition<unknown, unknown> = () => false;
 
-/** The objects of one primary, and the drivers of its dependents. */
+/** The objects of one primary, and the reconcilers of its dependents. */
 export class FakeCluster {
-  /** Everything that drivers were asked: `write a`, and `written a` when that is done. */
+  /** Everything that they were asked: `write a`, and `written a` when that is done. */
   readonly history: string[] = [];
   readonly clock = new VirtualClock();
   /** What writing or removing an object fails with, by its id. */
@@ -100,7 +105,7 @@ export class FakeCluster {
   }
 }
 
-class FakeDriver implements DependentDriver {
+class FakeReconciler implements DependentReconciler {
   readonly source = {
     activate: async (primary: ObjectKey) => void this.#cluster.history.push(`activate ${this.#name} for ${primary}`),
     deactivate: async (primary: ObjectKey) =>
@@ -121,7 +126,7 @@ class FakeDriver implements DependentDriver {
     this.capabilities = { write: canWrite, remove: canRemove };
   }
 
-  complete(_run: DriverRun, desired: unknown, item?: string): Wanted {
+  complete(_run: DependentRun, desired: unknown, item?: string): Wanted {
     const { id = item === undefined ? this.#name : `${this.#name}[${item}]`, ...rest } = desired as Partial<Thing>;
     const key = item === undefined ? {} : { item };
     return { id, object: { id, ...key, value: rest } satisfies Thing };
@@ -138,13 +143,13 @@ class FakeDriver implements DependentDriver {
     return new Map(things.map((thing) => [thing.item ?? thing.id, { object: thing }]));
   }
 
-  async write(_run: DriverRun, { id, object }: Wanted, live: Live | undefined) {
+  async write(_run: DependentRun, { id, object }: Wanted, live: Live | undefined) {
     if (live !== undefined && isDeepStrictEqual(live.object, object)) return "unchanged" as const;
     await this.#cluster.change("write", id, () => this.#cluster.of(this.#name).set(id, object as Thing));
     return live === undefined ? ("created" as const) : ("updated" as const);
   }
 
-  async remove(_run: DriverRun, { object }: Live): Promise<void> {
+  async remove(_run: DependentRun, { object }: Live): Promise<void> {
     const { id } = object as Thing;
     await this.#cluster.change("remove", id, () => this.#cluster.of(this.#name).delete(id));
   }
@@ -164,14 +169,18 @@ export function createWorkflow(
   { maxConcurrency = 50 }: Pick<WorkflowDefinition, "maxConcurrency"> = {},
 ): FakeWorkflow {
   const definitions = dependents.map(definitionOf);
-  const drivers = new Map(definitions.map((each, index) => [each, new FakeDriver(dependents[index]!, cluster)]));
+  const reconcilers = new Map(
+    definitions.map((each, index) => [each, new FakeReconciler(dependents[index]!, cluster)]),
+  );
   const primary: KubernetesObject = {
     apiVersion: "example.com/v1",
     kind: "Page",
     metadata: { name: "one", namespace: "home", uid: "u1" },
   };
   const options: RunOptions = {
-    plan: withDrivers(buildPlan({ primary: page, dependents: definitions }), (node) => drivers.get(node.definition)!),
+    plan: withReconcilers(buildPlan({ primary: page, dependents: definitions }), (node) =>
+      reconcilers.get(node.definition)!,
+    ),
     definition: page,
     primary,
     context: { signal: new AbortController().signal } as RunOptions["context"],
@@ -188,15 +197,15 @@ export function createWorkflow(
   };
 }
 
-/** Creates the driver of a dependent whose objects are in `cluster`. */
-export function createFakeDriver(dependent: FakeDependent, cluster: FakeCluster): DependentDriver {
-  return new FakeDriver(dependent, cluster);
+/** Creates the reconciler of a dependent whose objects are in `cluster`. */
+export function createFakeReconciler(dependent: FakeDependent, cluster: FakeCluster): DependentReconciler {
+  return new FakeReconciler(dependent, cluster);
 }
 
 /** Returns the definition of a dependent whose objects are in memory. */
 export function definitionOf({ name, dependsOn = [], desired, ...rest }: FakeDependent): DependentDefinition {
   const { garbageCollected: _, canWrite = true, canRemove = canWrite, ...definition } = rest;
-  // The driver does not call them; that they are there says what can be done.
+  // The reconciler does not call them; that they are there says what can be done.
   const functions = { ...(canWrite ? { create: () => ({}) } : {}), ...(canRemove ? { delete: () => {} } : {}) };
   const returned = typeof desired === "function" ? desired : () => desired ?? {};
   return {

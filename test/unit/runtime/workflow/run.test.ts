@@ -5,10 +5,10 @@ import type { DecodedResource } from "#runtime/decode/decode-resource.js";
 import { PRIMARY_INDEX } from "#runtime/base/primary-link.js";
 import { byAnyLink } from "#runtime/sources/mappers.js";
 import { deleted, ready } from "#runtime/workflow/conditions/builtin-conditions.js";
-import { buildPlan, withDrivers, type PlanNode } from "#runtime/workflow/plan.js";
+import { buildPlan, withReconcilers, type PlanNode } from "#runtime/workflow/plan.js";
 import { ReconcileNotes } from "#runtime/workflow/reconcile-notes.js";
 import { cleanupWorkflow, reconcileWorkflow, type RunOptions } from "#runtime/workflow/run.js";
-import { KubernetesDriver } from "#runtime/workflow/dependents/kubernetes-driver.js";
+import { KubernetesReconciler } from "#runtime/workflow/dependents/kubernetes-reconciler.js";
 import type { KnownObjects } from "#runtime/workflow/dependents/live-objects.js";
 import type { Condition, KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
 import type { Writer } from "#runtime/write/writer.js";
@@ -60,15 +60,15 @@ function createRun(dependents: readonly KubernetesDependent[], { pauses = [] }: 
     activate: async () => void history.push("activate"),
     deactivate: async () => void history.push("deactivate"),
   };
-  const driverOf = ({ definition }: Pick<PlanNode, "definition">) =>
-    new KubernetesDriver({
+  const reconcilerOf = ({ definition }: Pick<PlanNode, "definition">) =>
+    new KubernetesReconciler({
       definition: definition as KubernetesDependent,
       source,
       writer,
       client: () => undefined as never,
       controller: "page",
     });
-  const planOf = (all: readonly KubernetesDependent[]) => withDrivers(buildPlan(workflowOf(all)), driverOf);
+  const planOf = (all: readonly KubernetesDependent[]) => withReconcilers(buildPlan(workflowOf(all)), reconcilerOf);
   const logger = { debug() {}, info() {}, warn() {}, error() {} };
   const options: RunOptions = {
     plan: planOf(dependents),

@@ -10,26 +10,26 @@ import type { Writer } from "../../write/writer.js";
 import { deletionOf } from "../definition/workflow-definition.js";
 import { completeDesired, hasLink, linkOf } from "./desired-object.js";
 import { hasName } from "../definition/workflow-definition.js";
-import { argumentsOf, type DependentDriver, type DriverRun, type FindRun } from "./driver.js";
-import type { Live, Wanted, WriteOutcome } from "./driver.js";
+import { argumentsOf, type DependentReconciler, type DependentRun, type FindRun } from "./dependent-reconciler.js";
+import type { Live, Wanted, WriteOutcome } from "./dependent-reconciler.js";
 import { referencedKeyOf } from "./referenced-object.js";
 import { LiveObjects, type KnownObjects, type LiveObjectsOptions } from "./live-objects.js";
 
-interface KubernetesDriverOptions extends LiveObjectsOptions {
+interface KubernetesReconcilerOptions extends LiveObjectsOptions {
   readonly writer: Writer;
   client(): ApiClient;
 }
 
 /** Finds, writes and removes the objects of one dependent in Kubernetes. */
-export class KubernetesDriver implements DependentDriver {
+export class KubernetesReconciler implements DependentReconciler {
   readonly source: KnownObjects;
   readonly isGarbageCollected: boolean;
-  readonly capabilities: DependentDriver["capabilities"];
+  readonly capabilities: DependentReconciler["capabilities"];
   readonly objects: LiveObjects;
-  readonly #options: KubernetesDriverOptions;
+  readonly #options: KubernetesReconcilerOptions;
   readonly #label: string;
 
-  constructor(options: KubernetesDriverOptions) {
+  constructor(options: KubernetesReconcilerOptions) {
     const { mode, operations } = options.definition;
     const isWritten = mode !== "readOnly";
     this.isGarbageCollected = deletionOf(options.definition) === "garbageCollected";
@@ -49,7 +49,7 @@ export class KubernetesDriver implements DependentDriver {
     return definition.ref === undefined || referencedKeyOf(definition, primary) !== undefined;
   }
 
-  complete(run: DriverRun, desired: unknown, item?: string): Wanted {
+  complete(run: DependentRun, desired: unknown, item?: string): Wanted {
     const { definition: dependent } = this.#options;
     const { primary, definition } = run;
     const { namespaces: known = run.namespaces } = this.source;
@@ -73,7 +73,7 @@ export class KubernetesDriver implements DependentDriver {
     return this.objects.items(run);
   }
 
-  async write(run: DriverRun, wanted: Wanted, found: Live | undefined): Promise<WriteOutcome> {
+  async write(run: DependentRun, wanted: Wanted, found: Live | undefined): Promise<WriteOutcome> {
     const { mode, operations, existing, name: dependent } = this.#options.definition;
     const desired = wanted.object as Stated;
     const known = await this.#liveAs(wanted, found as DecodedResource | undefined, run);
@@ -109,14 +109,14 @@ export class KubernetesDriver implements DependentDriver {
     return done;
   }
 
-  async remove(run: DriverRun, live: Live): Promise<void> {
+  async remove(run: DependentRun, live: Live): Promise<void> {
     const { metadata } = live.object as KubernetesObject;
     const removal = this.#remove(run, live as DecodedResource);
     if (metadata.uid !== undefined) run.notes.removals.set(metadata.uid, removal);
     await removal;
   }
 
-  async #remove(run: DriverRun, live: DecodedResource): Promise<void> {
+  async #remove(run: DependentRun, live: DecodedResource): Promise<void> {
     const { definition, writer } = this.#options;
     const { primary, notes } = run;
     const cause = this.#causeOf(run);
@@ -133,7 +133,7 @@ export class KubernetesDriver implements DependentDriver {
   }
 
   // A step that runs out of time cancels its write.
-  #causeOf({ primary, tracing, context: { signal, logger }, onGivenUp }: DriverRun): WriteCause {
+  #causeOf({ primary, tracing, context: { signal, logger }, onGivenUp }: DependentRun): WriteCause {
     const dependent = this.#options.definition.name;
     const cause = { signal, logger, primary, dependent, onChange: tracing?.changed };
     return this.isGarbageCollected ? cause : { ...cause, onGivenUp };
@@ -142,7 +142,7 @@ export class KubernetesDriver implements DependentDriver {
   async #liveAs(
     { id }: Wanted,
     found: DecodedResource | undefined,
-    { primary, notes }: DriverRun,
+    { primary, notes }: DependentRun,
   ): Promise<DecodedResource | undefined> {
     // An item may get another name; the object with the old name is not the one that is written.
     const isNamed = found !== undefined && keyOf(found.object.metadata) === id;
@@ -155,7 +155,7 @@ export class KubernetesDriver implements DependentDriver {
   }
 
   /** Returns what the matcher of the user says; `undefined` if there is none, so that the writer compares. */
-  async #matches(desired: Stated, live: KubernetesObject, { context }: DriverRun): Promise<boolean | undefined> {
+  async #matches(desired: Stated, live: KubernetesObject, { context }: DependentRun): Promise<boolean | undefined> {
     const { matcher, resource, name } = this.#options.definition;
     if (matcher === undefined) return undefined;
     // The matcher does not know of the link, which is needed in any case.
@@ -167,7 +167,7 @@ export class KubernetesDriver implements DependentDriver {
   }
 
   // An object that is not written as desired keeps the name of its dependent from before, unless that alone is changed.
-  async #rename(live: DecodedResource, run: DriverRun): Promise<void> {
+  async #rename(live: DecodedResource, run: DependentRun): Promise<void> {
     const { definition, writer } = this.#options;
     const stated = live.object.metadata.annotations?.[DEPENDENT_NAME];
     if (stated === definition.name || !hasName(definition, stated)) return;

@@ -1,5 +1,5 @@
-// What a run needs of each kind of dependents: how their objects are found, written and removed. A driver does not know when that is done,
-// nor of conditions, order, retries or the items of a bulk dependent.
+// What a run needs of each kind of dependents: how their objects are found, written and removed. A dependent reconciler does not know when
+// that is done, nor of conditions, order, retries or the items of a bulk dependent.
 import type { Tracing } from "../../base/activity.js";
 import type { KubernetesObject } from "../../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
@@ -9,8 +9,8 @@ import type { PostponedWrite } from "../../write/send/postponed-write.js";
 import type { DependentArguments } from "../definition/workflow-definition.js";
 import type { ReconcileNotes } from "../reconcile-notes.js";
 
-/** For whom a driver works: one run for one primary. */
-export interface DriverRun extends DependentArguments<KubernetesObject, object> {
+/** For whom a dependent is reconciled: one run for one primary. */
+export interface DependentRun extends DependentArguments<KubernetesObject, object> {
   /** The kind of the primary. */
   readonly definition: ResourceDefinition;
   /** The namespaces that the controller watches; all of them if absent. */
@@ -23,7 +23,11 @@ export interface DriverRun extends DependentArguments<KubernetesObject, object> 
 }
 
 /** Returns the part of a run that functions of the user are called with. */
-export function argumentsOf({ primary, secondary, context }: DriverRun): DependentArguments<KubernetesObject, object> {
+export function argumentsOf({
+  primary,
+  secondary,
+  context,
+}: DependentRun): DependentArguments<KubernetesObject, object> {
   return { primary, secondary, context };
 }
 
@@ -34,7 +38,7 @@ export interface Wanted {
   readonly object: object;
 }
 
-/** A live object as a driver knows it; `object` is what functions of the user see. */
+/** A live object as its reconciler knows it; `object` is what functions of the user see. */
 export interface Live {
   readonly object: object;
 }
@@ -44,10 +48,10 @@ export type WriteOutcome =
   "created" | "updated" | "unchanged" | "waiting" | "absent" | { readonly postponed: PostponedWrite };
 
 /** For whom objects are looked for; with notes, what other dependents want in the reconcile is not found. */
-export type FindRun = Pick<DriverRun, "primary"> & Partial<Pick<DriverRun, "notes">>;
+export type FindRun = Pick<DependentRun, "primary"> & Partial<Pick<DependentRun, "notes">>;
 
 /** Finds, writes and removes the objects of one dependent; made once for a controller, so it keeps nothing of a run. */
-export interface DependentDriver {
+export interface DependentReconciler {
   /** Runs the watch of a dependent with an activation condition while a primary needs it. */
   readonly source: Pick<DependentSource, "activate" | "deactivate">;
   /** Whether its objects may be left in a cleanup, because the garbage collector deletes them after their primary. */
@@ -59,15 +63,15 @@ export interface DependentDriver {
   /** Tells whether there is an object that a primary may want. Default: there is. */
   isNamed?(run: FindRun): boolean;
   /** Completes what `desired` returned, for one item of a bulk dependent if its key is given. Throws a TerminalError if it cannot be written. */
-  complete(run: DriverRun, desired: unknown, item?: string): Wanted;
+  complete(run: DependentRun, desired: unknown, item?: string): Wanted;
   /** Returns the live object: the wanted one, or before that is known, the one that belongs to the primary. */
   find(run: FindRun, wanted?: Wanted): Live | undefined;
   /** Returns the live items of a bulk dependent by their keys. */
   findItems(run: FindRun): ReadonlyMap<string, Live>;
   /** Makes the object as wanted, if it is not; `live` is what `find` returned. */
-  write(run: DriverRun, wanted: Wanted, live: Live | undefined): Promise<WriteOutcome>;
+  write(run: DependentRun, wanted: Wanted, live: Live | undefined): Promise<WriteOutcome>;
   /** Asks once for the deletion of the object, which may take a while; an object to be orphaned is untied instead, and no longer found. */
-  remove(run: DriverRun, live: Live): Promise<void>;
+  remove(run: DependentRun, live: Live): Promise<void>;
   /** Tells whether an object that could not be deleted is left, so that its primary goes all the same. Default: it is not. */
-  release?(run: DriverRun, failed: { readonly error: unknown; readonly item?: string | undefined }): boolean;
+  release?(run: DependentRun, failed: { readonly error: unknown; readonly item?: string | undefined }): boolean;
 }

@@ -7,8 +7,8 @@ import type { ControllerSources } from "../sources/controller-sources.js";
 import type { DependentSource, DependentWatch } from "../sources/kind/dependent-source.js";
 import type { ExternalDependents } from "./external-dependents.js";
 import { dependentsOf, type ControllerDefinition } from "../reconcile/controller-definition.js";
-import type { DependentDriver } from "../workflow/dependents/driver.js";
-import { KubernetesDriver } from "../workflow/dependents/kubernetes-driver.js";
+import type { DependentReconciler } from "../workflow/dependents/dependent-reconciler.js";
+import { KubernetesReconciler } from "../workflow/dependents/kubernetes-reconciler.js";
 import type { LoopListener } from "../write/send/postponed-write.js";
 import type { PlanNode } from "../workflow/plan.js";
 import {
@@ -22,8 +22,8 @@ import { Sender } from "../write/send/send.js";
 import { Writer } from "../write/writer.js";
 import type { EventFilters } from "../cache/resource-change.js";
 
-/** What drivers are made of. */
-export interface DriverParts {
+/** What the reconcilers of dependents are made of. */
+export interface ReconcilerParts {
   readonly client: ApiClient;
   /** The clients of the other clusters that dependents live in, by their names. */
   readonly clusters: ReadonlyMap<string, ApiClient>;
@@ -36,11 +36,11 @@ export interface DriverParts {
   readonly externals: ExternalDependents;
 }
 
-/** Returns what makes the drivers of the dependents of a controller; those that write alike share a writer, and what that has learnt. */
-export function driverFactory(
+/** Returns what makes the reconcilers of the dependents of a controller; those that write alike share a writer, and what that has learnt. */
+export function reconcilerFactory(
   { name: controller, fieldManager: ofController = controller }: ControllerDefinition,
-  { externals, sources, client: own, clusters, writer, fieldManagers, loops: listener }: DriverParts,
-): (node: Pick<PlanNode, "definition">) => DependentDriver {
+  { externals, sources, client: own, clusters, writer, fieldManagers, loops: listener }: ReconcilerParts,
+): (node: Pick<PlanNode, "definition">) => DependentReconciler {
   const writers = new Map<string, Writer>();
   const writerOf = (
     { cluster, fieldManager = ofController, serverSideApply = true }: KubernetesDependent,
@@ -59,7 +59,8 @@ export function driverFactory(
     return known;
   };
   return ({ definition }) => {
-    if (!isKubernetes(definition)) return externals.createDriver(definition, sources.externals.get(definition.name)!);
+    if (!isKubernetes(definition))
+      return externals.createReconciler(definition, sources.externals.get(definition.name)!);
     const source = sources.dependents.get(definition.name)!;
     const { name, mode, cluster } = definition;
     if (mode !== "readOnly" && deletionOf(definition) === "garbageCollected" && isElsewhere(source.source))
@@ -68,7 +69,7 @@ export function driverFactory(
           "knows nothing of its primary; state deletion: ordered, so that the runtime deletes it",
       );
     const client = () => (cluster === undefined ? source.source.client : clusters.get(cluster)) ?? own;
-    return new KubernetesDriver({
+    return new KubernetesReconciler({
       definition,
       source,
       writer: writerOf(definition, source, client),
@@ -119,7 +120,7 @@ function placeOf(controller: ControllerDefinition, dependent: KubernetesDependen
 /** Returns what a controller watches of a dependent. */
 export function watchOf(
   { filters, cluster, mode, labelSelector: _stated, ...dependent }: KubernetesDependent,
-  clusters: DriverParts["clusters"],
+  clusters: ReconcilerParts["clusters"],
   labelSelector: string | undefined,
 ): DependentWatch {
   const { ref, fieldSelector } = dependent;

@@ -2,9 +2,9 @@ import fc from "../../../../support/fast-check.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { PRIMARY_INDEX } from "#runtime/base/primary-link.js";
 import { byAnyLink } from "#runtime/sources/mappers.js";
-import type { DriverRun } from "#runtime/workflow/dependents/driver.js";
-import { KubernetesDriver } from "#runtime/workflow/dependents/kubernetes-driver.js";
-import { buildPlan, withDrivers } from "#runtime/workflow/plan.js";
+import type { DependentRun } from "#runtime/workflow/dependents/dependent-reconciler.js";
+import { KubernetesReconciler } from "#runtime/workflow/dependents/kubernetes-reconciler.js";
+import { buildPlan, withReconcilers } from "#runtime/workflow/plan.js";
 import { ReconcileNotes } from "#runtime/workflow/reconcile-notes.js";
 import type { PostponedWrite } from "#runtime/write/send/postponed-write.js";
 import { pruneWorkflow } from "#runtime/workflow/prune/prune.js";
@@ -33,8 +33,8 @@ interface Stored {
   readonly isTied?: boolean;
 }
 
-/** Drivers over one cache that a test fills, with a writer that notes what it is told. */
-function createDrivers(dependents: readonly KubernetesDependent[]) {
+/** Reconcilers over one cache that a test fills, with a writer that notes what it is told. */
+function createReconcilers(dependents: readonly KubernetesDependent[]) {
   const { view, cache } = createView({ indexes: { [PRIMARY_INDEX]: byAnyLink({ definition: page }) } });
   const told: string[] = [];
   const note = (verb: string) => async (_: unknown, live: KubernetesObject | { readonly object: KubernetesObject }) =>
@@ -49,12 +49,12 @@ function createDrivers(dependents: readonly KubernetesDependent[]) {
   } as unknown as Writer;
   const nothing = async () => {};
   const source = { cache: view, activate: nothing, deactivate: nothing };
-  const drivers: KubernetesDriver[] = [];
-  const plan = withDrivers(buildPlan(workflowOf(dependents)), ({ definition }) => {
+  const reconcilers: KubernetesReconciler[] = [];
+  const plan = withReconcilers(buildPlan(workflowOf(dependents)), ({ definition }) => {
     const options = { source, writer, client: () => undefined as never, controller: "page" };
-    const driver = new KubernetesDriver({ ...options, definition: definition as KubernetesDependent });
-    drivers.push(driver);
-    return driver;
+    const reconciler = new KubernetesReconciler({ ...options, definition: definition as KubernetesDependent });
+    reconcilers.push(reconciler);
+    return reconciler;
   });
   let version = 0;
   const store = ({
@@ -85,21 +85,21 @@ function createDrivers(dependents: readonly KubernetesDependent[]) {
     cache.observe({ object, ...(isApplied ? { owned: [applied] } : {}) });
   };
   const logger = { debug() {}, info() {}, warn() {}, error() {} };
-  const context = { signal: new AbortController().signal, logger } as unknown as DriverRun["context"];
-  const run: DriverRun = { primary, secondary: {}, context, definition: page, notes: new ReconcileNotes() };
-  return { plan, drivers, driver: drivers[0]!, store, run, told };
+  const context = { signal: new AbortController().signal, logger } as unknown as DependentRun["context"];
+  const run: DependentRun = { primary, secondary: {}, context, definition: page, notes: new ReconcileNotes() };
+  return { plan, reconcilers, reconciler: reconcilers[0]!, store, run, told };
 }
 
-suite("driver of objects of Kubernetes", (test) => {
+suite("the reconciler of dependents in Kubernetes", (test) => {
   test("items are found by their annotation, the latest first where a name changed", () => {
-    const { driver, store, run } = createDrivers([dependentOf("many", { bulk: {} })]);
+    const { reconciler, store, run } = createReconcilers([dependentOf("many", { bulk: {} })]);
     store({ name: "a-old", dependent: "many", item: "a", createdAt: "2026-01-01T00:00:00Z" });
     store({ name: "a-new", dependent: "many", item: "a", createdAt: "2026-01-02T00:00:00Z" });
     store({ name: "b", dependent: "many", item: "b" });
     store({ name: "single", dependent: "many" });
     store({ name: "others", dependent: "other", item: "c" });
     store({ name: "foreign", dependent: "many", item: "d", controller: "book" });
-    const items = [...driver.findItems(run)].map(([key, { object }]) => [
+    const items = [...reconciler.findItems(run)].map(([key, { object }]) => [
       key,
       (object as KubernetesObject).metadata.name,
     ]);
@@ -110,31 +110,31 @@ suite("driver of objects of Kubernetes", (test) => {
   });
 
   test("items that somebody else made go by their names", () => {
-    const { driver, store, run } = createDrivers([dependentOf("theirs", { bulk: {}, mode: "readOnly" })]);
+    const { reconciler, store, run } = createReconcilers([dependentOf("theirs", { bulk: {}, mode: "readOnly" })]);
     store({ name: "x" });
     store({ name: "y" });
     store({ name: "z", dependent: "other" });
-    assert.equal([...driver.findItems(run).keys()], ["x", "y"]);
+    assert.equal([...reconciler.findItems(run).keys()], ["x", "y"]);
   });
 
   test("an item carries its key, and one that is not tied or has another name is not what is written", async () => {
-    const { driver, store, run, told } = createDrivers([dependentOf("many", { bulk: {} })]);
+    const { reconciler, store, run, told } = createReconcilers([dependentOf("many", { bulk: {} })]);
     store({ name: "old", dependent: "many", item: "a" });
-    const wanted = driver.complete(run, { metadata: { name: "new" } }, "a");
+    const wanted = reconciler.complete(run, { metadata: { name: "new" } }, "a");
     assert.is(wanted.id, "home/new");
     assert.is((wanted.object as KubernetesObject).metadata.annotations?.["gen-operator.dev/item"], "a");
-    assert.is(await driver.write(run, wanted, driver.findItems(run).get("a")), "created");
+    assert.is(await reconciler.write(run, wanted, reconciler.findItems(run).get("a")), "created");
     assert.equal(told, ["create new"]);
   });
 
   test("a single dependent is not one of its former items", () => {
-    const { driver, store, run } = createDrivers([dependentOf("one")]);
+    const { reconciler, store, run } = createReconcilers([dependentOf("one")]);
     store({ name: "a", dependent: "one", item: "a" });
-    assert.is(driver.find(run), undefined);
+    assert.is(reconciler.find(run), undefined);
     store({ name: "b", dependent: "one" });
-    assert.is(driver.find(run)?.object.metadata.name, "b");
+    assert.is(reconciler.find(run)?.object.metadata.name, "b");
     assert.equal(
-      driver.objects
+      reconciler.objects
         .leftovers(run.primary, {
           isTaken: (id) => id === "home/b",
           judge: (name) => (name === "one" ? { name } : undefined),
@@ -145,9 +145,9 @@ suite("driver of objects of Kubernetes", (test) => {
   });
 
   test("what has to be orphaned is not left to the garbage collector", () => {
-    const drivers = createDrivers([dependentOf("a", { deletion: "orphan" }), dependentOf("b")]).drivers;
+    const reconcilers = createReconcilers([dependentOf("a", { deletion: "orphan" }), dependentOf("b")]).reconcilers;
     assert.equal(
-      drivers.map(({ isGarbageCollected }) => isGarbageCollected),
+      reconcilers.map(({ isGarbageCollected }) => isGarbageCollected),
       [false, true],
     );
   });
@@ -168,7 +168,7 @@ suite("pruning", (test) => {
     const input = fc.tuple(fc.array(stored, { maxLength: 8 }), fc.tuple(node, node));
     await fc.assert(
       fc.asyncProperty(input, async ([objects, outcomes]) => {
-        const { plan, drivers, store, run, told } = createDrivers([dependentOf("a"), dependentOf("b")]);
+        const { plan, reconcilers, store, run, told } = createReconcilers([dependentOf("a"), dependentOf("b")]);
         objects.forEach((object, index) => store({ ...object, name: `o${index}` }));
         const isAskedOf = ({ kind, wants }: (typeof outcomes)[number]) =>
           kind === "unchanged" || ((kind === "failed" || kind === "waiting") && wants !== undefined);
@@ -177,7 +177,7 @@ suite("pruning", (test) => {
         fc.pre(new Set(asked).size === asked.length);
         outcomes.forEach((outcome, index) => {
           const metadata = { name: `o${outcome.wants ?? 0}` };
-          if (isAskedOf(outcome)) drivers[index]!.complete(run, { metadata });
+          if (isAskedOf(outcome)) reconcilers[index]!.complete(run, { metadata });
         });
         const outcomeOf = ({ kind, isReady }: (typeof outcomes)[number]) =>
           ({
@@ -185,8 +185,8 @@ suite("pruning", (test) => {
             ...(kind === "unchanged" ? { isReady } : kind === "deleted" ? { isGone: isReady } : {}),
           }) as DependentOutcome;
         const dependents = outcomes.map((outcome, index) => [names[index]!, outcomeOf(outcome)] as const);
-        const oldDriver = createOldDriver(run, objects);
-        const kind = { resource: dependentOf("old").resource, driverFor: () => oldDriver.driver };
+        const oldReconciler = createOldReconciler(run, objects);
+        const kind = { resource: dependentOf("old").resource, reconcilerFor: () => oldReconciler.reconciler };
         await pruneWorkflow({
           run: { ...run, plan } as never,
           isCleanup: false,
@@ -208,7 +208,7 @@ suite("pruning", (test) => {
           const isHeld = !mayGo(dependent) || outcomes.some(isSilent) || asked.includes(index);
           return isHeld ? [] : [`delete o${index}`];
         });
-        assert.equal([...told, ...oldDriver.told].sort(), expected.sort());
+        assert.equal([...told, ...oldReconciler.told].sort(), expected.sort());
       }),
     );
   });
@@ -217,13 +217,13 @@ suite("pruning", (test) => {
 suite("what takes the place of an object", (test) => {
   const objects = [{ dependent: "a" }, { dependent: "old" }];
   const pruneWith = async (ofUser: { readonly postponed?: PostponedWrite }) => {
-    const { plan, drivers, store, run, told } = createDrivers([
+    const { plan, reconcilers, store, run, told } = createReconcilers([
       dependentOf("a"),
       dependentOf("b", { dependsOn: ["a"] }),
     ]);
     objects.forEach((object, index) => store({ ...object, name: `o${index}` }));
-    for (const [index, name] of ["new", "user"].entries()) drivers[index]!.complete(run, { metadata: { name } });
-    const oldDriver = createOldDriver(run, objects);
+    for (const [index, name] of ["new", "user"].entries()) reconcilers[index]!.complete(run, { metadata: { name } });
+    const oldReconciler = createOldReconciler(run, objects);
     const outcome = { kind: "unchanged", isReady: true } as const;
     await pruneWorkflow({
       run: { ...run, plan } as never,
@@ -234,11 +234,11 @@ suite("what takes the place of an object", (test) => {
       ]),
       workflow: {},
       kinds: {
-        watched: [{ resource: dependentOf("old").resource, driverFor: () => oldDriver.driver }],
+        watched: [{ resource: dependentOf("old").resource, reconcilerFor: () => oldReconciler.reconciler }],
         open: async () => undefined,
       },
     });
-    return [...told, ...oldDriver.told];
+    return [...told, ...oldReconciler.told];
   };
 
   test("has to be written and used: a write that is postponed keeps what it replaces", async () => {
@@ -248,10 +248,10 @@ suite("what takes the place of an object", (test) => {
   });
 });
 
-/** The driver of the removed dependent, over the same objects. */
-function createOldDriver(run: DriverRun, objects: readonly Omit<Stored, "name">[]) {
-  const { driver, store, told } = createDrivers([dependentOf("old")]);
+/** The reconciler of the removed dependent, over the same objects. */
+function createOldReconciler(run: DependentRun, objects: readonly Omit<Stored, "name">[]) {
+  const { reconciler, store, told } = createReconcilers([dependentOf("old")]);
   objects.forEach((object, index) => store({ ...object, name: `o${index}` }));
   assert.equal(run.primary, primary);
-  return { driver, told };
+  return { reconciler, told };
 }

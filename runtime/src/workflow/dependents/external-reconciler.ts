@@ -3,15 +3,15 @@ import { findError, TerminalError } from "../../base/errors.js";
 import { keyOf, type KubernetesObject } from "../../base/kubernetes-object.js";
 import { messageOf } from "../../base/logger.js";
 import type { ExternalDependentSource } from "../../sources/external/external-watch.js";
-import { argumentsOf, type DependentDriver, type DriverRun, type FindRun } from "./driver.js";
-import type { Live, Wanted, WriteOutcome } from "./driver.js";
+import { argumentsOf, type DependentReconciler, type DependentRun, type FindRun } from "./dependent-reconciler.js";
+import type { Live, Wanted, WriteOutcome } from "./dependent-reconciler.js";
 import { idIn, type RememberedState } from "./external-state.js";
 import type { ExternalDependent, KeptState } from "../definition/workflow-definition.js";
 
 /** Where the resources of an external dependent are known. */
 export type ExternalResources = Omit<ExternalDependentSource, "source">;
 
-interface ExternalDriverOptions {
+interface ExternalReconcilerOptions {
   readonly definition: ExternalDependent;
   readonly source: ExternalResources;
   /** Keeps the ids of created resources; absent if the dependent has no state. */
@@ -29,15 +29,15 @@ interface ExternalLive extends Live {
 const SINGLE = "";
 
 /** Finds, writes and removes the resources of one dependent outside Kubernetes, by functions of the user. */
-export class ExternalDriver implements DependentDriver {
+export class ExternalReconciler implements DependentReconciler {
   // A resource outside Kubernetes has no owner references.
   readonly isGarbageCollected = false;
-  readonly capabilities: DependentDriver["capabilities"];
+  readonly capabilities: DependentReconciler["capabilities"];
   readonly source: ExternalResources;
-  readonly #options: ExternalDriverOptions;
+  readonly #options: ExternalReconcilerOptions;
   readonly #definition: ExternalDependent;
 
-  constructor(options: ExternalDriverOptions) {
+  constructor(options: ExternalReconcilerOptions) {
     const { create, update, delete: remove } = options.definition;
     this.capabilities = { write: create !== undefined || update !== undefined, remove: remove !== undefined };
     this.source = options.source;
@@ -45,7 +45,7 @@ export class ExternalDriver implements DependentDriver {
     this.#definition = options.definition;
   }
 
-  complete(_run: DriverRun, desired: unknown, item?: string): Wanted {
+  complete(_run: DependentRun, desired: unknown, item?: string): Wanted {
     if (typeof desired !== "object" || desired === null)
       throw new TerminalError(`desired() returned ${String(desired)}; it has to return what the resource should be`);
     if (this.#options.state !== undefined) return { id: item ?? SINGLE, object: desired };
@@ -82,7 +82,7 @@ export class ExternalDriver implements DependentDriver {
     return items;
   }
 
-  async write(run: DriverRun, wanted: Wanted, found: Live | undefined): Promise<WriteOutcome> {
+  async write(run: DependentRun, wanted: Wanted, found: Live | undefined): Promise<WriteOutcome> {
     const { state, source } = this.#options;
     // A creation that failed may have had an effect, which is fetched then.
     if (found === undefined) await source.load?.(run.primary, run.context.signal);
@@ -103,7 +103,7 @@ export class ExternalDriver implements DependentDriver {
     return "updated";
   }
 
-  async remove(run: DriverRun, live: Live): Promise<void> {
+  async remove(run: DependentRun, live: Live): Promise<void> {
     const { object, key } = live as ExternalLive;
     await this.#attempt(run, key, (args) => this.#definition.delete?.(object, args));
     this.source.recordDeleted(keyOf(run.primary.metadata), object);
@@ -111,7 +111,7 @@ export class ExternalDriver implements DependentDriver {
     await this.#options.state?.set(run.primary, key, undefined);
   }
 
-  release({ primary, context }: DriverRun, { error, item }: { error: unknown; item?: string | undefined }): boolean {
+  release({ primary, context }: DependentRun, { error, item }: { error: unknown; item?: string | undefined }): boolean {
     const { name, onDeleteFailure } = this.#definition;
     if (onDeleteFailure !== "release" || primary.metadata.deletionTimestamp === undefined) return false;
     // An error that says when to try again is no end.
@@ -123,7 +123,7 @@ export class ExternalDriver implements DependentDriver {
     return true;
   }
 
-  async #create(run: DriverRun, wanted: Wanted): Promise<WriteOutcome> {
+  async #create(run: DependentRun, wanted: Wanted): Promise<WriteOutcome> {
     const { create, isOwn } = this.#definition;
     if (create === undefined) return "absent";
     const { state } = this.#options;
@@ -160,7 +160,7 @@ export class ExternalDriver implements DependentDriver {
 
   // A change that fails, or runs out of time while it is in flight, may have an effect all the same.
   async #attempt<Result>(
-    run: DriverRun,
+    run: DependentRun,
     key: string,
     change: (args: object) => Result | Promise<Result>,
   ): Promise<Result> {

@@ -1,9 +1,9 @@
-// The driver of external dependents over an event source and a service in memory.
+// The reconciler of external dependents over an event source and a service in memory.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { singleResource } from "#runtime/sources/external/external-cache.js";
 import { cachingInboundSource } from "#runtime/sources/external/caching-inbound-source.js";
-import type { DriverRun } from "#runtime/workflow/dependents/driver.js";
-import { ExternalDriver, type ExternalResources } from "#runtime/workflow/dependents/external-driver.js";
+import type { DependentRun } from "#runtime/workflow/dependents/dependent-reconciler.js";
+import { ExternalReconciler, type ExternalResources } from "#runtime/workflow/dependents/external-reconciler.js";
 import type { RememberedState } from "#runtime/workflow/dependents/external-state.js";
 import type { ExternalDependent } from "#runtime/workflow/definition/workflow-definition.js";
 import { assert, suite } from "../../../../support/suite.js";
@@ -25,7 +25,7 @@ const run = {
   secondary: {},
   context: { signal: new AbortController().signal },
   definition: page,
-} as unknown as DriverRun;
+} as unknown as DependentRun;
 
 /** Keeps ids in memory, and notes when. */
 class MemoryState implements Pick<RememberedState, "read" | "isKept" | "set"> {
@@ -62,7 +62,7 @@ interface Options {
   readonly isBulk?: boolean;
 }
 
-function createDriver({ functions = {}, hasState = false, isShared = false, isBulk = false }: Options = {}) {
+function createReconciler({ functions = {}, hasState = false, isShared = false, isBulk = false }: Options = {}) {
   const history: string[] = [];
   const rows = new Map<string, Row>();
   const known = new Map<string, Row>();
@@ -105,12 +105,12 @@ function createDriver({ functions = {}, hasState = false, isShared = false, isBu
     deactivate: async (key) => void history.push(`deactivate ${key}`),
   };
   const state = new MemoryState(history);
-  const driver = new ExternalDriver({ definition, source, state: hasState ? state : undefined });
+  const reconciler = new ExternalReconciler({ definition, source, state: hasState ? state : undefined });
   const write = (desired: Row, item?: string) => {
-    const wanted = driver.complete(run, desired, item);
-    return driver.write(run, wanted, driver.find(run, wanted));
+    const wanted = reconciler.complete(run, desired, item);
+    return reconciler.write(run, wanted, reconciler.find(run, wanted));
   };
-  return { driver, history, rows, known, state, write };
+  return { reconciler, history, rows, known, state, write };
 }
 
 async function rejected(promise: Promise<unknown>): Promise<Error> {
@@ -120,21 +120,22 @@ async function rejected(promise: Promise<unknown>): Promise<Error> {
   ) as Promise<Error>;
 }
 
-suite("the driver of an external dependent", (test) => {
+suite("the reconciler of an external dependent", (test) => {
   test("creates, leaves what matches, updates and deletes, and records each", async () => {
-    const { driver, history, write } = createDriver();
+    const { reconciler, history, write } = createReconciler();
     assert.is(await write({ id: "a", value: "1" }), "created");
     assert.is(await write({ id: "a", value: "1" }), "unchanged");
     assert.is(await write({ id: "a", value: "2" }), "updated");
-    await driver.remove(run, driver.find(run)!);
-    assert.is(driver.find(run), undefined);
+    await reconciler.remove(run, reconciler.find(run)!);
+    assert.is(reconciler.find(run), undefined);
     const expected = ["create a with undefined", "created for home/one", "update a with undefined", "updated"];
     assert.equal(history, [...expected, "delete a with undefined", "deleted"]);
   });
 
   test("can do what it has functions for", () => {
     const without = (...names: readonly string[]) =>
-      createDriver({ functions: Object.fromEntries(names.map((name) => [name, undefined])) }).driver.capabilities;
+      createReconciler({ functions: Object.fromEntries(names.map((name) => [name, undefined])) }).reconciler
+        .capabilities;
     assert.equal(without(), { write: true, remove: true });
     assert.equal(without("create"), { write: true, remove: true });
     assert.equal(without("create", "update"), { write: false, remove: true });
@@ -142,24 +143,24 @@ suite("the driver of an external dependent", (test) => {
   });
 
   test("waits for somebody else where it cannot create, and leaves what it cannot update", async () => {
-    const { known, write } = createDriver({ functions: { create: undefined } });
+    const { known, write } = createReconciler({ functions: { create: undefined } });
     assert.is(await write({ id: "a", value: "1" }), "absent");
     known.set("a", { id: "a", value: "0" });
     assert.is(await write({ id: "a", value: "1" }), "updated");
-    const fixed = createDriver({ functions: { update: undefined } });
+    const fixed = createReconciler({ functions: { update: undefined } });
     fixed.known.set("a", { id: "a", value: "0" });
     assert.is(await fixed.write({ id: "a", value: "1" }), "unchanged");
   });
 
   test("compares by the matcher of the user", async () => {
-    const { known, write, history } = createDriver({ functions: { matches: () => true } });
+    const { known, write, history } = createReconciler({ functions: { matches: () => true } });
     known.set("a", { id: "a", value: "0" });
     assert.is(await write({ id: "a", value: "1" }), "unchanged");
     assert.equal(history, []);
   });
 
   test("looks again after a creation that failed, and does not create twice", async () => {
-    const { rows, write, history } = createDriver({
+    const { rows, write, history } = createReconciler({
       functions: {
         create: (row: Row) => {
           history.push("create");
@@ -175,7 +176,7 @@ suite("the driver of an external dependent", (test) => {
 
   test("looks again after a creation that ran out of time, although that has not returned", async () => {
     const answers: (() => void)[] = [];
-    const { driver, history, rows, write } = createDriver({
+    const { reconciler, history, rows, write } = createReconciler({
       functions: {
         create: async (row: Row) => {
           history.push("create");
@@ -186,9 +187,9 @@ suite("the driver of an external dependent", (test) => {
       },
     });
     const abort = new AbortController();
-    const limited = { ...run, context: { signal: abort.signal } } as unknown as DriverRun;
+    const limited = { ...run, context: { signal: abort.signal } } as unknown as DependentRun;
     const desired = { id: "a", value: "1" };
-    const first = driver.write(limited, driver.complete(limited, desired), undefined);
+    const first = reconciler.write(limited, reconciler.complete(limited, desired), undefined);
     await new Promise((resolve) => setImmediate(resolve));
     abort.abort(new Error("it took too long"));
     assert.is(await write(desired), "unchanged");
@@ -198,23 +199,25 @@ suite("the driver of an external dependent", (test) => {
   });
 
   test("finds the only one of an id that the service gives, and refuses to choose among several", async () => {
-    const { driver, known, write } = createDriver({ functions: { matches: (a: Row, b: Row) => a.value === b.value } });
+    const { reconciler, known, write } = createReconciler({
+      functions: { matches: (a: Row, b: Row) => a.value === b.value },
+    });
     assert.is(await write({ value: "1" }), "created");
     assert.is(await write({ value: "1" }), "unchanged");
     known.set("theirs", { id: "theirs", value: "1" });
     assert.throws(
-      () => driver.find(run),
+      () => reconciler.find(run),
       /2 resources belong to its primary \("new-1", "theirs"\), and dependent "row" is one/,
     );
-    assert.is(driver.find(run, { id: "theirs", object: {} })?.object, known.get("theirs"), "an id tells which");
+    assert.is(reconciler.find(run, { id: "theirs", object: {} })?.object, known.get("theirs"), "an id tells which");
   });
 
   test("says what is wrong with what functions of the user return", async () => {
-    const { driver } = createDriver();
-    assert.throws(() => driver.complete(run, undefined), /desired\(\) returned undefined/);
-    const silent = createDriver({ functions: { create: () => undefined } });
+    const { reconciler } = createReconciler();
+    assert.throws(() => reconciler.complete(run, undefined), /desired\(\) returned undefined/);
+    const silent = createReconciler({ functions: { create: () => undefined } });
     assert.match((await rejected(silent.write({ id: "a", value: "1" }))).message, /create\(\) returned undefined/);
-    const other = createDriver({ functions: { create: () => ({ id: "b", value: "1" }) } });
+    const other = createReconciler({ functions: { create: () => ({ id: "b", value: "1" }) } });
     assert.match((await rejected(other.write({ id: "a", value: "1" }))).message, /the id "b" for one with the id "a"/);
   });
 
@@ -222,14 +225,14 @@ suite("the driver of an external dependent", (test) => {
     const functions = {
       isOwn: ({ id = "" }: Row, { metadata }: KubernetesObject) => id.startsWith(`${metadata.name}-a`),
     };
-    const { driver, known, write } = createDriver({ isShared: true, functions });
+    const { reconciler, known, write } = createReconciler({ isShared: true, functions });
     known.set("one-b", { id: "one-b", value: "theirs" });
-    assert.is(driver.find(run), undefined, "before it is known what is wanted, as in a cleanup");
+    assert.is(reconciler.find(run), undefined, "before it is known what is wanted, as in a cleanup");
     assert.is(await write({ id: "one-a", value: "1" }), "created");
-    assert.equal(driver.find(run)?.object, { id: "one-a", value: "1" });
-    const bulk = createDriver({ isShared: true, isBulk: true, functions });
+    assert.equal(reconciler.find(run)?.object, { id: "one-a", value: "1" });
+    const bulk = createReconciler({ isShared: true, isBulk: true, functions });
     for (const id of ["one-a1", "one-a2", "one-b"]) bulk.known.set(id, { id, value: "1" });
-    assert.equal([...bulk.driver.findItems(run).keys()], ["one-a1", "one-a2"]);
+    assert.equal([...bulk.reconciler.findItems(run).keys()], ["one-a1", "one-a2"]);
     assert.match(
       (await rejected(bulk.write({ id: "two", value: "1" }, "two"))).message,
       /a resource \(id "two"\) that isOwn says is of another dependent/,
@@ -237,36 +240,36 @@ suite("the driver of an external dependent", (test) => {
   });
 
   test("is activated and deactivated with its source", async () => {
-    const { driver, history } = createDriver();
-    await driver.source.activate("home/one");
-    await driver.source.deactivate("home/one");
+    const { reconciler, history } = createReconciler();
+    await reconciler.source.activate("home/one");
+    await reconciler.source.deactivate("home/one");
     assert.equal(history, ["activate home/one", "deactivate home/one"]);
   });
 
   test("finds items by their ids, which have to be their keys", async () => {
-    const { driver, write } = createDriver({ isBulk: true });
+    const { reconciler, write } = createReconciler({ isBulk: true });
     await write({ id: "a", value: "1" }, "a");
     await write({ id: "b", value: "1" }, "b");
-    assert.equal([...driver.findItems(run).keys()], ["a", "b"]);
-    assert.is(driver.find(run), undefined, "there is no one resource");
-    assert.throws(() => driver.complete(run, { id: "x", value: "1" }, "a"), /the item "a" has the id "x"/);
+    assert.equal([...reconciler.findItems(run).keys()], ["a", "b"]);
+    assert.is(reconciler.find(run), undefined, "there is no one resource");
+    assert.throws(() => reconciler.complete(run, { id: "x", value: "1" }, "a"), /the item "a" has the id "x"/);
   });
 });
 
-suite("the driver of an external dependent with state", (test) => {
+suite("the reconciler of an external dependent with state", (test) => {
   test("keeps the id before anything else, and forgets it after the resource", async () => {
-    const { driver, history, state, write } = createDriver({ hasState: true });
+    const { reconciler, history, state, write } = createReconciler({ hasState: true });
     assert.is(await write({ value: "1" }), "created");
     assert.equal([...state.ids], [["", "new-1"]]);
     await write({ value: "2" });
-    await driver.remove(run, driver.find(run)!);
+    await reconciler.remove(run, reconciler.find(run)!);
     const created = ["create new-1 with undefined", "keep =new-1", "created for home/one"];
     const deleted = ["delete new-1 with new-1", "deleted", "forget "];
     assert.equal(history, [...created, "update new-1 with new-1", "updated", ...deleted]);
   });
 
   test("tells its source of the resource before the id is written, so that a poll meanwhile brings no event", async () => {
-    const { history, state, write } = createDriver({ hasState: true });
+    const { history, state, write } = createReconciler({ hasState: true });
     let written = () => {};
     state.isWritten = new Promise<void>((resolve) => (written = resolve));
     const writing = write({ value: "1" });
@@ -280,7 +283,7 @@ suite("the driver of an external dependent with state", (test) => {
     const stateOf = () => {
       throw new Error("no such field");
     };
-    const { history, state, write } = createDriver({ hasState: true, functions: { stateOf } });
+    const { history, state, write } = createReconciler({ hasState: true, functions: { stateOf } });
     assert.is((await rejected(write({ value: "1" }))).message, "no such field");
     assert.equal([...state.ids], [["", "new-1"]]);
     await write({ value: "1" });
@@ -288,7 +291,7 @@ suite("the driver of an external dependent with state", (test) => {
   });
 
   test("keeps an id later that could not be kept, without creating twice", async () => {
-    const { history, state, write } = createDriver({ hasState: true });
+    const { history, state, write } = createReconciler({ hasState: true });
     state.failure = new Error("the API server is down");
     assert.is(await rejected(write({ value: "1" })), state.failure);
     state.failure = undefined;
@@ -300,7 +303,7 @@ suite("the driver of an external dependent with state", (test) => {
   test("keeps the id of what was created too late, unless there is one by then", async () => {
     for (const isReplaced of [false, true]) {
       const answers: (() => void)[] = [];
-      const { driver, state } = createDriver({
+      const { reconciler, state } = createReconciler({
         hasState: true,
         functions: {
           create: async (row: Row) => {
@@ -310,8 +313,8 @@ suite("the driver of an external dependent with state", (test) => {
         },
       });
       const abort = new AbortController();
-      const limited = { ...run, context: { signal: abort.signal } } as unknown as DriverRun;
-      const writing = driver.write(limited, driver.complete(limited, { value: "1" }), undefined);
+      const limited = { ...run, context: { signal: abort.signal } } as unknown as DependentRun;
+      const writing = reconciler.write(limited, reconciler.complete(limited, { value: "1" }), undefined);
       await new Promise((resolve) => setImmediate(resolve));
       abort.abort(new Error("it took too long"));
       if (isReplaced) state.ids.set("", "second");
@@ -323,10 +326,10 @@ suite("the driver of an external dependent with state", (test) => {
 
   test("takes nothing of others in a source that it shares", async () => {
     for (const isBulk of [false, true]) {
-      const { driver, known, write } = createDriver({ hasState: true, isShared: true, isBulk });
+      const { reconciler, known, write } = createReconciler({ hasState: true, isShared: true, isBulk });
       known.set("theirs", { id: "theirs", value: "1" });
       assert.is(await write({ value: "1" }, isBulk ? "k" : undefined), "created");
-      const found = isBulk ? [...driver.findItems(run).values()] : [driver.find(run)];
+      const found = isBulk ? [...reconciler.findItems(run).values()] : [reconciler.find(run)];
       assert.equal(
         found.map((live) => live?.object),
         [{ id: "new-1", value: "1" }],
@@ -335,7 +338,7 @@ suite("the driver of an external dependent with state", (test) => {
   });
 
   test("has an id for each item, by its key", async () => {
-    const { driver, state, write } = createDriver({ hasState: true, isBulk: true });
+    const { reconciler, state, write } = createReconciler({ hasState: true, isBulk: true });
     await write({ value: "1" }, "a");
     await write({ value: "1" }, "b");
     assert.equal(
@@ -345,9 +348,9 @@ suite("the driver of an external dependent with state", (test) => {
         ["b", "new-2"],
       ],
     );
-    const items = driver.findItems(run);
+    const items = reconciler.findItems(run);
     assert.equal([...items.keys()], ["a", "b"]);
-    await driver.remove(run, items.get("a")!);
+    await reconciler.remove(run, items.get("a")!);
     assert.equal([...state.ids], [["b", "new-2"]]);
   });
 });
