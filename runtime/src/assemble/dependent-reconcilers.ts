@@ -20,6 +20,7 @@ import {
 import { referencedKeyOf, type ReferringDependent } from "../workflow/dependents/referenced-object.js";
 import { Sender } from "../write/send/send.js";
 import { Writer } from "../write/writer.js";
+import type { OwnViews } from "../cache/own-views.js";
 import type { EventFilters } from "../cache/resource-change.js";
 
 /** What the reconcilers of dependents are made of. */
@@ -32,6 +33,7 @@ export interface ReconcilerParts {
   /** Writes as the controller does. */
   readonly writer: Writer;
   readonly sources: ControllerSources;
+  readonly views: OwnViews;
   readonly loops: LoopListener;
   readonly externals: ExternalDependents;
 }
@@ -39,7 +41,7 @@ export interface ReconcilerParts {
 /** Returns what makes the reconcilers of the dependents of a controller; those that write alike share a writer, and what that has learnt. */
 export function reconcilerFactory(
   { name: controller, fieldManager: ofController = controller }: ControllerDefinition,
-  { externals, sources, client: own, clusters, writer, fieldManagers, loops: listener }: ReconcilerParts,
+  { externals, sources, client: own, clusters, writer, fieldManagers, views, loops: listener }: ReconcilerParts,
 ): (node: Pick<PlanNode, "definition">) => DependentReconciler {
   const writers = new Map<string, Writer>();
   const writerOf = (
@@ -53,7 +55,7 @@ export function reconcilerFactory(
     const key = JSON.stringify([cluster ?? place, cluster === undefined, fieldManager, serverSideApply]);
     let known = writers.get(key);
     if (known === undefined) {
-      const sender = new Sender({ client, fieldManager, fieldManagers, listener });
+      const sender = new Sender({ client, fieldManager, fieldManagers, listener, views });
       writers.set(key, (known = new Writer(sender, { serverSideApply })));
     }
     return known;

@@ -5,6 +5,7 @@ import { withFields, type Logger } from "../base/logger.js";
 import { builtinKindOf, kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../client/api-client.js";
 import type { EventSource } from "../sources/event-source.js";
+import type { OwnViews } from "../cache/own-views.js";
 import type { ResourceView } from "../cache/resource-view.js";
 import type { ExternalOrigin, ExternalWatch } from "../sources/external/external-watch.js";
 import type { FetchContext } from "../sources/external/external-source.js";
@@ -24,6 +25,7 @@ interface ExternalParts {
   readonly fieldManager: string;
   /** All controllers of the operator: they share what the answers bring. */
   readonly fieldManagers: readonly string[];
+  readonly views: OwnViews;
   readonly primaries: ResourceView;
   readonly events: EventSink;
   readonly logger: Logger;

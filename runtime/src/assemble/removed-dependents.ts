@@ -92,9 +92,9 @@ export class RemovedDependents implements RemovedKinds {
     const known = this.#kinds.get(source.cache);
     if (known !== undefined) return known;
     const { fieldManager = this.#definition.name, name: controller } = this.#definition;
-    const { fieldManagers } = this.#parts;
+    const { fieldManagers, views } = this.#parts;
     const client = () => this.#clientOf(cluster);
-    const writer = new Writer(new Sender({ client, fieldManager, fieldManagers }));
+    const writer = new Writer(new Sender({ client, fieldManager, fieldManagers, views }));
     const reconcilerOf = (deletion: "ordered" | "orphan") => {
       const { definition: kept } = source.cache;
       const definition = { name: "removed", resource: kept, dependsOn: [], deletion };

@@ -3,6 +3,7 @@ import { systemClock } from "../base/clock.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import type { EventSource } from "../sources/event-source.js";
 import type { IndexFunction } from "../cache/object-index.js";
+import { OwnViews } from "../cache/own-views.js";
 import type { SecondarySources } from "../sources/secondary-sources.js";
 import type { SharedInformers } from "../watch/informer-pool.js";
 import { ControllerSources, type SourcesListener } from "../sources/controller-sources.js";
@@ -87,15 +88,10 @@ export class RunningController {
       indexes: indexes as { readonly [name: string]: IndexFunction } | undefined,
     });
     const primaries = primary.view;
-    const externals = new ExternalDependents(definition, {
-      client,
-      fieldManager,
-      fieldManagers,
-      primaries,
-      events,
-      logger,
-    });
-    const sources = (this.#sources = createSources(definition, { ...shared, primary, externals }));
+    const views = new OwnViews();
+    const ofAll = { client, fieldManagers, views };
+    const externals = new ExternalDependents(definition, { ...ofAll, fieldManager, primaries, events, logger });
+    const sources = (this.#sources = createSources(definition, { ...shared, primary, externals, views }));
     const loops = (this.#loops = new LoopReporter({
       ...{ controller: name, events, logger, observer: onLoop },
       reconcile: (key, cause) => sources.notify([key], cause),
@@ -104,9 +100,9 @@ export class RunningController {
       clock: systemClock,
       onTimeout: (key) => sources.notify([key], { source: "expectations" }),
     }));
-    const senderOf = (name: string) => new Sender({ client, fieldManager: name, fieldManagers, listener: loops });
+    const senderOf = (name: string) => new Sender({ ...ofAll, fieldManager: name, listener: loops });
     const sender = senderOf(fieldManager);
-    const parts = { ...shared, writer: new Writer(sender), loops, sources, externals };
+    const parts = { ...shared, writer: new Writer(sender), loops, sources, externals, views };
     const runner = new PrimaryReconciler(definition, {
       ...{ primaries, sender, expectations, secondaries: sources },
       reconcilerOf: reconcilerFactory(definition, parts),
@@ -260,9 +256,15 @@ export class RunningController {
   }
 }
 
+interface OwnParts {
+  readonly primary: KindSource;
+  readonly externals: ExternalDependents;
+  readonly views: OwnViews;
+}
+
 function createSources(
   definition: ControllerDefinition,
-  { primary, externals, selectorOf, ...shared }: SharedParts & { primary: KindSource; externals: ExternalDependents },
+  { primary, externals, views, selectorOf, ...shared }: SharedParts & OwnParts,
 ): ControllerSources {
   const { client, clusters, informers, logger } = shared;
   const { name: controller, fieldManager = controller, onAllEvents } = definition;
@@ -271,7 +273,7 @@ function createSources(
   const watches = dependents.filter(isKubernetes).map((each) => watchOf(each, clusters, selectorOf(definition, each)));
   const facts = { controller, primary: primary.view.definition, namespaces, fieldManager };
   return new ControllerSources({
-    ...{ controller, primary, namespaces, fieldManager, onAllEvents, client, informers, logger },
+    ...{ controller, primary, views, namespaces, fieldManager, onAllEvents, client, informers, logger },
     dependents: watches,
     externals: externals.watches,
     sources: [...sourcesOfUser(definition, facts), ...externals.sources, ...kindsAskedFor(dependents).map(crdSource)],

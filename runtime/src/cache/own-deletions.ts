@@ -1,10 +1,11 @@
 import { isNewerVersion, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import { uidOf, versionOf, type DecodedResource } from "../decode/decode-resource.js";
+import type { ResourceView } from "./resource-view.js";
 
 interface OwnDeletion {
   /** The last known state. Every state up to its version is gone. */
   readonly entry: DecodedResource;
-  readonly by: object | undefined;
+  readonly by: ReadonlySet<ResourceView>;
 }
 
 /** Own deletions by key, until the watch brings them. */
@@ -15,8 +16,8 @@ export class OwnDeletions {
     return this.#deletions.size;
   }
 
-  /** Remembers that `by`, the owner of a view, deleted an object whose last known state is `entry`. */
-  set(key: ObjectKey, entry: DecodedResource, by: object | undefined): void {
+  /** Remembers that a controller, whose views are `by`, deleted an object whose last known state is `entry`. */
+  set(key: ObjectKey, entry: DecodedResource, by: ReadonlySet<ResourceView>): void {
     this.#deletions.set(key, { entry, by });
   }
 
@@ -27,10 +28,10 @@ export class OwnDeletions {
     return uidOf(deleted) === uidOf(entry) || !isNewerVersion(versionOf(entry), versionOf(deleted));
   }
 
-  /** Tells whether `by` deleted this object and the watch has not brought the deletion yet. */
-  isBy(key: ObjectKey, { metadata }: KubernetesObject, by: object): boolean {
+  /** Tells whether the controller of a view deleted this object and the watch has not brought the deletion yet. */
+  isBy(key: ObjectKey, { metadata }: KubernetesObject, view: ResourceView): boolean {
     const deletion = this.#deletions.get(key);
-    return deletion?.by === by && uidOf(deletion?.entry) === metadata.uid;
+    return deletion?.by.has(view) === true && uidOf(deletion.entry) === metadata.uid;
   }
 
   /** Forgets a deletion that the watch brought. */

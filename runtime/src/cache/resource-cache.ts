@@ -9,6 +9,7 @@ import { ObjectIndexes, type IndexFunction, type IndexReporter } from "./object-
 import { ObservedDeletions } from "./observed-deletions.js";
 import { OwnDeletions } from "./own-deletions.js";
 import type { CacheListener, ResourceChange } from "./resource-change.js";
+import type { ResourceView } from "./resource-view.js";
 
 interface ResourceCacheOptions {
   readonly comparesVersions?: boolean;
@@ -198,8 +199,8 @@ export class ResourceCache {
     });
   }
 
-  /** Hides an object that `by` has deleted, until the watch brings the deletion. */
-  removeOwn(key: ObjectKey, uid: string, by?: object): void {
+  /** Hides an object that the controller of the views `by` has deleted, until the watch brings the deletion. */
+  removeOwn(key: ObjectKey, uid: string, by: ReadonlySet<ResourceView>): void {
     if (!this.comparesVersions || this.#isReplacing) return;
     const answer = this.#pending.get(key);
     const known = uidOf(answer) === uid ? answer : this.#observed.get(key);

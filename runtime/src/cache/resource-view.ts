@@ -7,6 +7,7 @@ import type { ResourceDefinition } from "../base/resource-definition.js";
 import { versionOf, type DecodedResource } from "../decode/decode-resource.js";
 import type { IndexFunction, IndexReporter, ObjectIndex } from "./object-index.js";
 import { OwnEvents } from "./own-events.js";
+import type { OwnViews } from "./own-views.js";
 import type { LoadOptions } from "./bounded-objects.js";
 import type { ResourceCache } from "./resource-cache.js";
 import type { ResourceChange } from "./resource-change.js";
@@ -49,9 +50,6 @@ export class ResourceView {
   readonly #indexes: Map<string, IndexFunction>;
   readonly #onIndexFailure: ResourceViewOptions["onIndexFailure"];
   readonly #listeners = new Set<(change: ResourceChange) => void>();
-  /** The reader of the view, which is not notified of its own writes and deletions. */
-  #reader: object = this;
-  #siblings: () => Iterable<ResourceView> = () => [];
 
   constructor(
     definition: ResourceDefinition,
@@ -70,7 +68,7 @@ export class ResourceView {
     const unsubscribe = cache.subscribe({
       onChange: (change, version) => {
         // The deleter needs no further events of the object.
-        if (cache.ownDeletions.isBy(change.key, change.object, this.#reader)) ownEvents.forget(change.key, version);
+        if (cache.ownDeletions.isBy(change.key, change.object, this)) ownEvents.forget(change.key, version);
         else this.#tell(...ownEvents.take(change, version));
       },
       onVersion: (version) => this.#tell(...ownEvents.passTo(version)),
@@ -225,16 +223,10 @@ export class ResourceView {
     throw new Error(`${describeObject(this.definition, refOfKey(key))} cannot be written${why}`);
   }
 
-  /** Sets the reader, and its other views of the same kind and cluster: own writes and deletions through this view are own ones there, too. */
-  setReader(reader: object, siblings: () => Iterable<ResourceView>): void {
-    this.#reader = reader;
-    this.#siblings = siblings;
-  }
-
   /** Begins a write: changes of the object are held until it is ended, with its answer unless it failed. Returns how to end it. */
-  beginWrite(key: ObjectKey): (written?: Written) => void {
+  beginWrite(key: ObjectKey, own?: OwnViews): (written?: Written) => void {
     this.requireWhole(key);
-    const held = this.#holdersOf(key);
+    const held = this.#holdersOf(key, own);
     for (const { ownEvents } of held) ownEvents.open(key);
     return (written) => {
       if (written !== undefined) this.put(written.entry);
@@ -252,19 +244,19 @@ export class ResourceView {
   }
 
   /** Begins an own deletion: its event is held until it is ended, and dropped if the object `isGone` by it. Returns how to end it. */
-  beginDeletion(key: ObjectKey, uid: string): (ended: { readonly isGone: boolean }) => void {
-    const held = this.#holdersOf(key);
+  beginDeletion(key: ObjectKey, uid: string, own?: OwnViews): (ended: { readonly isGone: boolean }) => void {
+    const held = this.#holdersOf(key, own);
     for (const { ownEvents } of held) ownEvents.openDeletion(uid);
     return (ended) => {
-      const views = ended.isGone ? [this, ...this.#siblings()] : [];
-      for (const view of views) view.#attachmentOf(key)?.cache.removeOwn(key, uid, this.#reader);
+      const views = new Set(ended.isGone ? [this, ...(own?.beside(this) ?? [])] : []);
+      for (const view of views) view.#attachmentOf(key)?.cache.removeOwn(key, uid, views);
       for (const { view, ownEvents } of held) view.#tell(ownEvents.closeDeletion(uid, ended));
     };
   }
 
-  /** What has to hold the events of an own write of an object, in this view and its siblings. */
-  #holdersOf(key: ObjectKey): readonly (Attachment & { readonly view: ResourceView })[] {
-    return [this, ...this.#siblings()].flatMap((view) => {
+  /** What has to hold the events of an own write of an object, in this view and the other ones of the controller. */
+  #holdersOf(key: ObjectKey, own?: OwnViews): readonly (Attachment & { readonly view: ResourceView })[] {
+    return [this, ...(own?.beside(this) ?? [])].flatMap((view) => {
       const attachment = view.#attachmentOf(key);
       return attachment?.cache.comparesVersions === true ? [{ view, ...attachment }] : [];
     });

@@ -4,8 +4,9 @@ import type { SourceHealth } from "../base/activity.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import type { SecondaryCause } from "../base/reconcile-reason.js";
-import { hasType, nameOfType, type SecondaryType } from "../base/resource-definition.js";
+import { hasType, type SecondaryType } from "../base/resource-definition.js";
 import type { ResourceChange } from "../cache/resource-change.js";
+import type { OwnViews } from "../cache/own-views.js";
 import { viewOf, type ResourceView } from "../cache/resource-view.js";
 import type { EventSource, EventSourceContext } from "./event-source.js";
 import { createExternalDependentSource, createExternalSource, sharedBy } from "./external/external-watch.js";
@@ -23,6 +24,8 @@ export interface ControllerSourcesOptions extends Pick<
   "client" | "controller" | "fieldManager" | "informers" | "logger"
 > {
   readonly primary: KindSource;
+  /** Gets the views of all sources, for whoever writes. */
+  readonly views: OwnViews;
   readonly dependents: readonly DependentWatch[];
   readonly externals?: readonly ExternalWatch[] | undefined;
   readonly sources?: readonly EventSource[] | undefined;
@@ -60,7 +63,8 @@ export class ControllerSources {
     this.primaries = primary.view;
     this.#registrar = { controller, logger, contextOf: (source) => this.#contextOf(source) };
     primary.view.onChange((change) => this.#onPrimaryChange(change));
-    this.#primary = this.#register(primary, { role: "primaries" });
+    this.#primary = new RegisteredSource(primary, this.#registrar, { role: "primaries" });
+    options.views.add(primary.view, primary);
     for (const [source, members] of groupDependents(dependents, primary.view.definition)) {
       const names = members.map(({ name }) => name);
       this.#add(source, { role: "dependents", dependents: names, isActivatedLater: members[0]!.isActivatedLater });
@@ -148,6 +152,8 @@ export class ControllerSources {
     if (sharing !== undefined)
       throw new Error(`event source "${name}" is shared by dependent "${sharing.name}" of controller "${controller}"`);
     this.#registered.delete(name);
+    const view = viewOf(registered.source);
+    if (view !== undefined) this.#options.views.delete(view);
     await registered.stop();
   }
 
@@ -228,30 +234,16 @@ export class ControllerSources {
   #add(source: EventSource, as: SourceRegistration): RegisteredSource {
     const { name } = source;
     const known = name === this.#primary.name ? this.#primary : this.#named(name);
-    const registered = this.#register(source, as);
+    const registered = new RegisteredSource(source, this.#registrar, as);
     if (known !== undefined)
       throw new Error(
         `controller "${this.#options.controller}" has two event sources named "${name}": ${known.describe()} and ` +
           `${registered.describe()}; give one of them another name`,
       );
     this.#registered.set(name, registered);
-    return registered;
-  }
-
-  #register(source: EventSource, as: SourceRegistration): RegisteredSource {
-    viewOf(source)?.setReader(this, () => this.#otherViewsOf(source));
-    return new RegisteredSource(source, this.#registrar, as);
-  }
-
-  /** Yields the views of other sources that may show the same objects, each from a watch of its own. */
-  *#otherViewsOf(source: EventSource): Iterable<ResourceView> {
     const view = viewOf(source);
-    const kind = nameOfType(view?.definition);
-    for (const { source: other } of this.#all()) {
-      const found = viewOf(other);
-      if (found === undefined || found === view || other.client !== source.client) continue;
-      if (nameOfType(found.definition) === kind) yield found;
-    }
+    if (view !== undefined) this.#options.views.add(view, source);
+    return registered;
   }
 
   #contextOf({ name }: EventSource): EventSourceContext {

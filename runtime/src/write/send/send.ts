@@ -7,6 +7,7 @@ import { variantOf, type ApiClient } from "../../client/api-client.js";
 import type { RequestObserver } from "../../client/requester.js";
 import { objectPath } from "../../client/resource-path.js";
 import type { Applied } from "../../client/write-request.js";
+import type { OwnViews } from "../../cache/own-views.js";
 import type { Written } from "../../cache/resource-view.js";
 import type { DecodedResource } from "../../decode/decode-resource.js";
 import { LoopDetector, type KnownLoop, type WriteLoop } from "../../match/loop-detector.js";
@@ -25,6 +26,8 @@ export interface SenderOptions {
   /** Whose managed fields the caches keep. Default: those of `fieldManager` */
   readonly fieldManagers?: Iterable<string> | undefined;
   readonly listener?: LoopListener | undefined;
+  /** The views of the controller. Default: a write is its own event only in the view through which it is sent. */
+  readonly views?: OwnViews | undefined;
 }
 
 /** What became of a write; `unchanged`: the server stored nothing new. */
@@ -161,7 +164,7 @@ export class Sender {
     const { definition, cache } = target;
     const { name, namespace, uid } = live.metadata;
     const { signal } = cause;
-    const end = uid === undefined ? undefined : cache.beginDeletion(keyOf(live.metadata), uid);
+    const end = uid === undefined ? undefined : cache.beginDeletion(keyOf(live.metadata), uid, this.#options.views);
     let isGone = false;
     try {
       signal?.throwIfAborted();
@@ -197,7 +200,7 @@ export class Sender {
       findKnown: cache.isPartial ? undefined : (version: string) => cache.getVersion(key, version),
       ...{ verb, ref, body, fieldManager, fieldManagers, signal },
     };
-    const end = isFiltered && !cache.isPartial ? cache.beginWrite(key) : undefined;
+    const end = isFiltered && !cache.isPartial ? cache.beginWrite(key, this.#options.views) : undefined;
     let written: Written | undefined;
     try {
       const answer = await this.client.write<Resource>({ definition: definition as never }, request);

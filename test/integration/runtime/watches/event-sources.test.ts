@@ -7,6 +7,7 @@ import { requesterOf, ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
 import type { EventSource } from "#runtime/sources/event-source.js";
 import { untypedResource } from "#runtime/codegen/define-resource.js";
+import { OwnViews } from "#runtime/cache/own-views.js";
 import { ControllerSources, type ControllerSourcesOptions } from "#runtime/sources/controller-sources.js";
 import { InformerPool } from "#runtime/watch/informer-pool.js";
 import { informerSource } from "#runtime/sources/kind/informer-source.js";
@@ -38,6 +39,7 @@ function createOperatorParts(server: ApiServer, namespace?: string) {
     const controller = new ControllerSources({
       controller: "page",
       primary: createPrimarySource({ definition: Page.definition }),
+      views: new OwnViews(),
       dependents: [],
       sources,
       fieldManager: "page",

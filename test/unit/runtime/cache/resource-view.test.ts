@@ -1,5 +1,6 @@
 // What one controller is told around its own writes (the parts of JOSDK's InformerEventSourceTest and ControllerEventSourceTest that are
 // about the cache).
+import { OwnViews } from "#runtime/cache/own-views.js";
 import { createView, listInto } from "../../../support/runtime/resource-view.js";
 import { assert, suite } from "../../../support/suite.js";
 
@@ -10,7 +11,7 @@ const object = (resourceVersion: string, more: object = {}) => ({
   metadata: { name: "a", namespace: "x", uid: "u1", resourceVersion, ...more },
 });
 
-function createTold() {
+function createTold(own?: OwnViews) {
   const { view, cache } = createView({ indexes: { label: ({ metadata }) => Object.keys(metadata.labels ?? {}) } });
   const told: string[] = [];
   view.onChange(({ kind, object: { metadata }, old }) => {
@@ -18,8 +19,9 @@ function createTold() {
   });
   cache.observe({ object: object("1") });
   told.length = 0;
+  own?.add(view, {});
   const beginWrite = () => {
-    const end = view.beginWrite(KEY);
+    const end = view.beginWrite(KEY, own);
     return (version?: string) =>
       end(version === undefined ? undefined : { entry: { object: object(version) }, isOwn: true });
   };
@@ -147,11 +149,8 @@ suite("an own deletion", (test) => {
 
 /** Two views of one owner, each of a cache of its own. */
 function createTwins() {
-  const [written, twin] = [createTold(), createTold()];
-  const owner = {};
-  written.view.setReader(owner, () => [twin.view]);
-  twin.view.setReader(owner, () => [written.view]);
-  return { written, twin };
+  const own = new OwnViews();
+  return { own, written: createTold(own), twin: createTold(own) };
 }
 
 suite("views of one owner", (test) => {
@@ -170,13 +169,13 @@ suite("views of one owner", (test) => {
   });
 
   test("what others do meanwhile is told by both, and so is everything if the write fails", () => {
-    const { written, twin } = createTwins();
+    const { own, written, twin } = createTwins();
     const endWrite = written.beginWrite();
     for (const { cache } of [written, twin])
       for (const version of ["2", "3"]) cache.observe({ object: object(version) });
     endWrite("3");
     assert.equal([written.told, twin.told], [["updated 3<1"], ["updated 3<1"]]);
-    const fail = written.view.beginWrite(KEY);
+    const fail = written.view.beginWrite(KEY, own);
     for (const { cache } of [written, twin]) cache.observe({ object: object("4") });
     fail();
     assert.equal([written.told.at(-1), twin.told.at(-1)], ["updated 4<3", "updated 4<3"]);
@@ -204,8 +203,8 @@ suite("views of one owner", (test) => {
 
   test("a deletion through one is no event of the other, which does not show the object any more", () => {
     for (const comesFirst of [true, false]) {
-      const { written, twin } = createTwins();
-      const end = written.view.beginDeletion(KEY, "u1");
+      const { own, written, twin } = createTwins();
+      const end = written.view.beginDeletion(KEY, "u1", own);
       if (comesFirst) twin.cache.observeDeletion(object("2"));
       end({ isGone: true });
       assert.not(twin.view.has(KEY));
@@ -215,11 +214,11 @@ suite("views of one owner", (test) => {
   });
 
   test("one that appears or goes during a write does not lose its own", () => {
-    const { written, twin } = createTwins();
-    written.view.setReader({}, () => []);
+    const { own, written, twin } = createTwins();
+    own.delete(twin.view);
     const endWrite = written.beginWrite();
-    written.view.setReader({}, () => [twin.view]);
-    twin.view.setReader({}, () => []);
+    own.add(twin.view, {});
+    own.delete(written.view);
     const endTwin = twin.beginWrite();
     endWrite("2");
     twin.cache.observe({ object: object("3") });

@@ -5,6 +5,7 @@ import {
   type ControllerSourcesOptions,
   type SourcesListener,
 } from "#runtime/sources/controller-sources.js";
+import { OwnViews } from "#runtime/cache/own-views.js";
 import type { EventSource, EventSourceContext } from "#runtime/sources/event-source.js";
 import { createPrimarySource } from "#runtime/sources/kind/kind-source.js";
 import { createSourceContext, page } from "./source-context.js";
@@ -23,6 +24,7 @@ export function createSources({
   const sources = new ControllerSources({
     controller: "pages",
     primary: createPrimarySource({ definition: page }),
+    views: new OwnViews(),
     dependents: [],
     fieldManager: "pages",
     client: context.client,

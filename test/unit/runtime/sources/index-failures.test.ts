@@ -1,6 +1,7 @@
 // Index functions of the user that throw.
 import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
 import { untypedResource } from "#runtime/codegen/define-resource.js";
+import { OwnViews } from "#runtime/cache/own-views.js";
 import { ControllerSources } from "#runtime/sources/controller-sources.js";
 import { informerSource } from "#runtime/sources/kind/informer-source.js";
 import { createPrimarySource } from "#runtime/sources/kind/kind-source.js";
@@ -76,7 +77,7 @@ suite("failing index functions", (test) => {
     const { context, informers, lines } = createSourceContext();
     const sources = new ControllerSources({
       ...{ controller: "pages", dependents: [], fieldManager: "pages", client: context.client },
-      ...{ logger: context.logger, clock: context.clock, informers },
+      ...{ logger: context.logger, clock: context.clock, informers, views: new OwnViews() },
       primary: createPrimarySource({ definition: page, indexes: { tier: tierOf } }),
     });
     const started = sources.start({ onPrimaryChange: () => {}, onSecondaryChange: () => {} });
