@@ -17,6 +17,8 @@ import { checkPodSecurity } from "./pod-security/pod-security.js";
 import { setDefaultClass } from "./classes/default-classes.js";
 import { checkOneDefault, setPriority } from "./classes/priority.js";
 import { checkRuntimeClass, setRuntimeClass } from "./classes/runtime-class.js";
+import { checkResize } from "./pods/resize.js";
+import { setTolerations } from "./pods/tolerations.js";
 import { setTopologyLabels } from "./topology-labels.js";
 import type { WebhookAdmission } from "./webhook-admission.js";
 
@@ -115,6 +117,7 @@ export class AdmissionChain implements Admission {
     checkOneDefault(write);
     checkClaimGrowth(write);
     checkRuntimeClass(write);
+    checkResize(write);
     if (this.#needsAccounts) checkServiceAccount(write);
     // Webhooks are asked about reviews, policies are not.
     if (isReview(type)) return this.#askAndCharge(write);
@@ -148,5 +151,7 @@ function setClasses(write: AdmittedWrite): void {
   setDefaultClass(write);
   setTopologyLabels(write);
   setPriority(write);
+  // Those for nodes that fail come before those of a class.
+  setTolerations(write);
   setRuntimeClass(write);
 }

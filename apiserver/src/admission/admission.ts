@@ -36,6 +36,12 @@ export interface Admission {
   validate(write: AdmittedWrite): Promise<void> | undefined;
 }
 
+/** True for a write to a Pod, or to a part of one. */
+export function isOfPod({ context, subresource }: AdmittedWrite, part = ""): boolean {
+  const { plural, group } = context.resource.type;
+  return plural === "pods" && group === "" && subresource === part;
+}
+
 /** Names what a write is about to whoever is refused; what has no name yet has the beginning of one. */
 export function refOfWrite({ context, name, object }: AdmittedWrite): ResourceRef {
   const metadata = object === undefined ? undefined : metadataOf(object);

@@ -2,19 +2,25 @@
 import { forbidden } from "../../errors/status-error.js";
 import { objectAt, stringAt, type JsonObject } from "../../json.js";
 import { metadataOf } from "../../object/object-meta.js";
-import { refOfWrite, type AdmittedWrite } from "../admission.js";
+import { isOfPod, refOfWrite, type AdmittedWrite } from "../admission.js";
 
 const CLASSES = { group: "scheduling.k8s.io", version: "v1", plural: "priorityclasses" };
 const BY_DEFAULT = { value: 0, preemptionPolicy: "PreemptLowerPriority" };
 
-/** Sets the priority of a Pod that is created, in place. */
+/** Sets the priority of a Pod that is created, in place, and keeps it where an update does not tell it. */
 export function setPriority(write: AdmittedWrite): void {
-  const { context, operation, subresource, object } = write;
-  const { type } = context.resource;
-  if (operation !== "CREATE" || subresource !== "" || object === undefined) return;
-  if (type.plural !== "pods" || type.group !== "") return;
-  const spec = objectAt(object, "spec");
+  const { operation, object, oldObject } = write;
+  const spec = isOfPod(write) ? objectAt(object, "spec") : undefined;
   if (spec === undefined) return;
+  if (operation === "CREATE") setFromClass(write, spec);
+  for (const key of ["priority", "preemptionPolicy"]) {
+    const before = objectAt(oldObject, "spec")?.[key];
+    if (before !== undefined) spec[key] ??= before;
+  }
+}
+
+function setFromClass(write: AdmittedWrite, spec: JsonObject): void {
+  const { context } = write;
   const refuse = (detail: string): Error => forbidden(refOfWrite(write), detail);
   const name = stringAt(spec, "priorityClassName") ?? "";
   const found = name === "" ? globalDefault(context) : classNamed(context, name);

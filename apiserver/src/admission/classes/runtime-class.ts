@@ -1,10 +1,9 @@
 // What the admission plugin RuntimeClass does: Pods take what their class takes besides, and run where it can.
 import { forbidden, plainError } from "../../errors/status-error.js";
 import { quote } from "../../errors/quote.js";
-import { defaultTolerations } from "../../builtin/defaults/pod-defaults.js";
 import { arrayAt, deepEqual, isObject, memberOf, objectAt, stringAt, type JsonObject } from "../../json.js";
 import { pathSegmentProblems } from "../../builtin/rules/name-syntax.js";
-import { refOfWrite, type AdmittedWrite } from "../admission.js";
+import { isOfPod, refOfWrite, type AdmittedWrite } from "../admission.js";
 
 const CLASSES = { group: "node.k8s.io", version: "v1", plural: "runtimeclasses" };
 const OTHER = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
@@ -35,10 +34,8 @@ export function checkRuntimeClass(write: AdmittedWrite): void {
   if (wanted !== undefined && !deepEqual(wanted, given)) throw forbidden(refOfWrite(write), OTHER);
 }
 
-function specOf({ context, operation, subresource, object }: AdmittedWrite): JsonObject | undefined {
-  const { type } = context.resource;
-  const isNewPod = operation === "CREATE" && subresource === "" && type.plural === "pods" && type.group === "";
-  return isNewPod ? objectAt(object, "spec") : undefined;
+function specOf(write: AdmittedWrite): JsonObject | undefined {
+  return write.operation === "CREATE" && isOfPod(write) ? objectAt(write.object, "spec") : undefined;
 }
 
 function classOf(write: AdmittedWrite, spec: JsonObject): JsonObject | undefined {
@@ -69,8 +66,6 @@ function schedule(write: AdmittedWrite, spec: JsonObject, scheduling: JsonObject
   if (Object.keys(selector).length > 0) spec["nodeSelector"] = selector;
   const added = arrayAt(scheduling, "tolerations") ?? [];
   if (added.length === 0) return;
-  // Kubernetes adds those for nodes that fail before those of the class.
-  defaultTolerations(spec);
   spec["tolerations"] = withoutCovered([...(arrayAt(spec, "tolerations") ?? []), ...added].filter(isObject));
 }
 

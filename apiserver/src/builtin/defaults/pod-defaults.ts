@@ -48,11 +48,6 @@ export function defaultPod(pod: JsonObject, { isAdmitted, isNew }: { isAdmitted:
     if (spec["hostNetwork"] === true) defaultHostPorts(container);
   }
   defaultPodResources(spec);
-  if (isAdmitted) {
-    spec["preemptionPolicy"] ??= "PreemptLowerPriority";
-    spec["priority"] ??= 0;
-    defaultTolerations(spec);
-  }
   const status = objectAt(pod, "status") ?? {};
   agreeOnAddresses(status);
   if (isNew) status["phase"] ??= "Pending";

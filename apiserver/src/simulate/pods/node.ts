@@ -6,6 +6,8 @@ import type { Node } from "./schedule.js";
 
 const NAME = "simulated";
 const CAPACITY = { cpu: "8", memory: "32Gi", pods: "110", "ephemeral-storage": "100Gi" };
+/** What lets Pods be resized as a whole. */
+const FEATURES = ["InPlacePodLevelResourcesVerticalScaling"];
 const NOT_READY = "node.kubernetes.io/not-ready";
 
 /** Registers the Node on which the simulated Pods run, as its kubelet would. */
@@ -52,6 +54,7 @@ function statusOf(now: Date) {
   return {
     capacity: CAPACITY,
     allocatable: CAPACITY,
+    declaredFeatures: FEATURES,
     addresses: [
       { type: "InternalIP", address: HOST_IP },
       { type: "Hostname", address: NAME },

@@ -7,7 +7,7 @@ import { arrayAt, clone, isObject, objectAt, stringAt, type JsonObject } from "#
 import { repositoryRoot } from "../../../support/repository.js";
 import { assert, suite } from "../../../support/suite.js";
 
-/** What a kube-apiserver 1.36.3 made of an object on create, without what it adds to every object's metadata. */
+/** What a kube-apiserver 1.36.3 made of an object on create, without what it adds to every object's metadata, and what admission adds to Pods. */
 interface Recording {
   type: string;
   given: JsonObject;

@@ -4,13 +4,16 @@ import {
   forbiddenError,
   invalidError,
   notSupportedError,
+  requiredError,
+  tooLongError,
   type FieldError,
 } from "../../../errors/field-error.js";
-import { arrayAt, memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { arrayAt, memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
 
 const ID_RULE = "must be between 0 and 2147483647, inclusive";
 const MAX_ID = 2 ** 31 - 1;
+const MAX_MESSAGE = 1024;
 const HEALTH = ["Healthy", "Unhealthy", "Unknown"];
 const KINDS = [
   ["containerStatuses", "containers"],
@@ -123,12 +126,19 @@ function checkAllocated(path: string, status: JsonObject, containers: JsonObject
   });
 }
 
+function checkMessage(field: string, message: JsonValue | undefined): FieldError[] {
+  if (typeof message !== "string") return [];
+  if (message === "") return [requiredError(field, "must be non-empty if specified")];
+  return Buffer.byteLength(message) > MAX_MESSAGE ? [tooLongError(field, MAX_MESSAGE)] : [];
+}
+
 function checkHealth(path: string, resources: JsonObject[]): FieldError[] {
   const ids = resources.map((resource) => textAt(resource, "resourceID"));
   return resources.flatMap((resource, index) => {
     const [at, health, id] = [`${path}.resources[${index}]`, textAt(resource, "health"), ids[index] ?? ""];
     return [
       ...(HEALTH.includes(health) ? [] : [notSupportedError(`${at}.health`, health, HEALTH)]),
+      ...checkMessage(`${at}.message`, memberOf(resource, "message")),
       ...(ids.indexOf(id) < index ? [duplicateError(`${at}.resourceID`, id)] : []),
     ];
   });
