@@ -10,6 +10,8 @@ const answersObject = { returnsDeletedObject: true } as const;
 const anyFinalizer = { checksFinalizers: false } as const;
 const pathSegment = { nameRule: "path-segment" } as const;
 const longName = { nameRule: "long-name" } as const;
+const statusAlone = { resetOnStatus: [".metadata", ".spec"] } satisfies Partial<Strategy>;
+const withoutDependents = { defaultPropagation: undefined } as const;
 // What the update of a type checks of metadata.
 const unchecked = { checksMetadata: [] } satisfies Partial<Strategy>;
 const whole = { checksMetadata: ["object"] } satisfies Partial<Strategy>;
@@ -21,7 +23,7 @@ export const STRATEGIES: Record<string, Partial<Strategy>> = {
   configmaps: wholeAndChange,
   secrets: wholeAndChange,
   endpoints: { ...upsert, ...wholeAndChange },
-  events: { ...upsert, ...anyFinalizer, ...pathSegment, ...unchecked },
+  events: { ...withoutDependents, ...upsert, ...anyFinalizer, ...pathSegment, ...unchecked },
   limitranges: { ...upsert, ...whole },
   namespaces: { ...wholeAndChange, ...answersObject, nameRule: "namespace" },
   persistentvolumeclaims: { ...wholeAndChange, ...answersObject, settlesOnUpdate: "all" },
@@ -53,16 +55,16 @@ export const STRATEGIES: Record<string, Partial<Strategy>> = {
   // A Job without labels has those of its Pods, and these get some only when all else has its defaults.
   "jobs.batch": { ...wholeAndChange, ...spec, defaultPropagation: "Orphan", settlesOnUpdate: "without-labels" },
 
-  "events.events.k8s.io": upsert,
+  "events.events.k8s.io": { ...upsert, ...withoutDependents },
   "leases.coordination.k8s.io": { ...needsVersion, ...upsert, ...anyFinalizer },
   "endpointslices.discovery.k8s.io": { ...whole, generation: "outside-metadata-and-labels", countsDropped: true },
   "certificatesigningrequests.certificates.k8s.io": {
     ...pathSegment,
     ...wholeAndChange,
-    ...needsVersion,
     resetOnMain: [".status", ".spec"],
   },
 
+  "servicecidrs.networking.k8s.io": statusAlone,
   "ingresses.networking.k8s.io": { ...spec, ...wholeAndChange },
   "ingressclasses.networking.k8s.io": { ...spec, ...wholeAndChange },
   "networkpolicies.networking.k8s.io": { generation: "spec-as-given" },
@@ -80,7 +82,7 @@ export const STRATEGIES: Record<string, Partial<Strategy>> = {
   "roles.rbac.authorization.k8s.io": { ...wholeAndChange, ...upsert, ...pathSegment },
 
   "deviceclasses.resource.k8s.io": { ...longName, ...wholeAndChange, ...spec, ...answersObject },
-  "resourceclaims.resource.k8s.io": { ...answersObject, ...wholeAndChange },
+  "resourceclaims.resource.k8s.io": { ...statusAlone, ...answersObject, ...wholeAndChange },
   "resourceclaimtemplates.resource.k8s.io": { ...answersObject, ...wholeAndChange },
   "resourceslices.resource.k8s.io": { ...spec, ...answersObject, countsDropped: true },
 
@@ -93,7 +95,7 @@ export const STRATEGIES: Record<string, Partial<Strategy>> = {
     ...whole,
     ...needsVersion,
     ...answersObject,
-    resetOnStatus: [".metadata", ".spec"],
+    ...statusAlone,
   },
 
   "mutatingadmissionpolicies.admissionregistration.k8s.io": { ...whole, ...spec, ...needsVersion, ...anyFinalizer },
@@ -109,7 +111,13 @@ export const STRATEGIES: Record<string, Partial<Strategy>> = {
     ...needsVersion,
     ...anyFinalizer,
   },
-  "validatingadmissionpolicies.admissionregistration.k8s.io": { ...whole, ...spec, ...needsVersion, ...anyFinalizer },
+  "validatingadmissionpolicies.admissionregistration.k8s.io": {
+    ...statusAlone,
+    ...whole,
+    ...spec,
+    ...needsVersion,
+    ...anyFinalizer,
+  },
   "validatingadmissionpolicybindings.admissionregistration.k8s.io": {
     ...whole,
     ...spec,
@@ -126,11 +134,11 @@ export const STRATEGIES: Record<string, Partial<Strategy>> = {
     ...spec,
     ...needsVersion,
     ...anyFinalizer,
-    resetOnStatus: [".metadata", ".spec"],
+    ...statusAlone,
   },
 
   "priorityclasses.scheduling.k8s.io": { generation: "first" },
   "runtimeclasses.node.k8s.io": { ...wholeAndChange, ...needsVersion, ...upsert, ...anyFinalizer },
-  "flowschemas.flowcontrol.apiserver.k8s.io": { ...spec, ...whole },
-  "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": { ...spec, ...whole },
+  "flowschemas.flowcontrol.apiserver.k8s.io": { ...statusAlone, ...spec, ...whole },
+  "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": { ...statusAlone, ...spec, ...whole },
 };

@@ -28,7 +28,8 @@ export interface Strategy {
   returnsDeletedObject: boolean;
   /** Whether a DELETE first waits for the object to end by itself. */
   graceful: boolean;
-  defaultPropagation: "Background" | "Orphan";
+  /** What becomes of dependents unless the DELETE says it; undefined where there never are any, whatever it says. */
+  defaultPropagation: "Background" | "Orphan" | undefined;
   /** Paths that an update on the main endpoint leaves as they are, and nobody owns through it. */
   resetOnMain: string[];
   /** Whether a create takes a status, which only an endpoint of its own changes later. */

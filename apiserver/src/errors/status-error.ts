@@ -126,8 +126,12 @@ export function storagePreconditionFailed(
   { key, field, given, live }: PreconditionMismatch & { key: string },
 ): StatusError {
   const storage = `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0`;
-  const precondition = `Precondition failed: ${field} in precondition: ${given}, ${field} in object meta: ${live}`;
-  return conflict(ref, `${storage}, AdditionalErrorMsg: ${precondition}`);
+  return conflict(ref, `${storage}, AdditionalErrorMsg: ${mismatchText({ field, given, live })}`);
+}
+
+/** Says of which mismatch the store, or who asks before it, tells. */
+export function mismatchText({ field, given, live }: PreconditionMismatch): string {
+  return `Precondition failed: ${field} in precondition: ${given}, ${field} in object meta: ${live}`;
 }
 
 /** 409: an apply that would create the object names a uid. */

@@ -25,9 +25,11 @@ export function finalizersForDeletion(
   object: JsonObject,
   policy: PropagationPolicy | undefined,
 ): string[] {
+  const { defaultPropagation } = type.strategy;
   const present = finalizersOf(object);
+  if (defaultPropagation === undefined) return present;
   const kept = present.find((name) => name === FOREGROUND || name === ORPHAN);
-  const wanted = policy === undefined ? (kept ?? finalizerOf(type.strategy.defaultPropagation)) : finalizerOf(policy);
+  const wanted = policy === undefined ? (kept ?? finalizerOf(defaultPropagation)) : finalizerOf(policy);
   const others = present.filter((name) => name === wanted || (name !== FOREGROUND && name !== ORPHAN));
   return wanted === undefined || others.includes(wanted) ? others : [...others, wanted];
 }

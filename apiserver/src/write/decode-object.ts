@@ -100,16 +100,22 @@ function checkTypeMeta({ type }: ServedResource, raw: Buffer, object: JsonObject
     checkPresence(type.kind, raw, { kind });
   }
   const expected = apiVersionOf(type);
-  if (type.custom === undefined && kind !== "" && kind !== type.kind)
-    throw unknownConversion(type, { kind, apiVersion });
+  if (type.custom === undefined && kind !== "" && kind !== type.kind) {
+    const given = apiVersion === "" ? expected : apiVersion;
+    throw isKnownKind(kind, given) ? unknownConversion(type, { kind, apiVersion }) : unhandled(type, kind, given);
+  }
   if (apiVersion === expected || (apiVersion === "" && type.custom === undefined)) return;
   if (type.custom !== undefined || isKnownKind(type.kind, apiVersion))
     throw badRequest(
       `the API version in the data (${apiVersion}) does not match the expected API version (${expected})`,
     );
-  const detail = unregisteredKind(type.kind, apiVersion);
-  throw badRequest(
-    `${type.kind} in version ${quote(shortVersion(apiVersion))} cannot be handled as a ${type.kind}: ${detail}`,
+  throw unhandled(type, type.kind, apiVersion);
+}
+
+function unhandled(type: { kind: string }, kind: string, apiVersion: string): Error {
+  const detail = unregisteredKind(kind, apiVersion);
+  return badRequest(
+    `${kind} in version ${quote(shortVersion(apiVersion))} cannot be handled as a ${type.kind}: ${detail}`,
   );
 }
 
@@ -168,7 +174,7 @@ export function unknownConversionText(
   type: { group: string; kind: string },
   given: { kind: string; apiVersion: string },
 ): string {
-  const short = given.apiVersion.split("/").at(-1) as string;
+  const short = OF_EVERY_VERSION.includes(given.kind) ? "v1" : shortVersion(given.apiVersion);
   const internal = type.group === "" ? "core" : (type.group.split(".")[0] as string);
   return `converting (${short}.${given.kind}) to (${internal}.${type.kind}): unknown conversion`;
 }

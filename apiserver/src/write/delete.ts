@@ -1,7 +1,15 @@
 import type { AdmittedWrite } from "../admission/admission.js";
 import { serverTime, timestampOf } from "../clock.js";
 import type { DeleteOptions } from "../decode/options/delete-options.js";
-import { forbidden, notFound, preconditionFailed } from "../errors/status-error.js";
+import {
+  conflict,
+  forbidden,
+  mismatchText,
+  notFound,
+  preconditionFailed,
+  type PreconditionMismatch,
+  type StatusError,
+} from "../errors/status-error.js";
 import { clone, deepEqual, objectAt, stringAt, type JsonObject } from "../json.js";
 import { holdDefinition, isDefinition } from "../object/definition-cleanup.js";
 import { finalizersForDeletion, holdersOf, isNamespace } from "../object/finalizers.js";
@@ -104,14 +112,19 @@ export function removeObject(context: WriteContext, removal: { stored: StoredObj
 /** Demands that an object is the one that a deletion means. */
 export function checkPreconditions({ resource }: WriteContext, live: JsonObject, options: DeleteOptions): void {
   const metadata = metadataOf(live);
-  const ref = kindRefOf(resource.type, stringAt(metadata, "name") ?? "");
+  const name = stringAt(metadata, "name") ?? "";
   const uid = stringAt(metadata, "uid") ?? "";
   const resourceVersion = stringAt(metadata, "resourceVersion") ?? "";
+  // Of what holds other objects this is asked before the store is.
+  const failed = (mismatch: PreconditionMismatch): StatusError =>
+    isNamespace(resource.type) || isDefinition(resource.type)
+      ? conflict(resourceRefOf(resource.type, name), mismatchText(mismatch))
+      : preconditionFailed(kindRefOf(resource.type, name), mismatch);
   if (options.uid !== undefined && options.uid !== uid) {
-    throw preconditionFailed(ref, { field: "UID", given: options.uid, live: uid });
+    throw failed({ field: "UID", given: options.uid, live: uid });
   }
   if (options.resourceVersion !== undefined && options.resourceVersion !== resourceVersion) {
-    throw preconditionFailed(ref, { field: "ResourceVersion", given: options.resourceVersion, live: resourceVersion });
+    throw failed({ field: "ResourceVersion", given: options.resourceVersion, live: resourceVersion });
   }
 }
 

@@ -102,7 +102,7 @@ function answerResource(
   if (isHead && resource.type.custom === undefined) throw methodNotAllowed();
   if (isReview(resource.type)) return answerReviewRequest(options, asked, resource);
   const { namespace, name = "", subresource = "" } = path;
-  const deprecation = deprecationWarningOf(resource, registry);
+  const deprecation = deprecationWarningOf(resource, subresource, registry);
   if (deprecation !== undefined) warnings.push(deprecation);
   const on: ResourceRequest = { registry, admission, request, user, resource, namespace, name, subresource, warnings };
   checkVerb(on);

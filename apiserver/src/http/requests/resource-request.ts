@@ -74,8 +74,13 @@ const DEPRECATED_OF_CORE: Record<string, string> = {
 };
 
 /** Returns the warning that a deprecated kind, or version of a custom resource, causes on every request. */
-export function deprecationWarningOf({ type }: ServedResource, registry: Registry): string | undefined {
-  if (type.group === "") return DEPRECATED_OF_CORE[type.plural];
+export function deprecationWarningOf(
+  { type }: ServedResource,
+  subresource: string,
+  registry: Registry,
+): string | undefined {
+  // None of them has a subresource.
+  if (type.group === "") return subresource === "" ? DEPRECATED_OF_CORE[type.plural] : undefined;
   const version = type.custom?.version;
   if (version === undefined || version["deprecated"] !== true) return undefined;
   const own = stringAt(version, "deprecationWarning");
