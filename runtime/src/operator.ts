@@ -51,8 +51,6 @@ export type RegisteredController = Readonly<
 >;
 
 const STOP_TIMEOUT_MS = 25_000;
-const UNFINISHED =
-  "not all that was under way when the operator was stopped has ended; it starts when the reconciles have";
 
 /** Creates an operator, which does nothing until it is started. */
 export function createOperator(
@@ -147,9 +145,10 @@ class RunnableOperator implements Operator {
       await this.#endpoints.open();
       const tracing = (this.#tracing = await loadTracing());
       // What the start before left has to be gone: two sets of controllers would reconcile one primary at once.
-      if ((await before) === false) this.#logger.warn({}, UNFINISHED);
+      await before;
+      if (session.reconcilesBefore > 0) this.#logger.warn({}, describeUnfinished(session));
       await untilAborted(idle, signal).catch((error: unknown) => {
-        throw session.stopping.signal.aborted ? error : new Error(UNFINISHED, { cause: error });
+        throw session.stopping.signal.aborted ? error : new Error(describeUnfinished(session), { cause: error });
       });
       const client = (session.client = await this.#openClient(signal));
       // It may have been stopped while it looked.
@@ -288,6 +287,10 @@ class RunnableOperator implements Operator {
       fence: fence && ((request) => fence.check(request)),
     });
   }
+}
+
+function describeUnfinished({ reconcilesBefore: count }: OperatorSession): string {
+  return `the last run still has ${count} ${count === 1 ? "reconcile" : "reconciles"} in flight; the start waits for the end of the last run`;
 }
 
 function completed(connection: Connection | ConnectionOptions): Connection {

@@ -29,6 +29,41 @@ suite("exported names", (test) => {
     assert.equal(violations, []);
   });
 
+  test("a default is stated as `Default: …`", () => {
+    const violations = sources.flatMap(({ path, text }) =>
+      text
+        .split("\n")
+        .flatMap((line, index) =>
+          /unless (given|stated|said otherwise)/.test(line) ? [`${path}:${index + 1}: ${line.trim()}`] : [],
+        ),
+    );
+    assert.equal(violations, []);
+  });
+
+  test("an option that a user of the runtime states is no question", () => {
+    const exportsOfRoot = sources
+      .find(({ path }) => path === "runtime/src/index.ts")!
+      .text.matchAll(/\{([^}]*)\} from "\.\/([^"]+)\.js"/g);
+    const open = [...exportsOfRoot].flatMap(([, names = "", file]) =>
+      (names.match(/\w+(Options|Settings|Facts|Request)\b/g) ?? []).map((name) => `runtime/src/${file}.ts ${name}`),
+    );
+    const questions = sources
+      .filter(({ path }) => path.startsWith("runtime/"))
+      .flatMap(({ path, syntax }) =>
+        syntax.statements
+          .filter((each) => compiler.isInterfaceDeclaration(each) && open.includes(`${path} ${each.name.text}`))
+          .flatMap((statement) => (statement as ts.InterfaceDeclaration).members)
+          .filter(
+            (member) => compiler.isPropertySignature(member) && member.type?.getText(syntax).startsWith("boolean"),
+          )
+          .map((member) => member.name!.getText(syntax))
+          .filter((name) => /^(is|has|uses|checks|skips)[A-Z]/.test(name))
+          .map((name) => `${path}: ${name}`),
+      );
+    // It is a fact of the kind, which generated classes state.
+    assert.equal(questions, ["runtime/src/codegen/define-resource.ts: hasStatusSubresource"]);
+  });
+
   test("nothing is exported as default", () => {
     const violations = sources
       .filter(({ syntax }) => syntax.statements.some((statement) => isDefaultExport(statement)))

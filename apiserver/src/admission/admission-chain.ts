@@ -12,6 +12,7 @@ import { checkClaimGrowth } from "./limits/claim-growth.js";
 import { checkLimitRanges, setContainerDefaults } from "./limits/limit-ranges.js";
 import type { MutatingPolicies, PolicyChanges } from "./policy/mutating-policies.js";
 import type { ValidatingPolicies } from "./policy/validating-policies.js";
+import { checkParamRights } from "./policy/param-rights.js";
 import { chargeQuotas, type PutStatus } from "./limits/resource-quotas.js";
 import { checkPodSecurity } from "./pod-security/pod-security.js";
 import { setDefaultClass } from "./classes/default-classes.js";
@@ -98,6 +99,7 @@ export class AdmissionChain implements Admission {
     const { context, name, object, oldObject } = write;
     const { type } = context.resource;
     if (write.isUpsert === true) this.#checkMayCreate(write);
+    checkParamRights(this.#authorizer, write);
     if (type.group === RBAC && object !== undefined) {
       const { user, namespace = "" } = context;
       const previous = oldObject === undefined ? {} : { oldObject };

@@ -23,21 +23,25 @@ export interface WriteSelector {
 export function matchWrite(webhook: WriteSelector, write: AdmittedWrite): ServedResource | undefined {
   const { registry, resource } = write.context;
   if (resource.type.group === EXEMPT_GROUP) return undefined;
-  if (webhook.excludeRules?.some((rule) => matchesRule(rule, resource.type, write)) === true) return undefined;
-  const seen = resourceFor(webhook, write);
+  if (resourceFor(webhook.excludeRules ?? [], webhook, write) !== undefined) return undefined;
+  const seen = resourceFor(webhook.rules, webhook, write);
   if (seen === undefined) return undefined;
   const labels = namespaceLabels(registry, write);
   const isInNamespace = labels === undefined || selectorMatches(webhook.namespaceSelector, labels);
   return isInNamespace && matchesObject(webhook.objectSelector, write) ? seen : undefined;
 }
 
-function resourceFor(webhook: WriteSelector, write: AdmittedWrite): ServedResource | undefined {
+function resourceFor(
+  rules: readonly JsonObject[],
+  { matchPolicy }: WriteSelector,
+  write: AdmittedWrite,
+): ServedResource | undefined {
   const { registry, resource } = write.context;
-  if (webhook.rules.some((rule) => matchesRule(rule, resource.type, write))) return resource;
-  if (webhook.matchPolicy === "Exact") return undefined;
+  if (rules.some((rule) => matchesRule(rule, resource.type, write))) return resource;
+  if (rules.length === 0 || matchPolicy === "Exact") return undefined;
   // Versions of one resource share their objects.
   const others = [...registry.resources].filter((other) => other.store === resource.store && other !== resource);
-  return others.find(({ type }) => webhook.rules.some((rule) => matchesRule(rule, type, write)));
+  return others.find(({ type }) => rules.some((rule) => matchesRule(rule, type, write)));
 }
 
 function matchesRule(rule: JsonObject, type: ServedType, { operation, subresource, name }: AdmittedWrite): boolean {

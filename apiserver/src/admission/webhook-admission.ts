@@ -11,7 +11,7 @@ import type { ResourceStore } from "../storage/resource-store.js";
 import type { WebhookClient } from "../webhooks/webhook-client.js";
 import type { Admission, AdmittedWrite } from "./admission.js";
 import { matchWrite } from "./match-write.js";
-import { CONDITION_BUDGET, expressionsOf } from "./policy/expressions.js";
+import { conditionExpressionsOf } from "./policy/expressions.js";
 import { evaluateConditions } from "./policy/match-conditions.js";
 import { reviewOf } from "./review.js";
 import { readVerdict, type Verdict } from "./webhook-answer.js";
@@ -94,7 +94,7 @@ export class WebhookAdmission implements Admission {
     { write, seen }: { write: AdmittedWrite; seen: ServedResource },
   ): boolean {
     if (matchConditions.length === 0) return true;
-    const expressions = expressionsOf({ write, seen, authorizer: this.#authorizer, budget: CONDITION_BUDGET });
+    const expressions = conditionExpressionsOf({ write, seen, authorizer: this.#authorizer });
     const match = evaluateConditions(matchConditions, expressions, failurePolicy);
     if (!("error" in match)) return match.matches;
     const { type } = write.context.resource;

@@ -49,6 +49,7 @@ export class SchemaNode {
   readonly facts: TypeFacts;
   readonly #values: JsonObject | undefined;
   readonly #items: JsonObject | undefined;
+  readonly #isChoice: boolean;
   #valueNode: SchemaNode | undefined;
   #itemNode: SchemaNode | undefined;
   #properties: ReadonlyMap<string, Property> | undefined;
@@ -66,6 +67,7 @@ export class SchemaNode {
     this.facts = typeFactsOf(name);
     this.#values = objectAt(schema, "additionalProperties");
     this.#items = objectAt(schema, "items");
+    this.#isChoice = SCHEMA_CHOICE.test(name ?? "");
   }
 
   /** Of the values of a map; undefined if it is none. */
@@ -80,7 +82,7 @@ export class SchemaNode {
 
   /** Of an object where a value may be a schema of a definition, or something else; undefined anywhere else. */
   get choice(): SchemaNode | undefined {
-    return this.name !== undefined && SCHEMA_CHOICE.test(this.name) ? schemaNode(SCHEMA) : undefined;
+    return this.#isChoice ? schemaNode(SCHEMA) : undefined;
   }
 
   /** What a struct declares; empty for what declares nothing. */

@@ -1,4 +1,5 @@
 import { quote } from "../errors/quote.js";
+import type { JsonValue } from "../json.js";
 import { endOfString } from "./check-limits.js";
 
 interface Level {
@@ -58,6 +59,29 @@ function isName(json: string, end: number): boolean {
 
 function textOf(quoted: string): string {
   return quoted.includes("\\") ? (JSON.parse(quoted) as string) : quoted.slice(1, -1);
+}
+
+// The end of a name, or what looks like one in a text.
+const NAME_END = /"[\t\n\r ]*:/g;
+
+/** False if a text surely says no member twice: it has no more names than what was parsed of it has members. */
+export function mayHaveDuplicates(json: string, memberCount: number): boolean {
+  NAME_END.lastIndex = 0;
+  let names = 0;
+  while (NAME_END.test(json)) names++;
+  return names !== memberCount;
+}
+
+/** Counts the members of all objects in a value. */
+export function memberCountOf(value: JsonValue): number {
+  if (typeof value !== "object" || value === null) return 0;
+  let count = 0;
+  if (Array.isArray(value)) for (const item of value) count += memberCountOf(item);
+  else
+    for (const key in value) {
+      count += 1 + memberCountOf(value[key] as JsonValue);
+    }
+  return count;
 }
 
 /** Returns how strict decoding reports repeated members. */

@@ -6,7 +6,7 @@ import { sortedJson, type JsonValue } from "../json.js";
 import { yamlLibrary } from "../yaml-library.js";
 import { BodySyntaxError } from "./body-syntax-error.js";
 import { checkNumbers, isTooDeep, tooDeepBracket } from "./check-limits.js";
-import { duplicateFieldTexts } from "./duplicate-fields.js";
+import { duplicateFieldTexts, mayHaveDuplicates, memberCountOf } from "./duplicate-fields.js";
 import { jsonSyntaxError } from "../errors/json-syntax-error.js";
 import { parseProtobuf } from "./protobuf.js";
 
@@ -52,7 +52,9 @@ function parseJsonText(text: string): ParsedBody {
   if (bracket !== undefined) throw new BodySyntaxError(`invalid character '${bracket}' exceeded max depth`);
   const value = JSON.parse(text) as JsonValue;
   checkNumbers(text);
-  const duplicates = () => duplicateFieldTexts(text);
+  // The value may be changed before somebody asks.
+  const memberCount = memberCountOf(value);
+  const duplicates = () => (mayHaveDuplicates(text, memberCount) ? duplicateFieldTexts(text) : []);
   return { value, duplicates, duplicateErrors: duplicates };
 }
 

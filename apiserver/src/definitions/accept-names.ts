@@ -2,7 +2,7 @@
 import { serverTime, timestampOf } from "../clock.js";
 import { quote } from "../errors/quote.js";
 import { arrayAt, isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
-import { APPROVAL_ANNOTATION, isProtectedGroup } from "./check/names.js";
+import { approvalTextOf, isProtectedGroup } from "./check/check-names.js";
 
 /** What the naming controller writes into a CRD's status. */
 export interface NamesStatus {
@@ -75,7 +75,7 @@ function outcomeOf(conflict: { reason: string; message: string } | undefined): J
 /** Gives the condition that only CRDs in Kubernetes' own groups have. */
 function approvalOf(crd: JsonObject, group: string): JsonObject | undefined {
   if (!isProtectedGroup(group)) return undefined;
-  const approval = stringAt(objectAt(objectAt(crd, "metadata"), "annotations"), APPROVAL_ANNOTATION) ?? "";
+  const approval = approvalTextOf(crd);
   const type = "KubernetesAPIApprovalPolicyConformant";
   return approval.startsWith("unapproved")
     ? { type, status: "False", reason: "UnapprovedAnnotation", message: `not approved: ${quote(approval)}` }

@@ -1,6 +1,6 @@
 import { arrayAt, objectAt } from "../json.js";
 import type { TypeRules } from "../registry/type-rules.js";
-import { completeStatus, crdWarnings, defaultCrd, validateCrd } from "./registration.js";
+import { completeStatus, crdWarnings, defaultCrd, validateCrd, validateCrdStatus } from "./registration.js";
 
 /** Returns the rules of CustomResourceDefinitions, given what they have in common with other built-in kinds. */
 export function definitionRules(common: TypeRules): TypeRules {
@@ -19,6 +19,10 @@ export function definitionRules(common: TypeRules): TypeRules {
       return undefined;
     },
     validate: validateCrd,
-    warnings: (object, live) => [...common.warnings(object, live), ...crdWarnings(object)],
+    validateStatus: validateCrdStatus,
+    warnings: (object, live, subresource) => [
+      ...common.warnings(object, live, subresource),
+      ...(subresource === "status" ? [] : crdWarnings(object, live)),
+    ],
   };
 }

@@ -149,6 +149,17 @@ const VERSION: Struct = {
   ),
 };
 
+/** Gives a schema as Go prints the struct that holds it. */
+export function internalSchema(value: JsonObject): JsonValue {
+  return schema(value);
+}
+
+/** Names the fields of a schema in Go that are set, in the order of the struct. */
+export function setFields(value: JsonObject): string[] {
+  const members = Object.entries(SCHEMA).filter(([member, { absent }]) => (value[member] ?? absent) !== absent);
+  return members.map(([, { name }]) => name);
+}
+
 /** Gives a version of a definition as Go prints the struct that holds it. */
 export function internalVersion(version: JsonObject): JsonValue {
   return printStruct(VERSION, version);

@@ -1,6 +1,8 @@
 // What the server does with a CustomResourceDefinition itself: defaults, validation, and the acceptance of its names.
 import { invalidError, type FieldError } from "../errors/field-error.js";
 import { arrayAt, isObject, objectAt, stringAt, type JsonObject } from "../json.js";
+import { hasCondition } from "../object/conditions.js";
+import { checkNames } from "./check/check-names.js";
 import { checkSpec, checkStoredVersions } from "./check/check-spec.js";
 
 export { acceptNames, establish, type NamesStatus } from "./accept-names.js";
@@ -34,10 +36,16 @@ export function validateCrd(crd: JsonObject, old?: JsonObject): FieldError[] {
   const spec = objectAt(crd, "spec") ?? {};
   return [
     ...(old === undefined ? checkName(crd, spec) : []),
-    ...checkSpec(crd, spec),
+    ...checkSpec(crd, spec, old),
+    ...validateCrdStatus(crd),
     ...checkStoredVersions(spec, objectAt(crd, "status")),
     ...(old === undefined ? [] : checkUnchanged(spec, old)),
   ];
+}
+
+/** Lists what is wrong with the status of a CRD. */
+export function validateCrdStatus(crd: JsonObject): FieldError[] {
+  return checkNames(objectAt(objectAt(crd, "status"), "acceptedNames") ?? {}, "status.acceptedNames");
 }
 
 function defaultNames(spec: JsonObject): void {
@@ -68,14 +76,12 @@ function checkName(crd: JsonObject, spec: JsonObject): FieldError[] {
   const name = stringAt(objectAt(crd, "metadata"), "name") ?? "";
   const plural = stringAt(objectAt(spec, "names"), "plural") ?? "";
   const wanted = `${plural}.${stringAt(spec, "group") ?? ""}`;
-  return name === wanted ? [] : [invalidError("metadata.name", name, 'must be spec.names.plural+"."+spec.group')];
+  return name === wanted || name === ""
+    ? []
+    : [invalidError("metadata.name", name, 'must be spec.names.plural+"."+spec.group')];
 }
 
 function checkUnchanged(spec: JsonObject, old: JsonObject): FieldError[] {
-  const conditions = arrayAt(objectAt(old, "status"), "conditions") ?? [];
-  const isEstablished = conditions.some(
-    (condition) => isObject(condition) && condition["type"] === "Established" && condition["status"] === "True",
-  );
   const oldSpec = objectAt(old, "spec") ?? {};
   const [names, oldNames] = [objectAt(spec, "names") ?? {}, objectAt(oldSpec, "names") ?? {}];
   // Objects are stored by these.
@@ -84,7 +90,7 @@ function checkUnchanged(spec: JsonObject, old: JsonObject): FieldError[] {
     ...immutable("spec.names.kind", names["kind"], oldNames["kind"]),
   ];
   return [
-    ...(isEstablished ? ofStored : []),
+    ...(hasCondition(old, "Established") ? ofStored : []),
     ...immutable("spec.group", spec["group"], oldSpec["group"]),
     ...immutable("spec.names.plural", names["plural"], oldNames["plural"]),
   ];

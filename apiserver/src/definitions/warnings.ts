@@ -3,18 +3,26 @@ import { unevaluatedRules } from "./check/check-rules.js";
 import { quote } from "../errors/quote.js";
 import { arrayAt, isObject, objectAt, type JsonObject, type JsonValue } from "../json.js";
 
-/** Lists the warnings that creating or changing a CRD answers: formats that nothing checks, rules that this server cannot evaluate. */
-export function crdWarnings(crd: JsonObject): string[] {
-  const versions = (arrayAt(objectAt(crd, "spec"), "versions") ?? []).filter(isObject);
-  const formats = new Set<string>();
-  for (const version of versions) collectFormats(objectAt(objectAt(version, "schema"), "openAPIV3Schema"), formats);
-  const rules = versions.flatMap((version) =>
-    unevaluatedRules(objectAt(objectAt(version, "schema"), "openAPIV3Schema")),
-  );
+/** Lists the warnings that a CRD causes: new formats that nothing checks, rules that this server cannot evaluate. */
+export function crdWarnings(crd: JsonObject, live?: JsonObject): string[] {
+  const known = live === undefined ? new Set<string>() : formatsOf(live);
+  const formats = [...formatsOf(crd)].filter((format) => !known.has(format));
+  const rules = schemasOf(crd).flatMap(unevaluatedRules);
   return [
-    ...[...formats].map((format) => `unrecognized format ${quote(format)}`),
+    ...formats.map((format) => `unrecognized format ${quote(format)}`),
     ...rules.map((rule) => `the embedded API server does not evaluate the rule ${rule}`),
   ];
+}
+
+function formatsOf(crd: JsonObject): Set<string> {
+  const formats = new Set<string>();
+  for (const schema of schemasOf(crd)) collectFormats(schema, formats);
+  return formats;
+}
+
+function schemasOf(crd: JsonObject): (JsonObject | undefined)[] {
+  const versions = (arrayAt(objectAt(crd, "spec"), "versions") ?? []).filter(isObject);
+  return versions.map((version) => objectAt(objectAt(version, "schema"), "openAPIV3Schema"));
 }
 
 function collectFormats(schema: JsonValue | undefined, formats: Set<string>): void {

@@ -86,7 +86,7 @@ function textOf(value: unknown): string {
 
 /** How `createLogger` writes. */
 export interface CreateLoggerOptions {
-  /** One JSON object a line, or colours and columns for people; `pretty` where standard error is a terminal unless given. */
+  /** One JSON object a line, or colours and columns for people. Default: `pretty` where standard error is a terminal */
   readonly format?: "json" | "pretty" | undefined;
   /** Takes the lines instead of standard error. */
   readonly write?: (line: string) => void;

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { keyOf, type ObjectMeta } from "./kubernetes-object.js";
+import { keyOf, type ObjectMeta, type ObjectRef } from "./kubernetes-object.js";
 import type { ResourceDefinition } from "./resource-definition.js";
 
 // These tie a dependent to its primary where an owner reference cannot: across namespaces, and where the runtime deletes in order.
@@ -78,6 +78,29 @@ const DEPENDENT = [DEPENDENT_NAME, DEPENDENT_ITEM] as const;
 
 /** The annotations by which an object is a dependent of a primary, in this version and earlier ones. */
 export const LINK_ANNOTATIONS: readonly string[] = [...PRIMARY, ...DEPENDENT, OBJECT_KEY, CONTROLLER_LABEL];
+
+/** Returns what of the metadata of an object names it and ties it to its primary. */
+export function linkOf(desired: ObjectRef & Partial<ObjectMeta>): ObjectRef & Partial<ObjectMeta> {
+  const { name, namespace, labels, annotations = {}, ownerReferences } = desired;
+  const label = labels?.[CONTROLLER_LABEL];
+  return {
+    name,
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(label === undefined ? {} : { labels: { [CONTROLLER_LABEL]: label } }),
+    annotations: Object.fromEntries(Object.entries(annotations).filter(([key]) => LINK_ANNOTATIONS.includes(key))),
+    ...(ownerReferences === undefined ? {} : { ownerReferences }),
+  };
+}
+
+/** Tells whether a live object is tied to its primary as a desired one is. */
+export function hasLink(live: Partial<ObjectMeta>, desired: ObjectRef & Partial<ObjectMeta>): boolean {
+  const { annotations = {}, ownerReferences = [] } = linkOf(desired);
+  return (
+    !lacksLabel(live, desired) &&
+    Object.entries(annotations).every(([name, value]) => live.annotations?.[name] === value) &&
+    ownerReferences.every((owner) => isOwnedBy(live, owner))
+  );
+}
 
 /** Tells whether two objects are tied to the same primary, by an owner reference or by annotations. */
 export function sharesPrimary(desired: Partial<ObjectMeta>, live: Partial<ObjectMeta>): boolean {

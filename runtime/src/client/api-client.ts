@@ -167,7 +167,7 @@ export class ApiClient {
     defined: Defined<Resource>,
     ref: ObjectRef,
     options: WriteOptions &
-      Pick<WriteRequest, "fieldManagers" | "isRepeatable"> & { readonly operations: readonly JsonPatchOperation[] },
+      Pick<WriteRequest, "fieldManagers" | "repeatable"> & { readonly operations: readonly JsonPatchOperation[] },
   ): Promise<DecodedResource<Resource>> {
     const { operations: body, ...rest } = options;
     return this.write(defined, { ...rest, verb: "jsonPatch", ref, body });

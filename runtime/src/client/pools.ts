@@ -23,13 +23,13 @@ const TCP_KEEP_ALIVE_DELAY_MS = 30_000;
 /** Creates the connection pools of a server, which connect when there is something to send. */
 export function createPools(
   UndiciPool: typeof Pool,
-  { server, serverName, skipsTlsVerify, proxyUrl }: Connection,
+  { server, serverName, skipTlsVerify, proxyUrl }: Connection,
   { ca, cert, key, ...limits }: Pick<Connection, "ca"> & Credentials & PoolLimits,
 ): Pools {
   const { maxConnections: connections = REQUEST_CONNECTIONS, requestTimeoutMs: timeoutMs = HEADERS_TIMEOUT_MS } =
     limits;
   // Without a setting, Node asks the environment.
-  const unverified = skipsTlsVerify === true ? { rejectUnauthorized: false } : {};
+  const unverified = skipTlsVerify === true ? { rejectUnauthorized: false } : {};
   const tls = { ca, cert, key, servername: serverName, ...unverified };
   const options: Pool.Options = {
     pipelining: 1,

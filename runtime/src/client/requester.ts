@@ -49,7 +49,7 @@ export interface RequesterOptions {
 export interface ApiRequest extends TransportRequest {
   /** Begins the message of an error: `get ConfigMap "home/web"`. Default: the error says no more than the server. */
   readonly what?: string;
-  /** Whether it does no harm to carry it out twice; true unless said otherwise. */
+  /** Whether it does no harm to carry the request out twice. Default: true */
   readonly isRepeatable?: boolean | undefined;
 }
 

@@ -20,11 +20,11 @@ export interface WriteRequest extends WriteOptions {
   readonly ref: ObjectRef;
   /** The object, or the patch; apiVersion and kind of an object are those of the definition. */
   readonly body: object;
-  /** Takes over fields that others manage; for an apply, and true unless said otherwise, as controllers should. */
+  /** Takes fields over that other managers have, for an apply. Default: true, as controllers should. */
   readonly force?: boolean;
   /** Whether the write may be sent again after its answer was lost. Default: an apply, an update or a merge patch without a version may. */
-  readonly isRepeatable?: boolean;
-  /** Whose managed fields the answer is returned with; those of `fieldManager` unless given. */
+  readonly repeatable?: boolean;
+  /** Whose managed fields the answer is returned with. Default: those of `fieldManager` */
   readonly fieldManagers?: Iterable<string>;
   /** Returns the object if this version of it is known already: then the answer is not decoded. */
   readonly findKnown?: ((version: string) => DecodedResource | undefined) | undefined;
@@ -54,7 +54,7 @@ export function requestOf(definition: ResourceDefinition, write: WriteRequest): 
   const query = queryOf({ fieldManager: fieldManager || undefined, force: verb === "apply" ? force : undefined });
   const { apiVersion, kind } = definition;
   return {
-    isRepeatable: write.isRepeatable ?? isSameTwice,
+    isRepeatable: write.repeatable ?? isSameTwice,
     ...{ method, contentType, signal },
     path: path + query,
     body: JSON.stringify(verb.endsWith("Patch") ? body : Object.assign({}, body, { apiVersion, kind })),

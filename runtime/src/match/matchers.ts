@@ -24,10 +24,10 @@ export type Matcher<Resource = KubernetesObject> = (args: MatcherArguments<Resou
 
 /** How strictly the generic matcher compares. */
 export interface GenericMatcherOptions {
-  /** Whether additions in live are differences. Default: false. */
-  readonly isStrict?: boolean;
-  /** Whether additional labels and annotations are differences. Default: false. */
-  readonly isMetadataStrict?: boolean;
+  /** Counts additions in live as differences. Default: false. */
+  readonly strict?: boolean;
+  /** Counts additional labels and annotations as differences. Default: false. */
+  readonly metadataStrict?: boolean;
   /** JSON pointers to the fields that may differ. If there are any, all other fields are compared strictly. */
   readonly ignoredPaths?: readonly string[];
 }
@@ -41,15 +41,15 @@ const APART: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata", "s
 export function genericMatcher<Resource extends KubernetesObject = KubernetesObject>(
   options: GenericMatcherOptions = {},
 ): Matcher<Resource> {
-  const { isStrict = false, isMetadataStrict = false, ignoredPaths = [] } = options;
-  if (isStrict && ignoredPaths.length > 0)
-    throw new Error("a generic matcher is strict everywhere but in its ignoredPaths; leave isStrict out");
+  const { strict = false, metadataStrict = false, ignoredPaths = [] } = options;
+  if (strict && ignoredPaths.length > 0)
+    throw new Error("a generic matcher is strict everywhere but in its ignoredPaths; leave strict out");
   return ({ definition, ...args }) => {
     const desired = without(plainOf(args.desired) as JsonObject, ignoredPaths);
     const live = without(args.live as unknown as JsonObject, ignoredPaths);
-    const options = additive(definition, isStrict || ignoredPaths.length > 0);
+    const options = additive(definition, strict || ignoredPaths.length > 0);
     if (!includes(contentOf(desired), contentOf(live), options)) return false;
-    const metadata = metadataOf(desired, live, additive(definition, isMetadataStrict));
+    const metadata = metadataOf(desired, live, additive(definition, metadataStrict));
     return metadata.every((part) => includes(part.desired, part.live, part));
   };
 }
@@ -66,12 +66,12 @@ export function genericDifferences(args: Pick<MatcherArguments, "definition" | "
   return [...content, ...metadata];
 }
 
-/** Creates a matcher of the status alone. With `isStrict`, additions in live are differences. */
+/** Creates a matcher of the status alone. With `strict`, additions in live are differences. */
 export function statusMatcher<Resource extends KubernetesObject = KubernetesObject>({
-  isStrict = false,
-}: { isStrict?: boolean } = {}): Matcher<Resource> {
+  strict = false,
+}: { strict?: boolean } = {}): Matcher<Resource> {
   return ({ definition, desired, live }) => {
-    const options = { ...additive(definition, isStrict), schema: schemaOf(definition).property("status") };
+    const options = { ...additive(definition, strict), schema: schemaOf(definition).property("status") };
     return includes(plainOf(statusOf(desired)), statusOf(live), options);
   };
 }
@@ -79,10 +79,10 @@ export function statusMatcher<Resource extends KubernetesObject = KubernetesObje
 /** Tells whether a PUT would change nothing; in an object with the version of the live one a missing field was removed, unlike in JOSDK. */
 export const updateMatcher: Matcher = (args) => {
   const { desired, live, definition, isStatus } = args;
-  const isStrict = desired.metadata?.resourceVersion === live.metadata.resourceVersion;
-  if (isStatus) return statusMatcher({ isStrict })(args);
-  const isStatusMatching = definition.hasStatusSubresource || statusMatcher({ isStrict })(args);
-  return isStatusMatching && genericMatcher({ isStrict, isMetadataStrict: isStrict })(args);
+  const strict = desired.metadata?.resourceVersion === live.metadata.resourceVersion;
+  if (isStatus) return statusMatcher({ strict })(args);
+  const isStatusMatching = definition.hasStatusSubresource || statusMatcher({ strict })(args);
+  return isStatusMatching && genericMatcher({ strict, metadataStrict: strict })(args);
 };
 
 /** Tells whether a patch leaves an object, or its status, as it is. */

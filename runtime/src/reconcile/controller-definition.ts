@@ -27,7 +27,7 @@ export interface ControllerDefinition extends ScheduleSettings {
    */
   readonly workflows?: { readonly [name: string]: WorkflowDefinition };
   readonly reconciler?: Reconciler<never, never, object, object>;
-  /** Makes what brings events besides the primaries and the dependents; called once for every start. None unless given. */
+  /** Creates the controller's additional event sources. Called once per start. Default: none */
   readonly eventSources?: (facts: EventSourceFacts) => readonly EventSource[];
   /** The namespaces to watch; `current` is the one of the connection. Default: `all` */
   readonly namespaces?: "all" | "current" | readonly string[] | undefined;
@@ -35,16 +35,16 @@ export interface ControllerDefinition extends ScheduleSettings {
   readonly labelSelector?: string;
   /** Limits the controller to primaries with these fields, of those that the API server can select by. */
   readonly fieldSelector?: string;
-  /** Who writes, as the API server records it; the name of the controller unless given. */
+  /** The field manager of its writes. Default: the name of the controller */
   readonly fieldManager?: string;
-  /** The finalizer of the primaries; `<plural>.<group>/finalizer` unless given. */
+  /** The finalizer of the primaries. Default: `<plural>.<group>/finalizer` */
   readonly finalizer?: string;
   /**
    * Whether the runtime keeps conditions in the status of the primaries: `Ready`, and one for each dependent that is not; false unless
    * given. They are written as a field manager of their own, beside what the reconciler writes.
    */
   readonly statusConditions?: "managed" | undefined;
-  /** Whether primaries are written by server-side apply; true unless given. False: by JSON patches of what changed. */
+  /** Whether primaries are written by server-side apply. False: by JSON patches of what changed. Default: true */
   readonly serverSideApply?: boolean;
   /** Finds primaries by the values that these functions return, through `context.primaries.byIndex`. */
   readonly indexes?: { readonly [name: string]: PrimaryIndexFunction };

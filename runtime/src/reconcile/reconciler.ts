@@ -180,7 +180,8 @@ export function checkControl<Control extends object>(
   checkDelay(name, control.rescheduleAfterMs);
   if (name === "cleanup" && control.removeFinalizer !== false)
     throw new TypeError(
-      "cleanup() asks for another one after its finalizer is removed; return keepFinalizer({ … }) instead",
+      "cleanup() returned rescheduleAfterMs and removes the finalizer; a primary without its finalizer is not reconciled again. " +
+        "Return keepFinalizer({ rescheduleAfterMs }), or no rescheduleAfterMs",
     );
   return returned as Control;
 }

@@ -97,7 +97,7 @@ export class WorkflowRuns {
     this.context = options.createContext(this);
   }
 
-  /** Runs a workflow, that of the controller unless given; there is one run of each kind. */
+  /** Runs a workflow, once for each kind. Default: the workflow of the controller */
   run(kind: Kind, workflow = this.#workflows.own): Promise<WorkflowResult> {
     const runs = this.#started.filter((each) => each.workflow === workflow);
     const known = runs.find((each) => each.kind === kind);

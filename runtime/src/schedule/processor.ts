@@ -155,7 +155,7 @@ function afterFinish(running: PrimaryState, event: EventOf<"finished">, settings
     if (outcome.failure === undefined) return next;
     return withLog(
       next,
-      logOf("debug", `the primary went while it was reconciled: ${messageOf(outcome.failure.error)}`),
+      logOf("debug", `the primary was deleted during its reconcile: ${messageOf(outcome.failure.error)}`),
     );
   }
   if (outcome.failure !== undefined) return afterFailure(running, event, settings);

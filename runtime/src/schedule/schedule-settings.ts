@@ -6,22 +6,22 @@ import type { Retry, RetryOptions } from "./retry.js";
 export interface ScheduleSettings {
   /** When a failed reconcile is tried again: options of the usual retry, or an own one. */
   readonly retry?: RetryOptions | Retry;
-  /** How often one primary is reconciled at most; as often as something happens unless given. */
+  /** How often one primary is reconciled at most. Default: as often as something happens */
   readonly rateLimit?: RateLimitOptions | RateLimiterFactory;
-  /** Reconciles a primary again when nothing happened for this long; 10 hours unless given, 0 for never. */
+  /** Reconciles a primary again when nothing happened for this long; 0 for never. Default: 10 hours */
   readonly maxReconciliationIntervalMs?: number;
-  /** Whether changes that leave the generation of the primary as it is are passed over; true unless given. */
+  /** Whether changes that leave the generation of the primary as it is are passed over. Default: true */
   readonly generationAware?: boolean;
   /**
    * Whether an update of a primary has to be a new generation, the begin of its deletion, or the loss of its finalizer, besides what
-   * `filters` ask for; true unless given. False: `filters` decide alone.
+   * `filters` ask for. False: `filters` decide alone. Default: true
    */
   readonly defaultFilters?: boolean;
-  /** Which events of primaries cause a reconcile; all unless given. Deletions are only filtered by `generic`. */
+  /** Which events of primaries cause a reconcile. Deletions are only filtered by `generic`. Default: all */
   readonly filters?: Omit<EventFilters<never>, "onDelete">;
   /**
-   * Whether `reconcile` is called for every event, the deletion of a primary included; false unless given. Then there are no finalizers,
-   * no cleanup and no dependents.
+   * Whether `reconcile` is called for every event, the deletion of a primary included. Then there are no finalizers, no cleanup and
+   * no dependents. Default: false
    */
   readonly onAllEvents?: boolean;
   /**
@@ -29,6 +29,6 @@ export interface ScheduleSettings {
    * primary waits for its end. Default: 30 minutes. 0 for never.
    */
   readonly reconcileTimeoutMs?: number;
-  /** How many primaries are reconciled at once; 50 unless given. */
+  /** How many primaries are reconciled at once. Default: 50 */
   readonly maxConcurrentReconciles?: number;
 }

@@ -80,7 +80,8 @@ export function replacementOf(
   return { ...(isLink ? rest : status), ...content, metadata: mergedMetadata(known, wanted) };
 }
 
-function mergedMetadata(live: ObjectMeta, desired: Partial<ObjectMeta>): ObjectMeta {
+/** Returns the metadata of a live object with those that are desired beside or in place of its own. */
+export function mergedMetadata(live: ObjectMeta, desired: Partial<ObjectMeta>): ObjectMeta {
   const { ownerReferences: wanted = [] } = desired;
   // An owner that was deleted and made anew under its name is another one, and two cannot both be the controller.
   const isReplaced = (owner: OwnerReference) => wanted.some((each) => isNamesake(owner, each));

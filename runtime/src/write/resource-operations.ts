@@ -20,7 +20,7 @@ interface ResourceOperationsOptions {
   readonly logger: Logger;
 }
 
-/** Which finalizer is meant, that of the controller unless stated, and what is made of the event. */
+/** Which finalizer is meant, and what is made of the event. Default: the finalizer of the controller */
 export interface FinalizerOptions {
   readonly finalizer?: string;
   readonly mode?: "matchAndFilter" | "cacheOnly";

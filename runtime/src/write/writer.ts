@@ -8,9 +8,11 @@ import {
 } from "../base/kubernetes-object.js";
 import {
   CONTROLLER_LABEL,
-  lacksLabel,
+  hasLink,
+  isOriginal,
+  isOwnedBy,
   LINK_ANNOTATIONS,
-  OBJECT_KEY,
+  linkOf,
   otherOwnerOf,
   PRIMARY_NAME,
   sharesDependent,
@@ -19,10 +21,10 @@ import {
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
 import { applyMethod } from "./apply.js";
-import { putMethod } from "./put.js";
+import { mergedMetadata, putMethod } from "./put.js";
 import type { WriteTarget } from "./send/apply-matcher.js";
 import { onLatest } from "./send/on-latest.js";
-import { planJsonPatch, planMergePatch, uidTest, withEncodedData, type Stated } from "./send/plan.js";
+import { planJsonPatch, planMergePatch, uidTest, withEncodedData, type Sending, type Stated } from "./send/plan.js";
 import { createPostponedError, type WriteCause } from "./send/postponed-write.js";
 import type { DeletionSending, Sender } from "./send/send.js";
 import type { ChangeOptions, WriteMethod, Written } from "./write-method.js";
@@ -36,10 +38,11 @@ export interface ApplyOptions extends Omit<ChangeOptions, "live"> {
   readonly live: DecodedResource | undefined;
   /** What to do about one that exists and does not belong to the same primary. Default: `refuse` */
   readonly existing?: "refuse" | "adopt" | undefined;
-  /** What is written to such an object, in place of what is desired. */
-  readonly adoption?: Stated | undefined;
-  /** Whether one of the same primary that exists after all, though the watch does not show it, is left as it is. */
-  readonly isOnlyCreated?: boolean;
+  /**
+   * What is only tied to the primary if it exists after all, though the watch does not show it: `own`, what is of the same primary; `any`, also
+   * what is adopted. Default: `none`, it is written as desired
+   */
+  readonly leaves?: "none" | "own" | "any";
 }
 
 /** Writes objects by server-side apply, or by POST and PUT, and only those that are not as desired already. */
@@ -75,15 +78,22 @@ export class Writer {
     return this.#sender.delete(target, live, options);
   }
 
-  /** Sets annotations of an object, and nothing else of it. */
-  async annotate(
+  /** Ties an object to its primary as a desired one is, and changes nothing else of it. */
+  async tie(
     target: WriteTarget,
-    before: DecodedResource,
-    { annotations, cause }: { readonly annotations: ObjectMeta["annotations"]; readonly cause: WriteCause | undefined },
-  ): Promise<void> {
-    const { name, namespace, uid } = before.object.metadata;
-    const plan = planMergePatch({ metadata: { name, namespace, uid, annotations } } as Stated, false);
-    await this.#sender.send({ target, plan, before, cause, isUrgent: true });
+    live: DecodedResource,
+    { desired, ...sending }: Pick<Sending, "cause" | "isFiltered"> & { readonly desired: Stated["metadata"] },
+  ): Promise<DecodedResource> {
+    if (hasLink(live.object.metadata, desired)) return live;
+    const { uid, resourceVersion } = live.object.metadata;
+    const { ownerReferences: wanted = [], ...link } = linkOf(desired);
+    // A merge patch replaces the whole list, so nobody else may have changed it.
+    const hasOwners = wanted.every((owner) => isOwnedBy(live.object.metadata, owner));
+    const { ownerReferences } = mergedMetadata(live.object.metadata, desired);
+    const metadata = { ...link, uid, ...(!hasOwners && { ownerReferences, resourceVersion }) };
+    const plan = planMergePatch({ metadata }, false);
+    const sent = await this.#sender.send({ target, plan, before: live, isUrgent: true, ...sending });
+    return sent.kind === "postponed" ? live : sent.entry;
   }
 
   /** Takes off an object what ties it to a primary: by a JSON patch, so that nothing else of it changes, nor who manages it. */
@@ -108,47 +118,34 @@ export class Writer {
     desired: Stated,
     { conflict, options }: { conflict: Error; options: ApplyOptions },
   ): Promise<Written> {
-    const { existing, adoption = desired, isOnlyCreated = false, cause } = options;
+    const { existing, leaves = "none", cause } = options;
     const { metadata } = desired;
     const live = await this.#sender.read(target, metadata);
     if (live === undefined) throw conflict;
-    const isOwn = this.#isOwn(metadata, live, options);
+    const isOwn = this.#isOwn(metadata, live);
     if (!isOwn) checkAdoption({ definition: target.definition, desired: metadata, live: live.object }, existing);
     target.cache.put(live);
     const isTerminating = live.object.metadata.deletionTimestamp !== undefined;
-    if (isTerminating || (isOwn && isOnlyCreated)) {
-      const entry = await this.#restoreLabel(target, metadata, { live, cause });
+    if (isTerminating || (isOwn && leaves !== "none")) {
+      // Somebody else may have changed it, which the watch has not shown: the event is told.
+      const entry = await this.tie(target, live, { desired: metadata, cause, isFiltered: false });
       return { kind: isTerminating ? "terminating" : entry === live ? "unchanged" : "updated", entry };
     }
-    const written = await this.#method.change(target, isOwn ? desired : adoption, { live, cause });
+    const adopted = isOwn || leaves !== "any" ? desired : { metadata: linkOf(metadata) };
+    const written = await this.#method.change(target, adopted, { live, cause });
     return written.kind === "unchanged" ? { ...written, kind: "created" } : written;
   }
 
-  // Tied to the same primary; what is tied to none is ours if we have applied it, and of a dependent if we did as this one.
-  #isOwn(desired: Partial<ObjectMeta>, live: DecodedResource, { adoption }: ApplyOptions): boolean {
+  // Tied to the same primary; what is tied to none is ours if it says so of itself, or if we have applied it as this dependent.
+  #isOwn(desired: Partial<ObjectMeta>, live: DecodedResource): boolean {
     const { metadata } = live.object;
     const isTied = desired.annotations?.[PRIMARY_NAME] !== undefined || (desired.ownerReferences ?? []).length > 0;
     if (isTied && sharesPrimary(desired, metadata)) return true;
-    // Somebody may have taken off what tied it. To tie what is only created would be to state its content, or to give that up.
+    // Somebody may have taken off what tied it.
     const isUntied = sharesDependent(desired, metadata) && otherOwnerOf(metadata, desired) === undefined;
-    if (isTied && (adoption !== undefined || !isUntied)) return false;
-    return this.#sender.matcher.ownedFields(live, "object") !== undefined;
-  }
-
-  // What is only created, or is being deleted, must not be written as desired; but without the label no watch shows it.
-  async #restoreLabel(
-    target: WriteTarget,
-    desired: Partial<ObjectMeta>,
-    { live, cause }: ChangeOptions,
-  ): Promise<DecodedResource> {
-    const { name, namespace, uid } = live.object.metadata;
-    if (!lacksLabel(live.object.metadata, desired)) return live;
-    const labels = { [CONTROLLER_LABEL]: desired.labels?.[CONTROLLER_LABEL] };
-    const annotations = { [OBJECT_KEY]: desired.annotations?.[OBJECT_KEY] };
-    const plan = planMergePatch({ metadata: { name, namespace, uid, labels, annotations } } as Stated, false);
-    // Somebody else may have changed it since it was read: without a state before, its event is told.
-    const sent = await this.#sender.send({ target, plan, before: undefined, cause, isUrgent: true });
-    return sent.kind === "postponed" ? live : sent.entry;
+    if (isTied && !isUntied) return false;
+    const isOriginalOfOurs = isUntied && isOriginal(metadata) === true;
+    return isOriginalOfOurs || this.#sender.matcher.ownedFields(live, "object") !== undefined;
   }
 }
 

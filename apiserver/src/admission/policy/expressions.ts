@@ -9,11 +9,11 @@ import type { ServedResource } from "../../registry/served-resource.js";
 import type { AdmittedWrite } from "../admission.js";
 import { reviewOf } from "../review.js";
 
-/** What the expressions of one webhook or policy may cost together. */
-export const POLICY_BUDGET = 10_000_000;
+/** What the expressions of one policy may cost together. */
+const POLICY_BUDGET = 10_000_000;
 
 /** What match conditions may cost together. */
-export const CONDITION_BUDGET = 2_500_000;
+const CONDITION_BUDGET = 2_500_000;
 
 /** What expressions see of a write besides the object. */
 export interface Seen {
@@ -23,11 +23,22 @@ export interface Seen {
   readonly authorizer: Authorizer;
   readonly params?: JsonObject | undefined;
   readonly variables?: readonly { readonly name: string; readonly expression: string }[];
-  readonly budget: number;
 }
 
 /** Prepares the expressions about a write: `object`, `oldObject`, `request`, `params`, `namespaceObject`, `variables` and `authorizer`. */
-export function expressionsOf({ write, seen, authorizer, params, variables = [], budget }: Seen): RequestExpressions {
+export function expressionsOf(seen: Seen): RequestExpressions {
+  return prepare(seen, { budget: POLICY_BUDGET, namespaceObject: namespaceOf(seen.write) });
+}
+
+/** Prepares the match conditions of a webhook or a policy: they have no variables, and see no namespace. */
+export function conditionExpressionsOf(seen: Seen): RequestExpressions {
+  return prepare({ ...seen, variables: [] }, { budget: CONDITION_BUDGET, namespaceObject: null });
+}
+
+function prepare(
+  { write, seen, authorizer, params, variables = [] }: Seen,
+  { budget, namespaceObject }: { budget: number; namespaceObject: JsonObject | null },
+): RequestExpressions {
   const { context, name, subresource } = write;
   const { resource, user, namespace = "" } = context;
   const { type } = resource;
@@ -41,7 +52,7 @@ export function expressionsOf({ write, seen, authorizer, params, variables = [],
         oldObject: form(write.oldObject),
         request,
         params: params ?? null,
-        namespaceObject: namespaceOf(write),
+        namespaceObject,
       },
       variables,
       requested: { group: type.group, resource: type.plural, subresource, namespace, name },

@@ -6,7 +6,7 @@ import type { Registry } from "../../registry/registry.js";
 import type { ServedResource } from "../../registry/served-resource.js";
 import type { AdmittedWrite } from "../admission.js";
 import { matchWrite } from "../match-write.js";
-import { CONDITION_BUDGET, expressionsOf, POLICY_BUDGET } from "./expressions.js";
+import { conditionExpressionsOf, expressionsOf, type Seen } from "./expressions.js";
 import { evaluateConditions } from "./match-conditions.js";
 import { paramKindProblem, paramsOf } from "./params.js";
 import { patchObject } from "./patch-object.js";
@@ -95,7 +95,7 @@ export class PolicyChanges {
       }
       for (const mutation of policy.mutations) {
         try {
-          const expressions = this.#expressionsOf(invocation, { ...write, object: current }, POLICY_BUDGET);
+          const expressions = expressionsOf(this.#seenBy(invocation, { ...write, object: current }));
           const result = expressions.evaluate(mutation.expression);
           current = patchObject(mutation, result, { write, seen: invocation.seen, object: current });
           this.#hasPatched = true;
@@ -138,14 +138,14 @@ export class PolicyChanges {
   #meetsConditions(invocation: Invocation, write: AdmittedWrite): boolean {
     const { conditions, failurePolicy } = invocation.policy;
     if (conditions.length === 0) return true;
-    const expressions = this.#expressionsOf(invocation, write, CONDITION_BUDGET);
+    const expressions = conditionExpressionsOf(this.#seenBy(invocation, write));
     const match = evaluateConditions(conditions, expressions, failurePolicy);
     if ("error" in match) throw new Error(match.error);
     return match.matches;
   }
 
-  #expressionsOf({ policy, params, seen }: Invocation, write: AdmittedWrite, budget: number) {
-    return expressionsOf({ write, seen, authorizer: this.#authorizer, params, variables: policy.variables, budget });
+  #seenBy({ policy, params, seen }: Invocation, write: AdmittedWrite): Seen {
+    return { write, seen, authorizer: this.#authorizer, params, variables: policy.variables };
   }
 }
 

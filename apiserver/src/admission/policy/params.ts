@@ -38,7 +38,8 @@ export function paramKindProblem({ paramKind }: Policy, registry: Registry): str
   return `failed to configure policy: failed to find resource referenced by paramKind: '${apiVersion}, Kind=${kind}'`;
 }
 
-function resourceOf(
+/** Returns the resource whose objects a policy is asked with; undefined where there is none. */
+export function resourceOf(
   { apiVersion, kind }: NonNullable<Policy["paramKind"]>,
   { resources }: Registry,
 ): ServedResource | undefined {

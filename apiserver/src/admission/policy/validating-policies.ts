@@ -8,7 +8,7 @@ import type { ServedResource } from "../../registry/served-resource.js";
 import type { AdmittedWrite } from "../admission.js";
 import { matchWrite } from "../match-write.js";
 import { Annotations, auditFailure } from "./audit-annotations.js";
-import { expressionsOf, CONDITION_BUDGET, POLICY_BUDGET } from "./expressions.js";
+import { conditionExpressionsOf, expressionsOf } from "./expressions.js";
 import { evaluateConditions } from "./match-conditions.js";
 import { paramKindProblem, paramsOf } from "./params.js";
 import {
@@ -87,15 +87,11 @@ export class ValidatingPolicies {
     const unannotated: Denial[] = [];
     const failures = params.flatMap((each): Failure[] => {
       const input = { write, seen, authorizer: this.#authorizer, params: each, variables: policy.variables };
-      const conditions = evaluateConditions(
-        policy.conditions,
-        expressionsOf({ ...input, variables: [], budget: CONDITION_BUDGET }),
-        policy.failurePolicy,
-      );
+      const conditions = evaluateConditions(policy.conditions, conditionExpressionsOf(input), policy.failurePolicy);
       if ("error" in conditions) return [{ index: 0, reason: "Invalid", message: conditions.error }];
       if (!conditions.matches) return [];
-      const found = failuresOf(policy, expressionsOf({ ...input, budget: POLICY_BUDGET }));
-      const problems = annotations.add(policy, expressionsOf({ ...input, budget: POLICY_BUDGET }));
+      const found = failuresOf(policy, expressionsOf(input));
+      const problems = annotations.add(policy, expressionsOf(input));
       // What cannot be annotated is refused, whatever the binding does with validations.
       unannotated.push(...problems.map((message) => denial({ reason: "Invalid", message })));
       return found;

@@ -23,10 +23,10 @@ const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const LABEL_RULE =
   "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an " +
   "alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
-const STARTING_LABEL = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
-const STARTING_LABEL_RULE =
-  "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end " +
-  "with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
+const DNS_1035 = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
+const DNS_1035_RULE =
+  "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an " +
+  "alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 const CONFIG_KEY = /^[-._a-zA-Z0-9]+$/;
 const CONFIG_KEY_RULE =
   "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or " +
@@ -101,11 +101,11 @@ export function labelNameProblems(name: string): string[] {
   ];
 }
 
-/** Lists what is wrong with a DNS label that begins with a letter, as versions of APIs do. */
-export function startingLabelProblems(name: string): string[] {
+/** Lists what is wrong with a DNS label of the older kind, which starts with a letter. */
+export function dns1035Problems(name: string): string[] {
   return [
-    ...(Buffer.byteLength(name) > 63 ? ["must be no more than 63 characters"] : []),
-    ...(STARTING_LABEL.test(name) ? [] : [STARTING_LABEL_RULE]),
+    ...(byteLength(name) > 63 ? ["must be no more than 63 characters"] : []),
+    ...(DNS_1035.test(name) ? [] : [DNS_1035_RULE]),
   ];
 }
 

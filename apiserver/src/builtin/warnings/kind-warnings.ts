@@ -64,10 +64,19 @@ const NAMED_AFTER: { readonly [kind: string]: string } = {
   ),
 };
 
-/** Names what a new object of a kind should be called otherwise. */
+/** The kinds of which a server may read some objects from files. */
+const IN_FILES = /^(?:Validating|Mutating)(?:AdmissionPolicy(?:Binding)?|WebhookConfiguration)$/;
+const FILE_SUFFIX = ".static.k8s.io";
+
+/** Names what an object of a kind should be called otherwise. */
 export function nameWarnings(kind: string, object: JsonObject, old: JsonObject | undefined): string[] {
+  const name = textAt(object, "metadata.name");
+  if (IN_FILES.test(kind) && name.endsWith(FILE_SUFFIX))
+    return [
+      `metadata.name: names ending with "${FILE_SUFFIX}" are reserved for static manifest-based configurations and cannot be managed via the API`,
+    ];
   const use = NAMED_AFTER[kind];
-  const problems = use === undefined || old !== undefined ? [] : labelNameProblems(textAt(object, "metadata.name"));
+  const problems = use === undefined || old !== undefined ? [] : labelNameProblems(name);
   if (problems.length === 0) return [];
   const effect = "which can result in surprising behavior; a DNS label is recommended";
   return [`metadata.name: this is used in ${use}, ${effect}: [${problems.join(" ")}]`];

@@ -1,6 +1,6 @@
 // What Kubernetes 1.36 warns of in volumes, claims and their classes.
 import { memberOf, objectAt, type JsonObject } from "../../json.js";
-import { amount, BILLION, quantitiesAt } from "../quantities/asked.js";
+import { amount, BILLION } from "../quantities/asked.js";
 import { objectsAt, textAt } from "../read-path.js";
 import { expressionWarnings, labelMapWarnings, labelWarnings, termWarnings } from "./node-label-warnings.js";
 
@@ -34,11 +34,11 @@ export function claimSpecWarnings(path: string, spec: JsonObject): string[] {
 
 /** Warns of parts of bytes in quantities at `path`. */
 export function fractionWarnings(path: string, quantities: JsonObject | undefined, names: readonly string[]): string[] {
-  const given = quantitiesAt({ quantities: quantities ?? {} }, "quantities");
+  if (quantities === undefined) return [];
   return names.flatMap((name) => {
-    const quantity = given[name];
-    if (quantity === undefined || amount(quantity) % BILLION === 0n) return [];
-    return [`${path}[${name}]: fractional byte value "${quantity}" is invalid, must be an integer`];
+    const quantity = memberOf(quantities, name);
+    if (quantity === undefined || amount(String(quantity)) % BILLION === 0n) return [];
+    return [`${path}[${name}]: fractional byte value "${String(quantity)}" is invalid, must be an integer`];
   });
 }
 

@@ -61,7 +61,7 @@ function checkOwnListType(schema: StructuralSchema, path: string): FieldError[] 
 function checkSetItems(items: StructuralSchema, path: string): FieldError[] {
   const suffix = `must be atomic as item of a list with ${LIST_TYPE}=set`;
   if (items["type"] === "object" && items[MAP_TYPE] !== "atomic") {
-    return [invalidError(`${path}.items.${MAP_TYPE}`, items[MAP_TYPE] ?? null, suffix)];
+    return [invalidError(`${path}.items.${MAP_TYPE}`, items[LIST_TYPE] ?? null, suffix)];
   }
   const listType = items[LIST_TYPE];
   return items["type"] === "array" && listType !== undefined && listType !== "atomic"
@@ -104,7 +104,8 @@ function checkKey(items: StructuralSchema, { key, path }: { key: string; path: s
   const type = stringAt(property, "type") ?? "";
   const errors: FieldError[] = [];
   if (type === "object" || type === "array") {
-    errors.push(invalidError(`${field}.type`, type, `must be a scalar type if parent array's ${LIST_TYPE} is map`));
+    // Kubernetes shows the type of the item.
+    errors.push(invalidError(`${field}.type`, "object", `must be a scalar type if parent array's ${LIST_TYPE} is map`));
   }
   if (memberOf(property, "default") === undefined && !(arrayAt(items, "required") ?? []).includes(key)) {
     errors.push(requiredError(`${field}.default`, `${KEY_TEXT} must have a default or be a required property`));

@@ -14,6 +14,7 @@ import { copiesBelow, RuleCosts } from "./rule-costs.js";
 import { itemSchema, memberSchema, propertiesOf, type StructuralSchema } from "../schema/structural.js";
 
 const REASONS = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
+const LINE_BREAK = /[\n\r]/;
 const LINE_BREAKS = "must not contain line breaks";
 const UNTYPED =
   "internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations";
@@ -120,15 +121,15 @@ function checkFields(given: JsonObject, { schema, path }: { schema: StructuralSc
   const errors: FieldError[] = [];
   if (rule.trim() === "") errors.push(requiredError(`${path}.rule`, "rule is not specified"));
   else if (message !== "" && message.trim() === "") errors.push(invalidError(`${path}.message`, message, EMPTY));
-  else if (message.trim().includes("\n")) errors.push(invalidError(`${path}.message`, message, LINE_BREAKS));
-  else if (rule.trim().includes("\n") && message === "")
+  else if (LINE_BREAK.test(message.trim())) errors.push(invalidError(`${path}.message`, message, LINE_BREAKS));
+  else if (LINE_BREAK.test(rule.trim()) && message === "")
     errors.push(requiredError(`${path}.message`, "message must be specified if rule contains line breaks"));
   if (expression !== "" && expression.trim() === "")
     errors.push(requiredError(`${path}.messageExpression`, "messageExpression must be non-empty if specified"));
   if (typeof reason === "string" && !REASONS.includes(reason))
     errors.push(notSupportedError(`${path}.reason`, reason, REASONS));
   if (field !== "" && field.trim() === "") errors.push(invalidError(`${path}.fieldPath`, field, EMPTY));
-  if (field.includes("\n")) errors.push(invalidError(`${path}.fieldPath`, field, LINE_BREAKS));
+  if (LINE_BREAK.test(field)) errors.push(invalidError(`${path}.fieldPath`, field, LINE_BREAKS));
   if (field !== "" && parseFieldPath(field, schema as Schema) === undefined)
     errors.push(invalidError(`${path}.fieldPath`, field, "must be a valid path"));
   return errors;

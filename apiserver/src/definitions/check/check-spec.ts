@@ -1,12 +1,8 @@
 // Validates a CRD's spec. What all versions share is reported at the top of the spec, where it was before versions had their own.
-import { checkClientConfig } from "../../builtin/rules/admission/webhook-rules.js";
-import {
-  forbiddenError,
-  invalidError,
-  notSupportedError,
-  requiredError,
-  type FieldError,
-} from "../../errors/field-error.js";
+import { checkClientConfig, checkReviewVersions } from "../../builtin/rules/admission/webhook-rules.js";
+import { checkRequiredOneOf } from "../../builtin/rules/field-rules.js";
+import { subdomainProblems } from "../../builtin/rules/name-syntax.js";
+import { forbiddenError, invalidError, requiredError, type FieldError } from "../../errors/field-error.js";
 import {
   arrayAt,
   deepEqual,
@@ -17,29 +13,30 @@ import {
   type JsonObject,
   type JsonValue,
 } from "../../json.js";
+import { hasCondition } from "../../object/conditions.js";
 import { checkVersionSchema } from "./check-schema.js";
-import { checkColumns, checkScale, checkSelectableFields } from "./check-version.js";
+import { checkColumns, checkDeprecation, checkScale, checkSelectableFields } from "./check-version.js";
 import { internalVersion } from "../internal-form.js";
-import { APPROVAL_ANNOTATION, dns1035Problem, dns1123SubdomainProblem, isProtectedGroup } from "./names.js";
+import { checkApproval, checkMissingNames, checkNames, dns1035Problem } from "./check-names.js";
 
-const APPROVAL_TEXT = `protected groups must have approval annotation "${APPROVAL_ANNOTATION}"`;
-const APPROVAL_LINK = "see https://github.com/kubernetes/enhancements/pull/1111";
 const PRESERVE_TEXT =
   "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
 const PRUNED_TEXT = "must be false in order to use defaults in the schema";
 
-/** Checks a CRD's spec. */
-export function checkSpec(crd: JsonObject, spec: JsonObject): FieldError[] {
+/** Checks a CRD's spec; `old` is the definition that it replaces. */
+export function checkSpec(crd: JsonObject, spec: JsonObject, old: JsonObject | undefined): FieldError[] {
+  const names = objectAt(spec, "names") ?? {};
   return [
     ...checkGroup(spec),
-    ...checkScope(spec),
+    ...checkRequiredOneOf("spec.scope", stringAt(spec, "scope") ?? "", ["Cluster", "Namespaced"]),
     ...checkVersions(spec),
     ...checkVersionParts(spec),
     ...checkPreserve(spec),
-    ...checkNames(objectAt(spec, "names") ?? {}),
-    ...checkConversion(objectAt(spec, "conversion")),
+    ...checkMissingNames(names),
+    ...checkNames(names, "spec.names"),
+    ...checkConversion(objectAt(spec, "conversion"), old !== undefined && hasCondition(old, "Established")),
     ...checkConvertible(spec),
-    ...checkApproval(crd, stringAt(spec, "group") ?? ""),
+    ...checkApproval(crd, old),
   ];
 }
 
@@ -66,17 +63,9 @@ export function checkStoredVersions(spec: JsonObject, status: JsonObject | undef
 function checkGroup(spec: JsonObject): FieldError[] {
   const group = stringAt(spec, "group") ?? "";
   if (group === "") return [requiredError("spec.group")];
-  const problem = dns1123SubdomainProblem(group);
-  if (problem !== undefined) return [invalidError("spec.group", group, problem)];
+  const problems = subdomainProblems(group);
+  if (problems.length > 0) return [invalidError("spec.group", group, problems.join(","))];
   return group.includes(".") ? [] : [invalidError("spec.group", group, "should be a domain with at least one dot")];
-}
-
-function checkScope(spec: JsonObject): FieldError[] {
-  const scope = stringAt(spec, "scope") ?? "";
-  if (scope === "") return [requiredError("spec.scope")];
-  return ["Cluster", "Namespaced"].includes(scope)
-    ? []
-    : [notSupportedError("spec.scope", scope, ["Cluster", "Namespaced"])];
 }
 
 function checkVersions(spec: JsonObject): FieldError[] {
@@ -86,11 +75,7 @@ function checkVersions(spec: JsonObject): FieldError[] {
     const name = stringAt(version, "name") ?? "";
     const problem = dns1035Problem(name);
     if (problem !== undefined) errors.push(invalidError(`spec.versions[${index}].name`, name, problem));
-    const warning = version["deprecationWarning"];
-    if (typeof warning === "string" && version["deprecated"] !== true) {
-      const field = `spec.versions[${index}].deprecationWarning`;
-      errors.push(invalidError(field, warning, "can only be set for deprecated versions"));
-    }
+    errors.push(...checkDeprecation(version, `spec.versions[${index}]`));
   });
   const names = versions.map((version) => version["name"]);
   if (new Set(names).size < names.length) {
@@ -115,7 +100,8 @@ function checkVersionParts(spec: JsonObject): FieldError[] {
   });
   const schemas = placedParts(spec, "schema", "validation").flatMap(({ part, path, version }) => {
     const schema = isObject(part) ? objectAt(part, "openAPIV3Schema") : undefined;
-    const hasStatus = objectAt(objectAt(version, "subresources"), "status") !== undefined;
+    const holders = isShared(spec, "schema") ? versions : [version];
+    const hasStatus = holders.some((holder) => objectAt(objectAt(holder, "subresources"), "status") !== undefined);
     return schema === undefined ? [] : checkVersionSchema(schema, { path: `${path}.openAPIV3Schema`, hasStatus });
   });
   const subresources = placedParts(spec, "subresources", "subresources").flatMap(({ part, path }) => {
@@ -126,7 +112,8 @@ function checkVersionParts(spec: JsonObject): FieldError[] {
     Array.isArray(part) ? checkColumns(part.filter(isObject), path) : [],
   );
   const fields = placedParts(spec, "selectableFields", "selectableFields").flatMap(({ part, path, version }) => {
-    if (isShared(spec, "selectableFields") && !isShared(spec, "schema"))
+    const isWithoutSchema = !isShared(spec, "schema") || objectAt(version, "schema") === undefined;
+    if (isShared(spec, "selectableFields") && isWithoutSchema)
       return [invalidError(path, "", "may only be set when validations.schema is included")];
     const schema = objectAt(objectAt(version, "schema"), "openAPIV3Schema") ?? {};
     return Array.isArray(part) ? checkSelectableFields(part.filter(isObject), { schema, path }) : [];
@@ -192,36 +179,7 @@ function hasDefault(schema: JsonValue | undefined): boolean {
   return [...below, ...lists, ...Object.values(objectAt(schema, "properties") ?? {})].some(hasDefault);
 }
 
-function checkNames(names: JsonObject): FieldError[] {
-  const labels = (member: "shortNames" | "categories"): FieldError[] =>
-    (arrayAt(names, member) ?? []).flatMap((name, index) =>
-      checkLabel(`spec.names.${member}[${index}]`, String(name), (text) => dns1035Problem(text)),
-    );
-  const mixedCase = (text: string): string | undefined => {
-    const problem = dns1035Problem(text.toLowerCase());
-    return problem && `may have mixed case, but should otherwise match: ${problem}`;
-  };
-  const [kind, listKind] = [stringAt(names, "kind") ?? "", stringAt(names, "listKind") ?? ""];
-  return [
-    ...checkLabel("spec.names.plural", stringAt(names, "plural") ?? "", dns1035Problem),
-    ...checkLabel("spec.names.singular", stringAt(names, "singular") ?? "", dns1035Problem),
-    ...checkLabel("spec.names.kind", kind, mixedCase),
-    ...checkLabel("spec.names.listKind", listKind, mixedCase),
-    ...labels("shortNames"),
-    ...labels("categories"),
-    ...(kind !== "" && kind === listKind
-      ? [invalidError("spec.names.listKind", listKind, "kind and listKind may not be the same")]
-      : []),
-  ];
-}
-
-function checkLabel(field: string, text: string, problemOf: (text: string) => string | undefined): FieldError[] {
-  if (text === "") return [requiredError(field)];
-  const problem = problemOf(text);
-  return problem === undefined ? [] : [invalidError(field, text, problem)];
-}
-
-function checkConversion(conversion: JsonObject | undefined): FieldError[] {
+function checkConversion(conversion: JsonObject | undefined, isEstablished: boolean): FieldError[] {
   const strategy = stringAt(conversion, "strategy") ?? "None";
   const webhook = objectAt(conversion, "webhook");
   const config = objectAt(webhook, "clientConfig");
@@ -234,37 +192,27 @@ function checkConversion(conversion: JsonObject | undefined): FieldError[] {
     return [
       ...(config === undefined ? [requiredError(configField, "required when strategy is set to Webhook")] : []),
       ...(config === undefined ? [] : checkClientConfig(configField, config)),
-      ...checkReviewVersions(reviews, reviewsField),
+      ...(isEstablished ? checkAuthorities(`${configField}.caBundle`, stringAt(config, "caBundle") ?? "") : []),
+      ...checkReviewVersions(reviewsField, reviews, ""),
     ];
   }
   const text = "should not be set when strategy is not set to Webhook";
   return [
-    ...(strategy === "None" ? [] : [notSupportedError("spec.conversion.strategy", strategy, ["None", "Webhook"])]),
+    ...checkRequiredOneOf("spec.conversion.strategy", strategy, ["None", "Webhook"]),
     ...(config === undefined ? [] : [forbiddenError(configField, text)]),
     ...(reviews.length === 0 ? [] : [forbiddenError(reviewsField, text)]),
   ];
+}
+
+function checkAuthorities(field: string, bundle: string): FieldError[] {
+  if (bundle === "" || Buffer.from(bundle, "base64").includes("-----BEGIN ")) return [];
+  return [invalidError(field, bundle, "unable to load root certificates: unable to parse bytes as PEM block")];
 }
 
 function checkConvertible(spec: JsonObject): FieldError[] {
   const strategy = stringAt(objectAt(spec, "conversion"), "strategy") ?? "None";
   if (spec["preserveUnknownFields"] !== true || strategy === "None") return [];
   return [invalidError("spec.conversion.strategy", strategy, "must be None if spec.preserveUnknownFields is true")];
-}
-
-function checkReviewVersions(versions: JsonValue[], field: string): FieldError[] {
-  if (versions.length === 0) return [requiredError(field)];
-  if (versions.includes("v1") || versions.includes("v1beta1")) return [];
-  return [invalidError(field, versions, "must include at least one of v1, v1beta1")];
-}
-
-function checkApproval(crd: JsonObject, group: string): FieldError[] {
-  if (!isProtectedGroup(group)) return [];
-  const field = `metadata.annotations[${APPROVAL_ANNOTATION}]`;
-  const approval = stringAt(objectAt(objectAt(crd, "metadata"), "annotations"), APPROVAL_ANNOTATION) ?? "";
-  if (approval === "") return [requiredError(field, `${APPROVAL_TEXT}, ${APPROVAL_LINK}`)];
-  if (approval.startsWith("unapproved") || URL.canParse(approval)) return [];
-  const text = `${APPROVAL_TEXT} with either a URL or a reason starting with "unapproved", ${APPROVAL_LINK}`;
-  return [invalidError(field, approval, text)];
 }
 
 function versionsOf(spec: JsonObject): JsonObject[] {

@@ -5,14 +5,33 @@ import {
   tooManyError,
   type FieldError,
 } from "../../errors/field-error.js";
-import { isObject, memberOf, stringAt, type JsonObject } from "../../json.js";
+import { isObject, memberOf, stringAt, type JsonObject, type JsonValue } from "../../json.js";
 import { propertiesOf, type StructuralSchema } from "../schema/structural.js";
 
 const COLUMN_TYPES = ["boolean", "date", "integer", "number", "string"];
 const COLUMN_FORMATS = ["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
 const SELECTABLE_TYPES = ["string", "boolean", "integer"];
 const MAX_SELECTABLE = 8;
+// Of what separates words Go prints the plain blank alone.
+const UNPRINTABLE = /(?! )[\p{C}\p{Z}]/u;
 const SIMPLE_PATH = "must be a simple json path starting with .";
+
+/** Checks what those are told who use a version that is to be used no more. */
+export function checkDeprecation(version: JsonObject, path: string): FieldError[] {
+  const { deprecationWarning: warning } = version;
+  if (typeof warning !== "string") return [];
+  const field = `${path}.deprecationWarning`;
+  if (version["deprecated"] !== true) return [invalidError(field, warning, "can only be set for deprecated versions")];
+  const problems: string[] = [];
+  if (Buffer.byteLength(warning) > 256) problems.push("must be <= 256 characters long");
+  if (warning === "") problems.push("must not be an empty string");
+  const odd = UNPRINTABLE.exec(warning);
+  if (odd !== null) {
+    const at = Buffer.byteLength(warning.slice(0, odd.index));
+    problems.push(`must only contain printable UTF-8 characters; non-printable character found at index ${at}`);
+  }
+  return problems.map((problem) => invalidError(field, warning, problem));
+}
 
 /** Checks the paths of a scale subresource. */
 export function checkScale(scale: JsonObject, path: string): FieldError[] {
@@ -87,7 +106,7 @@ function oddPathProblem(path: string): string | undefined {
 function schemaAt(schema: StructuralSchema, names: readonly string[]): StructuralSchema | undefined {
   let at: StructuralSchema | undefined = schema;
   for (const name of names) {
-    const next = memberOf(propertiesOf(at), name);
+    const next: JsonValue | undefined = memberOf(propertiesOf(at), name) ?? memberOf(at, "additionalProperties");
     if (!isObject(next)) return undefined;
     at = next;
   }

@@ -3,7 +3,7 @@ import { invalidError, requiredError, type FieldError } from "../../errors/field
 import { goTypeOf } from "../../errors/go-format.js";
 import { isObject, memberOf, objectAt, sortedJson, type JsonObject, type JsonValue } from "../../json.js";
 import { checkEmbeddedMeta } from "../../object/object-meta.js";
-import { dns1035Problem } from "../check/names.js";
+import { dns1035Problem } from "../check/check-names.js";
 import { itemSchema, memberPathOf, memberSchema, type StructuralSchema } from "./structural.js";
 
 const OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";

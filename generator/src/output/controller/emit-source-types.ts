@@ -97,7 +97,7 @@ export function filterTypesOf(controller: ControllerModel, names: ControllerName
 /** Returns the type of the functions that index primaries, if the spec names any. */
 export function indexTypesOf({ indexes }: ControllerModel, { index, primary }: ControllerNames): string[] {
   if (indexes === undefined) return [];
-  const doc = `/** Returns the values under which an index finds a ${primary}; it must look at nothing else. */`;
+  const doc = `/** Returns the values under which an index finds a ${primary}. Use no input but the ${primary}. */`;
   return [`${doc}\n${printAlias(index, functionOf({ primary }, KEYS))}`];
 }
 

@@ -32,7 +32,7 @@ export async function filtersStub({ controller, names }: NamedController): Promi
 export async function indexesStub({ controller, names }: NamedController): Promise<Stub[]> {
   if (controller.indexes === undefined) return [];
   const used = new Set(Object.values(controller.indexes).map(({ name }) => name));
-  const doc = `Returns the values under which a ${names.primary} is found; it must look at nothing else.`;
+  const doc = `Returns the values under which a ${names.primary} is found. Use no input but the ${names.primary}.`;
   const texts = await Promise.all(
     [...used].map((own) => renderTemplate("stubs/event-sources/mapper.ts", { function: own, Type: names.index, doc })),
   );

@@ -12,7 +12,7 @@ import type { EndpointSettings } from "./endpoints.js";
 /** What an operator consists of. */
 export interface OperatorOptions extends EndpointSettings {
   readonly controllers: readonly ControllerDefinition[];
-  /** The API server; found as `loadConnection` does unless given. */
+  /** The API server. Default: the one that `loadConnection` finds */
   readonly connection?: Connection | ConnectionOptions;
   /** Other clusters that dependents live in, by the names that these state; the operator's own connection has none. */
   readonly clusters?: { readonly [name: string]: Connection | ConnectionOptions };

@@ -50,6 +50,13 @@ export class OperatorSession {
     this.idle = Promise.resolve(this.before).then(() => previous?.idle);
   }
 
+  /** How many reconciles of the sessions before have not ended. */
+  get reconcilesBefore(): number {
+    const { previous } = this.#options;
+    if (previous === undefined) return 0;
+    return previous.controllers.reduce((sum, each) => sum + each.counts().running, previous.reconcilesBefore);
+  }
+
   /** Resolves with whether all that was under way ended in time; absent while nothing has asked for the end. */
   get ended(): Promise<boolean> | undefined {
     return this.#ended;

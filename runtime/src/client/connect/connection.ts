@@ -17,7 +17,7 @@ export interface Connection {
   /** The file that holds `ca`; it is read again when the certificate of the server cannot be verified. */
   readonly caFile?: string | undefined;
   readonly serverName?: string | undefined;
-  readonly skipsTlsVerify?: boolean | undefined;
+  readonly skipTlsVerify?: boolean | undefined;
   /** URL of the HTTP proxy that opens a tunnel (CONNECT) to the server. */
   readonly proxyUrl?: string | undefined;
   /** Who the requests are carried out as; the credentials need the permission to impersonate. */
@@ -51,7 +51,7 @@ export interface Impersonation {
 export interface ConnectionOptions
   extends
     Omit<Credentials, "authorization">,
-    Pick<Connection, "namespace" | "ca" | "serverName" | "skipsTlsVerify" | "proxyUrl" | "impersonation"> {
+    Pick<Connection, "namespace" | "ca" | "serverName" | "skipTlsVerify" | "proxyUrl" | "impersonation"> {
   readonly server?: string;
   /** The same as `server`. */
   readonly url?: string;

@@ -61,7 +61,7 @@ async function clusterOf({ entry, folder, where }: Found<"cluster">, env: NodeJS
     ca: await readMaterial(caData, caFile, folder),
     caFile: caFile && resolve(folder, caFile),
     serverName: entry["tls-server-name"],
-    skipsTlsVerify: entry["insecure-skip-tls-verify"],
+    skipTlsVerify: entry["insecure-skip-tls-verify"],
     proxyUrl: proxyUrl ? checkProxyUrl(proxyUrl, `${where}: proxy-url`) : proxyFromEnvironment(address.server, env),
   };
 }

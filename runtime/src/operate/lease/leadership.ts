@@ -24,7 +24,7 @@ export interface LeadershipState {
 export type LeadershipObserver = (state: LeadershipState) => void;
 
 interface LeaderElectionOptions {
-  /** Whether there is an election, and how; by where the operator runs unless given. */
+  /** Whether there is an election, and how. Default: an election in a cluster, none elsewhere. */
   readonly settings: boolean | LeaderElectionSettings | undefined;
   /** The name of the first controller, after which the Lease is named; an operator without one has nothing to agree on. */
   readonly controller: string | undefined;

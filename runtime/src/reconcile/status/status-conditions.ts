@@ -144,7 +144,7 @@ function notReadyMessage(outcome: DependentOutcome): string {
 
 function detailOf({ conditions }: DependentOutcome): string {
   const detail = conditions?.readyPostcondition?.detail;
-  return typeof detail === "string" && detail !== "" ? detail : "its ready postcondition does not hold";
+  return typeof detail === "string" && detail !== "" ? detail : "its readyPostcondition is false";
 }
 
 function shortened(message: string): string {

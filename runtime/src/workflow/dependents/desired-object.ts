@@ -4,8 +4,6 @@ import {
   CONTROLLER_LABEL,
   DEPENDENT_ITEM,
   DEPENDENT_NAME,
-  lacksLabel,
-  LINK_ANNOTATIONS,
   OBJECT_KEY,
   PRIMARY_NAME,
   PRIMARY_NAMESPACE,
@@ -78,32 +76,6 @@ export function completeDesired(
     link.ownerReferences = [...others, owner];
   }
   return { ...rest, metadata: Object.assign({}, metadata, link) };
-}
-
-/** Returns what of a completed object names it and ties it to its primary, without its content. */
-export function linkOf({ metadata }: Stated): Stated {
-  const { name, namespace, labels, annotations = {}, ownerReferences } = metadata;
-  const label = labels?.[CONTROLLER_LABEL];
-  return {
-    metadata: {
-      name,
-      ...(namespace === undefined ? {} : { namespace }),
-      ...(label === undefined ? {} : { labels: { [CONTROLLER_LABEL]: label } }),
-      annotations: Object.fromEntries(Object.entries(annotations).filter(([key]) => LINK_ANNOTATIONS.includes(key))),
-      ...(ownerReferences === undefined ? {} : { ownerReferences }),
-    },
-  };
-}
-
-/** Tells whether a live object is tied to the primary as a completed one is. */
-export function hasLink(live: KubernetesObject, desired: Stated): boolean {
-  const { annotations = {}, ownerReferences = [] } = linkOf(desired).metadata;
-  const owners = new Set(live.metadata.ownerReferences?.map(({ uid }) => uid));
-  return (
-    !lacksLabel(live.metadata, desired.metadata) &&
-    Object.entries(annotations).every(([name, value]) => live.metadata.annotations?.[name] === value) &&
-    ownerReferences.every(({ uid }) => owners.has(uid))
-  );
 }
 
 // Only equality can be checked here without a parser; other requirements are left to the user.

@@ -1,6 +1,6 @@
 import { TerminalError } from "../../base/errors.js";
 import { describeObject, keyOf, type KubernetesObject } from "../../base/kubernetes-object.js";
-import { DEPENDENT_NAME, labelValueOf } from "../../base/primary-link.js";
+import { DEPENDENT_NAME, hasLink, isWrittenBy, labelValueOf } from "../../base/primary-link.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { DeleteOptions } from "../../client/call-options.js";
 import type { DecodedResource } from "../../decode/decode-resource.js";
@@ -8,7 +8,7 @@ import type { Stated } from "../../write/send/plan.js";
 import type { WriteCause } from "../../write/send/postponed-write.js";
 import type { Writer } from "../../write/writer.js";
 import { deletionOf } from "../definition/workflow-definition.js";
-import { completeDesired, hasLink, linkOf } from "./desired-object.js";
+import { completeDesired } from "./desired-object.js";
 import { hasName } from "../definition/workflow-definition.js";
 import { argumentsOf, type DependentReconciler, type DependentRun, type FindRun } from "./dependent-reconciler.js";
 import type { Live, Wanted, WriteOutcome } from "./dependent-reconciler.js";
@@ -80,7 +80,7 @@ export class KubernetesReconciler implements DependentReconciler {
     const live = known?.object;
     if (live?.metadata.deletionTimestamp !== undefined) return "waiting";
     const isLeft = mode === "createOnly" || operations?.update !== undefined;
-    if (known !== undefined && isLeft) await this.#rename(known, run);
+    if (known !== undefined && isLeft) await this.#restoreLink(desired, known, run);
     if (live !== undefined && mode === "createOnly") return "unchanged";
     const isMatch = live && (await this.#matches(desired, live, run));
     if (isMatch === true) return "unchanged";
@@ -88,9 +88,8 @@ export class KubernetesReconciler implements DependentReconciler {
       const written = await this.#options.writer.apply(this.#target, desired, {
         live: known,
         existing,
-        // An object that is only created has its content from whoever made it.
-        adoption: mode === "createOnly" ? linkOf(desired) : undefined,
-        isOnlyCreated: mode === "createOnly",
+        // An object that is never updated has its content from whoever made it.
+        leaves: mode === "createOnly" || operations?.update === false ? "any" : isLeft ? "own" : "none",
         isForced: isMatch === false,
         cause: this.#causeOf(run),
       });
@@ -159,22 +158,21 @@ export class KubernetesReconciler implements DependentReconciler {
     const { matcher, resource, name } = this.#options.definition;
     if (matcher === undefined) return undefined;
     // The matcher does not know of the link, which is needed in any case.
-    if (!hasLink(live, desired)) return false;
+    if (!hasLink(live.metadata, desired.metadata)) return false;
     const { apiVersion, kind } = resource;
     const isMatch: unknown = await matcher({ apiVersion, kind, ...desired } as never, live as never, context as never);
     if (typeof isMatch === "boolean") return isMatch;
     throw new TerminalError(`the matcher of dependent "${name}" returned ${typeof isMatch} instead of a boolean`);
   }
 
-  // An object that is not written as desired keeps the name of its dependent from before, unless that alone is changed.
-  async #rename(live: DecodedResource, run: DependentRun): Promise<void> {
-    const { definition, writer } = this.#options;
-    const stated = live.object.metadata.annotations?.[DEPENDENT_NAME];
-    if (stated === definition.name || !hasName(definition, stated)) return;
-    await writer.annotate(this.#target, live, {
-      annotations: { [DEPENDENT_NAME]: definition.name },
-      cause: this.#causeOf(run),
-    });
+  // An object that is not written as desired gets back what somebody took off of its link, and the name of its dependent if that has another.
+  async #restoreLink({ metadata }: Stated, live: DecodedResource, run: DependentRun): Promise<void> {
+    const { definition, writer, controller } = this.#options;
+    const { annotations } = live.object.metadata;
+    const isRenamed =
+      annotations?.[DEPENDENT_NAME] !== definition.name && hasName(definition, annotations?.[DEPENDENT_NAME]);
+    if (!isRenamed && isWrittenBy(live.object.metadata, controller) !== true) return;
+    await writer.tie(this.#target, live, { desired: metadata, cause: this.#causeOf(run) });
   }
 
   get #target() {

@@ -2,8 +2,14 @@
 import { waitFor } from "#apiserver/wait-for.js";
 import { deleted } from "#runtime/workflow/conditions/builtin-conditions.js";
 import { assert, suite } from "../../../support/suite.js";
-import { configOf, dependentController, outcomeOf, untilOutcome } from "../../josdk/dependents/sample-dependents.js";
-import { ConfigMap, Sample, Secret } from "../../josdk/sample-kind.js";
+import {
+  configOf,
+  dependentController,
+  outcomeOf,
+  untilOutcome,
+  type Stated,
+} from "../../josdk/dependents/sample-dependents.js";
+import { ConfigMap, Sample, Secret, type DataObject } from "../../josdk/sample-kind.js";
 import { spacesOf } from "../../josdk/space.js";
 
 const openSpace = spacesOf();
@@ -64,21 +70,66 @@ suite("two dependents with one object", (test) => {
 
 suite("a dependent from which somebody took its link", (test) => {
   const untied = { metadata: { ownerReferences: null } };
+  const isTied = ({ metadata }: DataObject) => metadata.ownerReferences?.some(({ name }) => name === "one") === true;
 
-  test("is tied again, and made as desired", async () => {
+  const ways: readonly [string, Stated][] = [
+    ["by apply", {}],
+    ["by PUT", { serverSideApply: false }],
+  ];
+  for (const [way, rest] of ways)
+    test(`is tied again, and made as desired, ${way}`, async () => {
+      await using space = await openSpace();
+      await using running = await space.start([dependentController([configOf("a", rest)])]);
+      await space.create(Sample, sample());
+      const before = await space.until(ConfigMap, "one-a", () => true);
+      await running.quiet();
+      await space.patch(ConfigMap, "one-a", untied);
+      await space.until(ConfigMap, "one-a", isTied);
+      await space.patch(Sample, "one", { spec: { value: "second" } });
+      const after = await space.until(ConfigMap, "one-a", ({ data }) => data?.["value"] === "second");
+      assert.is(after.metadata.uid, before.metadata.uid);
+      assert.equal(
+        running.events.flatMap(({ error }) => error ?? []),
+        [],
+      );
+    });
+
+  const left: readonly [string, Stated][] = [
+    ["created by apply", { mode: "createOnly" }],
+    ["created by POST", { mode: "createOnly", serverSideApply: false }],
+    ["created, and not updated", { operations: { update: false } }],
+  ];
+  for (const [way, rest] of left)
+    test(`is tied again, and left as it is, if it is only ${way}`, async () => {
+      await using space = await openSpace();
+      await using running = await space.start([dependentController([configOf("a", rest)])]);
+      await space.create(Sample, sample());
+      const before = await space.until(ConfigMap, "one-a", () => true);
+      await running.quiet();
+      const owner = { apiVersion: "v1", kind: "ConfigMap", name: "x", uid: "1" };
+      await space.patch(ConfigMap, "one-a", { metadata: { ownerReferences: [owner] }, data: { value: "theirs" } });
+      const after = await space.until(ConfigMap, "one-a", isTied);
+      await running.quiet();
+      assert.equal([after.metadata.uid, after.data], [before.metadata.uid, { value: "theirs" }]);
+      assert.is(after.metadata.ownerReferences?.length, 2, "the other owner stays");
+      assert.equal(
+        running.events.flatMap(({ error }) => error ?? []),
+        [],
+      );
+    });
+
+  test("goes with its primary all the same if it is only created", async () => {
     await using space = await openSpace();
-    await using running = await space.start([dependentController([configOf("a")])]);
+    const dependent = configOf("a", { mode: "createOnly", deletion: "ordered" });
+    await using running = await space.start([dependentController([dependent])]);
     await space.create(Sample, sample());
     await space.until(ConfigMap, "one-a", () => true);
     await running.quiet();
-    await space.patch(ConfigMap, "one-a", untied);
-    await space.until(ConfigMap, "one-a", ({ metadata }) => metadata.ownerReferences?.[0]?.name === "one");
-    await space.patch(Sample, "one", { spec: { value: "second" } });
-    await space.until(ConfigMap, "one-a", ({ data }) => data?.["value"] === "second");
-    assert.equal(
-      running.events.flatMap(({ error }) => error ?? []),
-      [],
-    );
+    await space.patch(ConfigMap, "one-a", { metadata: { annotations: { "gen-operator.dev/dependent": null } } });
+    await running.quiet();
+    await space.delete(Sample, "one");
+    await space.untilGone(Sample, "one");
+    assert.is(await space.get(ConfigMap, "one-a"), undefined);
   });
 
   test("is somebody else's if it has got another owner, or is of another dependent", async () => {

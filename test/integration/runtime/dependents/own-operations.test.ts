@@ -160,4 +160,32 @@ suite("an own create and update of a dependent", (test) => {
     assert.is(await space.get(ConfigMap, "one-b"), undefined);
     assert.is(outcomeOf(running, "b")?.kind, "waiting");
   });
+
+  for (const serverSideApply of [true, false])
+    test(`are not passed over when the label is taken off, ${serverSideApply ? "by apply" : "by PUT"}`, async () => {
+      await using space = await openSpace();
+      const seen: unknown[] = [];
+      const update: Own["update"] = async ({ live, next }) => {
+        seen.push(live.data?.["value"]);
+        if (live.data?.["value"] !== "theirs") await next();
+      };
+      const dependents = [
+        configOf("a", { serverSideApply, ...own({ update: false }) }),
+        configOf("b", { serverSideApply, ...own({ update }) }),
+      ];
+      await using running = await space.start([dependentController(dependents)]);
+      await space.create(Sample, sample());
+      await space.until(ConfigMap, "one-b", () => true);
+      for (const name of ["one-a", "one-b"]) {
+        await running.quiet();
+        seen.length = 0;
+        const metadata = { labels: { "gen-operator.dev/controller": null } };
+        await space.patch(ConfigMap, name, { metadata, data: { value: "theirs" } });
+        const isBack = ({ metadata }: DataObject) => metadata.labels?.["gen-operator.dev/controller"] !== undefined;
+        assert.is((await space.until(ConfigMap, name, isBack)).data?.["value"], "theirs");
+        await running.quiet();
+        assert.is((await space.get(ConfigMap, name))?.data?.["value"], "theirs");
+      }
+      assert.ok(seen.includes("theirs"), "update is asked about what is there");
+    });
 });

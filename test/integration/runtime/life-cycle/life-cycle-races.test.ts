@@ -83,7 +83,7 @@ suite("life cycle races", (test) => {
     assert.is(await page.operator.stop(), false);
     const stopped = outcomeOf(page.operator.start());
     await waitFor("it says what it waits for", () =>
-      page.logs.some((line) => line.includes("it starts when the reconciles have")),
+      page.logs.some((line) => line.includes("the last run still has 1 reconcile in flight")),
     );
     await page.operator.stop();
     assert.is(await stopped, "the operator was stopped");

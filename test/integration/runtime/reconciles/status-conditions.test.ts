@@ -83,8 +83,8 @@ suite("status conditions of an operator", (test) => {
       await page.operator.start();
       await createPage(page);
       await untilConditions(page, [
-        "Ready=False NotReady: first: its ready postcondition does not hold; second: waits for first",
-        "FirstReady=False NotReady: its ready postcondition does not hold",
+        "Ready=False NotReady: first: its readyPostcondition is false; second: waits for first",
+        "FirstReady=False NotReady: its readyPostcondition is false",
         "SecondReady=False DependencyNotReady: waits for first",
       ]);
       const before = (await page.operator.client.get(Page, one))?.status;

@@ -88,7 +88,7 @@ suite("a write whose answer is lost", (test) => {
     ],
     [
       "a JSON patch that says so",
-      ({ client, metadata }) => client.jsonPatch(ConfigMap, metadata, { operations: put("x"), isRepeatable: true }),
+      ({ client, metadata }) => client.jsonPatch(ConfigMap, metadata, { operations: put("x"), repeatable: true }),
     ],
   ];
   for (const [title, write] of repeated)

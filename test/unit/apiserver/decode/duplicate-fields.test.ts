@@ -1,4 +1,4 @@
-import { duplicateFields } from "#apiserver/decode/duplicate-fields.js";
+import { duplicateFields, mayHaveDuplicates, memberCountOf } from "#apiserver/decode/duplicate-fields.js";
 import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
 
@@ -15,10 +15,16 @@ suite("duplicate fields", (test) => {
   for (const [json, want] of cases) {
     test(`${json} repeats ${want.length === 0 ? "nothing" : want.join()}`, () => {
       assert.equal(duplicateFields(json), want);
+      if (want.length > 0) assert.is(mayHaveDuplicates(json, memberCountOf(JSON.parse(json))), true);
     });
   }
 
   test("what JSON.stringify writes repeats nothing", () => {
     fc.assert(fc.property(fc.json(), (json) => assert.equal(duplicateFields(json), [])));
+  });
+
+  test("a text without a colon in its texts has as many names as its value has members", () => {
+    const json = fc.json({ stringUnit: fc.constantFrom("a", "b", "\\", '"', " ") });
+    fc.assert(fc.property(json, (text) => assert.is(mayHaveDuplicates(text, memberCountOf(JSON.parse(text))), false)));
   });
 });

@@ -39,7 +39,7 @@ suite("JOSDK's GenericKubernetesResourceMatcherTest", (test) => {
 
   test("2, 3: what only live has matches, unless strictly", () => {
     assert.ok(matches(deployment(), added));
-    assert.not(matches(deployment(), added, { isStrict: true }));
+    assert.not(matches(deployment(), added, { strict: true }));
   });
 
   test("4, 5: what was removed or changed in live does not match", () => {
@@ -50,7 +50,7 @@ suite("JOSDK's GenericKubernetesResourceMatcherTest", (test) => {
   test("6: the status does not count", () => {
     const withStatus = deployment((object) => void (object["status"] = { replicas: 7 }));
     assert.ok(matches(withStatus, deployment()));
-    assert.ok(matches(deployment(), withStatus, { isStrict: true }));
+    assert.ok(matches(deployment(), withStatus, { strict: true }));
   });
 
   test("7, 8, 9: another value does not match, unless it is at or below an ignored path", () => {
@@ -64,7 +64,7 @@ suite("JOSDK's GenericKubernetesResourceMatcherTest", (test) => {
     const annotated = deployment(({ metadata }) => void (metadata.annotations = { note: "n", extra: "x" }));
     for (const live of [labelled, annotated]) {
       assert.ok(matches(deployment(), live));
-      assert.not(matches(deployment(), live, { isMetadataStrict: true }));
+      assert.not(matches(deployment(), live, { metadataStrict: true }));
       assert.not(matches(live, deployment()));
     }
     const renamed = deployment(({ metadata }) => void (metadata.labels = { app: "b" }));
@@ -96,7 +96,7 @@ suite("JOSDK's GenericKubernetesResourceMatcherTest", (test) => {
     assert.ok(matches(configMap({ a: "1" }), configMap({ a: "1" })));
     assert.not(matches(configMap({ a: "1" }), configMap({ a: "2" })));
     assert.ok(matches(configMap({ a: "1" }), configMap({ a: "1", theirs: "2" })));
-    assert.not(matches(configMap({ a: "1" }), configMap({ a: "1", theirs: "2" }), { isStrict: true }));
+    assert.not(matches(configMap({ a: "1" }), configMap({ a: "1", theirs: "2" }), { strict: true }));
   });
 
   test("13, 14, 15, 16: the status alone is compared; more in live matches, unless strictly", () => {
@@ -107,8 +107,8 @@ suite("JOSDK's GenericKubernetesResourceMatcherTest", (test) => {
       });
     const ready = withStatus({ replicas: 1 });
     const more = withStatus({ replicas: 1, readyReplicas: 1 });
-    const matchesStatus = (desired: Anything, live: Anything, isStrict = false) =>
-      statusMatcher({ isStrict })(argumentsOf(desired, live));
+    const matchesStatus = (desired: Anything, live: Anything, strict = false) =>
+      statusMatcher({ strict })(argumentsOf(desired, live));
     assert.ok(matchesStatus(ready, ready));
     assert.ok(
       matchesStatus(

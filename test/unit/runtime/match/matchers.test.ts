@@ -179,8 +179,8 @@ suite("status matcher", (test) => {
     test(`status: ${title}`, () => assert.is(statusMatcher()(argumentsOf(desired, live)), matches));
 
   test("strictly, what only live has does not match", () => {
-    assert.not(statusMatcher({ isStrict: true })(argumentsOf(withStatus(), more)));
-    assert.ok(statusMatcher({ isStrict: true })(argumentsOf(more, more)));
+    assert.not(statusMatcher({ strict: true })(argumentsOf(withStatus(), more)));
+    assert.ok(statusMatcher({ strict: true })(argumentsOf(more, more)));
   });
 });
 
@@ -215,9 +215,9 @@ suite("generic matcher", (test) => {
   for (const { title, desired, live, matches } of cases) test(title, () => assert.is(compares(desired, live), matches));
 
   test("strictly, what only live has does not match", () => {
-    assert.not(compares({ a: 1 }, { a: 1, b: 2 }, { isStrict: true }));
-    assert.not(compares(["a"], ["a", "b"], { isStrict: true }));
-    assert.ok(compares({ a: [1, { b: 2 }] }, { a: [1, { b: 2 }] }, { isStrict: true }));
+    assert.not(compares({ a: 1 }, { a: 1, b: 2 }, { strict: true }));
+    assert.not(compares(["a"], ["a", "b"], { strict: true }));
+    assert.ok(compares({ a: [1, { b: 2 }] }, { a: [1, { b: 2 }] }, { strict: true }));
   });
 
   test("with ignored paths everything else is strict", () => {
@@ -227,7 +227,7 @@ suite("generic matcher", (test) => {
     assert.not(compares({ ab: 1 }, { ab: 2 }, options), "a path ends at a name");
     assert.not(compares({}, { b: 1 }, options));
     assert.ok(compares({ "a/b": 1 }, { "a/b": 2 }, { ignoredPaths: ["/spec/a~1b"] }), "a slash in a name is escaped");
-    assert.throws(() => genericMatcher({ isStrict: true, ignoredPaths: ["/spec"] }), /leave isStrict out/);
+    assert.throws(() => genericMatcher({ strict: true, ignoredPaths: ["/spec"] }), /leave strict out/);
   });
 
   const metadata = (desired: object, live: object, options: GenericMatcherOptions = {}) =>
@@ -236,7 +236,7 @@ suite("generic matcher", (test) => {
   test("labels and annotations of others match, unless strictly", () => {
     assert.ok(metadata({ labels: { a: "x" } }, { labels: { a: "x", b: "y" }, annotations: { c: "z" } }));
     assert.not(metadata({ labels: { a: "x" } }, { labels: { a: "y" } }));
-    assert.not(metadata({ labels: { a: "x" } }, { labels: { a: "x", b: "y" } }, { isMetadataStrict: true }));
+    assert.not(metadata({ labels: { a: "x" } }, { labels: { a: "x", b: "y" } }, { metadataStrict: true }));
     assert.ok(metadata({ labels: {} }, {}));
   });
 

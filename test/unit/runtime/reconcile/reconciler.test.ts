@@ -64,8 +64,8 @@ suite("controls", (test) => {
       ],
       ["reconcile", { withoutRetry: true }, 'a control with "withoutRetry"'],
       ["reconcile", { rescheduleAfterMs: -1 }, "reconcile() needs a rescheduleAfterMs of 0 or more"],
-      ["cleanup", { removeFinalizer: true, rescheduleAfterMs: 1 }, "return keepFinalizer({ … }) instead"],
-      ["cleanup", { rescheduleAfterMs: 1 }, "return keepFinalizer({ … }) instead"],
+      ["cleanup", { removeFinalizer: true, rescheduleAfterMs: 1 }, "Return keepFinalizer({ rescheduleAfterMs })"],
+      ["cleanup", { rescheduleAfterMs: 1 }, "Return keepFinalizer({ rescheduleAfterMs })"],
       ["updateErrorStatus", { resource: {} }, 'a control with "resource"'],
     ];
     for (const [name, control, message] of refused)

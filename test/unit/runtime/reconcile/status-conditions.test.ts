@@ -45,8 +45,8 @@ suite("status conditions", (test) => {
       ingress: { kind: "deleted", isGone: true, because: "its reconcile precondition does not hold" },
     });
     assert.equal(brief(conditions), [
-      "Ready=False NotReady: deployment: its ready postcondition does not hold; service: waits for deployment",
-      "DeploymentReady=False NotReady: its ready postcondition does not hold",
+      "Ready=False NotReady: deployment: its readyPostcondition is false; service: waits for deployment",
+      "DeploymentReady=False NotReady: its readyPostcondition is false",
       "ServiceReady=False DependencyNotReady: waits for deployment",
     ]);
   });

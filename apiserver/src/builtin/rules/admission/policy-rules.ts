@@ -4,7 +4,7 @@ import { duplicateError, invalidError, requiredError, type FieldError } from "..
 import { objectAt, stringAt, type JsonObject } from "../../../json.js";
 import { objectsAt } from "../../read-path.js";
 import { checkOneOf, checkQualifiedName, checkRequiredOneOf } from "../field-rules.js";
-import { subdomainProblems } from "../name-syntax.js";
+import { dns1035Problems, subdomainProblems } from "../name-syntax.js";
 import { checkExpressionAt, checkMatchConditions } from "./condition-rules.js";
 import { ANYTHING, AUTHORIZER, REQUEST } from "./condition-types.js";
 import { checkMatchResources, checkMutatedOperations } from "./resource-rules.js";
@@ -13,10 +13,6 @@ import { checkVariables } from "./variable-rules.js";
 const POLICY_REASONS = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 const MOST_ANNOTATIONS = 20;
 const LONGEST_ANNOTATION = 5 * 1024;
-const DNS_1035 = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
-const DNS_1035_RULE =
-  "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an " +
-  "alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 
 /** Checks a ValidatingAdmissionPolicy. */
 export function checkValidatingPolicy(policy: JsonObject): FieldError[] {
@@ -79,19 +75,10 @@ function paramsOf(spec: JsonObject): Variables {
   return spec["paramKind"] === undefined ? {} : { params: ANYTHING };
 }
 
-const MAX_LABEL = 63;
-
-function labelProblems(text: string): string[] {
-  return [
-    ...(text.length > MAX_LABEL ? [`must be no more than ${MAX_LABEL} characters`] : []),
-    ...(DNS_1035.test(text) ? [] : [DNS_1035_RULE]),
-  ];
-}
-
 function checkParamKind(field: string, kind: JsonObject): FieldError[] {
   const [apiVersion, name] = [stringAt(kind, "apiVersion") ?? "", stringAt(kind, "kind") ?? ""];
   const words = "may have mixed case, but should otherwise match";
-  const problems = name === "" ? [] : labelProblems(name.toLowerCase());
+  const problems = name === "" ? [] : dns1035Problems(name.toLowerCase());
   return [
     ...checkApiVersion(`${field}.apiVersion`, apiVersion),
     ...(name === "" ? [requiredError(`${field}.kind`)] : []),
@@ -105,7 +92,7 @@ function checkApiVersion(field: string, apiVersion: string): FieldError[] {
   if (parts.length > 2) return [invalidError(field, apiVersion, `unexpected GroupVersion string: ${apiVersion}`)];
   const [version = "", group = ""] = parts.reverse();
   const ofGroup = group === "" ? [] : subdomainProblems(group);
-  const ofVersion = version === "" ? [] : labelProblems(version);
+  const ofVersion = version === "" ? [] : dns1035Problems(version);
   return [
     ...(ofGroup.length === 0 ? [] : [invalidError(field, group, ofGroup.join(","))]),
     ...(version === "" ? [invalidError(field, apiVersion, "version must be specified")] : []),
@@ -140,7 +127,7 @@ function checkAnnotations(annotations: JsonObject[], policy: string, variables: 
   const all = "spec.auditAnnotations";
   const tooMany = `must not have more than ${MOST_ANNOTATIONS} auditAnnotations`;
   return [
-    ...(annotations.length > MOST_ANNOTATIONS ? [invalidError(all, annotations, tooMany)] : []),
+    ...(annotations.length > MOST_ANNOTATIONS ? [invalidError(all, annotations.map(goAnnotationOf), tooMany)] : []),
     ...annotations.flatMap((annotation, index) => {
       const [field, key] = [`${all}[${index}]`, keys[index] ?? ""];
       const name = `${policy}/${key}`;
@@ -151,6 +138,11 @@ function checkAnnotations(annotations: JsonObject[], policy: string, variables: 
       ];
     }),
   ];
+}
+
+// The server shows an annotation as its own type has it.
+function goAnnotationOf(annotation: JsonObject): JsonObject {
+  return { Key: annotation["key"] ?? "", ValueExpression: annotation["valueExpression"] ?? "" };
 }
 
 function checkAnnotationValue(field: string, annotation: JsonObject, variables: Variables): FieldError[] {

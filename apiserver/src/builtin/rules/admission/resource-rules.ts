@@ -66,25 +66,33 @@ function checkList(field: string, values: string[], what: string): FieldError[] 
   return [invalidError(field, values, `if '*' is present, must not specify other ${what}`)];
 }
 
+// Each resource is compared with those before it alone, and the last one without a subresource decides whether "*" has company.
 function checkResources(field: string, resources: string[]): FieldError[] {
   if (resources.length === 0) return [requiredError(field)];
+  const wider = new Set<string>();
+  let isLastPlain = false;
   const each = resources.flatMap((resource, index) => {
     const at = `${field}[${index}]`;
     if (resource === "") return [requiredError(at)];
-    const [plural = "", sub] = resource.split("/");
-    if (sub === undefined) return [];
-    const wider = [`${plural}/*`, `*/${sub}`].find((one) => one !== resource && resources.includes(one));
-    if (wider === undefined) return [];
-    return [invalidError(at, resource, `if '${wider}' is present, must not specify ${resource}`)];
+    const slash = resource.indexOf("/");
+    if (slash < 0) {
+      isLastPlain = resource !== "*";
+      return [];
+    }
+    const patterns = [`${resource.slice(0, slash)}/*`, `*${resource.slice(slash)}`];
+    const present = patterns.filter((pattern, kind) => wider.has(`${kind}${pattern}`));
+    patterns.forEach((pattern, kind) => resource === pattern && wider.add(`${kind}${pattern}`));
+    return present.map((pattern) =>
+      invalidError(at, resource, `if '${pattern}' is present, must not specify ${resource}`),
+    );
   });
-  const plain = resources.filter((resource) => !resource.includes("/"));
   const detail = "must not specify other resources";
   return [
     ...each,
     ...(resources.length > 1 && resources.includes("*/*")
       ? [invalidError(field, resources, `if '*/*' is present, ${detail}`)]
       : []),
-    ...(plain.length > 1 && plain.includes("*")
+    ...(isLastPlain && resources.includes("*")
       ? [invalidError(field, resources, `if '*' is present, ${detail} without subresources`)]
       : []),
   ];

@@ -11,14 +11,10 @@ import { objectsAt } from "../../read-path.js";
 import { checkLabelSelector, checkOneOf, checkRequired } from "../field-rules.js";
 import { checkMatchConditions } from "./condition-rules.js";
 import { checkRule } from "./resource-rules.js";
-import { subdomainProblems } from "../name-syntax.js";
+import { dns1035Problems, subdomainProblems } from "../name-syntax.js";
 
 const SIDE_EFFECTS = ["None", "NoneOnDryRun"];
 const REVIEW_VERSIONS = ["v1", "v1beta1"];
-const DNS_1035 = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
-const DNS_1035_RULE =
-  "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an " +
-  "alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 const URL_FORM = "desired format: https://host[/path]";
 
 /** Checks a ValidatingWebhookConfiguration or MutatingWebhookConfiguration. */
@@ -36,7 +32,11 @@ export function checkWebhooks(configuration: JsonObject): FieldError[] {
 function checkWebhook(field: string, webhook: JsonObject): FieldError[] {
   return [
     ...checkName(`${field}.name`, stringAt(webhook, "name") ?? ""),
-    ...checkReviewVersions(`${field}.admissionReviewVersions`, webhook["admissionReviewVersions"]),
+    ...checkReviewVersions(
+      `${field}.admissionReviewVersions`,
+      webhook["admissionReviewVersions"],
+      `must specify one of ${REVIEW_VERSIONS.join(", ")}`,
+    ),
     ...objectsAt(webhook, "rules").flatMap((rule, index) => checkRule(`${field}.rules[${index}]`, rule)),
     ...checkOneOf(`${field}.failurePolicy`, webhook["failurePolicy"], ["Fail", "Ignore"]),
     ...checkOneOf(`${field}.matchPolicy`, webhook["matchPolicy"], ["Equivalent", "Exact"]),
@@ -58,16 +58,14 @@ function checkName(field: string, name: string): FieldError[] {
   return name.split(".").length < 3 ? [invalidError(field, name, detail)] : [];
 }
 
-function checkReviewVersions(field: string, value: JsonValue | undefined): FieldError[] {
+/** Checks the versions of the reviews that a webhook understands; `missing` says what an empty list lacks. */
+export function checkReviewVersions(field: string, value: JsonValue | undefined, missing: string): FieldError[] {
   const versions = Array.isArray(value) ? value.map(String) : [];
-  if (versions.length === 0) return [requiredError(field, `must specify one of ${REVIEW_VERSIONS.join(", ")}`)];
+  if (versions.length === 0) return [requiredError(field, missing)];
   const each = versions.flatMap((version, index) => {
     const at = `${field}[${index}]`;
     if (versions.indexOf(version) < index) return [invalidError(at, version, "duplicate version")];
-    return [
-      ...(Buffer.byteLength(version) > 63 ? [invalidError(at, version, "must be no more than 63 characters")] : []),
-      ...(DNS_1035.test(version) ? [] : [invalidError(at, version, DNS_1035_RULE)]),
-    ];
+    return dns1035Problems(version).map((problem) => invalidError(at, version, problem));
   });
   if (versions.some((version) => REVIEW_VERSIONS.includes(version))) return each;
   return [...each, invalidError(field, versions, `must include at least one of ${REVIEW_VERSIONS.join(", ")}`)];

@@ -4,7 +4,7 @@ import { quote } from "../../../errors/quote.js";
 import { memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import { checkGivenDomain, checkOneOf, checkPort, checkRequired } from "../field-rules.js";
-import { pathSegmentProblems, startingLabelProblems } from "../name-syntax.js";
+import { dns1035Problems, pathSegmentProblems } from "../name-syntax.js";
 
 const MAX_GROUP_PRIORITY = 20_000;
 const MAX_VERSION_PRIORITY = 1000;
@@ -19,7 +19,7 @@ export function checkApiService(object: JsonObject): FieldError[] {
       ? [requiredError("spec.group", "only v1 may have an empty group and it better be legacy kube")]
       : []),
     ...checkGivenDomain("spec.group", group),
-    ...startingLabelProblems(version).map((problem) => invalidError("spec.version", version, problem)),
+    ...dns1035Problems(version).map((problem) => invalidError("spec.version", version, problem)),
     ...checkPriority("spec.groupPriorityMinimum", memberOf(spec, "groupPriorityMinimum"), MAX_GROUP_PRIORITY),
     ...checkPriority("spec.versionPriority", memberOf(spec, "versionPriority"), MAX_VERSION_PRIORITY),
     ...checkServer(spec),
