@@ -1,7 +1,7 @@
 // What parts of the runtime say of their work, for metrics and traces. Times are by the clock of the controller (`performance.now()`).
 import type { KubernetesObject } from "./kubernetes-object.js";
 
-/** How long one dependent took in one run of a workflow, with what it waited for inside: a place, a retry, the user's functions, the server. */
+/** How long one dependent took in one run of a workflow, with what it waited for inside: a slot, a retry, the user's functions, the server. */
 export interface StepTiming {
   readonly dependent: string;
   readonly startedAt: number;

@@ -1,15 +1,15 @@
-/** A number of places that tasks take turns in, in the order in which they ask. */
+/** A number of slots that tasks take turns in, in the order in which they ask. */
 export class Semaphore {
   #free: number;
   readonly #waiting = new Set<() => void>();
 
-  constructor(places: number) {
-    if (!(places >= 1) || (Number.isFinite(places) && !Number.isInteger(places)))
-      throw new RangeError(`a limit of things done at once has to be a whole number of 1 or more, and is ${places}`);
-    this.#free = places;
+  constructor(slots: number) {
+    if (!(slots >= 1) || (Number.isFinite(slots) && !Number.isInteger(slots)))
+      throw new RangeError(`a limit of things done at once has to be a whole number of 1 or more, and is ${slots}`);
+    this.#free = slots;
   }
 
-  /** Takes a place. Returns undefined if one was free, which it mostly is, and otherwise resolves as soon as one is taken. */
+  /** Takes a slot. Returns undefined if one was free, which it mostly is, and otherwise resolves as soon as one is taken. */
   acquire(signal?: AbortSignal): Promise<void> | undefined {
     if (signal?.aborted === true) return Promise.reject(signal.reason as Error);
     if (this.#free > 0) {

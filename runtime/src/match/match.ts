@@ -140,31 +140,31 @@ function matchItems(search: Search, desired: JsonValue[], { live, owned, schema 
   if (owned.fields.size + owned.items.size + owned.values.size > mine.size)
     return report(search, "is owned as something else");
   const items = Array.isArray(live) ? live : [];
-  let places: Map<ItemKey, number> | undefined;
-  const placeOf = (key: ItemKey, expected: number): number | undefined => {
+  let positions: Map<ItemKey, number> | undefined;
+  const positionOf = (key: ItemKey, expected: number): number | undefined => {
     // Mostly the list has the items that are looked for and no others, in their order.
-    const isLikely = isMap && places === undefined && items.length === desired.length && expected < items.length;
+    const isLikely = isMap && positions === undefined && items.length === desired.length && expected < items.length;
     if (isLikely && keyOfListItem(items[expected], schema) === key) return expected;
-    const keyed = () => items.map((item, place) => [keyOfListItem(item, schema), place] as const);
+    const keyed = () => items.map((item, position) => [keyOfListItem(item, schema), position] as const);
     // Of equal values of a set the first counts, which is set last.
-    return (places ??= new Map(isMap ? keyed() : keyed().reverse())).get(key);
+    return (positions ??= new Map(isMap ? keyed() : keyed().reverse())).get(key);
   };
   const { path } = search;
-  let lastPlace = -1;
+  let lastPosition = -1;
   for (const [index, item] of desired.entries()) {
     const key = keyOfListItem(item, schema);
-    const place = placeOf(key, lastPlace + 1);
+    const position = positionOf(key, lastPosition + 1);
     path.push(index);
     const goesOn = matchItem(search, item, {
       owned: mine.get(key),
-      live: place === undefined ? undefined : items[place],
+      live: position === undefined ? undefined : items[position],
       schema,
       // An apply puts our items into our order.
-      isInOrder: place === undefined || place > lastPlace,
+      isInOrder: position === undefined || position > lastPosition,
     });
     path.pop();
     if (!goesOn) return false;
-    lastPlace = place ?? lastPlace;
+    lastPosition = position ?? lastPosition;
   }
   return mine.size <= desired.length || report(search, "has an owned item that is not desired any more");
 }

@@ -30,7 +30,7 @@ export interface WorkflowDependencies {
 }
 
 /** A workflow with what all its runs share. */
-interface CompiledWorkflow extends Pick<RunOptions, "plan" | "places"> {
+interface CompiledWorkflow extends Pick<RunOptions, "plan" | "slots"> {
   readonly definition: WorkflowDefinition;
 }
 
@@ -50,7 +50,7 @@ export class ControllerWorkflows {
     const compile = (each: WorkflowDefinition): CompiledWorkflow => ({
       definition: each,
       plan: withReconcilers(buildPlan(each), (node) => dependencies.reconcilerOf(node)),
-      places: new Semaphore(each.maxConcurrency ?? MOST_STEPS_AT_ONCE),
+      slots: new Semaphore(each.maxConcurrency ?? MOST_STEPS_AT_ONCE),
     });
     this.own = compile(workflow);
     this.named = new Map(Object.entries(workflows).map(([key, each]) => [key, compile(each)]));

@@ -40,8 +40,8 @@ export class ReconcileRun {
   readonly queuedMs: number;
   /** Whether the reconcile before found the primary paused. */
   readonly wasPaused: boolean;
-  /** When its place goes to others, if its time is up; `Infinity` once that is done. */
-  endOfPlace: number | undefined = undefined;
+  /** When its slot goes to others, if its time is up; `Infinity` once that is done. */
+  endOfSlot: number | undefined = undefined;
   readonly #primary: KnownPrimary;
   /** The state before it started. */
   readonly #state: PrimaryState;

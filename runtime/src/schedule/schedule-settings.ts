@@ -25,7 +25,7 @@ export interface ScheduleSettings {
    */
   readonly onAllEvents?: boolean;
   /**
-   * After how long the signal of a reconcile is aborted. A reconcile that goes on all the same loses its place to other primaries; its own
+   * After how long the signal of a reconcile is aborted. A reconcile that goes on all the same loses its slot to other primaries; its own
    * primary waits for its end. Default: 30 minutes. 0 for never.
    */
   readonly reconcileTimeoutMs?: number;

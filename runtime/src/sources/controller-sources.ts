@@ -89,8 +89,8 @@ export class ControllerSources {
    */
   async start(listener: SourcesListener, untilLeading = async () => {}): Promise<void> {
     this.#listener = listener;
-    for (const [place, next] of this.#startOrder().entries()) {
-      if (place === PLACES && this.#listener !== undefined) await untilLeading();
+    for (const [stage, next] of this.#startOrder().entries()) {
+      if (stage === STAGES && this.#listener !== undefined) await untilLeading();
       // What is stopped while it starts stays so, and so does what was removed meanwhile.
       if (this.#listener === undefined) return;
       const present = next.filter((each) => this.#all().includes(each) && !each.isActivatedLater);
@@ -216,7 +216,7 @@ export class ControllerSources {
 
   #startOrder(): readonly (readonly RegisteredSource[])[] {
     const all = this.#all();
-    return Array.from({ length: 2 * PLACES }, (_, place) => all.filter((each) => placeOf(each) === place));
+    return Array.from({ length: 2 * STAGES }, (_, stage) => all.filter((each) => stageOf(each) === stage));
   }
 
   #named(name: string): RegisteredSource | undefined {
@@ -277,10 +277,10 @@ export class ControllerSources {
   }
 }
 
-const PLACES = 4;
+const STAGES = 4;
 
 // The watches are first. The fetches of external dependents may read what all others know.
-function placeOf({ role, source }: RegisteredSource): number {
-  const place = { primaries: 0, dependents: 0, user: source.startPriority === "first" ? 1 : 2, external: 3 }[role];
-  return source.startsWhenLeading === true ? PLACES + place : place;
+function stageOf({ role, source }: RegisteredSource): number {
+  const stage = { primaries: 0, dependents: 0, user: source.startPriority === "first" ? 1 : 2, external: 3 }[role];
+  return source.startsWhenLeading === true ? STAGES + stage : stage;
 }

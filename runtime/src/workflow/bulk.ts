@@ -1,12 +1,12 @@
 // The items of one bulk dependent in one run. Each item is a step of its own. It waits only for the items of its key in other dependents, and
-// takes no place while it waits.
+// takes no slot while it waits.
 import { turns } from "../base/clock.js";
 import { TerminalError } from "../base/errors.js";
 import { messageOf } from "../base/logger.js";
 import { Semaphore } from "../base/semaphore.js";
 import type { Live } from "./dependents/dependent-reconciler.js";
 import { isGone, isReady } from "./plan.js";
-import { takeStep, type Place, type Run, type StepRun } from "./step.js";
+import { takeStep, type Slots, type Run, type StepRun } from "./step.js";
 import { Target } from "./target.js";
 import type { DependentOutcome } from "./workflow-result.js";
 
@@ -37,7 +37,7 @@ export class BulkRun {
   isReconciled = false;
   readonly #node: Target;
   readonly #surroundings: Surroundings;
-  readonly #places: Semaphore;
+  readonly #slots: Semaphore;
   readonly #wanted = new Set<string>();
   readonly #unwanted = new Set<string>();
   readonly #outcomes = new Map<string, DependentOutcome>();
@@ -49,7 +49,7 @@ export class BulkRun {
   constructor(node: Target, surroundings: Surroundings) {
     this.#node = node;
     this.#surroundings = surroundings;
-    this.#places = new Semaphore(node.definition.bulk?.maxConcurrency ?? MOST_AT_ONCE);
+    this.#slots = new Semaphore(node.definition.bulk?.maxConcurrency ?? MOST_AT_ONCE);
   }
 
   /** Writes the items that `desired` returned, by their keys; of a read-only dependent, asks whether the live items are ready. */
@@ -172,11 +172,11 @@ export class BulkRun {
     );
   }
 
-  // There may be thousands of items, mostly as desired: only those that have a place, or wait for other items, cost promises.
+  // There may be thousands of items, mostly as desired: only those that have a slot, or wait for other items, cost promises.
   async #settleAll(items: readonly Target[], work: ItemWork): Promise<void> {
     const settling = new Set<Promise<void>>();
     for (const item of items) {
-      const turn = work.others.length === 0 ? this.#places.acquire() : undefined;
+      const turn = work.others.length === 0 ? this.#slots.acquire() : undefined;
       if (turn !== undefined) await turn;
       const settled = this.#settle(item, work).then(() => void settling.delete(settled));
       settling.add(settled);
@@ -193,17 +193,17 @@ export class BulkRun {
       for (const other of others)
         if (!(await lets(other, key))) blockers.push(`${other.#node.definition.name}[${key}]`);
       if (blockers.length > 0) return this.#end(item, { kind: "waiting", for: blockers });
-      if (others.length > 0) await this.#places.acquire();
+      if (others.length > 0) await this.#slots.acquire();
       this.#end(item, await act(item));
     } catch (error) {
       this.#end(item, item.failure(error));
     }
   }
 
-  /** Takes the step of an item that has a place. */
+  /** Takes the step of an item that has a slot. */
   #step({ definition }: Target, body: (run: StepRun) => Promise<DependentOutcome>): Promise<DependentOutcome> {
     const run = this.#surroundings.run();
-    return takeStep(definition, { ...run, places: [takenPlace(this.#places), ...run.places] }, body);
+    return takeStep(definition, { ...run, slots: [takenSlot(this.#slots), ...run.slots] }, body);
   }
 
   #end(item: Target, outcome: DependentOutcome): void {
@@ -228,16 +228,16 @@ export class BulkRun {
   }
 }
 
-/** A place that was taken before the step began. The step acquires it again only for its next attempt. */
-function takenPlace(places: Semaphore): Place {
+/** A slot that was taken before the step began. The step acquires it again only for its next attempt. */
+function takenSlot(slots: Semaphore): Slots {
   let isTaken = true;
   return {
     acquire(signal) {
-      if (!isTaken) return places.acquire(signal);
+      if (!isTaken) return slots.acquire(signal);
       isTaken = false;
       return undefined;
     },
-    release: () => places.release(),
+    release: () => slots.release(),
   };
 }
 

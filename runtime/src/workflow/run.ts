@@ -32,13 +32,13 @@ type Refusal = typeof INACTIVE | typeof UNWANTED | typeof UNNAMED;
 export const MOST_STEPS_AT_ONCE = 50;
 
 /** Everything that one run needs. */
-export interface RunOptions extends Omit<Run, "secondary" | "clock" | "places"> {
+export interface RunOptions extends Omit<Run, "secondary" | "clock" | "slots"> {
   readonly plan: Plan<ReconciledNode>;
   readonly secondaries?: SecondarySources | undefined;
   /** The dependents of the other workflows of the controller, which functions of the user see as well. */
   readonly others?: readonly SeenDependent[];
-  /** The places for steps that all runs of the workflow share. */
-  readonly places: Semaphore;
+  /** The slots for steps that all runs of the workflow share. */
+  readonly slots: Semaphore;
   readonly clock?: Run["clock"] | undefined;
   /** Told of every step that has ended. */
   readonly onStep?: ((step: StepTiming) => void) | undefined;
@@ -72,14 +72,14 @@ class WorkflowRun {
   #onIdle: () => void = () => {};
 
   constructor(options: RunOptions, state: NodeState) {
-    const { plan, primary, secondaries: sources, others = [], places, clock = systemClock } = options;
+    const { plan, primary, secondaries: sources, others = [], slots, clock = systemClock } = options;
     this.#options = options;
     this.#plan = plan;
     this.#clock = clock;
     this.#states = plan.nodes.map(() => state);
     this.#targets = plan.nodes.map((node) => new Target(node));
     this.#seen = { primary, dependents: [...this.#targets, ...others], sources };
-    const run: Run = { ...options, secondary: createSecondary(this.#seen), clock, places: [places] };
+    const run: Run = { ...options, secondary: createSecondary(this.#seen), clock, slots: [slots] };
     this.#runs = plan.nodes.map(() => run);
     this.#bulks = plan.nodes.map((node, index) => {
       if (node.definition.bulk === undefined) return undefined;

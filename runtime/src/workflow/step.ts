@@ -1,4 +1,4 @@
-// One step of a run: reconciles or deletes one object, in a place that others wait for, within a time, and with retries.
+// One step of a run: reconciles or deletes one object, in a slot that others wait for, within a time, and with retries.
 import { sleep, type Clock } from "../base/clock.js";
 import { findError } from "../base/errors.js";
 import { untilAborted } from "../base/promises.js";
@@ -6,8 +6,8 @@ import type { Semaphore } from "../base/semaphore.js";
 import type { NodeDefinition } from "./definition/workflow-definition.js";
 import type { DependentRun } from "./dependents/dependent-reconciler.js";
 
-/** Some of the places that steps take turns in. */
-export type Place = Pick<Semaphore, "acquire" | "release">;
+/** Slots that steps take turns in. */
+export type Slots = Pick<Semaphore, "acquire" | "release">;
 
 /** A run in which steps are taken. */
 export interface Run extends DependentRun {
@@ -16,8 +16,8 @@ export interface Run extends DependentRun {
   readonly clock: Clock;
   /** Is told of every write that may still be in flight when the time of its step is over. */
   linger?(write: Promise<unknown>): void;
-  /** The places of the controller, after those of a bulk dependent; a step has one of each while it works. */
-  readonly places: readonly Place[];
+  /** The slots of the controller, after those of a bulk dependent; a step has one of each while it works. */
+  readonly slots: readonly Slots[];
 }
 
 /** A run as one step sees it: when the step runs out of time, `signal` is aborted, and `track` throws instead of returning. */
@@ -41,25 +41,25 @@ export async function takeStep<Result>(
   const step: StepRun = time?.step ?? { ...run, write: (write) => write() };
   const { signal } = step.context;
   const limit = <Value>(work: Promise<Value>) => (time === undefined ? work : untilAborted(work, signal));
-  // A step that runs out of time gives its places back, whether or not its body ever returns.
-  const inPlaces = async () => {
-    const taken: Place[] = [];
+  // A step that runs out of time gives its slots back, whether or not its body ever returns.
+  const inSlots = async () => {
+    const taken: Slots[] = [];
     try {
-      for (const place of run.places) {
-        const turn = place.acquire(signal);
+      for (const slot of run.slots) {
+        const turn = slot.acquire(signal);
         if (turn !== undefined) await turn;
-        taken.push(place);
+        taken.push(slot);
       }
       time?.begin();
       return await limit(body(step));
     } finally {
-      for (const place of taken) place.release();
+      for (const slot of taken) slot.release();
     }
   };
   try {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await inPlaces();
+        return await inSlots();
       } catch (error) {
         if (retry === undefined || attempt > retry.maxRetries || signal.aborted || isSettled(error)) throw error;
       }
@@ -107,7 +107,7 @@ function limitTime(timeoutMs: number, run: Run) {
   };
   return {
     step,
-    /** The time begins with the first attempt: waiting for a place is no work. */
+    /** The time begins with the first attempt: waiting for a slot is no work. */
     begin: () => void (cancel ??= clock.schedule(timeoutMs, onTimeout)),
     end() {
       cancel?.();

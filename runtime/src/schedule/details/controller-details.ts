@@ -29,7 +29,7 @@ export interface RunningReconcile {
   readonly waitsFor: readonly { readonly what: string; readonly forMs: number }[];
   /** Whether its signal was aborted. */
   readonly isAborted: boolean;
-  /** Whether others have its place, because it goes on although its signal was aborted. */
+  /** Whether others have its slot, because it goes on although its signal was aborted. */
   readonly isHung: boolean;
 }
 
@@ -109,7 +109,7 @@ function queuedOf({ key, waiting = "background", queuedAt, state }: KnownPrimary
 }
 
 function runningOf({ key, run }: KnownPrimary, now: number): RunningReconcile {
-  const { startedAt = now, retry, reasons = [], tasks, signal, endOfPlace } = run ?? {};
+  const { startedAt = now, retry, reasons = [], tasks, signal, endOfSlot } = run ?? {};
   return {
     primary: key,
     forMs: sinceOf(startedAt, now),
@@ -117,7 +117,7 @@ function runningOf({ key, run }: KnownPrimary, now: number): RunningReconcile {
     reasons: reasons.map(describeReason),
     waitsFor: (tasks?.running ?? []).map((each) => ({ what: each.what, forMs: sinceOf(each.startedAt, now) })),
     isAborted: signal?.aborted === true,
-    isHung: endOfPlace === Infinity,
+    isHung: endOfSlot === Infinity,
   };
 }
 

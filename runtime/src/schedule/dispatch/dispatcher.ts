@@ -7,7 +7,7 @@ import type { ReconcileRun } from "../reconcile-run.js";
 import { WorkQueue } from "./work-queue.js";
 
 const MAX_CONCURRENT_RECONCILES = 50;
-// How long a reconcile whose signal is aborted may take to end before its place is given to others.
+// How long a reconcile whose signal is aborted may take to end before its slot is given to others.
 const GRACE_MS = 30_000;
 
 interface DispatcherOptions {
@@ -22,16 +22,16 @@ interface DispatcherOptions {
 }
 
 /**
- * The primaries whose turn comes, and the reconciles under way. Each reconcile has one of a number of places until it ends, or until it goes
+ * The primaries whose turn comes, and the reconciles under way. Each reconcile has one of a number of slots until it ends, or until it goes
  * on although its time is up.
  */
 export class Dispatcher {
   readonly #options: DispatcherOptions;
   readonly #queue = new WorkQueue<KnownPrimary>();
   #maxRunning: number;
-  /** How many reconciles are under way, with those that have no place any more. A list of them would cost more than all else here. */
+  /** How many reconciles are under way, with those that have no slot any more. A list of them would cost more than all else here. */
   #running = 0;
-  /** How many of the reconciles have no place any more. */
+  /** How many of the reconciles have no slot any more. */
   #hung = 0;
   #submissions = 0;
   #isStarted = false;
@@ -102,8 +102,8 @@ export class Dispatcher {
   delete(run: ReconcileRun): void {
     run.close();
     this.#running--;
-    if (run.endOfPlace === Infinity) this.#hung--;
-    if (this.#places === 0) this.#endChecks();
+    if (run.endOfSlot === Infinity) this.#hung--;
+    if (this.#usedSlots === 0) this.#endChecks();
     if (this.#running === 0) this.#onIdle();
     this.#fill();
   }
@@ -145,7 +145,7 @@ export class Dispatcher {
     return [...this.#options.primaries()].flatMap(({ run }) => run ?? []);
   }
 
-  get #places(): number {
+  get #usedSlots(): number {
     return this.#running - this.#hung;
   }
 
@@ -160,7 +160,7 @@ export class Dispatcher {
   }
 
   #fill(): void {
-    while (this.#isStarted && !this.#isPaused && !this.#isWaking && this.#places < this.#maxRunning) {
+    while (this.#isStarted && !this.#isPaused && !this.#isWaking && this.#usedSlots < this.#maxRunning) {
       // An empty queue needs no turn.
       if (this.#queue.size === 0) return;
       // Thousands of reconciles without a write never wait, and would starve watches, the lease and probes.
@@ -182,19 +182,19 @@ export class Dispatcher {
     this.#cancelCheck = clock.schedule(delayMs, () => {
       const nextMs = Math.min(...this.#runs.map((run) => this.#check(run)));
       this.#cancelCheck = undefined;
-      if (this.#places > 0) this.#checkAfter(Math.min(nextMs, timeoutMs));
+      if (this.#usedSlots > 0) this.#checkAfter(Math.min(nextMs, timeoutMs));
     });
   }
 
   /** Returns after how long the reconcile is to be checked again. */
   #check(run: ReconcileRun): number {
     const { clock, timeoutMs } = this.#options;
-    const leftMs = (run.endOfPlace ?? run.startedAt + timeoutMs) - clock.now();
+    const leftMs = (run.endOfSlot ?? run.startedAt + timeoutMs) - clock.now();
     // A timer of Node may ring a part of a millisecond early.
     if (leftMs >= 1) return leftMs;
-    if (run.endOfPlace !== undefined) return this.#giveUp(run);
+    if (run.endOfSlot !== undefined) return this.#giveUp(run);
     const seconds = Math.round(timeoutMs / 1000);
-    run.endOfPlace = clock.now() + GRACE_MS;
+    run.endOfSlot = clock.now() + GRACE_MS;
     run.logger.warn({ seconds }, `the reconcile has taken ${seconds} s, the reconcileTimeoutMs; its signal is aborted`);
     run.abort(new Error(`the reconcile took longer than ${seconds} s, its reconcileTimeoutMs`));
     return GRACE_MS;
@@ -205,7 +205,7 @@ export class Dispatcher {
       "the reconcile goes on although its signal is aborted; other primaries take its place, " +
       "and this primary is not reconciled until it returns";
     run.logger.error({}, message);
-    run.endOfPlace = Infinity;
+    run.endOfSlot = Infinity;
     this.#hung++;
     this.#fill();
     return Infinity;

@@ -31,8 +31,8 @@ suite("semaphore", (test) => {
     assert.is(semaphore.acquire(), undefined);
   });
 
-  test("a number of places that is none is refused", () => {
-    for (const places of [0, -1, 1.5, NaN]) assert.throws(() => new Semaphore(places), `and is ${places}`);
+  test("a number of slots that is none is refused", () => {
+    for (const slots of [0, -1, 1.5, NaN]) assert.throws(() => new Semaphore(slots), `and is ${slots}`);
     assert.is(new Semaphore(Infinity).acquire(), undefined);
   });
 });

@@ -186,7 +186,7 @@ export function createWorkflow(
     context: { signal: new AbortController().signal } as RunOptions["context"],
     track: async (_, task) => task(),
     notes: new ReconcileNotes(),
-    places: new Semaphore(maxConcurrency),
+    slots: new Semaphore(maxConcurrency),
     clock: cluster.clock,
   };
   const deleted = { ...primary, metadata: { ...primary.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };

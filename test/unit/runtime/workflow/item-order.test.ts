@@ -55,7 +55,7 @@ suite("items that need items", (test) => {
     assert.equal(result.notReady, ["a", "b"]);
   });
 
-  test("waiting for an item takes no place, neither of the workflow nor of the dependent", async () => {
+  test("waiting for an item takes no slot, neither of the workflow nor of the dependent", async () => {
     const keys = [...Array(20).keys()].map(String);
     const cluster = new FakeCluster();
     const bulk = { maxConcurrency: 1 };

@@ -1,4 +1,4 @@
-// Time, retries and places of steps, as runs of whole workflows show them.
+// Time, retries and slots of steps, as runs of whole workflows show them.
 import { RetryAfterError, TerminalError } from "#runtime/base/errors.js";
 import type { Context } from "#runtime/workflow/definition/context.js";
 import { assert, suite } from "../../../support/suite.js";
@@ -221,8 +221,8 @@ suite("the retries of a step", (test) => {
   });
 });
 
-suite("the places of steps", (test) => {
-  test("all runs of a workflow share its places", async () => {
+suite("the slots of steps", (test) => {
+  test("all runs of a workflow share its slots", async () => {
     const names = [...Array(30).keys()].map((index) => `n${index}`);
     const cluster = new FakeCluster();
     cluster.pauses = [3, 1, 4];
