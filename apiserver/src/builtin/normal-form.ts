@@ -66,7 +66,9 @@ function normaliseNode(node: SchemaNode, value: JsonValue): JsonValue | undefine
   return value;
 }
 
-function canonicalText({ text }: SchemaNode, value: string | number | boolean): JsonValue {
+function canonicalText({ text, isBytes }: SchemaNode, value: string | number | boolean): JsonValue {
+  // Bytes may be written in lines.
+  if (isBytes && typeof value === "string") return value.replace(/[\r\n]+/g, "");
   if (text === undefined || typeof value === "boolean") return value;
   const canonical = text.canonical(typeof value === "number" ? decimalText(value) : value);
   return "text" in canonical ? canonical.text : value;

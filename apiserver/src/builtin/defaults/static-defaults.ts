@@ -1,4 +1,6 @@
-import { clone, memberOf, setMember, type JsonObject, type JsonValue } from "../../json.js";
+import { canonicalQuantity } from "@gen-operator/schema";
+import { clone, memberOf, objectAt, setMember, type JsonObject, type JsonValue } from "../../json.js";
+import { isQuantity } from "../scalar-text.js";
 import { schemaNode, type SchemaNode } from "../schema-node.js";
 
 /** Called for every object of a tree before its defaults are set; may set defaults that depend on other members. */
@@ -21,11 +23,32 @@ function defaultNode(node: SchemaNode, value: JsonValue, visit: StructVisitor): 
   }
 }
 
-function defaultStruct({ defaults, properties, facts }: SchemaNode, object: JsonObject, visit: StructVisitor): void {
+function defaultStruct(
+  { name = "", defaults, properties, facts }: SchemaNode,
+  object: JsonObject,
+  visit: StructVisitor,
+): void {
   for (const [key, value] of defaults) if (memberOf(object, key) === undefined) object[key] = clone(value);
   for (const key of Object.keys(object)) {
     const node = properties.get(key)?.node;
-    if (node !== undefined) defaultNode(node, object[key] as JsonValue, visit);
+    if (node === undefined) continue;
+    if (isQuantity(node.values?.name) && name.startsWith(CORE)) roundUp(objectAt(object, key) ?? {});
+    else defaultNode(node, object[key] as JsonValue, visit);
   }
   for (const key of facts.nullIfUnset ?? []) if (memberOf(object, key) === undefined) setMember(object, key, null);
+}
+
+const CORE = "io.k8s.api.core.v1.";
+const BELOW_THOUSANDTHS = /^(-?)(\d+)(n|u|e-9|e-6)$/;
+
+// The core knows no amounts of resources below a thousandth, and rounds up to one.
+function roundUp(amounts: JsonObject): void {
+  for (const [name, amount] of Object.entries(amounts)) {
+    const [, sign = "", digits = "", suffix = ""] = BELOW_THOUSANDTHS.exec(String(amount)) ?? [];
+    if (digits === "") continue;
+    const parts = suffix === "n" || suffix === "e-9" ? 1_000_000n : 1000n;
+    const thousandths = (BigInt(digits) + parts - 1n) / parts;
+    const rounded = canonicalQuantity(`${sign}${thousandths}${suffix.startsWith("e") ? "e-3" : "m"}`);
+    if ("text" in rounded) setMember(amounts, name, rounded.text);
+  }
 }

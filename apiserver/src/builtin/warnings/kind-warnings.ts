@@ -9,7 +9,13 @@ import { objectsAt, textAt } from "../read-path.js";
 import { keyPairWarnings } from "./key-pair-warnings.js";
 import { labelMapWarnings } from "./node-label-warnings.js";
 import { endpointsWarnings, policyWarnings, sliceAddressWarnings } from "./network-warnings.js";
-import { capacityWarnings, claimWarnings, storageClassWarnings, volumeWarnings } from "./storage-warnings.js";
+import {
+  capacityWarnings,
+  claimSpecWarnings,
+  claimWarnings,
+  storageClassWarnings,
+  volumeWarnings,
+} from "./storage-warnings.js";
 
 type Warnings = (object: JsonObject, old: JsonObject | undefined) => string[];
 
@@ -47,10 +53,16 @@ const WARNINGS: { readonly [kind: string]: Warnings } = {
   Secret: keyPairWarnings,
   ServiceAccount: accountWarnings,
   StorageClass: storageClassWarnings,
-  StatefulSet: (set) =>
-    Number(memberOf(objectAt(set, "spec"), "revisionHistoryLimit") ?? 0) < 0
+  StatefulSet: (set, old) => [
+    ...objectsAt(set, "spec.volumeClaimTemplates").flatMap((claim, index) => {
+      // As Kubernetes has it.
+      const path = `spec.volumeClaimTemplates[${index}]${old === undefined ? "" : ".Spec"}`;
+      return claimSpecWarnings(path, objectAt(claim, "spec") ?? {});
+    }),
+    ...(Number(memberOf(objectAt(set, "spec"), "revisionHistoryLimit") ?? 0) < 0
       ? ["spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"]
-      : [],
+      : []),
+  ],
 };
 
 /** The kinds whose names their Pods are called after, and how these use them. */
