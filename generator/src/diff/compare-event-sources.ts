@@ -22,12 +22,12 @@ export function compareEventSources(
 
 function factsOf(source: EventSourceModel): object {
   if (source.kind !== "informer") return source;
-  const { resource, filters, form, ...others } = source;
+  const { resource, filters, cache: kept, ...others } = source;
   const conditions = Object.entries(filters).map(([name, filter]) => [
     name,
     filter.kind === "when" ? filter.expression.trim() : filter.name,
   ]);
-  const cache = form.kind === "paths" ? form.paths.join(", ") : form.kind;
+  const cache = kept.kind === "paths" ? kept.paths.join(", ") : kept.kind;
   return { ...others, resource: kindOf(resource), filters: Object.fromEntries(conditions) as object, cache };
 }
 

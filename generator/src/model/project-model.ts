@@ -134,7 +134,7 @@ export type MappingModel =
   | FunctionModel;
 
 /** What is kept of the objects of an event source; `paths` are those beside the metadata. */
-export type FormModel =
+export type CacheModel =
   | { readonly kind: "full" }
   | { readonly kind: "metadata" }
   | { readonly kind: "paths"; readonly paths: readonly string[] };
@@ -151,7 +151,7 @@ export interface InformerModel {
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
   readonly filters: FiltersModel;
-  readonly form: FormModel;
+  readonly cache: CacheModel;
   readonly maxCachedObjects?: number;
 }
 

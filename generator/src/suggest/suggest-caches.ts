@@ -6,7 +6,7 @@ import { readSources } from "../input/read-sources.js";
 import type { CacheSpec, EventSourceSpec, WorkflowSpec } from "../input/workflow-spec.js";
 import { setYamlField } from "../input/yaml/edit-yaml.js";
 import { buildModel } from "../model/build/build-model.js";
-import type { FormModel } from "../model/project-model.js";
+import type { CacheModel } from "../model/project-model.js";
 import { unlessTooDeep } from "../output/reads/code/source-program.js";
 import type { CacheSuggestion } from "../output/reads/suggest-caches.js";
 import { diskOperations, writeFileAtOnce } from "../output/files/file-operations.js";
@@ -75,9 +75,9 @@ interface Line {
   readonly field?: { readonly key: "cache" | "labelSelector"; readonly value: unknown };
 }
 
-function linesOf({ form, reason, selector, source }: CacheSuggestion, { eventSources }: WorkflowSpec): Line[] {
+function linesOf({ cache, reason, selector, source }: CacheSuggestion, { eventSources }: WorkflowSpec): Line[] {
   const stated = eventSources.get(source.name);
-  const lines = [cacheLine(form, reason, stated)];
+  const lines = [cacheLine(cache, reason, stated)];
   if (selector?.kind === "none") lines.push({ line: `no labelSelector: ${selector.reason}` });
   if (selector?.kind === "selector") {
     const { labelSelector: value } = selector;
@@ -89,17 +89,17 @@ function linesOf({ form, reason, selector, source }: CacheSuggestion, { eventSou
   return lines;
 }
 
-function cacheLine(form: CacheSuggestion["form"], reason: string, stated: EventSourceSpec | undefined): Line {
-  if (form === undefined) return { line: `no cache: ${reason}` };
-  const value = cacheOf(form);
+function cacheLine(cache: CacheSuggestion["cache"], reason: string, stated: EventSourceSpec | undefined): Line {
+  if (cache === undefined) return { line: `no cache: ${reason}` };
+  const value = specOf(cache);
   const text = `cache: ${typeof value === "string" ? value : `{ paths: [${value.paths.join(", ")}] }`} (${reason})`;
   if (stated?.cache === "full") return { line: `cache: full, as stated; enough is ${text.slice("cache: ".length)}` };
   const isStated = JSON.stringify(sorted(stated?.cache)) === JSON.stringify(sorted(value));
   return isStated ? { line: `${text}, as stated` } : { line: text, field: { key: "cache", value } };
 }
 
-function cacheOf(form: Exclude<FormModel, { kind: "full" }>): Exclude<CacheSpec, "full"> {
-  return form.kind === "metadata" ? "metadata" : { paths: [...form.paths] };
+function specOf(cache: Exclude<CacheModel, { kind: "full" }>): Exclude<CacheSpec, "full"> {
+  return cache.kind === "metadata" ? "metadata" : { paths: [...cache.paths] };
 }
 
 function sorted(cache: CacheSpec | undefined): unknown {

@@ -1,7 +1,7 @@
 import type { CacheSpec, FiltersSpec, MappingSpec, ScheduleSpec } from "../../input/workflow-spec.js";
 import type { YamlPath } from "../../input/yaml/yaml-document.js";
 import { parseDuration } from "../duration.js";
-import type { EventSourceModel, FiltersModel, FormModel, InformerModel, MappingModel } from "../project-model.js";
+import type { CacheModel, EventSourceModel, FiltersModel, InformerModel, MappingModel } from "../project-model.js";
 import type { ResolvedEventSource } from "./resolved-project.js";
 import { IDENTITY_FIELDS } from "../schema/schema-path.js";
 
@@ -46,7 +46,7 @@ function informerOf({ name, spec, path, resource }: ResolvedEventSource, buildFi
     ...(labelSelector === undefined ? {} : { labelSelector }),
     ...(fieldSelector === undefined ? {} : { fieldSelector }),
     filters: buildFilters(spec.filters, path),
-    form: formOf(cache),
+    cache: buildCache(cache),
     ...(maxCachedObjects === undefined ? {} : { maxCachedObjects }),
   };
 }
@@ -59,7 +59,7 @@ function mappingOf(mapping: MappingSpec = "ownerReference"): MappingModel {
   throw new Error("a mapping was not checked");
 }
 
-function formOf(cache: CacheSpec = "full"): FormModel {
+function buildCache(cache: CacheSpec = "full"): CacheModel {
   if (typeof cache === "string") return { kind: cache };
   const paths = cache.paths.filter((path) => !IDENTITY_FIELDS.has(path.split(".")[0] ?? ""));
   return paths.length === 0 ? { kind: "metadata" } : { kind: "paths", paths: Object.freeze(paths.sort()) };

@@ -1,7 +1,7 @@
 import type {
   ControllerModel,
   EventSourceModel,
-  FormModel,
+  CacheModel,
   InformerModel,
   MappingModel,
 } from "../../model/project-model.js";
@@ -71,7 +71,7 @@ function informerOptions(source: InformerModel, names: ControllerNames): Doc[] {
     ...(source.primaryToSecondary === undefined
       ? []
       : [textField("primaryToSecondary", `${module}.${source.primaryToSecondary.name}`)]),
-    ...fieldsOf({ namespaces, labelSelector, fieldSelector, cache: formValueOf(source.form), maxCachedObjects }),
+    ...fieldsOf({ namespaces, labelSelector, fieldSelector, cache: cacheValueOf(source.cache), maxCachedObjects }),
     ...(filters === undefined ? [] : [field("filters", filters)]),
   ];
 }
@@ -89,9 +89,9 @@ export function usesMapper(mapping: MappingModel): mapping is Extract<MappingMod
   return Object.hasOwn(MAPPERS, mapping.kind);
 }
 
-function formValueOf(form: FormModel): unknown {
-  if (form.kind === "full") return undefined;
-  return form.kind === "metadata" ? "metadata" : { paths: form.paths };
+function cacheValueOf(cache: CacheModel): unknown {
+  if (cache.kind === "full") return undefined;
+  return cache.kind === "metadata" ? "metadata" : { paths: cache.paths };
 }
 
 function externalOptions(source: Exclude<EventSourceModel, InformerModel>): Doc[] {

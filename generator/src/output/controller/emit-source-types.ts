@@ -47,14 +47,14 @@ export function sourceTypesOf(controller: ControllerModel, names: ControllerName
 
 /** Tells whether any event source keeps less than whole objects. */
 export function isReduced({ eventSources }: ControllerModel): boolean {
-  return eventSources.some((source) => source.kind === "informer" && source.form.kind !== "full");
+  return eventSources.some((source) => source.kind === "informer" && source.cache.kind !== "full");
 }
 
 /** Returns what looking resources up by their class gives, where an event source keeps less than whole objects. */
 export function lookupTypesOf(controller: ControllerModel, { lookups, primary, resources }: ControllerNames): string[] {
   if (!isReduced(controller)) return [];
   const informers = controller.eventSources.flatMap((source) => (source.kind === "informer" ? [source] : []));
-  const reduced = new Set(informers.flatMap(({ resource, form }) => (form.kind === "full" ? [] : [resource])));
+  const reduced = new Set(informers.flatMap(({ resource, cache }) => (cache.kind === "full" ? [] : [resource])));
   const methods = [...reduced].flatMap((resource) => {
     const className = nameOrThrow(resources, resource).localName;
     const owned = controller.dependents.filter(isKubernetes).some((dependent) => dependent.resource === resource)
@@ -188,15 +188,15 @@ function functionsOf(
   return printInterface({ name: functions, doc, extends: [], members });
 }
 
-function docOf({ name, resource: { kind }, form }: InformerModel, { specFile }: ControllerModel): string {
-  if (form.kind === "full") return `A ${kind} of "${name}", of which everything is kept.`;
-  const kept = form.kind === "metadata" ? "only the metadata is kept" : "the metadata and what is named here is kept";
+function docOf({ name, resource: { kind }, cache }: InformerModel, { specFile }: ControllerModel): string {
+  if (cache.kind === "full") return `A ${kind} of "${name}", of which everything is kept.`;
+  const kept = cache.kind === "metadata" ? "only the metadata is kept" : "the metadata and what is named here is kept";
   return `A ${kind} of "${name}", of which ${kept}. To keep more, change eventSources.${name}.cache of ${inComment(specFile)}.`;
 }
 
-function keptTypeOf(className: string, { name, form }: InformerModel, { specFile }: ControllerModel): TypeNode {
-  if (form.kind === "full") return className;
-  const paths = form.kind === "metadata" ? [] : form.paths.map((path) => JSON.stringify(path));
+function keptTypeOf(className: string, { name, cache }: InformerModel, { specFile }: ControllerModel): TypeNode {
+  if (cache.kind === "full") return className;
+  const paths = cache.kind === "metadata" ? [] : cache.paths.map((path) => JSON.stringify(path));
   const hint = printText(`add it to eventSources.${name}.cache.paths of ${specFile}`);
   return reference("Kept", className, paths.length === 0 ? "never" : union(...paths), hint);
 }

@@ -1,8 +1,8 @@
 import { formatPosition, quote } from "../../diagnostic.js";
 import {
   isKubernetes,
+  type CacheModel,
   type ControllerModel,
-  type FormModel,
   type InformerModel,
   type LocateExpression,
   type ProjectModel,
@@ -22,7 +22,7 @@ export interface CacheSuggestion {
   readonly controller: ControllerModel;
   readonly source: InformerModel;
   /** What has to be kept; absent if the code may read anything. */
-  readonly form?: Exclude<FormModel, { kind: "full" }>;
+  readonly cache?: Exclude<CacheModel, { kind: "full" }>;
   /** Where the fields are read, or why everything is kept. */
   readonly reason: string;
   /** Absent if the mapping is not by a label. */
@@ -32,7 +32,7 @@ export interface CacheSuggestion {
 /**
  * Finds what the caches of event sources may leave out, from what the spec and the user's code read.
  *
- * If the code may read more than can be followed, the suggestion has no form. Objects from which a dependent is made are compared as
+ * If the code may read more than can be followed, no cache is suggested. Objects from which a dependent is made are compared as
  * a whole, so they are kept as a whole.
  */
 export function suggestCaches(
@@ -56,11 +56,11 @@ export function suggestCaches(
     followController(controller, { folder: folderOf(controller), sources }, { program, follower });
     return sources.map((tracked): CacheSuggestion => {
       const source = tracked.model;
-      const { form, reason } = neededOf(tracked, controller, log);
+      const { cache, reason } = neededOf(tracked, controller, log);
       const selector = suggestSelector(source, log.lookupOf(tracked));
       return {
         ...{ controller, source, reason },
-        ...(form.kind === "full" ? {} : { form }),
+        ...(cache.kind === "full" ? {} : { cache }),
         ...(selector === undefined ? {} : { selector }),
       };
     });
@@ -71,15 +71,15 @@ function neededOf(
   tracked: TrackedSource,
   { dependents }: ControllerModel,
   log: ReadLog,
-): { readonly form: FormModel; readonly reason: string } {
+): { readonly cache: CacheModel; readonly reason: string } {
   const { name } = tracked.model;
   const user = dependents.find((dependent) => isKubernetes(dependent) && dependent.eventSource === name);
   if (user !== undefined)
-    return { form: { kind: "full" }, reason: `the dependent ${quote(user.name)} takes its objects from it` };
+    return { cache: { kind: "full" }, reason: `the dependent ${quote(user.name)} takes its objects from it` };
   const escape = log.escapeOf(tracked);
   return escape === undefined
-    ? log.formOf(tracked)
-    : { form: { kind: "full" }, reason: `used as a whole in ${formatPosition(escape)}` };
+    ? log.neededOf(tracked)
+    : { cache: { kind: "full" }, reason: `used as a whole in ${formatPosition(escape)}` };
 }
 
 function trackedSourcesOf(

@@ -146,7 +146,7 @@ suite("buildModel", (test) => {
             source.resource.kind,
             source.mapping,
             source.namespaces,
-            source.form,
+            source.cache,
             Object.keys(source.filters),
           ]
         : source,

@@ -150,7 +150,7 @@ suite("emitted project", (declareTest) => {
       kind: "when",
       ...{ expression, names, position },
     });
-    const informer = { kind: "informer", filters: {}, form: { kind: "full" } } as const;
+    const informer = { kind: "informer", filters: {}, cache: { kind: "full" } } as const;
     const node = builtinResource("", "v1", "Node");
     const filters: FiltersModel = {
       onAdd: when("true", []),
@@ -170,10 +170,10 @@ suite("emitted project", (declareTest) => {
             ...{ ...informer, name: "nodes", resource: node, namespaces: ["a", "b"], labelSelector: "a=b" },
             mapping: { kind: "function", name: "toThings" },
             primaryToSecondary: { kind: "function", name: "nodesOf" },
-            form: { kind: "paths", paths: ["spec.unschedulable", "status.phase"] },
+            cache: { kind: "paths", paths: ["spec.unschedulable", "status.phase"] },
           },
           {
-            ...{ ...informer, name: "things", resource: other, namespaces: "all", form: { kind: "metadata" } },
+            ...{ ...informer, name: "things", resource: other, namespaces: "all", cache: { kind: "metadata" } },
             mapping: { kind: "annotation", keys: { name: "a/b", namespace: "a/c", type: "a/d" } },
           },
           { kind: "poll", name: "prices", intervalMs: 1000 },

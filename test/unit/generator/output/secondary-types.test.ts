@@ -33,10 +33,10 @@ function projectOf(
   return { packageName: "operator", resources: [primary, configMap], controllers };
 }
 
-/** Returns the types of a controller that keeps ConfigMaps of others in this form. */
-async function typesWith(form: InformerModel["form"]): Promise<string[]> {
+/** Returns the types of a controller that keeps ConfigMaps of others so. */
+async function typesWith(cache: InformerModel["cache"]): Promise<string[]> {
   const mapping = { kind: "ownerReference" } as const;
-  const source: InformerModel = { kind: "informer", name: "maps", resource: configMap, mapping, filters: {}, form };
+  const source: InformerModel = { kind: "informer", name: "maps", resource: configMap, mapping, filters: {}, cache };
   const files = await emitProject(projectOf(dependentsOf(layers(20)), [source]));
   return (files.find(({ path }) => path.endsWith("thing/types.ts"))?.content ?? "").split("\n");
 }

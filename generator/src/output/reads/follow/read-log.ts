@@ -1,5 +1,5 @@
 import type { SourcePosition } from "../../../diagnostic.js";
-import type { FormModel } from "../../../model/project-model.js";
+import type { CacheModel } from "../../../model/project-model.js";
 import type { FieldPath } from "../../../model/schema/schema-path.js";
 import type { TrackedSource } from "./values.js";
 
@@ -104,15 +104,15 @@ export class ReadLog {
   }
 
   /** Returns the least that has to be kept of objects that are never used as a whole, and where it is read. */
-  formOf(source: TrackedSource): { readonly form: FormModel; readonly reason: string } {
+  neededOf(source: TrackedSource): { readonly cache: CacheModel; readonly reason: string } {
     const reads = this.readsOf(source);
-    if (reads.length === 0) return { form: { kind: "metadata" }, reason: "nothing else is read" };
+    if (reads.length === 0) return { cache: { kind: "metadata" }, reason: "nothing else is read" };
     const all = [...new Set(reads.map(({ path }) => path))].sort();
     const paths = all.filter((path) => !all.some((other) => path.startsWith(`${other}.`)));
     const places = new Set(
       paths.map((path) => placeOf(reads.find((read) => read.path === path || read.path.startsWith(`${path}.`)))),
     );
-    return { form: { kind: "paths", paths: Object.freeze(paths) }, reason: `read in ${[...places].join(", ")}` };
+    return { cache: { kind: "paths", paths: Object.freeze(paths) }, reason: `read in ${[...places].join(", ")}` };
   }
 }
 

@@ -107,7 +107,7 @@ suite("the rights of an operator", (test) => {
       resource: configMap,
       mapping: { kind: "ownerReference" },
     } as const;
-    const informer = { ...source, filters: {}, form: { kind: "full" } } as const;
+    const informer = { ...source, filters: {}, cache: { kind: "full" } } as const;
     const namesOf = (fieldSelector: string) =>
       controllerGrants(controllerOf([], { eventSources: [{ ...informer, fieldSelector }] })).find(
         ({ resource }) => resource === "configmaps",

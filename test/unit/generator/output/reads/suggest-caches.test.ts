@@ -14,7 +14,7 @@ const pods: InformerModel = {
   resource: pod,
   mapping: { kind: "ownerReference" },
   filters: {},
-  form: { kind: "full" },
+  cache: { kind: "full" },
 };
 
 function expressionOf(expression: string, names: ExpressionModel["names"]): ExpressionModel {
@@ -46,8 +46,8 @@ function keptFor(body: string, more = ""): string {
   return describe(suggest({ "thing/reconciler.ts": text }));
 }
 
-function describe({ form }: CacheSuggestion): string {
-  return form?.kind === "paths" ? form.paths.join(" ") : (form?.kind ?? "full");
+function describe({ cache }: CacheSuggestion): string {
+  return cache?.kind === "paths" ? cache.paths.join(" ") : (cache?.kind ?? "full");
 }
 
 const PHASE = "status.phase";
@@ -134,8 +134,8 @@ const BODIES: readonly (readonly [body: string, kept: string])[] = [
 suite("suggested caches", (test) => {
   test("an event source keeps everything for a dependent that takes its objects from it", () => {
     const dependent = { ...dependentOf("own", pod), eventSource: "pods" };
-    const { form, reason } = suggest({}, { dependents: [dependent] });
-    assert.is(form, undefined);
+    const { cache, reason } = suggest({}, { dependents: [dependent] });
+    assert.is(cache, undefined);
     assert.is(reason, 'the dependent "own" takes its objects from it');
   });
 

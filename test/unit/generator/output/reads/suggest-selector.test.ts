@@ -15,7 +15,7 @@ const pods: InformerModel = {
   resource: pod,
   mapping: { kind: "label", keys: { name: KEY, namespace: "example.com/namespace" } },
   filters: {},
-  form: { kind: "full" },
+  cache: { kind: "full" },
 };
 const nodes: InformerModel = { ...pods, name: "nodes", resource: node };
 

@@ -11,7 +11,7 @@ const pod = builtinResource("", "v1", "Pod");
 const thing = thingOf({ type: "object", properties: { size: { type: "integer" } } });
 const source: InformerModel = {
   ...{ kind: "informer", name: "pods", resource: pod, mapping: { kind: "ownerReference" } },
-  ...{ filters: {}, form: { kind: "full" } },
+  ...{ filters: {}, cache: { kind: "full" } },
 };
 const model: ProjectModel = {
   packageName: "operator",
@@ -71,11 +71,11 @@ suite("suggestions for random code", (test) => {
             [{ path: "src/thing/reconciler.ts", text }],
             ({ position }) => position,
           );
-          const form = suggestion?.form;
-          if (form === undefined) return;
+          const cache = suggestion?.cache;
+          if (cache === undefined) return;
           reduced += 1;
-          const kept = compileProjection(form.kind === "metadata" ? [] : form.paths)(POD);
-          assert.is(run(body, kept), run(body, POD), JSON.stringify(form));
+          const kept = compileProjection(cache.kind === "metadata" ? [] : cache.paths)(POD);
+          assert.is(run(body, kept), run(body, POD), JSON.stringify(cache));
         }),
         { numRuns: runs(2000), examples: TEXTS_OF_LISTS.map((body): [string] => [body]) },
       );
