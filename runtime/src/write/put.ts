@@ -32,7 +32,6 @@ export function putMethod(sender: Sender): WriteMethod {
     learn,
     async change(target, desired, { live, isForced, cause }) {
       const { definition } = target;
-      let conflict: unknown;
       const attempt = async (before: DecodedResource): Promise<Written> => {
         if (before !== live) target.cache.put(before);
         if (before.object.metadata.deletionTimestamp !== undefined) return { kind: "terminating", entry: before };
@@ -49,11 +48,8 @@ export function putMethod(sender: Sender): WriteMethod {
         learn(target, body, sent.entry.object);
         return { ...sent, verdict: DIFFERS };
       };
-      const isConflict = (error: unknown) => isApiError((conflict = error), 409);
-      const written = await onLatest(live, attempt, { sender, target, maxAttempts: 5, isConflict });
-      // What took its place, or was taken away from the primary, is for the next reconcile, which sees it.
-      if (written === undefined) throw conflict;
-      return written;
+      const isConflict = (error: unknown) => isApiError(error, 409);
+      return onLatest(live, attempt, { sender, target, maxAttempts: 5, isConflict });
     },
   };
 }

@@ -29,7 +29,8 @@ export interface ChangeOptions {
 export interface WriteMethod {
   /** Plans a creation, which fails with a conflict (409) if the object exists. */
   planCreation(definition: ResourceDefinition, desired: Stated): PlannedWrite;
-  change(target: WriteTarget, desired: Stated, options: ChangeOptions): Promise<Written>;
+  /** Makes an object as desired; undefined if it is gone, or another one has its name, and the watch has not shown that. */
+  change(target: WriteTarget, desired: Stated, options: ChangeOptions): Promise<Written | undefined>;
   /** Takes what the server made of an object. */
   learn?(target: WriteTarget, desired: Stated, stored: KubernetesObject): void;
 }

@@ -60,7 +60,8 @@ export class Writer {
     const { live, cause } = options;
     const desired = withEncodedData(target.definition, stated);
     target.cache.requireWhole(keyOf(desired.metadata));
-    if (live !== undefined) return this.#method.change(target, desired, { ...options, live });
+    const changed = live && (await this.#method.change(target, desired, { ...options, live }));
+    if (changed !== undefined) return changed;
     try {
       const plan = this.#method.planCreation(target.definition, desired);
       const sent = await this.#sender.send({ target, plan, before: undefined, cause, content: desired });
@@ -133,6 +134,7 @@ export class Writer {
     }
     const adopted = isOwn || leaves !== "any" ? desired : { metadata: linkOf(metadata) };
     const written = await this.#method.change(target, adopted, { live, cause });
+    if (written === undefined) throw conflict;
     return written.kind === "unchanged" ? { ...written, kind: "created" } : written;
   }
 

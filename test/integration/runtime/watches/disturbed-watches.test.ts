@@ -2,7 +2,19 @@
 import { waitFor } from "#apiserver/wait-for.js";
 import { assert, suite } from "../../../support/suite.js";
 import { follow, untilText, write } from "./followed-cache.js";
-import { ConfigMap, createPageOperator, Page, startPageServer, textReconciler } from "../page-operator.js";
+import {
+  ConfigMap,
+  configMapOf,
+  createPage,
+  createPageOperator,
+  Page,
+  setText,
+  startPageServer,
+  textOf,
+  textReconciler,
+  untilText as untilPageText,
+} from "../page-operator.js";
+import { messageOf } from "#runtime/base/logger.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
 
@@ -74,6 +86,31 @@ suite("a disturbed watch", (test) => {
     await write(followed, "a", "three");
     await untilText(followed, "a", "three");
   });
+
+  for (const serverSideApply of [true, false])
+    test(`that is dead keeps nobody from creating anew what is gone, ${serverSideApply ? "by apply" : "by PUT"}`, async () => {
+      await using server = await startPageServer();
+      const dependents = ["a", "b"].map((name) => configMapOf(name, { serverSideApply }));
+      await using page = createPageOperator(server, { dependents });
+      await page.operator.start();
+      await createPage(page);
+      for (const name of ["one-a", "one-b"]) await untilPageText(page, "first", name);
+      await page.quiet();
+      using _dead = server.faults.silenceWatches({ kind: "ConfigMap" });
+      const { client } = page.operator;
+      for (const name of ["one-a", "one-b"]) await client.delete(ConfigMap, { name, namespace: "default" });
+      if (!serverSideApply)
+        await client.create(ConfigMap, { metadata: { name: "one-b", namespace: "default" }, data: { text: "theirs" } });
+      await setText(page, "second");
+      await untilPageText(page, "second", "one-a");
+      if (serverSideApply) {
+        await untilPageText(page, "second", "one-b");
+        return;
+      }
+      const failure = () => page.events.map(({ error }) => messageOf(error)).at(-1) ?? "";
+      await waitFor("what took the name is refused", () => failure().includes("does not belong to this primary"));
+      assert.is(await textOf(page, "one-b"), "theirs");
+    });
 
   test("makes no operator reconcile a primary that is deleted", async () => {
     await using server = await startPageServer({ simulate: true });
