@@ -42,14 +42,19 @@ export function typeInvalidError(field: string, value: JsonValue, detail: string
   return { ...invalidError(field, value, detail), reason: "FieldValueTypeInvalid" };
 }
 
-/** A value is none of the supported ones, which are listed in the given order. */
+/** A value is none of the supported ones, which are listed in the given order. A word has a Go type of its own and is shown as JSON. */
 export function notSupportedError(field: string, value: JsonValue, supported: readonly string[]): FieldError {
+  return unsupported(field, typeof value === "string" ? goJson(value) : formatValue(value), supported);
+}
+
+/** Text of no type of its own is none of the supported ones. */
+export function textNotSupportedError(field: string, text: string, supported: readonly string[]): FieldError {
+  return unsupported(field, quote(text), supported);
+}
+
+function unsupported(field: string, shown: string, supported: readonly string[]): FieldError {
   const detail = supported.length > 0 ? `supported values: ${supported.map(quote).join(", ")}` : "";
-  return {
-    reason: "FieldValueNotSupported",
-    field,
-    message: withDetail(`Unsupported value: ${formatValue(value)}`, detail),
-  };
+  return { reason: "FieldValueNotSupported", field, message: withDetail(`Unsupported value: ${shown}`, detail) };
 }
 
 /** A field may not be set, or not so. */
@@ -107,8 +112,15 @@ export function fieldErrorPath(error: FieldError): string {
 export function formatValue(value: JsonValue): string {
   if (typeof value === "string") return quote(value);
   if (typeof value === "number" && !Number.isInteger(value)) return floatText(value);
-  // Go's JSON can stand in HTML.
-  return JSON.stringify(value).replace(/[<>&]/g, (sign) => `\\u00${sign.charCodeAt(0).toString(16)}`);
+  return goJson(value);
+}
+
+// Go's JSON can stand in HTML, and in scripts.
+function goJson(value: JsonValue): string {
+  return JSON.stringify(value).replace(
+    /[<>&\u2028\u2029]/g,
+    (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 }
 
 function withDetail(body: string, detail: string): string {

@@ -4,7 +4,7 @@ import { normalise } from "../normal-form.js";
 import { schemaNode } from "../schema-node.js";
 import type { ServedType } from "../served-type.js";
 import * as configuration from "./configuration-defaults.js";
-import { defaultPod, defaultPullPolicy, defaultVolumeSource } from "./pod-defaults.js";
+import { defaultPod, defaultPullPolicy, defaultVolumeSource, dropOldAnnotations } from "./pod-defaults.js";
 import { defaultService } from "./service-defaults.js";
 import { setDefaults } from "./static-defaults.js";
 import * as workload from "./workload-defaults.js";
@@ -30,8 +30,10 @@ type StructDefault = (struct: JsonObject) => void;
 // By `Kind` or `Kind.group`: what depends on the whole object or on its being created.
 const ROOT_DEFAULTS: Record<string, RootDefault> = {
   // What admission sets is there before an update and comes with the uid of a new Pod; it has no owner.
-  Pod: (pod, { uid, old }) =>
-    defaultPod(pod, { isAdmitted: uid !== undefined || old !== undefined, isNew: old === undefined }),
+  Pod: (pod, { uid, old }) => {
+    dropOldAnnotations(pod);
+    defaultPod(pod, { isAdmitted: uid !== undefined || old !== undefined, isNew: old === undefined });
+  },
   Service: defaultService,
   Secret: (secret) => configuration.encodeStringData(secret),
   Namespace: (namespace, { uid }) => configuration.defaultNamespace(namespace, uid !== undefined),
@@ -71,6 +73,7 @@ const STRUCT_DEFAULTS: Record<string, StructDefault> = {
     defaultPullPolicy(container, { image: "image", policy: "imagePullPolicy" }),
   "core.v1.ImageVolumeSource": (source) => defaultPullPolicy(source, { image: "reference", policy: "pullPolicy" }),
   "core.v1.Volume": defaultVolumeSource,
+  "core.v1.PodTemplateSpec": dropOldAnnotations,
   "core.v1.PodSpec": (spec) => {
     spec["securityContext"] ??= {};
     // The deprecated name of the same field is kept equal.

@@ -27,6 +27,19 @@ export function defaultVolumeSource(volume: JsonObject): void {
   if (Object.keys(volume).every((key) => key === "name")) volume["emptyDir"] = {};
 }
 
+const OLD_ANNOTATIONS = ["alpha", "beta"].flatMap((stage) =>
+  ["init-containers", "init-container-statuses"].map((name) => `pod.${stage}.kubernetes.io/${name}`),
+);
+
+/** Takes annotations off a Pod or a template, in place, that told of containers before there were members for them. */
+export function dropOldAnnotations(pod: JsonObject): void {
+  const metadata = objectAt(pod, "metadata");
+  const annotations = objectAt(metadata, "annotations");
+  if (metadata === undefined || annotations === undefined) return;
+  for (const key of OLD_ANNOTATIONS) delete annotations[key];
+  if (Object.keys(annotations).length === 0) delete metadata["annotations"];
+}
+
 // One address stands for all that do not begin with it, as nodes of old told one alone; all of them stand for a missing one.
 function agreeOnAddresses(status: JsonObject): void {
   const ip = stringAt(status, "podIP") ?? "";

@@ -1,7 +1,7 @@
 import {
   forbiddenError,
   invalidError,
-  notSupportedError,
+  textNotSupportedError,
   requiredError,
   tooLongError,
   type FieldError,
@@ -14,7 +14,6 @@ import {
   checkGivenDomain,
   checkLabelSelector,
   checkNotNegative,
-  checkOneOf,
   checkPathSegment,
   checkRequired,
 } from "./field-rules.js";
@@ -135,13 +134,17 @@ export function checkRoleBinding(kind: string, binding: JsonObject, old: JsonObj
   const shown = { APIGroup: role["apiGroup"] ?? "", Kind: role["kind"] ?? "", Name: role["name"] ?? "" };
   const name = textAt(role, "name");
   return [
-    ...checkOneOf("roleRef.apiGroup", memberOf(role, "apiGroup") ?? "", ["rbac.authorization.k8s.io"]),
-    ...checkOneOf("roleRef.kind", memberOf(role, "kind") ?? "", kinds),
+    ...checkText("roleRef.apiGroup", textAt(role, "apiGroup"), ["rbac.authorization.k8s.io"]),
+    ...checkText("roleRef.kind", textAt(role, "kind"), kinds),
     ...checkRequired("roleRef.name", name),
     ...checkPathSegment("roleRef.name", name),
     ...objectsAt(binding, "subjects").flatMap((subject, index) => checkSubject(`subjects[${index}]`, subject, kind)),
     ...(isOther ? [invalidError("roleRef", shown, "cannot change roleRef")] : []),
   ];
+}
+
+function checkText(field: string, text: string, supported: string[]): FieldError[] {
+  return supported.includes(text) ? [] : [textNotSupportedError(field, text, supported)];
 }
 
 function checkSubject(path: string, subject: JsonObject, ofBinding: string): FieldError[] {
@@ -154,9 +157,7 @@ function checkSubject(path: string, subject: JsonObject, ofBinding: string): Fie
     ...checkRequired(`${path}.name`, name),
     ...(isAccount ? checkGivenDomain(`${path}.name`, name) : []),
     ...(needsNamespace ? [requiredError(`${path}.namespace`)] : []),
-    ...(supported.includes(kind) && group !== expected
-      ? [notSupportedError(`${path}.apiGroup`, group, [expected])]
-      : []),
-    ...(supported.includes(kind) ? [] : [notSupportedError(`${path}.kind`, kind, supported)]),
+    ...(supported.includes(kind) ? checkText(`${path}.apiGroup`, group, [expected]) : []),
+    ...checkText(`${path}.kind`, kind, supported),
   ];
 }

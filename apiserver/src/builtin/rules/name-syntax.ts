@@ -112,7 +112,7 @@ export function dns1035Problems(name: string): string[] {
 /** Lists what is wrong with the name of a port. */
 export function portNameProblems(name: string): string[] {
   return [
-    ...(name.length > 15 ? ["must be no more than 15 characters"] : []),
+    ...(byteLength(name) > 15 ? ["must be no more than 15 characters"] : []),
     ...(/^[-a-z0-9]+$/.test(name) ? [] : ["must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)"]),
     ...(/[a-z]/.test(name) ? [] : ["must contain at least one letter (a-z)"]),
     ...(name.includes("--") ? ["must not contain consecutive hyphens"] : []),

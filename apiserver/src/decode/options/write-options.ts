@@ -2,6 +2,7 @@ import {
   forbiddenError,
   invalidError,
   notSupportedError,
+  textNotSupportedError,
   requiredError,
   tooLongError,
   type FieldError,
@@ -80,7 +81,7 @@ function isPrintable(character: string): boolean {
 
 function checkFieldValidation(value: string): FieldError[] {
   const isKnown = value === "" || (FIELD_VALIDATIONS as readonly string[]).includes(value);
-  return isKnown ? [] : [notSupportedError("fieldValidation", value, ["", "Ignore", "Strict", "Warn"])];
+  return isKnown ? [] : [textNotSupportedError("fieldValidation", value, ["", "Ignore", "Strict", "Warn"])];
 }
 
 /** Returns the field manager of a write that is no apply: the given one, else the client's name. */

@@ -1,5 +1,5 @@
 // What every schema in a definition may say, wherever it stands, before anybody asks whether it is structural.
-import { forbiddenError, invalidError, notSupportedError, type FieldError } from "../../errors/field-error.js";
+import { forbiddenError, invalidError, textNotSupportedError, type FieldError } from "../../errors/field-error.js";
 import { isObject, memberOf, stringAt, type JsonObject, type JsonValue } from "../../json.js";
 import { propertiesOf, type StructuralSchema } from "../schema/structural.js";
 import { checkListType } from "./check-list-type.js";
@@ -56,7 +56,7 @@ function checkOwn(schema: StructuralSchema, { path, isMeta = false, noDefaults }
   const type = stringAt(schema, "type") ?? "";
   const errors: FieldError[] = [];
   const forbid = (member: string, text: string) => void errors.push(forbiddenError(`${path}.${member}`, text));
-  if (type !== "" && !TYPES.includes(type)) errors.push(notSupportedError(`${path}.type`, type, TYPES));
+  if (type !== "" && !TYPES.includes(type)) errors.push(textNotSupportedError(`${path}.type`, type, TYPES));
   if (noDefaults !== undefined && (schema["default"] ?? null) !== null)
     forbid("default", `must not be set ${noDefaults}`);
   for (const keyword of UNSUPPORTED) if (schema[keyword] !== undefined) forbid(keyword, `${keyword} is not supported`);

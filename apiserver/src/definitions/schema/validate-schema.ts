@@ -2,6 +2,7 @@
 import { hasFormat, hasMatch } from "@gen-operator/schema";
 import {
   notSupportedError,
+  textNotSupportedError,
   requiredError,
   tooLongError,
   tooManyError,
@@ -134,7 +135,11 @@ function checkEnum(schema: StructuralSchema, path: string, value: JsonValue): Fi
   if (!Array.isArray(allowed) || allowed.length === 0) return [];
   if (allowed.some((other) => isAllowed(value, other))) return [];
   const supported = allowed.map((other) => (typeof other === "string" ? other : JSON.stringify(other)));
-  return [notSupportedError(path, value, supported)];
+  return [
+    typeof value === "string"
+      ? textNotSupportedError(path, value, supported)
+      : notSupportedError(path, value, supported),
+  ];
 }
 
 // Go compares after a conversion to the allowed value's type, which cuts the fraction off; null has no type, so it is never found.

@@ -1,4 +1,4 @@
-import { fieldErrorText, notSupportedError, requiredError, type FieldError } from "../../errors/field-error.js";
+import { fieldErrorText, textNotSupportedError, requiredError, type FieldError } from "../../errors/field-error.js";
 import { quote } from "../../errors/quote.js";
 import { badRequest, conflict, notFound, plainError, storagePreconditionFailed } from "../../errors/status-error.js";
 import { arrayAt, clone, isObject, objectAt, stringAt, type JsonObject } from "../../json.js";
@@ -47,7 +47,7 @@ function checkTarget(target: JsonObject | undefined): FieldError[] {
   const kind = stringAt(target, "kind") ?? "";
   const isKnown = kind === "" || kind === "Node";
   return [
-    ...(isKnown ? [] : [notSupportedError("target.kind", kind, ["Node", "<empty>"])]),
+    ...(isKnown ? [] : [textNotSupportedError("target.kind", kind, ["Node", "<empty>"])]),
     ...((stringAt(target, "name") ?? "") === "" ? [requiredError("target.name")] : []),
   ];
 }

@@ -2,15 +2,7 @@
 import { selectorMatches } from "../../builtin/rules/field-rules.js";
 import { parseDeleteOptions, type DeleteOptions } from "../../decode/options/delete-options.js";
 import { invalidError } from "../../errors/field-error.js";
-import {
-  forbidden,
-  internalError,
-  invalid,
-  notFound,
-  plainError,
-  statusError,
-  type StatusError,
-} from "../../errors/status-error.js";
+import { forbidden, invalid, notFound, plainError, statusError, StatusError } from "../../errors/status-error.js";
 import { arrayAt, clone, deepEqual, isObject, objectAt, stringAt, type JsonObject } from "../../json.js";
 import { hasCondition, setCondition } from "../../object/conditions.js";
 import { keyOf, resourceRefOf } from "../../object/object-key.js";
@@ -99,9 +91,15 @@ function spendBudget(context: WriteContext, { name, pod }: { name: string; pod: 
   const budgets = context.registry.find(BUDGETS);
   const matching = budgets === undefined ? [] : budgetsOf(budgets, pod);
   if (matching.length > 1) {
-    throw internalError(
-      "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
-    );
+    const detail = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
+    throw new StatusError({
+      kind: "Status",
+      apiVersion: "v1",
+      metadata: {},
+      status: "Failure",
+      message: detail,
+      code: 500,
+    });
   }
   const [budget] = matching;
   if (budgets === undefined || budget === undefined || ignoresBudget(budget.object, pod)) return;

@@ -1,5 +1,5 @@
 // Where the variables of a container come from.
-import { invalidError, notSupportedError, requiredError, type FieldError } from "../../../errors/field-error.js";
+import { invalidError, textNotSupportedError, requiredError, type FieldError } from "../../../errors/field-error.js";
 import { memberOf, objectAt, type JsonObject } from "../../../json.js";
 import { checkPath } from "../storage/source-rules.js";
 import { textAt } from "../../read-path.js";
@@ -108,7 +108,7 @@ export function checkFieldReference(path: string, reference: JsonObject, support
   // An old name of the node.
   const named = field === "spec.host" ? "spec.nodeName" : field;
   if (![...FIELDS, ...OTHER_FIELDS].includes(named)) return unknown(`field label not supported: ${field}`);
-  return supported.includes(named) ? [] : [notSupportedError(at, named, supported)];
+  return supported.includes(named) ? [] : [textNotSupportedError(at, named, supported)];
 }
 
 const RESOURCES = ["cpu", "ephemeral-storage", "memory"].map((name) => `limits.${name}`);
@@ -147,7 +147,7 @@ export function checkResourceReference(
         ? [requiredError(field)]
         : isShown
           ? []
-          : [notSupportedError(field, name, SHOWN_RESOURCES)]),
+          : [textNotSupportedError(field, name, SHOWN_RESOURCES)]),
     ...(fits ? [] : [invalidError(`${path}.divisor`, name, `only divisor's values ${shown}`)]),
   ];
 }

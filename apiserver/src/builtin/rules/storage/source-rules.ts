@@ -2,7 +2,7 @@
 import {
   forbiddenError,
   invalidError,
-  notSupportedError,
+  textNotSupportedError,
   requiredError,
   type FieldError,
 } from "../../../errors/field-error.js";
@@ -250,7 +250,7 @@ function checkAzureDisk(path: string, source: JsonObject): FieldError[] {
     ...needs("diskName", "diskURI")(path, source),
     ...checkOneOf(`${path}.cachingMode`, memberOf(source, "cachingMode"), ["None", "ReadOnly", "ReadWrite"]),
     ...checkOneOf(`${path}.kind`, kind, ["Dedicated", "Managed", "Shared"]),
-    ...(fits ? [] : [notSupportedError(`${path}.diskURI`, uri, [isManaged ? MANAGED_DISK : BLOB_DISK])]),
+    ...(fits ? [] : [textNotSupportedError(`${path}.diskURI`, uri, [isManaged ? MANAGED_DISK : BLOB_DISK])]),
   ];
 }
 
