@@ -114,7 +114,8 @@ export { createLogger, messageOf, type CreateLoggerOptions, type Logger, type Lo
 export type { LogLevels } from "./operate/settings/log-levels.js";
 
 // Talking to a cluster
-export { ApiClient, type ApplyOptions, type Defined, type PatchTarget } from "./client/api-client.js";
+export { ApiClient, type ApiClientOptions, type ApplyOptions, type Defined } from "./client/api-client.js";
+export type { PatchTarget } from "./client/api-client.js";
 export type { DeleteOptions, Deletion, ListOptions, ReadOptions, WatchOptions } from "./client/call-options.js";
 export type { EvictOptions, Scale, ScaleOptions } from "./client/call-options.js";
 export type { WatchedEvent } from "./client/watch-events.js";

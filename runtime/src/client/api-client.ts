@@ -30,6 +30,9 @@ export interface Defined<Resource extends KubernetesObject> {
   readonly definition: ResourceDefinition<Resource>;
 }
 
+/** How a client differs from the usual one. */
+export interface ApiClientOptions extends RequesterOptions, TransportOptions {}
+
 /** What an apply sends; the kind is that of the definition. */
 export interface ApplyOptions extends WriteOptions, Pick<WriteRequest, "force" | "fieldManagers" | "findKnown"> {
   readonly fieldManager: string;
@@ -46,7 +49,8 @@ export let requesterOf: (client: ApiClient) => ApiRequester;
 
 /** Returns a client over the same connections whose requests differ in these options; of two observers both are told. */
 export function variantOf(client: ApiClient, options: Parameters<ApiRequester["with"]>[0]): ApiClient {
-  return new ApiClient(client.connection, requesterOf(client).with(options));
+  // What sends requests is no option that the types of users have.
+  return new ApiClient(client.connection, requesterOf(client).with(options) as object);
 }
 
 /**
@@ -62,7 +66,8 @@ export class ApiClient {
     requesterOf = (client) => client.#requester;
   }
 
-  constructor(connection: Connection, options: (RequesterOptions & TransportOptions) | ApiRequester = {}) {
+  constructor(connection: Connection, options?: ApiClientOptions);
+  constructor(connection: Connection, options: ApiClientOptions | ApiRequester = {}) {
     this.connection = connection;
     this.#requester =
       options instanceof ApiRequester ? options : new ApiRequester(new Transport(connection, options), options);
