@@ -134,7 +134,6 @@ export const STRATEGIES: Record<string, Partial<Strategy>> = {
     ...spec,
     ...needsVersion,
     ...anyFinalizer,
-    ...statusAlone,
   },
 
   "priorityclasses.scheduling.k8s.io": { generation: "first" },

@@ -2,13 +2,7 @@
 import { fieldErrorText, invalidError, type FieldError } from "../../errors/field-error.js";
 import { clone, deepEqual, isObject, memberOf, type JsonObject, type JsonValue } from "../../json.js";
 import { checkEmbeddedResources, misfitOfEmbedded } from "../schema/embedded-resource.js";
-import {
-  applyDefaults,
-  itemSchema,
-  propertiesOf,
-  pruneUnknownFields,
-  type StructuralSchema,
-} from "../schema/structural.js";
+import { itemSchema, propertiesOf, pruneUnknownFields, type StructuralSchema } from "../schema/structural.js";
 import { evaluateRules } from "../schema/rules.js";
 import { validateSchema } from "../schema/validate-schema.js";
 import { META_FIELDS } from "./check-open-api.js";
@@ -55,7 +49,7 @@ function checkDefault(schema: StructuralSchema, { path, objectOf, isMeta }: Plac
     if (problem !== undefined) return [invalidError(field, fallback, `must result in valid metadata: ${problem}`)];
     return checkValue(schema, field, fallback);
   }
-  // Pruning and defaulting work on objects, so the value is put into one.
+  // Pruning works on objects, so the value is put into one.
   const wrapper = { type: "object", properties: { value: schema } };
   const wrapped: JsonObject = { value: clone(fallback) };
   pruneUnknownFields(wrapper, wrapped);
@@ -65,9 +59,7 @@ function checkDefault(schema: StructuralSchema, { path, objectOf, isMeta }: Plac
   if (misfit !== undefined) return [...ofFields, misfit];
   const ofResources = checkEmbeddedResources(schema, fallback, field);
   if (ofResources.length > 0) return [...ofFields, ...ofResources];
-  const whole: JsonObject = { value: clone(fallback) };
-  applyDefaults(wrapper, whole);
-  return [...ofFields, ...checkValue(schema, field, whole["value"] as JsonValue)];
+  return [...ofFields, ...checkValue(schema, field, fallback)];
 }
 
 function checkValue(schema: StructuralSchema, field: string, value: JsonValue): FieldError[] {
