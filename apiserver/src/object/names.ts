@@ -1,5 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { exactAddressProblems } from "../builtin/rules/address-syntax.js";
+import { quote } from "../errors/quote.js";
+import { badRequest } from "../errors/status-error.js";
 import { pathSegmentProblems, subdomainProblems } from "../builtin/rules/name-syntax.js";
 
 const LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
@@ -42,4 +44,10 @@ export function generateName(base: string): string {
   let suffix = "";
   for (const byte of randomBytes(GENERATED_LENGTH)) suffix += GENERATED_ALPHABET[byte % GENERATED_ALPHABET.length];
   return base.slice(0, MAX_GENERATE_NAME) + suffix;
+}
+
+/** Fails for the name of a path that no object can have. */
+export function checkPathName(name: string): void {
+  const problems = pathSegmentProblems(name);
+  if (problems.length > 0) throw badRequest(`Name parameter invalid: ${quote(name)}: ${problems.join(";")}`);
 }

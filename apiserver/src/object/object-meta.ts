@@ -1,4 +1,5 @@
 /** Checks of `metadata`, the same for every type. Texts are those of Kubernetes 1.36. */
+import { checkManagers } from "../builtin/rules/manager-names.js";
 import { serverTime, timestampOf } from "../clock.js";
 import { checkAnnotations, checkLabels, checkNotNegative } from "../builtin/rules/field-rules.js";
 import { qualifiedNameProblems } from "../builtin/rules/name-syntax.js";
@@ -70,6 +71,7 @@ function checkWritable(metadata: JsonObject): FieldError[] {
     ...checkLabels(objectAt(metadata, "labels") ?? {}, "metadata.labels"),
     ...checkAnnotations(objectAt(metadata, "annotations") ?? {}, "metadata.annotations"),
     ...checkOwnerReferences(arrayAt(metadata, "ownerReferences") ?? [], "metadata.ownerReferences"),
+    ...checkManagers("metadata.managedFields", arrayAt(metadata, "managedFields") ?? []),
   ];
 }
 

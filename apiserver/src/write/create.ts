@@ -10,7 +10,7 @@ import { checkObjectMeta, dropDuplicateOwners, isTerminating, metadataOf, now } 
 import { wipeReset } from "../object/reset-paths.js";
 import { settled } from "../pending-conversion.js";
 import { normalForm } from "../registry/served-resource.js";
-import { StoredObject } from "../storage/stored-object.js";
+import { StoredObject, withResourceVersion } from "../storage/stored-object.js";
 import { OutdatedWrite } from "./attempts.js";
 import { checkCreationAllowed, settleNamespace } from "./check-place.js";
 import { checkCustomKind } from "./decode-object.js";
@@ -33,7 +33,8 @@ export async function createObject(
   const { registry, resource, namespace } = context;
   const { type, rules } = resource;
   settleNamespace(metadataOf(body), namespace);
-  if (!isTracked && (stringAt(metadataOf(body), "resourceVersion") ?? "") !== "") {
+  const resourceVersion = stringAt(metadataOf(body), "resourceVersion") ?? "";
+  if (!isTracked && resourceVersion !== "" && !context.isDryRun) {
     throw plainError("resourceVersion should not be set on objects to be created");
   }
   checkCreationAllowed(registry, resource, { name: stringAt(metadataOf(body), "name") ?? "", namespace });
@@ -83,7 +84,10 @@ export async function createObject(
   if (existing !== undefined)
     throw alreadyExists(resourceRefOf(type, name), { isTerminating: isTerminating(existing.object) });
   if (resource.asksWebhook) return { status: 201, object: await storeConverted(context, key, next) };
-  return { status: 201, object: store(context, { key, object: next, settles }) };
+  return {
+    status: 201,
+    object: store(context, { key, object: next, settles, revision: Number(resourceVersion) || 0 }),
+  };
 }
 
 async function storeConverted(
@@ -99,10 +103,11 @@ async function storeConverted(
 
 function store(
   { resource, isDryRun }: WriteContext,
-  { key, object, settles }: { key: string; object: JsonObject; settles: boolean },
+  { key, object, settles, revision }: { key: string; object: JsonObject; settles: boolean; revision: number },
 ): StoredObject {
-  // A dry run has no revision to show, but what it answers was in the form of the store, too.
-  if (isDryRun) return resource.read(new StoredObject(key, resource.storedForm(object), 0));
+  // A dry run has no revision to show but a given one. What it answers was in the form of the store, too.
+  const form = () => (revision === 0 ? object : withResourceVersion(object, revision));
+  if (isDryRun) return resource.read(new StoredObject(key, resource.storedForm(form()), 0));
   const stored = resource.store.put(key, resource.storedForm(object));
   if (settles) unsettled.add(stored);
   return resource.read(stored);

@@ -1,3 +1,4 @@
+import { schemaNameOf } from "../builtin/schemas.js";
 import { builtinTypes, type ServedType } from "../builtin/served-type.js";
 import { isDecoded } from "../builtin/versions.js";
 import { BodySyntaxError } from "../decode/body-syntax-error.js";
@@ -63,9 +64,7 @@ function parsedOrThrow({ type }: ServedResource, raw: Buffer, parse: () => Parse
       );
     if (!(error instanceof BodySyntaxError)) throw error;
     const step = error.format === "json" ? "couldn't get version/kind; json parse error: " : "";
-    throw badRequest(
-      `the object provided is unrecognized (must be of type ${type.kind}): ${step}${error.message} (${bodyStart(raw)})`,
-    );
+    throw unrecognized(type.kind, raw, `${step}${error.message}`);
   }
 }
 
@@ -73,13 +72,7 @@ function checkedObject(resource: ServedResource, raw: Buffer, value: unknown): J
   const { type } = resource;
   if (value === null) checkPresence(type.kind, raw, { kind: "" });
   if (!isObject(value)) {
-    const goType = Array.isArray(value) ? "array" : typeof value;
-    const target =
-      'Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
-    const error = `json: cannot unmarshal ${goType} into ${target}`;
-    throw badRequest(
-      `the object provided is unrecognized (must be of type ${type.kind}): couldn't get version/kind; json parse error: ${error} (${bodyStart(raw)})`,
-    );
+    throw unrecognized(type.kind, raw, `couldn't get version/kind; json parse error: ${typeMetaMisfit(value)}`);
   }
   checkTypeMeta(resource, raw, value);
   const metadata = value["metadata"] ?? {};
@@ -92,13 +85,23 @@ function checkedObject(resource: ServedResource, raw: Buffer, value: unknown): J
   return value;
 }
 
+/** Says why something that is no object has neither version nor kind. */
+export function typeMetaMisfit(value: unknown): string {
+  const members = 'APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\""';
+  return `json: cannot unmarshal ${goTypeOf(value)} into Go value of type struct { ${members} }`;
+}
+
+function unrecognized(kind: string, raw: Buffer, detail: string): Error {
+  return badRequest(`the object provided is unrecognized (must be of type ${kind}): ${detail} (${bodyStart(raw)})`);
+}
+
 function checkTypeMeta({ type }: ServedResource, raw: Buffer, object: JsonObject): void {
   const kind = stringAt(object, "kind") ?? "";
   const apiVersion = stringAt(object, "apiVersion") ?? "";
-  if (type.custom !== undefined) {
-    checkTypeMetaTypes(type, raw, object);
-    checkPresence(type.kind, raw, { kind });
-  }
+  checkTypeMetaTypes(type, raw, object);
+  if (type.custom !== undefined) checkPresence(type.kind, raw, { kind });
+  else if (apiVersion.split("/").length > 2)
+    throw unrecognized(type.kind, raw, `unexpected GroupVersion string: ${apiVersion}`);
   const expected = apiVersionOf(type);
   if (type.custom === undefined && kind !== "" && kind !== type.kind) {
     const given = apiVersion === "" ? expected : apiVersion;
@@ -133,17 +136,12 @@ function checkTypeMetaTypes(type: { kind: string }, raw: Buffer, object: JsonObj
     .find(([, each]) => each !== undefined && each !== null && typeof each !== "string") ?? [undefined];
   if (field === undefined) return;
   const problem = `json: cannot unmarshal ${goTypeOf(value)} into Go struct field .${field} of type string`;
-  throw badRequest(
-    `the object provided is unrecognized (must be of type ${type.kind}): couldn't get version/kind; json parse error: ${problem} (${bodyStart(raw)})`,
-  );
+  throw unrecognized(type.kind, raw, `couldn't get version/kind; json parse error: ${problem}`);
 }
 
 function checkPresence(kind: string, raw: Buffer, given: { kind: string }): void {
   if (given.kind !== "") return;
-  throw badRequest(
-    `the object provided is unrecognized (must be of type ${kind}): Object 'Kind' is missing in ` +
-      `'${raw.toString()}' (${bodyStart(raw)})`,
-  );
+  throw unrecognized(kind, raw, `Object 'Kind' is missing in '${raw.toString()}'`);
 }
 
 /** Whether something of this kind can be decoded, though it may be none that is stored. */
@@ -159,10 +157,19 @@ export function unknownConversion(
   given: { kind: string; apiVersion: string },
 ): Error {
   const version = given.apiVersion === "" ? type.version : given.apiVersion;
-  const text = unknownConversionText(type, { ...given, apiVersion: version });
+  const text = isRegistered(given.kind, version)
+    ? unknownConversionText(type, { ...given, apiVersion: version })
+    : unregisteredKind(given.kind, version);
   return badRequest(
     `${given.kind} in version ${quote(shortVersion(version))} cannot be handled as a ${type.kind}: ${text}`,
   );
+}
+
+// Besides what is stored there are lists, options and more, whose types stand among the schemas.
+function isRegistered(kind: string, apiVersion: string): boolean {
+  const [version = "", group = ""] = apiVersion.split("/").reverse();
+  const isOfKind = schemaNameOf({ group, version, kind }) !== undefined;
+  return isOfKind || kind === "List" || isKnownKind(kind.replace(/List$/, ""), apiVersion);
 }
 
 function shortVersion(apiVersion: string): string {

@@ -13,6 +13,7 @@ import {
 import { clone, deepEqual, objectAt, stringAt, type JsonObject } from "../json.js";
 import { holdDefinition, isDefinition } from "../object/definition-cleanup.js";
 import { finalizersForDeletion, holdersOf, isNamespace } from "../object/finalizers.js";
+import { checkPathName } from "../object/names.js";
 import { keyOf, kindRefOf, resourceRefOf } from "../object/object-key.js";
 import { isTerminating, metadataOf, now } from "../object/object-meta.js";
 import { settled } from "../pending-conversion.js";
@@ -47,6 +48,7 @@ async function attemptDelete(
   const { resource, namespace } = context;
   const { type } = resource;
   if (options.isOfCollection !== true) warnOfOrphans(context, options);
+  checkPathName(name);
   const stored = resource.store.get(keyOf({ namespace, name }));
   if (stored === undefined) throw notFound(resourceRefOf(type, name));
   if (isNamespace(type) && IMMORTAL_NAMESPACES.has(name)) {

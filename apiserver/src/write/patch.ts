@@ -17,6 +17,7 @@ import {
 } from "../errors/status-error.js";
 import { unregisteredKind } from "../errors/unregistered.js";
 import { canonicalJson, clone, compareText, isObject, memberOf, type JsonObject, type JsonValue } from "../json.js";
+import { checkPathName } from "../object/names.js";
 import { keyOf, apiVersionOf, resourceRefOf, kindRefOf } from "../object/object-key.js";
 import { applyJsonPatch, unknownPatchMembers } from "../patch/json-patch.js";
 import { applyMergePatch } from "../patch/merge-patch.js";
@@ -64,6 +65,7 @@ export interface PatchRequest {
 export async function patchObject(context: WriteContext, request: PatchRequest): Promise<WriteResult> {
   const { resource, namespace } = context;
   const { name, subresource } = request;
+  checkPathName(name);
   if (resource.store.get(keyOf({ namespace, name })) === undefined) throw notFound(resourceRefOf(resource.type, name));
   const parsed = renewable(parsePatch(request), () => parsePatch(request));
   return updateObject(context, {

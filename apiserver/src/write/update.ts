@@ -12,6 +12,7 @@ import {
 import { deepEqual, stringAt, type JsonObject } from "../json.js";
 import { holdersOf } from "../object/finalizers.js";
 import { raiseGeneration } from "../object/generation.js";
+import { checkPathName } from "../object/names.js";
 import { keyOf, kindRefOf, resourceRefOf, storageKeyOf } from "../object/object-key.js";
 import { checkUpdatedMeta, dropDuplicateOwners, isTerminating, metadataOf } from "../object/object-meta.js";
 import { restoreReset } from "../object/reset-paths.js";
@@ -49,6 +50,7 @@ export function updateObject(context: WriteContext, update: Update): Promise<Wri
 
 async function attemptUpdate(context: WriteContext, update: Update): Promise<WriteResult> {
   const { resource, namespace } = context;
+  checkPathName(update.name);
   const key = keyOf({ namespace, name: update.name });
   const stored = resource.store.get(key);
   if (stored === undefined) {

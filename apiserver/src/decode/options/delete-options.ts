@@ -51,6 +51,9 @@ function optionsOfQuery(query: URLSearchParams): JsonObject {
   const orphans = query.get("orphanDependents");
   if (orphans !== null) options["orphanDependents"] = isTrue(orphans);
   if (query.has("dryRun")) options["dryRun"] = query.getAll("dryRun");
+  const preconditions = ["uid", "resourceVersion"].flatMap((name) => [[name, query.get(name) ?? ""] as const]);
+  const asked = preconditions.filter(([, value]) => value !== "");
+  if (asked.length > 0) options["preconditions"] = Object.fromEntries(asked);
   return options;
 }
 

@@ -37,7 +37,7 @@ export function parseListOptions(
   const options: ListOptions = {
     labelSelector: query.get("labelSelector") ?? "",
     fieldSelector: query.get("fieldSelector") ?? "",
-    limit: parseInteger(query.get("limit") || "0"),
+    limit: parseInteger(query.get("limit") ?? "0"),
     continueToken: query.get("continue") ?? "",
     resourceVersion: query.get("resourceVersion") ?? "",
     resourceVersionMatch: query.get("resourceVersionMatch") ?? "",
@@ -45,7 +45,7 @@ export function parseListOptions(
     allowsBookmarks: isTrue(query.get("allowWatchBookmarks")),
     sendInitialEvents: initial === null ? undefined : isTrue(initial),
     // Zero stands for the time that the server chooses.
-    timeoutSeconds: (timeout === null ? 0 : parseInteger(timeout || "0")) || undefined,
+    timeoutSeconds: parseInteger(timeout ?? "0") || undefined,
   };
   checkSyntax?.(options);
   const errors = isWatch ? checkWatch(options) : checkList(options);

@@ -1,14 +1,13 @@
 import {
   forbiddenError,
-  invalidError,
   notSupportedError,
-  textNotSupportedError,
   requiredError,
-  tooLongError,
+  textNotSupportedError,
   type FieldError,
 } from "../../errors/field-error.js";
 import { invalid } from "../../errors/status-error.js";
 import type { JsonObject } from "../../json.js";
+import { checkManager, MAX_MANAGER_BYTES, UNPRINTABLE } from "../../builtin/rules/manager-names.js";
 import { isTrue } from "./query-boolean.js";
 
 /** What a request says about its write besides the object. */
@@ -25,7 +24,6 @@ export interface WriteOptions {
 type OptionsKind = "CreateOptions" | "UpdateOptions" | "PatchOptions" | "DeleteOptions";
 
 const FIELD_VALIDATIONS = ["Ignore", "Warn", "Strict"] as const;
-const MAX_MANAGER_BYTES = 128;
 
 /** Parses the query of a write; `isApply` tells a server-side apply from the other patches. */
 export function parseWriteOptions(query: URLSearchParams, kind: OptionsKind, { isApply = false } = {}): WriteOptions {
@@ -37,7 +35,7 @@ export function parseWriteOptions(query: URLSearchParams, kind: OptionsKind, { i
       ? []
       : [forbiddenError("force", "may not be specified for non-apply patch")]),
     ...(isApply && fieldManager === "" ? [requiredError("fieldManager", "is required for apply patch")] : []),
-    ...checkManager(fieldManager),
+    ...checkManager("fieldManager", fieldManager),
     ...checkDryRun(query.getAll("dryRun")),
     ...checkFieldValidation(fieldValidation),
   ];
@@ -65,20 +63,6 @@ export function invalidOptions(kind: string, errors: FieldError[]): Error {
   return invalid({ kind, group: "meta.k8s.io", name: "" }, errors);
 }
 
-function checkManager(manager: string): FieldError[] {
-  const tooLong =
-    Buffer.byteLength(manager) > MAX_MANAGER_BYTES ? [tooLongError("fieldManager", MAX_MANAGER_BYTES)] : [];
-  const position = [...manager].findIndex((character) => !isPrintable(character));
-  if (position < 0) return tooLong;
-  const code = ([...manager][position] as string).codePointAt(0) as number;
-  const unicode = `U+${code.toString(16).toUpperCase().padStart(4, "0")}`;
-  return [...tooLong, invalidError("fieldManager", manager, `invalid character ${unicode} (at position ${position})`)];
-}
-
-function isPrintable(character: string): boolean {
-  return character === " " || !/[\p{C}\p{Z}]/u.test(character);
-}
-
 function checkFieldValidation(value: string): FieldError[] {
   const isKnown = value === "" || (FIELD_VALIDATIONS as readonly string[]).includes(value);
   return isKnown ? [] : [textNotSupportedError("fieldValidation", value, ["", "Ignore", "Strict", "Warn"])];
@@ -88,6 +72,6 @@ function checkFieldValidation(value: string): FieldError[] {
 export function fieldManagerOf(options: WriteOptions, userAgent: string | undefined): string {
   if (options.fieldManager !== "") return options.fieldManager;
   const program = (userAgent ?? "").split("/")[0] as string;
-  const printable = [...program].filter(isPrintable).join("");
+  const printable = program.replace(UNPRINTABLE, "");
   return Buffer.from(printable).subarray(0, MAX_MANAGER_BYTES).toString() || "unknown";
 }

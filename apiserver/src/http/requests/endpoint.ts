@@ -1,5 +1,6 @@
 /** From any request to its answer: who asks, what for, and which part of the server knows. */
 import type { Admission } from "../../admission/admission.js";
+import { durationProblem } from "../../errors/go-duration.js";
 import { isTrue } from "../../decode/options/query-boolean.js";
 import { parseWriteOptions } from "../../decode/options/write-options.js";
 import { discoveryAnswer } from "../../discovery/discovery.js";
@@ -55,12 +56,14 @@ export interface EndpointOptions {
   onDecision?: ((authorized: Authorized) => void) | undefined;
 }
 
+const LONG_RUNNING = new Set(["attach", "exec", "log", "portforward", "proxy"]);
 const PLAIN = "text/plain; charset=utf-8";
 
 /** Answers a request; every failure is an answer, too. */
 export async function answerRequest(options: EndpointOptions, request: ApiRequest): Promise<Answer | StreamAnswer> {
   const warnings: string[] = [];
   try {
+    checkTimeout(request);
     const { identity, replacedToken: replaced, onDecision } = options;
     const user = authorizeRequest(identity, request, { replaced, warnings, onDecision });
     return openAnswer(options, request, warnings) ?? (await answerResource(options, { request, user, warnings }));
@@ -69,6 +72,15 @@ export async function answerRequest(options: EndpointOptions, request: ApiReques
     const isPretty = isTrue(request.query.get("pretty"));
     return renderFailure(failure, { isPretty, warnings, accept: request.headers.accept });
   }
+}
+
+// Whoever asks is told before he is known. What takes its time anyway has no timeout.
+function checkTimeout({ query, target }: ApiRequest): void {
+  const timeout = query.get("timeout") ?? "";
+  if (timeout === "" || LONG_RUNNING.has(target?.subresource ?? "")) return;
+  if (target !== undefined && target.name === undefined && isWatch(query, target)) return;
+  const problem = durationProblem(timeout);
+  if (problem !== undefined) throw badRequest(`invalid timeout specified in the request URL - ${problem}`);
 }
 
 function openAnswer(

@@ -1,6 +1,7 @@
 import type { ServedType } from "../../builtin/served-type.js";
 import { parseListOptions } from "../../decode/options/list-options.js";
 import { notFound, plainError, tooLargeResourceVersion, type StatusError } from "../../errors/status-error.js";
+import { checkPathName } from "../../object/names.js";
 import { keyOf, resourceRefOf } from "../../object/object-key.js";
 import { scaleOf } from "../../object/scale.js";
 import { jsonEventWriter } from "../../read/event-writer.js";
@@ -22,6 +23,7 @@ const POLL_MS = 20;
 export async function readObject(on: ResourceRequest): Promise<Answer> {
   const { resource, name, namespace, subresource, request } = on;
   const context = renderContextOf(on);
+  checkPathName(name);
   await reachRevision(resource.store, request.query.get("resourceVersion") ?? "");
   const stored = resource.store.get(keyOf({ namespace, name }));
   if (stored === undefined) throw missing(resource.type, name);

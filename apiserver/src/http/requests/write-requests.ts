@@ -11,7 +11,7 @@ import { applyObject } from "../../write/apply.js";
 import { attemptWrite, renewable } from "../../write/attempts.js";
 import { checkPlace } from "../../write/check-place.js";
 import { createObject } from "../../write/create.js";
-import { decodeObject } from "../../write/decode-object.js";
+import { decodeObject, typeMetaMisfit } from "../../write/decode-object.js";
 import { deleteCollection } from "../../write/delete-collection.js";
 import { deleteObject, type DeleteResult } from "../../write/delete.js";
 import { patchObject, patchTypeOf } from "../../write/patch.js";
@@ -108,7 +108,8 @@ function deleteBody({ request }: ResourceRequest): JsonObject | undefined {
   if (request.body.length === 0) return undefined;
   try {
     const { value } = parseObjectBody(request.body, request.headers["content-type"]);
-    return isObject(value) ? value : undefined;
+    if (isObject(value) || value === null) return value ?? undefined;
+    throw new BodySyntaxError(typeMetaMisfit(value));
   } catch (error) {
     if (!(error instanceof BodySyntaxError || error instanceof NumberRangeError)) throw error;
     throw badRequest(`couldn't get version/kind; json parse error: ${error.message}`);

@@ -1,4 +1,5 @@
 // Schedules of CronJobs, as github.com/robfig/cron reads them and in its words.
+import { durationProblem } from "../../../errors/go-duration.js";
 import { quote } from "../../../errors/quote.js";
 import { isTimeZone } from "./time-zone.js";
 
@@ -18,7 +19,6 @@ const FIELDS: readonly Field[] = [
 ];
 const DESCRIPTORS = ["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"];
 const EVERY = "@every ";
-const UNITS = ["ns", "us", "µs", "μs", "ms", "s", "m", "h"];
 const MAX_INTEGER = 2n ** 63n - 1n;
 
 /** Returns what cron says of a schedule that it cannot read. */
@@ -84,21 +84,4 @@ function numberOf(text: string): number | string {
   if (!/^[+-]?\d+$/.test(text)) return failed("invalid syntax");
   if (BigInt(text.replace("+", "")) > MAX_INTEGER) return failed("value out of range");
   return Number(text);
-}
-
-/** Returns what Go's time.ParseDuration says of a text. */
-function durationProblem(text: string): string | undefined {
-  const invalid = `time: invalid duration ${quote(text)}`;
-  let rest = text.replace(/^[-+]/, "");
-  if (rest === "0") return undefined;
-  if (rest === "") return invalid;
-  while (rest !== "") {
-    const [amount = "", whole = "", fraction = ""] = /^(\d*)(?:\.(\d*))?/.exec(rest) ?? [];
-    if (whole + fraction === "" || BigInt(whole || "0") > MAX_INTEGER) return invalid;
-    const [unit] = /^[^\d.]*/.exec(rest.slice(amount.length)) ?? [""];
-    if (unit === "") return `time: missing unit in duration ${quote(text)}`;
-    if (!UNITS.includes(unit)) return `time: unknown unit ${quote(unit)} in duration ${quote(text)}`;
-    rest = rest.slice(amount.length + unit.length);
-  }
-  return undefined;
 }
