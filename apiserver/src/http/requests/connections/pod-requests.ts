@@ -1,7 +1,7 @@
 // What is asked of a Pod besides its object: where it goes, whether it may go, and what runs in it.
 import { checkLogOptions } from "../../../decode/options/log-options.js";
 import { parseWriteOptions } from "../../../decode/options/write-options.js";
-import { badRequest, internalError, notFound } from "../../../errors/status-error.js";
+import { badRequest, internalError, notFound, plainError } from "../../../errors/status-error.js";
 import { arrayAt, isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../../../json.js";
 import { keyOf, resourceRefOf } from "../../../object/object-key.js";
 import { bindPod, BINDINGS } from "../../../write/parts/bind.js";
@@ -14,6 +14,7 @@ import type { Answer } from "../../message.js";
 import { renderContextOf, writeContextOf, type ResourceRequest } from "../resource-request.js";
 import { decodeBody } from "../write-requests.js";
 
+const NODES = { group: "", version: "v1", plural: "nodes" };
 const SUCCESS: JsonObject = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", code: 201 };
 
 /** Answers what only Pods have; undefined for a subresource that other kinds have, too. */
@@ -61,7 +62,9 @@ function readLog(on: ResourceRequest): Answer {
   checkLogOptions(name, query);
   const pod = podOf(on);
   checkContainer(pod, { name, container: query.get("container") ?? "" });
-  if (nodeNameOf(pod) === "") return { kind: "answer", status: 204, contentType: "", body: "", warnings };
+  const nodeName = nodeNameOf(pod);
+  if (nodeName === "") return { kind: "answer", status: 204, contentType: "", body: "", warnings };
+  checkNode(on, nodeName);
   return { kind: "answer", status: 200, contentType: "text/plain", body: "", warnings };
 }
 
@@ -72,10 +75,20 @@ async function refuseStream(on: ResourceRequest): Promise<never> {
   const options = await admitConnection(context, { name, subresource, query: request.query });
   const pod = podOf(on);
   if (subresource !== "portforward") checkContainer(pod, { name, container: stringAt(options, "container") ?? "" });
-  if (nodeNameOf(pod) === "") throw badRequest(`pod ${name} does not have a host assigned`);
+  const nodeName = nodeNameOf(pod);
+  if (nodeName === "") throw badRequest(`pod ${name} does not have a host assigned`);
+  checkNode(on, nodeName);
   throw internalError(
     `error dialing backend: no container runs on the embedded API server, so ${subresource} has no end`,
   );
+}
+
+// Kubernetes calls a node that is missing a Pod, and asks one with an address.
+function checkNode({ registry }: ResourceRequest, name: string): void {
+  const node = registry.find(NODES)?.store.get(name)?.object;
+  if (node === undefined) throw notFound({ resource: "pods", group: "", name });
+  const addresses = arrayAt(objectAt(node, "status"), "addresses") ?? [];
+  if (addresses.length === 0) throw plainError("no preferred addresses found; known addresses: []");
 }
 
 function nodeNameOf(pod: JsonObject): string {
