@@ -3,11 +3,10 @@
 import { isApiError, TerminalError } from "../base/errors.js";
 import { describeObject, keyOf, type KubernetesObject, type ObjectMeta } from "../base/kubernetes-object.js";
 import { ownedBy, type DecodedResource } from "../decode/decode-resource.js";
-import { jsonDiff } from "../match/json-patch.js";
 import { KindOperations, type PartialResource, type ResourceWrite } from "../write/kind-operations.js";
 import type { ResourceOperations } from "../write/resource-operations.js";
 import type { WriteTarget } from "../write/send/apply-matcher.js";
-import { uidTest } from "../write/send/plan.js";
+import { patchBetween } from "../write/send/plan.js";
 import { findPostponed, type PostponedWrite, type WriteCause } from "../write/send/postponed-write.js";
 import type { Sender } from "../write/send/send.js";
 import type { PrimaryOutcome } from "./reconcile-event.js";
@@ -117,16 +116,19 @@ async function writeResource(
   }
   // A resource version that the reconciler changed becomes part of the patch, and is a conflict where it is not the current one.
   const { apiVersion, kind, status: _5, ...content } = primary as WithStatus;
-  const change = jsonDiff({ apiVersion, kind, ...content }, { apiVersion, kind, ...fields, metadata });
-  return operations.jsonPatch(primary, [uidTest(primary.metadata.uid), ...change]);
+  const [before, after] = [
+    { apiVersion, kind, ...content },
+    { apiVersion, kind, ...fields, metadata },
+  ];
+  return operations.jsonPatch(primary, patchBetween(primary.metadata.uid, before, after));
 }
 
 function writeStatus(write: PrimaryWrite, primary: WithStatus, status: object): Promise<ResourceWrite> {
   const operations = new KindOperations(write.target, write);
   if (write.serverSideApply)
     return operations.applyStatus({ metadata: identityOf(primary), status } as PartialResource<KubernetesObject>);
-  const change = jsonDiff({ status: primary.status }, { status });
-  return operations.jsonPatchStatus(primary, [uidTest(primary.metadata.uid), ...change]);
+  const change = patchBetween(primary.metadata.uid, { status: primary.status }, { status });
+  return operations.jsonPatchStatus(primary, change);
 }
 
 // A primary of which nothing but its fields is stated is the one that was reconciled.

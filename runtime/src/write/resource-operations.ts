@@ -4,19 +4,31 @@ import type { Creatable, WholeObject } from "../base/resource-definition.js";
 import { kindNameOf, type ResourceDefinition, hasType, nameOfType } from "../base/resource-definition.js";
 import { viewOf, type ResourceView } from "../cache/resource-view.js";
 import type { ApiClient } from "../client/api-client.js";
-import type { EventSource } from "../sources/event-source.js";
-import type { SecondarySources } from "../sources/secondary-sources.js";
 import type { WriteTarget } from "./send/apply-matcher.js";
 import { KindOperations, type PartialResource, type ResourceWrite, type RetriedPatch } from "./kind-operations.js";
 import type { WriteCause } from "./send/postponed-write.js";
 import type { Sender } from "./send/send.js";
+
+/** An event source as it is looked for to write through it. */
+interface NamedSource {
+  readonly name: string;
+  readonly type?: ResourceDefinition | string | undefined;
+  readonly client?: ApiClient | undefined;
+}
+
+/** The event sources of the controller. */
+interface NamedSources {
+  names(): readonly string[];
+  get(name: string): NamedSource | undefined;
+  find(type: ResourceDefinition): readonly NamedSource[];
+}
 
 interface ResourceOperationsOptions {
   /** The sender of the controller, which makes its other writes as well. */
   readonly sender: Sender;
   readonly primary: WriteTarget;
   readonly finalizer: string;
-  readonly sources: SecondarySources;
+  readonly sources: NamedSources;
   readonly logger: Logger;
 }
 
@@ -155,7 +167,7 @@ export class ResourceOperations {
     return found;
   }
 
-  #unwatched(definition: ResourceDefinition, unsuitable: EventSource | undefined): Error {
+  #unwatched(definition: ResourceDefinition, unsuitable: NamedSource | undefined): Error {
     const kind = kindNameOf(definition);
     const advice = `register an informer source for ${kind}, or write it with context.client`;
     if (unsuitable !== undefined) {
@@ -175,8 +187,8 @@ export function hasFinalizer({ metadata }: KubernetesObject, finalizer: string):
   return metadata.finalizers?.includes(finalizer) === true;
 }
 
-type WritableSource = EventSource & { readonly view: ResourceView };
+type WritableSource = NamedSource & { readonly view: ResourceView };
 
-function isWritable(source: EventSource): source is WritableSource {
+function isWritable(source: NamedSource): source is WritableSource {
   return viewOf(source)?.isPartial === false;
 }

@@ -203,6 +203,11 @@ function refOf({ metadata: { name, namespace } }: Stated): ObjectRef {
   return namespace === undefined ? { name } : { name, namespace };
 }
 
+/** Returns the JSON patch from one state of an object to another, which fails if the object was made anew under its name. */
+export function patchBetween(uid: string | undefined, before: object, after: object): JsonPatchOperation[] {
+  return [uidTest(uid), ...jsonDiff(before, after)];
+}
+
 /** Returns the operation with which a JSON patch fails if the object was made anew under its name. */
 export function uidTest(uid: string | undefined): JsonPatchOperation {
   return { op: "test", path: "/metadata/uid", value: uid ?? "" };
