@@ -20,6 +20,8 @@ interface FieldLabels {
   computed?: Record<string, FieldReader>;
   /** Whether objects have no metadata.namespace to select by. */
   hasNoNamespace?: boolean;
+  /** What is said of any other field, unless that is what most types say. */
+  unsupported?: (field: string) => string;
 }
 
 const REFERENCE_FIELDS = ["kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"];
@@ -55,7 +57,15 @@ const FIELD_LABELS: Record<string, FieldLabels> = {
   namespaces: { text: ["status.phase"], hasNoNamespace: true },
   nodes: { zero: { "spec.unschedulable": "false" }, hasNoNamespace: true },
   replicationcontrollers: { zero: { "status.replicas": "0" } },
-  "jobs.batch": { zero: { "status.successful": "0" } },
+  "jobs.batch": {
+    zero: { "status.successful": "0" },
+    unsupported: (field) => `field label ${quote(field)} not supported for Job`,
+  },
+  "resourceslices.resource.k8s.io": {
+    text: ["spec.driver", "spec.nodeName"],
+    hasNoNamespace: true,
+    unsupported: (field) => `field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: ${field}`,
+  },
   "certificatesigningrequests.certificates.k8s.io": { text: ["spec.signerName"], hasNoNamespace: true },
 };
 
@@ -68,16 +78,14 @@ export function selectableFieldsOf(type: ServedType): SelectableFields {
   for (const path of labels?.text ?? []) fields.set(path, pathReader(path, ""));
   for (const [path, zero] of Object.entries(labels?.zero ?? {})) fields.set(path, pathReader(path, zero));
   for (const [field, read] of Object.entries(labels?.computed ?? {})) fields.set(field, read);
-  return { fields, unsupported: (field) => unsupportedText(field, name, labels) };
+  return { fields, unsupported: (field) => unsupportedText(field, labels) };
 }
 
-function unsupportedText(field: string, name: string, labels: FieldLabels | undefined): string {
+function unsupportedText(field: string, labels: FieldLabels | undefined): string {
   if (labels === undefined) {
     return `${quote(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`;
   }
-  return name === "jobs.batch"
-    ? `field label ${quote(field)} not supported for Job`
-    : `field label not supported: ${field}`;
+  return labels.unsupported?.(field) ?? `field label not supported: ${field}`;
 }
 
 function customLabels(type: ServedType): FieldLabels {

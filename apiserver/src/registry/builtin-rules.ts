@@ -91,6 +91,9 @@ export function builtinRules(type: ServedType, allocatorOf: () => Allocator): Ty
       selectOwnLabels(object);
       return copyArmor(object);
     },
+    reread(object) {
+      if (type.kind === "Job") relabelJob(object);
+    },
     validate: (object, live) => validateBuiltin(type, object, live),
     validatePart: (object, live, subresource) => checkPart(type, { object, live, subresource }),
     validateStatus: (object, live) => validateBuiltinStatus(type, object, live),

@@ -20,6 +20,8 @@ export interface TypeRules {
     live: JsonObject | undefined,
     write: { subresource: string; isDryRun: boolean },
   ): readonly string[] | undefined;
+  /** Sets, in place, what reading a new object from the store sets. */
+  reread?(object: JsonObject): void;
   /** Checks an object outside its metadata; `live` is what it replaces, and `ofMetadata` what is wrong with its metadata. */
   validate(object: JsonObject, live?: JsonObject, ofMetadata?: readonly FieldError[]): FieldError[];
   /** Checks an object that was written through a subresource that changes a part of it; `undefined` is as `validate`. */

@@ -92,22 +92,25 @@ const CREATED_AT: Printer = {
 
 /** Prints objects of one type as the Table that kubectl asks for. */
 export function tableOf(type: PrintedType, objects: JsonObject[], options: TableOptions): JsonObject {
-  const { definitions, cells } = columnsOf(type);
+  const { definitions, cells, isUsual } = columnsOf(type);
+  const rowOf = (object: JsonObject): JsonObject => ({
+    cells: cells(object, options.now),
+    object: includedObject(object, options.includeObject),
+  });
   return {
     kind: "Table",
     apiVersion: "meta.k8s.io/v1",
     metadata: options.listMeta ?? {},
     columnDefinitions: options.withColumns ? definitions : null,
-    rows: objects.map((object) => ({
-      cells: cells(object, options.now),
-      object: includedObject(object, options.includeObject),
-    })),
+    rows: isUsual && objects.length === 0 ? null : objects.map(rowOf),
   };
 }
 
 interface Columns {
   definitions: JsonValue[];
   cells: (object: JsonObject, now: Date) => JsonValue[];
+  /** Whether nobody wrote a printer for the type: then no objects are not even a list of rows. */
+  isUsual: boolean;
 }
 
 function columnsOf(type: PrintedType): Columns {
@@ -116,6 +119,7 @@ function columnsOf(type: PrintedType): Columns {
     return {
       definitions: [definitionOf("Name", textsOfEveryObject().name), ...columns.map(({ definition }) => definition)],
       cells: (object, now) => [nameOf(object), ...columns.map(({ cell }) => cell(object, now))],
+      isUsual: false,
     };
   }
   const qualifiedKind = type.group === "" ? type.kind : `${type.kind}.${type.group}`;
@@ -128,15 +132,19 @@ function columnsOf(type: PrintedType): Columns {
   return {
     definitions: columns.map((column, index) => definitionOf(column, texts[index] ?? "")),
     cells: (object, now) => (isEvent ? [] : [name(object) as JsonValue]).concat(printer.cells(object, now)),
+    isUsual: printer === CREATED_AT,
   };
 }
+
+// As Kubernetes has it.
+const NAMES = ["Name", "Attacher"];
 
 function definitionOf(column: string, description: string): JsonObject {
   const [, name = "", wide = "", type = "string"] = /^([^*:]*)(\*?)(?::(.*))?$/.exec(column) ?? [];
   return {
     name,
     type,
-    format: name === "Name" ? "name" : "",
+    format: NAMES.includes(name) ? "name" : "",
     description,
     priority: wide.length,
   };

@@ -83,6 +83,7 @@ export async function createObject(
   }
   if (existing !== undefined)
     throw alreadyExists(resourceRefOf(type, name), { isTerminating: isTerminating(existing.object) });
+  rules.reread?.(next);
   if (resource.asksWebhook) return { status: 201, object: await storeConverted(context, key, next) };
   return {
     status: 201,

@@ -36,8 +36,9 @@ export function defaultJob(job: JsonObject, uid: string | undefined): void {
   spec["suspend"] ??= false;
   spec["manualSelector"] ??= false;
   spec["podReplacementPolicy"] ??= objectAt(spec, "podFailurePolicy") === undefined ? "TerminatingOrFailed" : "Failed";
-  if (uid !== undefined && spec["manualSelector"] !== true) selectOwnPods(job, spec, uid);
   copyTemplateLabels(job, spec);
+  // Of a Job without labels these are none until it is read.
+  if (uid !== undefined && spec["manualSelector"] !== true) selectOwnPods(job, spec, uid);
 }
 
 function selectOwnPods(job: JsonObject, spec: JsonObject, uid: string): void {

@@ -2,6 +2,7 @@ import { withoutEmptyLists } from "#apiserver/builtin/normal-form.js";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { defaultBuiltin, type DefaultingContext } from "#apiserver/builtin/defaults/defaults.js";
+import { relabelJob } from "#apiserver/builtin/defaults/workload-defaults.js";
 import { builtinTypes, type ServedType } from "#apiserver/builtin/served-type.js";
 import { arrayAt, clone, isObject, objectAt, stringAt, type JsonObject } from "#apiserver/json.js";
 import { repositoryRoot } from "../../../support/repository.js";
@@ -25,6 +26,8 @@ suite("defaults of built-in kinds", (test) => {
       const object = clone(recording.given);
       const type = typeOf(recording);
       defaultBuiltin(type, object, contextOf(recording));
+      // The answer was read from the store.
+      if (type.kind === "Job") relabelJob(object);
       // An empty list may still have an owner, but it is stored as an absent one.
       const stored = withoutEmptyLists(type.schemaName, object);
       assert.equal(stored, recording.want, `${recording.type} ${JSON.stringify(recording.given)}`);
