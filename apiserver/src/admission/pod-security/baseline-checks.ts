@@ -1,6 +1,7 @@
 // What a Pod must not do at the level baseline, in the order in which it is told.
 import { objectsAt } from "../../builtin/read-path.js";
-import { ARMOR } from "../../builtin/rules/pods/profile-annotations.js";
+import { ARMOR, SECCOMP, SECCOMP_OF_POD } from "../../builtin/rules/pods/profile-annotations.js";
+import { quote } from "../../errors/quote.js";
 import { arrayAt, isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../../json.js";
 import {
   containersOf,
@@ -156,12 +157,26 @@ const seLinuxOptions: SecurityCheck = (pod) => {
   };
 };
 
+// Before there were members for profiles, annotations named them.
+const seccompAnnotations: SecurityCheck = (pod) => {
+  const names = containersOf(pod).map((container) => SECCOMP + (stringAt(container, "name") ?? ""));
+  const bad = [SECCOMP_OF_POD, ...names].flatMap((key) => {
+    const value = stringAt(pod.annotations, key);
+    const isFine = value === undefined || /^(runtime\/default|docker\/default|localhost\/.*)$/s.test(value);
+    return isFine ? [] : [`${key}=${quote(value)}`];
+  });
+  if (bad.length === 0) return undefined;
+  const what = counted("annotation", "annotations", distinct(bad).length);
+  return { reason: "seccompProfile", detail: `forbidden ${what} ${distinct(bad).join(", ")}` };
+};
+
 /** Which profile limits the calls of a container. */
 export const seccompProfile: SecurityCheck = (pod) => {
+  if (pod.minor < 19) return seccompAnnotations(pod);
   const own = contextOf(pod.spec, "seccompProfile");
   const bad = containersOf(pod).filter((container) => isBadType(contextOf(container, "seccompProfile")));
   const setters = settersOf(isBadType(own), bad);
-  if (pod.minor < 19 || setters.length === 0) return undefined;
+  if (setters.length === 0) return undefined;
   const values = [...(isBadType(own) ? [own] : []), ...bad.map((one) => contextOf(one, "seccompProfile"))];
   const types = quoted(distinct(values.map((one) => typeOf(one) ?? "")));
   return {

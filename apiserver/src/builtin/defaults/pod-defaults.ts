@@ -128,7 +128,8 @@ export function qosClassOf(spec: JsonObject): string {
   const resources = own === undefined ? containersOf(spec).map((container) => objectAt(container, "resources")) : [own];
   const amount = (of: JsonObject | undefined, list: string, name: string) => {
     const value = memberOf(objectAt(of, list), name);
-    return value === undefined || value === "0" ? undefined : String(value);
+    // What is negative is refused later.
+    return value === undefined || value === "0" || String(value).startsWith("-") ? undefined : String(value);
   };
   const hasAny = resources.some((one) =>
     COMPUTE_RESOURCES.some((name) => amount(one, "limits", name) ?? amount(one, "requests", name)),

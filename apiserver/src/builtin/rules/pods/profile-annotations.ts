@@ -9,8 +9,10 @@ import { checkArmor } from "./security-rules.js";
 
 /** Begins the annotation with the AppArmor profile of a container. */
 export const ARMOR = "container.apparmor.security.beta.kubernetes.io/";
-const SECCOMP = "container.seccomp.security.alpha.kubernetes.io/";
-const SECCOMP_OF_POD = "seccomp.security.alpha.kubernetes.io/pod";
+/** Begins the annotation with the seccomp profile of a container. */
+export const SECCOMP = "container.seccomp.security.alpha.kubernetes.io/";
+/** The annotation with the seccomp profile of all containers. */
+export const SECCOMP_OF_POD = "seccomp.security.alpha.kubernetes.io/pod";
 const [LOCAL, DEFAULT, UNCONFINED, DOCKER] = ["localhost/", "runtime/default", "unconfined", "docker/default"];
 const COST = "controller.kubernetes.io/pod-deletion-cost";
 const MIRROR = "kubernetes.io/config.mirror";
