@@ -110,8 +110,14 @@ function plainTags(tags: Tags): Tags {
   return tags.filter((tag) => typeof tag === "string" || (!tag.tag.endsWith(":timestamp") && tag.format !== "TIME"));
 }
 
+// What go-yaml says of the same faults.
+const GO_TEXTS: { readonly [code: string]: string } = {
+  BLOCK_AS_IMPLICIT_KEY: "mapping values are not allowed in this context",
+  TAB_AS_INDENT: "found character that cannot start any token",
+};
+
 function yamlErrorText(line: number, { code, message }: YAMLParseError): string {
-  const text = code === "BLOCK_AS_IMPLICIT_KEY" ? "mapping values are not allowed in this context" : message;
+  const text = GO_TEXTS[code] ?? message;
   return line === 1 ? `yaml: ${text}` : `yaml: line ${line}: ${text}`;
 }
 

@@ -14,8 +14,8 @@ export async function deleteCollection(
   options: { deletion: DeleteOptions; list: ListOptions },
 ): Promise<ListResult> {
   const { resource, namespace } = context;
-  warnOfOrphans(context, options.deletion);
   const list = await settled(prepareList(resource, { ...options.list, namespace }));
+  warnOfOrphans(context, options.deletion);
   for (const { object } of list.items) {
     const metadata = metadataOf(object);
     const of = { ...context, namespace: stringAt(metadata, "namespace") };

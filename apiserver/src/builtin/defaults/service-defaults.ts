@@ -37,7 +37,7 @@ export function defaultService(service: JsonObject, context: DefaultingContext):
   if (type === "ExternalName") return;
   spec["internalTrafficPolicy"] ??= "Cluster";
   const isExternal = type === "NodePort" || type === "LoadBalancer";
-  if (isExternal || arrayAt(spec, "externalIPs") !== undefined) spec["externalTrafficPolicy"] ??= "Cluster";
+  if (isReachedFromOutside(spec)) spec["externalTrafficPolicy"] ??= "Cluster";
   if (type === "LoadBalancer") {
     spec["allocateLoadBalancerNodePorts"] ??= true;
     for (const ingress of objectsAt(service, "status.loadBalancer.ingress")) defaultIpMode(ingress);
@@ -63,7 +63,7 @@ const hasNodePorts = (spec: Spec): boolean =>
   spec["type"] === "NodePort" || (isLoadBalancer(spec) && spec["allocateLoadBalancerNodePorts"] !== false);
 const mayHaveNodePorts = (spec: Spec): boolean => spec["type"] === "NodePort" || isLoadBalancer(spec);
 const isReachedFromOutside = (spec: Spec): boolean =>
-  mayHaveNodePorts(spec) || (arrayAt(spec, "externalIPs") ?? []).length > 0;
+  mayHaveNodePorts(spec) || (!isExternalName(spec) && (arrayAt(spec, "externalIPs") ?? []).length > 0);
 const hasHealthCheck = (spec: Spec): boolean => isLoadBalancer(spec) && spec["externalTrafficPolicy"] === "Local";
 
 // Which fields a Service needs only as long as this holds.

@@ -78,28 +78,29 @@ export function checkSelectableFields(
     const field = `${path}[${index}].jsonPath`;
     const jsonPath = stringAt(given, "jsonPath") ?? "";
     if (jsonPath === "") return [requiredError(field)];
+    const target = schemaAt(schema, jsonPath.split(".").slice(1));
+    const odd = oddPathProblem(jsonPath) ?? (target === undefined ? "does not refer to a valid field" : undefined);
+    if (odd !== undefined) return [invalidError(field, jsonPath, `is an invalid path: ${odd}`)];
     const taken = seen.has(jsonPath) ? [duplicateError(field, jsonPath)] : [];
     seen.add(jsonPath);
-    if (/[[\]]/.test(jsonPath))
-      return [...taken, invalidError(field, jsonPath, "is an invalid path: array notation is not allowed")];
-    const odd = oddPathProblem(jsonPath);
-    if (odd !== undefined) return [...taken, invalidError(field, jsonPath, `is an invalid path: ${odd}`)];
-    const target = schemaAt(schema, jsonPath.split(".").slice(1));
-    if (target === undefined || jsonPath.startsWith(".metadata")) {
-      return [...taken, invalidError(field, jsonPath, "is an invalid path: does not refer to a valid field")];
-    }
+    const isOfMetadata = jsonPath.split(".")[1] === "metadata";
     const text =
       "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.";
     const isSelectable = SELECTABLE_TYPES.includes(stringAt(target, "type") ?? "");
-    if (isSelectable) selectable.add(jsonPath);
-    return [...taken, ...(isSelectable ? [] : [invalidError(field, jsonPath, text)])];
+    selectable.add(jsonPath);
+    return [
+      ...(isOfMetadata ? [invalidError(field, jsonPath, "must not point to fields in metadata")] : []),
+      ...(isSelectable ? [] : [invalidError(field, jsonPath, text)]),
+      ...taken,
+    ];
   });
   const { size } = selectable;
   return size > MAX_SELECTABLE ? [tooManyError(path, size, MAX_SELECTABLE), ...errors] : errors;
 }
 
 function oddPathProblem(path: string): string | undefined {
-  if (!path.startsWith(".")) return `expected [ or . but got: ${path.split(".")[0]}`;
+  if (!/^[.[]/.test(path)) return `expected [ or . but got: ${path.split(/[.[\]]/)[0]}`;
+  if (/[[\]]/.test(path)) return "array notation is not allowed";
   return path.endsWith(".") ? "unexpected end of JSON path" : undefined;
 }
 
