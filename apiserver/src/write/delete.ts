@@ -1,4 +1,5 @@
 import type { AdmittedWrite } from "../admission/admission.js";
+import type { ServedType } from "../builtin/served-type.js";
 import { serverTime, timestampOf } from "../clock.js";
 import type { DeleteOptions } from "../decode/options/delete-options.js";
 import {
@@ -23,6 +24,7 @@ import { attemptWrite, OutdatedWrite } from "./attempts.js";
 import type { WriteContext } from "./write-context.js";
 
 const IMMORTAL_NAMESPACES = new Set(["default", "kube-system", "kube-public"]);
+const SYSTEM_CLASSES = new Set(["system-node-critical", "system-cluster-critical"]);
 const DEFAULT_GRACE_SECONDS = 30;
 
 /** How a DELETE ended: the object is gone, or it stays for now, marked. */
@@ -48,6 +50,9 @@ async function attemptDelete(
   const { resource, namespace } = context;
   const { type } = resource;
   if (options.isOfCollection !== true) warnOfOrphans(context, options);
+  // A collection may take them with it.
+  if (isPriorityClass(type) && SYSTEM_CLASSES.has(name) && options.isOfCollection !== true)
+    throw forbidden(resourceRefOf(type, name), "this is a system priority class and cannot be deleted");
   checkPathName(name);
   const stored = resource.store.get(keyOf({ namespace, name }));
   if (stored === undefined) throw notFound(resourceRefOf(type, name));
@@ -78,6 +83,10 @@ async function attemptDelete(
     return { isGone: false, object: await settled(() => resource.read(put)) };
   }
   return { isGone: false, object: resource.read(resource.store.put(stored.key, resource.storedForm(next))) };
+}
+
+function isPriorityClass({ group, plural }: ServedType): boolean {
+  return group === "scheduling.k8s.io" && plural === "priorityclasses";
 }
 
 function removeAtOnce(context: WriteContext, stored: StoredObject): StoredObject {
