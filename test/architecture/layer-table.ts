@@ -127,7 +127,10 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     quota: { values: ["builtin", "json"] },
     // Certificates, and requests for them.
     x509: { values: [] },
-    identity: { values: ["x509", "clock", "object", "builtin", "errors", "json"], types: ["registry", "storage"] },
+    identity: {
+      values: ["x509", "read", "clock", "object", "builtin", "errors", "json"],
+      types: ["registry", "storage"],
+    },
     // The calls of webhooks, of admission and of conversion.
     webhooks: { values: ["decode", "object", "builtin", "errors", "json"], types: ["registry"] },
     admission: {

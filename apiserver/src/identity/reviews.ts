@@ -6,6 +6,7 @@ import { quote } from "../errors/quote.js";
 import { badRequest, invalid } from "../errors/status-error.js";
 import { arrayAt, isObject, objectAt, stringAt, type JsonObject } from "../json.js";
 import { now } from "../object/object-meta.js";
+import { ignoredSelectors } from "./ignored-selectors.js";
 import type { Identity } from "./identity.js";
 import type { AccessAttributes, PolicyRule } from "./rbac/policy-rule.js";
 import { ISSUER } from "./tokens/service-account-tokens.js";
@@ -82,7 +83,12 @@ function checkAccessReview(
 function accessReview(kind: string, spec: JsonObject, { user, identity }: ReviewContext): JsonObject {
   const asked = kind === "SelfSubjectAccessReview" ? user : askedUser(spec);
   const { allowed, reason } = identity.authorizer.decide(asked, attributesOf(spec));
-  return { allowed, ...(reason === undefined ? {} : { reason }) };
+  const evaluationError = ignoredSelectors(objectAt(spec, "resourceAttributes"));
+  return {
+    allowed,
+    ...(reason === undefined ? {} : { reason }),
+    ...(evaluationError === undefined ? {} : { evaluationError }),
+  };
 }
 
 function askedUser(spec: JsonObject): UserInfo {

@@ -80,6 +80,7 @@ function boundTo(reference: JsonObject, { registry, namespace, name: account }: 
     const version = apiVersion.includes("/") ? apiVersion : `/${apiVersion}`;
     throw badRequest(`cannot bind token to object of type ${version}, Kind=${kind}`);
   }
+  if (name === "") throw badRequest("Name parameter required.");
   const key = bindable.isNamespaced ? keyOf({ namespace, name }) : name;
   const object = resource.store.get(key)?.object;
   if (object === undefined) throw notFound(resourceRefOf(resource.type, name));
