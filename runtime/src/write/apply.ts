@@ -1,3 +1,4 @@
+import { isApiError } from "../base/errors.js";
 import { describeObject } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
@@ -14,9 +15,9 @@ export function applyMethod(sender: Sender): WriteMethod {
   // Takes entries of others out of the way of a write; throws its error if that is not why it failed.
   const clear = async (
     error: unknown,
-    { target, plan, before, cause }: Sending & { readonly before: DecodedResource },
+    { target, plan, before, cause, content = plan.body }: Sending & { readonly before: DecodedResource },
   ): Promise<DecodedResource> => {
-    const change = clearingPatch(error, { target, desired: plan.body, live: before });
+    const change = clearingPatch(error, { target, desired: content, live: before });
     if (change === undefined) throw error;
     const clearing = planJsonPatch(before.object, change, false);
     const cleared = await sender.send({ target, plan: clearing, before, cause });
@@ -30,13 +31,24 @@ export function applyMethod(sender: Sender): WriteMethod {
     // An apply that states a version meets a conflict if the object exists, and creates it if not: so nothing of others is taken over.
     planCreation: (definition, desired) => locked({ ...planApply(definition, desired, false), version: "1" }),
     async change(target, desired, { live, isForced = false, cause }) {
-      const plan = planApply(target.definition, desired, false);
-      const verdict: Verdict = isForced ? DIFFERENT : sender.matcher.compare(applicationOf(target, plan)!, live);
+      const asDesired = planApply(target.definition, desired, false);
+      const verdict: Verdict = isForced ? DIFFERENT : sender.matcher.compare(applicationOf(target, asDesired)!, live);
       if (verdict.matches) {
-        sender.noteMatch(target, plan.ref);
+        sender.noteMatch(target, asDesired.ref);
         return { kind: "unchanged", entry: live };
       }
-      const write = { target, plan, before: live, cause };
+      const { metadata } = live.object;
+      // With the uid an apply neither creates what is gone, nor takes over what somebody else made under the name.
+      const stated = Object.assign({}, desired, {
+        metadata: Object.assign({}, desired.metadata, { uid: metadata.uid }),
+      });
+      const plan = planApply(target.definition, stated, false);
+      const write = { target, plan, before: live, cause, content: desired };
+      const isGone = async (error: unknown): Promise<boolean> => {
+        if (!isUidProblem(error)) return false;
+        const now = await sender.read(target, metadata, cause?.signal);
+        return now?.object.metadata.uid !== metadata.uid;
+      };
       const send = async (before: DecodedResource): Promise<Written> => {
         const sent = await sender.send({ ...write, before });
         return sent.kind === "postponed" ? sent : { verdict, ...sent };
@@ -44,9 +56,16 @@ export function applyMethod(sender: Sender): WriteMethod {
       try {
         return await send(live);
       } catch (error) {
+        if (await isGone(error)) return undefined;
         // Once: what is in the way again is refused again.
         return send(await clear(error, write));
       }
     },
   };
+}
+
+// The API server answers 409 if the object is gone, and 422 if another one has its name (1.36); either may have another reason.
+function isUidProblem(error: unknown): boolean {
+  if (isApiError(error, 422)) return error.causes.some(({ field }) => field === "metadata.uid");
+  return isApiError(error, 409);
 }

@@ -215,8 +215,8 @@ export class Sender {
       return answer;
     } catch (error) {
       if (end !== undefined) written ??= await this.#findCreated(sending, error);
-      const mayCreate = verb === "create" || verb === "apply";
-      if (written === undefined && mayCreate && signal?.aborted === true && !hadNoEffect(error)) cause.onGivenUp?.();
+      const mayCreate = sending.before === undefined && written === undefined && !hadNoEffect(error);
+      if (mayCreate && signal?.aborted === true) cause.onGivenUp?.();
       throw error;
     } finally {
       end?.(written);
