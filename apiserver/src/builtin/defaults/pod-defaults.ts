@@ -138,7 +138,7 @@ export function qosClassOf(spec: JsonObject): string {
   const isGuaranteed = resources.every((one) =>
     COMPUTE_RESOURCES.every((name) => {
       const limit = amount(one, "limits", name);
-      const request = amount(one, "requests", name) ?? limit;
+      const request = amount(one, "requests", name);
       return limit !== undefined && request !== undefined && compareQuantities(limit, request) === 0;
     }),
   );
