@@ -143,6 +143,14 @@ const SYSTEM_CLASSES: Record<string, number> = {
 /** Checks a PriorityClass. */
 export function checkPriorityClass(object: JsonObject, old: JsonObject | undefined): FieldError[] {
   const value = memberOf(object, "value") ?? 0;
+  // Of a class that is there only what may not change is looked at.
+  if (old !== undefined) {
+    const isSame = (memberOf(old, "value") ?? 0) === value;
+    return [
+      ...(isSame ? [] : [forbiddenError("value", "may not be changed in an update.")]),
+      ...checkImmutable("", { spec: object, old, keys: ["preemptionPolicy"] }),
+    ];
+  }
   const name = stringAt(objectAt(object, "metadata"), "name") ?? "";
   const isSystem = name.startsWith("system-");
   const limit = `maximum allowed value of a user defined priority is ${MAX_USER_PRIORITY}`;
@@ -150,10 +158,6 @@ export function checkPriorityClass(object: JsonObject, old: JsonObject | undefin
     ...(isSystem ? checkSystemClass(name, object) : []),
     ...(!isSystem && typeof value === "number" && value > MAX_USER_PRIORITY ? [forbiddenError("value", limit)] : []),
     ...checkPreemption("preemptionPolicy", memberOf(object, "preemptionPolicy")),
-    ...(old !== undefined && (memberOf(old, "value") ?? 0) !== value
-      ? [forbiddenError("value", "may not be changed in an update.")]
-      : []),
-    ...checkImmutable("", { spec: object, old, keys: ["preemptionPolicy"] }),
   ];
 }
 
