@@ -5,6 +5,7 @@ import { dropFields } from "../builtin/defaults/dropped-fields.js";
 import { holdGated, keepObservedGenerations, selectOwnLabels } from "../builtin/defaults/pod-preparation.js";
 import { copyArmor } from "../builtin/rules/pods/profile-annotations.js";
 import { checkPart } from "../builtin/rules/workload/part-rules.js";
+import { forgetInternalTraffic } from "../builtin/defaults/service-defaults.js";
 import { countTemplate, relabelJob } from "../builtin/defaults/workload-defaults.js";
 import { checkAddresses } from "../builtin/rules/services/address-rules.js";
 import { checkAsked, doubleNodePort, healthPortProblem } from "../builtin/rules/services/allocation-rules.js";
@@ -93,6 +94,7 @@ export function builtinRules(type: ServedType, allocatorOf: () => Allocator): Ty
     },
     reread(object) {
       if (type.kind === "Job") relabelJob(object);
+      if (type.kind === "Service") forgetInternalTraffic(object);
     },
     validate: (object, live) => validateBuiltin(type, object, live),
     validatePart: (object, live, subresource) => checkPart(type, { object, live, subresource }),

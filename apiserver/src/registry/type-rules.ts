@@ -20,7 +20,7 @@ export interface TypeRules {
     live: JsonObject | undefined,
     write: { subresource: string; isDryRun: boolean },
   ): readonly string[] | undefined;
-  /** Sets, in place, what reading a new object from the store sets. */
+  /** Sets, in place, what reading a written object from the store sets, or leaves out. */
   reread?(object: JsonObject): void;
   /** Checks an object outside its metadata; `live` is what it replaces, and `ofMetadata` what is wrong with its metadata. */
   validate(object: JsonObject, live?: JsonObject, ofMetadata?: readonly FieldError[]): FieldError[];

@@ -116,6 +116,7 @@ async function replaceObject(context: WriteContext, replacement: Replacement): P
   if (resource.store.get(stored.key) !== stored) throw new OutdatedWrite();
   if (isReadyToGo(resource, next, live)) return removeObject(context, { stored, last: next });
   const last = restoreTimes(live, next);
+  rules.reread?.(last);
   metadataOf(last)["resourceVersion"] = metadataOf(live)["resourceVersion"] as string;
   if (resource.asksWebhook) return storeConverted(context, { stored, next: last });
   return store(context, { stored, storedForm: resource.storedForm(last) });

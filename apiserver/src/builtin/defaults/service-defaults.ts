@@ -50,6 +50,12 @@ export function defaultService(service: JsonObject, context: DefaultingContext):
     spec["healthCheckNodePort"] ??= context.allocateNodePort();
 }
 
+/** Takes away what an ExternalName has no use for, as reading it from the store does. */
+export function forgetInternalTraffic(service: JsonObject): void {
+  const spec = objectAt(service, "spec");
+  if (spec?.["type"] === "ExternalName") delete spec["internalTrafficPolicy"];
+}
+
 function defaultTargetPort(port: JsonObject): void {
   const number = memberOf(port, "port");
   const target = memberOf(port, "targetPort");
@@ -68,10 +74,7 @@ const hasHealthCheck = (spec: Spec): boolean => isLoadBalancer(spec) && spec["ex
 
 // Which fields a Service needs only as long as this holds.
 const NEEDS: [needs: (spec: Spec) => boolean, fields: string[]][] = [
-  [
-    (spec) => !isExternalName(spec),
-    ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy", "trafficDistribution"],
-  ],
+  [(spec) => !isExternalName(spec), ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"]],
   [hasHealthCheck, ["healthCheckNodePort"]],
   [isLoadBalancer, ["allocateLoadBalancerNodePorts", "loadBalancerClass"]],
   [isReachedFromOutside, ["externalTrafficPolicy"]],
