@@ -8,11 +8,9 @@ import { ownContext } from "../write/write-context.js";
 
 const NAMESPACE = "kube-system";
 const NAME = "extension-apiserver-authentication";
-const READER = `${NAME}-reader`;
-const RBAC = "rbac.authorization.k8s.io";
 
 /**
- * Writes down for API servers of others whose certificates prove who a client is: in PEM, in a ConfigMap that the Role beside it lets them read.
+ * Writes down for API servers of others whose certificates prove who a client is: in PEM, in a ConfigMap that a Role lets them read.
  *
  * https://kubernetes.io/docs/tasks/extend-kubernetes/configure-aggregation-layer/
  */
@@ -27,16 +25,4 @@ export async function publishClientAuthorities(registry: Registry, authorities: 
     const change = (live: JsonObject) => ({ object: { ...clone(live), data }, isTracked: false });
     await updateObject(context, { name: NAME, subresource: "", isPut: false, change });
   }
-  const roles = registry.find({ group: RBAC, version: "v1", plural: "roles" }) as ServedResource;
-  if (roles.store.get(keyOf({ namespace: NAMESPACE, name: READER })) !== undefined) return;
-  const resourceNames = [NAME];
-  await createObject(ownContext(registry, roles, NAMESPACE), {
-    ...{ kind: "Role", apiVersion: `${RBAC}/v1` },
-    metadata: {
-      name: READER,
-      annotations: { "rbac.authorization.kubernetes.io/autoupdate": "true" },
-      labels: { "kubernetes.io/bootstrapping": "rbac-defaults" },
-    },
-    rules: [{ verbs: ["get", "list", "watch"], apiGroups: [""], resources: ["configmaps"], resourceNames }],
-  });
 }

@@ -1,5 +1,5 @@
 // node test/dist/control-plane/record/record-roles.js writes apiserver/data/kubernetes-1.36-roles.json: the roles that a real API server has from its
-// start and that users and clients meet, with their bindings; those of its own controllers are left out.
+// start, with their bindings.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { apiRequestOrThrow, type ApiObject } from "../../support/api/api-request.js";
@@ -8,30 +8,31 @@ import { waitFor } from "#apiserver/wait-for.js";
 import { repositoryRoot } from "../../support/repository.js";
 
 const OUTPUT = join(repositoryRoot, "apiserver/data/kubernetes-1.36-roles.json");
-const NAMES = [
-  ...["cluster-admin", "admin", "edit", "view", "system:monitoring", "system:auth-delegator"],
-  ...["system:aggregate-to-admin", "system:aggregate-to-edit", "system:aggregate-to-view"],
-  ...["system:basic-user", "system:discovery", "system:public-info-viewer", "system:service-account-issuer-discovery"],
-];
+const PLURALS = ["clusterroles", "clusterrolebindings", "roles", "rolebindings"];
+// The last one that a server makes.
+const LAST = "system:controller:token-cleaner";
 
 await using server = await startControlPlane();
-const read = async (plural: string): Promise<object[]> => {
-  const path = `GET /apis/rbac.authorization.k8s.io/v1/${plural}`;
-  const isThere = async () =>
-    (await apiRequestOrThrow(server, path)).items?.some(({ metadata }) => metadata.name === "view");
-  if (plural === "clusterroles") await waitFor("the roles of the server", isThere);
-  const { items = [] } = await apiRequestOrThrow(server, path);
-  return items.filter(({ metadata }) => NAMES.includes(metadata.name)).map(plain);
+const read = async (plural: string): Promise<ApiObject[]> => {
+  const { items = [] } = await apiRequestOrThrow(server, `GET /apis/rbac.authorization.k8s.io/v1/${plural}`);
+  return items;
 };
-const roles = { clusterroles: await read("clusterroles"), clusterrolebindings: await read("clusterrolebindings") };
-const lines = Object.entries(roles).map(
-  ([plural, objects]) =>
-    `${JSON.stringify(plural)}: [\n${objects.map((object) => JSON.stringify(object)).join(",\n")}\n]`,
+await waitFor("the roles of the server", async () =>
+  (await read("rolebindings")).some(({ metadata }) => metadata.name === LAST),
 );
+const lines: string[] = [];
+let count = 0;
+for (const plural of PLURALS) {
+  const objects = (await read(plural)).map(plain);
+  count += objects.length;
+  lines.push(`${JSON.stringify(plural)}: [\n${objects.map((object) => JSON.stringify(object)).join(",\n")}\n]`);
+}
 writeFileSync(OUTPUT, `{\n${lines.join(",\n")}\n}\n`);
-console.log(`${roles.clusterroles.length} roles and ${roles.clusterrolebindings.length} bindings written to ${OUTPUT}`);
+console.log(`${count} roles and bindings written to ${OUTPUT}`);
 
 function plain(object: ApiObject): object {
-  const { name, labels, annotations } = object.metadata;
-  return { ...object, metadata: { name, labels, annotations } };
+  const { name, namespace, labels, annotations, managedFields = [] } = object.metadata;
+  // The time is that of the server's start.
+  const managers = managedFields.map((entry) => ({ ...entry, time: undefined }));
+  return { ...object, metadata: { name, namespace, labels, annotations, managedFields: managers } };
 }
