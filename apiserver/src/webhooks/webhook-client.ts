@@ -4,17 +4,21 @@
  * Connections are kept between the calls, as kube-apiserver does, and one is only used again for the same address, name and authority: a
  * configuration that changes gets connections of its own. Those that are not used any more are closed after a while.
  */
-import type { ClientRequest, IncomingMessage } from "node:http";
-import { Agent, request, type RequestOptions } from "node:https";
+import { createRequire } from "node:module";
+import { isIP } from "node:net";
+import type { Pool } from "undici";
 import { objectAt, stringAt, type JsonObject } from "../json.js";
 import type { Registry } from "../registry/registry.js";
 import { addressOfService, type WebhookAddress } from "./service-address.js";
 
 const DEFAULT_PORT = 443;
 const MAX_ANSWER_BYTES = 3 * 1024 * 1024;
-// Those of Go's client.
+// That of Go's client.
 const IDLE_TIMEOUT_MS = 90_000;
-const MAX_IDLE_CONNECTIONS = 25;
+// No webhook may take longer.
+const MAX_TIMEOUT_MS = 30_000;
+// Addresses that have connections; an old one that is used again connects again.
+const MAX_POOLS = 100;
 
 /** How a webhook is reached. */
 export interface WebhookTarget {
@@ -34,13 +38,17 @@ export interface WebhookReply {
 /** What is the same in every call of a webhook. */
 interface PreparedCall {
   readonly url: URL;
-  readonly options: RequestOptions;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** In PEM; undefined for the authorities of the machine. */
+  readonly ca: string | undefined;
 }
 
 /** Calls webhooks over connections that it keeps until it is closed. */
 export class WebhookClient {
   readonly #registry: Registry;
-  readonly #agent = new Agent({ keepAlive: true, maxFreeSockets: MAX_IDLE_CONNECTIONS, timeout: IDLE_TIMEOUT_MS });
+  // By address, name and authority; the one that was used last comes last.
+  readonly #pools = new Map<string, Pool>();
   // By `clientConfig`, which nobody changes.
   readonly #prepared = new WeakMap<JsonObject, PreparedCall>();
 
@@ -50,33 +58,100 @@ export class WebhookClient {
 
   /** Posts a review to a webhook. Throws an Error in the words of Go's client when there is no answer within the timeout. */
   async post(target: WebhookTarget, review: JsonObject): Promise<WebhookReply> {
-    const { url, options } = this.#prepare(target);
+    const call = this.#prepare(target);
+    const deadline = new AbortController();
+    const timer = setTimeout(
+      () => deadline.abort(new Error("context deadline exceeded")),
+      target.timeoutSeconds * 1000,
+    );
     try {
-      const { host, port, serverName } = addressOf(this.#registry, target, url);
-      // A name of an address is no server name.
-      const servername = /^[\d.]+$|:/.test(serverName) ? undefined : serverName;
-      return await new Call({ ...options, host, port, servername }, JSON.stringify(review)).reply(
-        target.timeoutSeconds,
-      );
+      const pool = await this.#poolOf(addressOf(this.#registry, target, call.url), call.ca);
+      return await send(pool, call, { body: JSON.stringify(review), signal: deadline.signal });
     } catch (error) {
-      throw new Error(`Post "${shownUrl(target, url)}": ${goTextOf(error as NodeJS.ErrnoException, url)}`);
+      throw new Error(`Post "${shownUrl(target, call.url)}": ${goTextOf(error as NodeJS.ErrnoException, call.url)}`);
+    } finally {
+      clearTimeout(timer);
     }
   }
 
   #prepare(target: WebhookTarget): PreparedCall {
     let prepared = this.#prepared.get(target.clientConfig);
-    if (prepared === undefined) {
-      const url = urlOf(target);
-      prepared = { url, options: { ...optionsOf(target, url), agent: this.#agent } };
-      this.#prepared.set(target.clientConfig, prepared);
-    }
+    if (prepared === undefined) this.#prepared.set(target.clientConfig, (prepared = preparedCall(target)));
     return prepared;
+  }
+
+  async #poolOf({ host, port, serverName }: WebhookAddress, ca: string | undefined): Promise<Pool> {
+    const UndiciPool = await loadPool();
+    const key = `${host} ${port} ${serverName} ${ca ?? ""}`;
+    let pool = this.#pools.get(key);
+    if (pool === undefined) {
+      pool = new UndiciPool(`https://${host.includes(":") ? `[${host}]` : host}:${port}`, {
+        pipelining: 1,
+        allowH2: false,
+        keepAliveTimeout: IDLE_TIMEOUT_MS,
+        connectTimeout: MAX_TIMEOUT_MS,
+        headersTimeout: 0,
+        bodyTimeout: 0,
+        maxResponseSize: MAX_ANSWER_BYTES,
+        // A name of an address is no server name.
+        connect: { ...(ca === undefined ? {} : { ca }), servername: isIP(serverName) === 0 ? serverName : "" },
+      });
+    } else this.#pools.delete(key);
+    this.#pools.set(key, pool);
+    for (const [oldest, unused] of this.#pools) {
+      if (this.#pools.size <= MAX_POOLS) break;
+      this.#pools.delete(oldest);
+      void unused.close();
+    }
+    return pool;
   }
 
   /** Closes every connection. */
   close(): void {
-    this.#agent.destroy();
+    for (const pool of this.#pools.values()) void pool.destroy();
+    this.#pools.clear();
   }
+}
+
+let loaded: Promise<typeof Pool> | undefined;
+
+// Without fetch, WebSocket and caches, and only when a webhook is called.
+async function loadPool(): Promise<typeof Pool> {
+  loaded ??= loadParts().catch(
+    // The folders are no promise of the package: another version may have them elsewhere.
+    () => (createRequire(import.meta.url)("undici") as { Pool: typeof Pool }).Pool,
+  );
+  return loaded;
+}
+
+async function loadParts(): Promise<typeof Pool> {
+  // @ts-expect-error the file comes without types
+  const { default: only } = (await import("undici/lib/dispatcher/pool.js")) as { default: typeof Pool };
+  // @ts-expect-error the file comes without types
+  const { default: request } = (await import("undici/lib/api/api-request.js")) as { default: Pool["request"] };
+  return class extends only {
+    override request = request;
+  };
+}
+
+async function send(
+  pool: Pool,
+  { path, headers }: PreparedCall,
+  { body, signal }: { body: string; signal: AbortSignal },
+): Promise<WebhookReply> {
+  const mayBeStale = pool.stats.connected > 0;
+  const request = () => pool.request({ method: "POST", path, headers, body, signal });
+  const answer = await request().catch((error: NodeJS.ErrnoException) => {
+    // The webhook closed a kept connection while it was used again: it has not seen the review.
+    if (mayBeStale && !signal.aborted && isCut(error)) return request();
+    throw error;
+  });
+  const contentType = String(answer.headers["content-type"] ?? "");
+  return { status: answer.statusCode, body: await answer.body.text(), contentType };
+}
+
+function isCut({ code }: NodeJS.ErrnoException): boolean {
+  return code === "ECONNRESET" || code === "UND_ERR_SOCKET";
 }
 
 function urlOf({ clientConfig, timeoutSeconds }: WebhookTarget): URL {
@@ -111,78 +186,15 @@ function addressOf(registry: Registry, { clientConfig }: WebhookTarget, url: URL
   });
 }
 
-function optionsOf({ clientConfig }: WebhookTarget, url: URL): RequestOptions {
-  const bundle = stringAt(clientConfig, "caBundle") ?? "";
+function preparedCall(target: WebhookTarget): PreparedCall {
+  const url = urlOf(target);
+  const bundle = stringAt(target.clientConfig, "caBundle") ?? "";
   return {
+    url,
     path: `${url.pathname}${url.search}`,
-    method: "POST",
-    ...(bundle === "" ? {} : { ca: Buffer.from(bundle, "base64").toString() }),
     headers: { host: url.host, "content-type": "application/json", accept: "application/json, */*" },
+    ca: bundle === "" ? undefined : Buffer.from(bundle, "base64").toString(),
   };
-}
-
-/** One call of a webhook. */
-class Call {
-  readonly #options: RequestOptions;
-  readonly #body: string;
-  #request: ClientRequest | undefined;
-  // Answered, or given up.
-  #isOver = false;
-
-  constructor({ headers, ...options }: RequestOptions, body: string) {
-    this.#options = { ...options, headers: { ...headers, "content-length": Buffer.byteLength(body) } };
-    this.#body = body;
-  }
-
-  async reply(timeoutSeconds: number): Promise<WebhookReply> {
-    let timer: NodeJS.Timeout | undefined;
-    const deadline = (_: unknown, reject: (error: Error) => void): void => {
-      timer = setTimeout(() => reject(new Error("context deadline exceeded")), timeoutSeconds * 1000);
-    };
-    try {
-      return await Promise.race([this.#answer().then(readAnswer), new Promise<never>(deadline)]);
-    } catch (error) {
-      this.#isOver = true;
-      this.#request?.destroy();
-      throw error;
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
-  #answer(): Promise<IncomingMessage> {
-    return new Promise((resolve, reject) => {
-      const call = request(this.#options, (answer) => {
-        this.#isOver = true;
-        resolve(answer);
-      });
-      this.#request = call;
-      call.on("error", (error: NodeJS.ErrnoException) => {
-        // The webhook closed a kept connection while it was used again: it has not seen the review.
-        const isStale = call.reusedSocket && error.code === "ECONNRESET";
-        if (isStale && !this.#isOver) resolve(this.#answer());
-        else reject(error);
-      });
-      call.end(this.#body);
-    });
-  }
-}
-
-function readAnswer(answer: IncomingMessage): Promise<WebhookReply> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    answer.on("data", (chunk: Buffer) => {
-      bytes += chunk.length;
-      if (bytes > MAX_ANSWER_BYTES) return reject(new Error("http: response body too large"));
-      chunks.push(chunk);
-    });
-    answer.on("end", () => {
-      const contentType = answer.headers["content-type"] ?? "";
-      resolve({ status: answer.statusCode ?? 0, body: Buffer.concat(chunks).toString(), contentType });
-    });
-    answer.on("error", reject);
-  });
 }
 
 // The words of Go's HTTP client, which users find in the answers of a real server.
@@ -194,7 +206,10 @@ function goTextOf(error: NodeJS.ErrnoException & { reason?: string }, url: URL):
     case "ENOTFOUND":
       return `dial tcp: lookup ${url.hostname}: no such host`;
     case "ECONNRESET":
+    case "UND_ERR_SOCKET":
       return "EOF";
+    case "UND_ERR_RES_EXCEEDED_MAX_SIZE":
+      return "http: response body too large";
     case "DEPTH_ZERO_SELF_SIGNED_CERT":
     case "SELF_SIGNED_CERT_IN_CHAIN":
     case "UNABLE_TO_GET_ISSUER_CERT_LOCALLY":
