@@ -96,8 +96,12 @@ export async function inParallel(
   await Promise.all(Array.from({ length: Math.min(concurrency, count) }, worker));
 }
 
-async function readText(response: http.IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of response) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks).toString();
+// An iterator would cost as much as all else here.
+function readText(response: http.IncomingMessage): Promise<string> {
+  return new Promise((done, fail) => {
+    const chunks: Buffer[] = [];
+    response.on("data", (chunk: Buffer) => chunks.push(chunk));
+    response.on("end", () => done(Buffer.concat(chunks).toString()));
+    response.on("error", fail);
+  });
 }

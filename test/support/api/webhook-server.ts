@@ -1,5 +1,6 @@
 import { createServingCertificate } from "#apiserver/x509/serving-certificate.js";
 import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 
@@ -31,6 +32,15 @@ export interface WebhookServer extends AsyncDisposable {
   readonly openConnections: () => number;
 }
 
+function readText(message: IncomingMessage): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    message.on("data", (chunk: Buffer) => chunks.push(chunk));
+    message.on("end", () => resolve(Buffer.concat(chunks).toString()));
+    message.on("error", reject);
+  });
+}
+
 /** Starts a server that answers every review with what `answer` returns for the path and the request; under load it keeps no requests. */
 export async function startWebhookServer(
   answer: (path: string, request: ReviewRequest) => WebhookAnswer | Promise<WebhookAnswer>,
@@ -40,8 +50,7 @@ export async function startWebhookServer(
   const requests: WebhookServer["requests"] = [];
   const server = createServer({ cert: certificate, key }, (message, response) => {
     const respond = async (): Promise<void> => {
-      let text = "";
-      for await (const chunk of message) text += String(chunk);
+      const text = await readText(message);
       const { apiVersion, kind, request } = JSON.parse(text) as {
         apiVersion: string;
         kind: string;
