@@ -7,7 +7,8 @@ import { isObject, setMember, type JsonObject, type JsonValue } from "../json.js
 import { BodySyntaxError } from "./body-syntax-error.js";
 import { messageNameOf, messageOf } from "./protobuf-messages.js";
 
-const MAGIC = Buffer.from("k8s\0");
+/** Begins every body in protobuf. */
+export const MAGIC = Buffer.from("k8s\0");
 const VARINT = 0;
 const FIXED64 = 1;
 const LENGTH = 2;

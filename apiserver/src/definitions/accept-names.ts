@@ -2,7 +2,7 @@
 import { serverTime, timestampOf } from "../clock.js";
 import { quote } from "../errors/quote.js";
 import { arrayAt, isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
-import { approvalTextOf, isProtectedGroup } from "./check/check-names.js";
+import { approvalState, approvalTextOf, isProtectedGroup } from "./check/check-names.js";
 
 /** What the naming controller writes into a CRD's status. */
 export interface NamesStatus {
@@ -77,7 +77,7 @@ function approvalOf(crd: JsonObject, group: string): JsonObject | undefined {
   if (!isProtectedGroup(group)) return undefined;
   const approval = approvalTextOf(crd);
   const type = "KubernetesAPIApprovalPolicyConformant";
-  return approval.startsWith("unapproved")
+  return approvalState(approval) === "bypassed"
     ? { type, status: "False", reason: "UnapprovedAnnotation", message: `not approved: ${quote(approval)}` }
     : { type, status: "True", reason: "ApprovedAnnotation", message: `approved in ${approval}` };
 }

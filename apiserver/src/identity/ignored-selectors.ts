@@ -1,8 +1,7 @@
 // Selectors in questions about rights that are not understood: they are left out, and the answer says so.
+import { isSelectorOperator } from "../builtin/rules/field-rules.js";
 import { arrayAt, isObject, objectAt, stringAt, type JsonObject } from "../json.js";
 import { checkSelectorSyntax } from "../read/selectors.js";
-
-const LABEL_OPERATORS = ["In", "NotIn", "Exists", "DoesNotExist"];
 
 /** Says which selectors of a question are ignored; undefined if none is. */
 export function ignoredSelectors(attributes: JsonObject | undefined): string | undefined {
@@ -32,8 +31,8 @@ function isReadable(name: string, selector: string): boolean {
   }
 }
 
-function isLabelRequirement({ operator }: JsonObject): boolean {
-  return LABEL_OPERATORS.includes(String(operator));
+function isLabelRequirement({ operator = "" }: JsonObject): boolean {
+  return isSelectorOperator(operator);
 }
 
 // Of fields one value can be asked for.

@@ -16,7 +16,7 @@ export interface Condition {
 export function setCondition(object: JsonObject, condition: Condition): void {
   const status = objectAt(object, "status") ?? {};
   const conditions = arrayAt(status, "conditions") ?? [];
-  const present = conditions.filter(isObject).find(({ type }) => type === condition.type);
+  const present = conditionOf(object, condition.type);
   const hasChanged = present === undefined || present["status"] !== condition.status;
   const next = { lastTransitionTime: hasChanged ? now() : (present["lastTransitionTime"] ?? now()), ...condition };
   const others =
@@ -24,8 +24,13 @@ export function setCondition(object: JsonObject, condition: Condition): void {
   object["status"] = { ...status, conditions: others };
 }
 
+/** Returns the condition of a type; undefined if the object has none. */
+export function conditionOf(object: JsonObject, type: string): JsonObject | undefined {
+  const conditions = arrayAt(objectAt(object, "status"), "conditions") ?? [];
+  return conditions.filter(isObject).find((condition) => condition["type"] === type);
+}
+
 /** True if the object has the condition with status True. */
 export function hasCondition(object: JsonObject, type: string): boolean {
-  const conditions = arrayAt(objectAt(object, "status"), "conditions") ?? [];
-  return conditions.filter(isObject).some((condition) => condition["type"] === type && condition["status"] === "True");
+  return conditionOf(object, type)?.["status"] === "True";
 }

@@ -21,6 +21,12 @@ export function apiVersionOf(type: { group: string; version: string }): string {
   return type.group === "" ? type.version : `${type.group}/${type.version}`;
 }
 
+/** Returns the group and the version in an `apiVersion`. */
+export function parseApiVersion(apiVersion: string): { group: string; version: string } {
+  const slash = apiVersion.indexOf("/");
+  return { group: apiVersion.slice(0, Math.max(slash, 0)), version: apiVersion.slice(slash + 1) };
+}
+
 /** Returns how most failures name an object: by its resource. */
 export function resourceRefOf(type: ServedType, name: string): ResourceRef {
   return { resource: type.plural, group: type.group, name };

@@ -1,7 +1,7 @@
 import type { ServedType } from "../builtin/served-type.js";
 import { plainError, StatusError } from "../errors/status-error.js";
 import { arrayAt, objectAt, type JsonObject } from "../json.js";
-import { apiVersionOf } from "../object/object-key.js";
+import { apiVersionOf, parseApiVersion } from "../object/object-key.js";
 import { metadataOf, now } from "../object/object-meta.js";
 import { scalePathsOf } from "../object/scale-paths.js";
 import { zeroObjectOf } from "../object/zero-object.js";
@@ -170,9 +170,4 @@ function resetPathsOf(
   if (subresource === "status") return strategy.resetOnStatus;
   // The number of replicas is in the spec, the finalizers of a namespace too.
   return subresource === "scale" ? NOTHING : strategy.resetOnMain;
-}
-
-function parseApiVersion(apiVersion: string): { group: string; version: string } {
-  const slash = apiVersion.indexOf("/");
-  return { group: apiVersion.slice(0, Math.max(slash, 0)), version: apiVersion.slice(slash + 1) };
 }

@@ -18,7 +18,7 @@ import {
 import { unregisteredKind } from "../errors/unregistered.js";
 import { canonicalJson, clone, compareText, isObject, memberOf, type JsonObject, type JsonValue } from "../json.js";
 import { checkPathName } from "../object/names.js";
-import { keyOf, apiVersionOf, resourceRefOf } from "../object/object-key.js";
+import { keyOf, apiVersionOf, parseApiVersion, resourceRefOf } from "../object/object-key.js";
 import { applyJsonPatch, unknownPatchMembers } from "../patch/json-patch.js";
 import { applyMergePatch } from "../patch/merge-patch.js";
 import { applyStrategicMergePatch } from "../patch/strategic-merge-patch.js";
@@ -203,8 +203,8 @@ function checkTypeMeta(context: WriteContext, name: string, patched: JsonObject)
       throw unfitPatch(canonicalJson(patched), `unexpected GroupVersion string: ${textOf(apiVersion)}`);
     checkPlace(context, name, patched);
     if (apiVersion === "") throw internalError("Object 'apiVersion' is missing in 'object has no apiVersion field'");
-    const group = textOf(apiVersion).includes("/") ? textOf(apiVersion).split("/")[0] : "";
-    throw invalid({ name, kind: textOf(kind), group: group ?? "" }, [
+    const { group } = parseApiVersion(textOf(apiVersion));
+    throw invalid({ name, kind: textOf(kind), group }, [
       ...(apiVersion === expected ? [] : [invalidError("apiVersion", apiVersion, `must be ${expected}`)]),
       ...(kind === type.kind ? [] : [invalidError("kind", kind, `must be ${type.kind}`)]),
     ]);

@@ -5,8 +5,7 @@ import { forbidden } from "../../errors/status-error.js";
 import { clone, compareText, objectAt, stringAt, type JsonObject } from "../../json.js";
 import { keyPrefixOf, resourceRefOf } from "../../object/object-key.js";
 import { metadataOf } from "../../object/object-meta.js";
-import type { Registry } from "../../registry/registry.js";
-import type { ServedResource } from "../../registry/served-resource.js";
+import type { putOwnStatus } from "../../write/managed-fields.js";
 import type { StoredObject } from "../../storage/stored-object.js";
 import type { AdmittedWrite } from "../admission.js";
 import {
@@ -26,11 +25,7 @@ const COUNTED_ON_UPDATE = new Set(["services", "persistentvolumeclaims"]);
 const REQUIRED_OF_CONTAINERS = ["cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"];
 
 /** Stores a status that the server itself writes. */
-export type PutStatus = (
-  registry: Registry,
-  resource: ServedResource,
-  write: { stored: StoredObject; next: JsonObject },
-) => void;
+export type PutStatus = typeof putOwnStatus;
 
 /** Counts a write in the quotas of its namespace. Throws 403 if one of them would be exceeded; then none is changed. */
 export function chargeQuotas(write: AdmittedWrite, putStatus: PutStatus): void {

@@ -37,11 +37,11 @@ function featuresNeeded(pod: JsonObject, old: JsonObject): string[] {
   const firstOf = (one: JsonObject) =>
     objectsAt(one, "spec.initContainers").filter((container) => textAt(container, "restartPolicy") !== "Always");
   const [now, before] = [firstOf(pod), firstOf(old)];
-  const isOfPod = !deepEqual(resourcesOf(objectAt(pod, "spec")), resourcesOf(objectAt(old, "spec")));
-  const isOfFirst = before.some((container, index) => !deepEqual(resourcesOf(container), resourcesOf(now[index])));
+  const changesPod = !deepEqual(resourcesOf(objectAt(pod, "spec")), resourcesOf(objectAt(old, "spec")));
+  const changesFirst = before.some((container, index) => !deepEqual(resourcesOf(container), resourcesOf(now[index])));
   return [
-    ...(isOfPod ? ["InPlacePodLevelResourcesVerticalScaling"] : []),
-    ...(isOfFirst ? ["InPlacePodVerticalScalingInitContainers"] : []),
+    ...(changesPod ? ["InPlacePodLevelResourcesVerticalScaling"] : []),
+    ...(changesFirst ? ["InPlacePodVerticalScalingInitContainers"] : []),
   ];
 }
 

@@ -4,7 +4,7 @@ import { invalid } from "../../errors/status-error.js";
 import type { Authorizer } from "../../identity/rbac/authorizer.js";
 import { MASTERS, type UserInfo } from "../../identity/user.js";
 import { deepEqual, objectAt, stringAt, type JsonObject } from "../../json.js";
-import { kindRefOf } from "../../object/object-key.js";
+import { kindRefOf, parseApiVersion } from "../../object/object-key.js";
 import { metadataOf } from "../../object/object-meta.js";
 import type { Registry } from "../../registry/registry.js";
 import type { AdmittedWrite } from "../admission.js";
@@ -12,7 +12,11 @@ import { resourceOf } from "./params.js";
 
 const GROUP = "admissionregistration.k8s.io";
 const POLICIES = /^(validating|mutating)admissionpolicies$/;
-const BINDINGS = /^(validating|mutating)admissionpolicybindings$/;
+// By the plural of what binds them.
+const BOUND: { readonly [plural: string]: string } = {
+  validatingadmissionpolicybindings: "validatingadmissionpolicies",
+  mutatingadmissionpolicybindings: "mutatingadmissionpolicies",
+};
 
 /** Throws 422 for a policy or a binding whose user may not read what it is asked with. */
 export function checkParamRights(authorizer: Authorizer, write: AdmittedWrite): void {
@@ -20,7 +24,7 @@ export function checkParamRights(authorizer: Authorizer, write: AdmittedWrite): 
   const { type } = context.resource;
   if (type.group !== GROUP || object === undefined || subresource !== "") return;
   if (context.user.groups.includes(MASTERS)) return;
-  const member = POLICIES.test(type.plural) ? "paramKind" : BINDINGS.test(type.plural) ? "paramRef" : undefined;
+  const member = POLICIES.test(type.plural) ? "paramKind" : Object.hasOwn(BOUND, type.plural) ? "paramRef" : undefined;
   if (member === undefined) return;
   const params = objectAt(objectAt(object, "spec"), member);
   if (params === undefined || isUnchanged(member, object, oldObject)) return;
@@ -50,8 +54,7 @@ function paramKindOf(params: JsonObject): ParamKind {
 // Whose resource nobody knows may be anything.
 function askedOf(paramKind: ParamKind | undefined, registry: Registry): { group: string; resource: string } {
   if (paramKind === undefined) return { group: "*", resource: "*" };
-  const { apiVersion } = paramKind;
-  const group = apiVersion.includes("/") ? (apiVersion.split("/")[0] ?? "") : "";
+  const { group } = parseApiVersion(paramKind.apiVersion);
   return { group, resource: resourceOf(paramKind, registry)?.type.plural ?? "*" };
 }
 
@@ -71,10 +74,8 @@ function problemOfRef(
 ): string | undefined {
   const { registry, resource, user } = context;
   const policyName = stringAt(objectAt(object, "spec"), "policyName") ?? "";
-  const policies = [...registry.resources].find(
-    ({ type }) =>
-      type.group === GROUP && type.plural === resource.type.plural.replace(/bindings$/, "").replace(/y$/, "ies"),
-  );
+  const { group, version, plural } = resource.type;
+  const policies = registry.find({ group, version, plural: BOUND[plural] ?? "" });
   const policy = policies?.store.get(policyName)?.object;
   const kind = objectAt(objectAt(policy, "spec"), "paramKind");
   const paramKind = kind === undefined ? undefined : paramKindOf(kind);

@@ -183,7 +183,7 @@ export function checkExpression(path: string, expression: JsonObject, { takesAny
   const operator = memberOf(expression, "operator") ?? "";
   const values = arrayAt(expression, "values") ?? [];
   const key = memberOf(expression, "key") ?? "";
-  const isKnown = takesAnyOperator || NEEDING_VALUES.includes(operator) || WITHOUT_VALUES.includes(operator);
+  const isKnown = takesAnyOperator || isSelectorOperator(operator);
   return [
     ...checkValueCount(`${path}.values`, operator, values),
     ...(isKnown ? [] : [invalidError(`${path}.operator`, operator, "not a valid selector operator")]),
@@ -194,8 +194,13 @@ export function checkExpression(path: string, expression: JsonObject, { takesAny
   ];
 }
 
-const NEEDING_VALUES: JsonValue[] = ["In", "NotIn"];
-const WITHOUT_VALUES: JsonValue[] = ["Exists", "DoesNotExist"];
+const NEEDING_VALUES: readonly JsonValue[] = ["In", "NotIn"];
+const WITHOUT_VALUES: readonly JsonValue[] = ["Exists", "DoesNotExist"];
+
+/** True for an operator that selectors of labels have. */
+export function isSelectorOperator(operator: JsonValue): boolean {
+  return NEEDING_VALUES.includes(operator) || WITHOUT_VALUES.includes(operator);
+}
 
 /** Demands values where an operator of a selector needs them, and none where it takes none. */
 export function checkValueCount(

@@ -2,10 +2,10 @@
 import { parseQuantity } from "@gen-operator/schema";
 import { invalidError, requiredError, type FieldError } from "../../errors/field-error.js";
 import { memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
+import { BILLION } from "../quantities/asked.js";
 import { objectsAt } from "../read-path.js";
 import { qualifiedNameProblems } from "./name-syntax.js";
 
-const BILLIONTHS = 1_000_000_000n;
 const COUNTED = [
   ...["pods", "resourcequotas", "services", "replicationcontrollers", "secrets", "configmaps"],
   ...["persistentvolumeclaims", "services.nodeports", "services.loadbalancers"],
@@ -63,7 +63,7 @@ export function checkAmount(field: string, name: string, amount: JsonValue): Fie
   const value = parseQuantity(String(amount)) ?? 0n;
   return [
     ...(value < 0n ? [invalidError(field, amount, "must be greater than or equal to 0")] : []),
-    ...(isCounted(name) && value % BILLIONTHS !== 0n ? [invalidError(field, amount, "must be an integer")] : []),
+    ...(isCounted(name) && value % BILLION !== 0n ? [invalidError(field, amount, "must be an integer")] : []),
   ];
 }
 

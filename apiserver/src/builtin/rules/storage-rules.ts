@@ -111,7 +111,8 @@ function checkGrowth(claim: JsonObject, now: JsonValue | undefined, before: Json
   return [forbiddenError("spec.resources.requests.storage", "field can not be less than status.capacity")];
 }
 
-const CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class";
+/** Where the class of a claim or a volume was once told. */
+export const CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class";
 
 // The class of a claim was once told in an annotation, and may move from there into the spec.
 function checkClassAnnotation(claim: JsonObject, old: JsonObject): FieldError[] {

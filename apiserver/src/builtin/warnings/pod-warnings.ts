@@ -4,7 +4,7 @@ import { arrayAt, deepEqual, isObject, memberOf, objectAt, stringAt, type JsonOb
 import { at, objectsAt } from "../read-path.js";
 import { addressWarnings } from "../rules/address-syntax.js";
 import { placedContainers } from "../rules/pods/placed-containers.js";
-import { ARMOR, ARMOR_ADVICE } from "../rules/pods/profile-annotations.js";
+import { ARMOR, ARMOR_ADVICE, SECCOMP, SECCOMP_OF_POD } from "../rules/pods/profile-annotations.js";
 import { podTemplatePathOf } from "../type-facts.js";
 import { placementWarnings } from "./node-label-warnings.js";
 import { pathWarnings } from "./path-warnings.js";
@@ -108,7 +108,7 @@ function annotationWarnings(path: string, pod: JsonObject): string[] {
 
 function seccompWarnings(path: string, pod: JsonObject): string[] {
   const annotations = objectAt(objectAt(pod, "metadata"), "annotations");
-  const key = "seccomp.security.alpha.kubernetes.io/pod";
+  const key = SECCOMP_OF_POD;
   if (at(pod, "spec.securityContext.seccompProfile") !== undefined || memberOf(annotations, key) === undefined)
     return [];
   return [`${path}metadata.annotations[${key}]: ${SECCOMP_ADVICE}`];
@@ -119,7 +119,7 @@ function profileOfContainerWarnings(path: string, pod: JsonObject, container: Js
   const annotations = objectAt(objectAt(pod, "metadata"), "annotations");
   const context = objectAt(container, "securityContext");
   const name = stringAt(container, "name") ?? "";
-  const [seccomp, profile] = [`container.seccomp.security.alpha.kubernetes.io/${name}`, ARMOR + name];
+  const [seccomp, profile] = [SECCOMP + name, ARMOR + name];
   const isTold = (key: string, field: string) =>
     memberOf(annotations, key) !== undefined && objectAt(context, field) === undefined;
   return [

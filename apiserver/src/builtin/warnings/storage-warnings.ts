@@ -2,9 +2,9 @@
 import { memberOf, objectAt, type JsonObject } from "../../json.js";
 import { amount, BILLION } from "../quantities/asked.js";
 import { objectsAt, textAt } from "../read-path.js";
+import { CLASS_ANNOTATION } from "../rules/storage-rules.js";
 import { expressionWarnings, labelMapWarnings, labelWarnings, termWarnings } from "./node-label-warnings.js";
 
-const CLASS = "volume.beta.kubernetes.io/storage-class";
 const OPTIONS = "volume.beta.kubernetes.io/mount-options";
 
 function annotationWarnings(object: JsonObject, deprecated: readonly [key: string, since: string, field: string][]) {
@@ -20,7 +20,7 @@ function annotationWarnings(object: JsonObject, deprecated: readonly [key: strin
 /** Warns of a PersistentVolumeClaim. */
 export function claimWarnings(claim: JsonObject): string[] {
   return [
-    ...annotationWarnings(claim, [[CLASS, "v1.8", "storageClassName"]]),
+    ...annotationWarnings(claim, [[CLASS_ANNOTATION, "v1.8", "storageClassName"]]),
     ...claimSpecWarnings("spec", objectAt(claim, "spec") ?? {}),
   ];
 }
@@ -50,7 +50,7 @@ export function volumeWarnings(volume: JsonObject): string[] {
   const affinity = objectAt(objectAt(volume, "spec"), "nodeAffinity");
   return [
     ...annotationWarnings(volume, [
-      [CLASS, "v1.8", "storageClassName"],
+      [CLASS_ANNOTATION, "v1.8", "storageClassName"],
       [OPTIONS, "v1.31", "mountOptions"],
     ]),
     ...(recycles ? [`spec.persistentVolumeReclaimPolicy: ${advice}`] : []),

@@ -6,7 +6,7 @@ import { arrayAt, objectAt, stringAt, type JsonObject } from "../../json.js";
 const APPROVAL_LINK = "see https://github.com/kubernetes/enhancements/pull/1111";
 
 /** The annotation that allows a CRD in one of Kubernetes' own groups. */
-export const APPROVAL_ANNOTATION = "api-approved.kubernetes.io";
+const APPROVAL_ANNOTATION = "api-approved.kubernetes.io";
 
 /** True for the groups that Kubernetes keeps for itself. */
 export function isProtectedGroup(group: string): boolean {

@@ -1,8 +1,8 @@
 // A Status in protobuf, in the envelope of Kubernetes: what clients of Go ask for first, and get for failures.
+import { MAGIC } from "../../decode/protobuf.js";
 import type { Status, StatusDetails } from "../../errors/status-error.js";
 import { delimited, integerField, textField } from "../../protobuf-writer.js";
 
-const MAGIC = Buffer.from("k8s\0");
 // selfLink, resourceVersion and continue.
 const LIST_META = [1, 2, 3].flatMap((number) => textField(number, ""));
 

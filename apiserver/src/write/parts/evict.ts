@@ -2,9 +2,9 @@
 import { selectorMatches } from "../../builtin/rules/field-rules.js";
 import { parseDeleteOptions, type DeleteOptions } from "../../decode/options/delete-options.js";
 import { invalidError } from "../../errors/field-error.js";
-import { forbidden, invalid, notFound, plainError, statusError, StatusError } from "../../errors/status-error.js";
-import { arrayAt, clone, deepEqual, isObject, objectAt, stringAt, type JsonObject } from "../../json.js";
-import { hasCondition, setCondition } from "../../object/conditions.js";
+import { forbidden, invalid, notFound, plainError, statusError, type StatusError } from "../../errors/status-error.js";
+import { arrayAt, clone, deepEqual, objectAt, stringAt, type JsonObject } from "../../json.js";
+import { conditionOf, hasCondition, setCondition } from "../../object/conditions.js";
 import { keyOf, resourceRefOf } from "../../object/object-key.js";
 import { isTerminating, metadataOf, now } from "../../object/object-meta.js";
 import type { ServedResource } from "../../registry/served-resource.js";
@@ -92,14 +92,7 @@ function spendBudget(context: WriteContext, { name, pod }: { name: string; pod: 
   const matching = budgets === undefined ? [] : budgetsOf(budgets, pod);
   if (matching.length > 1) {
     const detail = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
-    throw new StatusError({
-      kind: "Status",
-      apiVersion: "v1",
-      metadata: {},
-      status: "Failure",
-      message: detail,
-      code: 500,
-    });
+    throw plainError(detail);
   }
   const [budget] = matching;
   if (budgets === undefined || budget === undefined || ignoresBudget(budget.object, pod)) return;
@@ -155,8 +148,7 @@ function spentBudget(budget: JsonObject, podName: string): JsonObject {
 /** Why a budget allows nothing: what its controller said last, or how many Pods it needs. */
 function refusalOf(budget: JsonObject): string {
   const status = objectAt(budget, "status");
-  const conditions = (arrayAt(status, "conditions") ?? []).filter(isObject);
-  const condition = conditions.find(({ type }) => type === "DisruptionAllowed") ?? {};
+  const condition = conditionOf(budget, "DisruptionAllowed") ?? {};
   const [desired, current] = [countAt(status, "desiredHealthy"), countAt(status, "currentHealthy")];
   const [reason, message] = ["reason", "message"].map((key) => stringAt(condition, key) ?? "") as [string, string];
   const isTold = condition["status"] === "False" && message !== "";

@@ -10,14 +10,13 @@ import {
   type FieldError,
 } from "../../../errors/field-error.js";
 import { arrayAt, compareText, memberOf, objectAt, type JsonObject } from "../../../json.js";
-import { amount, askedByContainers, quantityShown, type Asked } from "../../quantities/asked.js";
+import { amount, askedByContainers, BILLION, quantityShown, type Asked } from "../../quantities/asked.js";
 import { wasGivenEmpty } from "../../normal-form.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import { checkLabel } from "../field-rules.js";
 import { qualifiedNameProblems } from "../name-syntax.js";
 
 const OF_CONTAINERS = /^(cpu|memory|ephemeral-storage|hugepages-.*)$/;
-const BILLIONTHS = 10n ** 9n;
 const STANDARD =
   /^((requests|limits)\.(cpu|memory|ephemeral-storage)|requests\.(storage|hugepages-.+)|pods|services|replicationcontrollers|resourcequotas|secrets|configmaps|persistentvolumeclaims|services\.(nodeports|loadbalancers)|storage)$/;
 
@@ -108,7 +107,7 @@ function checkRequest(
 ): FieldError[] {
   const limit = memberOf(limits, name);
   // Of what cannot be given twice, all is asked for that is taken.
-  const isExact = !isNative(name) || name.startsWith("hugepages-");
+  const isExact = !mayBeOvercommitted(name);
   if (limit === undefined)
     return isExact ? [requiredError(`${path}.limits`, "Limit must be set for non overcommitable resources")] : [];
   const order = compareQuantities(request, String(limit)) ?? 0;
@@ -161,12 +160,17 @@ const PAGES = "hugepages-";
 function checkPages(field: string, name: string, quantity: string): FieldError[] {
   if (!name.startsWith(PAGES)) return [];
   const size = parseQuantity(name.slice(PAGES.length)) ?? 0n;
-  const isWhole = size > 0n && size % BILLIONTHS === 0n && amount(quantity) % size === 0n;
+  const isWhole = size > 0n && size % BILLION === 0n && amount(quantity) % size === 0n;
   return isWhole ? [] : [invalidError(field, quantity, `${quantity} is not positive integer multiple of ${name}`)];
 }
 
+/** True for a resource of which more may be used than was asked for. */
+export function mayBeOvercommitted(name: string): boolean {
+  return isNative(name) && !name.startsWith(PAGES);
+}
+
 /** True for a resource that Kubernetes itself knows. */
-function isNative(name: string): boolean {
+export function isNative(name: string): boolean {
   return !name.includes("/") || name.includes("kubernetes.io/");
 }
 

@@ -8,10 +8,11 @@ import {
   type FieldError,
 } from "../../../errors/field-error.js";
 import { arrayAt, memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
+import { BILLION } from "../../quantities/asked.js";
 import { textAt } from "../../read-path.js";
 import { qualifiedNameProblems } from "../name-syntax.js";
+import { isNative } from "../pods/resource-rules.js";
 
-const BILLIONTHS = 1_000_000_000n;
 const RESIZE_STATES = [
   ...["ControllerResizeInProgress", "ControllerResizeInfeasible", "NodeResizePending", "NodeResizeInProgress"],
   "NodeResizeInfeasible",
@@ -43,14 +44,13 @@ function entriesOf(status: JsonObject | undefined, key: string): [string, JsonVa
 function checkSize(field: string, size: JsonValue): FieldError[] {
   if ((compareQuantities(String(size), "0") ?? 0) >= 0) return [];
   const value = parseQuantity(String(size)) ?? 0n;
-  return [invalidError(field, Number(value / BILLIONTHS), "must be a valid resource quantity")];
+  return [invalidError(field, Number(value / BILLION), "must be a valid resource quantity")];
 }
 
 function checkResourceName(field: string, name: string): FieldError[] {
   const problems = qualifiedNameProblems(name);
-  const isNative = !name.includes("/") || name.includes("kubernetes.io/");
   if (problems.length > 0) return problems.map((problem) => invalidError(field, name, problem));
-  return isNative && name !== "storage" ? [notSupportedError(field, name, ["storage"])] : [];
+  return isNative(name) && name !== "storage" ? [notSupportedError(field, name, ["storage"])] : [];
 }
 
 const MAX_METADATA_BYTES = 256 * 1024;

@@ -8,13 +8,13 @@ import {
   type FieldError,
 } from "../../../errors/field-error.js";
 import { memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { BILLION } from "../../quantities/asked.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import { qualifiedNameProblems } from "../name-syntax.js";
-import { containerResourceProblems, resourceNameProblems } from "../pods/resource-rules.js";
+import { containerResourceProblems, mayBeOvercommitted, resourceNameProblems } from "../pods/resource-rules.js";
 
 const CLAIM = "PersistentVolumeClaim";
 const TYPES = ["Pod", "Container", CLAIM];
-const ONE = 1_000_000_000n;
 
 type Amounts = Record<"min" | "max" | "default" | "defaultRequest" | "maxLimitRequestRatio", string | undefined>;
 
@@ -74,7 +74,7 @@ function checkNames(path: string, limit: JsonObject, key: string): FieldError[] 
 
 function checkAmounts(path: string, name: string, amounts: Amounts): FieldError[] {
   const ratio = amounts.maxLimitRequestRatio;
-  const isLow = ratio !== undefined && (parseQuantity(ratio) ?? 0n) < ONE;
+  const isLow = ratio !== undefined && (parseQuantity(ratio) ?? 0n) < BILLION;
   return [
     ...ORDER.flatMap(([more, less, at, words]) => {
       const [large, small] = [amounts[more], amounts[less]];
@@ -96,12 +96,10 @@ const MAX_IN_THOUSANDTHS = (2n ** 63n - 1n) / 1000n;
 function checkRatio(field: string, { min, max, maxLimitRequestRatio: ratio }: Amounts): FieldError[] {
   if (ratio === undefined || min === undefined || max === undefined) return [];
   const amounts = [ratio, min, max].map((amount) => parseQuantity(amount) ?? 0n);
-  const isFine = amounts.every((amount) => roundedUp(amount, ONE) < MAX_IN_THOUSANDTHS);
-  const [most, least, limit] = amounts.map((amount) => Number(roundedUp(amount, isFine ? ONE / 1000n : ONE))) as [
-    number,
-    number,
-    number,
-  ];
+  const isFine = amounts.every((amount) => roundedUp(amount, BILLION) < MAX_IN_THOUSANDTHS);
+  const [most, least, limit] = amounts.map((amount) =>
+    Number(roundedUp(amount, isFine ? BILLION / 1000n : BILLION)),
+  ) as [number, number, number];
   const quotient = limit / least;
   if (!((isFine ? most / 1000 : most) > quotient)) return [];
   return [invalidError(field, ratio, `ratio ${ratio} is greater than max/min = ${quotient.toFixed(6)}`)];
@@ -115,9 +113,8 @@ function roundedUp(amount: bigint, unit: bigint): bigint {
 function checkEqualDefaults(path: string, name: string, amounts: Amounts): FieldError[] {
   const [limit, request] = [amounts.default, amounts.defaultRequest];
   if (limit === undefined || request === undefined || parseQuantity(limit) === parseQuantity(request)) return [];
-  const mayDiffer = (!name.includes("/") || name.includes("kubernetes.io/")) && !name.startsWith("hugepages-");
   const detail = `default value ${limit} must equal to defaultRequest value ${request} in ${name}`;
-  return mayDiffer ? [] : [invalidError(`${path}.defaultRequest[${name}]`, request, detail)];
+  return mayBeOvercommitted(name) ? [] : [invalidError(`${path}.defaultRequest[${name}]`, request, detail)];
 }
 
 function amountsOf(limit: JsonObject, name: string, isPod: boolean): Amounts {
