@@ -7,9 +7,8 @@ import type { DecodedResource } from "../../decode/decode-resource.js";
 import type { Stated } from "../../write/send/plan.js";
 import type { WriteCause } from "../../write/send/postponed-write.js";
 import type { Writer } from "../../write/writer.js";
-import { deletionOf } from "../definition/workflow-definition.js";
+import { deletionOf, hasName } from "../definition/workflow-definition.js";
 import { completeDesired } from "./desired-object.js";
-import { hasName } from "../definition/workflow-definition.js";
 import { argumentsOf, type DependentReconciler, type DependentRun, type FindRun } from "./dependent-reconciler.js";
 import type { Live, Wanted, WriteOutcome } from "./dependent-reconciler.js";
 import { referencedKeyOf } from "./referenced-object.js";
@@ -180,19 +179,40 @@ export class KubernetesReconciler implements DependentReconciler {
   }
 }
 
+type OwnArguments = Pick<DependentRun, "context"> & { readonly [name: string]: unknown };
+
 // Calls an own operation, whose `next` does `work` at most once, and only while the operation runs. Returns what `work` did; `failed` if the
-// operation caught the error of `work`.
+// operation caught the error of `work`. Throws that error if the operation did not wait for `next`.
 async function callOwn<Result>(
-  { name, call, args }: { name: string; call: (args: never) => unknown; args: object },
+  { name, call, args }: { name: string; call: (args: never) => unknown; args: OwnArguments },
   work: (options?: DeleteOptions) => Promise<Result>,
 ): Promise<Result | "notCalled" | "failed"> {
   let done: Promise<Result> | undefined;
+  let isSettled = false;
   let isOver = false;
-  const next = async (options?: DeleteOptions): Promise<void> => {
-    if (isOver) throw new Error(`next() was called after ${name}() returned; await it there`);
-    await (done ??= work(options));
+  const pass = async (options?: DeleteOptions): Promise<void> => {
+    await (done ??= work(options).finally(() => (isSettled = true)));
   };
-  await call({ ...args, next } as never);
-  isOver = true;
-  return done === undefined ? "notCalled" : (done as Promise<Result>).catch(() => "failed" as const);
+  const refuse = async (): Promise<void> => {
+    const problem = `next() was called after ${name}() returned; await it there`;
+    args.context.logger.warn({}, problem);
+    throw new Error(problem);
+  };
+  const next = (options?: DeleteOptions): Promise<void> => {
+    const passed = isOver ? refuse() : pass(options);
+    // An operation that does not wait must not end the process by a rejection that nobody catches.
+    passed.catch(() => {});
+    return passed;
+  };
+  let wasAwaited = false;
+  try {
+    await call({ ...args, next } as never);
+  } finally {
+    isOver = true;
+    wasAwaited = isSettled;
+    // What is under way ends before the step does.
+    await Promise.allSettled([done]);
+  }
+  if (done === undefined) return "notCalled";
+  return wasAwaited ? (done as Promise<Result>).catch(() => "failed" as const) : done;
 }

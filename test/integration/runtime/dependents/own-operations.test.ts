@@ -2,6 +2,7 @@
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import type { Operations } from "#runtime/workflow/definition/workflow-definition.js";
+import { failuresOf } from "../../../support/runtime/recorded-operator.js";
 import { assert, suite } from "../../../support/suite.js";
 import {
   bulkOf,
@@ -122,6 +123,23 @@ suite("an own create and update of a dependent", (test) => {
     await space.until(ConfigMap, "one-a", ({ data }) => data?.["value"] === "second");
     await running.quiet();
     assert.is(writesOf(running).filter((write) => write.includes("configmaps/one-a")).length, 2);
+  });
+
+  test("that do not wait for next fail with what it does", async () => {
+    await using space = await openSpace();
+    let late: (() => Promise<void>) | undefined;
+    const update: Own["update"] = ({ next }) => void next();
+    const create: Own["create"] = ({ next }) => void Promise.all([next(), (late = next)]);
+    await using running = await space.start([dependentController([configOf("a", own({ create, update }))])]);
+    await space.create(Sample, sample());
+    await space.until(ConfigMap, "one-a", ({ data }) => data?.["value"] === "first");
+    await running.quiet();
+    await space.patch(ConfigMap, "one-a", { immutable: true });
+    await space.patch(Sample, "one", { spec: { value: "second" } });
+    const failure = await waitFor("the reconcile fails", () => failuresOf(running.events)[0]);
+    assert.match(failure, "field is immutable");
+    await assert.rejects(late!(), "next() was called after create() returned; await it there");
+    assert.ok(running.logs.includes("warn next() was called after create() returned; await it there"));
   });
 
   test("may delete the object where a field cannot change, and it is created anew", async () => {
