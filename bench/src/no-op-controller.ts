@@ -30,7 +30,7 @@ export function createNoOpController({ primaries, onReconcile, observer, ...sett
       if (work !== undefined) await work;
       return NOTHING_DONE;
     },
-    lacksFinalizer: () => false,
+    isUndone: () => false,
     release: () => {},
   };
   return new Controller(definition, { primaries, runner, logger: createLogger("warn"), observer });

@@ -89,9 +89,9 @@ export class EventWindow {
 
 function merge(changes: readonly HeldChange[]): ResourceChange {
   const first = changes[0]!.change;
-  const { key, object } = changes.at(-1)!.change;
+  const { key, object, owned } = changes.at(-1)!.change;
   const isInitial = changes.every(({ change }) => change.isInitial);
-  return { kind: "updated", key, object, old: first.old ?? first.object, isInitial };
+  return { kind: "updated", key, object, owned, old: first.old ?? first.object, isInitial };
 }
 
 function countUpTo(sorted: readonly Versioned[], version: string): number {

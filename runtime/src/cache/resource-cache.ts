@@ -103,7 +103,7 @@ export class ResourceCache {
 
   /** Takes a state that the watch or the list under way brings, unless a newer one is cached, and notifies the listeners. */
   observe(entry: DecodedResource): void {
-    const { object } = entry;
+    const { object, owned } = entry;
     const key = keyOf(object.metadata);
     const version = versionOf(entry);
     const isInitial = this.#unlisted !== undefined;
@@ -117,7 +117,7 @@ export class ResourceCache {
       // Generations went back with the versions: as an update, the change would be filtered out.
       const isSame = this.#isReplacing && uidOf(known) === uidOf(entry);
       const kind = known === undefined || isSame ? "added" : "updated";
-      this.#tell({ kind, key, object, old: known?.object, isInitial }, version);
+      this.#tell({ kind, key, object, owned, old: known?.object, isInitial }, version);
     }
     if (!isInitial) this.#advance(version);
   }

@@ -1,4 +1,5 @@
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
+import type { OwnedFields } from "../decode/decode-resource.js";
 
 /** A change of an object. */
 export interface ResourceChange {
@@ -6,6 +7,8 @@ export interface ResourceChange {
   readonly key: ObjectKey;
   /** The state after the change; the last state of a deleted object. */
   readonly object: KubernetesObject;
+  /** What the controllers of the operator applied to the object in this state. */
+  readonly owned?: readonly OwnedFields[] | undefined;
   /** The state before the change, as the watch had it; absent if there was none. */
   readonly old?: KubernetesObject | undefined;
   /** Whether a list brought the change, and not the watch. */

@@ -284,8 +284,8 @@ export function viewOf(source: object): ResourceView | undefined {
 
 // What a cache that is attached knows, and the view did not know before.
 function sinceBefore(key: ObjectKey, entry: DecodedResource, known?: DecodedResource): ResourceChange | undefined {
-  const { object } = entry;
+  const { object, owned } = entry;
   if (known === undefined) return { kind: "added", key, object, isInitial: true };
   const isNews = isNewerVersion(versionOf(entry), versionOf(known));
-  return isNews ? { kind: "updated", key, object, old: known.object, isInitial: true } : undefined;
+  return isNews ? { kind: "updated", key, object, owned, old: known.object, isInitial: true } : undefined;
 }

@@ -1,11 +1,12 @@
 import type { EventSink } from "../base/activity.js";
-import { findError, isApiError } from "../base/errors.js";
+import { findError } from "../base/errors.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import { describeReason } from "../base/reconcile-reason.js";
 import { isPaused } from "../base/primary-link.js";
 import type { ResourceView } from "../cache/resource-view.js";
 import { deepFreeze } from "../decode/deep-freeze.js";
+import type { DecodedResource } from "../decode/decode-resource.js";
 import type { ReconcileScope } from "../schedule/reconcile-scope.js";
 import type { DependentArguments } from "../workflow/definition/workflow-definition.js";
 import { hasFinalizer, type ResourceOperations } from "../write/resource-operations.js";
@@ -13,11 +14,13 @@ import type { WorkflowResult } from "../workflow/workflow-result.js";
 import type { PostponedWrite } from "../write/send/postponed-write.js";
 import type { Sender } from "../write/send/send.js";
 import { finalizerNameOf, finalizerOf, type ControllerDefinition } from "./controller-definition.js";
+import { isRetried, logUnreported } from "./error-report.js";
 import type { ExpectationRegistry } from "./expectations.js";
 import { putFinalizer, writePrimary, type PrimaryWrite, type WantedPrimary } from "./primary-write.js";
 import { contextFactoryOf } from "./reconcile-context.js";
 import type { PrimaryOutcome } from "./reconcile-event.js";
 import { checkControl, type DeleteControl, type ErrorControl, type UpdateControl } from "./reconciler.js";
+import { createOwnStatus, type OwnStatus } from "./status/own-status.js";
 import { writeConditions } from "./status/status-conditions.js";
 import { ControllerWorkflows, WorkflowRuns, type WorkflowDependencies } from "./workflow-runs.js";
 
@@ -72,21 +75,33 @@ export class PrimaryReconciler {
   readonly #write: Omit<PrimaryWrite, "cause">;
   /** The finalizer that primaries may have, whether or not the controller puts it there now. */
   readonly #finalizer: string;
+  /** The names that dependents have, or had. */
+  readonly #dependentNames: readonly string[];
+  readonly #ownStatus: OwnStatus;
 
   constructor(definition: ControllerDefinition, dependencies: PrimaryDependencies) {
     const { workflow, serverSideApply = true } = definition;
-    const { primaries, sender } = dependencies;
+    const { primaries, sender, conditionsSender } = dependencies;
     this.#definition = definition;
     this.#dependencies = dependencies;
     this.#finalizer = finalizerNameOf(definition);
+    const names = workflow.dependents.flatMap(({ name, movedFrom = [] }) => [name, ...movedFrom]);
+    this.#dependentNames = names;
+    const conditionsManager = conditionsSender?.fieldManager;
+    this.#ownStatus = createOwnStatus({ fieldManager: sender.fieldManager, conditionsManager, serverSideApply, names });
     const target = { definition: workflow.primary, cache: primaries };
     this.#write = { target, sender, serverSideApply, finalizer: finalizerOf(definition) };
     this.#workflows = new ControllerWorkflows(definition, dependencies);
     this.#createContext = contextFactoryOf(definition, dependencies);
   }
 
-  /** Tells whether a primary should have the finalizer of the controller and does not. */
-  lacksFinalizer(primary: KubernetesObject): boolean {
+  /** Tells whether somebody took away what the controller itself writes to a primary: its finalizer, or a part of the status. */
+  isUndone(entry: DecodedResource): boolean {
+    const isGoing = entry.object.metadata.deletionTimestamp !== undefined;
+    return (!isGoing && this.#lacksFinalizer(entry.object)) || this.#ownStatus.isOverwritten(entry);
+  }
+
+  #lacksFinalizer(primary: KubernetesObject): boolean {
     const { finalizer } = this.#write;
     return finalizer !== undefined && !hasFinalizer(primary, finalizer);
   }
@@ -117,6 +132,7 @@ export class PrimaryReconciler {
       postponed: [],
       isPaused: !scope.isPrimaryDeleted && isPaused(object.metadata),
     };
+    if (!scope.isPrimaryDeleted) this.#ownStatus.begin(scope.entry);
     if (attempt.isPaused !== scope.wasPaused) this.#dependencies.onPaused?.(object, attempt.isPaused);
     try {
       if (scope.isPrimaryDeleted && !onAllEvents)
@@ -137,6 +153,7 @@ export class PrimaryReconciler {
   /** Forgets what is kept for a primary that is gone. */
   release(key: ObjectKey): void {
     this.#workflows.release(key);
+    this.#ownStatus.release(key);
   }
 
   async #reconcile(attempt: Attempt): Promise<void> {
@@ -146,7 +163,7 @@ export class PrimaryReconciler {
     const write = this.#writeIn(scope);
     const postponed = write.sender.postponementOfEdits(write.target, write.cause);
     if (postponed !== undefined) return void (attempt.postponed = [postponed]);
-    const primary = this.lacksFinalizer(entry.object)
+    const primary = this.#lacksFinalizer(entry.object)
       ? await putFinalizer(write, this.#dependencies.resources.within(write.cause), entry)
       : entry.object;
     // The primary is gone, or has become another one: there will be an event.
@@ -203,8 +220,7 @@ export class PrimaryReconciler {
     try {
       const { workflow, kind } = outcome;
       // Conditions of former names are over as well.
-      const { dependents: all } = this.#definition.workflow;
-      const dependents = all.flatMap(({ name, movedFrom = [] }) => [name, ...movedFrom]);
+      const dependents = this.#dependentNames;
       const facts = { workflow, error, isCleanup: kind === "cleanup", dependents, postponed, isPaused: isStill };
       const wroteStatus = await writeConditions({ ...this.#writeIn(scope), sender }, scope.entry.object, facts);
       if (wroteStatus) outcome.wroteStatus = true;
@@ -263,7 +279,9 @@ export class PrimaryReconciler {
   }
 
   #writeIn({ signal, logger, entry }: ReconcileScope) {
-    return { cause: { signal, logger, primary: entry.object }, ...this.#write };
+    const { object: primary } = entry;
+    const onStatus = this.#ownStatus.note.bind(this.#ownStatus, primary);
+    return { cause: { signal, logger, primary, onStatus }, ...this.#write };
   }
 
   #prepare(primary: KubernetesObject, attempt: Attempt): Call {
@@ -277,21 +295,4 @@ export class PrimaryReconciler {
     const runs = new WorkflowRuns(this.#workflows, { primary, scope, createContext, onResult });
     return (attempt.call = { runs, args: { primary, secondary: this.secondaryOf(primary), context: runs.context } });
   }
-}
-
-// A reschedule implies no retry: they would be two answers to when the next reconcile comes.
-function isRetried(control: ErrorControl<object> | undefined): boolean {
-  return control?.withoutRetry !== true && control?.rescheduleAfterMs === undefined;
-}
-
-// The error that was to be reported is what matters: it is logged where it is retried.
-function logUnreported(problem: unknown, scope: ReconcileScope, isRetried: boolean): void {
-  const { logger, retry } = scope;
-  const what = "the status could not report the error";
-  const message = `${what}: ${messageOf(problem)}`;
-  const comesAgain = scope.isNextReconcileImminent() || (isRetried && !retry.isLastAttempt);
-  if (!comesAgain) return logger.error({}, message);
-  if (!isApiError(problem, 409) && !isApiError(problem, 422)) return logger.warn({}, message);
-  logger.info({}, `${what}, because the primary changed meanwhile; it is reconciled again`);
-  logger.debug({}, message);
 }

@@ -1,6 +1,6 @@
 import type { ControllerActivity } from "../base/activity.js";
 import { systemClock, type Clock } from "../base/clock.js";
-import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
+import type { ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import { isPaused } from "../base/primary-link.js";
 import type { ReconcileReason, SecondaryCause } from "../base/reconcile-reason.js";
@@ -89,8 +89,8 @@ export class Controller<Result = unknown> {
     const primaries = () => this.#primaries.values();
     const begin = (primary: KnownPrimary) => this.#begin(primary);
     this.#dispatcher = new Dispatcher({ clock, timeoutMs, maxRunning, primaries, begin });
-    const lacksFinalizer = (primary: KubernetesObject) => runner.lacksFinalizer(primary);
-    this.#isRelevant = createPrimaryFilter({ ...definition, lacksFinalizer, logger });
+    const isUndone = runner.isUndone.bind(runner);
+    this.#isRelevant = createPrimaryFilter({ ...definition, isUndone, logger });
     this.#createLimiter = rateLimiterFactoryOf(definition.rateLimit, logger);
   }
 

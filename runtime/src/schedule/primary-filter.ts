@@ -3,6 +3,7 @@ import { messageOf, type Logger } from "../base/logger.js";
 import { isPaused } from "../base/primary-link.js";
 import type { EventFilters, ResourceChange } from "../cache/resource-change.js";
 import { synchronous } from "../base/promises.js";
+import type { DecodedResource } from "../decode/decode-resource.js";
 import type { ScheduleSettings } from "./schedule-settings.js";
 
 /** What the last reconcile of a primary saw of it. */
@@ -20,12 +21,12 @@ export function seenOf({ metadata }: KubernetesObject): Seen {
 }
 
 interface PrimaryFilterOptions extends Pick<ScheduleSettings, "defaultFilters" | "generationAware" | "filters"> {
-  /** Tells whether a primary should have the finalizer of the controller and does not. */
-  lacksFinalizer(primary: KubernetesObject): boolean;
+  /** Tells whether somebody took away what the controller itself writes to a primary. */
+  isUndone(entry: DecodedResource): boolean;
   readonly logger: Logger;
 }
 
-type Change = Pick<ResourceChange, "kind" | "key" | "object" | "old">;
+type Change = Pick<ResourceChange, "kind" | "key" | "object" | "old" | "owned">;
 
 /** Tells whether a change of a primary causes a reconcile; `isNews` tells whether it is an edit since the last one. */
 export type PrimaryFilter = (change: Change, isNews: boolean) => boolean;
@@ -47,18 +48,15 @@ export function isEdit({ metadata }: KubernetesObject, seen: Seen | undefined): 
 export function createPrimaryFilter(options: PrimaryFilterOptions): PrimaryFilter {
   const { defaultFilters = true, generationAware = true, logger } = options;
   const filters: EventFilters = (options.filters as EventFilters | undefined) ?? {};
-  // A primary that is going gets no finalizer any more.
-  const lacksFinalizer = (primary: KubernetesObject) =>
-    primary.metadata.deletionTimestamp === undefined && options.lacksFinalizer(primary);
   const passes = ({ kind, object, old }: Change): boolean => {
     if (filters.generic !== undefined && !synchronous(filters.generic(object))) return false;
     if (kind === "added") return synchronous(filters.onAdd?.(object)) ?? true;
     return kind === "deleted" || old === undefined || (synchronous(filters.onUpdate?.(object, old)) ?? true);
   };
   return (change, isNews) => {
-    const { kind, key, object } = change;
+    const { kind, key, object, owned = [] } = change;
     const isQuiet = kind === "updated" && defaultFilters && generationAware && !isNews;
-    if (isQuiet && !lacksFinalizer(object)) return false;
+    if (isQuiet && !options.isUndone({ object, owned })) return false;
     try {
       return passes(change);
     } catch (error) {

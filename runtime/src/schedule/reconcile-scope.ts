@@ -1,7 +1,8 @@
-import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
+import type { ObjectKey } from "../base/kubernetes-object.js";
 import type { ReconcileReason } from "../base/reconcile-reason.js";
 import type { StepTiming } from "../base/activity.js";
 import type { ResourceView } from "../cache/resource-view.js";
+import type { DecodedResource } from "../decode/decode-resource.js";
 import type { ReconcileRun } from "./reconcile-run.js";
 
 /** What one reconcile of one primary is called with: what is known when it starts. */
@@ -30,8 +31,8 @@ export interface PrimaryOutcome<Result = unknown> {
 export interface PrimaryRunner<Result> {
   /** A failure is part of the outcome. */
   run(scope: ReconcileScope): Promise<PrimaryOutcome<Result>>;
-  /** Tells whether a primary should have the finalizer of the controller and does not. */
-  lacksFinalizer(primary: KubernetesObject): boolean;
+  /** Tells whether somebody took away what the controller itself writes to a primary: its finalizer, or a part of the status. */
+  isUndone(entry: DecodedResource): boolean;
   /** Told that a primary is gone, so that what is kept for it can be forgotten. */
   release(key: ObjectKey): void;
 }

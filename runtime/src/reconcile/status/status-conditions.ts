@@ -9,7 +9,10 @@ import type { DependentOutcome, WorkflowResult } from "../../workflow/workflow-r
 import { describePostponed, type PostponedWrite } from "../../write/send/postponed-write.js";
 import { writePrimary, type PrimaryWrite } from "../primary-write.js";
 
-type WithConditions = KubernetesObject & { readonly status?: { readonly conditions?: readonly StatusCondition[] } };
+/** An object of a kind whose status has conditions. */
+export type WithConditions = KubernetesObject & {
+  readonly status?: { readonly conditions?: readonly StatusCondition[] };
+};
 
 /** The facts that the conditions are made of. */
 export interface StatusFacts {
@@ -183,13 +186,16 @@ export async function writeConditions(
   const now = new Date();
   const conditions = [...kept, ...statusConditionsOf({ ...facts, isSkipped, before, generation, now })];
   const wanted = write.serverSideApply ? { conditions } : wholeStatus(latest, conditions, dependents);
+  // A status that somebody else changes each time has another time each time.
+  const statement = conditions.map(({ lastTransitionTime: _, ...rest }) => rest);
+  const stated = { ...write, cause: { ...write.cause, statement } };
   let isWritten = false;
-  await writePrimary(write, { primary: latest, status: wanted }, (parts) => (isWritten = parts.wroteStatus === true));
+  await writePrimary(stated, { primary: latest, status: wanted }, (parts) => (isWritten = parts.wroteStatus === true));
   return isWritten;
 }
 
 /** Returns the types of all conditions that the runtime may keep for a workflow of these dependents. */
-function ownTypes(dependents: readonly string[]): ReadonlySet<string> {
+export function ownTypes(dependents: readonly string[]): ReadonlySet<string> {
   return new Set([READY, PAUSED_TYPE, ...dependents.map(conditionTypeOf)]);
 }
 

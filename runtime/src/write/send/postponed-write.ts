@@ -2,6 +2,7 @@ import type { ChangedPaths } from "../../base/activity.js";
 import { RetryAfterError } from "../../base/errors.js";
 import type { KubernetesObject, ObjectKey } from "../../base/kubernetes-object.js";
 import type { Logger } from "../../base/logger.js";
+import type { DecodedResource } from "../../decode/decode-resource.js";
 import type { WriteLoop } from "../../match/loop-detector.js";
 
 /** A write that is not made now, because its object is written over and over; it is made when the pause is over. */
@@ -30,6 +31,10 @@ export interface WriteCause {
   readonly dependent?: string | undefined;
   /** Told of every write that changed an object; to ask where, with the most paths that are wanted, costs as much as the match did. */
   readonly onChange?: ((pathsOf: ChangedPaths) => void) | undefined;
+  /** What the write says, where its content is another one each time because of the time in it. Default: the content */
+  readonly statement?: object | undefined;
+  /** Told of every write of a status, with the answer; without it if the client of the user wrote the status of the primary. */
+  readonly onStatus?: ((fieldManager: string, answer?: DecodedResource) => void) | undefined;
   /** Told of a write that is given up, and that may create its object later all the same. */
   readonly onGivenUp?: (() => void) | undefined;
 }

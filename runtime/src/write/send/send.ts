@@ -93,7 +93,7 @@ export class Sender {
   async send<Resource extends KubernetesObject>(sending: Sending): Promise<Sent<Resource>> {
     const { cause = NO_CAUSE, isUrgent = false, plan, before, target, content = plan.body } = sending;
     const key = keyOfLoop(target.definition, plan.ref, plan.isStatus);
-    const observed = () => observedOf(sending, digestOf(content));
+    const observed = () => observedOf(sending, digestOf(cause.statement ?? content));
     const pause = isUrgent ? undefined : this.#loops.postponementOf(key, observed);
     if (pause !== undefined) {
       const place = this.#placeOf(sending);
@@ -116,18 +116,24 @@ export class Sender {
       const paths = kind === "created" ? [] : this.#pathsOf(sending, LOGGED_DIFFERENCES);
       logChange(`${kind} ${what}`, { target, cause, paths });
     }
-    const loop = isUrgent ? undefined : this.#loops.noteWrite(key, observedOf(sending, digest));
+    const said = cause.statement === undefined ? digest : digestOf(cause.statement);
+    const loop = isUrgent ? undefined : this.#loops.noteWrite(key, observedOf(sending, said));
     if (loop !== undefined) this.#tellLoop(this.#placeOf(sending), loop, cause);
     return { kind, entry };
   }
 
-  /** Returns the client of the user's functions in one reconcile. What they edit of the primary counts: it causes the next reconcile. */
+  /**
+   * Returns the client of the user's functions in one reconcile. What they edit of the primary counts: it causes the next reconcile. What
+   * they write of its status is the controller's own.
+   */
   clientFor({ definition }: WriteTarget, cause: PrimaryCause): ApiClient {
     const { metadata } = cause.primary;
     const primaryPath = objectPath(definition, metadata);
     const observe: RequestObserver = ({ method, path, status = 500 }) => {
       const [asked, query = ""] = path.split("?");
-      if (method === "GET" || status >= 300 || asked !== primaryPath || query.includes("dryRun=")) return;
+      if (method === "GET" || status >= 300 || query.includes("dryRun=")) return;
+      if (asked === `${primaryPath}/status`) cause.onStatus?.(this.fieldManager);
+      if (asked !== primaryPath) return;
       const edit = { content: `${this.#edits++}`, input: metadata.uid ?? "" };
       const loop = this.#loops.noteWrite(keyOfEdits(definition, metadata), edit);
       if (loop !== undefined) this.#tellLoop(placeOfEdits(definition, metadata), loop, cause);
@@ -205,6 +211,7 @@ export class Sender {
     try {
       const answer = await this.client.write<Resource>({ definition: definition as never }, request);
       const { wasCreated, ...entry } = answer;
+      if (isStatus) cause.onStatus?.(fieldManager, entry);
       if (end !== undefined && !isGone(entry.object)) {
         // What came during the write is known to be somebody else's, and told as such.
         const states = new Set([sending.before, cache.get(key)]);

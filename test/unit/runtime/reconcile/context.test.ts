@@ -134,7 +134,7 @@ suite("reconcile on all events", (test) => {
     assert.equal(seen, [false, false]);
     assert.is(outcome.kind, "reconcile");
     assert.equal(dispatcher.requests, []);
-    assert.is(dispatcher.primary.lacksFinalizer((await dispatcher.create("all-new")).object), false);
+    assert.is(dispatcher.primary.isUndone(await dispatcher.create("all-new")), false);
   });
 
   test("a deleted primary is reconciled in its last state, and nothing is written to it", async () => {

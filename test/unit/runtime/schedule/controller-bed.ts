@@ -41,13 +41,13 @@ export interface BedOptions extends Partial<ControllerDefinition> {
   readonly random?: () => number;
   /** Told about every reconcile besides the record. */
   readonly observer?: (event: ReconcileEvent) => void;
-  readonly lacksFinalizer?: (primary: KubernetesObject) => boolean;
+  readonly isUndone?: (entry: DecodedResource) => boolean;
 }
 
 /** Creates a controller without dependents, a cache that the test fills, and a record of all that happens. */
 export function createBed({
   isStarted = true,
-  lacksFinalizer,
+  isUndone = () => false,
   observer,
   random = () => 0,
   ...definition
@@ -69,7 +69,7 @@ export function createBed({
     { name: "page", workflow: { primary: page, dependents: [] }, ...definition },
     {
       primaries: cache,
-      runner: { run, lacksFinalizer: lacksFinalizer ?? (() => false), release: (key) => void released.push(key) },
+      runner: { run, isUndone, release: (key) => void released.push(key) },
       logger: { debug: logAs("debug"), info: logAs("info"), warn: logAs("warn"), error: logAs("error") },
       observer: (event) => {
         events.push(event);
