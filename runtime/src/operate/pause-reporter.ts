@@ -1,19 +1,12 @@
-import type { EventSink } from "../base/activity.js";
 import { keyOf, type KubernetesObject } from "../base/kubernetes-object.js";
-import type { Logger } from "../base/logger.js";
 import { PAUSED } from "../base/primary-link.js";
-
-interface PauseReporterOptions {
-  readonly controller: string;
-  readonly events: EventSink;
-  readonly logger: Logger;
-}
+import type { LoopReporterOptions } from "./loop-reporter.js";
 
 /** Tells people that somebody has paused a primary, or that it is reconciled again. */
 export function reportPause(
   about: KubernetesObject,
   isPaused: boolean,
-  { controller, logger, events }: PauseReporterOptions,
+  { controller, logger, events }: Pick<LoopReporterOptions, "controller" | "logger" | "events">,
 ): void {
   const fields = { controller, primary: keyOf(about.metadata) };
   if (!isPaused) return logger.info(fields, "resumed: the primary is reconciled again");

@@ -4,7 +4,7 @@ import type { RequestCounter } from "../../client/requester.js";
 import { DEBUG_METHODS, debugHandler, type DebugSubject } from "../../operate/debug/debug-handler.js";
 import { createDebugToken, type DebugToken } from "../../operate/debug/debug-token.js";
 import { instanceName } from "../../operate/instance-name.js";
-import { bindAddressOf, loopbackAddressOf, type BindAddress } from "../../operate/http/bind-address.js";
+import { bindAddressOf, loopbackAddressOf } from "../../operate/http/bind-address.js";
 import { HttpEndpoint, type EndpointHandler, type HttpEndpointOptions } from "../../operate/http/http-endpoint.js";
 import { probeHandler, type ProbeChecks, type ProbeSubject } from "../../operate/http/probes.js";
 import { METRICS_CONTENT_TYPE, OperatorMetrics } from "../../operate/metrics/operator-metrics.js";
@@ -35,6 +35,9 @@ export interface EndpointSubject extends Omit<ProbeSubject, "checks">, Omit<Debu
   connection(): Connection | undefined;
 }
 
+type AddressSetting = "healthProbeBindAddress" | "metricsBindAddress" | "debugBindAddress";
+type Served = Pick<HttpEndpointOptions, "what" | "handle" | "methods">;
+
 /** The HTTP servers of an operator, over all its starts. */
 export class OperatorEndpoints {
   /** Absent if nobody is to see them. */
@@ -45,25 +48,24 @@ export class OperatorEndpoints {
   #reviews: ApiClient | undefined;
 
   constructor(settings: EndpointSettings, subject: EndpointSubject) {
-    const { healthProbeBindAddress = "0", checks = {}, metricsBindAddress = "0", metricsAuthentication } = settings;
-    const { debugBindAddress = "0", debugTokenFile } = settings;
+    const { checks = {}, metricsAuthentication = false, debugTokenFile } = settings;
     const { logger } = subject;
-    this.#subject = subject;
-    const probes = probeHandler({ ...subject, checks });
-    const probesAt = bindAddressOf("healthProbeBindAddress", healthProbeBindAddress);
-    const metrics = this.#metricsHandler(metricsAuthentication === true);
-    const metricsAt = bindAddressOf("metricsBindAddress", metricsBindAddress);
-    const debugAt = loopbackAddressOf("debugBindAddress", debugBindAddress);
+    const endpointAt = (setting: AddressSetting, served: Served, parse = bindAddressOf): HttpEndpoint | undefined => {
+      const address = parse(setting, settings[setting] ?? "0");
+      return address && new HttpEndpoint({ setting, address, logger, ...served });
+    };
+    const handleProbes = probeHandler({ ...subject, checks });
+    const probes = endpointAt("healthProbeBindAddress", { what: "the probes", handle: handleProbes });
+    const handleMetrics = this.#metricsHandler(metricsAuthentication);
+    const metrics = endpointAt("metricsBindAddress", { what: "the metrics", handle: handleMetrics });
     const token = createDebugToken(debugTokenFile, logger);
-    const debug = debugHandler({ ...subject, instance: instanceName() }, token);
-    const debugging = { what: "the debug paths", handle: debug, methods: DEBUG_METHODS, logger };
-    this.#endpoints = [
-      ...endpointAt(probesAt, { setting: "healthProbeBindAddress", what: "the probes", handle: probes, logger }),
-      ...endpointAt(metricsAt, { setting: "metricsBindAddress", what: "the metrics", handle: metrics, logger }),
-      ...endpointAt(debugAt, { setting: "debugBindAddress", ...debugging }),
-    ];
-    this.metrics = metricsAt === undefined ? undefined : new OperatorMetrics(subject);
-    this.#debugToken = debugAt === undefined ? undefined : token;
+    const handleDebug = debugHandler({ ...subject, instance: instanceName() }, token);
+    const paths = { what: "the debug paths", handle: handleDebug, methods: DEBUG_METHODS };
+    const debug = endpointAt("debugBindAddress", paths, loopbackAddressOf);
+    this.#subject = subject;
+    this.#endpoints = [probes, metrics, debug].filter((each) => each !== undefined);
+    this.metrics = metrics && new OperatorMetrics(subject);
+    this.#debugToken = debug && token;
   }
 
   /** Returns what counts the requests to one server; undefined without metrics. */
@@ -102,11 +104,4 @@ export class OperatorEndpoints {
     const connection = this.#subject.connection();
     return connection && (this.#reviews ??= new ApiClient(connection));
   }
-}
-
-function endpointAt(
-  address: BindAddress | undefined,
-  more: Omit<HttpEndpointOptions, "address">,
-): readonly HttpEndpoint[] {
-  return address === undefined ? [] : [new HttpEndpoint({ address, ...more })];
 }

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import { getHeapSnapshot } from "node:v8";
 import type { ObservedOperator } from "../health.js";
@@ -44,13 +43,7 @@ const ofThisProcess: Probing = {
   takeHeapSnapshot: () => getHeapSnapshot(),
 };
 
-interface Asked {
-  readonly url: URL;
-  readonly request: IncomingMessage;
-  readonly gone: AbortSignal;
-}
-
-type Route = (asked: Asked) => EndpointAnswer | Promise<EndpointAnswer>;
+type Route = (url: URL, gone: AbortSignal) => EndpointAnswer | Promise<EndpointAnswer>;
 
 /** Returns what answers the paths below `/debug/`, to those who have the token. */
 export function debugHandler(subject: DebugSubject, token: DebugToken, probing = ofThisProcess): EndpointHandler {
@@ -59,7 +52,7 @@ export function debugHandler(subject: DebugSubject, token: DebugToken, probing =
   const fileNamed = (ending: string) => fileName(subject.instance, ending);
   const paths: { readonly [path: string]: Route } = {
     "/debug/state": () => jsonAnswer(stateOf(subject)),
-    "/debug/cpu-profile": ({ url, gone }) => {
+    "/debug/cpu-profile": (url, gone) => {
       const seconds = secondsIn(url);
       if (seconds === undefined)
         return { status: 400, body: `400 bad request: seconds has to be a number from 1 to ${MAX_SECONDS}\n` };
@@ -91,7 +84,7 @@ export function debugHandler(subject: DebugSubject, token: DebugToken, probing =
     }
     const route = Object.hasOwn(paths, url.pathname) ? paths[url.pathname] : undefined;
     if (route === undefined) return { status: 404, body: `404 not found; there are\n${PATHS}` };
-    return request.method === "GET" ? route({ url, request, gone }) : notAllowed(["GET"]);
+    return request.method === "GET" ? route(url, gone) : notAllowed(["GET"]);
   };
 }
 

@@ -80,7 +80,7 @@ export class EventRecorder implements EventSink {
     const { uid = "", name, namespace = "" } = about.metadata;
     const key = [controller, about.kind, namespace, name, uid, type, reason, action].join("\n");
     const known = this.#series.get(key);
-    if (known !== undefined && this.#isAlive(known)) {
+    if (known !== undefined && this.#now().getTime() - known.lastAt.getTime() < SERIES_MS) {
       known.count++;
       known.lastAt = this.#now();
       this.#flushLater(known);
@@ -110,10 +110,6 @@ export class EventRecorder implements EventSink {
     }
     await withDeadline(() => this.#writing, { timeoutMs, clock: this.#clock }).catch(() => {});
     this.#series.clear();
-  }
-
-  #isAlive({ lastAt }: Series): boolean {
-    return this.#now().getTime() - lastAt.getTime() < SERIES_MS;
   }
 
   #flushLater(series: Series): void {

@@ -6,7 +6,7 @@ import { describeObject } from "../../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../../base/logger.js";
 import type { ApiClient } from "../../client/api-client.js";
 import { acquired, durationOf, holderOf, LEASE, released, termOf, type Lease, type LeaseSpec } from "./lease.js";
-import { LeaseRequests } from "./lease-requests.js";
+import { createLeaseRequests, type LeaseRequests } from "./lease-requests.js";
 import { JITTER, type LeaseTerms } from "./lease-settings.js";
 import { machineClocks, momentOf, type MachineClocks, type WriteFence } from "./write-fence.js";
 
@@ -51,7 +51,7 @@ export class Elector {
     this.#clock = options.clock ?? systemClock;
     this.#clocks = options.clocks ?? machineClocks;
     const { client, terms } = options;
-    this.#requests = new LeaseRequests({ client, terms, clock: this.#clock, ending: this.#ending.signal });
+    this.#requests = createLeaseRequests({ client, terms, clock: this.#clock, ending: this.#ending.signal });
   }
 
   get isLeading(): boolean {
@@ -197,7 +197,7 @@ export class Elector {
     if (this.#ending.signal.aborted) return;
     this.#state = "leader";
     this.#problem = "";
-    fence.open(since, terms.renewDeadlineMs, () => this.#lose(fence.reason));
+    fence.open(since, terms.renewDeadlineMs, (reason) => this.#lose(reason));
     if (!this.isLeading) return;
     logger.info(
       { lease: this.#name, leader: this.#options.identity, term: termOf(this.#lease) },

@@ -36,7 +36,8 @@ interface LeaderElectionOptions {
 export class LeaderElection {
   readonly #options: LeaderElectionOptions;
   readonly #settings: LeaderElectionSettings;
-  #fence: WriteFence | undefined;
+  /** What every write of the operator asks; absent if there is no election. */
+  fence: WriteFence | undefined;
 
   constructor(options: LeaderElectionOptions) {
     const { settings } = options;
@@ -49,15 +50,10 @@ export class LeaderElection {
     return this.#settings.onLoss ?? "exit";
   }
 
-  /** What every write of the operator asks; absent if there is no election. */
-  get fence(): WriteFence | undefined {
-    return this.#fence;
-  }
-
   /** Decides by the operator's own connection whether there is an election, unless the settings say so. */
   decide({ isInCluster = false }: Connection): void {
     const { settings = isInCluster, controller } = this.#options;
-    if (settings !== false && controller !== undefined) this.#fence ??= new WriteFence();
+    if (settings !== false && controller !== undefined) this.fence ??= new WriteFence();
   }
 
   /** Returns the leadership of one start; undefined if there is no election. */
@@ -66,7 +62,7 @@ export class LeaderElection {
     listeners: Pick<LeadershipOptions, "onLost" | "count">,
   ): Leadership | undefined {
     const { controller, logger, observe } = this.#options;
-    const fence = this.#fence;
+    const { fence } = this;
     if (fence === undefined || controller === undefined) return undefined;
     const terms = leaseTermsOf(this.#settings, { controller, namespace: connection.namespace });
     return new Leadership({ terms, connection, fence, logger, observe, ...listeners });

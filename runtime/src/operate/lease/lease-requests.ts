@@ -15,44 +15,34 @@ interface LeaseRequestsOptions {
   readonly ending: AbortSignal;
 }
 
-/** Reads and writes one Lease; each request takes half of the renew deadline at most, so that one that hangs leaves time for another. */
-export class LeaseRequests {
-  readonly #options: LeaseRequestsOptions;
+/** Reads and writes one Lease. */
+export type LeaseRequests = ReturnType<typeof createLeaseRequests>;
 
-  constructor(options: LeaseRequestsOptions) {
-    this.#options = options;
-  }
-
-  /** Reads the Lease, for `leftMs` at most; undefined if there is none. */
-  read(leftMs = Infinity): Promise<Lease | undefined> {
-    const { client, terms } = this.#options;
-    return this.#bounded(leftMs, (signal) => client.get(defined, terms.ref, { signal }));
-  }
-
-  /** Writes over the Lease as it was read, for `leftMs` at most; creates it if there was none. Fails if somebody has changed it since. */
-  write(read: Lease | undefined, spec: LeaseSpec, leftMs: number): Promise<Lease> {
-    const { client, terms } = this.#options;
-    return this.#bounded(leftMs, (signal) =>
-      read === undefined
-        ? client.create(defined, { metadata: terms.ref, spec }, { signal })
-        : client.update(defined, { metadata: read.metadata, spec }, { signal }),
-    );
-  }
-
-  /** Yields what becomes of the Lease after a version, undefined for its deletion, until the signal is aborted or the watch ends. */
-  async *changes(resourceVersion: string | undefined, signal: AbortSignal): AsyncGenerator<Lease | undefined, void> {
-    const { client, terms } = this.#options;
-    const { name, namespace } = terms.ref;
-    const selection = { namespace, fieldSelector: `metadata.name=${name}`, resourceVersion, signal };
-    for await (const { type, object } of client.watch<Lease>(defined, selection))
-      if (type !== "BOOKMARK" && object.metadata.name === name) yield type === "DELETED" ? undefined : object;
-  }
-
-  async #bounded<Answer>(leftMs: number, send: (signal: AbortSignal) => Promise<Answer>): Promise<Answer> {
-    const { terms, clock, ending } = this.#options;
-    const timeoutMs = Math.min(leftMs, terms.renewDeadlineMs / 2);
+/** Creates the requests about a Lease; each takes half of the renew deadline at most, so that one that hangs leaves time for another. */
+export function createLeaseRequests({ client, terms, clock, ending }: LeaseRequestsOptions) {
+  const { ref, renewDeadlineMs } = terms;
+  const bounded = async <Answer>(leftMs: number, send: (signal: AbortSignal) => Promise<Answer>): Promise<Answer> => {
+    const timeoutMs = Math.min(leftMs, renewDeadlineMs / 2);
     // A release is sent although the candidacy has ended.
     const others = ending.aborted ? [] : [ending];
     return withDeadline((late) => send(AbortSignal.any([late, ...others])), { timeoutMs, clock }, others);
-  }
+  };
+  return {
+    /** Reads the Lease, for `leftMs` at most; undefined if there is none. */
+    read: (leftMs = Infinity) => bounded(leftMs, (signal) => client.get(defined, ref, { signal })),
+    /** Writes over the Lease as it was read, for `leftMs` at most; creates it if there was none. Fails if somebody has changed it since. */
+    write: (read: Lease | undefined, spec: LeaseSpec, leftMs: number) =>
+      bounded(leftMs, (signal) =>
+        read === undefined
+          ? client.create(defined, { metadata: ref, spec }, { signal })
+          : client.update(defined, { metadata: read.metadata, spec }, { signal }),
+      ),
+    /** Yields what becomes of the Lease after a version, undefined for its deletion, until the signal is aborted or the watch ends. */
+    async *changes(resourceVersion: string | undefined, signal: AbortSignal): AsyncGenerator<Lease | undefined, void> {
+      const { name, namespace } = ref;
+      const selection = { namespace, fieldSelector: `metadata.name=${name}`, resourceVersion, signal };
+      for await (const { type, object } of client.watch<Lease>(defined, selection))
+        if (type !== "BOOKMARK" && object.metadata.name === name) yield type === "DELETED" ? undefined : object;
+    },
+  };
 }

@@ -34,14 +34,14 @@ export class WriteFence {
   readonly #clocks: MachineClocks;
   #permit: { readonly since: Moment; readonly forMs: number } | undefined;
   #reason: string = NEVER;
-  #onShut: (() => void) | undefined;
+  #onShut: ((reason: string) => void) | undefined;
 
   constructor(clocks: MachineClocks = machineClocks) {
     this.#clocks = clocks;
   }
 
   /** Opens the fence for a time since a moment; `onShut` is called once, when it is shut or found to be. */
-  open(since: Moment, forMs: number, onShut: () => void): void {
+  open(since: Moment, forMs: number, onShut: (reason: string) => void): void {
     this.#permit = { since, forMs };
     this.#onShut = onShut;
   }
@@ -56,7 +56,7 @@ export class WriteFence {
     this.#permit = undefined;
     this.#reason = reason;
     this.#onShut = undefined;
-    onShut?.();
+    onShut?.(reason);
   }
 
   /** How long writes may leave from now on, in milliseconds; 0 if none may. */
@@ -73,11 +73,6 @@ export class WriteFence {
     else if (passedMs >= forMs) this.shut(`its Lease was not renewed for ${Math.round(passedMs)} ms`);
     else return forMs - passedMs;
     return 0;
-  }
-
-  /** Why no write may leave; empty while they may. */
-  get reason(): string {
-    return this.leftMs > 0 ? "" : this.#reason;
   }
 
   /** Throws a LeadershipError unless a write may leave now. */

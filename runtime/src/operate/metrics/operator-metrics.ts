@@ -29,7 +29,8 @@ export class OperatorMetrics {
     const isFailed = "error" in event && !isEnded;
     // What was ended early runs again at once.
     const againMs = isEnded ? 0 : rescheduleAfterMs;
-    const result = isFailed ? "error" : againMs === undefined ? "success" : resultOf(againMs);
+    const success = againMs === undefined ? "success" : againMs === 0 ? "requeue" : "requeue_after";
+    const result = isFailed ? "error" : success;
     const own = [controller];
     const queue = [controller, controller];
     const metrics = this.#metrics;
@@ -109,10 +110,6 @@ export class OperatorMetrics {
         );
     }
   }
-}
-
-function resultOf(rescheduleAfterMs: number): string {
-  return rescheduleAfterMs === 0 ? "requeue" : "requeue_after";
 }
 
 function groupByKind(informers: readonly InformerActivity[]): Map<string, InformerActivity[]> {

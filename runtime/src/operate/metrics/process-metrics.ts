@@ -17,26 +17,30 @@ export class ProcessMetrics {
     this.#timer ??= this.#watchLag();
     const { user, system } = process.cpuUsage();
     const { rss, heapTotal, heapUsed, external } = process.memoryUsage();
-    const counter = (name: string, help: string, value: number) => one("counter", name, { help, value }).render(lines);
-    const gauge = (name: string, help: string, value: number | undefined) => {
-      if (value !== undefined) one("gauge", name, { help, value }).render(lines);
-    };
-    counter("process_cpu_user_seconds_total", "CPU time in user mode.", user / 1e6);
-    counter("process_cpu_system_seconds_total", "CPU time in system mode.", system / 1e6);
-    counter("process_cpu_seconds_total", "CPU time.", (user + system) / 1e6);
-    gauge("process_start_time_seconds", "When the process began, since the epoch.", PROCESS_START);
-    gauge("process_resident_memory_bytes", "Memory that is in use.", rss);
-    gauge("process_virtual_memory_bytes", "Memory that is mapped.", virtualMemory());
-    gauge("process_open_fds", "Open file descriptors.", openFiles());
-    gauge("process_max_fds", "File descriptors that may be open.", maxFiles());
-    gauge("nodejs_heap_size_total_bytes", "Size of V8's heap.", heapTotal);
-    gauge("nodejs_heap_size_used_bytes", "Size of the objects in V8's heap.", heapUsed);
-    gauge("nodejs_external_memory_bytes", "Memory of buffers outside V8's heap.", external);
-    gauge(
-      "nodejs_eventloop_lag_max_seconds",
-      "How late the event loop was at most since the last question.",
-      this.#takeLag(),
-    );
+    const facts: readonly (readonly [name: string, help: string, value: number | undefined])[] = [
+      ["process_cpu_user_seconds_total", "CPU time in user mode.", user / 1e6],
+      ["process_cpu_system_seconds_total", "CPU time in system mode.", system / 1e6],
+      ["process_cpu_seconds_total", "CPU time.", (user + system) / 1e6],
+      ["process_start_time_seconds", "When the process began, since the epoch.", PROCESS_START],
+      ["process_resident_memory_bytes", "Memory that is in use.", rss],
+      ["process_virtual_memory_bytes", "Memory that is mapped.", virtualMemory()],
+      ["process_open_fds", "Open file descriptors.", openFiles()],
+      ["process_max_fds", "File descriptors that may be open.", maxFiles()],
+      ["nodejs_heap_size_total_bytes", "Size of V8's heap.", heapTotal],
+      ["nodejs_heap_size_used_bytes", "Size of the objects in V8's heap.", heapUsed],
+      ["nodejs_external_memory_bytes", "Memory of buffers outside V8's heap.", external],
+      [
+        "nodejs_eventloop_lag_max_seconds",
+        "How late the event loop was at most since the last question.",
+        this.#takeLag(),
+      ],
+    ];
+    for (const [name, help, value] of facts) {
+      if (value === undefined) continue;
+      const metric = new Metric(name, { type: name.endsWith("_total") ? "counter" : "gauge", help, labels: [] });
+      metric.set([], value);
+      metric.render(lines);
+    }
     const [major = "", minor = "", patch = ""] = process.versions.node.split(".");
     const labels = ["version", "major", "minor", "patch"];
     const version = new Metric("nodejs_version_info", { type: "gauge", help: "The version of Node.", labels });
@@ -63,16 +67,6 @@ export class ProcessMetrics {
       last = now;
     }, LAG_MS).unref();
   }
-}
-
-function one(
-  type: "counter" | "gauge",
-  name: string,
-  { help, value }: { readonly help: string; readonly value: number },
-): Metric {
-  const metric = new Metric(name, { type, help, labels: [] });
-  metric.set([], value);
-  return metric;
 }
 
 // Linux alone has these files.
