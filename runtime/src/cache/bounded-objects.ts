@@ -40,7 +40,7 @@ export class BoundedObjects {
 
   /** Takes the key of a whole object, which may evict another one. */
   add(key: ObjectKey): void {
-    if (this.#isHeld(key)) return;
+    if ([...this.#heldBy.values()].some((keys) => keys.has(key))) return;
     this.#recent.delete(key);
     this.#recent.add(key);
     if (this.#recent.size <= this.#bound.maxObjects) return;
@@ -80,10 +80,6 @@ export class BoundedObjects {
       const entry = this.#cache.observed.get(key);
       if (entry !== undefined && !isEvicted(entry.object)) this.add(key);
     }
-  }
-
-  #isHeld(key: ObjectKey): boolean {
-    return [...this.#heldBy.values()].some((keys) => keys.has(key));
   }
 
   #copyOf(key: ObjectKey): DecodedResource | undefined {

@@ -32,11 +32,16 @@ export class ObjectIndex {
     return this.#keys.get(value);
   }
 
-  /** Returns the values of an object; none if the function fails for it. */
-  valuesOf(object: KubernetesObject): readonly string[] {
+  /** Returns the values of an object; none if the function fails for it, which `onFailure` is told. */
+  valuesOf(object: KubernetesObject, onFailure = (_: unknown): void => {}): readonly string[] {
+    const remembered = this.#remembered.get(object);
+    if (remembered !== undefined) return remembered;
     try {
-      return this.#valuesOrThrow(object);
-    } catch {
+      const values: unknown = synchronous(this.#valuesOf(object));
+      if (Array.isArray(values)) return values as string[];
+      throw new TypeError(`it returned ${typeof values}, and not a list of values`);
+    } catch (error) {
+      onFailure(error);
       return [];
     }
   }
@@ -50,8 +55,11 @@ export class ObjectIndex {
   update(key: ObjectKey, before: KubernetesObject | undefined, after: KubernetesObject | undefined): void {
     const hadFailed = this.#failed.delete(key);
     const old = before === undefined || hadFailed ? [] : this.valuesOf(before);
-    const values = after === undefined ? [] : this.#indexedValuesOf(key, after);
-    this.move(key, old, values);
+    const onFailure = (error: unknown) => {
+      this.#failed.add(key);
+      this.#report?.(key, error ?? new Error("it threw nothing"));
+    };
+    this.move(key, old, after === undefined ? [] : this.valuesOf(after, onFailure));
     if (hadFailed && !this.#failed.has(key)) this.#report?.(key);
   }
 
@@ -67,24 +75,6 @@ export class ObjectIndex {
     this.#keys.clear();
     for (const key of this.#failed) this.#report?.(key);
     this.#failed.clear();
-  }
-
-  #indexedValuesOf(key: ObjectKey, object: KubernetesObject): readonly string[] {
-    try {
-      return this.#valuesOrThrow(object);
-    } catch (error) {
-      this.#failed.add(key);
-      this.#report?.(key, error ?? new Error("it threw nothing"));
-      return [];
-    }
-  }
-
-  #valuesOrThrow(object: KubernetesObject): readonly string[] {
-    const remembered = this.#remembered.get(object);
-    if (remembered !== undefined) return remembered;
-    const values: unknown = synchronous(this.#valuesOf(object));
-    if (!Array.isArray(values)) throw new TypeError(`it returned ${typeof values}, and not a list of values`);
-    return values as string[];
   }
 
   #remove(key: ObjectKey, value: string): void {

@@ -250,18 +250,13 @@ export function defineWorkflow<Primary extends KubernetesObject, Sources extends
 interface UntypedOptions {
   readonly [option: string]: unknown;
   readonly resource: Pick<ResourceClass, "definition">;
-  readonly cluster?: string;
 }
 
 function builderOf(definition: WorkflowDefinition): WorkflowDefinition {
   const withDependent = (dependent: object) =>
     builderOf({ ...definition, dependents: [...definition.dependents, dependent as DependentDefinition] });
   const dependent = (name: string, { resource, ...options }: UntypedOptions) =>
-    withDependent({
-      dependsOn: [],
-      ...options,
-      ...{ name, resource: resource.definition },
-    });
+    withDependent({ dependsOn: [], ...options, name, resource: resource.definition });
   const reference = (name: string, options: UntypedOptions) => dependent(name, { ...options, mode: "readOnly" });
   const external = (name: string, { state, ...options }: { readonly state?: ExternalStateOption }) => {
     const kept = state?.kind === "resource" ? { ...state, resource: state.resource.definition } : state;
