@@ -3,6 +3,7 @@ import type { ObjectKey } from "../../base/kubernetes-object.js";
 import { describeReason, type ReconcilePriority } from "../../base/reconcile-reason.js";
 import type { KnownPrimary } from "../known-primary.js";
 import type { TimerKind } from "../processor-state.js";
+import type { ReconcileRun } from "../reconcile-run.js";
 import type { GivenUp } from "../reconcile-scope.js";
 
 /** The first of many, and how many there are. */
@@ -76,7 +77,7 @@ export function listed<Item>(items: Iterable<Item>): Listed<Item> {
 export function detailsOf(known: Iterable<KnownPrimary>, now: number): Omit<ControllerDetails, "paused"> {
   const primaries = [...known];
   const queued = primaries.filter(({ waiting }) => waiting !== undefined).sort((a, b) => a.queuedAt - b.queuedAt);
-  const running = primaries.filter(({ run }) => run !== undefined).sort((a, b) => startOf(a) - startOf(b));
+  const running = primaries.flatMap(({ run }) => run ?? []).sort((a, b) => a.startedAt - b.startedAt);
   const failed = primaries.filter(({ state }) => state.failures > 0).sort((a, b) => dueOf(a) - dueOf(b));
   const timers: { [Kind in TimerKind]?: number } = {};
   for (const { timer, state } of primaries)
@@ -99,7 +100,7 @@ export function givenUpOf(known: Iterable<KnownPrimary>): GivenUp {
 }
 
 // Only what is shown is put into words.
-function shown<Item>(all: readonly KnownPrimary[], show: (each: KnownPrimary) => Item): Listed<Item> {
+function shown<Known, Item>(all: readonly Known[], show: (each: Known) => Item): Listed<Item> {
   const { count, first } = listed(all);
   return { count, first: first.map(show) };
 }
@@ -108,16 +109,15 @@ function queuedOf({ key, waiting = "background", queuedAt, state }: KnownPrimary
   return { primary: key, priority: waiting, forMs: sinceOf(queuedAt, now), reasons: state.reasons.map(describeReason) };
 }
 
-function runningOf({ key, run }: KnownPrimary, now: number): RunningReconcile {
-  const { startedAt = now, retry, reasons = [], tasks, signal, endOfSlot } = run ?? {};
+function runningOf(run: ReconcileRun, now: number): RunningReconcile {
   return {
-    primary: key,
-    forMs: sinceOf(startedAt, now),
-    attempt: retry?.attempt ?? 0,
-    reasons: reasons.map(describeReason),
-    waitsFor: (tasks?.running ?? []).map((each) => ({ what: each.what, forMs: sinceOf(each.startedAt, now) })),
-    isAborted: signal?.aborted === true,
-    isHung: endOfSlot === Infinity,
+    primary: run.key,
+    forMs: sinceOf(run.startedAt, now),
+    attempt: run.retry.attempt,
+    reasons: run.reasons.map(describeReason),
+    waitsFor: run.tasks.running.map(({ what, startedAt }) => ({ what, forMs: sinceOf(startedAt, now) })),
+    isAborted: run.signal.aborted,
+    isHung: run.endOfSlot === Infinity,
   };
 }
 
@@ -128,10 +128,6 @@ function failedOf({ key, state, timer: { dueAt } }: KnownPrimary, now: number): 
     ...{ primary: key, failures, isGivenUp },
     ...(isWaiting && { dueInMs: Math.max(0, Math.round(dueAt - now)), waitsFor: timer }),
   };
-}
-
-function startOf({ run }: KnownPrimary): number {
-  return run?.startedAt ?? 0;
 }
 
 function dueOf({ timer: { dueAt } }: KnownPrimary): number {

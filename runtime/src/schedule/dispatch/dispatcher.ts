@@ -1,5 +1,5 @@
 import type { ControllerActivity } from "../../base/activity.js";
-import { turns, type Clock } from "../../base/clock.js";
+import { PostponableTimer, turns, type Clock } from "../../base/clock.js";
 import { withDeadline } from "../../base/promises.js";
 import type { ReconcilePriority } from "../../base/reconcile-reason.js";
 import type { KnownPrimary } from "../known-primary.js";
@@ -38,13 +38,15 @@ export class Dispatcher {
   #isPaused = false;
   #isWaking = false;
   #isAborted = false;
-  #cancelCheck: (() => void) | undefined;
+  /** When the reconciles are looked at that may take too long: one timer for all, as they are many and short. */
+  readonly #checks: PostponableTimer;
   #onIdle = () => {};
   #idle: Promise<void> | undefined;
 
   constructor(options: DispatcherOptions) {
     this.#options = options;
     this.#maxRunning = options.maxRunning ?? MAX_CONCURRENT_RECONCILES;
+    this.#checks = new PostponableTimer(options.clock, () => this.#checkAll());
   }
 
   get isStarted(): boolean {
@@ -95,7 +97,7 @@ export class Dispatcher {
   add(): void {
     this.#running++;
     const { timeoutMs } = this.#options;
-    if (this.#cancelCheck === undefined && timeoutMs > 0) this.#checkAfter(timeoutMs);
+    if (!this.#checks.isSet && timeoutMs > 0) this.#checks.set(timeoutMs);
   }
 
   /** Takes note that a reconcile has ended. */
@@ -103,7 +105,7 @@ export class Dispatcher {
     run.close();
     this.#running--;
     if (run.endOfSlot === Infinity) this.#hung--;
-    if (this.#usedSlots === 0) this.#endChecks();
+    if (this.#usedSlots === 0) this.#checks.cancel();
     if (this.#running === 0) this.#onIdle();
     this.#fill();
   }
@@ -118,7 +120,7 @@ export class Dispatcher {
       () => false,
     );
     this.#isAborted = true;
-    this.#endChecks();
+    this.#checks.cancel();
     for (const run of this.#runs) {
       run.abort(new Error("the operator stops"));
       run.close();
@@ -171,19 +173,9 @@ export class Dispatcher {
     }
   }
 
-  #endChecks(): void {
-    this.#cancelCheck?.();
-    this.#cancelCheck = undefined;
-  }
-
-  // One timer for all, as they are many and short.
-  #checkAfter(delayMs: number): void {
-    const { clock, timeoutMs } = this.#options;
-    this.#cancelCheck = clock.schedule(delayMs, () => {
-      const nextMs = Math.min(...this.#runs.map((run) => this.#check(run)));
-      this.#cancelCheck = undefined;
-      if (this.#usedSlots > 0) this.#checkAfter(Math.min(nextMs, timeoutMs));
-    });
+  #checkAll(): void {
+    const nextMs = Math.min(...this.#runs.map((run) => this.#check(run)));
+    if (this.#usedSlots > 0) this.#checks.set(Math.min(nextMs, this.#options.timeoutMs));
   }
 
   /** Returns after how long the reconcile is to be checked again. */
