@@ -96,8 +96,7 @@ export type { LeadershipObserver, LeadershipState } from "./operate/lease/leader
 export type { LeaderElectionSettings } from "./operate/lease/lease-settings.js";
 export type { LoopEvent, LoopObserver } from "./operate/loop-reporter.js";
 export type { PostponedWrite } from "./write/send/postponed-write.js";
-export type { ReconcileEvent, ReconcileObserver } from "./reconcile/reconcile-event.js";
-export type { GivenUp, GivenUpPrimary } from "./schedule/reconcile-scope.js";
+export type { GivenUp, GivenUpPrimary, ReconcileEvent, ReconcileObserver } from "./schedule/reconcile-scope.js";
 export type {
   ConditionOutcome,
   DependentOutcome,

@@ -57,12 +57,12 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     write: { values: ["match", "cache", "client", "decode", "base"] },
     sources: { values: ["cache", "client", "decode", "base"], types: ["watch"] },
     workflow: { values: ["base"], types: ["write", "cache", "client", "decode", "sources"] },
-    schedule: { values: ["base"], types: ["cache", "decode"] },
+    schedule: { values: ["base"], types: ["workflow", "cache", "decode"] },
     reconcile: {
       values: ["workflow", "write", "decode", "base"],
       types: ["schedule", "sources", "cache", "client"],
     },
-    operate: { values: ["client", "base"], types: ["schedule", "workflow", "write"] },
+    operate: { values: ["client", "base"], types: ["schedule", "write"] },
     codegen: {
       values: ["@gen-operator/schema", "@gen-operator/schema/cel"],
       types: ["workflow", "reconcile", "sources", "cache", "base"],

@@ -7,11 +7,11 @@ import type { ApiClient } from "../client/api-client.js";
 import type { EventSource } from "../sources/event-source.js";
 import type { OwnViews } from "../cache/own-views.js";
 import type { ResourceView } from "../cache/resource-view.js";
-import type { ExternalOrigin, ExternalWatch } from "../sources/external/external-watch.js";
+import type { ExternalDependentSource, ExternalOrigin, ExternalWatch } from "../sources/external/external-watch.js";
 import type { FetchContext } from "../sources/external/external-source.js";
 import { KindSource } from "../sources/kind/kind-source.js";
 import { dependentsOf, type ControllerDefinition } from "../reconcile/controller-definition.js";
-import { ExternalReconciler, type ExternalResources } from "../workflow/dependents/external-reconciler.js";
+import { ExternalReconciler } from "../workflow/dependents/external-reconciler.js";
 import { createStatusState, NO_STATES, RememberedState } from "../workflow/dependents/external-state.js";
 import type { ExternalStateStore } from "../workflow/dependents/external-state.js";
 import { ObjectStateStore, STATE_LABEL } from "../workflow/dependents/object-state.js";
@@ -65,7 +65,7 @@ export class ExternalDependents {
     this.sources = [...this.#stateViews.values()];
   }
 
-  createReconciler(definition: ExternalDependent, source: ExternalResources): ExternalReconciler {
+  createReconciler(definition: ExternalDependent, source: ExternalDependentSource): ExternalReconciler {
     const state = this.#stores.get(definition.name);
     const onReleased = (about: KubernetesObject, note: string) =>
       this.#parts.events.record(

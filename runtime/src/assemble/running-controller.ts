@@ -4,9 +4,8 @@ import { messageOf, type Logger } from "../base/logger.js";
 import type { EventSource } from "../sources/event-source.js";
 import type { IndexFunction } from "../cache/object-index.js";
 import { OwnViews } from "../cache/own-views.js";
-import type { SecondarySources } from "../sources/secondary-sources.js";
 import type { SharedInformers } from "../watch/informer-pool.js";
-import { ControllerSources, type SourcesListener } from "../sources/controller-sources.js";
+import { ControllerSources, type SecondarySources, type SourcesListener } from "../sources/controller-sources.js";
 import { createPrimarySource, type KindSource } from "../sources/kind/kind-source.js";
 import { crdSource } from "../sources/kind/crd-source.js";
 import { reconcilerFactory, watchOf, type ReconcilerParts, type SelectorOf } from "./dependent-reconcilers.js";
@@ -32,9 +31,7 @@ import { ResourceOperations } from "../write/resource-operations.js";
 import { Sender } from "../write/send/send.js";
 import { Writer } from "../write/writer.js";
 import { synchronous } from "../base/promises.js";
-import type { ReconcileObserver } from "../reconcile/reconcile-event.js";
-import type { GivenUp } from "../schedule/reconcile-scope.js";
-import type { WorkflowResult } from "../workflow/workflow-result.js";
+import type { GivenUp, ReconcileObserver } from "../schedule/reconcile-scope.js";
 
 /** What the controllers of an operator share. */
 export interface SharedParts extends Pick<ReconcilerParts, "client" | "clusters" | "fieldManagers"> {
@@ -71,7 +68,7 @@ export class RunningController {
   /** Whether all that it watches is known, so that it reconciles, or does so as soon as its operator leads. */
   isStarted = false;
   readonly #sources: ControllerSources;
-  readonly #controller: Controller<WorkflowResult>;
+  readonly #controller: Controller;
   readonly #expectations: ExpectationRegistry;
   readonly #loops: LoopReporter;
   readonly #listener: SourcesListener;

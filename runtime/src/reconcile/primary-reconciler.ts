@@ -7,7 +7,7 @@ import { isPaused } from "../base/primary-link.js";
 import type { ResourceView } from "../cache/resource-view.js";
 import { deepFreeze } from "../decode/deep-freeze.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
-import type { ReconcileScope } from "../schedule/reconcile-scope.js";
+import type { PrimaryOutcome, ReconcileScope } from "../schedule/reconcile-scope.js";
 import type { DependentArguments } from "../workflow/definition/workflow-definition.js";
 import { hasFinalizer, type ResourceOperations } from "../write/resource-operations.js";
 import type { WorkflowResult } from "../workflow/workflow-result.js";
@@ -18,7 +18,6 @@ import { isRetried, logUnreported } from "./error-report.js";
 import type { ExpectationRegistry } from "./expectations.js";
 import { putFinalizer, writePrimary, type PrimaryWrite, type WantedPrimary } from "./primary-write.js";
 import { contextFactoryOf } from "./reconcile-context.js";
-import type { PrimaryOutcome } from "./reconcile-event.js";
 import { checkControl, type DeleteControl, type ErrorControl, type UpdateControl } from "./reconciler.js";
 import { createOwnStatus, type OwnStatus } from "./status/own-status.js";
 import { writeConditions } from "./status/status-conditions.js";
@@ -289,9 +288,7 @@ export class PrimaryReconciler {
     // An answer to what was just written is the same object that the cache has, as yet unfrozen.
     deepFreeze(primary);
     const onResult = (workflow: WorkflowResult) => void (attempt.outcome.workflow = workflow);
-    const { target, sender, cause } = this.#writeIn(scope);
-    const createClient = () => sender.clientFor(target, cause);
-    const createContext = (runs: WorkflowRuns) => this.#createContext({ scope, primary, runs, createClient });
+    const createContext = (runs: WorkflowRuns) => this.#createContext({ scope, primary, runs });
     const runs = new WorkflowRuns(this.#workflows, { primary, scope, createContext, onResult });
     return (attempt.call = { runs, args: { primary, secondary: this.secondaryOf(primary), context: runs.context } });
   }

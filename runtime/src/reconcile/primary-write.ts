@@ -3,13 +3,13 @@
 import { isApiError, TerminalError } from "../base/errors.js";
 import { describeObject, keyOf, type KubernetesObject, type ObjectMeta } from "../base/kubernetes-object.js";
 import { ownedBy, type DecodedResource } from "../decode/decode-resource.js";
+import type { PrimaryOutcome } from "../schedule/reconcile-scope.js";
 import { KindOperations, type PartialResource, type ResourceWrite } from "../write/kind-operations.js";
 import type { ResourceOperations } from "../write/resource-operations.js";
 import type { WriteTarget } from "../write/send/apply-matcher.js";
 import { patchBetween } from "../write/send/plan.js";
 import { findPostponed, type PostponedWrite, type WriteCause } from "../write/send/postponed-write.js";
 import type { Sender } from "../write/send/send.js";
-import type { PrimaryOutcome } from "./reconcile-event.js";
 
 type WithStatus = KubernetesObject & { readonly status?: unknown };
 

@@ -16,13 +16,12 @@ interface ContextOptions {
   readonly scope: ReconcileScope;
   readonly primary: KubernetesObject;
   readonly runs: WorkflowRuns;
-  createClient(): ApiClient;
 }
 
 /** Returns what creates the contexts of a controller. What not every reconcile needs is made when it is asked for. */
 export function contextFactoryOf(
   definition: ControllerDefinition,
-  { primaries, secondaries, ...dependencies }: PrimaryDependencies,
+  { primaries, secondaries, sender, ...dependencies }: PrimaryDependencies,
 ) {
   const { primary: kind } = definition.workflow;
   const access = new SecondaryAccess(secondaries, { primary: kind, dependents: dependentsOf(definition) });
@@ -32,7 +31,7 @@ export function contextFactoryOf(
     register: (source) => secondaries.register(source),
     deregister: (name) => secondaries.deregister(name),
   } satisfies EventSources);
-  return ({ scope, primary, runs, createClient }: ContextOptions): Context => {
+  return ({ scope, primary, runs }: ContextOptions): Context => {
     const { signal, logger, retry, reasons, isPrimaryDeleted } = scope;
     let client: ApiClient | undefined;
     // No function needs `this`, so that each can be taken out of the context.
@@ -44,7 +43,7 @@ export function contextFactoryOf(
       workflow: runs.own,
       workflows: { get: (wanted: string | WorkflowDefinition) => runs.other(wanted) },
       get client() {
-        return (client ??= createClient());
+        return (client ??= sender.clientFor({ definition: kind, cache: primaries }, { signal, logger, primary }));
       },
       get resources() {
         return dependencies.resources.within({ signal, logger, primary });

@@ -1,7 +1,7 @@
 import { keyOf, type KubernetesObject, describeObject, compareResourceVersions } from "../base/kubernetes-object.js";
 import { type ResourceDefinition, hasType, nameOfType, type SecondaryType } from "../base/resource-definition.js";
 import type { EventSource } from "../sources/event-source.js";
-import { type SecondarySources } from "../sources/secondary-sources.js";
+import { type SecondarySources } from "../sources/controller-sources.js";
 import type { SecondariesOptions, SecondaryOptions } from "../workflow/definition/context.js";
 import {
   isKubernetes,

@@ -2,7 +2,7 @@
 import type { Tracing } from "../base/activity.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { Semaphore } from "../base/semaphore.js";
-import type { SecondarySources } from "../sources/secondary-sources.js";
+import type { SecondarySources } from "../sources/controller-sources.js";
 import type { Context } from "../workflow/definition/context.js";
 import type { DependentReconciler } from "../workflow/dependents/dependent-reconciler.js";
 import { buildPlan, withReconcilers, type ReconciledNode, type PlanNode } from "../workflow/plan.js";

@@ -14,14 +14,7 @@ import { isDeletionNext, NEW_STATE, type ProcessorSettings, type Transition } fr
 import type { ProcessorEffect, ProcessorEvent } from "./processor-state.js";
 import { rateLimiterFactoryOf, type RateLimiterFactory } from "./rate-limiter.js";
 import { ReconcileRun, type RunSurroundings } from "./reconcile-run.js";
-import {
-  type GivenUp,
-  type PrimaryLookup,
-  type PrimaryOutcome,
-  type PrimaryRunner,
-  type ReconcileEvent,
-  type ReconcileObserver,
-} from "./reconcile-scope.js";
+import type { GivenUp, PrimaryLookup, PrimaryOutcome, PrimaryRunner, ReconcileObserver } from "./reconcile-scope.js";
 import { guardedRetryOf } from "./retry.js";
 import type { ScheduleSettings } from "./schedule-settings.js";
 
@@ -31,18 +24,15 @@ interface ControllerFacts extends ScheduleSettings {
 }
 
 /** What a controller works with. Event sources fill the caches. */
-export interface ControllerDependencies<Result> {
+export interface ControllerDependencies {
   readonly primaries: PrimaryLookup;
-  readonly runner: PrimaryRunner<Result>;
+  readonly runner: PrimaryRunner;
   readonly logger: Logger;
-  readonly observer?: ReconcileObserver<Result> | undefined;
+  readonly observer?: ReconcileObserver | undefined;
   readonly clock?: Clock | undefined;
   /** Returns a number from 0 to 1 for the jitter of intervals. Default: `Math.random` */
   readonly random?: () => number;
 }
-
-/** A change of a primary. A watch event brought it, unless `isInitial` says that a list did. */
-export type PrimaryChange = ResourceChange & { readonly isInitial?: boolean; readonly isFinalStateUnknown?: boolean };
 
 const MAX_RECONCILIATION_INTERVAL_MS = 10 * 60 * 60 * 1000;
 const RECONCILE_TIMEOUT_MS = 30 * 60 * 1000;
@@ -55,11 +45,11 @@ const BROKEN = { kind: "reconcile", isFinalizerRemoved: false, wroteStatus: fals
  * Decides when primaries are reconciled: each one at a time, many at once, until each is as desired.
  *
  * `processor.ts` takes the decisions. The controller holds the clock, the queue and the running reconciles. Every public function
- * but `stop` runs to its end in one turn of the event loop, so no event comes in between. `Result` is the result of a workflow.
+ * but `stop` runs to its end in one turn of the event loop, so no event comes in between.
  */
-export class Controller<Result = unknown> {
+export class Controller {
   readonly #definition: ControllerFacts;
-  readonly #dependencies: ControllerDependencies<Result>;
+  readonly #dependencies: ControllerDependencies;
   readonly #clock: Clock;
   readonly #settings: ProcessorSettings;
   readonly #surroundings: RunSurroundings;
@@ -70,7 +60,7 @@ export class Controller<Result = unknown> {
   readonly #primaries = new Map<ObjectKey, KnownPrimary>();
   #isStopped = false;
 
-  constructor(definition: ControllerFacts, dependencies: ControllerDependencies<Result>) {
+  constructor(definition: ControllerFacts, dependencies: ControllerDependencies) {
     const { maxReconciliationIntervalMs: longest = MAX_RECONCILIATION_INTERVAL_MS } = definition;
     const { clock = systemClock, random = Math.random, runner, logger } = dependencies;
     this.#definition = definition;
@@ -131,9 +121,9 @@ export class Controller<Result = unknown> {
     return this.#dispatcher.whenIdle();
   }
 
-  onPrimaryChange(change: PrimaryChange): void {
+  onPrimaryChange(change: ResourceChange): void {
     if (this.#isStopped) return;
-    const { kind, key, object, old, isInitial = false } = change;
+    const { kind, key, object, old, isInitial } = change;
     const { uid, deletionTimestamp } = object.metadata;
     const reason: ReconcileReason = { kind: "primary", change: kind, isInitial };
     if (kind === "deleted") return this.#onDeletion(change, reason);
@@ -188,7 +178,7 @@ export class Controller<Result = unknown> {
     return { ...detailsOf(this.#primaries.values(), this.#clock.now()), paused: listed(this.paused) };
   }
 
-  #onDeletion(change: PrimaryChange, reason: ReconcileReason): void {
+  #onDeletion(change: ResourceChange, reason: ReconcileReason): void {
     const { key, object, isFinalStateUnknown = false } = change;
     const isKnown = this.#isKnown(key);
     const facts = { kind: "deleted", reason, entry: { object }, isFinalStateUnknown, isKnown } as const;
@@ -279,7 +269,7 @@ export class Controller<Result = unknown> {
     );
   }
 
-  #finish(primary: KnownPrimary, run: ReconcileRun, outcome: PrimaryOutcome<Result>): void {
+  #finish(primary: KnownPrimary, run: ReconcileRun, outcome: PrimaryOutcome): void {
     const { key, uid, isEnded } = run;
     const known = this.#dependencies.primaries.get(key);
     const knownUid = known === undefined || uid === undefined ? uid : known.object.metadata.uid;
@@ -291,7 +281,7 @@ export class Controller<Result = unknown> {
     primary.run = undefined;
     primary.lastError = transition.state?.isGivenUp === true ? messageOf(outcome.failure?.error) : undefined;
     try {
-      this.#dependencies.observer?.(run.eventOf(outcome, transition, now) as ReconcileEvent<Result>);
+      this.#dependencies.observer?.(run.eventOf(outcome, transition, now));
     } catch (error) {
       this.#dependencies.logger.error({}, `the observer of reconciles failed: ${messageOf(error)}`);
     }

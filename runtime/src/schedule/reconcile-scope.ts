@@ -3,6 +3,7 @@ import type { ReconcileReason } from "../base/reconcile-reason.js";
 import type { StepTiming } from "../base/activity.js";
 import type { ResourceView } from "../cache/resource-view.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
+import type { WorkflowResult } from "../workflow/workflow-result.js";
 import type { ReconcileRun } from "./reconcile-run.js";
 
 /** What one reconcile of one primary is called with: what is known when it starts. */
@@ -12,8 +13,8 @@ type Known =
   | ("key" | "entry" | "reasons" | "retry" | "queuedMs" | "wasPaused" | "isNextReconcileImminent")
   | ("isPrimaryDeleted" | "isFinalStateUnknown");
 
-/** What became of a reconcile; `Result` is that of its workflow. */
-export interface PrimaryOutcome<Result = unknown> {
+/** What became of a reconcile. */
+export interface PrimaryOutcome {
   readonly kind: "reconcile" | "cleanup";
   /** Asks for another reconcile after this time; 0 for at once. */
   readonly rescheduleAfterMs?: number | undefined;
@@ -22,15 +23,15 @@ export interface PrimaryOutcome<Result = unknown> {
   readonly wroteStatus: boolean;
   readonly wroteResource: boolean;
   /** Absent if it was not reached. */
-  readonly workflow?: Result;
+  readonly workflow?: WorkflowResult;
   /** Why it failed; `isHandled` if the error status handler dealt with it, which makes it quiet while retries are left. */
   readonly failure?: { readonly error: unknown; readonly isHandled: boolean };
 }
 
 /** Does the work of a reconcile; knows nothing of when. */
-export interface PrimaryRunner<Result> {
+export interface PrimaryRunner {
   /** A failure is part of the outcome. */
-  run(scope: ReconcileScope): Promise<PrimaryOutcome<Result>>;
+  run(scope: ReconcileScope): Promise<PrimaryOutcome>;
   /** Tells whether somebody took away what the controller itself writes to a primary: its finalizer, or a part of the status. */
   isUndone(entry: DecodedResource): boolean;
   /** Told that a primary is gone, so that what is kept for it can be forgotten. */
@@ -40,8 +41,8 @@ export interface PrimaryRunner<Result> {
 /** The primaries as they are known now. */
 export type PrimaryLookup = Pick<ResourceView, "get" | "has">;
 
-/** What an observer is told at the end of every reconcile; `Result` is that of its workflow. */
-export interface ReconcileEvent<Result = unknown> {
+/** What an observer is told at the end of every reconcile. */
+export interface ReconcileEvent {
   readonly controller: string;
   /** `namespace/name` of the primary. */
   readonly primary: ObjectKey;
@@ -60,7 +61,7 @@ export interface ReconcileEvent<Result = unknown> {
   /** After how long it is asked for again; absent if it is not. */
   readonly rescheduleAfterMs?: number;
   /** What the workflow did; absent if it was not reached. */
-  readonly workflow?: Result;
+  readonly workflow?: WorkflowResult;
   /** Whether the status was written. */
   readonly wroteStatus: boolean;
   /** Absent after a success. */
@@ -74,7 +75,7 @@ export interface ReconcileEvent<Result = unknown> {
 }
 
 /** Called at the end of every reconcile; must not throw. */
-export type ReconcileObserver<Result = unknown> = (event: ReconcileEvent<Result>) => void;
+export type ReconcileObserver = (event: ReconcileEvent) => void;
 
 /** A primary whose last reconcile failed without a quick retry left. */
 export interface GivenUpPrimary {

@@ -277,6 +277,9 @@ export class ControllerSources {
   }
 }
 
+/** The event sources of one controller, as its reconciles use them. */
+export type SecondarySources = Pick<ControllerSources, "deregister" | "find" | "get" | "load" | "names" | "register">;
+
 const STAGES = 4;
 
 // The watches are first. The fetches of external dependents may read what all others know.

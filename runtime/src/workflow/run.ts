@@ -3,7 +3,7 @@ import { systemClock } from "../base/clock.js";
 import type { StepTiming, Tracing } from "../base/activity.js";
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { Semaphore } from "../base/semaphore.js";
-import type { SecondarySources } from "../sources/secondary-sources.js";
+import type { SecondarySources } from "../sources/controller-sources.js";
 import { BulkRun } from "./bulk.js";
 import {
   blockersOf,

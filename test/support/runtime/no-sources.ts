@@ -1,4 +1,4 @@
-import type { SecondarySources } from "#runtime/sources/secondary-sources.js";
+import type { SecondarySources } from "#runtime/sources/controller-sources.js";
 
 /** The event sources of a controller that has none. */
 export const noSecondarySources: SecondarySources = Object.freeze({

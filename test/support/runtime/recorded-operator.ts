@@ -4,7 +4,7 @@ import { isRealApiServer } from "../api/api-server.js";
 import { messageOf } from "#runtime/base/logger.js";
 import { createOperator, type ConnectedOperator, type Operator } from "#runtime/operator.js";
 import type { OperatorOptions } from "#runtime/assemble/operator/operator-options.js";
-import type { ReconcileEvent } from "#runtime/reconcile/reconcile-event.js";
+import type { ReconcileEvent } from "#runtime/schedule/reconcile-scope.js";
 
 type Request = Parameters<NonNullable<OperatorOptions["onRequest"]>>[0];
 

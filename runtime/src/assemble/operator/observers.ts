@@ -2,7 +2,7 @@ import { messageOf, type Logger } from "../../base/logger.js";
 import { callUnawaited } from "../../base/promises.js";
 import { reconcileChannel } from "../../operate/channels.js";
 import type { OperatorMetrics } from "../../operate/metrics/operator-metrics.js";
-import type { ReconcileEvent, ReconcileObserver } from "../../reconcile/reconcile-event.js";
+import type { ReconcileEvent, ReconcileObserver } from "../../schedule/reconcile-scope.js";
 
 /** Is told of something that happened. */
 export type Observer<Observation> = (observation: Observation) => void;

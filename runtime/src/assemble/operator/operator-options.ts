@@ -6,7 +6,7 @@ import type { LeaderElectionSettings } from "../../operate/lease/lease-settings.
 import type { LogLevels } from "../../operate/settings/log-levels.js";
 import type { LoopObserver } from "../../operate/loop-reporter.js";
 import type { ControllerDefinition } from "../../reconcile/controller-definition.js";
-import type { ReconcileObserver } from "../../reconcile/reconcile-event.js";
+import type { ReconcileObserver } from "../../schedule/reconcile-scope.js";
 import type { EndpointSettings } from "./endpoints.js";
 
 /** What an operator consists of. */

@@ -3,7 +3,6 @@ import { findError, type ApiError } from "../../base/errors.js";
 import type { KubernetesObject } from "../../base/kubernetes-object.js";
 import { messageOf } from "../../base/logger.js";
 import type { ReconcileEvent } from "../../schedule/reconcile-scope.js";
-import type { WorkflowResult } from "../../workflow/workflow-result.js";
 
 // Bad request, too large, invalid: the object is wrong, and trying again is useless until somebody changes something.
 const REJECTED = [400, 413, 422];
@@ -12,7 +11,7 @@ const REJECTED = [400, 413, 422];
 export function recordReconcile(
   events: EventSink,
   about: KubernetesObject | undefined,
-  { controller, workflow, error }: ReconcileEvent<WorkflowResult>,
+  { controller, workflow, error }: ReconcileEvent,
 ): void {
   if (about === undefined) return;
   const rejection = error === undefined ? undefined : findError<ApiError>(error, "ApiError");

@@ -7,6 +7,19 @@ import type { EventSource } from "../../sources/event-source.js";
 import type { ResourceOperations } from "../../write/resource-operations.js";
 import type { OtherWorkflows, WorkflowInvocation } from "../workflow-result.js";
 
+declare const lookups: unique symbol;
+
+/**
+ * The part of `secondary` by which the types of a function know that event sources keep less of some resources than their classes say. No
+ * object has the property. `Lookups` has what `secondary` and `secondaries` of the context return for these classes.
+ */
+export interface KeepsLess<Lookups> {
+  readonly [lookups]?: Lookups;
+}
+
+/** The lookups of a context beside a `secondary`; `unknown`, which adds nothing, where event sources keep whole objects. */
+export type LookupsOf<Secondary> = Secondary extends KeepsLess<infer Lookups> ? NonNullable<Lookups> : unknown;
+
 /** Which of the secondary resources of a type is meant, where there may be several. */
 export interface SecondaryOptions {
   /** The name of the event source that knows it. Default: any of the type */

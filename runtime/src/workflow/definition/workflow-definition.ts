@@ -3,12 +3,10 @@ import type { ResourceDefinition } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { DeleteOptions } from "../../client/call-options.js";
 import type { ExternalOrigin } from "../../sources/external/external-watch.js";
-import type { Context } from "./context.js";
-import type { LookupsOf } from "./keeps-less.js";
+import type { Context, LookupsOf } from "./context.js";
 import type { EventFilters } from "../../cache/resource-change.js";
 
-export type { Context } from "./context.js";
-export type { KeepsLess } from "./keeps-less.js";
+export type { Context, KeepsLess } from "./context.js";
 
 /** What `desired` and the conditions of a dependent are called with; the objects are frozen, as those of the cache. */
 export interface DependentArguments<Primary, Secondary> {

@@ -8,12 +8,9 @@ import type { Live, Wanted, WriteOutcome } from "./dependent-reconciler.js";
 import { idIn, type RememberedState } from "./external-state.js";
 import type { ExternalDependent, KeptState } from "../definition/workflow-definition.js";
 
-/** Where the resources of an external dependent are known. */
-export type ExternalResources = Omit<ExternalDependentSource, "source">;
-
 interface ExternalReconcilerOptions {
   readonly definition: ExternalDependent;
-  readonly source: ExternalResources;
+  readonly source: ExternalDependentSource;
   /** Keeps the ids of created resources; absent if the dependent has no state. */
   readonly state?: Pick<RememberedState, "read" | "isKept" | "set"> | undefined;
   /** Told of a resource that is left, outside Kubernetes, because it could not be deleted. */
@@ -33,7 +30,7 @@ export class ExternalReconciler implements DependentReconciler {
   // A resource outside Kubernetes has no owner references.
   readonly isGarbageCollected = false;
   readonly capabilities: DependentReconciler["capabilities"];
-  readonly source: ExternalResources;
+  readonly source: ExternalDependentSource;
   readonly #options: ExternalReconcilerOptions;
   readonly #definition: ExternalDependent;
 

@@ -26,12 +26,6 @@ export interface LiveObjectsOptions {
   readonly controller: string;
 }
 
-/** How objects that no dependent wants are told from the others. */
-interface LeftoverSearch<Judgement> {
-  isTaken(id: ObjectKey): boolean;
-  judge(dependent: string, id: ObjectKey): Judgement | undefined;
-}
-
 /** The objects of one dependent, for every primary. */
 export class LiveObjects {
   readonly place: string;
@@ -79,11 +73,11 @@ export class LiveObjects {
     return items;
   }
 
-  /** Returns the objects of the controller that are tied to a primary and judged, whichever dependent they were written as. */
-  leftovers<Judgement>(
+  /** Returns the objects of the controller that are tied to a primary and not taken, with the names of the dependents that they were written as. */
+  leftovers(
     primary: KubernetesObject,
-    { isTaken, judge }: LeftoverSearch<Judgement>,
-  ): readonly (Judgement & { readonly live: KubernetesObject })[] {
+    isTaken: (id: ObjectKey) => boolean,
+  ): readonly { readonly name: string; readonly live: KubernetesObject }[] {
     const { controller } = this.#options;
     const { metadata } = primary;
     // Nearly all: they are not read, which would parse them.
@@ -91,11 +85,10 @@ export class LiveObjects {
     return this.#entries(unwanted).flatMap((entry) => {
       const { metadata: live } = entry.object;
       const name = live.annotations?.[DEPENDENT_NAME];
-      const judgement = name === undefined ? undefined : judge(name, keyOf(live));
       // An owner of the name of the primary may be an earlier one.
       const isTied = isOwnedBy(live, metadata) || live.annotations?.[PRIMARY_NAME] === metadata.name;
-      const isLeft = judgement !== undefined && isTied && isWrittenBy(live, controller) && this.#isGenuine(entry);
-      return isLeft ? { ...judgement, live: entry.object } : [];
+      const isLeft = isTied && isWrittenBy(live, controller) === true && this.#isGenuine(entry);
+      return isLeft && name !== undefined ? { name, live: entry.object } : [];
     });
   }
 

@@ -1,5 +1,5 @@
 // The objects of the controller that no dependent wants.
-import type { KubernetesObject, ObjectKey } from "../../base/kubernetes-object.js";
+import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import {
   hasName,
@@ -80,9 +80,11 @@ export function findLeftovers(
     // A cleanup wants nothing.
     const place = placeOf(kind);
     const isTaken = (id: ObjectKey) => !isCleanup && notes.dependentThatWants(place, id) !== undefined;
-    for (const leftover of kind.reconcilerFor("ordered").objects.leftovers(run.primary, { isTaken, judge }))
+    for (const { name, live } of kind.reconcilerFor("ordered").objects.leftovers(run.primary, isTaken)) {
+      const judged = judge(name, keyOf(live.metadata));
       // Two watches may show one object.
-      if (!notes.kept.has(leftover.live)) found.set(leftover.live.metadata.uid, leftover);
+      if (judged !== undefined && !notes.kept.has(live)) found.set(live.metadata.uid, { ...judged, live });
+    }
   }
   return [...found.values()];
 }

@@ -8,7 +8,7 @@ import { createConnection } from "#runtime/client/connect/connection.js";
 import type { EventSource } from "#runtime/sources/event-source.js";
 import type { ResourceChange } from "#runtime/cache/resource-change.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
-import { type SecondarySources } from "#runtime/sources/secondary-sources.js";
+import { type SecondarySources } from "#runtime/sources/controller-sources.js";
 import type { InformerHandle } from "#runtime/watch/informer-pool.js";
 import { InformerPool } from "#runtime/watch/informer-pool.js";
 import { ResourceOperations } from "#runtime/write/resource-operations.js";

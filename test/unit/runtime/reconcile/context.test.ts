@@ -1,6 +1,6 @@
 // What the context of a reconcile offers besides its secondary resources, and reconciles on all events.
 import type { EventSource } from "#runtime/sources/event-source.js";
-import type { SecondarySources } from "#runtime/sources/secondary-sources.js";
+import type { SecondarySources } from "#runtime/sources/controller-sources.js";
 import { noUpdate, patchResourceAndStatus } from "#runtime/reconcile/reconciler.js";
 import { assert, suite } from "../../../support/suite.js";
 import {

@@ -10,7 +10,7 @@ import { ResourceView } from "#runtime/cache/resource-view.js";
 import { collectionPath, objectPath } from "#runtime/client/resource-path.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import { PrimaryReconciler, type PrimaryDependencies } from "#runtime/reconcile/primary-reconciler.js";
-import type { PrimaryOutcome } from "#runtime/reconcile/reconcile-event.js";
+import type { PrimaryOutcome } from "#runtime/schedule/reconcile-scope.js";
 import type { ReconcileScope } from "#runtime/schedule/reconcile-scope.js";
 import type { ErrorArguments, ReconcileArguments, Reconciler } from "#runtime/reconcile/reconciler.js";
 import { ExpectationRegistry } from "#runtime/reconcile/expectations.js";

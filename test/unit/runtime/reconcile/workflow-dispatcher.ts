@@ -1,5 +1,5 @@
 // A dispatcher whose dependents are in memory; the primaries are on a server.
-import type { PrimaryOutcome } from "#runtime/reconcile/reconcile-event.js";
+import type { PrimaryOutcome } from "#runtime/schedule/reconcile-scope.js";
 import type { Context } from "#runtime/workflow/definition/context.js";
 import type { DependentDefinition, WorkflowDefinition } from "#runtime/workflow/definition/workflow-definition.js";
 import type { PlanNode } from "#runtime/workflow/plan.js";

@@ -1,9 +1,10 @@
 // The reconciler of external dependents over an event source and a service in memory.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { singleResource } from "#runtime/sources/external/external-cache.js";
+import type { ExternalDependentSource } from "#runtime/sources/external/external-watch.js";
 import { cachingInboundSource } from "#runtime/sources/external/caching-inbound-source.js";
 import type { DependentRun } from "#runtime/workflow/dependents/dependent-reconciler.js";
-import { ExternalReconciler, type ExternalResources } from "#runtime/workflow/dependents/external-reconciler.js";
+import { ExternalReconciler } from "#runtime/workflow/dependents/external-reconciler.js";
 import type { RememberedState } from "#runtime/workflow/dependents/external-state.js";
 import type { ExternalDependent } from "#runtime/workflow/definition/workflow-definition.js";
 import { assert, suite } from "../../../../support/suite.js";
@@ -88,7 +89,7 @@ function createReconciler({ functions = {}, hasState = false, isShared = false, 
     ...functions,
   } as ExternalDependent;
   let isStale = false;
-  const source: ExternalResources = {
+  const source: ExternalDependentSource = {
     isShared,
     secondariesOf: () => [...known.values()],
     load: async () => {

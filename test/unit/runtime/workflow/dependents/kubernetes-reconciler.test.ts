@@ -133,13 +133,9 @@ suite("the reconciler of dependents in Kubernetes", (test) => {
     assert.is(reconciler.find(run), undefined);
     store({ name: "b", dependent: "one" });
     assert.is(reconciler.find(run)?.object.metadata.name, "b");
+    const leftovers = reconciler.objects.leftovers(run.primary, (id) => id === "home/b");
     assert.equal(
-      reconciler.objects
-        .leftovers(run.primary, {
-          isTaken: (id) => id === "home/b",
-          judge: (name) => (name === "one" ? { name } : undefined),
-        })
-        .map(({ name, live }) => [name, live.metadata.name]),
+      leftovers.map(({ name, live }) => [name, live.metadata.name]),
       [["one", "a"]],
     );
   });
