@@ -90,7 +90,7 @@ export { allOf, anyOf, not } from "./sources/filters.js";
 export { keyOf, type ObjectKey } from "./base/kubernetes-object.js";
 
 // Observing
-export type { EventDraft } from "./base/activity.js";
+export type { EventDraft, RequestObservation } from "./base/activity.js";
 export type { Events } from "./workflow/definition/context.js";
 export type { LeadershipObserver, LeadershipState } from "./operate/lease/leadership.js";
 export type { LeaderElectionSettings } from "./operate/lease/lease-settings.js";
@@ -108,7 +108,7 @@ export type {
   WorkflowResult,
 } from "./workflow/workflow-result.js";
 export { WorkflowError } from "./workflow/workflow-result.js";
-export type { Fence, RequesterOptions, RequestObservation, RequestObserver } from "./client/requester.js";
+export type { Fence, RequesterOptions, RequestObserver } from "./client/requester.js";
 export { createLogger, messageOf, type CreateLoggerOptions, type Logger, type LogLevel } from "./base/logger.js";
 export type { LogLevels } from "./operate/settings/log-levels.js";
 

@@ -16,7 +16,7 @@ import type { ControllerDefinition, EventSourceFacts } from "../reconcile/contro
 import { Controller } from "../schedule/controller.js";
 import type { ControllerDetails } from "../schedule/details/controller-details.js";
 import { ExpectationRegistry } from "../reconcile/expectations.js";
-import { primaryDeletedChannel, type PrimaryDeletedMessage } from "../operate/channels.js";
+import { primaryDeletedChannel } from "../operate/channels.js";
 import { LoopReporter, type LoopObserver } from "../operate/loop-reporter.js";
 import type { EventRecorder } from "../operate/events/event-recorder.js";
 import { recordReconcile } from "../operate/events/reconcile-events.js";
@@ -130,7 +130,7 @@ export class RunningController {
         if (change.kind === "deleted") {
           expectations.forget(change.key);
           externals.forget(change.key);
-          primaryDeletedChannel.publish({ controller: name, primary: change.key } satisfies PrimaryDeletedMessage);
+          primaryDeletedChannel.publish({ controller: name, primary: change.key });
         }
         controller.onPrimaryChange(change);
       },

@@ -47,6 +47,15 @@ export interface SourceHealth {
   readonly reason?: string;
 }
 
+/** A request as an observer sees it, once it is answered or failed. */
+export interface RequestObservation {
+  readonly method: string;
+  readonly path: string;
+  /** Absent if there was no answer. */
+  readonly status?: number | undefined;
+  readonly durationMs: number;
+}
+
 /** What is known of a reconcile when it begins. */
 export interface ReconcileFacts {
   readonly controller: string;
@@ -76,12 +85,7 @@ export interface Tracing {
   /** Takes a change of an object of the dependent that is under way; of what is created nothing was different before. */
   changed(pathsOf: ChangedPaths): void;
   /** Takes an attempt of a request that has ended. */
-  request(request: {
-    readonly method: string;
-    readonly path: string;
-    readonly status?: number | undefined;
-    readonly durationMs: number;
-  }): void;
+  request(request: RequestObservation): void;
 }
 
 /** What is told of an object. */

@@ -1,3 +1,4 @@
+import type { RequestObservation } from "../base/activity.js";
 import { Backoff } from "../base/backoff.js";
 import { sleep } from "../base/clock.js";
 import { ApiError, isApiError, type ApiStatus, type ConnectionError } from "../base/errors.js";
@@ -13,15 +14,6 @@ const MAX_WAIT_MS = 60_000;
 const LONG_WAIT_MS = 5_000;
 // A server that asks for an hour is asked again earlier: its trouble may be over.
 const MAX_RETRY_AFTER_MS = 300_000;
-
-/** A request as an observer sees it, once it is answered or failed. */
-export interface RequestObservation {
-  readonly method: string;
-  readonly path: string;
-  /** Absent if there was no answer. */
-  readonly status?: number | undefined;
-  readonly durationMs: number;
-}
 
 /** Called after every attempt of a request. */
 export type RequestObserver = (observation: RequestObservation) => void;

@@ -8,7 +8,7 @@ import { bindAddressOf, loopbackAddressOf } from "../../operate/http/bind-addres
 import { HttpEndpoint, type EndpointHandler, type HttpEndpointOptions } from "../../operate/http/http-endpoint.js";
 import { probeHandler, type ProbeChecks, type ProbeSubject } from "../../operate/http/probes.js";
 import { METRICS_CONTENT_TYPE, OperatorMetrics } from "../../operate/metrics/operator-metrics.js";
-import { ScrapeAuthentication } from "../../operate/metrics/scrape-authentication.js";
+import { createScrapeAuthentication } from "../../operate/metrics/scrape-authentication.js";
 
 /** Where an operator is looked at. */
 export interface EndpointSettings {
@@ -90,10 +90,10 @@ export class OperatorEndpoints {
   }
 
   #metricsHandler(isAuthenticated: boolean): EndpointHandler {
-    const authentication = isAuthenticated ? new ScrapeAuthentication(() => this.#reviewClient()) : undefined;
+    const refusalOf = isAuthenticated ? createScrapeAuthentication(() => this.#reviewClient()) : undefined;
     return async ({ pathname }, request) => {
       if (pathname !== "/metrics" || this.metrics === undefined) return undefined;
-      const refusal = await authentication?.refusalOf(pathname, request);
+      const refusal = await refusalOf?.(pathname, request);
       if (refusal !== undefined) return refusal;
       return { status: 200, body: this.metrics.render(), contentType: METRICS_CONTENT_TYPE };
     };

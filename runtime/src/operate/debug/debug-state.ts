@@ -1,36 +1,15 @@
 // What GET /debug/state tells: who waits for what. It never has the contents of objects; messages of errors about Secrets come without values.
-import type { ControllerActivity, InformerActivity } from "../../base/activity.js";
-import type { ControllerDetails } from "../../schedule/details/controller-details.js";
-import type { ControllerHealth, ObservedOperator, OperatorHealth } from "../health.js";
-
-/** What a controller does and knows, with what is wrong with it. */
-export type ShownController = Partial<ControllerHealth> &
-  Pick<ControllerActivity, "submissions" | "maxRunning"> &
-  ControllerDetails;
-
-/** A list-watch. */
-export interface ShownWatch extends Omit<InformerActivity, "receivedAt"> {
-  /** How long ago it brought anything; absent before. */
-  readonly lastEventAgeMs?: number;
-}
-
-/** What an operator does at one moment. */
-export interface OperatorState {
-  /** ISO 8601 */
-  readonly time: string;
-  readonly status: OperatorHealth["status"];
-  readonly leadership?: OperatorHealth["leadership"] & { readonly lease?: string };
-  readonly controllers: { readonly [name: string]: ShownController };
-  readonly watches: readonly ShownWatch[];
-}
+import type { InformerActivity } from "../../base/activity.js";
+import type { ObservedOperator } from "../health.js";
 
 /** Reads the state of an operator. */
-export function stateOf(operator: ObservedOperator, now = performance.now()): OperatorState {
+export function stateOf(operator: ObservedOperator) {
+  const now = performance.now();
   const { status, controllers, leadership } = operator.health();
   const lease = operator.leadership()?.lease;
-  const shown = operator.controllers().map((each): [string, ShownController] => {
+  const shown = operator.controllers().map((each) => {
     const { name } = each.definition;
-    return [name, { ...controllers[name], ...each.activity(), ...each.details() }];
+    return [name, { ...controllers[name], ...each.activity(), ...each.details() }] as const;
   });
   return {
     ...{ time: new Date().toISOString(), status },
@@ -40,6 +19,7 @@ export function stateOf(operator: ObservedOperator, now = performance.now()): Op
   };
 }
 
-function shownWatch({ receivedAt, ...watch }: InformerActivity, now: number): ShownWatch {
+// The age is absent before the watch has brought anything.
+function shownWatch({ receivedAt, ...watch }: InformerActivity, now: number) {
   return { ...watch, ...(receivedAt !== undefined && { lastEventAgeMs: Math.max(0, Math.round(now - receivedAt)) }) };
 }

@@ -8,7 +8,7 @@ import type { ApiClient } from "../../client/api-client.js";
 import { acquired, durationOf, holderOf, LEASE, released, termOf, type Lease, type LeaseSpec } from "./lease.js";
 import { createLeaseRequests, type LeaseRequests } from "./lease-requests.js";
 import { JITTER, type LeaseTerms } from "./lease-settings.js";
-import { machineClocks, momentOf, type MachineClocks, type WriteFence } from "./write-fence.js";
+import type { WriteFence } from "./write-fence.js";
 
 /** What an elector works with. */
 export interface ElectorOptions {
@@ -20,7 +20,6 @@ export interface ElectorOptions {
   readonly identity: string;
   readonly logger: Logger;
   readonly clock?: Clock;
-  readonly clocks?: MachineClocks;
   /** Returns a number from 0 to 1. Default: `Math.random`. */
   readonly random?: () => number;
   /** Called when the fence is open. */
@@ -35,7 +34,6 @@ export interface ElectorOptions {
 export class Elector {
   readonly #options: ElectorOptions;
   readonly #clock: Clock;
-  readonly #clocks: MachineClocks;
   readonly #ending = new AbortController();
   readonly #requests: LeaseRequests;
   #state: "candidate" | "leader" | "ended" = "candidate";
@@ -49,7 +47,6 @@ export class Elector {
   constructor(options: ElectorOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    this.#clocks = options.clocks ?? machineClocks;
     const { client, terms } = options;
     this.#requests = createLeaseRequests({ client, terms, clock: this.#clock, ending: this.#ending.signal });
   }
@@ -191,7 +188,7 @@ export class Elector {
 
   async #take(found: Lease | undefined): Promise<void> {
     const { fence, terms, logger } = this.#options;
-    const since = momentOf(this.#clocks);
+    const since = fence.now();
     this.#lease = await this.#requests.write(found, this.#acquired(), terms.renewDeadlineMs);
     // Whoever was stopped meanwhile must not lead; the Lease expires.
     if (this.#ending.signal.aborted) return;
@@ -225,7 +222,7 @@ export class Elector {
 
   async #renew(leftMs: number): Promise<void> {
     const { fence, terms, identity } = this.#options;
-    let since = momentOf(this.#clocks);
+    let since = fence.now();
     const again = async (error: unknown): Promise<Lease> => {
       // Somebody else has written it, or a renewal that got no answer has; or it was deleted.
       if (!isApiError(error, 409) && !isApiError(error, 404)) throw error;
@@ -235,7 +232,7 @@ export class Elector {
         this.#lease = found;
         throw new LeadershipError(`"${holder}" has taken ${this.#name}`);
       }
-      since = momentOf(this.#clocks);
+      since = fence.now();
       return this.#requests.write(found, this.#acquired(found?.spec), fence.leftMs);
     };
     this.#lease = await this.#requests.write(this.#lease, this.#acquired(), leftMs).catch(again);
@@ -256,18 +253,18 @@ export class Elector {
 
   #acquired(spec: LeaseSpec | undefined = this.#lease?.spec): LeaseSpec {
     const { identity, terms } = this.#options;
-    return acquired(spec, { identity, durationMs: terms.leaseDurationMs, now: this.#now() });
+    return acquired(spec, { identity, durationMs: terms.leaseDurationMs, now: this.#now });
   }
 
   /** After its end another replica may hold the Lease. */
   async #letGo(lease: Lease | undefined, endsAtMs: number): Promise<void> {
     const leftMs = endsAtMs - this.#clock.now();
     if (leftMs <= 0) throw new Error("its time is up");
-    await this.#requests.write(lease, released(lease?.spec, this.#now()), leftMs);
+    await this.#requests.write(lease, released(lease?.spec, this.#now), leftMs);
   }
 
-  #now(): Date {
-    return new Date(this.#clocks.wallMs());
+  get #now(): Date {
+    return new Date(this.#options.fence.now().wallMs);
   }
 
   async #pause(ms: number, jitter = JITTER): Promise<void> {

@@ -33,15 +33,11 @@ export function termOf(lease: Lease): number {
   return lease.spec?.leaseTransitions ?? 0;
 }
 
-/** Who acquires a Lease, for how long, and when. */
-export interface Acquisition {
-  readonly identity: string;
-  readonly durationMs: number;
-  readonly now: Date;
-}
-
 /** Returns what a holder, or who becomes it, writes. */
-export function acquired(spec: LeaseSpec | undefined, { identity, durationMs, now }: Acquisition): LeaseSpec {
+export function acquired(
+  spec: LeaseSpec | undefined,
+  { identity, durationMs, now }: { readonly identity: string; readonly durationMs: number; readonly now: Date },
+): LeaseSpec {
   const isHolder = spec?.holderIdentity === identity;
   const time = microTimeOf(now);
   return {

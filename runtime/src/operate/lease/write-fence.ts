@@ -2,42 +2,29 @@
 // Lease was sent, by the monotonic clock, which no change of the date moves. Bytes that have left by then cannot be called back.
 import { LeadershipError } from "../../base/errors.js";
 
-/** The clocks of a machine, in milliseconds. */
-export interface MachineClocks {
-  /** Never runs backwards, and may stand still while the machine is suspended. */
-  monotonicMs(): number;
-  /** The date, which somebody may change, and which goes on while the machine is suspended. */
-  wallMs(): number;
-}
-
-/** A moment by both clocks. */
+/** A moment by both clocks of a machine, in milliseconds. */
 export interface Moment {
+  /** Never runs backwards, and may stand still while the machine is suspended. */
   readonly monotonicMs: number;
+  /** The date, which somebody may change, and which goes on while the machine is suspended. */
   readonly wallMs: number;
 }
 
-/** The clocks of this machine. */
-export const machineClocks: MachineClocks = { monotonicMs: () => performance.now(), wallMs: () => Date.now() };
-
-/** Reads both clocks. */
-export function momentOf(clocks: MachineClocks): Moment {
-  return { monotonicMs: clocks.monotonicMs(), wallMs: clocks.wallMs() };
-}
+const timeOfMachine = (): Moment => ({ monotonicMs: performance.now(), wallMs: Date.now() });
 
 // Time servers slew a clock by 0.5 ms a second at most; more than this is a suspended machine, or somebody who sets the clock.
 const MAX_DRIFT_MS = 1_000;
 
-const NEVER = "it has not become the leader";
-
 /** Says whether an operator may write now: asked synchronously right before the bytes of a write leave. */
 export class WriteFence {
-  readonly #clocks: MachineClocks;
+  /** Reads both clocks. */
+  readonly now: () => Moment;
   #permit: { readonly since: Moment; readonly forMs: number } | undefined;
-  #reason: string = NEVER;
+  #reason = "it has not become the leader";
   #onShut: ((reason: string) => void) | undefined;
 
-  constructor(clocks: MachineClocks = machineClocks) {
-    this.#clocks = clocks;
+  constructor(now = timeOfMachine) {
+    this.now = now;
   }
 
   /** Opens the fence for a time since a moment; `onShut` is called once, when it is shut or found to be. */
@@ -63,7 +50,7 @@ export class WriteFence {
   get leftMs(): number {
     if (this.#permit === undefined) return 0;
     const { since, forMs } = this.#permit;
-    const now = momentOf(this.#clocks);
+    const now = this.now();
     const passedMs = now.monotonicMs - since.monotonicMs;
     const driftMs = Math.abs(now.wallMs - since.wallMs - passedMs);
     if (driftMs > MAX_DRIFT_MS)

@@ -1,7 +1,6 @@
 // The metrics of an operator. What happens is counted when it is told; what is so at one moment is read when somebody asks.
-import type { InformerActivity } from "../../base/activity.js";
+import type { InformerActivity, RequestObservation } from "../../base/activity.js";
 import { findError } from "../../base/errors.js";
-import type { RequestObservation } from "../../client/requester.js";
 import type { ReconcileEvent } from "../../schedule/reconcile-scope.js";
 import type { ObservedOperator } from "../health.js";
 import type { LoopEvent } from "../loop-reporter.js";

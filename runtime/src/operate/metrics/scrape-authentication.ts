@@ -13,39 +13,39 @@ const REVIEW_TIMEOUT_MS = 5_000;
 const UNKNOWN: EndpointAnswer = { status: 401, body: "401 unauthorized: a bearer token of the cluster is needed\n" };
 const FORBIDDEN: EndpointAnswer = { status: 403, body: "403 forbidden: the token may not get this path\n" };
 
-/** Asks the API server who may get a path, and remembers the answers for a minute. */
-export class ScrapeAuthentication {
-  readonly #client: () => Pick<ApiClient, "create"> | undefined;
-  readonly #answers = new Map<string, { readonly answer: EndpointAnswer | undefined; readonly until: number }>();
-
-  /** The client may be absent until the operator has found its API server; no fence may hold it back. */
-  constructor(client: () => Pick<ApiClient, "create"> | undefined) {
-    this.#client = client;
-  }
-
-  /** Returns the refusal; undefined for whoever may get the path. Throws if the API server does not answer. */
-  async refusalOf(path: string, { headers }: Pick<IncomingMessage, "headers">): Promise<EndpointAnswer | undefined> {
+/**
+ * Creates what asks the API server who may get a path, and remembers the answers for a minute. It returns the refusal; undefined for whoever may
+ * get the path. It throws if the API server does not answer. The client may be absent until the operator has found its API server; no fence may
+ * hold it back.
+ */
+export function createScrapeAuthentication(clientOf: () => Pick<ApiClient, "create"> | undefined) {
+  const answers = new Map<string, { readonly answer: EndpointAnswer | undefined; readonly until: number }>();
+  return async (path: string, { headers }: Pick<IncomingMessage, "headers">): Promise<EndpointAnswer | undefined> => {
     const token = /^Bearer ([^\s]+)$/i.exec(headers.authorization ?? "")?.[1];
     if (token === undefined) return UNKNOWN;
     // The token itself is not kept.
     const key = `${createHash("sha256").update(token).digest("hex")} ${path}`;
-    const kept = this.#answers.get(key);
+    const kept = answers.get(key);
     if (kept !== undefined && kept.until > performance.now()) return kept.answer;
-    const answer = await this.#review(path, token);
-    if (this.#answers.size >= MAX_KEPT) this.#answers.clear();
-    this.#answers.set(key, { answer, until: performance.now() + KEPT_MS });
-    return answer;
-  }
-
-  async #review(path: string, token: string): Promise<EndpointAnswer | undefined> {
-    const client = this.#client();
+    const client = clientOf();
     if (client === undefined) throw new Error("there is no connection to the API server yet");
-    const ask = (about: "token" | "access", spec: object) =>
-      review(client, about, { spec, signal: AbortSignal.timeout(REVIEW_TIMEOUT_MS) });
-    const identity = await ask("token", { token });
-    if (identity?.authenticated !== true || identity.user === undefined) return UNKNOWN;
-    const { username: user, uid, groups, extra } = identity.user;
-    const access = await ask("access", { user, uid, groups, extra, nonResourceAttributes: { path, verb: "get" } });
-    return access?.allowed === true ? undefined : FORBIDDEN;
-  }
+    const answer = await refusalOf(client, path, token);
+    if (answers.size >= MAX_KEPT) answers.clear();
+    answers.set(key, { answer, until: performance.now() + KEPT_MS });
+    return answer;
+  };
+}
+
+async function refusalOf(
+  client: Pick<ApiClient, "create">,
+  path: string,
+  token: string,
+): Promise<EndpointAnswer | undefined> {
+  const ask = (about: "token" | "access", spec: object) =>
+    review(client, about, { spec, signal: AbortSignal.timeout(REVIEW_TIMEOUT_MS) });
+  const identity = await ask("token", { token });
+  if (identity?.authenticated !== true || identity.user === undefined) return UNKNOWN;
+  const { username: user, uid, groups, extra } = identity.user;
+  const access = await ask("access", { user, uid, groups, extra, nonResourceAttributes: { path, verb: "get" } });
+  return access?.allowed === true ? undefined : FORBIDDEN;
 }

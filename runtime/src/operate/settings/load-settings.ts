@@ -3,13 +3,6 @@ import { settingsOf, type Setting } from "./setting-table.js";
 import { mergeSettings, readEnvironment, readFlags, type SettingValues } from "./settings.js";
 import { helpOf } from "./settings-help.js";
 
-/** Where settings come from besides the code. */
-export interface SettingsOrigin {
-  /** The arguments of the process, without its program. */
-  readonly args: readonly string[];
-  readonly env: NodeJS.ProcessEnv;
-}
-
 /** The settings of an operator, and how to read them again. */
 export interface LoadedSettings {
   readonly values: SettingValues;
@@ -23,7 +16,7 @@ export interface LoadedSettings {
 /** Reads the settings of an operator with these controllers; throws a SettingsError with all that is wrong in one of the places. */
 export async function loadSettings(
   controllers: readonly string[],
-  { args, env }: SettingsOrigin,
+  { args, env }: { readonly args: readonly string[]; readonly env: NodeJS.ProcessEnv },
 ): Promise<LoadedSettings> {
   const known = settingsOf(controllers);
   const flags = readFlags(known, args);

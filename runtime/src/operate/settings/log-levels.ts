@@ -13,12 +13,6 @@ export interface LogLevels {
   isWritten?(level: LogLevel): boolean;
 }
 
-/** A logger with levels that may change while it is in use. */
-export interface LeveledLogger {
-  readonly logger: Logger;
-  readonly levels: LogLevels;
-}
-
 /**
  * Returns the logger of an operator with levels that may change: at first `info`. What a logger of the user's writes is its own affair: all of
  * that is written, unless a level says less. Levels that are given are obeyed by that logger already.
@@ -26,7 +20,7 @@ export interface LeveledLogger {
 export function createLeveledLogger(
   own: Logger | undefined,
   { levels: given, format }: Pick<CreateLoggerOptions, "format"> & { readonly levels?: LogLevels | undefined } = {},
-): LeveledLogger {
+): { readonly logger: Logger; readonly levels: LogLevels } {
   if (given !== undefined) return { logger: createSafeLogger(own ?? createLogger()), levels: given };
   const behind = own ?? createLogger("debug", { format });
   const operator: LogLevel = own === undefined ? "info" : "debug";

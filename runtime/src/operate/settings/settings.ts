@@ -26,15 +26,8 @@ export function readEnvironment(settings: readonly Setting[], env: NodeJS.Proces
   return values;
 }
 
-/** What the flags ask for besides settings. */
-export interface Flags {
-  readonly values: SettingValues;
-  readonly config?: string;
-  readonly wantsHelp: boolean;
-}
-
 /** Reads `--name=value`, `--name value`, and `--name` alone for what is true or false. */
-export function readFlags(settings: readonly Setting[], args: readonly string[]): Flags {
+export function readFlags(settings: readonly Setting[], args: readonly string[]) {
   const problems: string[] = [];
   const values = new Map<string, SettingValue>();
   const rest = [...args];
@@ -60,7 +53,7 @@ export function readFlags(settings: readonly Setting[], args: readonly string[])
     else attempt(problems, `--${name}`, () => values.set(setting.path, readSetting(setting.type, given)));
   }
   if (problems.length > 0) throw new SettingsError(problems);
-  return { values, wantsHelp, ...(config !== undefined && { config }) };
+  return { values: values as SettingValues, wantsHelp, config };
 }
 
 /** Returns what holds: later ones have the last word. */

@@ -3,7 +3,7 @@ import type { Clock } from "#runtime/base/clock.js";
 import { ApiError, ConnectionError } from "#runtime/base/errors.js";
 import type { Lease } from "#runtime/operate/lease/lease.js";
 import { Elector, type ElectorOptions } from "#runtime/operate/lease/elector.js";
-import { WriteFence, type MachineClocks } from "#runtime/operate/lease/write-fence.js";
+import { WriteFence, type Moment } from "#runtime/operate/lease/write-fence.js";
 import { VirtualClock } from "../../../../support/runtime/virtual-clock.js";
 
 export const TERMS = {
@@ -74,14 +74,15 @@ export class Replica {
     this.name = name;
     this.server = server;
     this.#time = time;
-    this.fence = new WriteFence(this.clocks);
+    this.fence = new WriteFence(() => this.now);
     this.elector = this.#stand();
   }
 
-  readonly clocks: MachineClocks = {
-    monotonicMs: () => this.#time.now() - this.#standstillMs,
-    wallMs: () => this.#time.now() + this.wallOffsetMs,
-  };
+  /** What its clocks show. */
+  get now(): Moment {
+    const now = this.#time.now();
+    return { monotonicMs: now - this.#standstillMs, wallMs: now + this.wallOffsetMs };
+  }
 
   /** Stops all that the process does (SIGSTOP). */
   pause(): void {
@@ -108,7 +109,7 @@ export class Replica {
 
   #stand(): Elector {
     const elector = new Elector({
-      ...{ client: this.#client(), fence: this.fence, terms: TERMS, logger, clock: this.#clock, clocks: this.clocks },
+      ...{ client: this.#client(), fence: this.fence, terms: TERMS, logger, clock: this.#clock },
       identity: `${this.name}-${++this.#terms}`,
       random: () => 0.5,
       onLeading: silent,
@@ -124,7 +125,7 @@ export class Replica {
   }
 
   readonly #clock: Clock = {
-    now: () => this.clocks.monotonicMs(),
+    now: () => this.now.monotonicMs,
     schedule: (delayMs, callback) => {
       let isCancelled = false;
       const ring = () => this.#whenAwake(() => (isCancelled ? undefined : callback()));

@@ -5,8 +5,7 @@ import { assert, suite } from "../../../../support/suite.js";
 
 function createFence() {
   const now = { monotonicMs: 0, wallMs: 1e12 };
-  const clocks = { monotonicMs: () => now.monotonicMs, wallMs: () => now.wallMs };
-  const fence = new WriteFence(clocks);
+  const fence = new WriteFence(() => ({ ...now }));
   const pass = (ms: number) => {
     now.monotonicMs += ms;
     now.wallMs += ms;
