@@ -21,6 +21,7 @@ import { LoopReporter, type LoopObserver } from "../operate/loop-reporter.js";
 import type { EventRecorder } from "../operate/events/event-recorder.js";
 import { recordReconcile } from "../operate/events/reconcile-events.js";
 import { reportPause } from "../operate/pause-reporter.js";
+import { lateWrites } from "../reconcile/late-writes.js";
 import { PrimaryReconciler } from "../reconcile/primary-reconciler.js";
 import { conditionsManagerOf } from "../reconcile/status/status-conditions.js";
 import { RemovedDependents } from "./removed-dependents.js";
@@ -113,7 +114,7 @@ export class RunningController {
         conditionsSender: senderOf(conditionsManagerOf(fieldManager)),
       }),
       namespaces: () => sources.namespaces,
-      ...{ fencingToken, events, tracing },
+      ...{ fencingToken, events, tracing, lateWrites },
       onPaused: (object, isPaused) => reportPause(object, isPaused, { controller: name, events, logger }),
     });
     const onReconciled: ReconcileObserver = (event) => {

@@ -1,4 +1,4 @@
-import { systemClock } from "../base/clock.js";
+import { systemClock, type Clock } from "../base/clock.js";
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 
 /** How long after a write was given up the API server may still carry it out: its request is over by then, also behind a slow proxy. */
@@ -6,18 +6,49 @@ const LATE_MS = 10_000;
 
 /** The primaries for which a write was given up a moment ago that may still create an object, which nobody would delete after they are gone. */
 export class LateWrites {
+  readonly #clock: Clock;
+  /** Until when writes of a process before this one may come. */
+  readonly #othersEnd: number;
   /** When no write of a primary can come any more, by uid; the latest last. */
   readonly #ends = new Map<string, number>();
+  /** The primaries, by uid, for which no process before this one made anything; kept until `#othersEnd`. */
+  readonly #new = new Set<string>();
+
+  /** `startedAt`: when the process began, if it may follow another one, whose writes are not known. */
+  constructor({ clock = systemClock, startedAt = -Infinity }: { clock?: Clock; startedAt?: number } = {}) {
+    this.#clock = clock;
+    this.#othersEnd = startedAt + LATE_MS;
+  }
+
+  /** Whether no write can come any more that was given up here. */
+  get isEmpty(): boolean {
+    this.#forget();
+    return this.#ends.size === 0;
+  }
 
   note({ metadata: { uid = "" } }: KubernetesObject): void {
-    const now = systemClock.now();
-    for (const [known, end] of this.#ends) if (end <= now) this.#ends.delete(known);
+    this.#forget();
     this.#ends.delete(uid);
-    this.#ends.set(uid, now + LATE_MS);
+    this.#ends.set(uid, this.#clock.now() + LATE_MS);
+  }
+
+  /** Takes note of a primary that gets its finalizer only now: nothing was made for it before. */
+  noteNew({ metadata: { uid = "" } }: KubernetesObject): void {
+    if (this.#clock.now() < this.#othersEnd) this.#new.add(uid);
+    else this.#new.clear();
   }
 
   /** Returns how long a write of a primary may still come; 0 if none may. */
   remainingMs({ metadata: { uid = "" } }: KubernetesObject): number {
-    return Math.max(0, (this.#ends.get(uid) ?? 0) - systemClock.now());
+    const end = Math.max(this.#ends.get(uid) ?? 0, this.#new.has(uid) ? 0 : this.#othersEnd);
+    return Math.max(0, end - this.#clock.now());
+  }
+
+  #forget(): void {
+    const now = this.#clock.now();
+    for (const [known, end] of this.#ends) if (end <= now) this.#ends.delete(known);
   }
 }
+
+/** Those of this process, whichever of its operators gave them up. */
+export const lateWrites = new LateWrites({ startedAt: 0 });

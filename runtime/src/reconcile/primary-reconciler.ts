@@ -158,11 +158,12 @@ export class PrimaryReconciler {
   async #reconcile(attempt: Attempt): Promise<void> {
     const { scope } = attempt;
     const { entry } = scope;
-    const { reconciler } = this.#definition;
     const write = this.#writeIn(scope);
     const postponed = write.sender.postponementOfEdits(write.target, write.cause);
     if (postponed !== undefined) return void (attempt.postponed = [postponed]);
-    const primary = this.#lacksFinalizer(entry.object)
+    const isNew = this.#lacksFinalizer(entry.object);
+    if (isNew) this.#workflows.lateWrites.noteNew(entry.object);
+    const primary = isNew
       ? await putFinalizer(write, this.#dependencies.resources.within(write.cause), entry)
       : entry.object;
     // The primary is gone, or has become another one: there will be an event.
@@ -170,7 +171,7 @@ export class PrimaryReconciler {
     const call = this.#prepare(primary, attempt);
     try {
       const control = await this.#call<UpdateControl<object, object>>("reconcile", call, scope);
-      if (reconciler === undefined) return;
+      if (this.#definition.reconciler === undefined) return;
       const { resource, status, rescheduleAfterMs } = control ?? {};
       scope.signal.throwIfAborted();
       await this.#writePrimary({ primary, resource, status }, attempt);
@@ -200,10 +201,11 @@ export class PrimaryReconciler {
     if (failed !== undefined) attempt.outcome.failure = { error: failed.error, isHandled: true };
     if (failed !== undefined || !runs.cleanups.every(({ isReady }) => isReady)) return;
     scope.signal.throwIfAborted();
-    const lateMs = this.#workflows.lateWrites.remainingMs(object);
+    const lateMs = this.#workflows.lateMsOf(object);
     if (lateMs > 0) {
       // What such a write creates brings an event, and is deleted then.
-      const what = "the finalizer stays for a moment: a write that was given up may still create an object";
+      const what =
+        "the finalizer stays for a moment: a write that was given up, or one of the process before, may still create an object";
       scope.logger.info({ lateMs: Math.round(lateMs) }, what);
       attempt.outcome.rescheduleAfterMs = Math.ceil(Math.min(lateMs, attempt.outcome.rescheduleAfterMs ?? lateMs));
       return;

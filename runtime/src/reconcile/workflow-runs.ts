@@ -11,7 +11,7 @@ import { pruneWorkflow } from "../workflow/prune/prune.js";
 import { cleanupWorkflow, createSecondary, MOST_STEPS_AT_ONCE, reconcileWorkflow } from "../workflow/run.js";
 import type { RunOptions } from "../workflow/run.js";
 import { ReconcileNotes } from "../workflow/reconcile-notes.js";
-import type { WorkflowDefinition } from "../workflow/definition/workflow-definition.js";
+import { isKubernetes, type WorkflowDefinition } from "../workflow/definition/workflow-definition.js";
 import type { WorkflowInvocation, WorkflowResult } from "../workflow/workflow-result.js";
 import type { ControllerDefinition } from "./controller-definition.js";
 import type { ReconcileScope } from "../schedule/reconcile-scope.js";
@@ -27,6 +27,8 @@ export interface WorkflowDependencies {
   readonly tracing?: Tracing | undefined;
   /** Where objects may be that no dependent wants. Default: nothing is pruned. */
   readonly removedKinds?: RemovedKinds | undefined;
+  /** Which writes may still come that were given up. Default: those that are given up here */
+  readonly lateWrites?: LateWrites | undefined;
 }
 
 /** A workflow with what all its runs share. */
@@ -42,10 +44,11 @@ export class ControllerWorkflows {
   readonly named: ReadonlyMap<string, CompiledWorkflow>;
   readonly dependencies: WorkflowDependencies;
   readonly dependents: readonly ReconciledNode[];
-  readonly lateWrites = new LateWrites();
+  readonly lateWrites: LateWrites;
 
   constructor(definition: ControllerDefinition, dependencies: WorkflowDependencies) {
     const { name, workflow, workflows = {}, onAllEvents = false } = definition;
+    this.lateWrites = dependencies.lateWrites ?? new LateWrites();
     this.dependencies = onAllEvents ? { ...dependencies, removedKinds: undefined } : dependencies;
     const compile = (each: WorkflowDefinition): CompiledWorkflow => ({
       definition: each,
@@ -63,6 +66,15 @@ export class ControllerWorkflows {
   /** The live dependents of all workflows, and what event sources know. */
   createSecondary(primary: KubernetesObject): object {
     return createSecondary({ primary, dependents: this.dependents, sources: this.dependencies.secondaries });
+  }
+
+  /** Returns how long a write that was given up may still create an object which a cleanup of the primary has to delete; 0 if none may. */
+  lateMsOf(primary: KubernetesObject): number {
+    const isConcerned = this.dependents.some(
+      ({ definition, reconciler: { isGarbageCollected, capabilities } }) =>
+        isKubernetes(definition) && !isGarbageCollected && capabilities.remove,
+    );
+    return isConcerned ? this.lateWrites.remainingMs(primary) : 0;
   }
 
   /** Says that a primary is gone, so that what was watched for it alone is watched no more. */

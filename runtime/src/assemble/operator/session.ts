@@ -3,6 +3,7 @@ import { untilAborted } from "../../base/promises.js";
 import { requesterOf, type ApiClient } from "../../client/api-client.js";
 import type { EventRecorder } from "../../operate/events/event-recorder.js";
 import type { Leadership } from "../../operate/lease/leadership.js";
+import { lateWrites } from "../../reconcile/late-writes.js";
 import type { InformerPool } from "../../watch/informer-pool.js";
 import type { RunningController } from "../running-controller.js";
 
@@ -90,7 +91,9 @@ export class OperatorSession {
     const isFinished = (await Promise.all(reconciling)).every(Boolean);
     await this.events?.close(Math.min(EVENTS_STOP_MS, leftMs()));
     // Whoever is told that nobody leads writes at once, so nothing of this operator may be under way then.
-    await this.leadership?.end(isFinished ? () => this.#drainWrites(leftMs()) : undefined);
+    // Nor may a write come that was given up: a Lease that is not handed over expires later than that.
+    const isHandedOver = isFinished && lateWrites.isEmpty;
+    await this.leadership?.end(isHandedOver ? () => this.#drainWrites(leftMs()) : undefined);
     const stopped = await Promise.all(controllers.map((controller) => controller.stopSources(leftMs())));
     await Promise.all(this.#clients.map((client) => client.close()));
     if (!isFinished) logger.warn({ deadlineMs: stopTimeoutMs }, "stopped while reconciles were still under way");

@@ -210,8 +210,6 @@ const commands = [
     await sleep(40);
   }),
   plain("restart the operator", async (real) => {
-    // The next one does not know what may still come.
-    if (real.faults.lateWrites > 0) for (const name of NAMES) real.unfinished.add(name);
     await real.operator.operator.stop();
     real.operator = await real.startOperator();
   }),

@@ -1,55 +1,10 @@
 // An operator as a process: when it ends, with which exit code, and what it says before.
-import { spawn } from "node:child_process";
 import { waitFor } from "#apiserver/wait-for.js";
 import { assert, suite } from "../../../support/suite.js";
 import { startPageServer } from "../page-operator.js";
+import { programOf, run } from "./programs.js";
 
 const NOWHERE = "http://127.0.0.1:1";
-
-interface ProgramOptions {
-  /** What the options of runOperator have besides the connection. */
-  readonly options?: string;
-  /** The reconciler of the controller. */
-  readonly reconciler?: string;
-  /** What is done before and after the run. */
-  readonly before?: string;
-  readonly after?: string;
-}
-
-/** Writes a program that runs an operator for Pages. */
-function programOf({ url, token }: { url: string; token?: string }, given: ProgramOptions = {}): string {
-  const { options = "", reconciler = "{}", before = "", after = "" } = given;
-  return `
-    import { runOperator } from ${JSON.stringify(import.meta.resolve("#runtime/index.js"))};
-    import { Page, configMapOf } from ${JSON.stringify(import.meta.resolve("../page.js"))};
-    const workflow = { primary: Page.definition, dependents: [configMapOf("text")] };
-    const connection = { url: ${JSON.stringify(url)}, token: ${JSON.stringify(token ?? "")} };
-    ${before}
-    const controller = { name: "page", workflow, reconciler: { reconcile: () => {}, ...${reconciler} } };
-    await runOperator([controller], { connection, ${options} });
-    ${after}
-  `;
-}
-
-function run(source: string, env: NodeJS.ProcessEnv = {}) {
-  const child = spawn(process.execPath, ["--input-type=module", "-e", source], {
-    env: { ...process.env, ...env },
-    stdio: ["ignore", "ignore", "pipe"],
-  });
-  let output = "";
-  child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
-  const ended = new Promise<number | null>((done) => child.once("exit", (code) => done(code)));
-  const lines = () => output.split("\n").flatMap((line) => (line.startsWith("{") ? [JSON.parse(line) as Line] : []));
-  const started = () => waitFor("it runs", () => lines().some(({ message }) => message === "started"));
-  return { child, ended, lines, started, output: () => output };
-}
-
-interface Line {
-  readonly level: string;
-  readonly message: string;
-  readonly stack?: string;
-  readonly finished?: boolean;
-}
 
 suite("the process of an operator", (test) => {
   test("runOperator exits with 1 when START_TIMEOUT is over, and says why", async () => {

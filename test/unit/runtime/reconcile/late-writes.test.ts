@@ -1,0 +1,36 @@
+import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import { LateWrites } from "#runtime/reconcile/late-writes.js";
+import { VirtualClock } from "../../../support/runtime/virtual-clock.js";
+import { assert, suite } from "../../../support/suite.js";
+
+const pageOf = (uid: string) => ({ metadata: { name: uid, uid } }) as KubernetesObject;
+const [one, two] = [pageOf("one"), pageOf("two")];
+
+suite("late writes", (test) => {
+  test("a write that was given up may come for 10 s, each from its own time on", () => {
+    const clock = new VirtualClock();
+    const writes = new LateWrites({ clock });
+    assert.equal([writes.remainingMs(one), writes.isEmpty], [0, true]);
+    writes.note(one);
+    clock.advance(4_000);
+    writes.note(two);
+    assert.equal([writes.remainingMs(one), writes.remainingMs(two)], [6_000, 10_000]);
+    writes.note(one);
+    clock.advance(10_000);
+    assert.equal([writes.remainingMs(one), writes.remainingMs(two), writes.isEmpty], [0, 0, true]);
+  });
+
+  test("of a process before, which nobody knows, may come for 10 s after the start, unless nothing was made for the primary before", () => {
+    const clock = new VirtualClock();
+    clock.advance(1_000);
+    const writes = new LateWrites({ clock, startedAt: clock.now() });
+    writes.noteNew(two);
+    clock.advance(3_000);
+    assert.equal([writes.remainingMs(one), writes.remainingMs(two), writes.isEmpty], [7_000, 0, true]);
+    writes.note(two);
+    clock.advance(6_000);
+    assert.equal([writes.remainingMs(one), writes.remainingMs(two)], [1_000, 4_000]);
+    clock.advance(1_000);
+    assert.is(writes.remainingMs(one), 0);
+  });
+});
