@@ -8,9 +8,11 @@ import {
 } from "../base/kubernetes-object.js";
 import {
   CONTROLLER_LABEL,
+  DEPENDENT_NAME,
   hasLink,
   isOriginal,
   isOwnedBy,
+  lacksLabel,
   LINK_ANNOTATIONS,
   linkOf,
   otherOwnerOf,
@@ -143,11 +145,13 @@ export class Writer {
     const { metadata } = live.object;
     const isTied = desired.annotations?.[PRIMARY_NAME] !== undefined || (desired.ownerReferences ?? []).length > 0;
     if (isTied && sharesPrimary(desired, metadata)) return true;
+    const isFree = otherOwnerOf(metadata, desired) === undefined;
     // Somebody may have taken off what tied it.
-    const isUntied = sharesDependent(desired, metadata) && otherOwnerOf(metadata, desired) === undefined;
-    if (isTied && !isUntied) return false;
-    const isOriginalOfOurs = isUntied && isOriginal(metadata) === true;
-    return isOriginalOfOurs || this.#sender.matcher.ownedFields(live, "object") !== undefined;
+    const isUntied = isFree && sharesDependent(desired, metadata);
+    if (isUntied && isOriginal(metadata) === true) return true;
+    // With all other annotations: what is untied on purpose has no label either.
+    const isStripped = isFree && !lacksLabel(metadata, desired) && metadata.annotations?.[DEPENDENT_NAME] === undefined;
+    return (!isTied || isUntied || isStripped) && this.#sender.matcher.ownedFields(live, "object") !== undefined;
   }
 }
 

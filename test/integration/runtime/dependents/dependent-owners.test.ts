@@ -1,6 +1,7 @@
 // Whose an object is: of two dependents that want it, and when somebody took its link away.
 import { waitFor } from "#apiserver/wait-for.js";
 import { deleted } from "#runtime/workflow/conditions/builtin-conditions.js";
+import { failuresOf } from "../../../support/runtime/recorded-operator.js";
 import { assert, suite } from "../../../support/suite.js";
 import {
   configOf,
@@ -93,6 +94,42 @@ suite("a dependent from which somebody took its link", (test) => {
         [],
       );
     });
+
+  for (const deletion of ["garbageCollected", "ordered"] as const)
+    for (const mode of ["managed", "createOnly"] as const)
+      test(`and all annotations is known by its label and what was applied (${deletion}, ${mode})`, async () => {
+        await using space = await openSpace();
+        await using running = await space.start([dependentController([configOf("a", { deletion, mode })])]);
+        await space.create(Sample, sample());
+        const { metadata: before } = await space.until(ConfigMap, "one-a", () => true);
+        await running.quiet();
+        await space.patch(ConfigMap, "one-a", { metadata: { annotations: null, ownerReferences: null } });
+        const names = Object.keys(before.annotations ?? {})
+          .sort()
+          .join();
+        const isTiedAgain = ({ metadata }: DataObject) =>
+          Object.keys(metadata.annotations ?? {})
+            .sort()
+            .join() === names;
+        const { metadata: after } = await space.until(ConfigMap, "one-a", isTiedAgain);
+        assert.equal([after.uid, after.ownerReferences], [before.uid, before.ownerReferences]);
+        await running.quiet();
+        assert.equal(failuresOf(running.events), []);
+      });
+
+  test("and all annotations and its label is like one that was untied", async () => {
+    await using space = await openSpace();
+    await using running = await space.start([dependentController([configOf("a")])]);
+    await space.create(Sample, sample());
+    await space.until(ConfigMap, "one-a", () => true);
+    await running.quiet();
+    await space.patch(ConfigMap, "one-a", { metadata: { annotations: null, ownerReferences: null, labels: null } });
+    const outcome = await untilOutcome(running, "a", "failed");
+    assert.match(
+      String(outcome.kind === "failed" && outcome.error),
+      "exists already and does not belong to this primary",
+    );
+  });
 
   const left: readonly [string, Stated][] = [
     ["created by apply", { mode: "createOnly" }],
