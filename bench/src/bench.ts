@@ -1,4 +1,4 @@
-// npm run bench -- [NAME...] [--json FILE] [--count N] [--peer-dir FOLDER] measures ours and a peer in the same run and prints both.
+// npm run bench -- [NAME...] [--json FILE] [--count N] [--turns N] [--peer-dir FOLDER] measures ours and a peer in the same run and prints both.
 // It asserts nothing: what is fast enough depends on the machine.
 import { writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
@@ -28,6 +28,8 @@ export interface BenchmarkOptions {
   count: number;
   /** The folder with the sources of the operators that ours is compared with, one folder each. */
   peerFolder: string;
+  /** How often each of several operators is measured, in turns. */
+  turns: number;
 }
 
 const benchmarks: Record<
@@ -65,7 +67,7 @@ const benchmarks: Record<
 };
 
 const USAGE = [
-  "npm run bench -- [NAME...] [--json FILE] [--count N] [--peer-dir FOLDER]",
+  "npm run bench -- [NAME...] [--json FILE] [--count N] [--turns N] [--peer-dir FOLDER]",
   "Measures all of these unless some are named:",
   ...Object.entries(benchmarks).map(([name, { summary }]) => `  ${name.padEnd(14)} ${summary}`),
 ].join("\n");
@@ -77,6 +79,7 @@ async function main(args: string[]): Promise<void> {
     options: {
       json: { type: "string" },
       count: { type: "string", default: "200" },
+      turns: { type: "string", default: "1" },
       "peer-dir": { type: "string", default: join(repositoryRoot, "../shared/peers") },
     },
   });
@@ -88,7 +91,8 @@ async function main(args: string[]): Promise<void> {
   }
   const results: BenchmarkResult[] = [];
   for (const name of positionals.length > 0 ? positionals : Object.keys(benchmarks)) {
-    const result = await measure(name, { count: Number(values.count), peerFolder: values["peer-dir"] });
+    const { count, turns, "peer-dir": peerFolder } = values;
+    const result = await measure(name, { count: Number(count), turns: Number(turns), peerFolder });
     if (result === undefined) continue;
     results.push(result);
     console.log(`\n${renderTable(result)}`);

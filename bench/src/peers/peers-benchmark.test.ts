@@ -4,7 +4,7 @@ import { assert, suite } from "#test/support/suite.js";
 import { createTemporaryFolder } from "#test/support/temporary-folder.js";
 import { findPeers } from "./implementations.js";
 import type { PhaseCost } from "./operator-phases.js";
-import { measurementsOf } from "./peers-benchmark.js";
+import { measurementsOf, mediansOf } from "./peers-benchmark.js";
 
 const cost: PhaseCost = {
   phase: "start",
@@ -29,14 +29,28 @@ suite("peers", (test) => {
         ["start: wall", 1, [1]],
         ["start: CPU", 2, [9]],
         ["start: server CPU", 3, [3]],
+        ["start: CPU together", 5, [12]],
         ["start: requests", 5, [5]],
         ["idle: CPU", 2, [undefined]],
         ["idle: server CPU", 3, [undefined]],
+        ["idle: CPU together", 5, [undefined]],
         ["idle: requests", 5, [undefined]],
+        ["all phases: CPU", 4, [9]],
+        ["all phases: CPU together", 10, [12]],
         ["memory at the end", 40, [50]],
         ["peak memory", 60, [60]],
       ],
     );
+  });
+
+  test("of several turns each figure is the median of its own", () => {
+    const runs = [
+      [{ ...cost, cpuSeconds: 3, peakMb: 60 }],
+      [{ ...cost, cpuSeconds: 1, peakMb: 90 }],
+      [{ ...cost, cpuSeconds: 2, peakMb: 70 }],
+    ];
+    assert.equal(mediansOf(runs), [{ ...cost, cpuSeconds: 2, peakMb: 70 }]);
+    assert.equal(mediansOf([]), []);
   });
 
   test("what could not be measured leaves its place empty", () => {
