@@ -127,10 +127,19 @@ export function endsOf(edges: readonly Edge[], ...kinds: readonly EdgeKind[]): n
 
 /** Returns the dependents that may be reconciled or deleted now, all at once. */
 export function nextSteps(plan: Plan, states: readonly NodeState[]): { reconcile: number[]; delete: number[] } {
-  const isFree = (index: number) => blockersOf(plan, states, index).length === 0;
-  const free = (kind: NodeState["kind"]) =>
-    [...plan.nodes.keys()].filter((index) => states[index]!.kind === kind && isFree(index));
-  return { reconcile: free("pending"), delete: free("condemned") };
+  // Every end of a step looks at every node again, so nothing is made for those that go on waiting.
+  const steps: ReturnType<typeof nextSteps> = { reconcile: [], delete: [] };
+  for (let index = 0; index < states.length; index++) {
+    const { kind } = states[index]!;
+    if (kind === "pending" && isFree(plan, states, index)) steps.reconcile.push(index);
+    if (kind === "condemned" && isFree(plan, states, index)) steps.delete.push(index);
+  }
+  return steps;
+}
+
+function isFree(plan: Plan, states: readonly NodeState[], index: number): boolean {
+  const { edges, lets } = edgesThatHold(plan, states, index);
+  return edges.every(({ node, kind }) => lets[kind](states[node]!));
 }
 
 /** Returns the states after it turned out that a dependent must not exist: all that depends on it must not exist either. */
@@ -169,12 +178,17 @@ const LETS_GO: typeof LETS_START = {
 };
 
 /** Returns the names of the dependents that hold a dependent back. */
-export function blockersOf({ nodes }: Plan, states: readonly NodeState[], index: number): string[] {
-  const isDeleted = states[index]!.kind === "condemned";
-  const edges = isDeleted ? nodes[index]!.neededBy : nodes[index]!.needs;
-  const lets = isDeleted ? LETS_GO : LETS_START;
+export function blockersOf(plan: Plan, states: readonly NodeState[], index: number): string[] {
+  const { edges, lets } = edgesThatHold(plan, states, index);
   const blockers = edges.filter(({ node, kind }) => !lets[kind](states[node]!));
-  return [...new Set(blockers.map(({ node }) => nodes[node]!.definition.name))];
+  return [...new Set(blockers.map(({ node }) => plan.nodes[node]!.definition.name))];
+}
+
+function edgesThatHold({ nodes }: Plan, states: readonly NodeState[], index: number) {
+  const isDeleted = states[index]!.kind === "condemned";
+  return isDeleted
+    ? { edges: nodes[index]!.neededBy, lets: LETS_GO }
+    : { edges: nodes[index]!.needs, lets: LETS_START };
 }
 
 /** Tells whether a dependent, or an item of one, exists and is ready. */
