@@ -5,12 +5,14 @@ interface Named {
 }
 
 /**
- * Follows the objects of a collection by a watch, and returns their present states by name. Listing them until all are as expected would cost
- * the API server the more, the longer an operator takes. A watch that ends, as that of a driver which reads too slowly does, begins anew.
+ * Follows the objects of a collection, or those with such labels, by a watch, and returns their present states by name. Listing them until
+ * all are as expected would cost the API server the more, the longer an operator takes. A watch that ends, as that of a driver which reads
+ * too slowly does, begins anew.
  */
 export async function followObjects<T extends Named>(
   client: Pick<LoadClient, "watch">,
   path: string,
+  labelSelector = "",
 ): Promise<ReadonlyMap<string, T>> {
   const objects = new Map<string, T>();
   const onLine = (line: string) => {
@@ -21,7 +23,11 @@ export async function followObjects<T extends Named>(
   const watch = async (): Promise<void> => {
     // A watch without a version begins with all objects that are there.
     objects.clear();
-    await client.watch(`${path}?watch=true`, onLine, () => void watch().catch(() => {}));
+    await client.watch(
+      `${path}?watch=true&labelSelector=${encodeURIComponent(labelSelector)}`,
+      onLine,
+      () => void watch().catch(() => {}),
+    );
   };
   await watch();
   return objects;

@@ -4,6 +4,7 @@ import { messageOf } from "#runtime/base/logger.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { inParallel } from "../load-client.js";
 import { type CountedCluster, startCountedCluster } from "../operators/counted-cluster.js";
+import { followObjects } from "../operators/followed-objects.js";
 import { type OperatorCommand, type OperatorProcess, startOperator } from "../operators/operator-process.js";
 import { readUsage } from "../operators/process-usage.js";
 import { type RequestCounts, subtract } from "../operators/request-counts.js";
@@ -50,13 +51,10 @@ export async function measureGraph(
 ): Promise<GraphCosts> {
   await using cluster = await startCountedCluster(["graphs", "configmaps"]);
   await prepare(cluster);
-  let added = 0;
-  const stopWatching = await cluster.watch(`${MAPS_PATH}?watch=true&labelSelector=bench%3D${command.name}`, (line) => {
-    if (line.startsWith('{"type":"ADDED"')) added++;
-  });
+  const dependents = await followObjects(cluster, MAPS_PATH, `bench=${command.name}`);
   const operator = startOperator(command, { kubeconfig: cluster.kubeconfig, logFile });
   try {
-    const run: Run = { cluster, operator, logFile, seen: () => added };
+    const run: Run = { cluster, operator, logFile, seen: () => dependents.size };
     await waitFor("Graphs are watched", () => isWatched(run), LIMIT);
     await cluster.quiet(QUIET_MS);
     const create = (index: number) =>
@@ -81,9 +79,10 @@ export async function measureGraph(
     };
   } catch (error) {
     const log = (await readFile(logFile, "utf8")).replace(/^reconciled .*\n/gm, "");
-    throw new Error(`${messageOf(error)}, seen ${added}; its log ends with\n${log.slice(-1_000)}`, { cause: error });
+    throw new Error(`${messageOf(error)}, seen ${dependents.size}; its log ends with\n${log.slice(-1_000)}`, {
+      cause: error,
+    });
   } finally {
-    stopWatching();
     await operator.stop();
   }
 }
