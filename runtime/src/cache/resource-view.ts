@@ -179,6 +179,12 @@ export class ResourceView {
     return found.length > 1 ? new Set(found.flatMap((keys) => [...keys])) : (found[0] ?? NONE);
   }
 
+  /** Tells whether the index function gave `value` for the object with a key. */
+  isIndexed(name: string, value: string, key: ObjectKey): boolean {
+    const index = this.#attachmentOf(key)?.cache.indexes.get(this.#indexes.get(name));
+    return index?.keysOf(value)?.has(key) === true;
+  }
+
   /** Returns the objects for which the index function gave `value`. */
   byIndex(name: string, value: string): DecodedResource[] {
     return [...this.keysByIndex(name, value)].flatMap((key) => this.get(key) ?? []);

@@ -5,6 +5,7 @@ import { TerminalError } from "../base/errors.js";
 import { messageOf } from "../base/logger.js";
 import { Semaphore } from "../base/semaphore.js";
 import type { Live } from "./dependents/dependent-reconciler.js";
+import { LiveItems } from "./live-items.js";
 import { isGone, isReady } from "./plan.js";
 import { takeStep, type Slots, type Run, type StepRun } from "./step.js";
 import { Target } from "./target.js";
@@ -38,6 +39,7 @@ export class BulkRun {
   readonly #node: Target;
   readonly #surroundings: Surroundings;
   readonly #slots: Semaphore;
+  readonly #items: LiveItems;
   readonly #wanted = new Set<string>();
   readonly #unwanted = new Set<string>();
   readonly #outcomes = new Map<string, DependentOutcome>();
@@ -49,6 +51,7 @@ export class BulkRun {
   constructor(node: Target, surroundings: Surroundings) {
     this.#node = node;
     this.#surroundings = surroundings;
+    this.#items = new LiveItems(node.reconciler, surroundings.run);
     this.#slots = new Semaphore(node.definition.bulk?.maxConcurrency ?? MOST_AT_ONCE);
   }
 
@@ -56,11 +59,11 @@ export class BulkRun {
   async reconcile(onKnown: () => void): Promise<DependentOutcome> {
     const { desired, definition } = this.#node;
     const completed = desired === undefined ? undefined : await this.#complete(desiredItemsOf(desired.object));
-    const live = this.#findItems();
+    const live = this.#items.known;
     // A read-only set without items is not ready, unless its readyPostcondition holds without an item.
     if (completed === undefined && live.size === 0)
       this.#isMetEmpty = definition.readyPostcondition !== undefined && (await this.#askEmpty("readyPostcondition"));
-    const items = completed ?? [...live.keys()].map((key) => new Target(this.#node, key));
+    const items = completed ?? [...live.keys()].map((key) => this.#target(key));
     for (const { item } of items) this.#wanted.add(item!);
     // Items that others may still need are deleted at the end of the run.
     const isSweptLater = this.#surroundings.edges("neededBy").length > 0;
@@ -78,7 +81,7 @@ export class BulkRun {
 
   /** Deletes all items, each after the items that need it; `because` says why the dependent must not exist. */
   async delete(because: string, onKnown: () => void): Promise<DependentOutcome> {
-    const items = this.#findItems();
+    const items = this.#items.known;
     const deletions = this.#deleteItems(items, because);
     onKnown();
     if (items.size === 0) this.#isMetEmpty = await this.#askEmpty("deletePostcondition");
@@ -88,7 +91,7 @@ export class BulkRun {
 
   /** Deletes, at the end of a run, the unwanted items that no item of other dependents needs. */
   async sweep(): Promise<DependentOutcome> {
-    const unwanted = this.#unwantedOf(this.#findItems());
+    const unwanted = this.#unwantedOf(this.#items.findAll());
     await this.#deleteItems(unwanted, NOT_RETURNED, async (other, key) => !other.#hasLive(key));
     return this.#outcome();
   }
@@ -121,8 +124,8 @@ export class BulkRun {
     return { kind: kindOf(outcomes), isReady: isAllReady, items };
   }
 
-  #findItems(): ReadonlyMap<string, Live> {
-    return this.#node.reconciler.findItems(this.#surroundings.run());
+  #target(item: string): Target {
+    return new Target(this.#node, { item, items: this.#items });
   }
 
   #askEmpty(name: "readyPostcondition" | "deletePostcondition"): Promise<boolean> {
@@ -134,7 +137,7 @@ export class BulkRun {
     const keys = new Map<string, string>();
     const items: Target[] = [];
     for (const [key, each] of desired) {
-      const item = new Target(this.#node, key);
+      const item = this.#target(key);
       this.#wanted.add(key);
       try {
         item.wanted = item.reconciler.complete(this.#surroundings.run(), each, key);
@@ -164,7 +167,7 @@ export class BulkRun {
     for (const key of live.keys()) this.#unwanted.add(key);
     const remove = (item: Target) => this.#step(item, (run) => item.delete(run, because, live.get(item.item!)));
     await this.#settleAll(
-      [...live.keys()].map((key) => new Target(this.#node, key)),
+      [...live.keys()].map((key) => this.#target(key)),
       {
         ...{ others: this.#surroundings.edges("neededBy"), lets },
         act: (item) => remove(item).catch((error: unknown) => item.release(this.#surroundings.run(), error)),
@@ -224,7 +227,7 @@ export class BulkRun {
     if (this.#node.conditions.activationCondition?.isMet === false) return false;
     const outcome = this.#outcomes.get(key);
     if (outcome !== undefined && isGone(outcome)) return false;
-    return outcome?.kind === "deleted" || this.#findItems().has(key);
+    return outcome?.kind === "deleted" || this.#items.get(key) !== undefined;
   }
 }
 

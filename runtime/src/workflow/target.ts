@@ -15,6 +15,7 @@ import {
   type Wanted,
   type WriteOutcome,
 } from "./dependents/dependent-reconciler.js";
+import type { LiveItems } from "./live-items.js";
 import type { Run, StepRun } from "./step.js";
 import type { ConditionResults, DependentOutcome } from "./workflow-result.js";
 
@@ -27,12 +28,18 @@ export class Target {
   readonly conditions: { -readonly [Name in keyof ConditionResults]: ConditionResults[Name] } = {};
   desired?: { readonly object: unknown };
   wanted?: Wanted;
+  readonly #items: LiveItems | undefined;
   #written?: Exclude<WriteOutcome, "waiting" | "absent">;
 
-  constructor({ definition, reconciler }: Pick<Target, "definition" | "reconciler">, item?: string) {
+  /** `of` says of which item it is. */
+  constructor(
+    { definition, reconciler }: Pick<Target, "definition" | "reconciler">,
+    of?: { readonly item: string; readonly items: LiveItems },
+  ) {
     this.definition = definition;
     this.reconciler = reconciler;
-    this.item = item;
+    this.item = of?.item;
+    this.#items = of?.items;
   }
 
   /** Tells whether the dependent is active, and watches its objects for as long as it is. */
@@ -88,8 +95,7 @@ export class Target {
     if (this.desired !== undefined) this.wanted ??= reconciler.complete(run, this.desired.object);
     const { wanted } = this;
     if (wanted !== undefined) {
-      const written =
-        this.#written ?? (await run.write(() => reconciler.write(run, wanted, reconciler.find(run, wanted))));
+      const written = this.#written ?? (await this.#change(run, () => reconciler.write(run, wanted, this.#live(run))));
       signal.throwIfAborted();
       if (written === "waiting") return { kind: "waiting", for: [], because: "the object is being deleted" };
       if (written === "absent") return { kind: "waiting", for: [name] };
@@ -109,7 +115,7 @@ export class Target {
     const isRemoved = reconciler.capabilities.remove;
     const live = isRemoved ? (known ?? this.#live(run)) : undefined;
     run.context.signal.throwIfAborted();
-    if (live !== undefined) await run.write(() => reconciler.remove(run, live));
+    if (live !== undefined) await this.#change(run, () => reconciler.remove(run, live));
     run.context.signal.throwIfAborted();
     const isGone = await this.ask("deletePostcondition", run);
     return !isRemoved && isGone ? { kind: "left" } : { kind: "deleted", isGone, because };
@@ -135,11 +141,20 @@ export class Target {
     return { kind: "failed", error: new Error(message, { cause: error }) };
   }
 
+  /** Writes or removes the object. What is known of an item is looked at again after that. */
+  async #change<Result>(run: StepRun, change: () => Promise<Result>): Promise<Result> {
+    let result: Result | undefined;
+    try {
+      return (result = await run.write(change));
+    } finally {
+      if (result !== "unchanged") this.#items?.change(this.item!);
+    }
+  }
+
   #live(run: Run): Live | undefined {
     const { reconciler, item, wanted } = this;
-    return item === undefined || wanted !== undefined
-      ? reconciler.find(run, wanted)
-      : reconciler.findItems(run).get(item);
+    const items = this.#items;
+    return items === undefined || wanted !== undefined ? reconciler.find(run, wanted, items) : items.get(item!);
   }
 }
 

@@ -33,8 +33,8 @@ export interface DependentSource {
   readonly cache: ResourceView;
   /** The namespaces that it knows, where these are not those of the controller; "all" for all of them. */
   readonly namespaces?: readonly string[] | "all" | undefined;
-  /** Returns the keys of the objects that are tied to a primary as dependents are. */
-  tiedTo?(primary: ObjectKey): ReadonlySet<ObjectKey>;
+  /** The index of the cache that finds the objects which are tied to a primary as dependents are. Default: `PRIMARY_INDEX` */
+  readonly linkIndex?: string;
   /** Returns the objects that belong to a primary, by the mapping of the event source. */
   secondariesOf?(primary: KubernetesObject): readonly KubernetesObject[];
   activate(primary: ObjectKey): Promise<void>;
@@ -102,7 +102,7 @@ export function createDependentSource(
     get namespaces() {
       return (source as Partial<KindSource>).ownNamespaces;
     },
-    tiedTo: (key: ObjectKey) => cache.keysByIndex(LINK_INDEX, key),
+    linkIndex: LINK_INDEX,
     secondariesOf: (object: KubernetesObject) => source.secondariesOf(object) as readonly KubernetesObject[],
   };
 }

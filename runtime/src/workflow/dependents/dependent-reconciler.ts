@@ -43,6 +43,9 @@ export interface Live {
   readonly object: object;
 }
 
+/** The live items of a bulk dependent by their keys. */
+export type KnownItems = Pick<ReadonlyMap<string, Live>, "get">;
+
 /** What a write did. Nothing is written if the object is still being deleted (`waiting`), or if somebody else creates it (`absent`). */
 export type WriteOutcome =
   "created" | "updated" | "unchanged" | "waiting" | "absent" | { readonly postponed: PostponedWrite };
@@ -64,10 +67,15 @@ export interface DependentReconciler {
   isNamed?(run: FindRun): boolean;
   /** Completes what `desired` returned, for one item of a bulk dependent if its key is given. Throws a TerminalError if it cannot be written. */
   complete(run: DependentRun, desired: unknown, item?: string): Wanted;
-  /** Returns the live object: the wanted one, or before that is known, the one that belongs to the primary. */
-  find(run: FindRun, wanted?: Wanted): Live | undefined;
+  /**
+   * Returns the live object: the wanted one, or before that is known, the one that belongs to the primary. `items` are those of a bulk
+   * dependent, which need not be looked for again.
+   */
+  find(run: FindRun, wanted?: Wanted, items?: KnownItems): Live | undefined;
   /** Returns the live items of a bulk dependent by their keys. */
   findItems(run: FindRun): ReadonlyMap<string, Live>;
+  /** Returns an item as it is now; undefined if it is gone. Default: all items have to be found again */
+  findAgain?(item: Live): Live | undefined;
   /** Makes the object as wanted, if it is not; `live` is what `find` returned. */
   write(run: DependentRun, wanted: Wanted, live: Live | undefined): Promise<WriteOutcome>;
   /** Asks once for the deletion of the object, which may take a while; an object to be orphaned is untied instead, and no longer found. */

@@ -4,7 +4,7 @@ import { keyOf, type KubernetesObject } from "../../base/kubernetes-object.js";
 import { messageOf } from "../../base/logger.js";
 import type { ExternalDependentSource } from "../../sources/external/external-watch.js";
 import { argumentsOf, type DependentReconciler, type DependentRun, type FindRun } from "./dependent-reconciler.js";
-import type { Live, Wanted, WriteOutcome } from "./dependent-reconciler.js";
+import type { KnownItems, Live, Wanted, WriteOutcome } from "./dependent-reconciler.js";
 import { idIn, type RememberedState } from "./external-state.js";
 import type { ExternalDependent, KeptState } from "../definition/workflow-definition.js";
 
@@ -53,9 +53,10 @@ export class ExternalReconciler implements DependentReconciler {
     );
   }
 
-  find(run: FindRun, wanted?: Wanted): ExternalLive | undefined {
+  find(run: FindRun, wanted?: Wanted, items?: KnownItems): ExternalLive | undefined {
+    // The id of an item is its key.
     if (this.#definition.bulk !== undefined)
-      return wanted === undefined ? undefined : this.findItems(run).get(wanted.id);
+      return wanted && ((items ?? this.findItems(run)).get(wanted.id) as ExternalLive | undefined);
     const found = this.#candidatesFor(run.primary, wanted);
     if (found.length <= 1) return found[0] === undefined ? undefined : { object: found[0], key: SINGLE };
     const ids = found.map((each) => `"${this.#idOf(each)}"`).join(", ");

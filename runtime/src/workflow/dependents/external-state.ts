@@ -120,9 +120,9 @@ export class RememberedState implements ExternalStateStore {
     return new Map(known);
   }
 
-  /** Tells whether an id is kept under a key, and not only known. */
+  /** Tells whether an id was kept under a key when states were read last, and is not only known. */
   isKept(primary: KubernetesObject, key: string, id: string): boolean {
-    const kept = this.#kept.read(primary).get(key);
+    const kept = this.#memoryOf(primary).seen.get(key);
     return kept !== undefined && idIn(kept) === id && this.#kept.isMoving?.(primary, key) !== true;
   }
 

@@ -72,6 +72,12 @@ export class KubernetesReconciler implements DependentReconciler {
     return this.objects.items(run);
   }
 
+  findAgain({ object }: Live): Live | undefined {
+    const { metadata } = object as KubernetesObject;
+    const entry = this.source.cache.get(keyOf(metadata));
+    return entry?.object.metadata.uid === metadata.uid ? entry : undefined;
+  }
+
   async write(run: DependentRun, wanted: Wanted, found: Live | undefined): Promise<WriteOutcome> {
     const { mode, operations, existing, name: dependent } = this.#options.definition;
     const desired = wanted.object as Stated;

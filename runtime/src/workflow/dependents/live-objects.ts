@@ -40,7 +40,8 @@ export class LiveObjects {
 
   /** Returns the object with a key, if it is tied to a primary. */
   tied(primary: KubernetesObject, key: ObjectKey): DecodedResource | undefined {
-    return this.#tiedTo(primary).has(key) ? this.#options.source.cache.get(key) : undefined;
+    const { cache } = this.#options.source;
+    return cache.isIndexed(this.#linkIndex, keyOf(primary.metadata), key) ? cache.get(key) : undefined;
   }
 
   /** Returns the latest object that was written as this dependent and is no item. Throws if there are several that others wrote. */
@@ -127,8 +128,11 @@ export class LiveObjects {
   }
 
   #tiedTo({ metadata }: KubernetesObject): ReadonlySet<ObjectKey> {
-    const { source } = this.#options;
-    return source.tiedTo?.(keyOf(metadata)) ?? source.cache.keysByIndex(PRIMARY_INDEX, keyOf(metadata));
+    return this.#options.source.cache.keysByIndex(this.#linkIndex, keyOf(metadata));
+  }
+
+  get #linkIndex(): string {
+    return this.#options.source.linkIndex ?? PRIMARY_INDEX;
   }
 }
 
