@@ -164,7 +164,7 @@ async function startOn(folder: DataFolder | undefined, options: ApiServerOptions
       return type && kindOf(type);
     },
   });
-  const listener = new Listener({
+  const listener: Listener = new Listener({
     port: options.port ?? 0,
     ...(certificate === undefined
       ? {}

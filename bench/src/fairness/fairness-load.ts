@@ -1,7 +1,7 @@
 // A process in which one primary waits behind ten thousand others: of another namespace, or of a list while somebody edits it.
 import { setTimeout as sleep } from "node:timers/promises";
 import { keyOf, type ObjectKey } from "#runtime/base/kubernetes-object.js";
-import type { DecodedResource } from "#runtime/decode/decode-resource.js";
+import type { DecodedResource } from "#runtime/base/decoded-resource.js";
 import { createNoOpController, createShop } from "../no-op-controller.js";
 import { settingsOf } from "../sync/sync-probe.js";
 

@@ -1,6 +1,6 @@
 // Which objects a cache keeps whole if it keeps only some: the most recently used, and those that a running reconcile needs.
 import type { ObjectKey, KubernetesObject } from "../base/kubernetes-object.js";
-import { versionOf, type DecodedResource } from "../decode/decode-resource.js";
+import { versionOf, type DecodedResource } from "../base/decoded-resource.js";
 import type { ResourceCache } from "./resource-cache.js";
 
 /** The bound of a cache. */

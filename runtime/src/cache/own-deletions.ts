@@ -1,5 +1,5 @@
 import { isNewerVersion, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
-import { uidOf, versionOf, type DecodedResource } from "../decode/decode-resource.js";
+import { uidOf, versionOf, type DecodedResource } from "../base/decoded-resource.js";
 import type { ResourceView } from "./resource-view.js";
 
 interface OwnDeletion {

@@ -3,7 +3,7 @@
 // Listeners are notified of everything that the watch brings. Each listener recognises its own writes itself (see own-events.ts).
 import { keyOf, type KubernetesObject, type ObjectKey, isNewerVersion } from "../base/kubernetes-object.js";
 import { BoundedObjects, createEvictedCopy, isEvicted, type CacheBound } from "./bounded-objects.js";
-import { uidOf, versionOf, type DecodedResource } from "../decode/decode-resource.js";
+import { uidOf, versionOf, type DecodedResource } from "../base/decoded-resource.js";
 import { deepFreeze } from "../decode/deep-freeze.js";
 import { ObjectIndexes, type IndexFunction, type IndexReporter } from "./object-index.js";
 import { ObservedDeletions } from "./observed-deletions.js";

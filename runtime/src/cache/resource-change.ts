@@ -1,5 +1,5 @@
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
-import type { OwnedFields } from "../decode/decode-resource.js";
+import type { OwnedFields } from "../base/decoded-resource.js";
 
 /** A change of an object. */
 export interface ResourceChange {

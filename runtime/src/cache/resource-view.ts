@@ -4,7 +4,7 @@
 import { describeObject, isNewerVersion, keyOf, refOfKey } from "../base/kubernetes-object.js";
 import type { ObjectKey } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
-import { versionOf, type DecodedResource } from "../decode/decode-resource.js";
+import { versionOf, type DecodedResource } from "../base/decoded-resource.js";
 import type { IndexFunction, IndexReporter, ObjectIndex } from "./object-index.js";
 import { OwnEvents } from "./own-events.js";
 import type { OwnViews } from "./own-views.js";

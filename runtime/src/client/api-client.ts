@@ -6,7 +6,8 @@ import {
 } from "../base/kubernetes-object.js";
 import type { Creatable, NewResource, WholeObject } from "../base/resource-definition.js";
 import { builtinKindOf, type ResourceDefinition } from "../base/resource-definition.js";
-import { decodeResource, type DecodedResource } from "../decode/decode-resource.js";
+import type { DecodedResource } from "../base/decoded-resource.js";
+import { decodeResource } from "../decode/decode-resource.js";
 import type {
   DeleteOptions,
   Deletion,

@@ -1,5 +1,5 @@
 import type { ObjectMeta } from "../base/kubernetes-object.js";
-import type { DecodedResource } from "../decode/decode-resource.js";
+import type { DecodedResource } from "../base/decoded-resource.js";
 
 /** What every read may state. */
 export interface ReadOptions {

@@ -1,6 +1,7 @@
 import { describeObject, type KubernetesObject, type ObjectRef, type WriteVerb } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
-import { decodeResource, peekIdentity, type DecodedResource } from "../decode/decode-resource.js";
+import type { DecodedResource } from "../base/decoded-resource.js";
+import { decodeResource, peekIdentity } from "../decode/decode-resource.js";
 import type { ApiRequest } from "./requester.js";
 import { collectionPath, objectPath, queryOf } from "./resource-path.js";
 import type { TransportResponse } from "./transport.js";

@@ -2,13 +2,8 @@
 // bytes of a state with the known state, or else with its neighbour: equal parts are not parsed again, and share their memory.
 import { isAscii } from "node:buffer";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
-import {
-  decodeResource,
-  fieldsV1Of,
-  ownedFieldsOf,
-  type DecodedResource,
-  type OwnedFields,
-} from "./decode-resource.js";
+import type { DecodedResource, OwnedFields } from "../base/decoded-resource.js";
+import { decodeResource, fieldsV1Of, ownedFieldsOf } from "./decode-resource.js";
 import { deferMembers, deferredOf, type Deferred } from "./deferred-members.js";
 import { endOfValue, skipSpace, type Range } from "./json-scanner.js";
 import {

@@ -1,5 +1,5 @@
 // Runs for every event of a watch, so it looks at each byte once and allocates next to nothing.
-import type { OwnedFields } from "./decode-resource.js";
+import type { OwnedFields } from "../base/decoded-resource.js";
 import {
   endOfString,
   endOfValue,

@@ -6,7 +6,7 @@ import { describeReason } from "../base/reconcile-reason.js";
 import { isPaused } from "../base/primary-link.js";
 import type { ResourceView } from "../cache/resource-view.js";
 import { deepFreeze } from "../decode/deep-freeze.js";
-import type { DecodedResource } from "../decode/decode-resource.js";
+import type { DecodedResource } from "../base/decoded-resource.js";
 import type { PrimaryOutcome, ReconcileScope } from "../schedule/reconcile-scope.js";
 import type { DependentArguments } from "../workflow/definition/workflow-definition.js";
 import { hasFinalizer, type ResourceOperations } from "../write/resource-operations.js";

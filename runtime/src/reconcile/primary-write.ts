@@ -2,7 +2,7 @@
 // status subresource of custom resources does not look at it when it applies: one that was made anew gets its own status a moment later.)
 import { isApiError, TerminalError } from "../base/errors.js";
 import { describeObject, keyOf, type KubernetesObject, type ObjectMeta } from "../base/kubernetes-object.js";
-import { ownedBy, type DecodedResource } from "../decode/decode-resource.js";
+import { ownedBy, type DecodedResource } from "../base/decoded-resource.js";
 import type { PrimaryOutcome } from "../schedule/reconcile-scope.js";
 import { KindOperations, type PartialResource, type ResourceWrite } from "../write/kind-operations.js";
 import type { ResourceOperations } from "../write/resource-operations.js";

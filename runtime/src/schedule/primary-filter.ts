@@ -3,7 +3,7 @@ import { messageOf, type Logger } from "../base/logger.js";
 import { isPaused } from "../base/primary-link.js";
 import type { EventFilters, ResourceChange } from "../cache/resource-change.js";
 import { synchronous } from "../base/promises.js";
-import type { DecodedResource } from "../decode/decode-resource.js";
+import type { DecodedResource } from "../base/decoded-resource.js";
 import type { ScheduleSettings } from "./schedule-settings.js";
 
 /** What the last reconcile of a primary saw of it. */

@@ -1,6 +1,6 @@
 import type { LogLevel } from "../base/logger.js";
 import { priorityOf, type ReconcilePriority, type ReconcileReason } from "../base/reconcile-reason.js";
-import type { DecodedResource } from "../decode/decode-resource.js";
+import type { DecodedResource } from "../base/decoded-resource.js";
 import type { PrimaryOutcome } from "./reconcile-scope.js";
 import type { Retry, RetryState } from "./retry.js";
 

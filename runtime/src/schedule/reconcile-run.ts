@@ -5,7 +5,7 @@ import { withFields, type Logger } from "../base/logger.js";
 import { isPaused } from "../base/primary-link.js";
 import { describeReason, type ReconcileReason } from "../base/reconcile-reason.js";
 import type { StepTiming } from "../base/activity.js";
-import type { DecodedResource } from "../decode/decode-resource.js";
+import type { DecodedResource } from "../base/decoded-resource.js";
 import type { KnownPrimary } from "./known-primary.js";
 import { retryAfterMsOf } from "./processor-failure.js";
 import {

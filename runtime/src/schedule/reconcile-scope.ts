@@ -2,7 +2,7 @@ import type { ObjectKey } from "../base/kubernetes-object.js";
 import type { ReconcileReason } from "../base/reconcile-reason.js";
 import type { StepTiming } from "../base/activity.js";
 import type { ResourceView } from "../cache/resource-view.js";
-import type { DecodedResource } from "../decode/decode-resource.js";
+import type { DecodedResource } from "../base/decoded-resource.js";
 import type { WorkflowResult } from "../workflow/workflow-result.js";
 import type { ReconcileRun } from "./reconcile-run.js";
 

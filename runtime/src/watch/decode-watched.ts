@@ -1,5 +1,6 @@
 import type { ObjectKey } from "../base/kubernetes-object.js";
-import { decodeResource, type DecodedResource } from "../decode/decode-resource.js";
+import type { DecodedResource } from "../base/decoded-resource.js";
+import { decodeResource } from "../decode/decode-resource.js";
 import { DeferredDecoder } from "../decode/deferred-decoder.js";
 import type { Range } from "../decode/json-scanner.js";
 import { compileProjection } from "../decode/projection.js";

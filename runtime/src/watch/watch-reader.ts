@@ -1,7 +1,8 @@
 import type { ApiStatus } from "../base/errors.js";
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import { errorOfStatus } from "../client/requester.js";
-import { peekIdentity, versionOf } from "../decode/decode-resource.js";
+import { versionOf } from "../base/decoded-resource.js";
+import { peekIdentity } from "../decode/decode-resource.js";
 import { asciiString, endOfValue, findMember, type Range } from "../decode/json-scanner.js";
 import { createWatchedDecoder } from "./decode-watched.js";
 import type { ListWatchOptions } from "./list-watch-options.js";

@@ -1,7 +1,7 @@
 import { isApiError } from "../base/errors.js";
 import { describeObject } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
-import type { DecodedResource } from "../decode/decode-resource.js";
+import type { DecodedResource } from "../base/decoded-resource.js";
 import type { Verdict } from "../match/match.js";
 import { clearingPatch } from "./foreign-entries.js";
 import { applicationOf, locked, planApply, planJsonPatch, type Sending } from "./send/plan.js";

@@ -1,6 +1,6 @@
 import { isApiError } from "../base/errors.js";
 import type { JsonPatchOperation, JsonValue } from "../base/kubernetes-object.js";
-import type { DecodedResource } from "../decode/decode-resource.js";
+import type { DecodedResource } from "../base/decoded-resource.js";
 import { keyOfListItem } from "../match/owned-fields.js";
 import { schemaOf, type SchemaNode } from "../match/schema-node.js";
 import type { WriteTarget } from "./send/apply-matcher.js";

@@ -7,7 +7,7 @@ import {
 } from "../base/kubernetes-object.js";
 import type { NewResource, WholeObject } from "../base/resource-definition.js";
 import { deepFreeze } from "../decode/deep-freeze.js";
-import type { DecodedResource } from "../decode/decode-resource.js";
+import type { DecodedResource } from "../base/decoded-resource.js";
 import { patchMatcher, updateMatcher, type Matcher } from "../match/matchers.js";
 import { appliedFinalizers } from "../match/owned-fields.js";
 import type { WriteTarget } from "./send/apply-matcher.js";

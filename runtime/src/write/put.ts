@@ -1,7 +1,7 @@
 import { isApiError } from "../base/errors.js";
 import type { KubernetesObject, ObjectMeta, OwnerReference } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
-import type { DecodedResource } from "../decode/decode-resource.js";
+import type { DecodedResource } from "../base/decoded-resource.js";
 import { genericMatcher } from "../match/matchers.js";
 import type { WriteTarget } from "./send/apply-matcher.js";
 import { onLatest } from "./send/on-latest.js";

@@ -1,6 +1,6 @@
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
-import type { DecodedResource } from "../decode/decode-resource.js";
+import type { DecodedResource } from "../base/decoded-resource.js";
 import type { Verdict } from "../match/match.js";
 import type { WriteTarget } from "./send/apply-matcher.js";
 import type { PlannedWrite, Stated } from "./send/plan.js";

@@ -21,7 +21,7 @@ import {
   sharesPrimary,
 } from "../base/primary-link.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
-import type { DecodedResource } from "../decode/decode-resource.js";
+import type { DecodedResource } from "../base/decoded-resource.js";
 import { applyMethod } from "./apply.js";
 import { mergedMetadata, putMethod } from "./put.js";
 import type { WriteTarget } from "./send/apply-matcher.js";

@@ -1,5 +1,5 @@
 import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
-import { ownedBy, uidOf, type DecodedResource } from "../../decode/decode-resource.js";
+import { ownedBy, uidOf, type DecodedResource } from "../../base/decoded-resource.js";
 import { ownTypes, type WithConditions } from "./status-conditions.js";
 
 /** Reads what a field manager wrote of a status, as a text that is another one after somebody else overwrites a part of it. */

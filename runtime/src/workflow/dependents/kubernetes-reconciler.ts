@@ -3,7 +3,7 @@ import { describeObject, keyOf, type KubernetesObject } from "../../base/kuberne
 import { DEPENDENT_NAME, hasLink, isWrittenBy, labelValueOf } from "../../base/primary-link.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { DeleteOptions } from "../../client/call-options.js";
-import type { DecodedResource } from "../../decode/decode-resource.js";
+import type { DecodedResource } from "../../base/decoded-resource.js";
 import type { Stated } from "../../write/send/plan.js";
 import type { WriteCause } from "../../write/send/postponed-write.js";
 import type { Writer } from "../../write/writer.js";

@@ -9,7 +9,7 @@ import {
   PRIMARY_INDEX,
   PRIMARY_NAME,
 } from "../../base/primary-link.js";
-import type { DecodedResource } from "../../decode/decode-resource.js";
+import type { DecodedResource } from "../../base/decoded-resource.js";
 import type { DependentSource } from "../../sources/kind/dependent-source.js";
 import { hasName, type KubernetesDependent } from "../definition/workflow-definition.js";
 import { placeOf } from "../reconcile-notes.js";

@@ -1,6 +1,6 @@
 import type { JsonValue, KubernetesObject, ObjectRef } from "../../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
-import { ownedBy, type DecodedResource, type OwnedFields } from "../../decode/decode-resource.js";
+import { ownedBy, type DecodedResource, type OwnedFields } from "../../base/decoded-resource.js";
 import type { ResourceView } from "../../cache/resource-view.js";
 import { hasForeignChange } from "../../match/foreign-change.js";
 import { findDifferences, match, type Difference, type MatchOptions, type Verdict } from "../../match/match.js";

@@ -1,7 +1,7 @@
 import { isApiError } from "../../base/errors.js";
 import { describeObject } from "../../base/kubernetes-object.js";
 import { messageOf } from "../../base/logger.js";
-import type { DecodedResource } from "../../decode/decode-resource.js";
+import type { DecodedResource } from "../../base/decoded-resource.js";
 import type { WriteTarget } from "./apply-matcher.js";
 import type { Sender } from "./send.js";
 

@@ -7,7 +7,7 @@ import type {
   WriteVerb,
 } from "../../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
-import type { DecodedResource } from "../../decode/decode-resource.js";
+import type { DecodedResource } from "../../base/decoded-resource.js";
 import { hasForeignChange } from "../../match/foreign-change.js";
 import { applyJsonPatch, applyMergePatch, jsonDiff } from "../../match/json-patch.js";
 import { genericDifferences } from "../../match/matchers.js";

@@ -2,7 +2,7 @@ import type { ChangedPaths } from "../../base/activity.js";
 import { RetryAfterError } from "../../base/errors.js";
 import type { KubernetesObject, ObjectKey } from "../../base/kubernetes-object.js";
 import type { Logger } from "../../base/logger.js";
-import type { DecodedResource } from "../../decode/decode-resource.js";
+import type { DecodedResource } from "../../base/decoded-resource.js";
 import type { WriteLoop } from "../../match/loop-detector.js";
 
 /** A write that is not made now, because its object is written over and over; it is made when the pause is over. */

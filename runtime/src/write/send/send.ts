@@ -9,7 +9,7 @@ import { objectPath } from "../../client/resource-path.js";
 import type { Applied } from "../../client/write-request.js";
 import type { OwnViews } from "../../cache/own-views.js";
 import type { Written } from "../../cache/resource-view.js";
-import type { DecodedResource } from "../../decode/decode-resource.js";
+import type { DecodedResource } from "../../base/decoded-resource.js";
 import { LoopDetector, type KnownLoop, type WriteLoop } from "../../match/loop-detector.js";
 import { ApplyMatcher, type WriteTarget } from "./apply-matcher.js";
 import { isLogged, logChange } from "./change-log.js";

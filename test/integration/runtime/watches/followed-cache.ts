@@ -8,7 +8,7 @@ import { waitFor } from "#apiserver/wait-for.js";
 import { ApiClient, requesterOf } from "#runtime/client/api-client.js";
 import { createConnection, type ConnectionOptions } from "#runtime/client/connect/connection.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
-import type { DecodedResource } from "#runtime/decode/decode-resource.js";
+import type { DecodedResource } from "#runtime/base/decoded-resource.js";
 import { runListWatch } from "#runtime/watch/list-watch.js";
 import { ConfigMap } from "../page-operator.js";
 

@@ -10,7 +10,7 @@ import { createConnection } from "#runtime/client/connect/connection.js";
 import { Transport, type StreamConsumer } from "#runtime/client/transport.js";
 import { runListWatch } from "#runtime/watch/list-watch.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
-import type { DecodedResource } from "#runtime/decode/decode-resource.js";
+import type { DecodedResource } from "#runtime/base/decoded-resource.js";
 import { assert, suite } from "../../../support/suite.js";
 import { ConfigMap } from "../page-operator.js";
 

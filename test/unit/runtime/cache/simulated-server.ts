@@ -1,5 +1,5 @@
 import { refOfKey, type KubernetesObject, type ObjectKey } from "#runtime/base/kubernetes-object.js";
-import type { DecodedResource } from "#runtime/decode/decode-resource.js";
+import type { DecodedResource } from "#runtime/base/decoded-resource.js";
 
 /** An object in parts: each controller writes one of them, and the last belongs to somebody else. */
 export interface Simulated extends KubernetesObject {

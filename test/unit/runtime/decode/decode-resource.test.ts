@@ -1,5 +1,6 @@
 import fc from "../../../support/fast-check.js";
-import { decodeResource, ownedBy } from "#runtime/decode/decode-resource.js";
+import { ownedBy } from "#runtime/base/decoded-resource.js";
+import { decodeResource } from "#runtime/decode/decode-resource.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const MANAGER = "web-page";

@@ -2,7 +2,8 @@
 import { deepStrictEqual } from "node:assert";
 import fc from "../../../support/fast-check.js";
 import { keyOf, type KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { decodeResource, type DecodedResource } from "#runtime/decode/decode-resource.js";
+import type { DecodedResource } from "#runtime/base/decoded-resource.js";
+import { decodeResource } from "#runtime/decode/decode-resource.js";
 import { deepFreeze } from "#runtime/decode/deep-freeze.js";
 import { DeferredDecoder } from "#runtime/decode/deferred-decoder.js";
 import { isReadRight } from "../../../support/runtime/json-names.js";

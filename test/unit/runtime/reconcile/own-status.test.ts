@@ -1,4 +1,4 @@
-import type { DecodedResource } from "#runtime/decode/decode-resource.js";
+import type { DecodedResource } from "#runtime/base/decoded-resource.js";
 import { createOwnStatus, OwnStatus } from "#runtime/reconcile/status/own-status.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createDispatcher, FINALIZER, markForDeletion } from "./page-dispatcher.js";

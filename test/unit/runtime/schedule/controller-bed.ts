@@ -1,6 +1,6 @@
 // A controller on a clock that stands still, whose reconciles do what the test says.
 import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
-import type { DecodedResource } from "#runtime/decode/decode-resource.js";
+import type { DecodedResource } from "#runtime/base/decoded-resource.js";
 import { Controller } from "#runtime/schedule/controller.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import type { PrimaryOutcome, ReconcileScope, ReconcileEvent } from "#runtime/schedule/reconcile-scope.js";

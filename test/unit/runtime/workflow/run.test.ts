@@ -1,7 +1,7 @@
 import fc from "../../../support/fast-check.js";
 import { keyOf, type KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { Semaphore } from "#runtime/base/semaphore.js";
-import type { DecodedResource } from "#runtime/decode/decode-resource.js";
+import type { DecodedResource } from "#runtime/base/decoded-resource.js";
 import { PRIMARY_INDEX } from "#runtime/base/primary-link.js";
 import { byAnyLink } from "#runtime/sources/mappers.js";
 import { deleted, ready } from "#runtime/workflow/conditions/builtin-conditions.js";

@@ -1,6 +1,6 @@
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
-import type { DecodedResource } from "#runtime/decode/decode-resource.js";
+import type { DecodedResource } from "#runtime/base/decoded-resource.js";
 import { ApplyMatcher, type Application } from "#runtime/write/send/apply-matcher.js";
 import { customDefinition } from "../../../support/kinds/kind-definitions.js";
 import { widgetCrd } from "../../../support/kinds/live-objects.js";

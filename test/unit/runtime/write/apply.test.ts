@@ -2,7 +2,7 @@ import { ApiError } from "#runtime/base/errors.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import type { ApiClient } from "#runtime/client/api-client.js";
 import type { WriteRequest } from "#runtime/client/write-request.js";
-import type { DecodedResource } from "#runtime/decode/decode-resource.js";
+import type { DecodedResource } from "#runtime/base/decoded-resource.js";
 import { defineResource } from "#runtime/codegen/define-resource.js";
 import { KindOperations } from "#runtime/write/kind-operations.js";
 import { Sender } from "#runtime/write/send/send.js";

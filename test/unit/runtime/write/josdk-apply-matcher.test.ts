@@ -3,7 +3,7 @@
 import type { JsonObject } from "#apiserver/json.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
-import { ownedBy, type DecodedResource } from "#runtime/decode/decode-resource.js";
+import { ownedBy, type DecodedResource } from "#runtime/base/decoded-resource.js";
 import { ApplyMatcher, type Application } from "#runtime/write/send/apply-matcher.js";
 import { parseOwnedFields } from "#runtime/match/owned-fields.js";
 import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
