@@ -4,7 +4,7 @@
 import { keyOf, type KubernetesObject, type ObjectKey, isNewerVersion } from "../base/kubernetes-object.js";
 import { BoundedObjects, createEvictedCopy, isEvicted, type CacheBound } from "./bounded-objects.js";
 import { uidOf, versionOf, type DecodedResource } from "../base/decoded-resource.js";
-import { deepFreeze } from "../decode/deep-freeze.js";
+import { deepFreeze } from "./deep-freeze.js";
 import { ObjectIndexes, type IndexFunction, type IndexReporter } from "./object-index.js";
 import { ObservedDeletions } from "./observed-deletions.js";
 import { OwnDeletions } from "./own-deletions.js";

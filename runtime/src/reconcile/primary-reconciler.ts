@@ -5,7 +5,7 @@ import { messageOf } from "../base/logger.js";
 import { describeReason } from "../base/reconcile-reason.js";
 import { isPaused } from "../base/primary-link.js";
 import type { ResourceView } from "../cache/resource-view.js";
-import { deepFreeze } from "../decode/deep-freeze.js";
+import { deepFreeze } from "../cache/deep-freeze.js";
 import type { DecodedResource } from "../base/decoded-resource.js";
 import type { PrimaryOutcome, ReconcileScope } from "../schedule/reconcile-scope.js";
 import type { DependentArguments } from "../workflow/definition/workflow-definition.js";

@@ -3,7 +3,7 @@ import type { DecodedResource } from "../base/decoded-resource.js";
 import { decodeResource } from "../decode/decode-resource.js";
 import { DeferredDecoder } from "../decode/deferred-decoder.js";
 import type { Range } from "../decode/json-scanner.js";
-import { compileProjection } from "../decode/projection.js";
+import { compileProjection } from "../cache/projection.js";
 import type { ListWatchOptions } from "./list-watch-options.js";
 
 interface WatchedRange extends Range {

@@ -6,7 +6,7 @@ import {
   describeObject,
 } from "../base/kubernetes-object.js";
 import type { NewResource, WholeObject } from "../base/resource-definition.js";
-import { deepFreeze } from "../decode/deep-freeze.js";
+import { deepFreeze } from "../cache/deep-freeze.js";
 import type { DecodedResource } from "../base/decoded-resource.js";
 import { patchMatcher, updateMatcher, type Matcher } from "../match/matchers.js";
 import { appliedFinalizers } from "../match/owned-fields.js";

@@ -3,7 +3,7 @@ import { messageOf } from "../../base/logger.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import { createConnection, type Connection, type ConnectionOptions } from "../../client/connect/connection.js";
 import type { EventSource } from "../event-source.js";
-import { compileProjection } from "../../decode/projection.js";
+import { compileProjection } from "../../cache/projection.js";
 import type { PrimaryToSecondaryMapper } from "../mappers.js";
 import type { InformerRequest } from "../../watch/informer-pool.js";
 import { KindSource, type KindSourceOptions } from "./kind-source.js";

@@ -4,7 +4,7 @@ import fc from "../../../support/fast-check.js";
 import { keyOf, type KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import type { DecodedResource } from "#runtime/base/decoded-resource.js";
 import { decodeResource } from "#runtime/decode/decode-resource.js";
-import { deepFreeze } from "#runtime/decode/deep-freeze.js";
+import { deepFreeze } from "#runtime/cache/deep-freeze.js";
 import { DeferredDecoder } from "#runtime/decode/deferred-decoder.js";
 import { isReadRight } from "../../../support/runtime/json-names.js";
 import { runs } from "../../../support/runs.js";

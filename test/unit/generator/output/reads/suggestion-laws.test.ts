@@ -1,7 +1,7 @@
 import fc from "../../../../support/fast-check.js";
 import type { InformerModel, ProjectModel } from "#generator/model/project-model.js";
 import { suggestCaches } from "#generator/output/reads/suggest-caches.js";
-import { compileProjection } from "#runtime/decode/projection.js";
+import { compileProjection } from "#runtime/cache/projection.js";
 import { builtinResource, thingOf } from "../../../../support/runtime/resource-models.js";
 import { runs } from "../../../../support/runs.js";
 import { assert, suite } from "../../../../support/suite.js";

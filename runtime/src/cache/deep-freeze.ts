@@ -1,4 +1,4 @@
-import { completeObject } from "./deferred-members.js";
+import { completeObject } from "../decode/deferred-members.js";
 
 /** Freezes a JSON value with all its parts, unless it is frozen already; what was not parsed of it is. */
 export function deepFreeze(value: unknown): void {

@@ -1,5 +1,5 @@
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { compileProjection } from "#runtime/decode/projection.js";
+import { compileProjection } from "#runtime/cache/projection.js";
 import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
 
