@@ -7,7 +7,6 @@ import type { ResourceDefinition } from "../base/resource-definition.js";
 import { versionOf, type DecodedResource } from "../base/decoded-resource.js";
 import type { IndexFunction, IndexReporter, ObjectIndex } from "./object-index.js";
 import { OwnEvents } from "./own-events.js";
-import type { OwnViews } from "./own-views.js";
 import type { LoadOptions } from "./bounded-objects.js";
 import type { ResourceCache } from "./resource-cache.js";
 import type { ResourceChange } from "./resource-change.js";
@@ -229,10 +228,10 @@ export class ResourceView {
     throw new Error(`${describeObject(this.definition, refOfKey(key))} cannot be written${why}`);
   }
 
-  /** Begins a write: changes of the object are held until it is ended, with its answer unless it failed. Returns how to end it. */
-  beginWrite(key: ObjectKey, own?: OwnViews): (written?: Written) => void {
+  /** Begins a write: changes of the object are held in `views` until it is ended, with its answer unless it failed. Returns how to end it. */
+  beginWrite(key: ObjectKey, views: readonly ResourceView[] = [this]): (written?: Written) => void {
     this.requireWhole(key);
-    const held = this.#holdersOf(key, own);
+    const held = views.flatMap((view) => view.#holderOf(key));
     for (const { ownEvents } of held) ownEvents.open(key);
     return (written) => {
       if (written !== undefined) this.put(written.entry);
@@ -250,22 +249,24 @@ export class ResourceView {
   }
 
   /** Begins an own deletion: its event is held until it is ended, and dropped if the object `isGone` by it. Returns how to end it. */
-  beginDeletion(key: ObjectKey, uid: string, own?: OwnViews): (ended: { readonly isGone: boolean }) => void {
-    const held = this.#holdersOf(key, own);
+  beginDeletion(
+    key: ObjectKey,
+    uid: string,
+    views: readonly ResourceView[] = [this],
+  ): (ended: { readonly isGone: boolean }) => void {
+    const held = views.flatMap((view) => view.#holderOf(key));
     for (const { ownEvents } of held) ownEvents.openDeletion(uid);
     return (ended) => {
-      const views = new Set(ended.isGone ? [this, ...(own?.beside(this) ?? [])] : []);
-      for (const view of views) view.#attachmentOf(key)?.cache.removeOwn(key, uid, views);
+      const by = new Set(ended.isGone ? views : []);
+      for (const view of by) view.#attachmentOf(key)?.cache.removeOwn(key, uid, by);
       for (const { view, ownEvents } of held) view.#tell(ownEvents.closeDeletion(uid, ended));
     };
   }
 
-  /** What has to hold the events of an own write of an object, in this view and the other ones of the controller. */
-  #holdersOf(key: ObjectKey, own?: OwnViews): readonly (Attachment & { readonly view: ResourceView })[] {
-    return [this, ...(own?.beside(this) ?? [])].flatMap((view) => {
-      const attachment = view.#attachmentOf(key);
-      return attachment?.cache.comparesVersions === true ? [{ view, ...attachment }] : [];
-    });
+  /** Returns what has to hold the events of an own write of an object here. */
+  #holderOf(key: ObjectKey): readonly (Attachment & { readonly view: ResourceView })[] {
+    const attachment = this.#attachmentOf(key);
+    return attachment?.cache.comparesVersions === true ? [{ view: this, ...attachment }] : [];
   }
 
   #reporterOf(name: string): IndexReporter {

@@ -64,7 +64,7 @@ export class ControllerSources {
     this.#registrar = { controller, logger, contextOf: (source) => this.#contextOf(source) };
     primary.view.onChange((change) => this.#onPrimaryChange(change));
     this.#primary = new RegisteredSource(primary, this.#registrar, { role: "primaries" });
-    options.views.add(primary.view, primary);
+    options.views.add(primary.view, primary, { isOfPrimaries: true });
     for (const [source, members] of groupDependents(dependents, primary.view.definition)) {
       const names = members.map(({ name }) => name);
       this.#add(source, { role: "dependents", dependents: names, isActivatedLater: members[0]!.isActivatedLater });

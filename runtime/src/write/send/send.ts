@@ -106,8 +106,7 @@ export class Sender {
     const digest = digestOf(content);
     const application = applicationOf(target, plan, content);
     if (application !== undefined) this.matcher.remember(application, entry, digest);
-    const version = entry.object.metadata.resourceVersion;
-    const isChanged = version !== (plan.lock ?? before?.object.metadata.resourceVersion);
+    const isChanged = entry.object.metadata.resourceVersion !== (plan.lock ?? before?.object.metadata.resourceVersion);
     const kind = wasCreated ? "created" : isChanged ? "updated" : "unchanged";
     if (kind === "unchanged") return { kind, entry };
     if (kind === "updated") cause.onChange?.((limit) => this.#pathsOf(sending, limit));
@@ -169,16 +168,16 @@ export class Sender {
   ): Promise<boolean> {
     const { definition, cache } = target;
     const { name, namespace, uid } = live.metadata;
-    const { signal } = cause;
-    const end = uid === undefined ? undefined : cache.beginDeletion(keyOf(live.metadata), uid, this.#options.views);
+    const { primary, signal } = cause;
+    const views = this.#options.views?.around(cache, live.metadata, primary);
+    const end = uid === undefined ? undefined : cache.beginDeletion(keyOf(live.metadata), uid, views);
     let isGone = false;
     try {
       signal?.throwIfAborted();
       const options = { uid, fieldManagers: this.fieldManagers, signal, propagationPolicy };
-      const deletion = await this.client.delete({ definition }, { name, namespace }, options);
-      ({ isGone } = deletion);
-      const { entry } = deletion;
-      if (deletion.wasFound) logChange(`deleted ${describeObject(definition, live.metadata)}`, { target, cause });
+      const { entry, wasFound, ...ended } = await this.client.delete({ definition }, { name, namespace }, options);
+      ({ isGone } = ended);
+      if (wasFound) logChange(`deleted ${describeObject(definition, live.metadata)}`, { target, cause });
       // The next reconcile knows that it is on its way out, and does not ask again.
       if (entry !== undefined && entry.object.metadata.uid === uid) cache.put(entry);
       return isGone;
@@ -206,7 +205,8 @@ export class Sender {
       findKnown: cache.isPartial ? undefined : (version: string) => cache.getVersion(key, version),
       ...{ verb, ref, body, fieldManager, fieldManagers, signal },
     };
-    const end = isFiltered && !cache.isPartial ? cache.beginWrite(key, this.#options.views) : undefined;
+    const views = this.#options.views?.around(cache, ref, cause.primary);
+    const end = isFiltered && !cache.isPartial ? cache.beginWrite(key, views) : undefined;
     let written: Written | undefined;
     try {
       const answer = await this.client.write<Resource>({ definition: definition as never }, request);

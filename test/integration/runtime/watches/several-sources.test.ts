@@ -4,6 +4,7 @@ import { waitFor } from "#apiserver/wait-for.js";
 import { informerSource, type InformerSourceOptions } from "#runtime/sources/kind/informer-source.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
 import type { Context } from "#runtime/workflow/definition/context.js";
+import { failuresOf } from "../../../support/runtime/recorded-operator.js";
 import { assert, suite } from "../../../support/suite.js";
 import {
   ConfigMap,
@@ -153,5 +154,68 @@ suite("several event sources of one kind", (test) => {
     await untilText("first");
     await client.mergePatch(ConfigMap, { name: "target", namespace: "default" }, { data: { text: "second" } });
     await untilText("second");
+  });
+});
+
+suite("primaries that a controller writes", (test) => {
+  const untilStatus = ({ operator }: PageOperator, name: string, text: string) =>
+    waitFor(`${name} says ${text}`, async () => {
+      const found = await operator.client.get(Page, { name, namespace: "default" });
+      return found?.status?.text === text;
+    });
+
+  for (const serverSideApply of [true, false])
+    test(`are reconciled if they are dependents of others, ${serverSideApply ? "by apply" : "by PUT"}`, async () => {
+      await using server = await startPageServer();
+      const child = configMapOf("child", {
+        ...{ resource: Page.definition, serverSideApply, deletion: "ordered" },
+        reconcilePrecondition: ({ primary }: { primary: Page }) => primary.spec.text.length > 1,
+        desired: ({ primary: { metadata, spec } }) => ({
+          metadata: { name: `${metadata.name}-child` },
+          spec: { text: spec.text.slice(1) },
+        }),
+      });
+      await using page = createPageOperator(server, { dependents: [child] });
+      await page.operator.start();
+      await createPage(page);
+      for (const [text, leaf] of [
+        ["abc", "c"],
+        ["uvw", "w"],
+      ] as const) {
+        await setText(page, text);
+        await untilStatus(page, "one-child-child", leaf);
+      }
+      await setText(page, "xy");
+      const gone = () => page.operator.client.get(Page, { name: "one-child-child", namespace: "default" });
+      await waitFor("the last one is gone", async () => (await gone()) === undefined);
+      await untilStatus(page, "one-child", "y");
+      await untilQuiet(page);
+      assert.is(page.operator.controller("page").counts().states, 2, "what is gone is forgotten");
+      await page.operator.client.delete(Page, ONE);
+      await waitFor("all are gone", async () => (await page.operator.client.list(Page)).length === 0);
+      assert.equal(failuresOf(page.events), []);
+    });
+
+  test("are reconciled if another reconcile writes them, and not again if it is their own", async () => {
+    await using server = await startPageServer();
+    const reconcile = async ({ primary, context }: { primary: Page; context: Context<Page> }) => {
+      const { name, namespace } = primary.metadata;
+      const pages = context.resources.of(Page);
+      if (name === "one")
+        await pages.apply({ metadata: { name: "two", namespace }, spec: { text: primary.spec.text } });
+      await pages.apply({ metadata: { name, namespace }, spec: { more: primary.spec.text } } as never);
+      return updateStatus({ text: primary.spec.text });
+    };
+    await using page = createPageOperator(server, { reconciler: { reconcile }, dependents: [] });
+    await page.operator.start();
+    await createPage(page);
+    await untilStatus(page, "two", "first");
+    await setText(page, "second");
+    await untilStatus(page, "two", "second");
+    await untilQuiet(page);
+    assert.equal(
+      page.events.map(({ primary }) => primary).sort(),
+      ["one", "one", "two", "two"].map((name) => `default/${name}`),
+    );
   });
 });
