@@ -11,7 +11,7 @@ import { createLeveledLogger } from "./operate/settings/log-levels.js";
 import { loadTracing } from "./operate/tracing.js";
 import { LeaderElection } from "./operate/lease/leadership.js";
 import { checkClusters, checkDefinitions } from "./assemble/check-definitions.js";
-import { checkControllers } from "./assemble/check-controller.js";
+import { checkControllers, fieldManagersOf } from "./assemble/check-controller.js";
 import { findConnection } from "./assemble/operator/find-connection.js";
 import { shareSelectors } from "./assemble/dependent-reconcilers.js";
 import { all, guarded, reconcileObserverOf } from "./assemble/operator/observers.js";
@@ -19,7 +19,7 @@ import { OperatorEndpoints } from "./assemble/operator/endpoints.js";
 import type { OperatorOptions } from "./assemble/operator/operator-options.js";
 import type { RequestObservation, Tracing } from "./base/activity.js";
 import { OperatorSession } from "./assemble/operator/session.js";
-import { fieldManagersOf, RunningController } from "./assemble/running-controller.js";
+import { RunningController } from "./assemble/running-controller.js";
 import { untilAborted } from "./base/promises.js";
 
 /** A running or stopped set of controllers. */

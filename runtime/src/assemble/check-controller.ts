@@ -1,8 +1,9 @@
 import type { Connection } from "../client/connect/connection.js";
 import { checkDependents, type Fail } from "./check-dependents.js";
-import { defaultFinalizerOf, finalizerNameOf, finalizerOf } from "../reconcile/controller-definition.js";
+import { defaultFinalizerOf, dependentsOf, finalizerNameOf, finalizerOf } from "../reconcile/controller-definition.js";
 import type { ControllerDefinition } from "../reconcile/controller-definition.js";
-import { hasSharedConditions } from "../reconcile/status/status-conditions.js";
+import { conditionsManagerOf, hasSharedConditions } from "../reconcile/status/status-conditions.js";
+import { isKubernetes } from "../workflow/definition/workflow-definition.js";
 
 // The name of a namespace is a DNS label (1.36, ValidateNamespaceName).
 const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
@@ -33,6 +34,7 @@ export function checkController(definition: ControllerDefinition): void {
     throw fail("has an empty list of namespaces; leave it out to watch all of them");
   if (typeof definition.namespaces !== "string") checkNamespaces(name, definition.namespaces);
   checkStatusConditions(definition, fail);
+  checkFieldManagers(definition, fail);
   checkNumbers(definition, fail);
   checkDependents(definition, fail);
 }
@@ -46,6 +48,23 @@ function checkStatusConditions({ statusConditions, workflow }: ControllerDefinit
   throw fail(
     `keeps conditions in the status of ${primary.plural}, which lack ${what}; add it to the definition, or set no statusConditions`,
   );
+}
+
+// The API server takes no others (1.36, ValidateFieldManager).
+function checkFieldManagers(definition: ControllerDefinition, fail: Fail): void {
+  const wrong = fieldManagersOf(definition).find((each) => each === "" || Buffer.byteLength(each) > 128);
+  if (wrong !== undefined)
+    throw fail(
+      `writes as the field manager "${wrong}"; it needs 1 to 128 bytes: state another name, or a fieldManager`,
+    );
+}
+
+/** Returns all names under which a controller writes. */
+export function fieldManagersOf(definition: ControllerDefinition): readonly string[] {
+  const { name, fieldManager = name, statusConditions } = definition;
+  const ofConditions = statusConditions === "managed" ? [conditionsManagerOf(fieldManager)] : [];
+  const dependents = dependentsOf(definition).filter(isKubernetes);
+  return [...new Set([fieldManager, ...ofConditions, ...dependents.flatMap((each) => each.fieldManager ?? [])])];
 }
 
 /** Throws if one of the controllers of an operator cannot work, or two of them not beside each other, saying why and what to do. */

@@ -55,14 +55,6 @@ export interface Standby {
   onFailure(error: unknown): void;
 }
 
-/** Returns all names under which a controller writes. */
-export function fieldManagersOf(definition: ControllerDefinition): readonly string[] {
-  const { name, fieldManager = name, statusConditions } = definition;
-  const ofConditions = statusConditions === "managed" ? [conditionsManagerOf(fieldManager)] : [];
-  const dependents = dependentsOf(definition).filter(isKubernetes);
-  return [...new Set([fieldManager, ...ofConditions, ...dependents.flatMap((each) => each.fieldManager ?? [])])];
-}
-
 /** A controller with everything that it watches, from one start to one stop. */
 export class RunningController {
   readonly definition: ControllerDefinition;

@@ -31,6 +31,13 @@ suite("check of a controller", (test) => {
       "reconciles on all events, and has dependents (a, b)",
     ],
     [{ filters: { onDelete: () => true } as never }, "has a filter onDelete"],
+    [
+      { fieldManager: "" },
+      'writes as the field manager ""; it needs 1 to 128 bytes: state another name, or a fieldManager',
+    ],
+    [{ fieldManager: "x".repeat(129) }, "it needs 1 to 128 bytes"],
+    [{ fieldManager: "é".repeat(65) }, "it needs 1 to 128 bytes"],
+    [{ workflow: workflowOf([dependentOf("a", { fieldManager: "x".repeat(129) })]) }, "it needs 1 to 128 bytes"],
     ...(
       [
         [{ desired: undefined as never }, "has no desired(); state what it should be, or make it readOnly"],
