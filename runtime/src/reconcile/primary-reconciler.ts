@@ -84,11 +84,10 @@ export class PrimaryReconciler {
     this.#definition = definition;
     this.#dependencies = dependencies;
     this.#finalizer = finalizerNameOf(definition);
-    const names = workflow.dependents.flatMap(({ name, movedFrom = [] }) => [name, ...movedFrom]);
-    this.#dependentNames = names;
-    const conditionsManager = conditionsSender?.fieldManager;
-    this.#ownStatus = createOwnStatus({ fieldManager: sender.fieldManager, conditionsManager, serverSideApply, names });
+    const dependents = workflow.dependents.flatMap(({ name, movedFrom = [] }) => [name, ...movedFrom]);
+    this.#dependentNames = dependents;
     const target = { definition: workflow.primary, cache: primaries };
+    this.#ownStatus = createOwnStatus(target, { sender, conditionsSender, serverSideApply, dependents });
     this.#write = { target, sender, serverSideApply, finalizer: finalizerOf(definition) };
     this.#workflows = new ControllerWorkflows(definition, dependencies);
     this.#createContext = contextFactoryOf(definition, dependencies);
@@ -142,6 +141,7 @@ export class PrimaryReconciler {
       attempt.outcome.failure = { error, isHandled: false };
     }
     await this.#keepConditions(attempt);
+    this.#ownStatus.end(object);
     // A write that ran out of time may still have its effect: what comes next would be made beside it.
     const lingering = attempt.call?.runs.lingering ?? [];
     if (lingering.length > 0)

@@ -83,6 +83,16 @@ export class ApplyMatcher {
     return !hasForeignChange(before.object, after.object, { owned, schema: schemaOf(target.definition) });
   }
 
+  /** Tells whether two states of an object, in which the same fields of the status are applied, have the same values there. */
+  isSameStatus(target: WriteTarget, before: DecodedResource, after: DecodedResource): boolean {
+    const application: Application = { target, part: "status", desired: after.object };
+    const [one, other] = [before, after].map((state) => {
+      const applied = this.#matchOptions(application, state);
+      return applied && storedText(state, applied);
+    });
+    return one === other;
+  }
+
   ownedFields(entry: DecodedResource, part: Application["part"]): OwnedFields | undefined {
     return ownedBy(entry, this.#fieldManager, part === "status" ? "status" : "");
   }

@@ -13,6 +13,7 @@ import {
   createPage,
   createPageOperator,
   Page,
+  setText,
   startPageServer,
   type PageOperator,
   type PageOperatorOptions,
@@ -133,6 +134,31 @@ suite("the status of a primary", (test) => {
       const status = await statusOf(page);
       return status.text === "first" && textOf(status) === READY;
     });
+  });
+});
+
+suite("an own write of a status that lands late", (test) => {
+  test("counts as that of somebody else, although it takes no field over", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server, { ...managed, operator: { stopTimeoutMs: 50 } });
+    await startReady(page);
+    // As a proxy holds it: the next run has written its status by then.
+    const held = server.faults.add({ verb: "patch", path: "/pages/one/status", times: 1, delayMs: 1_500 });
+    await setText(page, "second");
+    await waitFor("the write is held", () => held.hits === 1);
+    assert.is(await page.operator.stop(), false);
+    const patch = { contentType: "application/merge-patch+json", body: { spec: { text: "third" } } };
+    await apiRequestOrThrow(server, `PATCH ${PATH.replace(/\/status$/, "")}`, patch);
+    await page.operator.start();
+    await waitFor("the status follows the text", async () => (await statusOf(page)).text === "third");
+    await page.quiet();
+    const landed = () => server.requests.filter(({ method, path }) => method === "PATCH" && path.endsWith("/status"));
+    const before = landed().length;
+    await waitFor("the held write lands", () => landed().length > before);
+    await waitFor("it is put right", async () => (await statusOf(page)).text === "third");
+    await page.quiet();
+    const { text, observedGeneration } = await statusOf(page);
+    assert.equal([text, observedGeneration], ["third", 3]);
   });
 });
 

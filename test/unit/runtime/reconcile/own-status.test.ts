@@ -1,49 +1,80 @@
 import type { DecodedResource } from "#runtime/base/decoded-resource.js";
-import { createOwnStatus, OwnStatus } from "#runtime/reconcile/status/own-status.js";
+import { ResourceView } from "#runtime/cache/resource-view.js";
+import { createOwnStatus } from "#runtime/reconcile/status/own-status.js";
+import { Sender } from "#runtime/write/send/send.js";
 import { assert, suite } from "../../../support/suite.js";
-import { createDispatcher, FINALIZER, markForDeletion } from "./page-dispatcher.js";
+import { createDispatcher, FINALIZER, markForDeletion, Page } from "./page-dispatcher.js";
 
 /** A page on which managers have applied parts of the status. */
 function pageWith(parts: { readonly [manager: string]: string }, uid = "u1", status: object = {}): DecodedResource {
   const owned = Object.entries(parts).map(([fieldManager, fieldsV1]) => ({
     ...{ fieldManager, fieldsV1 },
     subresource: "status",
-    apiVersion: "v1",
+    apiVersion: "example.com/v1",
   }));
-  return { object: { apiVersion: "v1", kind: "Page", metadata: { name: "one", uid }, status } as never, owned };
+  return {
+    object: { apiVersion: "example.com/v1", kind: "Page", metadata: { name: "one", uid }, status } as never,
+    owned,
+  };
 }
+
+const senderOf = (fieldManager: string) => new Sender({ client: undefined as never, fieldManager });
+const writers = {
+  sender: senderOf("page"),
+  conditionsSender: senderOf("page-conditions"),
+  serverSideApply: true,
+  dependents: ["web"],
+};
+const target = { definition: Page.definition, cache: new ResourceView(Page.definition) };
+const TEXT = '{"f:status":{"f:text":{}}}';
+const BOTH = '{"f:status":{"f:text":{},"f:more":{}}}';
+const READY = '{"f:status":{"f:conditions":{"k:{\\"type\\":\\"Ready\\"}":{".":{}}}}}';
 
 suite("own status", (test) => {
   test("is overwritten when a field manager of the controller lost a field, until the next reconcile begins", () => {
-    const own = new OwnStatus(["page", "page-conditions"]);
-    const lost = pageWith({ page: "{text}", other: "{}" });
+    const own = createOwnStatus(target, writers);
+    const lost = pageWith({ page: TEXT, other: "{}" });
     assert.is(own.isOverwritten(lost), false, "nothing is known before the first reconcile");
-    own.begin(pageWith({ page: "{text}", "page-conditions": "{Ready}" }));
-    assert.is(own.isOverwritten(pageWith({ page: "{text}", "page-conditions": "{Ready}", other: "{more}" })), false);
+    own.begin(pageWith({ page: TEXT, "page-conditions": READY }));
+    assert.is(own.isOverwritten(pageWith({ page: TEXT, "page-conditions": READY, other: BOTH })), false);
     assert.is(own.isOverwritten(lost), true);
     own.begin(lost);
     assert.is(own.isOverwritten(lost), false);
   });
 
+  test("is overwritten when no reconcile is under way and a field that was applied has another value", () => {
+    const own = createOwnStatus(target, writers);
+    const states = ["ours", "late"].map((text) => pageWith({ page: TEXT }, "u1", { text, more: text }));
+    own.begin(states[0]!);
+    assert.is(own.isOverwritten(states[1]!), false, "the client of the user may have written it");
+    own.end(states[0]!.object);
+    assert.equal(
+      [...states, pageWith({ page: TEXT }, "u1", { text: "ours", more: "theirs" })].map((state) =>
+        own.isOverwritten(state),
+      ),
+      [false, true, false],
+    );
+  });
+
   test("is what the last own write left", () => {
-    const own = new OwnStatus(["page", "page-conditions"]);
-    const [before, after] = [pageWith({ page: "{text}" }), pageWith({ page: "{text,more}" })];
+    const own = createOwnStatus(target, writers);
+    const [before, after] = [pageWith({ page: TEXT }), pageWith({ page: BOTH })];
     own.begin(before);
     own.note(before.object, "page", after);
     assert.equal(
       [before, after].map((entry) => own.isOverwritten(entry)),
       [true, false],
     );
-    own.note(before.object, "page", pageWith({ page: "{other}" }, "u2"));
-    own.note(before.object, "theirs", pageWith({ page: "{other}" }));
+    own.note(before.object, "page", pageWith({ page: READY }, "u2"));
+    own.note(before.object, "theirs", pageWith({ page: READY }));
     assert.is(own.isOverwritten(after), false, "another object, and another manager, say nothing");
     own.note(before.object, "page");
     assert.is(own.isOverwritten(before), false, "a write without an answer leaves nothing to compare with");
   });
 
   test("of a successor of the same name, or of a primary that is gone, is not known", () => {
-    const own = new OwnStatus(["page"]);
-    own.begin(pageWith({ page: "{text}" }));
+    const own = createOwnStatus(target, writers);
+    own.begin(pageWith({ page: TEXT }));
     assert.is(own.isOverwritten(pageWith({}, "u2")), false);
     own.release("one");
     assert.is(own.isOverwritten(pageWith({})), false);
@@ -51,8 +82,7 @@ suite("own status", (test) => {
 
   test("without server-side apply is what the conditions of the controller say", () => {
     const conditions = (...types: string[]) => pageWith({}, "u1", { conditions: types.map((type) => ({ type })) });
-    const facts = { fieldManager: "page", conditionsManager: "page-conditions", serverSideApply: false };
-    const own = createOwnStatus({ ...facts, names: ["web"] });
+    const own = createOwnStatus(target, { ...writers, serverSideApply: false });
     own.begin(conditions("Ready", "WebReady"));
     assert.equal(
       [conditions("Ready", "WebReady", "Theirs"), conditions("Ready"), pageWith({})].map((page) =>
