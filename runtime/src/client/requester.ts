@@ -66,7 +66,7 @@ export class ApiRequester {
   }
 
   /**
-   * Sends a request; throws an ApiError for an answer of 400 or above, a ConnectionError if there is none in the end. One that may not be
+   * Sends a request; throws an ApiError for an answer of 300 or above, a ConnectionError if there is none in the end. One that may not be
    * carried out twice is repeated only if it was not carried out for certain: nothing was sent yet, or the server says so by 401, 429 or a
    * Retry-After. A Retry-After that would take the request beyond a minute of waiting fails it at once; the error has the time, at most 5 minutes.
    */
@@ -115,7 +115,7 @@ export class ApiRequester {
     try {
       const response = await this.transport.send(request);
       ({ status } = response);
-      if (status >= 400) throw errorOf(response);
+      if (status >= 300) throw errorOf(response);
       return response;
     } finally {
       this.#options.observe?.({ method, path, status, durationMs: performance.now() - startedAt });
@@ -171,11 +171,14 @@ export function errorOfStatus(status: ApiStatus): ApiError {
 // What a server, or a webhook behind it, says about a Secret may quote its values; logs and statuses would spread them.
 const SECRET_PATH = /^\/api\/v1\/(namespaces\/[^/]+\/)?secrets([/?]|$)/;
 
-/** Turns an answer of 400 or above into an ApiError; what is no Status becomes its message, but nothing that an answer about a Secret quotes. */
+/** Turns an answer of 300 or above into an ApiError; what is no Status becomes its message, but nothing that an answer about a Secret quotes. */
 export function errorOf({ path, status, headers, body }: TransportResponse): ApiError {
   const text = body.toString("utf8");
   const isAboutSecret = SECRET_PATH.test(path);
-  const quoted = isAboutSecret ? "" : text.trim().slice(0, 300);
+  const { location } = headers;
+  // A proxy that asks people to log in.
+  const redirect = typeof location === "string" ? `redirected to ${location.replace(/\?.*$/, "")}` : "";
+  const quoted = redirect || (isAboutSecret ? "" : text.trim().slice(0, 300));
   let parsed: ApiStatus & { readonly kind?: string } = { message: quoted || `HTTP ${status}` };
   try {
     const value = JSON.parse(text) as typeof parsed | null;

@@ -59,6 +59,7 @@ suite("operator with failing requests", (test) => {
   for (const { status, reason } of [
     { status: 500, reason: "InternalError" },
     { status: 409, reason: "Conflict" },
+    { status: 302, reason: "Found" },
   ])
     test(`${status} fails the reconcile, which is tried again`, async () => {
       await using page = await startPageOperator();

@@ -34,4 +34,10 @@ suite("errors of the API server", (test) => {
       [undefined, undefined, undefined, undefined],
     );
   });
+
+  test("a redirect is one, which says where it leads, without what the query may hold", () => {
+    const headers = { location: "https://login.example.com/start?token=x" };
+    const { code, message } = errorOf({ path: "/", status: 302, headers, body: Buffer.from("<a>Found</a>") });
+    assert.equal([code, message], [302, "302: redirected to https://login.example.com/start"]);
+  });
 });
