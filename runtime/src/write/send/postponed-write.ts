@@ -2,6 +2,7 @@ import type { ChangedPaths } from "../../base/activity.js";
 import { RetryAfterError } from "../../base/errors.js";
 import type { KubernetesObject, ObjectKey } from "../../base/kubernetes-object.js";
 import type { Logger } from "../../base/logger.js";
+import { CONTROLLER_LABEL } from "../../base/primary-link.js";
 import type { DecodedResource } from "../../base/decoded-resource.js";
 import type { WriteLoop } from "../../match/loop-detector.js";
 
@@ -47,6 +48,9 @@ export interface LoopListener {
   onPostponed(postponed: PostponedWrite, cause: WriteCause): void;
 }
 
+// Either looks the same to a watch that selects the label.
+const IS_GONE = `is deleted, or loses its label ${CONTROLLER_LABEL}, again and again`;
+
 /** Says in one sentence what is postponed, and why. */
 export function describePostponed({ kind, object, loop, paths, managers, writes }: PostponedWrite): string {
   const what = paths.length === 0 ? "" : ` (${paths.join(", ")})`;
@@ -55,7 +59,7 @@ export function describePostponed({ kind, object, loop, paths, managers, writes 
     loop === "unsettled"
       ? "another content was desired each time"
       : paths.length === 0
-        ? "it is deleted again and again"
+        ? `it ${IS_GONE}`
         : `${who} undoes it each time`;
   return `${kind} ${object} is not as desired${what}: it was written ${writes} times, and ${why}; it is written less and less often`;
 }
@@ -63,7 +67,7 @@ export function describePostponed({ kind, object, loop, paths, managers, writes 
 /** Creates the error of a step that cannot go on without the object that a postponed write would create. */
 export function createPostponedError(postponed: PostponedWrite): RetryAfterError {
   const { kind, object, retryAfterMs } = postponed;
-  const message = `${kind} ${object} is deleted again and again; it is created again in ${Math.ceil(retryAfterMs / 1000)} s`;
+  const message = `${kind} ${object} ${IS_GONE}; it is created again in ${Math.ceil(retryAfterMs / 1000)} s`;
   return Object.assign(new RetryAfterError(message, retryAfterMs), { postponed });
 }
 
