@@ -1,31 +1,34 @@
 // The addresses behind the Service `kubernetes`, which the API server keeps for itself.
+import { ApiError } from "../feed/api-client.js";
 import type { Cluster } from "../feed/cluster.js";
 
 const NAME = "kubernetes";
 const NAMESPACE = "default";
-const SLICES = "endpointslices.discovery.k8s.io";
-const ENDPOINTS = "endpoints.";
 
 /** Creates the Endpoints and the EndpointSlice of the server itself, unless they are there. */
-export async function writeServerEndpoints(cluster: Cluster, url: string): Promise<void> {
+export async function writeServerEndpoints(cluster: Pick<Cluster, "get" | "create">, url: string): Promise<void> {
   const { hostname, port } = new URL(url);
-  const key = `${NAMESPACE}/${NAME}`;
-  const metadata = { name: NAME, namespace: NAMESPACE };
   const ports = [{ name: "https", port: Number(port === "" ? 443 : port), protocol: "TCP" }];
   const ip = /^[\d.]+$/.test(hostname) ? hostname : "127.0.0.1";
-  if (cluster.get(ENDPOINTS, key) === undefined) {
-    const labels = { "endpointslice.kubernetes.io/skip-mirror": "true" };
-    // Endpoints may not lead to a loopback address.
-    const address = ip.startsWith("127.") ? "10.0.0.1" : ip;
-    await cluster.create(ENDPOINTS, {
-      metadata: { ...metadata, labels },
-      subsets: [{ addresses: [{ ip: address }], ports }],
-    });
-  }
-  if (cluster.get(SLICES, key) === undefined) {
-    const labels = { "kubernetes.io/service-name": NAME };
-    const address = ip.startsWith("127.") ? "10.0.0.1" : ip;
-    const endpoints = [{ addresses: [address], conditions: { ready: true } }];
-    await cluster.create(SLICES, { metadata: { ...metadata, labels }, addressType: "IPv4", endpoints, ports });
-  }
+  // Endpoints may not lead to a loopback address.
+  const address = ip.startsWith("127.") ? "10.0.0.1" : ip;
+  const create = async (kind: string, labels: Record<string, string>, content: object) => {
+    if (cluster.get(kind, `${NAMESPACE}/${NAME}`) !== undefined) return;
+    try {
+      await cluster.create(kind, { metadata: { name: NAME, namespace: NAMESPACE, labels }, ...content });
+    } catch (error) {
+      // A real server that has just started makes its own, and may have done so since.
+      if (!(error instanceof ApiError) || error.status !== 409) throw error;
+    }
+  };
+  await create(
+    "endpoints.",
+    { "endpointslice.kubernetes.io/skip-mirror": "true" },
+    { subsets: [{ addresses: [{ ip: address }], ports }] },
+  );
+  await create(
+    "endpointslices.discovery.k8s.io",
+    { "kubernetes.io/service-name": NAME },
+    { addressType: "IPv4", endpoints: [{ addresses: [address], conditions: { ready: true } }], ports },
+  );
 }
