@@ -160,7 +160,7 @@ export function markState(state: PrimaryState, eventing: Eventing, { reason, isE
   const isSameMark = priority === state.priority && eventing === state.eventing && isEdited === state.isEdited;
   if (!isNews && isSameMark) return state;
   const all = !isNews ? reasons : reasons.length === 0 ? [reason] : [...reasons, reason];
-  return { ...state, eventing, reasons: all, priority, isEdited };
+  return Object.assign({}, state, { eventing, reasons: all, priority, isEdited });
 }
 
 /** Tells whether a primary is gone as far as the processor was told. */

@@ -79,7 +79,8 @@ class WorkflowRun {
     this.#states = plan.nodes.map(() => state);
     this.#targets = plan.nodes.map((node) => new Target(node));
     this.#seen = { primary, dependents: [...this.#targets, ...others], sources };
-    const run: Run = { ...options, secondary: createSecondary(this.#seen), clock, slots: [slots] };
+    const own = { secondary: createSecondary(this.#seen), clock, slots: [slots] };
+    const run: Run = Object.assign({}, options, own);
     this.#runs = plan.nodes.map(() => run);
     this.#bulks = plan.nodes.map((node, index) => {
       if (node.definition.bulk === undefined) return undefined;

@@ -38,7 +38,7 @@ export async function takeStep<Result>(
   body: (run: StepRun) => Promise<Result>,
 ): Promise<Result> {
   const time = timeoutMs === undefined ? undefined : limitTime(timeoutMs, run);
-  const step: StepRun = time?.step ?? { ...run, write: (write) => write() };
+  const step: StepRun = time?.step ?? { write: (write) => write(), ...run };
   const { signal } = step.context;
   const limit = <Value>(work: Promise<Value>) => (time === undefined ? work : untilAborted(work, signal));
   // A step that runs out of time gives its slots back, whether or not its body ever returns.

@@ -62,7 +62,7 @@ export class Writer {
     const { live, cause } = options;
     const desired = withEncodedData(target.definition, stated);
     target.cache.requireWhole(keyOf(desired.metadata));
-    const changed = live && (await this.#method.change(target, desired, { ...options, live }));
+    const changed = live && (await this.#method.change(target, desired, Object.assign({}, options, { live })));
     if (changed !== undefined) return changed;
     try {
       const plan = this.#method.planCreation(target.definition, desired);
