@@ -19,7 +19,7 @@ import type { ExpectationRegistry } from "./expectations.js";
 import { putFinalizer, writePrimary, type PrimaryWrite, type WantedPrimary } from "./primary-write.js";
 import { contextFactoryOf } from "./reconcile-context.js";
 import { checkControl, type DeleteControl, type ErrorControl, type UpdateControl } from "./reconciler.js";
-import { createOwnStatus, type OwnStatus } from "./status/own-status.js";
+import { createOwnFields, type OwnFields } from "./own-fields.js";
 import { writeConditions } from "./status/status-conditions.js";
 import { ControllerWorkflows, WorkflowRuns, type WorkflowDependencies } from "./workflow-runs.js";
 
@@ -76,7 +76,7 @@ export class PrimaryReconciler {
   readonly #finalizer: string;
   /** The names that dependents have, or had. */
   readonly #dependentNames: readonly string[];
-  readonly #ownStatus: OwnStatus;
+  readonly #ownFields: OwnFields;
 
   constructor(definition: ControllerDefinition, dependencies: PrimaryDependencies) {
     const { workflow, serverSideApply = true } = definition;
@@ -87,16 +87,16 @@ export class PrimaryReconciler {
     const dependents = workflow.dependents.flatMap(({ name, movedFrom = [] }) => [name, ...movedFrom]);
     this.#dependentNames = dependents;
     const target = { definition: workflow.primary, cache: primaries };
-    this.#ownStatus = createOwnStatus(target, { sender, conditionsSender, serverSideApply, dependents });
+    this.#ownFields = createOwnFields(target, { sender, conditionsSender, serverSideApply, dependents });
     this.#write = { target, sender, serverSideApply, finalizer: finalizerOf(definition) };
     this.#workflows = new ControllerWorkflows(definition, dependencies);
     this.#createContext = contextFactoryOf(definition, dependencies);
   }
 
-  /** Tells whether somebody took away what the controller itself writes to a primary: its finalizer, or a part of the status. */
+  /** Tells whether somebody took away what the controller itself writes to a primary: its finalizer, status or metadata. */
   isUndone(entry: DecodedResource): boolean {
     const isGoing = entry.object.metadata.deletionTimestamp !== undefined;
-    return (!isGoing && this.#lacksFinalizer(entry.object)) || this.#ownStatus.isOverwritten(entry);
+    return (!isGoing && this.#lacksFinalizer(entry.object)) || this.#ownFields.isOverwritten(entry);
   }
 
   #lacksFinalizer(primary: KubernetesObject): boolean {
@@ -130,7 +130,7 @@ export class PrimaryReconciler {
       postponed: [],
       isPaused: !scope.isPrimaryDeleted && isPaused(object.metadata),
     };
-    if (!scope.isPrimaryDeleted) this.#ownStatus.begin(scope.entry);
+    if (!scope.isPrimaryDeleted) this.#ownFields.begin(scope.entry);
     if (attempt.isPaused !== scope.wasPaused) this.#dependencies.onPaused?.(object, attempt.isPaused);
     try {
       if (scope.isPrimaryDeleted && !onAllEvents)
@@ -141,7 +141,7 @@ export class PrimaryReconciler {
       attempt.outcome.failure = { error, isHandled: false };
     }
     await this.#keepConditions(attempt);
-    this.#ownStatus.end(object);
+    this.#ownFields.end(object);
     // A write that ran out of time may still have its effect: what comes next would be made beside it.
     const lingering = attempt.call?.runs.lingering ?? [];
     if (lingering.length > 0)
@@ -152,7 +152,7 @@ export class PrimaryReconciler {
   /** Forgets what is kept for a primary that is gone. */
   release(key: ObjectKey): void {
     this.#workflows.release(key);
-    this.#ownStatus.release(key);
+    this.#ownFields.release(key);
   }
 
   async #reconcile(attempt: Attempt): Promise<void> {
@@ -281,8 +281,8 @@ export class PrimaryReconciler {
 
   #writeIn({ signal, logger, entry }: ReconcileScope) {
     const { object: primary } = entry;
-    const onStatus = this.#ownStatus.note.bind(this.#ownStatus, primary);
-    return { cause: { signal, logger, primary, onStatus }, ...this.#write };
+    const onWritten = this.#ownFields.note.bind(this.#ownFields, primary);
+    return { cause: { signal, logger, primary, onWritten }, ...this.#write };
   }
 
   #prepare(primary: KubernetesObject, attempt: Attempt): Call {

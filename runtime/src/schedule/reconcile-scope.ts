@@ -32,7 +32,7 @@ export interface PrimaryOutcome {
 export interface PrimaryRunner {
   /** A failure is part of the outcome. */
   run(scope: ReconcileScope): Promise<PrimaryOutcome>;
-  /** Tells whether somebody took away what the controller itself writes to a primary: its finalizer, or a part of the status. */
+  /** Tells whether somebody took away what the controller itself writes to a primary: its finalizer, status or metadata. */
   isUndone(entry: DecodedResource): boolean;
   /** Told that a primary is gone, so that what is kept for it can be forgotten. */
   release(key: ObjectKey): void;

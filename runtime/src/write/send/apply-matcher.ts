@@ -83,11 +83,10 @@ export class ApplyMatcher {
     return !hasForeignChange(before.object, after.object, { owned, schema: schemaOf(target.definition) });
   }
 
-  /** Tells whether two states of an object, in which the same fields of the status are applied, have the same values there. */
-  isSameStatus(target: WriteTarget, before: DecodedResource, after: DecodedResource): boolean {
-    const application: Application = { target, part: "status", desired: after.object };
+  /** Tells whether two states of an object, in which the same fields are applied, have the same values there. */
+  isSame(place: Pick<Application, "target" | "part">, before: DecodedResource, after: DecodedResource): boolean {
     const [one, other] = [before, after].map((state) => {
-      const applied = this.#matchOptions(application, state);
+      const applied = this.#matchOptions(place, state);
       return applied && storedText(state, applied);
     });
     return one === other;
@@ -98,7 +97,10 @@ export class ApplyMatcher {
   }
 
   // Undefined if nothing was applied, or only in another version.
-  #matchOptions({ target, part }: Application, live: DecodedResource): AppliedState | undefined {
+  #matchOptions(
+    { target, part }: Pick<Application, "target" | "part">,
+    live: DecodedResource,
+  ): AppliedState | undefined {
     const { definition } = target;
     const text = this.ownedFields(live, part);
     if (text === undefined || text.apiVersion !== definition.apiVersion) return undefined;

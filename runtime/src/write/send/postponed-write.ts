@@ -5,6 +5,7 @@ import type { Logger } from "../../base/logger.js";
 import { CONTROLLER_LABEL } from "../../base/primary-link.js";
 import type { DecodedResource } from "../../base/decoded-resource.js";
 import type { WriteLoop } from "../../match/loop-detector.js";
+import type { Application } from "./apply-matcher.js";
 
 /** A write that is not made now, because its object is written over and over; it is made when the pause is over. */
 export interface PostponedWrite {
@@ -22,6 +23,14 @@ export interface PostponedWrite {
   readonly retryAfterMs: number;
 }
 
+/** A write of an object, or of its status. */
+export interface OwnWrite {
+  readonly part: Application["part"];
+  readonly fieldManager: string;
+  /** Absent if the client of the user wrote the primary. */
+  readonly answer?: DecodedResource;
+}
+
 /** For what a write is made. */
 export interface WriteCause {
   /** Cancels the write when its step, or its reconcile, is given up. */
@@ -34,8 +43,8 @@ export interface WriteCause {
   readonly onChange?: ((pathsOf: ChangedPaths) => void) | undefined;
   /** What the write says, where its content is another one each time because of the time in it. Default: the content */
   readonly statement?: object | undefined;
-  /** Told of every write of a status, with the answer; without it if the client of the user wrote the status of the primary. */
-  readonly onStatus?: ((fieldManager: string, answer?: DecodedResource) => void) | undefined;
+  /** Told of every write. */
+  readonly onWritten?: ((write: OwnWrite) => void) | undefined;
   /** Told of a write that is given up, and that may create its object later all the same. */
   readonly onGivenUp?: (() => void) | undefined;
 }

@@ -121,18 +121,16 @@ export class Sender {
     return { kind, entry };
   }
 
-  /**
-   * Returns the client of the user's functions in one reconcile. What they edit of the primary counts: it causes the next reconcile. What
-   * they write of its status is the controller's own.
-   */
+  /** Returns the client of the user's functions in one reconcile. What they write of the primary is the controller's own; edits of it count. */
   clientFor({ definition }: WriteTarget, cause: PrimaryCause): ApiClient {
     const { metadata } = cause.primary;
     const primaryPath = objectPath(definition, metadata);
     const observe: RequestObserver = ({ method, path, status = 500 }) => {
       const [asked, query = ""] = path.split("?");
       if (method === "GET" || status >= 300 || query.includes("dryRun=")) return;
-      if (asked === `${primaryPath}/status`) cause.onStatus?.(this.fieldManager);
-      if (asked !== primaryPath) return;
+      const part = asked === primaryPath ? "object" : asked === `${primaryPath}/status` ? "status" : undefined;
+      if (part !== undefined) cause.onWritten?.({ part, fieldManager: this.fieldManager });
+      if (part !== "object") return;
       const edit = { content: `${this.#edits++}`, input: metadata.uid ?? "" };
       const loop = this.#loops.noteWrite(keyOfEdits(definition, metadata), edit);
       if (loop !== undefined) this.#tellLoop(placeOfEdits(definition, metadata), loop, cause);
@@ -211,7 +209,7 @@ export class Sender {
     try {
       const answer = await this.client.write<Resource>({ definition: definition as never }, request);
       const { wasCreated, ...entry } = answer;
-      if (isStatus) cause.onStatus?.(fieldManager, entry);
+      cause.onWritten?.({ part: isStatus ? "status" : "object", fieldManager, answer: entry });
       if (end !== undefined && !isGone(entry.object)) {
         // What came during the write is known to be somebody else's, and told as such.
         const states = new Set([sending.before, cache.get(key)]);

@@ -1,12 +1,14 @@
-import { keyOf, type KubernetesObject, type ObjectKey, type ObjectMeta } from "../../base/kubernetes-object.js";
-import { uidOf, type DecodedResource } from "../../base/decoded-resource.js";
-import type { WriteTarget } from "../../write/send/apply-matcher.js";
-import type { Sender } from "../../write/send/send.js";
-import { ownTypes, type WithConditions } from "./status-conditions.js";
+import { keyOf, type KubernetesObject, type ObjectKey, type ObjectMeta } from "../base/kubernetes-object.js";
+import { uidOf, type DecodedResource } from "../base/decoded-resource.js";
+import type { Application, WriteTarget } from "../write/send/apply-matcher.js";
+import type { OwnWrite } from "../write/send/postponed-write.js";
+import type { Sender } from "../write/send/send.js";
+import { ownTypes, type WithConditions } from "./status/status-conditions.js";
 
-/** What a field manager wrote of a status. */
+/** What a field manager wrote of an object, or of its status. */
 interface OwnPart {
   readonly fieldManager: string;
+  readonly part: Application["part"];
   /** Tells whether there is anything of it. */
   isIn(entry: DecodedResource): boolean;
   /** Tells whether nobody took over a field of the part between two states. */
@@ -23,8 +25,8 @@ interface Known {
   isRunning: boolean;
 }
 
-/** What a controller itself wrote into the statuses of its primaries: tells when somebody else overwrites it. */
-export class OwnStatus {
+/** What a controller itself wrote of its primaries: tells when somebody else overwrites it. */
+export class OwnFields {
   readonly #parts: readonly OwnPart[];
   readonly #known = new Map<ObjectKey, Known>();
 
@@ -35,7 +37,7 @@ export class OwnStatus {
   /** Takes the state with which a reconcile begins: what is overwritten in it is for this reconcile to put right. */
   begin(entry: DecodedResource): void {
     const { metadata } = entry.object;
-    const state = statusIn(entry);
+    const state = reduced(entry);
     const states = this.#parts.map((part) => (part.isIn(state) ? state : undefined));
     this.#known.set(keyOf(metadata), { uid: metadata.uid, states, isRunning: true });
   }
@@ -46,16 +48,16 @@ export class OwnStatus {
     if (known !== undefined) known.isRunning = false;
   }
 
-  /** Takes note of an own write of the status of a primary, with the answer if that is known. */
-  note({ metadata }: KubernetesObject, fieldManager: string, answer?: DecodedResource): void {
+  /** Takes note of an own write of a primary, or of its status, with the answer if that is known. */
+  note({ metadata }: KubernetesObject, { part, fieldManager, answer }: OwnWrite): void {
     const known = this.#knownOf(metadata);
-    const index = this.#parts.findIndex((part) => part.fieldManager === fieldManager);
+    const index = this.#parts.findIndex((each) => each.fieldManager === fieldManager && each.part === part);
     // The answer may be that of another object.
     const isOf = answer === undefined || uidOf(answer) === metadata.uid;
-    if (known !== undefined && index >= 0 && isOf) known.states[index] = answer && statusIn(answer);
+    if (known !== undefined && index >= 0 && isOf) known.states[index] = answer && reduced(answer);
   }
 
-  /** Tells whether the own part of a status is another one than the controller wrote, or than its last reconcile found. */
+  /** Tells whether an own part is another one than the controller wrote, or than its last reconcile found. */
   isOverwritten(entry: DecodedResource): boolean {
     const { states = [], isRunning = true } = this.#knownOf(entry.object.metadata) ?? {};
     return states.some((state, at) => {
@@ -74,13 +76,13 @@ export class OwnStatus {
   }
 }
 
-// The rest of an object is replaced by the next state, and not kept beside that.
-function statusIn({ object, owned = [] }: DecodedResource): DecodedResource {
+// What makes a new generation is an event anyway, and is not kept beside the next state.
+function reduced({ object, owned = [] }: DecodedResource): DecodedResource {
   const { apiVersion, kind, metadata, status } = object as WithConditions;
   return { object: { apiVersion, kind, metadata, status } as KubernetesObject, owned };
 }
 
-interface OwnWriters {
+interface Writers {
   readonly sender: Sender;
   readonly conditionsSender: Sender | undefined;
   readonly serverSideApply: boolean;
@@ -88,23 +90,23 @@ interface OwnWriters {
   readonly dependents: readonly string[];
 }
 
-/** Creates the own statuses of a controller. */
-export function createOwnStatus(target: WriteTarget, { sender, conditionsSender, ...rest }: OwnWriters): OwnStatus {
-  const senders = [sender, conditionsSender ?? []].flat();
-  if (rest.serverSideApply) return new OwnStatus(senders.map((each) => appliedPart(target, each)));
+/** Creates what tells the own fields of a controller's primaries. */
+export function createOwnFields(target: WriteTarget, { sender, conditionsSender, ...rest }: Writers): OwnFields {
+  const ofStatus = [sender, conditionsSender ?? []].flat().map((each) => appliedPart(each, { target, part: "status" }));
+  if (rest.serverSideApply) return new OwnFields([...ofStatus, appliedPart(sender, { target, part: "object" })]);
   // Nothing but the types of conditions tells whose a field is.
   const types = ownTypes(rest.dependents);
-  return new OwnStatus(conditionsSender === undefined ? [] : [conditionPart(conditionsSender, types)]);
+  return new OwnFields(conditionsSender === undefined ? [] : [conditionPart(conditionsSender, types)]);
 }
 
 // Whoever overwrites a field that was applied takes it over. An own write that was given up, and lands late, takes nothing over: its values tell.
-function appliedPart(target: WriteTarget, { fieldManager, matcher }: Sender): OwnPart {
-  const fieldsIn = (entry: DecodedResource) => matcher.ownedFields(entry, "status")?.fieldsV1;
+function appliedPart({ fieldManager, matcher }: Sender, place: Pick<Application, "target" | "part">): OwnPart {
+  const fieldsIn = (entry: DecodedResource) => matcher.ownedFields(entry, place.part)?.fieldsV1;
   return {
-    fieldManager,
+    ...{ fieldManager, part: place.part },
     isIn: (entry) => fieldsIn(entry) !== undefined,
     isHeld: (before, after) => fieldsIn(before) === fieldsIn(after),
-    isSame: (before, after) => matcher.isSameStatus(target, before, after),
+    isSame: (before, after) => matcher.isSame(place, before, reduced(after)),
   };
 }
 
@@ -112,5 +114,5 @@ function conditionPart({ fieldManager }: Sender, types: ReadonlySet<string>): Ow
   const textOf = ({ object }: DecodedResource) =>
     JSON.stringify((object as WithConditions).status?.conditions?.filter(({ type }) => types.has(type)));
   const isHeld = (before: DecodedResource, after: DecodedResource) => textOf(before) === textOf(after);
-  return { fieldManager, isIn: () => true, isHeld, isSame: () => true };
+  return { fieldManager, part: "status", isIn: () => true, isHeld, isSame: () => true };
 }

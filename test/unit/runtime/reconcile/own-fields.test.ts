@@ -1,6 +1,6 @@
 import type { DecodedResource } from "#runtime/base/decoded-resource.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
-import { createOwnStatus } from "#runtime/reconcile/status/own-status.js";
+import { createOwnFields } from "#runtime/reconcile/own-fields.js";
 import { Sender } from "#runtime/write/send/send.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createDispatcher, FINALIZER, markForDeletion, Page } from "./page-dispatcher.js";
@@ -30,9 +30,9 @@ const TEXT = '{"f:status":{"f:text":{}}}';
 const BOTH = '{"f:status":{"f:text":{},"f:more":{}}}';
 const READY = '{"f:status":{"f:conditions":{"k:{\\"type\\":\\"Ready\\"}":{".":{}}}}}';
 
-suite("own status", (test) => {
+suite("own fields of a primary", (test) => {
   test("is overwritten when a field manager of the controller lost a field, until the next reconcile begins", () => {
-    const own = createOwnStatus(target, writers);
+    const own = createOwnFields(target, writers);
     const lost = pageWith({ page: TEXT, other: "{}" });
     assert.is(own.isOverwritten(lost), false, "nothing is known before the first reconcile");
     own.begin(pageWith({ page: TEXT, "page-conditions": READY }));
@@ -43,7 +43,7 @@ suite("own status", (test) => {
   });
 
   test("is overwritten when no reconcile is under way and a field that was applied has another value", () => {
-    const own = createOwnStatus(target, writers);
+    const own = createOwnFields(target, writers);
     const states = ["ours", "late"].map((text) => pageWith({ page: TEXT }, "u1", { text, more: text }));
     own.begin(states[0]!);
     assert.is(own.isOverwritten(states[1]!), false, "the client of the user may have written it");
@@ -57,23 +57,23 @@ suite("own status", (test) => {
   });
 
   test("is what the last own write left", () => {
-    const own = createOwnStatus(target, writers);
+    const own = createOwnFields(target, writers);
     const [before, after] = [pageWith({ page: TEXT }), pageWith({ page: BOTH })];
     own.begin(before);
-    own.note(before.object, "page", after);
+    own.note(before.object, { part: "status", fieldManager: "page", answer: after });
     assert.equal(
       [before, after].map((entry) => own.isOverwritten(entry)),
       [true, false],
     );
-    own.note(before.object, "page", pageWith({ page: READY }, "u2"));
-    own.note(before.object, "theirs", pageWith({ page: READY }));
+    own.note(before.object, { part: "status", fieldManager: "page", answer: pageWith({ page: READY }, "u2") });
+    own.note(before.object, { part: "status", fieldManager: "theirs", answer: pageWith({ page: READY }) });
     assert.is(own.isOverwritten(after), false, "another object, and another manager, say nothing");
-    own.note(before.object, "page");
+    own.note(before.object, { part: "status", fieldManager: "page" });
     assert.is(own.isOverwritten(before), false, "a write without an answer leaves nothing to compare with");
   });
 
   test("of a successor of the same name, or of a primary that is gone, is not known", () => {
-    const own = createOwnStatus(target, writers);
+    const own = createOwnFields(target, writers);
     own.begin(pageWith({ page: TEXT }));
     assert.is(own.isOverwritten(pageWith({}, "u2")), false);
     own.release("one");
@@ -82,7 +82,7 @@ suite("own status", (test) => {
 
   test("without server-side apply is what the conditions of the controller say", () => {
     const conditions = (...types: string[]) => pageWith({}, "u1", { conditions: types.map((type) => ({ type })) });
-    const own = createOwnStatus(target, { ...writers, serverSideApply: false });
+    const own = createOwnFields(target, { ...writers, serverSideApply: false });
     own.begin(conditions("Ready", "WebReady"));
     assert.equal(
       [conditions("Ready", "WebReady", "Theirs"), conditions("Ready"), pageWith({})].map((page) =>

@@ -137,6 +137,37 @@ suite("the status of a primary", (test) => {
   });
 });
 
+suite("the metadata of a primary", (test) => {
+  test("are put right at once where somebody overwrites what the reconciler wrote, and are theirs otherwise", async () => {
+    await using server = await startPageServer();
+    const labels = { ours: "a", more: "b" };
+    const reconciler = { reconcile: () => ({ resource: { metadata: { labels } } }), cleanup: () => {} };
+    await using page = createPageOperator(server, { dependents: [], reconciler });
+    await page.operator.start();
+    await createPage(page);
+    const labelsOf = async () => (await page.operator.client.get(Page, one))?.metadata.labels;
+    await waitFor("the labels are there", async () => (await labelsOf())?.["ours"] === "a");
+    await page.quiet();
+    assert.is(page.events.length, 1);
+    const patchLabels = (patch: object) =>
+      page.operator.client.mergePatch(Page, one, { metadata: { labels: patch } } as never);
+    await patchLabels({ theirs: "x" });
+    await page.quiet();
+    assert.is(page.events.length, 1, "what others add is no event");
+    for (const patch of [{ ours: "theirs" }, { more: null }]) {
+      const { length } = page.events;
+      await patchLabels(patch);
+      await waitFor("the labels are as they were", async () => {
+        const found = await labelsOf();
+        return found?.["ours"] === "a" && found["more"] === "b";
+      });
+      await page.quiet();
+      assert.is(page.events.length - length, 1);
+    }
+    assert.is((await labelsOf())?.["theirs"], "x");
+  });
+});
+
 suite("an own write of a status that lands late", (test) => {
   test("counts as that of somebody else, although it takes no field over", async () => {
     await using server = await startPageServer();
