@@ -69,6 +69,8 @@ suite("the estimated cost of rules", (test) => {
       if (process.env["GOLDEN_UPDATE"] === "1" && isRealApiServer) {
         const updated = { ...costs, said: { ...costs.said, [copies]: said } };
         await writeFile(FILE, `${JSON.stringify(updated, undefined, 1)}\n`);
-      } else assert.equal(said, costs.said[copies]);
+      }
+      // A run that changed what it compares with proves nothing, so it fails all the same.
+      assert.equal(said, costs.said[copies]);
     });
 });
