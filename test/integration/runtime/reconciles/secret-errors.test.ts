@@ -1,9 +1,11 @@
 // What an error about a Secret says, and what it must not say.
+import { waitFor } from "#apiserver/wait-for.js";
 import type { ApiError } from "#runtime/base/errors.js";
 import type { ApiClient } from "#runtime/client/api-client.js";
+import { apiRequestOrThrow } from "../../../support/api/api-request.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createClient, errorOf } from "../watches/own-client.js";
-import { Secret, startPageServer } from "../page-operator.js";
+import { configMapOf, createPage, createPageOperator, Page, Secret, startPageServer } from "../page-operator.js";
 
 const ONE = { name: "one", namespace: "default" };
 
@@ -44,7 +46,34 @@ suite("an error about a Secret", (test) => {
       assert.is(error.reason, "Invalid");
     });
 
-  test("reaches neither log nor status with the value, also as plain text or as a reason", async () => {
+  for (const serverSideApply of [true, false])
+    test(`of a dependent reaches neither log, status nor Events with the value: ${serverSideApply ? "apply" : "POST"}`, async () => {
+      await using server = await startPageServer();
+      const secret = configMapOf("secret", {
+        ...{ resource: Secret.definition, serverSideApply },
+        desired: () => ({ metadata: { name: "one-secret" }, data: object.data }),
+      });
+      await using page = createPageOperator(server, { dependents: [secret], statusConditions: "managed" });
+      await page.operator.start();
+      const answer = { status: 422, body, contentType: "application/json" };
+      server.faults.add({ verb: ["create", "patch"], path: "/secrets", answer });
+      await createPage(page);
+      const conditions = await waitFor("the status says so", async () => {
+        const found = (await page.operator.client.get(Page, ONE))?.status?.conditions ?? [];
+        return found.some(({ reason }) => reason === "Failed") ? found : undefined;
+      });
+      assert.match(JSON.stringify(conditions), "data.password FieldValueInvalid");
+      const isLogged = () => page.logs.some((line) => line.includes("data.password FieldValueInvalid"));
+      await waitFor("the log says so", isLogged);
+      const events = await waitFor("an Event says so", async () => {
+        const { items } = await apiRequestOrThrow<{ items: object[] }>(server, "GET /api/v1/namespaces/default/events");
+        return items.length > 0 ? items : undefined;
+      });
+      for (const said of [page.logs, conditions, events, page.events.map(({ error }) => String(error))])
+        for (const value of ["hunter2", "aHVudGVyMg=="]) assert.not.match(JSON.stringify(said), value);
+    });
+
+  test("is made without the value, also as plain text or as a reason", async () => {
     await using server = await startPageServer();
     await using client = createClient(server);
     const plain = { status: 502, body: quoting, contentType: "text/plain" };

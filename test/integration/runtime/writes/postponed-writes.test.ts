@@ -215,7 +215,8 @@ suite("what never settles", (test) => {
 
 suite("a write that changed something", (test) => {
   test("has one line in the log, with the object and where it was not as desired", async () => {
-    await using page = await startWatched({ statusConditions: undefined });
+    const dependents = [configMapOf("text", { deletion: "ordered" })];
+    await using page = await startWatched({ dependents, statusConditions: undefined });
     await createPage(page, "logged");
     await untilText(page, "first", "logged-text");
     await setText(page, "second", "logged");
@@ -225,11 +226,14 @@ suite("a write that changed something", (test) => {
       "it is made anew",
       () => page.logs.filter((line) => line.startsWith("info created") && line.includes("logged")).length === 2,
     );
+    await page.operator.client.delete(Page, { name: "logged", namespace: "default" });
+    await waitFor("it is deleted with its page", () => page.logs.some((line) => line.startsWith("info deleted")));
     const lines = page.logs.filter((line) => line.includes('"default/logged-text"'));
     assert.equal(lines, [
       'info created ConfigMap "default/logged-text"',
       'info updated ConfigMap "default/logged-text": data.text',
       'info created ConfigMap "default/logged-text"',
+      'info deleted ConfigMap "default/logged-text"',
     ]);
   });
 });
