@@ -64,6 +64,17 @@ suite("exported names", (test) => {
     assert.equal(questions, ["runtime/src/codegen/define-resource.ts: hasStatusSubresource"]);
   });
 
+  test("the root of the runtime keeps its views, transports and helpers to itself", () => {
+    const root = sources.find(({ path }) => path === "runtime/src/index.ts")!.text;
+    const names = [...root.matchAll(/\{([^}]*)\} from/g)].flatMap(([, list = ""]) => list.match(/\w+/g) ?? []);
+    const internal = /^(waitFor|findError|createChildLogger|\w*(Transport|View|Requester|Informer|Sender|Writer))$/;
+    assert.equal(
+      names.filter((name) => internal.test(name)),
+      [],
+    );
+    assert.not.match(root, "export *");
+  });
+
   test("nothing is exported as default", () => {
     const violations = sources
       .filter(({ syntax }) => syntax.statements.some((statement) => isDefaultExport(statement)))
