@@ -88,21 +88,21 @@ export interface Tracing {
   request(request: RequestObservation): void;
 }
 
-/** What is told of an object. */
+/** An Event as the user states it. */
 export interface EventDraft {
   /** Default: `Normal`. */
   readonly type?: "Normal" | "Warning" | undefined;
   /** Why, in one word in upper camel case. */
   readonly reason: string;
-  /** What happened, in words. Of what is recorded again only the first note is kept. */
+  /** What happened, in words. If the same Event is recorded again, the first note stays. */
   readonly note: string;
   /** What was done, in one word in upper camel case. Default: `Reconcile`. */
   readonly action?: string | undefined;
-  /** Another object that it has to do with. */
+  /** Another object that the Event is about. */
   readonly related?: KubernetesObject | undefined;
 }
 
-/** Who records. */
+/** The controller that records an Event, and the object that the Event is about. */
 export interface EventSourceName {
   readonly controller: string;
   readonly about: KubernetesObject;

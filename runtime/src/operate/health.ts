@@ -20,7 +20,7 @@ export interface ControllerHealth {
 export interface OperatorHealth {
   /** `starting` until every controller reconciles, or could if it led; `unhealthy` if any event source is. */
   readonly status: "stopped" | "starting" | "healthy" | "unhealthy";
-  /** By name. */
+  /** The controllers, by name. */
   readonly controllers: { readonly [name: string]: ControllerHealth };
   /** Who leads; absent without leader election. */
   readonly leadership?: LeadershipState | undefined;

@@ -22,7 +22,7 @@ export class KnownPrimary implements Queued {
   /** The namespace; one for all that have none. */
   readonly group: string;
   waiting: ReconcilePriority | undefined = undefined;
-  /** Since when it waits. */
+  /** When the primary entered the queue. */
   queuedAt = 0;
   state: PrimaryState;
   limiter: RateLimiter | undefined = undefined;

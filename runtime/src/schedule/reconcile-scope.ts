@@ -90,6 +90,6 @@ export interface GivenUpPrimary {
 /** The primaries that a controller has given up. */
 export interface GivenUp {
   readonly count: number;
-  /** The first of them. */
+  /** The first ten of these primaries. */
   readonly primaries: readonly GivenUpPrimary[];
 }

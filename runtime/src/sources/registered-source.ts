@@ -74,14 +74,14 @@ export class RegisteredSource {
     }
   }
 
-  /** Starts it, once; resolves when its state is known, or it is stopped before. */
+  /** Starts the source, once; resolves when its state is known, or when it is stopped before that. */
   start(): Promise<void> {
     const context = this.#registrar.contextOf(this.source);
     this.#started ??= this.#begin(() => this.source.start(context));
     return this.#started;
   }
 
-  /** Starts it for a reconcile, which must not wait for ever: throws as soon as an attempt fails. Both are tried again. */
+  /** Starts the source for a reconcile, which must not wait for ever: throws as soon as an attempt fails. Reconcile and start are tried again. */
   async startOrThrow(): Promise<void> {
     const { source } = this;
     this.#reserve();
@@ -98,7 +98,7 @@ export class RegisteredSource {
     }
   }
 
-  /** Starts it for a dependent of a primary; resolves when the state is known, and throws if that fails now. */
+  /** Starts the source for a dependent of a primary; resolves when its state is known, and throws if the start fails now. */
   async activate(dependent: string, primary: ObjectKey): Promise<void> {
     // A source of the user runs whether or not a dependent needs it.
     if (this.role === "user") return;
@@ -119,14 +119,14 @@ export class RegisteredSource {
     }
   }
 
-  /** Gives it up for a dependent of a primary; with the last one it is stopped, unless it runs in any case. */
+  /** Ends the use by a dependent of a primary. The source stops with its last user, unless it runs in any case. */
   async deactivate(dependent: string, primary: ObjectKey): Promise<void> {
     const wasUsed = this.#users.delete(`${dependent} ${primary}`);
     this.#refused.delete(primary);
     if (wasUsed && this.#users.size === 0 && this.isActivatedLater) await this.stop();
   }
 
-  /** Stops it, and waits for that until `late` is aborted. One that cannot be stopped is logged: it must not keep the others running. */
+  /** Stops the source, and waits for that until `late` is aborted. A failure is logged: it must not keep the other sources running. */
   async stop(late?: AbortSignal): Promise<void> {
     const { name } = this;
     const { controller, logger } = this.#registrar;

@@ -197,11 +197,11 @@ export interface TypedWorkflow<Name extends string = string, Details = WorkflowD
 
 /** The workflows of a controller besides its own, of which none runs by itself. */
 export interface OtherWorkflows {
-  /** Finds one as it was given to the controller: its result has the names and types of its dependents. Throws if it was not given. */
+  /** Finds a workflow by its definition; the result has the names and types of its dependents. Throws if the controller was not given it. */
   get<Name extends string = string, Details = WorkflowDetails>(
     workflow: TypedWorkflow<Name, Details>,
   ): WorkflowInvocation<Name, Details>;
-  /** Finds one by its name; throws if there is none. */
+  /** Finds a workflow by its name; throws if the controller has none of this name. */
   get(name: string): WorkflowInvocation;
 }
 

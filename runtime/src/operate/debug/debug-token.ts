@@ -6,7 +6,7 @@ import { messageOf, type Logger } from "../../base/logger.js";
 
 /** The token that a request has to have. */
 export interface DebugToken {
-  /** Makes sure that there is one; throws if there is none. */
+  /** Prepares the token, and writes its file if it has one; throws if that fails. */
   open(): Promise<void>;
   /** Returns the token; throws if it cannot be read. */
   read(): Promise<string>;

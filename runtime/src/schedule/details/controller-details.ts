@@ -50,11 +50,11 @@ export interface FailedPrimary {
 export interface ControllerDetails {
   /** How many primaries it knows. */
   readonly primaries: number;
-  /** The longest wait first. */
+  /** The primaries in the queue, the longest wait first. */
   readonly queued: Listed<QueuedPrimary>;
-  /** The longest first. */
+  /** The reconciles under way, the longest first. */
   readonly running: Listed<RunningReconcile>;
-  /** The next one first. */
+  /** The primaries that failed, the next retry first. */
   readonly failed: Listed<FailedPrimary>;
   /** The primaries that somebody has paused. */
   readonly paused: Listed<ObjectKey>;

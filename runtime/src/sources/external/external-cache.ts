@@ -39,7 +39,7 @@ export class ExternalCache<Resource> {
     return [...(this.#resources.get(primary)?.values() ?? [])];
   }
 
-  /** Takes everything that there is, asked for at `since`; a primary that is not in it has nothing. Returns the primaries with an event. */
+  /** Takes the resources of all primaries, fetched at `since`; a primary that `all` lacks has none. Returns the primaries with an event. */
   replaceAll(all: ReadonlyMap<ObjectKey, readonly Resource[]>, since = Infinity): ObjectKey[] {
     // Ids are read before anything is stored: a function that throws leaves the cache as it was.
     const byId = new Map([...all].map(([primary, resources]) => [primary, this.#byId(resources)]));

@@ -91,7 +91,7 @@ export class ExternalCore<Resource, Taken = void> {
     }
   }
 
-  /** Returns those of these primaries, or of all, whose load failed, and forgets that. */
+  /** Returns the given primaries whose load failed, and forgets their failure. Default: all primaries */
   takeRefused(primaries: Iterable<ObjectKey> = this.#refused): readonly ObjectKey[] {
     return [...primaries].filter((primary) => this.#refused.delete(primary));
   }

@@ -27,7 +27,7 @@ export type ExternalOrigin<Primary = KubernetesObject, Context = FetchContext, R
 
 /** What a controller wants to know of one of its external dependents. */
 export interface ExternalWatch {
-  /** Also the name, and the type, of the event source of its own. */
+  /** The name of the dependent. An event source of its own has it as name and as type. */
   readonly name: string;
   readonly origin: ExternalOrigin;
   readonly idOf: IdOf<unknown>;
@@ -104,7 +104,7 @@ export function createExternalDependentSource(
     recordUpdated: (...args: Parameters<ExternalSource<unknown>["recordUpdated"]>) => source.recordUpdated?.(...args),
     recordDeleted: (...args: Parameters<ExternalSource<unknown>["recordDeleted"]>) => source.recordDeleted?.(...args),
     invalidate: (primary: ObjectKey) => source.invalidate?.(primary),
-    /** Starts it for a primary, and fetches what that has; what fails now is thrown when it is read. */
+    /** Starts the source for a primary, and fetches the resources of that. A failure of the fetch is thrown when the resources are read. */
     async activate(primary: ObjectKey) {
       await registered.activate(name, primary);
       const object = registered.role === "user" ? undefined : primaries.get(primary)?.object;

@@ -74,7 +74,7 @@ export class Sender {
     return typeof client === "function" ? client() : client;
   }
 
-  /** Returns one that writes as this one does, in another cluster. */
+  /** Returns a sender that writes as this one does, in another cluster. */
   withClient(client: ApiClient): Sender {
     return new Sender({ ...this.#options, client });
   }
