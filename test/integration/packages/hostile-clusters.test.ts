@@ -71,7 +71,7 @@ const CLUSTERS: readonly [what: string, answer: RequestListener, printed: RegExp
   [
     "sends us elsewhere",
     (_, response) => void response.writeHead(302, { location: "https://example.com" }).end(),
-    noServer,
+    /^error unreadable-cluster: .* redirected to https:\/\/example\.com\n {2}check the address: /,
   ],
   ["answers with null", json(null), noServer],
   ["answers with a list", json([]), noServer],

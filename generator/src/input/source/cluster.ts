@@ -49,11 +49,9 @@ export async function describeClusterProblem(
   const { name = "" } = error as Error;
   // What parses an answer, or looks for its parts, tells nothing that helps.
   if (/^(?:Syntax|Type)Error$/.test(name))
-    return {
-      message: `${server} (${origin}) does not answer as an API server`,
-      advice: "check the address: a proxy or a page to sign in may answer in its place",
-    };
+    return { message: `${server} (${origin}) does not answer as an API server`, advice: ELSEWHERE };
   const message = messageOf(error).replace(/\s+/g, " ");
+  if (isApiError(error) && error.code < 400) return { message, advice: ELSEWHERE };
   if (isApiError(error, 401))
     return { message, advice: "log in again: the credentials of the kubeconfig are not accepted" };
   if (isApiError(error, 403)) return { message, advice: forbidden };
@@ -61,6 +59,7 @@ export async function describeClusterProblem(
   return { message, advice: REACHABLE };
 }
 
+const ELSEWHERE = "check the address: a proxy or a page to sign in may answer in its place";
 const REACHABLE = "check that the cluster runs and can be reached from here: kubectl cluster-info";
 
 /** The kind of CustomResourceDefinitions. */
