@@ -91,7 +91,7 @@ export class ExternalDependents {
     };
   }
 
-  // What is fetched for one primary may be found by the ids that are kept of it.
+  // The resources of one primary may be fetched by the ids that are kept of it.
   #withState(name: string, origin: ExternalOrigin): ExternalOrigin {
     if (origin.kind === "poll" || origin.kind === "eventSource" || origin.fetch === undefined) return origin;
     const { fetch } = origin;
@@ -142,7 +142,7 @@ export class ExternalDependents {
     const source = new KindSource({
       name: definition === CONFIG_MAP ? STATE_SOURCE : `${STATE_SOURCE} ${kind}`,
       request: { definition, labelSelector: `${STATE_LABEL}=${this.#label}` },
-      // What is outside may be fetched by the ids, so these are known before.
+      // External resources may be fetched by the ids, so the ids are loaded first.
       startPriority: "first",
       // Nobody who asks for ConfigMaps, or writes some, means these.
       isInternal: true,

@@ -86,7 +86,7 @@ export function findError<Found extends Error>(error: unknown, name: Found["name
   return firstIn(error, (each) => (each.name === name ? (each as Found) : undefined));
 }
 
-// What these say is all there is to know; where they were made is in the runtime.
+// The stack of these errors leads into the runtime and tells nothing.
 const EXPECTED = /^(Api|Connection|Leadership|RetryAfter|Terminal|Timeout|Abort)Error$/;
 
 /** Returns the stack of the first error that none of the API server's caused, nor one that says how to go on: mostly of the user's code. */

@@ -2,7 +2,7 @@ import { keyOf, type KubernetesObject, type ObjectRef } from "../base/kubernetes
 import { nameOfType } from "../base/resource-definition.js";
 import type { ResourceView } from "./resource-view.js";
 
-/** What has a view: its client is that of the cluster that it watches, if that is another one than the operator's. */
+/** An event source with a view. Its client is set if it watches another cluster than the operator's own. */
 interface ViewHolder {
   readonly client?: object | undefined;
 }

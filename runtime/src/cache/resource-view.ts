@@ -106,7 +106,7 @@ export class ResourceView {
         if (namespace === undefined || entry.object.metadata.namespace === namespace) cache.put(entry);
       this.attach(cache, namespace, before);
     }
-    // What was held back for a write under way is known already, so that the new caches do not bring it.
+    // Changes that were held back for a write are known already, so the new caches do not bring them.
     for (const change of held) if (this.#attachmentOf(change.key) !== undefined) this.#tell(change);
     for (const [key, { object }] of before)
       if (!this.has(key))

@@ -219,7 +219,7 @@ export class Transport {
   }
 
   #errorOf(error: Error, request: TransportRequest, wasSent: boolean): Error {
-    // What the caller itself aborted with is not a fault of the connection.
+    // The reason of the caller's own abort is not a fault of the connection.
     if (request.signal?.aborted) return error;
     if (DISTRUST.test(String((error as NodeJS.ErrnoException).code))) this.#isDistrusted = true;
     const { server, proxyUrl } = this.connection;

@@ -51,7 +51,7 @@ export interface NodeOptions<
   readonly deletePostcondition?: Condition<Primary, Secondary, Details["deletePostcondition"], Live>;
 }
 
-/** What stands in the place of what only a bulk dependent has; its text is what the compiler prints. */
+/** The type of the options that only a bulk dependent has, in all other dependents. The compiler prints its text. */
 export interface OnlyOfBulkDependents {
   readonly "only the items of a bulk dependent wait for other items": never;
 }
@@ -59,7 +59,7 @@ export interface OnlyOfBulkDependents {
 /** What `desired` returns: one input, or of a bulk dependent all of them by their keys. */
 export type WantedOf<Input, Bulk> = [Bulk] extends [undefined] ? NoInfer<Input> : ItemsOf<NoInfer<Input>>;
 
-/** What stands in the place of what a read-only dependent does not have; its text is what the compiler prints. */
+/** The type of the options that a read-only dependent does not have. The compiler prints its text. */
 export interface OnlyOfWrittenDependents {
   readonly "a read-only dependent has nothing to desire": never;
 }

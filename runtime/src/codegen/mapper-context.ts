@@ -1,4 +1,4 @@
-/** What a function that maps an object to primaries is given besides: the primaries that the cache knows, by the indexes of the controller. */
+/** The second argument of a mapper: the primaries that the cache knows, by the indexes of the controller. */
 export interface MapperContext<Index extends string = string> {
   readonly primaries: {
     /** Tells whether a primary with this key, `namespace/name`, is known. */

@@ -36,7 +36,7 @@ export interface PrimaryDependencies extends WorkflowDependencies {
   readonly expectations: ExpectationRegistry;
   /** Records Events; without it they are lost. */
   readonly events?: EventSink;
-  /** Told that somebody has paused a primary, or that nobody does any more. */
+  /** Called when somebody has paused or resumed a primary. */
   onPaused?(primary: KubernetesObject, isPaused: boolean): void;
   /** Returns the number of the term in which the operator leads. */
   readonly fencingToken?: (() => number | undefined) | undefined;
@@ -196,7 +196,7 @@ export class PrimaryReconciler {
     if (control?.removeFinalizer === false) return;
     const { runs } = call;
     runs.warnOfOrphans();
-    // What is not gone yet brings an event when it goes, and what failed does not.
+    // An object that is not gone yet brings an event when it goes. A failure brings none.
     const failed = runs.cleanups.find(({ error }) => error !== undefined);
     if (failed !== undefined) attempt.outcome.failure = { error: failed.error, isHandled: true };
     if (failed !== undefined || !runs.cleanups.every(({ isReady }) => isReady)) return;

@@ -190,7 +190,7 @@ function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-// What has no enumerable members would be taken for a control that asks for nothing.
+// A value without enumerable members would count as a control that asks for nothing.
 function isPlainObject(value: unknown): value is object {
   if (!isObject(value)) return false;
   return !(value instanceof Map || value instanceof Set || value instanceof Date || value instanceof Error);

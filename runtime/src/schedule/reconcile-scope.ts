@@ -6,7 +6,7 @@ import type { DecodedResource } from "../base/decoded-resource.js";
 import type { WorkflowResult } from "../workflow/workflow-result.js";
 import type { ReconcileRun } from "./reconcile-run.js";
 
-/** What one reconcile of one primary is called with: what is known when it starts. */
+/** The arguments of one reconcile of one primary, as they are known when it starts. */
 export type ReconcileScope = Pick<ReconcileRun, Known | "signal" | "logger" | "tasks" | "onStep">;
 
 type Known =

@@ -84,7 +84,7 @@ export function createRetry(options: RetryOptions = {}, random: () => number = M
 
 // Not 500: with that the API server refuses some objects.
 const OUTAGES: readonly number[] = [429, 502, 503, 504];
-// What the API server says of the object itself does not change with time.
+// The API server refuses the object itself, which does not change with time.
 const REFUSALS: readonly number[] = [400, 413, 422];
 
 function answerIn(part: unknown): ApiError | undefined {

@@ -91,7 +91,7 @@ export class ControllerSources {
     this.#listener = listener;
     for (const [stage, next] of this.#startOrder().entries()) {
       if (stage === STAGES && this.#listener !== undefined) await untilLeading();
-      // What is stopped while it starts stays so, and so does what was removed meanwhile.
+      // A source that is stopped or removed while it starts stays so.
       if (this.#listener === undefined) return;
       const present = next.filter((each) => this.#all().includes(each) && !each.isActivatedLater);
       await Promise.all(present.map((each) => each.start()));

@@ -12,7 +12,7 @@ import { Target } from "./target.js";
 import type { DependentOutcome } from "./workflow-result.js";
 
 const MOST_AT_ONCE = 10;
-// What else failed can be read in the result; a message has to fit into a status.
+// A message has to fit into a status. The result has the other failures.
 const MOST_ERRORS = 5;
 const NOT_RETURNED = "desired() does not return it";
 

@@ -1,4 +1,4 @@
-// What is done with one object: that of a dependent, or an item of a bulk dependent. When it is done is not decided here.
+// Reconciles and deletes one object: of a dependent, or an item of a bulk dependent. `run.ts` decides when.
 import { keyOf } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import {

@@ -46,7 +46,7 @@ export interface OperationOptions<Resource extends KubernetesObject = Kubernetes
   readonly matcher?: false | Matcher<Resource>;
 }
 
-/** What a write did; the object is frozen, as what the cache returns. */
+/** The outcome of a write. The object is frozen, like the objects of the cache. */
 export interface ResourceWrite<Resource extends KubernetesObject = KubernetesObject> {
   readonly kind: "created" | "updated" | "unchanged";
   readonly object: Resource;

@@ -67,7 +67,7 @@ export class Writer {
     try {
       const plan = this.#method.planCreation(target.definition, desired);
       const sent = await this.#sender.send({ target, plan, before: undefined, cause, content: desired });
-      // What is there is left as it is; what is not there has to be waited for.
+      // A postponed change leaves the object as it is, but a missing object has to be waited for.
       if (sent.kind === "postponed") throw createPostponedError(sent.postponed);
       this.#method.learn?.(target, desired, sent.entry.object);
       return { verdict: ABSENT, ...sent };

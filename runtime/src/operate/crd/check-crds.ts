@@ -26,7 +26,7 @@ export async function checkCrds(
   { logger, signal }: CheckCrdsOptions,
 ): Promise<void> {
   const { server } = client.connection;
-  // What the client repeats, it repeats in silence, for as long as a minute.
+  // The client repeats requests in silence, for up to a minute.
   const asking = variantOf(client, { maxAttempts: 1 });
   const kinds = new Map([...definitions].map((each) => [kindNameOf(each), each]));
   const custom = [...kinds.values()].filter(({ isCustom }) => isCustom);

@@ -39,7 +39,7 @@ export interface HttpEndpointOptions {
 
 const NOT_FOUND: EndpointAnswer = { status: 404, body: "404 page not found\n" };
 const READS = ["GET", "HEAD"];
-// Whoever asks is a kubelet or a Prometheus: they are quick, and send little.
+// The clients are kubelets and Prometheus, which are quick and send little.
 const LIMITS = { headersTimeout: 5_000, requestTimeout: 10_000, keepAliveTimeout: 65_000, maxHeaderSize: 16_384 };
 
 /** A small HTTP server for those who operate the operator. */

@@ -36,7 +36,7 @@ interface LeaderElectionOptions {
 export class LeaderElection {
   readonly #options: LeaderElectionOptions;
   readonly #settings: LeaderElectionSettings;
-  /** What every write of the operator asks; absent if there is no election. */
+  /** The fence that every write of the operator asks; absent without an election. */
   fence: WriteFence | undefined;
 
   constructor(options: LeaderElectionOptions) {

@@ -5,7 +5,7 @@ import type { ApiClient } from "../../client/api-client.js";
 import { review } from "../access-review.js";
 import type { EndpointAnswer } from "../http/http-endpoint.js";
 
-// What was granted or refused holds for so long; Prometheus asks every 15 to 60 s.
+// How long a decision holds. Prometheus asks every 15 to 60 s.
 const KEPT_MS = 60_000;
 const MAX_KEPT = 1_000;
 const REVIEW_TIMEOUT_MS = 5_000;

@@ -17,7 +17,7 @@ import { isEvicted } from "../../cache/bounded-objects.js";
 
 type Shared = "filters" | "indexes" | "mapper" | "name" | "namespaces" | "primaryToSecondary" | "startPriority";
 
-/** What a source of one kind does; untyped, for informerSource has the types. */
+/** The options of a source of one kind. They are untyped: `informerSource` has the types. */
 export interface KindSourceOptions extends Pick<InformerSourceOptions<KubernetesObject>, Shared> {
   readonly request: Omit<InformerRequest, "namespace">;
   /** Whether the source is the runtime's own: nobody finds it by the type of its objects, or reads them. */

@@ -31,7 +31,7 @@ const UNOWNED: Difference = { path: "", reason: "was not applied by this control
 export class ApplyMatcher {
   readonly #fieldManager: string;
   readonly #forms = new StoredForms();
-  /** What was sent, by the object that the server answered with; whether that matches is not looked at before the next reconcile. */
+  /** The body of the last write, by the object of its answer. Whether that object matches is only looked at in the next reconcile. */
   readonly #sent = new WeakMap<KubernetesObject, Pick<Application, "part"> & { readonly digest: string }>();
 
   constructor(fieldManager: string) {

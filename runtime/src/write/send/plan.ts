@@ -40,7 +40,7 @@ export interface Sending {
   readonly plan: PlannedWrite;
   readonly before: DecodedResource | undefined;
   readonly cause?: WriteCause | undefined;
-  /** What is desired, where the body says more than that. Default: the body of the plan */
+  /** The desired fields, if the body states more. Default: the body of the plan */
   readonly content?: object;
   /** False: the event of the write causes a reconcile, as that of anybody's write does. Default: true */
   readonly isFiltered?: boolean;
