@@ -1,10 +1,15 @@
 // Tells the echoes of own writes of one object from foreign changes (JOSDK EventFilterWindow).
-// While a write is in flight its version is unknown, so changes are held. Then those up to it are either its echo alone, which is dropped, or
-// merged into one. A deletion is never dropped, nor is a change from a list: between two lists foreign changes may have gone unseen.
-import type { ResourceChange } from "./resource-change.js";
-import { isNewerVersion } from "../base/kubernetes-object.js";
+// While a write is in flight its version is unknown, so changes are held. Then those up to it are either its echo alone, which is no event for the
+// primary of the reconcile that wrote, or merged into one. A deletion is never dropped, nor is a change from a list: between two lists foreign changes may have gone unseen.
+import { changeMadeFor, type ResourceChange } from "./resource-change.js";
+import { isNewerVersion, type ObjectKey } from "../base/kubernetes-object.js";
 
 type Versioned = Pick<HeldChange, "version">;
+
+/** An own write, for the reconcile of a primary if there is one. */
+interface OwnVersion extends Versioned {
+  readonly madeFor: ObjectKey | undefined;
+}
 
 interface HeldChange {
   readonly version: string;
@@ -15,7 +20,7 @@ interface HeldChange {
 export class EventWindow {
   #activeWrites = 0;
   /** The versions of own writes whose echo has not come, oldest first. */
-  readonly #own: Versioned[] = [];
+  readonly #own: OwnVersion[] = [];
   /** At most one change per version, oldest first. */
   readonly #held: HeldChange[] = [];
 
@@ -32,8 +37,8 @@ export class EventWindow {
     if (this.#activeWrites > 0) this.#activeWrites--;
   }
 
-  recordOwn(version: string): void {
-    insert(this.#own, { version });
+  recordOwn(version: string, madeFor?: ObjectKey): void {
+    insert(this.#own, { version, madeFor });
   }
 
   add(change: ResourceChange, version: string): void {
@@ -82,9 +87,16 @@ export class EventWindow {
     // The object was re-created: its new state says all.
     if (settled.length > 1 && settled[0]!.change.kind === "deleted") settled.shift();
     const isOwn = settled.length === own.length && settled.every(({ version }, at) => version === own[at]!.version);
-    if (isOwn && !isFromList) return undefined;
-    return settled.length === 1 ? last.change : merge(settled);
+    const change = settled.length === 1 ? last.change : merge(settled);
+    return isOwn && !isFromList ? echoOf(change, own) : change;
   }
+}
+
+// Every other primary that the object concerns has to hear of what the reconcile of one has made.
+function echoOf(change: ResourceChange, own: readonly OwnVersion[]): ResourceChange | undefined {
+  const [madeFor, ...others] = new Set(own.map((each) => each.madeFor));
+  if (others.length > 0) return change;
+  return changeMadeFor(change, madeFor);
 }
 
 function merge(changes: readonly HeldChange[]): ResourceChange {

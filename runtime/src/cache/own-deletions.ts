@@ -5,7 +5,13 @@ import type { ResourceView } from "./resource-view.js";
 interface OwnDeletion {
   /** The last known state. Every state up to its version is gone. */
   readonly entry: DecodedResource;
-  readonly by: ReadonlySet<ResourceView>;
+  readonly by: OwnChange;
+}
+
+/** Who changed an object: a controller, by its views that may show the object, and the primary for whose reconcile it did. */
+export interface OwnChange {
+  readonly views: readonly ResourceView[];
+  readonly madeFor?: ObjectKey | undefined;
 }
 
 /** Own deletions by key, until the watch brings them. */
@@ -16,8 +22,8 @@ export class OwnDeletions {
     return this.#deletions.size;
   }
 
-  /** Remembers that a controller, whose views are `by`, deleted an object whose last known state is `entry`. */
-  set(key: ObjectKey, entry: DecodedResource, by: ReadonlySet<ResourceView>): void {
+  /** Remembers that a controller deleted an object whose last known state is `entry`. */
+  set(key: ObjectKey, entry: DecodedResource, by: OwnChange): void {
     this.#deletions.set(key, { entry, by });
   }
 
@@ -28,10 +34,11 @@ export class OwnDeletions {
     return uidOf(deleted) === uidOf(entry) || !isNewerVersion(versionOf(entry), versionOf(deleted));
   }
 
-  /** Tells whether the controller of a view deleted this object and the watch has not brought the deletion yet. */
-  isBy(key: ObjectKey, { metadata }: KubernetesObject, view: ResourceView): boolean {
+  /** Returns who deleted this object, if that is the controller of a view, and the watch has not brought the deletion yet. */
+  changeOf(key: ObjectKey, { metadata }: KubernetesObject, view: ResourceView): OwnChange | undefined {
     const deletion = this.#deletions.get(key);
-    return deletion?.by.has(view) === true && uidOf(deletion.entry) === metadata.uid;
+    const isOwn = deletion?.by.views.includes(view) === true && uidOf(deletion.entry) === metadata.uid;
+    return isOwn ? deletion.by : undefined;
   }
 
   /** Forgets a deletion that the watch brought. */

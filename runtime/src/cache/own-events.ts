@@ -1,14 +1,21 @@
 import type { ObjectKey } from "../base/kubernetes-object.js";
 import { EventWindow } from "./event-window.js";
-import type { ResourceChange } from "./resource-change.js";
+import { changeMadeFor, type ResourceChange } from "./resource-change.js";
 
 /** The own deletions of one object that are in flight. */
 interface DeletionsUnderWay {
   count: number;
   /** Whether one that has ended did delete the object. */
   isOwn: boolean;
+  madeFor?: ObjectKey | undefined;
   /** The deletion that the watch brought meanwhile. */
   held?: { readonly change: ResourceChange; readonly version: string } | undefined;
+}
+
+/** How an own deletion ended, and for the reconcile of which primary it was made. */
+export interface EndedDeletion {
+  readonly isGone: boolean;
+  readonly madeFor?: ObjectKey | undefined;
 }
 
 /** Filters the events of one controller's own writes (JOSDK EventFilterSupport), and of its deletions, which JOSDK notifies. */
@@ -28,15 +35,17 @@ export class OwnEvents {
   }
 
   /** Ends an own deletion, which deleted the object or did not; the last one in flight returns a held change to notify now. */
-  closeDeletion(uid: string, { isGone }: { readonly isGone: boolean }): ResourceChange | undefined {
+  closeDeletion(uid: string, { isGone, madeFor }: EndedDeletion): ResourceChange | undefined {
     const known = this.#deletions.get(uid);
     if (known === undefined) return undefined;
     known.isOwn ||= isGone;
+    known.madeFor ??= madeFor;
     if (--known.count > 0) return undefined;
     this.#deletions.delete(uid);
     if (!known.isOwn) return this.#release(known);
-    if (known.held !== undefined) this.forget(known.held.change.key, known.held.version);
-    return undefined;
+    if (known.held === undefined) return undefined;
+    this.forget(known.held.change.key, known.held.version);
+    return changeMadeFor(known.held.change, known.madeFor);
   }
 
   /** Takes a change from the watch; returns what to notify now. */
@@ -59,8 +68,8 @@ export class OwnEvents {
   }
 
   /** Takes the version of an own write. Ignored without a window. */
-  recordOwn(key: ObjectKey, version: string): void {
-    this.#windows.get(key)?.recordOwn(version);
+  recordOwn(key: ObjectKey, version: string, madeFor?: ObjectKey): void {
+    this.#windows.get(key)?.recordOwn(version, madeFor);
   }
 
   /** Ends an own write while the watch is at `watchVersion`; returns a held change that is to be notified now. */

@@ -1,5 +1,6 @@
-import { keyOf, type KubernetesObject, type ObjectRef } from "../base/kubernetes-object.js";
+import { keyOf, type KubernetesObject } from "../base/kubernetes-object.js";
 import { nameOfType } from "../base/resource-definition.js";
+import type { OwnChange } from "./own-deletions.js";
 import type { ResourceView } from "./resource-view.js";
 
 /** An event source with a view. Its client is set if it watches another cluster than the operator's own. */
@@ -10,29 +11,22 @@ interface ViewHolder {
 /** The views of one controller: its own writes and deletions through one of them are no events of the others. */
 export class OwnViews {
   readonly #holders = new Map<ResourceView, ViewHolder>();
-  #primaries: ResourceView | undefined;
 
-  add(view: ResourceView, holder: ViewHolder, { isOfPrimaries = false }: { isOfPrimaries?: boolean } = {}): void {
+  add(view: ResourceView, holder: ViewHolder): void {
     this.#holders.set(view, holder);
-    if (isOfPrimaries) this.#primaries = view;
   }
 
   delete(view: ResourceView): void {
     this.#holders.delete(view);
   }
 
-  /**
-   * Returns the views in which a change through `view` is no event: that view, and those that may show the same objects, each from a watch of
-   * its own. `primary` is reconciled: any other one that it changes has to be, too, so in the view of the primaries that is an event.
-   */
-  around(view: ResourceView, changed: ObjectRef, primary?: KubernetesObject): readonly ResourceView[] {
+  /** Returns the views that may show what is changed through `view` for a primary, each from a watch of its own. */
+  around(view: ResourceView, primary?: KubernetesObject): OwnChange {
     const holder = this.#holders.get(view);
     const kind = nameOfType(view.definition);
     const views = [...this.#holders].flatMap(([other, { client }]) =>
       client === holder?.client && nameOfType(other.definition) === kind ? other : [],
     );
-    const all = holder === undefined ? [view] : views;
-    const isOther = primary !== undefined && keyOf(primary.metadata) !== keyOf(changed);
-    return isOther ? all.filter((each) => each !== this.#primaries) : all;
+    return { views: holder === undefined ? [view] : views, madeFor: primary && keyOf(primary.metadata) };
   }
 }

@@ -7,9 +7,8 @@ import { uidOf, versionOf, type DecodedResource } from "../base/decoded-resource
 import { deepFreeze } from "./deep-freeze.js";
 import { ObjectIndexes, type IndexFunction, type IndexReporter } from "./object-index.js";
 import { ObservedDeletions } from "./observed-deletions.js";
-import { OwnDeletions } from "./own-deletions.js";
+import { OwnDeletions, type OwnChange } from "./own-deletions.js";
 import type { CacheListener, ResourceChange } from "./resource-change.js";
-import type { ResourceView } from "./resource-view.js";
 
 interface ResourceCacheOptions {
   readonly comparesVersions?: boolean;
@@ -200,7 +199,7 @@ export class ResourceCache {
   }
 
   /** Hides an object that the controller of the views `by` has deleted, until the watch brings the deletion. */
-  removeOwn(key: ObjectKey, uid: string, by: ReadonlySet<ResourceView>): void {
+  removeOwn(key: ObjectKey, uid: string, by: OwnChange): void {
     if (!this.comparesVersions || this.#isReplacing) return;
     const answer = this.#pending.get(key);
     const known = uidOf(answer) === uid ? answer : this.#observed.get(key);

@@ -13,8 +13,15 @@ export interface ResourceChange {
   readonly old?: KubernetesObject | undefined;
   /** Whether a list brought the change, and not the watch. */
   readonly isInitial: boolean;
+  /** The primary whose reconcile made the change, and needs no event of it; absent if others made it, or also others. */
+  readonly madeFor?: ObjectKey | undefined;
   /** Whether the deletion went unseen, so that `object` may not be the last state. */
   readonly isFinalStateUnknown?: boolean;
+}
+
+/** Returns the change that a reconcile of a primary made, as others hear of it; undefined if nobody has to. */
+export function changeMadeFor(change: ResourceChange, madeFor: ObjectKey | undefined): ResourceChange | undefined {
+  return madeFor === undefined ? undefined : { ...change, madeFor };
 }
 
 /** Notified of what a cache learns, in the same turn of the event loop. */

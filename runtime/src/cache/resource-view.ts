@@ -9,7 +9,8 @@ import type { IndexFunction, IndexReporter, ObjectIndex } from "./object-index.j
 import { OwnEvents } from "./own-events.js";
 import type { LoadOptions } from "./bounded-objects.js";
 import type { ResourceCache } from "./resource-cache.js";
-import type { ResourceChange } from "./resource-change.js";
+import type { OwnChange } from "./own-deletions.js";
+import { changeMadeFor, type ResourceChange } from "./resource-change.js";
 
 /** Selects objects of a view. */
 export interface ListOptions {
@@ -36,6 +37,8 @@ interface ResourceViewOptions {
   /** Notified that an index failed for an object, or, without `error`, that it succeeds again. */
   readonly onIndexFailure?: (index: string, key: ObjectKey, error?: unknown) => void;
 }
+
+type EndDeletion = (ended: { readonly isGone: boolean }) => void;
 
 const NONE: ReadonlySet<ObjectKey> = new Set();
 
@@ -66,9 +69,11 @@ export class ResourceView {
     const ownEvents = new OwnEvents();
     const unsubscribe = cache.subscribe({
       onChange: (change, version) => {
-        // The deleter needs no further events of the object.
-        if (cache.ownDeletions.isBy(change.key, change.object, this)) ownEvents.forget(change.key, version);
-        else this.#tell(...ownEvents.take(change, version));
+        // The own needs no further events of the object.
+        const own = cache.ownDeletions.changeOf(change.key, change.object, this);
+        if (own === undefined) return this.#tell(...ownEvents.take(change, version));
+        ownEvents.forget(change.key, version);
+        this.#tell(changeMadeFor(change, own.madeFor));
       },
       onVersion: (version) => this.#tell(...ownEvents.passTo(version)),
       onReset: () => this.#tell(...ownEvents.drain()),
@@ -229,7 +234,7 @@ export class ResourceView {
   }
 
   /** Begins a write: changes of the object are held in `views` until it is ended, with its answer unless it failed. Returns how to end it. */
-  beginWrite(key: ObjectKey, views: readonly ResourceView[] = [this]): (written?: Written) => void {
+  beginWrite(key: ObjectKey, { views = [this], madeFor }: Partial<OwnChange> = {}): (written?: Written) => void {
     this.requireWhole(key);
     const held = views.flatMap((view) => view.#holderOf(key));
     for (const { ownEvents } of held) ownEvents.open(key);
@@ -237,7 +242,7 @@ export class ResourceView {
       if (written !== undefined) this.put(written.entry);
       const ownVersion = written?.isOwn === true ? versionOf(written.entry) : undefined;
       for (const { view, cache, ownEvents } of held) {
-        if (ownVersion !== undefined) ownEvents.recordOwn(key, ownVersion);
+        if (ownVersion !== undefined) ownEvents.recordOwn(key, ownVersion, madeFor);
         view.#tell(ownEvents.close(key, cache.observedVersion));
       }
     };
@@ -249,17 +254,13 @@ export class ResourceView {
   }
 
   /** Begins an own deletion: its event is held until it is ended, and dropped if the object `isGone` by it. Returns how to end it. */
-  beginDeletion(
-    key: ObjectKey,
-    uid: string,
-    views: readonly ResourceView[] = [this],
-  ): (ended: { readonly isGone: boolean }) => void {
+  beginDeletion(key: ObjectKey, uid: string, { views = [this], madeFor }: Partial<OwnChange> = {}): EndDeletion {
     const held = views.flatMap((view) => view.#holderOf(key));
     for (const { ownEvents } of held) ownEvents.openDeletion(uid);
     return (ended) => {
-      const by = new Set(ended.isGone ? views : []);
-      for (const view of by) view.#attachmentOf(key)?.cache.removeOwn(key, uid, by);
-      for (const { view, ownEvents } of held) view.#tell(ownEvents.closeDeletion(uid, ended));
+      for (const view of ended.isGone ? new Set(views) : [])
+        view.#attachmentOf(key)?.cache.removeOwn(key, uid, { views, madeFor });
+      for (const { view, ownEvents } of held) view.#tell(ownEvents.closeDeletion(uid, { ...ended, madeFor }));
     };
   }
 

@@ -62,9 +62,9 @@ export class ControllerSources {
     this.namespaces = options.namespaces;
     this.primaries = primary.view;
     this.#registrar = { controller, logger, contextOf: (source) => this.#contextOf(source) };
-    primary.view.onChange((change) => this.#onPrimaryChange(change));
+    primary.view.onChange((change) => change.madeFor === change.key || this.#onPrimaryChange(change));
     this.#primary = new RegisteredSource(primary, this.#registrar, { role: "primaries" });
-    options.views.add(primary.view, primary, { isOfPrimaries: true });
+    options.views.add(primary.view, primary);
     for (const [source, members] of groupDependents(dependents, primary.view.definition)) {
       const names = members.map(({ name }) => name);
       this.#add(source, { role: "dependents", dependents: names, isActivatedLater: members[0]!.isActivatedLater });

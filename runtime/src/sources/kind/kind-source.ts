@@ -155,10 +155,11 @@ export class KindSource implements EventSource<KubernetesObject> {
   #onChange(change: ResourceChange): void {
     const mapping = this.#mapping;
     if (mapping === undefined) return;
-    const { key, object, old, isInitial } = change;
+    const { key, object, old, isInitial, madeFor = "" } = change;
     // Whoever the object pointed to before is concerned, too.
     const before = old === undefined ? [] : mapping.primariesOf(key, old);
     const primaries = new Set([...mapping.primariesOf(key, object), ...before]);
+    primaries.delete(madeFor as ObjectKey);
     if (primaries.size === 0 || !this.#passes(change)) return;
     const { request, dependentOf } = this.#options;
     const dependent = dependentOf?.(object);

@@ -167,7 +167,7 @@ export class Sender {
     const { definition, cache } = target;
     const { name, namespace, uid } = live.metadata;
     const { primary, signal } = cause;
-    const views = this.#options.views?.around(cache, live.metadata, primary);
+    const views = this.#options.views?.around(cache, primary);
     const end = uid === undefined ? undefined : cache.beginDeletion(keyOf(live.metadata), uid, views);
     let isGone = false;
     try {
@@ -203,7 +203,7 @@ export class Sender {
       findKnown: cache.isPartial ? undefined : (version: string) => cache.getVersion(key, version),
       ...{ verb, ref, body, fieldManager, fieldManagers, signal },
     };
-    const views = this.#options.views?.around(cache, ref, cause.primary);
+    const views = this.#options.views?.around(cache, cause.primary);
     const end = isFiltered && !cache.isPartial ? cache.beginWrite(key, views) : undefined;
     let written: Written | undefined;
     try {

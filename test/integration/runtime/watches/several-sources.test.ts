@@ -196,6 +196,72 @@ suite("primaries that a controller writes", (test) => {
       assert.equal(failuresOf(page.events), []);
     });
 
+  /** Writes the text of a ConfigMap named shared, of `found`, into the status. */
+  const shows = (
+    found: (args: { context: Context<Page>; secondary: { seen?: DataObject } }) => string | undefined,
+  ) => ({
+    reconcile: (args: { primary: Page; context: Context<Page>; secondary: { seen?: DataObject } }) =>
+      updateStatus({ text: found(args) ?? "none" }),
+  });
+  const isOne = ({ primary }: { primary: Page }) => primary.metadata.name === "one" && primary.spec.text !== "none";
+  const shared = configMapOf("shared", {
+    reconcilePrecondition: isOne,
+    desired: ({ primary }) => ({
+      metadata: { name: "shared", labels: { page: "two" } },
+      data: { text: primary.spec.text },
+    }),
+  });
+  const seen = configMapOf("seen", { mode: "readOnly", ref: { name: () => "shared" } });
+  delete (seen as { desired?: unknown }).desired;
+
+  for (const [way, dependents, reconciler] of [
+    ["names", [shared, seen], shows(({ secondary }) => secondary.seen?.data?.["text"])],
+    ["is mapped to", [shared], shows(({ context }) => context.secondary(ConfigMap, { source: "b" })?.data?.["text"])],
+  ] as const)
+    test(`tell each other: one that ${way} a dependent of another sees it, its changes and its deletion`, async () => {
+      await using server = await startPageServer();
+      const eventSources = () => [source("b", { labelSelector: "page" })];
+      await using page = createPageOperator(server, { dependents, reconciler, eventSources });
+      await page.operator.start();
+      await createPage(page, "two");
+      await untilStatus(page, "two", "none");
+      await untilQuiet(page);
+      await createPage(page);
+      await untilStatus(page, "two", "first");
+      await untilQuiet(page);
+      await setText(page, "second");
+      await untilStatus(page, "two", "second");
+      await untilQuiet(page);
+      await setText(page, "none");
+      await untilStatus(page, "two", "none");
+      await untilQuiet(page);
+      const ofOne = page.events.filter(({ primary }) => primary === "default/one");
+      assert.is(ofOne.length, 3, "what its own reconcile wrote is no event for it");
+    });
+
+  test("tell each other: one that follows the status of another sees what the runtime writes there", async () => {
+    await using server = await startPageServer();
+    const peers = () => informerSource({ name: "peers", resource: Page, mapper: () => ["default/two"] });
+    const reconcile = ({ primary, context }: { primary: Page; context: Context<Page> }) => {
+      const peer = context.primaries.get({ name: "one", namespace: "default" });
+      return updateStatus({
+        text: primary.metadata.name === "one" ? primary.spec.text : (peer?.status?.text ?? "none"),
+      });
+    };
+    await using page = createPageOperator(server, {
+      dependents: [],
+      reconciler: { reconcile },
+      eventSources: () => [peers()],
+    });
+    await page.operator.start();
+    await createPage(page, "two");
+    await untilStatus(page, "two", "none");
+    await createPage(page);
+    await untilStatus(page, "two", "first");
+    await setText(page, "second");
+    await untilStatus(page, "two", "second");
+  });
+
   test("are reconciled if another reconcile writes them, and not again if it is their own", async () => {
     await using server = await startPageServer();
     const reconcile = async ({ primary, context }: { primary: Page; context: Context<Page> }) => {

@@ -5,7 +5,6 @@ import { createView, listInto } from "../../../support/runtime/resource-view.js"
 import { assert, suite } from "../../../support/suite.js";
 
 const KEY = "x/a";
-const REF = { name: "a", namespace: "x" };
 const object = (resourceVersion: string, more: object = {}) => ({
   apiVersion: "v1",
   kind: "ConfigMap",
@@ -22,7 +21,7 @@ function createTold(own?: OwnViews) {
   told.length = 0;
   own?.add(view, {});
   const beginWrite = () => {
-    const end = view.beginWrite(KEY, own?.around(view, REF));
+    const end = view.beginWrite(KEY, own?.around(view));
     return (version?: string) =>
       end(version === undefined ? undefined : { entry: { object: object(version) }, isOwn: true });
   };
@@ -176,7 +175,7 @@ suite("views of one owner", (test) => {
       for (const version of ["2", "3"]) cache.observe({ object: object(version) });
     endWrite("3");
     assert.equal([written.told, twin.told], [["updated 3<1"], ["updated 3<1"]]);
-    const fail = written.view.beginWrite(KEY, own.around(written.view, REF));
+    const fail = written.view.beginWrite(KEY, own.around(written.view));
     for (const { cache } of [written, twin]) cache.observe({ object: object("4") });
     fail();
     assert.equal([written.told.at(-1), twin.told.at(-1)], ["updated 4<3", "updated 4<3"]);
@@ -205,7 +204,7 @@ suite("views of one owner", (test) => {
   test("a deletion through one is no event of the other, which does not show the object any more", () => {
     for (const comesFirst of [true, false]) {
       const { own, written, twin } = createTwins();
-      const end = written.view.beginDeletion(KEY, "u1", own.around(written.view, REF));
+      const end = written.view.beginDeletion(KEY, "u1", own.around(written.view));
       if (comesFirst) twin.cache.observeDeletion(object("2"));
       end({ isGone: true });
       assert.not(twin.view.has(KEY));
