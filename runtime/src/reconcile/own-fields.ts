@@ -5,22 +5,24 @@ import type { OwnWrite } from "../write/send/postponed-write.js";
 import type { Sender } from "../write/send/send.js";
 import { ownTypes, type WithConditions } from "./status/status-conditions.js";
 
+/** Which fields a part has, and their values, in texts that are kept for each primary. */
+interface Reading {
+  readonly fields: string;
+  readonly values: string;
+}
+
 /** What a field manager wrote of an object, or of its status. */
 interface OwnPart {
   readonly fieldManager: string;
   readonly part: Application["part"];
-  /** Tells whether there is anything of it. */
-  isIn(entry: DecodedResource): boolean;
-  /** Tells whether nobody took over a field of the part between two states. */
-  isHeld(before: DecodedResource, after: DecodedResource): boolean;
-  /** Tells whether the fields of a part that is held have the same values. */
-  isSame(before: DecodedResource, after: DecodedResource): boolean;
+  /** Returns undefined if there is nothing of it. */
+  read(entry: DecodedResource): Reading | undefined;
 }
 
 interface Known {
   readonly uid: string | undefined;
   /** What the last own write left, or what the last reconcile began with, of each part; undefined if that is nothing, or not known. */
-  readonly states: (DecodedResource | undefined)[];
+  readonly readings: (Reading | undefined)[];
   /** Whether a reconcile is under way. */
   isRunning: boolean;
 }
@@ -37,9 +39,8 @@ export class OwnFields {
   /** Takes the state with which a reconcile begins: what is overwritten in it is for this reconcile to put right. */
   begin(entry: DecodedResource): void {
     const { metadata } = entry.object;
-    const state = reduced(entry);
-    const states = this.#parts.map((part) => (part.isIn(state) ? state : undefined));
-    this.#known.set(keyOf(metadata), { uid: metadata.uid, states, isRunning: true });
+    const readings = this.#parts.map((part) => part.read(entry));
+    this.#known.set(keyOf(metadata), { uid: metadata.uid, readings, isRunning: true });
   }
 
   /** Ends a reconcile. Until then nobody knows which values the client of the user writes. */
@@ -54,15 +55,15 @@ export class OwnFields {
     const index = this.#parts.findIndex((each) => each.fieldManager === fieldManager && each.part === part);
     // The answer may be that of another object.
     const isOf = answer === undefined || uidOf(answer) === metadata.uid;
-    if (known !== undefined && index >= 0 && isOf) known.states[index] = answer && reduced(answer);
+    if (known !== undefined && index >= 0 && isOf) known.readings[index] = answer && this.#parts[index]!.read(answer);
   }
 
   /** Tells whether an own part is another one than the controller wrote, or than its last reconcile found. */
   isOverwritten(entry: DecodedResource): boolean {
-    const { states = [], isRunning = true } = this.#knownOf(entry.object.metadata) ?? {};
-    return states.some((state, at) => {
-      const part = this.#parts[at]!;
-      return state !== undefined && !(part.isHeld(state, entry) && (isRunning || part.isSame(state, entry)));
+    const { readings = [], isRunning = true } = this.#knownOf(entry.object.metadata) ?? {};
+    return readings.some((known, at) => {
+      const now = known && this.#parts[at]!.read(entry);
+      return known?.fields !== now?.fields || (!isRunning && known?.values !== now?.values);
     });
   }
 
@@ -74,12 +75,6 @@ export class OwnFields {
     const known = this.#known.get(keyOf(metadata));
     return known?.uid === metadata.uid ? known : undefined;
   }
-}
-
-// What makes a new generation is an event anyway, and is not kept beside the next state.
-function reduced({ object, owned = [] }: DecodedResource): DecodedResource {
-  const { apiVersion, kind, metadata, status } = object as WithConditions;
-  return { object: { apiVersion, kind, metadata, status } as KubernetesObject, owned };
 }
 
 interface Writers {
@@ -101,18 +96,13 @@ export function createOwnFields(target: WriteTarget, { sender, conditionsSender,
 
 // Whoever overwrites a field that was applied takes it over. An own write that was given up, and lands late, takes nothing over: its values tell.
 function appliedPart({ fieldManager, matcher }: Sender, place: Pick<Application, "target" | "part">): OwnPart {
-  const fieldsIn = (entry: DecodedResource) => matcher.ownedFields(entry, place.part)?.fieldsV1;
-  return {
-    ...{ fieldManager, part: place.part },
-    isIn: (entry) => fieldsIn(entry) !== undefined,
-    isHeld: (before, after) => fieldsIn(before) === fieldsIn(after),
-    isSame: (before, after) => matcher.isSame(place, before, reduced(after)),
-  };
+  return { fieldManager, part: place.part, read: (entry) => matcher.digestsOf(place, entry) };
 }
 
 function conditionPart({ fieldManager }: Sender, types: ReadonlySet<string>): OwnPart {
-  const textOf = ({ object }: DecodedResource) =>
-    JSON.stringify((object as WithConditions).status?.conditions?.filter(({ type }) => types.has(type)));
-  const isHeld = (before: DecodedResource, after: DecodedResource) => textOf(before) === textOf(after);
-  return { fieldManager, part: "status", isIn: () => true, isHeld, isSame: () => true };
+  const read = ({ object }: DecodedResource) => {
+    const { conditions = [] } = (object as WithConditions).status ?? {};
+    return { fields: JSON.stringify(conditions.filter(({ type }) => types.has(type))), values: "" };
+  };
+  return { fieldManager, part: "status", read };
 }

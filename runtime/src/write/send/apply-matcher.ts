@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import type { JsonValue, KubernetesObject, ObjectRef } from "../../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import { ownedBy, type DecodedResource, type OwnedFields } from "../../base/decoded-resource.js";
@@ -83,13 +84,17 @@ export class ApplyMatcher {
     return !hasForeignChange(before.object, after.object, { owned, schema: schemaOf(target.definition) });
   }
 
-  /** Tells whether two states of an object, in which the same fields are applied, have the same values there. */
-  isSame(place: Pick<Application, "target" | "part">, before: DecodedResource, after: DecodedResource): boolean {
-    const [one, other] = [before, after].map((state) => {
-      const applied = this.#matchOptions(place, state);
-      return applied && storedText(state, applied);
-    });
-    return one === other;
+  /** Returns digests of which fields of an object, or of its status, are applied, and of their values; undefined if none are. */
+  digestsOf(
+    place: Pick<Application, "target" | "part">,
+    entry: DecodedResource,
+  ): { readonly fields: string; readonly values: string } | undefined {
+    const applied = this.#matchOptions(place, entry);
+    if (applied === undefined) return undefined;
+    const [fields, values] = [applied.text.fieldsV1, storedText(entry, applied)].map((text) =>
+      hash("sha1", text, "base64"),
+    );
+    return { fields: fields!, values: values! };
   }
 
   ownedFields(entry: DecodedResource, part: Application["part"]): OwnedFields | undefined {
