@@ -107,6 +107,23 @@ suite("layers", (test) => {
     assert.equal(violations, []);
   });
 
+  // The Lease, Events and questions about rights are no part of what a controller writes.
+  test("in the runtime only write/send makes the writes of a controller", () => {
+    const others = /^runtime\/src\/(client\/|operate\/(lease|events)\/|operate\/access-review\.ts$)/;
+    const writers = sources.filter(
+      ({ path, text }) =>
+        path.startsWith("runtime/") &&
+        !others.test(path) &&
+        /[cC]lient(\(\))?\)?[?!]?\s*\.(create|update|apply|mergePatch|jsonPatch|write|delete|setScale|evict)\b/.test(
+          text,
+        ),
+    );
+    assert.equal(
+      writers.map(({ path }) => path),
+      ["runtime/src/write/send/send.ts"],
+    );
+  });
+
   test("only package-file.ts looks for a file beside itself, as what is bundled lies elsewhere", () => {
     const places = sources
       .filter(({ path }) => /^(apiserver|generator)\//.test(path))
