@@ -9,8 +9,8 @@ export class LateWrites {
   readonly #clock: Clock;
   /** Until when writes of a process before this one may come. */
   readonly #othersEnd: number;
-  /** When no write of a primary can come any more, by uid; the latest last. */
-  readonly #ends = new Map<string, number>();
+  /** When no write of a primary can come any more, and whose it was, by uid; the latest last. */
+  readonly #ends = new Map<string, { readonly end: number; readonly writer: object }>();
   /** The primaries, by uid, for which no process before this one made anything; kept until `#othersEnd`. */
   readonly #new = new Set<string>();
 
@@ -20,16 +20,17 @@ export class LateWrites {
     this.#othersEnd = startedAt + LATE_MS;
   }
 
-  /** Whether no write can come any more that was given up here. */
-  get isEmpty(): boolean {
+  /** Tells whether a write may still come that a writer gave up here. */
+  hasAny(writer: object): boolean {
     this.#forget();
-    return this.#ends.size === 0;
+    return [...this.#ends.values()].some((each) => each.writer === writer);
   }
 
-  note({ metadata: { uid = "" } }: KubernetesObject): void {
+  /** Takes note of a write for a primary that was given up; `writer` is the definition of the controller. */
+  note({ metadata: { uid = "" } }: KubernetesObject, writer: object): void {
     this.#forget();
     this.#ends.delete(uid);
-    this.#ends.set(uid, this.#clock.now() + LATE_MS);
+    this.#ends.set(uid, { end: this.#clock.now() + LATE_MS, writer });
   }
 
   /** Takes note of a primary that gets its finalizer only now: nothing was made for it before. */
@@ -40,13 +41,13 @@ export class LateWrites {
 
   /** Returns how long a write of a primary may still come; 0 if none may. */
   remainingMs({ metadata: { uid = "" } }: KubernetesObject): number {
-    const end = Math.max(this.#ends.get(uid) ?? 0, this.#new.has(uid) ? 0 : this.#othersEnd);
+    const end = Math.max(this.#ends.get(uid)?.end ?? 0, this.#new.has(uid) ? 0 : this.#othersEnd);
     return Math.max(0, end - this.#clock.now());
   }
 
   #forget(): void {
     const now = this.#clock.now();
-    for (const [known, end] of this.#ends) if (end <= now) this.#ends.delete(known);
+    for (const [known, { end }] of this.#ends) if (end <= now) this.#ends.delete(known);
   }
 }
 

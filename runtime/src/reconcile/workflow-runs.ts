@@ -44,10 +44,12 @@ export class ControllerWorkflows {
   readonly named: ReadonlyMap<string, CompiledWorkflow>;
   readonly dependencies: WorkflowDependencies;
   readonly dependents: readonly ReconciledNode[];
+  readonly definition: ControllerDefinition;
   readonly lateWrites: LateWrites;
 
   constructor(definition: ControllerDefinition, dependencies: WorkflowDependencies) {
     const { name, workflow, workflows = {}, onAllEvents = false } = definition;
+    this.definition = definition;
     this.lateWrites = dependencies.lateWrites ?? new LateWrites();
     this.dependencies = onAllEvents ? { ...dependencies, removedKinds: undefined } : dependencies;
     const compile = (each: WorkflowDefinition): CompiledWorkflow => ({
@@ -192,7 +194,7 @@ export class WorkflowRuns {
       onStep: (step) => scope.onStep(step),
       tracing: dependencies.tracing,
       linger: (write) => void this.lingering.push(write),
-      onGivenUp: () => this.#workflows.lateWrites.note(primary),
+      onGivenUp: () => this.#workflows.lateWrites.note(primary, this.#workflows.definition),
       others: dependents.filter((each) => !compiled.plan.nodes.includes(each)),
     };
     const isCleanup = kind === "cleanup";

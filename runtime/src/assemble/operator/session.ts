@@ -92,7 +92,7 @@ export class OperatorSession {
     await this.events?.close(Math.min(EVENTS_STOP_MS, leftMs()));
     // Whoever is told that nobody leads writes at once, so nothing of this operator may be under way then.
     // Nor may a write come that was given up: a Lease that is not handed over expires later than that.
-    const isHandedOver = isFinished && lateWrites.isEmpty;
+    const isHandedOver = isFinished && !controllers.some(({ definition }) => lateWrites.hasAny(definition));
     await this.leadership?.end(isHandedOver ? () => this.#drainWrites(leftMs()) : undefined);
     const stopped = await Promise.all(controllers.map((controller) => controller.stopSources(leftMs())));
     await Promise.all(this.#clients.map((client) => client.close()));

@@ -6,7 +6,15 @@ import type { LeadershipState } from "#runtime/operate/lease/leadership.js";
 import type { LeaderElectionSettings } from "#runtime/operate/lease/lease-settings.js";
 import type { ExternalDependent } from "#runtime/workflow/definition/workflow-definition.js";
 import { assert, suite } from "../../../support/suite.js";
-import { createPage, createPageOperator, failureOf, setText, startPageServer, untilText } from "../page-operator.js";
+import {
+  configMapOf,
+  createPage,
+  createPageOperator,
+  failureOf,
+  setText,
+  startPageServer,
+  untilText,
+} from "../page-operator.js";
 import type { PageOperator, PageOperatorOptions } from "../page-operator.js";
 
 const ref = { name: "page-leader", namespace: "default" };
@@ -177,6 +185,22 @@ suite("replicas of an operator", (test) => {
     await waitFor("it reconciles", () => leader.operator.controller("page").counts().running === 1);
     const { identity } = leader.operator.health().leadership!;
     assert.is(await leader.operator.stop(), false);
+    await using admin = createPageOperator(server, { operator: { leaderElection: false } });
+    assert.is(holderOf(await leaseOf(admin)), identity);
+  });
+
+  test("one that gave up a creation a moment ago, which may still land, keeps the Lease when it stops", async () => {
+    await using server = await startPageServer();
+    const dependents = [configMapOf("text", { deletion: "ordered", timeoutMs: 300 })];
+    await using leader = await startReplica(server, { dependents });
+    await untilLeading(leader);
+    const held = server.faults.add({ verb: "patch", path: "/configmaps/", times: 1, delayMs: 2_000 });
+    await createPage(leader);
+    await waitFor("the creation is held", () => held.hits === 1);
+    await untilText(leader, "first");
+    await leader.quiet();
+    const { identity } = leader.operator.health().leadership!;
+    assert.is(await leader.operator.stop(), true);
     await using admin = createPageOperator(server, { operator: { leaderElection: false } });
     assert.is(holderOf(await leaseOf(admin)), identity);
   });
