@@ -65,6 +65,15 @@ export function isOwnedBy(live: Partial<ObjectMeta>, { uid }: Pick<ObjectMeta, "
   return live.ownerReferences?.some((owner) => owner.uid === uid) === true;
 }
 
+/** Tells whether an object is another primary's, which controls it or is in its annotations: a further owner has no say in it. */
+export function isOfOther(live: Partial<ObjectMeta>, { name, uid }: ObjectMeta): boolean {
+  const annotated = live.annotations?.[PRIMARY_NAME];
+  if (annotated !== undefined) return annotated !== name;
+  const controller = live.ownerReferences?.find((owner) => owner.controller === true);
+  // One of an earlier primary of the name is taken over.
+  return controller !== undefined && controller.uid !== uid && controller.name !== name;
+}
+
 /** Returns what stands in the annotation of the primary's type. */
 export function typeOfPrimary({ kind, group }: ResourceDefinition): string {
   return group === "" ? kind : `${kind}.${group}`;

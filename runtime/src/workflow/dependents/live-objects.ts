@@ -3,6 +3,7 @@ import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kuberne
 import {
   DEPENDENT_ITEM,
   DEPENDENT_NAME,
+  isOfOther,
   isOriginal,
   isOwnedBy,
   isWrittenBy,
@@ -88,7 +89,8 @@ export class LiveObjects {
       const name = live.annotations?.[DEPENDENT_NAME];
       // An owner of the name of the primary may be an earlier one.
       const isTied = isOwnedBy(live, metadata) || live.annotations?.[PRIMARY_NAME] === metadata.name;
-      const isLeft = isTied && isWrittenBy(live, controller) === true && this.#isGenuine(entry);
+      const isOwn = isTied && !isOfOther(live, metadata) && isWrittenBy(live, controller) === true;
+      const isLeft = isOwn && this.#isGenuine(entry);
       return isLeft && name !== undefined ? { name, live: entry.object } : [];
     });
   }
@@ -101,7 +103,8 @@ export class LiveObjects {
       const { metadata } = entry.object;
       // An object that another dependent wants in this reconcile is no longer one of this dependent.
       const wanting = notes?.dependentThatWants(this.place, keyOf(metadata)) ?? name;
-      const isOwn = wanting === name && hasName(definition, metadata.annotations?.[DEPENDENT_NAME]);
+      const isNamed = wanting === name && hasName(definition, metadata.annotations?.[DEPENDENT_NAME]);
+      const isOwn = isNamed && !isOfOther(metadata, primary.metadata);
       // A watch of the user may show objects of which somebody took the label off.
       return isOwn && isWrittenBy(metadata, controller) !== false && this.#isGenuine(entry);
     });

@@ -8,6 +8,7 @@ import {
   dependentController,
   outcomeOf,
   untilOutcome,
+  type SampleArguments,
   type Stated,
 } from "../../josdk/dependents/sample-dependents.js";
 import { ConfigMap, Sample, Secret, type DataObject } from "../../josdk/sample-kind.js";
@@ -192,4 +193,37 @@ suite("a dependent from which somebody took its link", (test) => {
       await space.delete(Sample, name);
     }
   });
+});
+
+suite("an object that several primaries own", (test) => {
+  for (const [what, rest] of [
+    ["a dependent", {}],
+    ["an item", { bulk: {} }],
+  ] as const)
+    test(`is ${what} of the one that controls it, and left alone by the others`, async () => {
+      await using space = await openSpace();
+      const desired = ({ primary, context }: SampleArguments) => {
+        const others = context.primaries.list().filter(({ metadata }) => metadata.name !== primary.metadata.name);
+        const ownerReferences = others.map(({ apiVersion, kind, metadata: { name, uid = "" } }) => {
+          return { apiVersion, kind, name, uid };
+        });
+        const name = `${primary.metadata.name}-a`;
+        const object = { metadata: { name, ownerReferences }, data: { value: primary.spec.value ?? "" } };
+        return "bulk" in rest ? { [name]: object } : object;
+      };
+      await using running = await space.start([dependentController([configOf("a", { ...rest, desired })])]);
+      for (const name of ["one", "two"]) await space.create(Sample, { ...sample(), metadata: { name } });
+      await running.quiet();
+      for (const name of ["one", "two"]) await space.patch(Sample, name, { spec: { value: "second" } });
+      for (const name of ["one", "two"])
+        await space.until(ConfigMap, `${name}-a`, ({ metadata, data }) => {
+          return data?.["value"] === "second" && metadata.ownerReferences?.length === 2;
+        });
+      await running.quiet();
+      assert.equal(
+        running.requests.filter((request) => request.startsWith("DELETE")),
+        [],
+      );
+      assert.equal(failuresOf(running.events), []);
+    });
 });
