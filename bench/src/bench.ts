@@ -50,7 +50,7 @@ const benchmarks: Record<
   operate: { summary: "leader election, probes and metrics, beside ours without them", measure: measureOperate },
   metrics: { summary: "counting metrics, beside prom-client and OpenTelemetry", measure: measureMetrics },
   foreign: {
-    summary: "an operator beside 25,000 objects of others, beside controller-runtime",
+    summary: "an operator among 25,000 objects of others, beside itself without them and controller-runtime",
     measure: measureForeign,
   },
   workflow: { summary: "graphs of dependents, beside JOSDK", measure: measureWorkflow },

@@ -3,12 +3,12 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { messageOf } from "#runtime/base/logger.js";
-import { repositoryRoot } from "#test/support/repository.js";
 import { inParallel } from "../load-client.js";
 import type { BenchmarkResult } from "../measurement.js";
 import type { CountedCluster } from "../operators/counted-cluster.js";
 import type { OperatorCommand } from "../operators/operator-process.js";
 import { findUnselectedPeers } from "../peers/implementations.js";
+import { buildOurOperator } from "../peers/our-operator.js";
 import { measurePhases, type PhaseCost } from "../peers/operator-phases.js";
 import { measurementsOf } from "../peers/peers-benchmark.js";
 import { tellProgress } from "../progress.js";
@@ -20,12 +20,6 @@ const CONCURRENCY = 40;
 // As large as an object of others mostly is.
 const CONTENT = "x".repeat(2_000);
 
-const ours: OperatorCommand = {
-  name: "gen-operator",
-  program: process.execPath,
-  args: [join(repositoryRoot, "bench/peers-workload/dist/unselected.js")],
-};
-
 /** Measures the workload of the peers beside the objects of others. */
 export async function measureForeign(options: { count: number; peerFolder: string }): Promise<BenchmarkResult> {
   const { count, peerFolder } = options;
@@ -34,12 +28,16 @@ export async function measureForeign(options: { count: number; peerFolder: strin
     `${count} custom resources with four dependents each, beside ${CONFIG_MAPS} ConfigMaps and ${SECRETS} Secrets of others, of 2 kB each; no watch has a selector that the user wrote`,
     "restart: until the operator watches its primaries again, and all that follows; the CPU is that of the new process",
   ];
-  const measure = async (name: string, build: () => Promise<OperatorCommand>): Promise<PhaseCost[]> => {
+  const measure = async (
+    name: string,
+    build: () => Promise<OperatorCommand>,
+    prepare = createForeign,
+  ): Promise<PhaseCost[]> => {
     try {
       tellProgress(`foreign: ${name}`);
       const command = await build();
       const logFile = join(folder, "operators.log");
-      return await measurePhases(command, { count, logFile, phases: ["start", "restart"], prepare: createForeign });
+      return await measurePhases(command, { count, logFile, phases: ["start", "restart"], prepare });
     } catch (error) {
       notes.push(`${name} was not measured: ${messageOf(error)}`);
       return [];
@@ -47,12 +45,20 @@ export async function measureForeign(options: { count: number; peerFolder: strin
   };
   try {
     const peers = findUnselectedPeers(peerFolder);
-    const own = await measure("ours", async () => ours);
-    const theirs: PhaseCost[][] = [];
+    const operator = buildOurOperator(folder, "unselected");
+    await operator.catch(() => {});
+    const own = await measure("ours", () => operator);
+    const theirs = [
+      await measure(
+        "ours in an empty cluster",
+        () => operator,
+        async () => {},
+      ),
+    ];
     for (const peer of peers) theirs.push(await measure(peer.name, () => peer.build()));
     return {
       benchmark: "foreign",
-      peers: peers.map(({ name }) => name),
+      peers: ["ours in an empty cluster", ...peers.map(({ name }) => name)],
       notes,
       measurements: measurementsOf(own, theirs),
     };

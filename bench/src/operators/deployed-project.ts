@@ -21,14 +21,22 @@ interface PackageJson {
 const WORKLOAD = join(repositoryRoot, "bench/peers-workload");
 const TEMPLATES = join(repositoryRoot, "templates/project");
 
-/** Builds the workload in a folder as the Dockerfile of a new project does, and beside it with its packages installed. */
-export async function deployWorkload(folder: string): Promise<{ bundled: Deployed; installed: Deployed }> {
+/**
+ * Builds the workload in a folder as the Dockerfile of a new project does, and beside it with its packages installed. `program`: the one of the
+ * workload that is its main one. Default: `main`
+ */
+export async function deployWorkload(
+  folder: string,
+  program = "main",
+): Promise<{ bundled: Deployed; installed: Deployed }> {
   const project = join(folder, "project");
   const run = (...command: string[]) => runOrThrow(command, { cwd: project });
   await mkdir(project);
   await writeFile(join(project, "package.json"), await createManifest(folder));
   await cp(join(WORKLOAD, "src"), join(project, "src"), { recursive: true });
   await cp(join(WORKLOAD, "dist"), join(project, "dist/src"), { recursive: true });
+  await cp(join(project, `src/${program}.ts`), join(project, "src/main.ts"));
+  await cp(join(project, `dist/src/${program}.js`), join(project, "dist/src/main.js"));
   await cp(join(TEMPLATES, "bundle.js"), join(project, "bundle.js"));
   await run("npm", "install", "--prefer-offline");
   await run("node", "bundle.js");
