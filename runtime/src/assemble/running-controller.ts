@@ -1,9 +1,11 @@
 import type { ControllerActivity, SourceHealth, Tracing } from "../base/activity.js";
 import { systemClock } from "../base/clock.js";
+import { describeObject } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import type { EventSource } from "../sources/event-source.js";
 import type { IndexFunction } from "../cache/object-index.js";
 import { OwnViews } from "../cache/own-views.js";
+import type { ResourceChange } from "../cache/resource-change.js";
 import type { SharedInformers } from "../watch/informer-pool.js";
 import { ControllerSources, type SecondarySources, type SourcesListener } from "../sources/controller-sources.js";
 import { createPrimarySource, type KindSource } from "../sources/kind/kind-source.js";
@@ -11,7 +13,7 @@ import { crdSource } from "../sources/kind/crd-source.js";
 import { reconcilerFactory, watchOf, type ReconcilerParts, type SelectorOf } from "./dependent-reconcilers.js";
 import { ExternalDependents } from "./external-dependents.js";
 import { checkNamespaces, namespacesOf } from "./check-controller.js";
-import { dependentsOf, finalizerNameOf } from "../reconcile/controller-definition.js";
+import { dependentsOf, finalizerNameOf, finalizerOf } from "../reconcile/controller-definition.js";
 import type { ControllerDefinition, EventSourceFacts } from "../reconcile/controller-definition.js";
 import { Controller } from "../schedule/controller.js";
 import type { ControllerDetails } from "../schedule/details/controller-details.js";
@@ -28,7 +30,7 @@ import { RemovedDependents } from "./removed-dependents.js";
 import { kindsAskedFor } from "../workflow/conditions/builtin-conditions.js";
 import { isKubernetes } from "../workflow/definition/workflow-definition.js";
 import type { PostponedWrite } from "../write/send/postponed-write.js";
-import { ResourceOperations } from "../write/resource-operations.js";
+import { hasFinalizer, ResourceOperations } from "../write/resource-operations.js";
 import { Sender } from "../write/send/send.js";
 import { Writer } from "../write/writer.js";
 import { synchronous } from "../base/promises.js";
@@ -53,6 +55,16 @@ export interface Standby {
   untilLeading(): Promise<void>;
   /** Called with what kept the controller from beginning when it was to lead. */
   onFailure(error: unknown): void;
+}
+
+// The API server deletes nothing that has a finalizer: the object has only lost what the watch selects.
+function isLost({ object, isInitial }: ResourceChange, finalizer: string): boolean {
+  return !isInitial && object.metadata.deletionTimestamp === undefined && hasFinalizer(object, finalizer);
+}
+
+function describeLost({ object }: ResourceChange, finalizer: string): string {
+  const what = `${describeObject(object, object.metadata)} is not selected any more, and has the finalizer "${finalizer}" still`;
+  return `${what}: its deletion will wait until it is selected again, or somebody removes the finalizer`;
 }
 
 /** A controller with everything that it watches, from one start to one stop. */
@@ -118,12 +130,15 @@ export class RunningController {
     };
     const surroundings = { primaries, runner, logger, observer: onReconciled };
     const controller = (this.#controller = new Controller(definition, surroundings));
+    const finalizer = finalizerOf(definition);
     this.#listener = {
       onPrimaryChange(change) {
         if (change.kind === "deleted") {
           expectations.forget(change.key);
           externals.forget(change.key);
           primaryDeletedChannel.publish({ controller: name, primary: change.key });
+          if (finalizer !== undefined && isLost(change, finalizer))
+            logger.warn({ primary: change.key, finalizer }, describeLost(change, finalizer));
         }
         controller.onPrimaryChange(change);
       },

@@ -34,6 +34,28 @@ suite("filters and selectors", (test) => {
     assert.equal(seen, ["with", "without"]);
   });
 
+  test("a primary that is not selected any more keeps its finalizer, which the log says", async () => {
+    await using space = await openSpace();
+    const controller = sampleController({ reconcile: () => {}, cleanup: () => {} }, { labelSelector: "app=ours" });
+    await using running = await space.start([controller]);
+    for (const name of ["leaves", "goes"])
+      await space.create(Sample, { metadata: { name, labels: { app: "ours" } }, spec: {} });
+    for (const name of ["leaves", "goes"])
+      await space.until(Sample, name, ({ metadata: { finalizers = [] } }) => finalizers.length > 0);
+    await space.delete(Sample, "goes");
+    await space.untilGone(Sample, "goes");
+    await space.patch(Sample, "leaves", { metadata: { labels: null } });
+    const isWarning = (line: string) => line.startsWith("warn") && line.includes("is not selected any more");
+    await waitFor("the log says so", () => running.logs.some(isWarning));
+    await space.delete(Sample, "leaves");
+    await running.quiet();
+    assert.ok(await space.get(Sample, "leaves"));
+    await space.patch(Sample, "leaves", { metadata: { labels: { app: "ours" } } });
+    await space.untilGone(Sample, "leaves");
+    assert.is(running.logs.filter(isWarning).length, 1);
+    assert.match(running.logs.find(isWarning)!, `Sample "${space.namespace}/leaves" is not selected any more`);
+  });
+
   test("two controllers share a kind by their label selectors", async () => {
     await using space = await openSpace();
     const controllers = ["a", "b"].map((name) =>
