@@ -35,8 +35,10 @@ export async function deployWorkload(
   await writeFile(join(project, "package.json"), await createManifest(folder));
   await cp(join(WORKLOAD, "src"), join(project, "src"), { recursive: true });
   await cp(join(WORKLOAD, "dist"), join(project, "dist/src"), { recursive: true });
-  await cp(join(project, `src/${program}.ts`), join(project, "src/main.ts"));
-  await cp(join(project, `dist/src/${program}.js`), join(project, "dist/src/main.js"));
+  if (program !== "main") {
+    await cp(join(project, `src/${program}.ts`), join(project, "src/main.ts"));
+    await cp(join(project, `dist/src/${program}.js`), join(project, "dist/src/main.js"));
+  }
   await cp(join(TEMPLATES, "bundle.js"), join(project, "bundle.js"));
   await run("npm", "install", "--prefer-offline");
   await run("node", "bundle.js");
