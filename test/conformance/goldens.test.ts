@@ -12,7 +12,7 @@ import { playNormalised, startConformanceServer } from "../support/conformance/c
 import { assert, shared, suite } from "../support/suite.js";
 
 /** Which share of the scenarios is played even where there is little time: one of so many. */
-const PLAYED_EVERY = 8;
+const PLAYED_EVERY = 16;
 
 /**
  * How often a scenario may be played until it answers as recorded. On a real server, which recorded them all, an informer may see a

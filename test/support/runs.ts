@@ -4,9 +4,9 @@ export const isThorough = process.env["TEST_THOROUGH"] === "1";
 /** What is printed for a test that waits for such a run. */
 export const ONLY_THOROUGH = "only where there is time: TEST_THOROUGH=1, as in .ci/run";
 
-/** Returns how many random cases a law is tried with: an eighth of what it is tried with when a run is thorough. */
+/** Returns how many random cases a law is tried with: a sixteenth of what it is tried with when a run is thorough. */
 export function runs(thorough: number): number {
-  return isThorough ? thorough : Math.ceil(thorough / 8);
+  return isThorough ? thorough : Math.ceil(thorough / 16);
 }
 
 /**
