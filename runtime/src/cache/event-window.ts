@@ -1,6 +1,7 @@
 // Tells the echoes of own writes of one object from foreign changes (JOSDK EventFilterWindow).
 // While a write is in flight its version is unknown, so changes are held. Then those up to it are either its echo alone, which is no event for the
-// primary of the reconcile that wrote, or merged into one. A deletion is never dropped, nor is a change from a list: between two lists foreign changes may have gone unseen.
+// primary of the reconcile that wrote, or merged into one. A deletion is never dropped, nor is a change from a list: between two lists foreign
+// changes may have gone unseen.
 import { changeMadeFor, type ResourceChange } from "./resource-change.js";
 import { isNewerVersion, type ObjectKey } from "../base/kubernetes-object.js";
 

@@ -69,7 +69,7 @@ export class ResourceView {
     const ownEvents = new OwnEvents();
     const unsubscribe = cache.subscribe({
       onChange: (change, version) => {
-        // The own needs no further events of the object.
+        // Whoever deleted the object needs no further events of it.
         const own = cache.ownDeletions.changeOf(change.key, change.object, this);
         if (own === undefined) return this.#tell(...ownEvents.take(change, version));
         ownEvents.forget(change.key, version);

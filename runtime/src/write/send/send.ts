@@ -203,8 +203,8 @@ export class Sender {
       findKnown: cache.isPartial ? undefined : (version: string) => cache.getVersion(key, version),
       ...{ verb, ref, body, fieldManager, fieldManagers, signal },
     };
-    const views = this.#options.views?.around(cache, cause.primary);
-    const end = isFiltered && !cache.isPartial ? cache.beginWrite(key, views) : undefined;
+    const isHeld = isFiltered && !cache.isPartial;
+    const end = isHeld ? cache.beginWrite(key, this.#options.views?.around(cache, cause.primary)) : undefined;
     let written: Written | undefined;
     try {
       const answer = await this.client.write<Resource>({ definition: definition as never }, request);

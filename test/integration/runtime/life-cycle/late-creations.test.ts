@@ -5,6 +5,7 @@ import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
 import { assert, suite } from "../../../support/suite.js";
 import { ConfigMap, configMapOf, createPage, createPageOperator, Page, startPageServer } from "../page-operator.js";
+import type { PageOperator } from "../page-operator.js";
 import { programOf, run } from "./programs.js";
 
 const one = { name: "one", namespace: "default" };
@@ -12,6 +13,8 @@ const text = { name: "one-text", namespace: "default" };
 
 /** Not deleted by the garbage collector: the runtime has to. */
 const ordered = configMapOf("text", { deletion: "ordered" });
+
+const IN_A_HURRY = { dependents: [ordered], operator: { stopTimeoutMs: 100 } };
 
 async function withClient({ url, token }: ApiServer): Promise<ApiClient & AsyncDisposable> {
   const client = new ApiClient(createConnection({ url, token }));
@@ -21,6 +24,15 @@ async function withClient({ url, token }: ApiServer): Promise<ApiClient & AsyncD
 /** Holds the creation of the ConfigMap, as a webhook or a proxy may; it is carried out although nobody waits for it any more. */
 function holdCreation(server: ApiServer, delayMs: number) {
   return server.faults.add({ verb: "patch", path: "/configmaps/", times: 1, delayMs });
+}
+
+/** Stops an operator whose creation of the ConfigMap is held, and lands after `delayMs`. */
+async function stopInCreation(page: PageOperator, server: ApiServer, delayMs: number): Promise<void> {
+  await page.operator.start();
+  const held = holdCreation(server, delayMs);
+  await createPage(page);
+  await waitFor("the creation is held", () => held.hits === 1);
+  assert.is(await page.operator.stop(), false);
 }
 
 /** Waits until the ConfigMap was created, and the page is gone; tells whether the ConfigMap is there then. */
@@ -38,13 +50,8 @@ suite("a creation that lands after the stop of its operator, when its primary is
   test.thorough("is undone before the primary goes: it lands before the next start", async () => {
     await using server = await startPageServer();
     await using client = await withClient(server);
-    const options = { dependents: [ordered], operator: { stopTimeoutMs: 100 } };
-    await using page = createPageOperator(server, options);
-    await page.operator.start();
-    const held = holdCreation(server, 1_000);
-    await createPage(page);
-    await waitFor("the creation is held", () => held.hits === 1);
-    assert.is(await page.operator.stop(), false);
+    await using page = createPageOperator(server, IN_A_HURRY);
+    await stopInCreation(page, server, 1_000);
     await client.delete(Page, one);
     await waitFor("the creation lands", async () => (await client.get(ConfigMap, text)) !== undefined);
     await page.operator.start();
@@ -54,13 +61,8 @@ suite("a creation that lands after the stop of its operator, when its primary is
   test("is undone before the primary goes: it lands after the next start", async () => {
     await using server = await startPageServer();
     await using client = await withClient(server);
-    const options = { dependents: [ordered], operator: { stopTimeoutMs: 100 } };
-    await using page = createPageOperator(server, options);
-    await page.operator.start();
-    const held = holdCreation(server, 1_500);
-    await createPage(page);
-    await waitFor("the creation is held", () => held.hits === 1);
-    assert.is(await page.operator.stop(), false);
+    await using page = createPageOperator(server, IN_A_HURRY);
+    await stopInCreation(page, server, 1_500);
     await client.delete(Page, one);
     await page.operator.start();
     assert.is(await untilGone(server, client), false);
