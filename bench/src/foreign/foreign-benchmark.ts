@@ -9,8 +9,9 @@ import type { CountedCluster } from "../operators/counted-cluster.js";
 import type { OperatorCommand } from "../operators/operator-process.js";
 import { findUnselectedPeers } from "../peers/implementations.js";
 import { buildOurOperator } from "../peers/our-operator.js";
-import { measurePhases, type PhaseCost } from "../peers/operator-phases.js";
+import { measurePhases } from "../peers/operator-phases.js";
 import { measurementsOf } from "../peers/peers-benchmark.js";
+import { measureInTurns } from "../peers/turns.js";
 import { tellProgress } from "../progress.js";
 
 const CONFIG_MAPS = 20_000;
@@ -28,39 +29,37 @@ export async function measureForeign(options: { count: number; peerFolder: strin
     `${count} custom resources with four dependents each, beside ${CONFIG_MAPS} ConfigMaps and ${SECRETS} Secrets of others, of 2 kB each; no watch has a selector that the user wrote`,
     "restart: until the operator watches its primaries again, and all that follows; the CPU is that of the new process",
   ];
-  const measure = async (
-    name: string,
-    build: () => Promise<OperatorCommand>,
-    prepare = createForeign,
-  ): Promise<PhaseCost[]> => {
-    try {
-      tellProgress(`foreign: ${name}`);
-      const command = await build();
-      const logFile = join(folder, "operators.log");
-      return await measurePhases(command, { count, logFile, phases: ["start", "restart"], prepare });
-    } catch (error) {
-      notes.push(`${name} was not measured: ${messageOf(error)}`);
-      return [];
-    }
-  };
   try {
     const peers = findUnselectedPeers(peerFolder);
     const operator = buildOurOperator(folder, "unselected");
     await operator.catch(() => {});
-    const own = await measure("ours", () => operator);
-    const theirs = [
-      await measure(
+    const contestantOf = (name: string, build: () => Promise<OperatorCommand>, prepare = createForeign) => ({
+      name,
+      async measure() {
+        const command = await build();
+        const logFile = join(folder, "operators.log");
+        return measurePhases(command, { count, logFile, phases: ["start", "restart"], prepare });
+      },
+    });
+    const contestants = [
+      contestantOf("ours", () => operator),
+      contestantOf(
         "ours in an empty cluster",
         () => operator,
         async () => {},
       ),
+      ...peers.map((peer) => contestantOf(peer.name, () => peer.build())),
     ];
-    for (const peer of peers) theirs.push(await measure(peer.name, () => peer.build()));
+    const runs = await measureInTurns(contestants, {
+      turns: 1,
+      onTurn: (text) => tellProgress(`foreign: ${text}`),
+      onFailure: (text, error) => notes.push(`${text} was not measured: ${messageOf(error)}`),
+    });
     return {
       benchmark: "foreign",
       peers: ["ours in an empty cluster", ...peers.map(({ name }) => name)],
       notes,
-      measurements: measurementsOf(own, theirs),
+      measurements: measurementsOf(runs),
     };
   } finally {
     await rm(folder, { recursive: true, force: true });

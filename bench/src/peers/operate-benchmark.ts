@@ -3,11 +3,12 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePorts } from "#test/support/machine/free-ports.js";
-import { medianOf, type BenchmarkResult, type Measurement } from "../measurement.js";
+import type { BenchmarkResult } from "../measurement.js";
 import type { OperatorCommand } from "../operators/operator-process.js";
 import { tellProgress } from "../progress.js";
 import { measurePhases, type PhaseCost } from "./operator-phases.js";
 import { buildOurOperator } from "./our-operator.js";
+import { measureInTurns, memoryAtEnd, ofAllPhases, ofPhase, peakMemory, rowOf, type Run } from "./turns.js";
 import { NAMESPACE } from "./web-page.js";
 
 const TURNS = 3;
@@ -21,10 +22,7 @@ function operatedAt(plain: OperatorCommand, probes: number, metrics: number): Op
 }
 
 /** Measures an operator that somebody looks at all the time. */
-async function measureOperated(
-  operator: OperatorCommand,
-  options: Parameters<typeof measurePhases>[1],
-): Promise<PhaseCost[]> {
+async function measureOperated(operator: OperatorCommand, options: Parameters<typeof measurePhases>[1]): Promise<Run> {
   const [probes = 0, metrics = 0] = await freePorts(2);
   const ask = (url: string) =>
     fetch(url).then(
@@ -46,38 +44,31 @@ async function measureOperated(
 /** Measures ours with all that operating it takes, and beside it ours with nothing of that. */
 export async function measureOperate({ count }: { readonly count: number }): Promise<BenchmarkResult> {
   const folder = await mkdtemp(join(tmpdir(), "gen-operator-bench-"));
-  const logFile = join(folder, "operators.log");
-  const runs: { readonly full: PhaseCost[]; readonly plain: PhaseCost[] }[] = [];
+  const options = { count, logFile: join(folder, "operators.log") };
   try {
     const operator = await buildOurOperator(folder);
-    for (let turn = 1; turn <= TURNS; turn++) {
-      tellProgress(`operate: turn ${turn} of ${TURNS}, with`);
-      const full = await measureOperated(operator, { count, logFile });
-      tellProgress(`operate: turn ${turn} of ${TURNS}, without`);
-      const plain = await measurePhases(operator, { count, logFile });
-      runs.push({ full, plain });
-    }
+    const contestants = [
+      { name: "with", measure: () => measureOperated(operator, options) },
+      { name: "without", measure: () => measurePhases(operator, options) },
+    ];
+    const onTurn = (text: string) => tellProgress(`operate: ${text}`);
+    const runs = await measureInTurns(contestants, { turns: TURNS, onTurn });
+    const phases = runs[0]![0]!.map(({ phase }) => phase);
+    const cpu = ({ cpuSeconds }: PhaseCost) => cpuSeconds;
+    return {
+      benchmark: "operate",
+      peers: ["ours without"],
+      notes: [
+        `${count} custom resources with four dependents each; medians of ${TURNS} runs of each, in turns; probes and metrics are asked for every 10 s`,
+      ],
+      measurements: [
+        ...phases.map((phase) => rowOf(runs, { name: `${phase}: CPU`, unit: "s", read: ofPhase(phase, cpu) })),
+        rowOf(runs, { name: "CPU of all phases", unit: "s", read: ofAllPhases(cpu) }),
+        rowOf(runs, { name: "memory at the end", unit: "MB", read: memoryAtEnd }),
+        rowOf(runs, { name: "peak memory", unit: "MB", read: peakMemory }),
+      ],
+    };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
-  const row = (name: string, unit: string, read: (costs: readonly PhaseCost[]) => number): Measurement => ({
-    ...{ name, unit, better: "lower", ours: medianOf(runs, ({ full }) => read(full)) },
-    peers: [medianOf(runs, ({ plain }) => read(plain))],
-  });
-  const phases = runs[0]!.full.map(({ phase }) => phase);
-  const cpuOf = (costs: readonly PhaseCost[], phase: string) =>
-    costs.find((cost) => cost.phase === phase)?.cpuSeconds ?? Number.NaN;
-  return {
-    benchmark: "operate",
-    peers: ["ours without"],
-    notes: [
-      `${count} custom resources with four dependents each; medians of ${TURNS} runs of each, in turns; probes and metrics are asked for every 10 s`,
-    ],
-    measurements: [
-      ...phases.map((phase) => row(`${phase}: CPU`, "s", (costs) => cpuOf(costs, phase))),
-      row("CPU of all phases", "s", (costs) => costs.reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0)),
-      row("memory at the end", "MB", (costs) => costs.at(-1)!.residentMb),
-      row("peak memory", "MB", (costs) => Math.max(...costs.map(({ peakMb }) => peakMb))),
-    ],
-  };
 }

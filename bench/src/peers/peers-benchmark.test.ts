@@ -4,7 +4,8 @@ import { assert, suite } from "#test/support/suite.js";
 import { createTemporaryFolder } from "#test/support/temporary-folder.js";
 import { findPeers } from "./implementations.js";
 import type { PhaseCost } from "./operator-phases.js";
-import { measurementsOf, mediansOf } from "./peers-benchmark.js";
+import { measurementsOf } from "./peers-benchmark.js";
+import { measureInTurns } from "./turns.js";
 
 const cost: PhaseCost = {
   phase: "start",
@@ -22,7 +23,7 @@ const cost: PhaseCost = {
 suite("peers", (test) => {
   test("each phase has its rows, and memory is told once: at the end and at its peak", () => {
     const ours = [cost, { ...cost, phase: "idle" as const, residentMb: 40, peakMb: 55 }];
-    const rows = measurementsOf(ours, [[{ ...cost, cpuSeconds: 9 }]]);
+    const rows = measurementsOf([[ours], [[{ ...cost, cpuSeconds: 9 }]]]);
     assert.equal(
       rows.map(({ name, ours: own, peers }) => [name, own, peers]),
       [
@@ -43,19 +44,35 @@ suite("peers", (test) => {
     );
   });
 
-  test("of several turns each figure is the median of its own", () => {
-    const runs = [
-      [{ ...cost, cpuSeconds: 3, peakMb: 60 }],
-      [{ ...cost, cpuSeconds: 1, peakMb: 90 }],
-      [{ ...cost, cpuSeconds: 2, peakMb: 70 }],
+  test("of several turns each figure is the median of its own, and a sum is the median of the sums", () => {
+    const runOf = (start: number, idle: number, peakMb: number) => [
+      { ...cost, cpuSeconds: start, peakMb },
+      { ...cost, phase: "idle" as const, cpuSeconds: idle },
     ];
-    assert.equal(mediansOf(runs), [{ ...cost, cpuSeconds: 2, peakMb: 70 }]);
-    assert.equal(mediansOf([]), []);
+    const rows = measurementsOf([[runOf(3, 1, 60), runOf(1, 4, 90), runOf(2, 5, 70)]]);
+    const figureOf = (name: string) => rows.find((row) => row.name === name)?.ours;
+    assert.equal(["start: CPU", "idle: CPU", "all phases: CPU", "peak memory"].map(figureOf), [2, 4, 5, 70]);
   });
 
   test("what could not be measured leaves its place empty", () => {
-    const rows = measurementsOf([], [[], [cost]]);
+    const rows = measurementsOf([[], [], [[cost]]]);
     assert.equal(rows.map(({ ours, peers }) => [ours, peers])[1], [undefined, [undefined, 2]]);
+  });
+
+  test("turns go back and forth, and what failed once is not tried again", async () => {
+    const order: string[] = [];
+    const failures: string[] = [];
+    const contestantOf = (name: string, fails = false) => ({
+      name,
+      measure: () => (order.push(name), fails ? Promise.reject(new Error(name)) : Promise.resolve([cost])),
+    });
+    const contestants = [contestantOf("a"), contestantOf("b", true), contestantOf("c")];
+    const options = { turns: 2, onTurn: () => {}, onFailure: (text: string) => failures.push(text) };
+    const runs = await measureInTurns(contestants, options);
+    assert.equal(order, ["a", "b", "c", "c", "a"]);
+    assert.equal([failures, runs], [["b, turn 1 of 2"], [[[cost], [cost]], [], [[cost], [cost]]]]);
+    const failing = measureInTurns([contestantOf("d", true)], { turns: 1, onTurn: () => {} });
+    assert.is(await failing.then(() => "measured", String), "Error: d");
   });
 
   test("peers are found by the file that says how they are built", async () => {
