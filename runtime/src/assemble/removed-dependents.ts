@@ -1,5 +1,5 @@
-import { findError, type ApiError } from "../base/errors.js";
 import { selectorOf } from "../base/primary-link.js";
+import { kindNameOf } from "../base/resource-definition.js";
 import type { ApiClient } from "../client/api-client.js";
 import { dependentsOf, type ControllerDefinition } from "../reconcile/controller-definition.js";
 import { KindSource } from "../sources/kind/kind-source.js";
@@ -56,7 +56,9 @@ export class RemovedDependents implements RemovedKinds {
       return await opened.kind;
     } catch (error) {
       opened.failedAt ??= performance.now();
-      return absentOr(error);
+      // A kind that does not exist has no objects.
+      if (error === NOT_SERVED) return undefined;
+      throw error;
     }
   }
 
@@ -67,7 +69,10 @@ export class RemovedDependents implements RemovedKinds {
     const client = this.#clientOf(cluster);
     const isElsewhere = cluster !== undefined;
     // Nobody has to install what is looked for only to be removed, so no watch of it may complain.
-    if (!(await client.isServed(resource))) throw NOT_SERVED;
+    if (!(await client.isServed(resource))) {
+      if (!(await client.isKnown(resource))) throw NOT_SERVED;
+      throw new Error(`${kindNameOf(resource)} is served in other versions only; state one of them`);
+    }
     const connection = isElsewhere ? client.connection : undefined;
     const source = new KindSource({
       name: `removed ${name} (${resource.plural})`,
@@ -122,10 +127,4 @@ function seesAllOf(dependent: KubernetesDependent, removed: RemovedDependent): b
   );
   const isPlace = cluster === removed.cluster && namespace === removed.namespace;
   return isWhole && isPlace && isSameKind(removed.resource, resource);
-}
-
-// A kind that does not exist has no objects.
-function absentOr(error: unknown): undefined {
-  if (error === NOT_SERVED || findError<ApiError>(error, "ApiError")?.code === 404) return undefined;
-  throw error;
 }

@@ -75,6 +75,11 @@ export class RetryAfterError extends Error {
   }
 }
 
+/** Tells whether the API server answered that there is no such object. A kind that it does not serve may have objects all the same. */
+export function isAbsent(error: unknown): error is ApiError {
+  return isApiError(error, 404) && error.reason === "NotFound";
+}
+
 /** Tells whether the API server answered with this HTTP status code. */
 export function isApiError(error: unknown, code?: number): error is ApiError {
   if (!(error instanceof Error) || error.name !== "ApiError") return false;

@@ -4,6 +4,7 @@ import {
   type ObjectRef,
   describeObject,
 } from "../base/kubernetes-object.js";
+import { isAbsent, isApiError } from "../base/errors.js";
 import type { Creatable, NewResource, WholeObject } from "../base/resource-definition.js";
 import { builtinKindOf, type ResourceDefinition } from "../base/resource-definition.js";
 import type { DecodedResource } from "../base/decoded-resource.js";
@@ -20,7 +21,7 @@ import type {
 } from "./call-options.js";
 import type { Connection } from "./connect/connection.js";
 import { applyEmptying } from "./emptied-fields.js";
-import { absentOrThrow, ApiRequester, failed, type ApiRequest, type RequesterOptions } from "./requester.js";
+import { ApiRequester, failed, type ApiRequest, type RequesterOptions } from "./requester.js";
 import { collectionPath, objectPath, queryOf } from "./resource-path.js";
 import { Transport, type TransportOptions } from "./transport.js";
 import { watchEvents, type WatchedEvent } from "./watch-events.js";
@@ -245,17 +246,30 @@ export class ApiClient {
     return (await this.#sendAbout(target, "eviction of", { method: "POST", body, signal })) !== undefined;
   }
 
-  /** Tells whether the API server serves a kind. */
+  /** Tells whether the API server serves a kind in its version. */
   async isServed(definition: ResourceDefinition, { signal }: ReadOptions = {}): Promise<boolean> {
     const path = collectionPath(definition).replace(/\/[^/]+$/, "");
     const found = JSON.parse((await this.readPath(path, { signal })) ?? "{}") as { resources?: { name: string }[] };
     return (found.resources ?? []).some(({ name }) => name === definition.plural);
   }
 
+  /** Tells whether the API server serves a kind in any version, so that there may be objects of it. */
+  async isKnown(definition: ResourceDefinition, options: ReadOptions = {}): Promise<boolean> {
+    const { group } = definition;
+    if (group === "") return this.isServed(definition, options);
+    const found = JSON.parse((await this.readPath(`/apis/${group}`, options)) ?? "{}") as {
+      versions?: { groupVersion: string; version: string }[];
+    };
+    const served = (found.versions ?? []).map(({ groupVersion: apiVersion, version }) =>
+      this.isServed({ ...definition, apiVersion, version }, options),
+    );
+    return (await Promise.all(served)).includes(true);
+  }
+
   /** Reads what is no object, such as `/version` or `/openapi/v3`, as text; undefined if the server has no such path. */
   async readPath(path: string, { signal }: ReadOptions = {}): Promise<string | undefined> {
     const request = { method: "GET", path, signal, what: `read ${path}` } as const;
-    return (await this.#requester.send(request).catch(absentOrThrow))?.body.toString("utf8");
+    return (await this.#sendUnless(is404, request))?.toString("utf8");
   }
 
   /** Breaks all connections. */
@@ -263,16 +277,29 @@ export class ApiClient {
     await this.#requester.transport.close();
   }
 
-  /** Returns the answer to a request about an object; undefined if there is no such object. */
-  async #sendAbout(
+  /** Returns the answer to a request about an object; undefined if there is no such object, or it has no such subresource. */
+  #sendAbout(
     { definition, ref, subresource }: { definition: ResourceDefinition; ref: ObjectRef; subresource?: string },
     what: string,
     request: Pick<ApiRequest, "method" | "body" | "signal">,
   ): Promise<Buffer | undefined> {
     const path = objectPath(definition, ref, subresource);
     const named = { ...request, path, what: `${what} ${describeObject(definition, ref)}` };
-    return (await this.#requester.send(named).catch(absentOrThrow))?.body;
+    return this.#sendUnless(subresource === undefined ? isAbsent : is404, named);
   }
+
+  async #sendUnless(isNothing: (error: unknown) => boolean, request: ApiRequest): Promise<Buffer | undefined> {
+    try {
+      return (await this.#requester.send(request)).body;
+    } catch (error) {
+      if (isNothing(error)) return undefined;
+      throw error;
+    }
+  }
+}
+
+function is404(error: unknown): boolean {
+  return isApiError(error, 404);
 }
 
 function describeKind({ plural }: ResourceDefinition, namespace: string | undefined): string {

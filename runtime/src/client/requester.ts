@@ -141,11 +141,6 @@ export function failed(what: string | undefined, error: unknown): unknown {
   return error;
 }
 
-/** Makes undefined of an error that says that there is no such object, and throws any other one. */
-export function absentOrThrow(error: unknown): undefined {
-  if (!isApiError(error, 404)) throw error;
-}
-
 // 500 is also what the server answers to an apply that does not fit the schema: that stays wrong, so it needs a Retry-After. So does
 // what must not be carried out twice: a gateway that gives up says nothing about the server behind it.
 function isWorthRepeating({ code, retryAfterMs, causes }: ApiError, isRepeatable: boolean | undefined): boolean {
@@ -171,6 +166,9 @@ export function errorOfStatus(status: ApiStatus): ApiError {
 // What a server, or a webhook behind it, says about a Secret may quote its values; logs and statuses would spread them.
 const SECRET_PATH = /^\/api\/v1\/(namespaces\/[^/]+\/)?secrets([/?]|$)/;
 
+// What the API server answers for a path that it does not have, in place of a Status.
+const NOT_SERVED = "404 page not found";
+
 /** Turns an answer of 300 or above into an ApiError; what is no Status becomes its message, but nothing that an answer about a Secret quotes. */
 export function errorOf({ path, status, headers, body }: TransportResponse): ApiError {
   const text = body.toString("utf8");
@@ -187,11 +185,14 @@ export function errorOf({ path, status, headers, body }: TransportResponse): Api
     // A proxy or the fall-through of the API server answers in plain text.
   }
   const retryAfterMs = retryAfterMsOf(headers["retry-after"]) ?? retryAfterMsOf(parsed.details?.retryAfterSeconds);
-  if (status !== 404 || parsed.kind === "Status" || text.startsWith("404 page not found"))
-    return new ApiError(status, parsed, retryAfterMs);
-  // A proxy that has lost its way must not be taken to say that an object, or a kind, is gone.
-  const message = `something between here and the API server answered 404: ${quoted}`;
-  return new ApiError(502, { reason: "BadGateway", message }, retryAfterMs);
+  if (status === 404 && text.startsWith(NOT_SERVED))
+    parsed = { message: `${NOT_SERVED}: the API server does not serve the kind in this version` };
+  else if (status === 404 && parsed.kind !== "Status") {
+    // A proxy that has lost its way must not be taken to say that an object, or a kind, is gone.
+    const message = `something between here and the API server answered 404: ${quoted}`;
+    return new ApiError(502, { reason: "BadGateway", message }, retryAfterMs);
+  }
+  return new ApiError(status, parsed, retryAfterMs);
 }
 
 // The words of RBAC, which quote only who asked for what.

@@ -1,7 +1,7 @@
 // The list-watches of an operator. Sources that follow the same objects, in whichever controller, share one list-watch and one cache; it runs
 // as long as any of them has a handle of it.
 import type { InformerActivity } from "../base/activity.js";
-import { isApiError } from "../base/errors.js";
+import { isAbsent } from "../base/errors.js";
 import { describeObject, refOfKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import { ApiClient, requesterOf } from "../client/api-client.js";
@@ -144,7 +144,7 @@ function createObjectFetcher(
       const { body } = await requesterOf(client).send({ method: "GET", path, accept, signal });
       return decode(body, { start: 0, end: body.length, lacksType: isMetadataOnly });
     } catch (error) {
-      if (isApiError(error, 404)) return undefined;
+      if (isAbsent(error)) return undefined;
       const what = `${describeObject(definition, ref)} was evicted from a bounded cache and could not be fetched again`;
       throw new Error(`${what}: ${messageOf(error)}`, { cause: error });
     }

@@ -126,17 +126,21 @@ export class Informer {
   #reportFailure(error: unknown, retryAfterMs: number): void {
     const isRepeated = messageOf(error) === messageOf(this.#lastFailure);
     this.#lastFailure = error;
-    const { cache } = this.#options;
     const message = `${describeFailure(error, this.#options)}; trying again`;
     // A repeated failure would fill the log.
     this.#log(isRepeated ? "debug" : "warn", { retryAfterMs: Math.round(retryAfterMs) }, message);
-    // A kind that is no longer served has no objects. After any other failure the objects are unknown, and stay cached.
-    if (isApiError(error, 404) && this.#run?.isSynced === true) {
-      cache.beginReplace();
-      cache.endReplace(cache.observedVersion);
-    }
+    if (isApiError(error, 404) && this.#run?.isSynced === true) void this.#clearIfGone(this.#run, error);
     this.#busyAnswers = isApiError(error, 429) ? this.#busyAnswers + 1 : 0;
     if (!this.#isBusy) this.#giveUpWaiting(this.#errorOf(error));
+  }
+
+  // A kind that is served in no version has no objects. After any other failure the objects are unknown, and stay cached.
+  async #clearIfGone({ controller: { signal } }: Run, failure: unknown): Promise<void> {
+    const { cache, client, definition } = this.#options;
+    const isKnown = await client.isKnown(definition, { signal }).catch(() => true);
+    if (isKnown || this.#lastFailure !== failure) return;
+    cache.beginReplace();
+    cache.endReplace(cache.observedVersion);
   }
 
   // The server answers 429 while it sets up the storage of a kind that has just appeared: whoever waits for the kind waits on.

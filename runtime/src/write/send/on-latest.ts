@@ -1,4 +1,4 @@
-import { isApiError } from "../../base/errors.js";
+import { isAbsent, isApiError } from "../../base/errors.js";
 import { describeObject } from "../../base/kubernetes-object.js";
 import { messageOf } from "../../base/logger.js";
 import type { DecodedResource } from "../../base/decoded-resource.js";
@@ -29,7 +29,7 @@ export async function onLatest<Result>(
     try {
       return await change(state);
     } catch (error) {
-      if (isApiError(error, 404)) return undefined;
+      if (isAbsent(error)) return undefined;
       if (!isConflict(error)) throw error;
       if (attempt === maxAttempts) {
         const object = describeObject(target.definition, metadata);

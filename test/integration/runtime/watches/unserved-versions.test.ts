@@ -1,0 +1,125 @@
+// A definition that stops to serve the version that the operator knows, while there are objects that it serves in another one.
+import { waitFor } from "#apiserver/wait-for.js";
+import { requesterOf } from "#runtime/client/api-client.js";
+import { classOf, customDefinition } from "../../../support/kinds/kind-definitions.js";
+import { assert, suite } from "../../../support/suite.js";
+import {
+  configMapOf,
+  createPage,
+  createPageOperator,
+  failureOf,
+  Page,
+  pageCrd,
+  startPageServer,
+  untilQuiet,
+  type PageOperator,
+} from "../page-operator.js";
+
+const ONE = { name: "one", namespace: "default" };
+const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const [version] = pageCrd.spec.versions;
+const bookCrd = {
+  ...pageCrd,
+  metadata: { name: "books.example.com" },
+  spec: {
+    ...pageCrd.spec,
+    names: { kind: "Book", plural: "books", singular: "book", listKind: "BookList" },
+    versions: [
+      { ...version, storage: false },
+      { ...version, name: "v2" },
+    ],
+  },
+} as const;
+const Book = classOf(customDefinition(bookCrd));
+const { definition } = Book;
+const LaterBook = { definition: { ...definition, version: "v2", apiVersion: "example.com/v2" } };
+
+const book = configMapOf("book", {
+  resource: definition,
+  deletion: "ordered",
+  desired: ({ primary }) => ({ metadata: { name: primary.metadata.name }, spec: { text: primary.spec.text } }),
+});
+
+/** Starts a server with books, and creates a page with its book. */
+async function withBook(page: PageOperator): Promise<void> {
+  await requesterOf(page.operator.client).send({ method: "POST", path: CRDS, body: JSON.stringify(bookCrd) });
+  await waitFor("books are served", () => page.operator.client.isServed(definition));
+  await page.operator.start();
+  await createPage(page);
+  await waitFor("all is made", () => page.events.at(-1)?.workflow?.isReady === true);
+  await untilQuiet(page);
+}
+
+/** Serves books in these versions only; the operator, if it watches them, notices. */
+async function serve(page: PageOperator, ...names: readonly string[]): Promise<void> {
+  const versions = bookCrd.spec.versions.map((each) => ({ ...each, served: names.includes(each.name) }));
+  await requesterOf(page.operator.client).send({
+    method: "PATCH",
+    path: `${CRDS}/${bookCrd.metadata.name}`,
+    contentType: "application/merge-patch+json",
+    body: JSON.stringify({ spec: { versions } }),
+  });
+  await waitFor(
+    "discovery has it",
+    async () => (await page.operator.client.isServed(definition)) === names.includes("v1"),
+  );
+}
+
+const healthOf = (page: PageOperator) => page.operator.controller("page").health()["book"]?.status;
+
+suite("a version that is not served any more", (test) => {
+  test("keeps a primary until the objects that the runtime deletes can be deleted", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server, { dependents: [book] });
+    const { client } = page.operator;
+    await withBook(page);
+    await serve(page, "v2");
+    await waitFor("the watch has failed", () => healthOf(page) === "unhealthy");
+    await client.delete(Page, ONE);
+    const cleanup = await waitFor("a failed cleanup", () =>
+      page.events.find(({ kind, error }) => kind === "cleanup" && error !== undefined),
+    );
+    assert.match(String(cleanup.error), 'delete of Book "default/one" failed: 404: 404 page not found');
+    assert.ok(await client.get(Page, ONE));
+    assert.ok(await client.get(LaterBook, ONE));
+    await serve(page, "v1", "v2");
+    await waitFor("the page is gone", async () => (await client.get(Page, ONE)) === undefined);
+    assert.is(await client.get(LaterBook, ONE), undefined);
+  });
+
+  test("holds nothing back if no version is served, as there are no objects then", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server, { dependents: [book] });
+    const { client } = page.operator;
+    await withBook(page);
+    await requesterOf(client).send({ method: "DELETE", path: `${CRDS}/${bookCrd.metadata.name}` });
+    await waitFor("the watch has failed", () => healthOf(page) === "unhealthy");
+    await client.delete(Page, ONE);
+    await waitFor("the page is gone", async () => (await client.get(Page, ONE)) === undefined);
+  });
+
+  test("fails the removal of a dependent whose kind is stated in that version", async () => {
+    await using server = await startPageServer();
+    {
+      await using page = createPageOperator(server, { dependents: [book] });
+      await withBook(page);
+      await serve(page, "v2");
+    }
+    const removed = { book: { resource: definition, deletion: "ordered" } } as const;
+    await using page = createPageOperator(server, { dependents: [], workflow: { removed } });
+    await page.operator.start();
+    const { error } = await waitFor("a failed reconcile", () => page.events.find((each) => each.error !== undefined));
+    assert.match(String(error), "Book.v1.example.com is served in other versions only; state one of them");
+  });
+
+  test("is no answer about an object", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server);
+    const { client } = page.operator;
+    const problem = "404: 404 page not found: the API server does not serve the kind in this version";
+    assert.match(await failureOf(() => client.get(LaterBook, ONE)), `get Book "default/one" failed: ${problem}`);
+    assert.match(await failureOf(() => client.delete(Book, ONE)), `delete of Book "default/one" failed: ${problem}`);
+    assert.equal([await client.isServed(definition), await client.isKnown(definition)], [false, false]);
+    assert.is(await client.get(Page, ONE), undefined);
+  });
+});
