@@ -1,6 +1,7 @@
 import { selectorOf } from "../base/primary-link.js";
 import { kindNameOf } from "../base/resource-definition.js";
 import type { ApiClient } from "../client/api-client.js";
+import { isKnown } from "../client/served-kinds.js";
 import { dependentsOf, type ControllerDefinition } from "../reconcile/controller-definition.js";
 import { KindSource } from "../sources/kind/kind-source.js";
 import { byDefaultAnnotations } from "../sources/mappers.js";
@@ -70,7 +71,7 @@ export class RemovedDependents implements RemovedKinds {
     const isElsewhere = cluster !== undefined;
     // Nobody has to install what is looked for only to be removed, so no watch of it may complain.
     if (!(await client.isServed(resource))) {
-      if (!(await client.isKnown(resource))) throw NOT_SERVED;
+      if (!(await isKnown(client, resource))) throw NOT_SERVED;
       throw new Error(`${kindNameOf(resource)} is served in other versions only; state one of them`);
     }
     const connection = isElsewhere ? client.connection : undefined;

@@ -23,6 +23,7 @@ import type { Connection } from "./connect/connection.js";
 import { applyEmptying } from "./emptied-fields.js";
 import { ApiRequester, failed, type ApiRequest, type RequesterOptions } from "./requester.js";
 import { collectionPath, objectPath, queryOf } from "./resource-path.js";
+import { isServed } from "./served-kinds.js";
 import { Transport, type TransportOptions } from "./transport.js";
 import { watchEvents, type WatchedEvent } from "./watch-events.js";
 import { readAnswer, requestOf, type Applied, type WriteOptions, type WriteRequest } from "./write-request.js";
@@ -247,23 +248,8 @@ export class ApiClient {
   }
 
   /** Tells whether the API server serves a kind in its version. */
-  async isServed(definition: ResourceDefinition, { signal }: ReadOptions = {}): Promise<boolean> {
-    const path = collectionPath(definition).replace(/\/[^/]+$/, "");
-    const found = JSON.parse((await this.readPath(path, { signal })) ?? "{}") as { resources?: { name: string }[] };
-    return (found.resources ?? []).some(({ name }) => name === definition.plural);
-  }
-
-  /** Tells whether the API server serves a kind in any version, so that there may be objects of it. */
-  async isKnown(definition: ResourceDefinition, options: ReadOptions = {}): Promise<boolean> {
-    const { group } = definition;
-    if (group === "") return this.isServed(definition, options);
-    const found = JSON.parse((await this.readPath(`/apis/${group}`, options)) ?? "{}") as {
-      versions?: { groupVersion: string; version: string }[];
-    };
-    const served = (found.versions ?? []).map(({ groupVersion: apiVersion, version }) =>
-      this.isServed({ ...definition, apiVersion, version }, options),
-    );
-    return (await Promise.all(served)).includes(true);
+  isServed(definition: ResourceDefinition, options: ReadOptions = {}): Promise<boolean> {
+    return isServed(this, definition, options);
   }
 
   /** Reads what is no object, such as `/version` or `/openapi/v3`, as text; undefined if the server has no such path. */

@@ -4,8 +4,7 @@ import { createRequire } from "node:module";
 import { isIP, type Socket } from "node:net";
 import { connect as connectTls, type ConnectionOptions } from "node:tls";
 import type { buildConnector, Pool } from "undici";
-import type { Connection, Credentials } from "./connect/connection.js";
-import type { PoolLimits } from "./pool-limits.js";
+import type { Connection, Credentials, PoolLimits } from "./connect/connection.js";
 
 /** The connections to one API server: streams have connections of their own. */
 export interface Pools {

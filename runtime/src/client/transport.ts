@@ -4,8 +4,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher, Pool } from "undici";
 import { ConnectionError } from "../base/errors.js";
 import { withDeadline } from "../base/promises.js";
-import { impersonationHeaders, type Connection, type Credentials } from "./connect/connection.js";
-import type { PoolLimits } from "./pool-limits.js";
+import { impersonationHeaders, type Connection, type Credentials, type PoolLimits } from "./connect/connection.js";
 import { createPools, loadPool, type Pools } from "./pools.js";
 
 /** A request without its server. */
@@ -128,6 +127,8 @@ export class Transport {
             // An answer to what was asked before does not make the credentials good again.
             if (status === 401) this.#isRejected = true;
             observe(status);
+            const foreign = foreignForm(received);
+            if (status < 300 && foreign !== undefined) return fail(this.#foreignAnswer(request, foreign));
             consumer?.onStart?.(status);
           },
           onResponseData: (controller, chunk) => {
@@ -218,6 +219,11 @@ export class Transport {
     return pools;
   }
 
+  #foreignAnswer({ method, path }: TransportRequest, form: string): ConnectionError {
+    const asked = `${method} ${this.connection.server}${path.replace(/\?.*$/, "")}`;
+    return new ConnectionError(`${asked} was answered in ${form}, by something between here and the API server`);
+  }
+
   #errorOf(error: Error, request: TransportRequest, wasSent: boolean): Error {
     // The reason of the caller's own abort is not a fault of the connection.
     if (request.signal?.aborted) return error;
@@ -228,6 +234,12 @@ export class Transport {
     const message = `${request.method} ${server}${request.path.replace(/\?.*$/, "")} got no answer${via}`;
     return new ConnectionError(message, { cause: error, wasSent });
   }
+}
+
+// A page to log in at, or an answer that a proxy compressed: the API server sends neither unless it is asked to.
+function foreignForm({ "content-type": type = "", "content-encoding": encoding }: IncomingHttpHeaders) {
+  if (encoding !== undefined && encoding !== "identity") return encoding;
+  return type.startsWith("text/html") ? "HTML" : undefined;
 }
 
 function createClosedError(): ConnectionError {

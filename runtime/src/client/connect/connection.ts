@@ -91,3 +91,11 @@ export function impersonationHeaders(impersonation: Impersonation | undefined): 
   }
   return headers;
 }
+
+/** How much a server is asked for. */
+export interface PoolLimits {
+  /** How many requests are under way at once, besides streams. Default: 16 */
+  readonly maxConnections?: number | undefined;
+  /** How long the server may take until its answer begins, and in the middle of it; streams have deadlines of their own. Default: 1 minute */
+  readonly requestTimeoutMs?: number | undefined;
+}

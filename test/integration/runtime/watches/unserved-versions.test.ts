@@ -1,6 +1,7 @@
 // A definition that stops to serve the version that the operator knows, while there are objects that it serves in another one.
 import { waitFor } from "#apiserver/wait-for.js";
 import { requesterOf } from "#runtime/client/api-client.js";
+import { isKnown } from "#runtime/client/served-kinds.js";
 import { classOf, customDefinition } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
 import {
@@ -119,7 +120,7 @@ suite("a version that is not served any more", (test) => {
     const problem = "404: 404 page not found: the API server does not serve the kind in this version";
     assert.match(await failureOf(() => client.get(LaterBook, ONE)), `get Book "default/one" failed: ${problem}`);
     assert.match(await failureOf(() => client.delete(Book, ONE)), `delete of Book "default/one" failed: ${problem}`);
-    assert.equal([await client.isServed(definition), await client.isKnown(definition)], [false, false]);
+    assert.equal([await client.isServed(definition), await isKnown(client, definition)], [false, false]);
     assert.is(await client.get(Page, ONE), undefined);
   });
 });
