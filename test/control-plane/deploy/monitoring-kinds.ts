@@ -18,6 +18,6 @@ export async function installMonitoringKinds(server: Connection, workingDirector
   const { Dir: folder } = JSON.parse(output) as { Dir: string };
   for (const plural of ["podmonitors", "prometheusrules"]) {
     const file = join(folder, "example/prometheus-operator-crd", `monitoring.coreos.com_${plural}.yaml`);
-    await installCrd(server, parse(await readFile(file, "utf8")) as never);
+    await installCrd(server, parse(await readFile(file, "utf8")));
   }
 }

@@ -87,10 +87,10 @@ export function configMapOf(
     name,
     resource: ConfigMap.definition,
     dependsOn: [],
-    desired: (({ primary }: Args) => ({
+    desired: ({ primary }: Args) => ({
       metadata: { name: `${primary.metadata.name}-${name}` },
       data: { text: primary.spec.text },
-    })) as never,
+    }),
     ...(rest as unknown as Partial<KubernetesDependent>),
   };
 }

@@ -32,7 +32,7 @@ function secretsOf(name: string, rest: Partial<KubernetesDependent> = {}): Kuber
         { metadata: { name: `${metadata.name}-${name}-${index}` } },
       ]),
     );
-  return { ...bulkOf(name), resource: Secret.definition, desired: desired as never, ...rest };
+  return { ...bulkOf(name), resource: Secret.definition, desired, ...rest };
 }
 
 /** Runs a version of the operator until everything is ready, and stops it. */

@@ -63,7 +63,7 @@ const ways = {
 };
 
 function itemOf() {
-  return (() => ({ k: { metadata: { name: "one-x" }, data: {} } })) as never;
+  return () => ({ k: { metadata: { name: "one-x" }, data: {} } });
 }
 
 suite("the label of a controller", (test) => {
@@ -186,7 +186,7 @@ suite("the watch of what a controller writes", (test) => {
     const { url, token, ca } = server;
     const controllerOf = (name: string) => ({
       name,
-      reconciler: { reconcile: () => {} } as never,
+      reconciler: { reconcile: () => {} },
       workflow: { primary: Page.definition, dependents: [{ ...configMapOf(name), name }] },
     });
     const seen: KubernetesObject[] = [];

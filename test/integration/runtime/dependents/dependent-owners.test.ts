@@ -61,7 +61,7 @@ suite("two dependents with one object", (test) => {
     await using space = await openSpace();
     const dependents = [configOf("a"), configOf("b", { resource: Secret.definition })].map((each) => ({
       ...each,
-      desired: (() => ({ metadata: { name: "same" } })) as never,
+      desired: () => ({ metadata: { name: "same" } }),
     }));
     await using running = await space.start([dependentController(dependents)]);
     await space.create(Sample, sample());

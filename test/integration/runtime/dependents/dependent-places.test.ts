@@ -90,7 +90,7 @@ suite("a dependent outside of the namespace of its primary", (test) => {
       const controller = defineController({
         name: "cluster-sample",
         labelSelector: `space=${namespace}`,
-        workflow: { primary: ClusterSample.definition, dependents: [owned] } as never,
+        workflow: { primary: ClusterSample.definition, dependents: [owned] },
         reconciler: { reconcile: () => {} },
       });
       await using _ = await space.start([controller]);

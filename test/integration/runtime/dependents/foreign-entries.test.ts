@@ -18,7 +18,7 @@ suite("list entries of others", (test) => {
       metadata: { name: primary.metadata.name },
       spec: { ports: [{ name: "http", port: 80, protocol: "TCP" }] },
     });
-    const service = configMapOf("service", { resource: Service.definition, desired: desired as never });
+    const service = configMapOf("service", { resource: Service.definition, desired });
     await using page = createPageOperator(server, { dependents: [service] });
     await page.operator.start();
     await createPage(page);

@@ -210,8 +210,8 @@ suite("life cycle races", (test) => {
   test("a source that is registered while the namespaces change follows them", async () => {
     await using page = await startPageOperator({ namespaces: ["default"] });
     await page.operator.client.create(
-      { definition: { ...Secret.definition, kind: "Namespace", plural: "namespaces", scope: "Cluster" } } as never,
-      { metadata: { name: "other" } } as never,
+      { definition: { ...Secret.definition, kind: "Namespace", plural: "namespaces", scope: "Cluster" } },
+      { metadata: { name: "other" } },
     );
     const controller = page.operator.controller("page");
     // The change takes as long as the list of the new namespace.
@@ -221,7 +221,7 @@ suite("life cycle races", (test) => {
     const secrets = informerSource({ name: "secrets", resource: Secret, mapper: () => [] });
     await controller.sources.register(secrets);
     await changed;
-    await page.operator.client.create(Secret, { metadata: { name: "here", namespace: "other" } } as never);
+    await page.operator.client.create(Secret, { metadata: { name: "here", namespace: "other" } });
     await waitFor("the source sees the new namespace", () => secrets.list().length === 1, { timeoutMs: 3_000 });
   });
 

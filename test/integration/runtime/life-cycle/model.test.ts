@@ -128,7 +128,7 @@ const commands = [
   ),
   named("take off the finalizer", ({ client, unfinished }, name) => {
     unfinished.add(name);
-    return attempt(() => client.mergePatch(Page, refOf(name), { metadata: { finalizers: null } } as never));
+    return attempt(() => client.mergePatch(Page, refOf(name), { metadata: { finalizers: null } }));
   }),
   named("write against the operator", async ({ client }, name) => {
     for (let time = 0; time < 4; time++) {

@@ -53,7 +53,7 @@ async function ask(page: PageOperator, path: string, { method = "GET", headers, 
 }
 
 const stateOf = async (page: PageOperator) =>
-  JSON.parse((await ask(page, "/debug/state")).text) as never as {
+  JSON.parse((await ask(page, "/debug/state")).text) as {
     [part: string]: unknown;
     status: string;
     leadership?: { lease: string; isLeading: boolean };
@@ -161,7 +161,7 @@ suite("the state that the debug endpoint tells", (test) => {
     assert.is(status, "healthy");
     assert.equal([leadership?.lease, leadership?.isLeading], ["page-leader", true]);
     const { running, queued, primaries, maxRunning, sources } = controllers.page;
-    assert.equal([primaries, maxRunning, running!.count, queued!.count], [2, 1, 1, 1] as never);
+    assert.equal([primaries, maxRunning, running!.count, queued!.count], [2, 1, 1, 1]);
     const { forMs, waitsFor, ...run } = running!.first[0] as { forMs: number; waitsFor: { what: string }[] };
     assert.equal(run, {
       primary: "default/one",
@@ -205,7 +205,7 @@ suite("the state that the debug endpoint tells", (test) => {
     const { dueInMs, ...rest } = failed!.first[0] as { dueInMs: number };
     assert.equal(rest, { primary: "default/one", failures: 1, isGivenUp: false, waitsFor: "retry" });
     assert.ok(dueInMs > 50_000 && dueInMs <= 72_000, String(dueInMs));
-    assert.equal(paused, { count: 1, first: ["default/two"] as never });
+    assert.equal(paused, { count: 1, first: ["default/two"] });
     assert.is((timers as never as { retry: number }).retry, 1);
     assert.is(givenUp!.count, 0);
   });

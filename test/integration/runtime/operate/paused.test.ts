@@ -21,7 +21,7 @@ const ref = { name: "one", namespace: "default" };
 const event = { definition: builtinKindOf<KubernetesObject & { reason: string }>({ kind: "Event", plural: "events" }) };
 
 const setPaused = ({ operator }: PageOperator, value: string | null) =>
-  operator.client.mergePatch(Page, ref, { metadata: { annotations: { [PAUSED]: value } } } as never);
+  operator.client.mergePatch(Page, ref, { metadata: { annotations: { [PAUSED]: value } } });
 const writesOf = ({ requests }: PageOperator) =>
   requests.filter((line) => !line.startsWith("GET") && !line.includes("/pages/one 200") && !line.includes("/events"));
 

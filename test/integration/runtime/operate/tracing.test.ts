@@ -88,10 +88,10 @@ suite("the traces of an operator", (test) => {
     });
     const bulk = configMapOf("bulk", {
       bulk: {},
-      desired: (({ primary: { metadata, spec } }: { primary: Page }) => {
+      desired: ({ primary: { metadata, spec } }: { primary: Page }) => {
         const itemOf = (key: string) => ({ metadata: { name: `${metadata.name}-${key}` }, data: { [key]: spec.text } });
         return { a: itemOf("a"), b: itemOf("b") };
-      }) as never,
+      },
     });
     await using page = createPageOperator(server, { dependents: [text, more, bulk] });
     await page.operator.start();

@@ -242,10 +242,10 @@ suite("an object under a former name", (test) => {
     await using space = await openSpace();
     const user = secretOf("user", {
       dependsOn: ["a"],
-      desired: (({ secondary }: { secondary: { a: { metadata: { name: string } } } }) => ({
+      desired: ({ secondary }: { secondary: { a: { metadata: { name: string } } } }) => ({
         metadata: { name: "user" },
         data: { uses: Buffer.from(secondary.a.metadata.name).toString("base64") },
-      })) as never,
+      }),
     });
     await using running = await space.start([dependentController([byValue, user])]);
     await space.create(Sample, sample("first"));
@@ -309,7 +309,7 @@ suite("what is not a dependent of this controller", (test) => {
     await space.create(Secret, { metadata: { name: "copy", annotations, labels, ownerReferences: owners } });
     const other = dependentController([
       configOf("a", { desired: () => ({ metadata: { name: "others" } }) }),
-      secretOf("b", { desired: (() => ({ metadata: { name: "others" } })) as never }),
+      secretOf("b", { desired: () => ({ metadata: { name: "others" } }) }),
     ]);
     const second = dependentController([configOf("a")], { workflow: removedSecrets("b") });
     await using running = await space.start([{ ...other, name: "other" }, second]);

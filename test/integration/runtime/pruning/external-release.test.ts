@@ -114,7 +114,7 @@ suite("an external dependent that releases its primary", (test) => {
     await using service = await startAccountService();
     const account = accountOf("account", service, {
       ...release,
-      reconcilePrecondition: (({ primary }: { primary: Sample }) => primary.spec.value !== "none") as never,
+      reconcilePrecondition: ({ primary }: { primary: Sample }) => primary.spec.value !== "none",
     });
     await using running = await startWith(space, account);
     await space.create(Sample, sample());

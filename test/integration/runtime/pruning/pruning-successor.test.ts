@@ -21,7 +21,7 @@ const ONE = at("one");
 /** A ConfigMap that is named by the text of the page. */
 const named = (rest: Parameters<typeof configMapOf>[1] = {}) =>
   configMapOf("named", { desired: ({ primary }) => ({ metadata: { name: primary.spec.text }, data: {} }), ...rest });
-const isOpen = (({ primary }: { primary: Page }) => primary.spec.more === "open") as never;
+const isOpen = ({ primary }: { primary: Page }) => primary.spec.more === "open";
 
 async function startVersion(
   server: ApiServer,

@@ -18,7 +18,7 @@ export function secretOf(name: string, rest: Partial<KubernetesDependent> = {}):
     metadata: { name: `${primary.metadata.name}-${name}` },
     data: { value: Buffer.from(primary.spec.value ?? "").toString("base64") },
   });
-  return { ...configOf(name), resource: Secret.definition, desired: desired as never, ...rest };
+  return { ...configOf(name), resource: Secret.definition, desired, ...rest };
 }
 
 /** Says that Secrets of these dependents may be left. */

@@ -137,7 +137,7 @@ suite("operator with lasting errors", (test) => {
     const pages = {
       name: "page",
       workflow: { primary: Page.definition, dependents: [] },
-      reconciler: textReconciler as never,
+      reconciler: textReconciler,
     };
     const seen: string[] = [];
     const secrets = {
@@ -146,7 +146,7 @@ suite("operator with lasting errors", (test) => {
       workflow: { primary: Secret.definition, dependents: [] },
       reconciler: {
         reconcile: ({ primary }: { primary: DataObject }) => void seen.push(keyOf(primary.metadata)),
-      } as never,
+      },
     };
     await using page = createPageOperator(server, { operator: { controllers: [pages, secrets] } });
     const { operator } = page;

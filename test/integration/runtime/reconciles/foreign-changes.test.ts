@@ -149,8 +149,7 @@ suite("the metadata of a primary", (test) => {
     await waitFor("the labels are there", async () => (await labelsOf())?.["ours"] === "a");
     await page.quiet();
     assert.is(page.events.length, 1);
-    const patchLabels = (patch: object) =>
-      page.operator.client.mergePatch(Page, one, { metadata: { labels: patch } } as never);
+    const patchLabels = (patch: object) => page.operator.client.mergePatch(Page, one, { metadata: { labels: patch } });
     await patchLabels({ theirs: "x" });
     await page.quiet();
     assert.is(page.events.length, 1, "what others add is no event");

@@ -266,7 +266,7 @@ suite("a server that asks for patience", (test) => {
     const answer = { status: 429, reason: "TooManyRequests", message, retryAfterSeconds: 1 };
     const fault = server.faults.add({ verb: "watch", path: "/configmaps", times: 2, answer });
     // Its watch begins with the first primary, as that of a kind that has just appeared.
-    const dependents = [configMapOf("text", { activationCondition: (() => true) as never })];
+    const dependents = [configMapOf("text", { activationCondition: () => true })];
     await using page = createPageOperator(server, { dependents });
     await page.operator.start();
     await createPage(page);

@@ -27,7 +27,7 @@ suite("an error about a Secret", (test) => {
     list: (client) => client.list(Secret),
     create: (client) => client.create(Secret, object),
     update: (client) => client.update(Secret, object),
-    patch: (client) => client.apply(Secret, object as never, { fieldManager: "a" }),
+    patch: (client) => client.apply(Secret, object, { fieldManager: "a" }),
     delete: (client) => client.delete(Secret, ONE),
     watch: async (client) => {
       for await (const _ of client.watch(Secret)) break;

@@ -21,7 +21,7 @@ const one = { name: "one", namespace: "default" };
 
 /** Ready as soon as somebody labels it. */
 const first = configMapOf("first", {
-  readyPostcondition: (({ live }: { live?: KubernetesObject }) => live?.metadata.labels?.["a"] === "b") as never,
+  readyPostcondition: ({ live }: { live?: KubernetesObject }) => live?.metadata.labels?.["a"] === "b",
 });
 const second = configMapOf("second", { dependsOn: ["first"] });
 
@@ -55,7 +55,7 @@ suite("the reasons of a reconcile", (test) => {
     await untilQuiet(page);
     const { length } = page.events;
     const patch = { data: { text: "theirs" } };
-    await page.operator.client.mergePatch(ConfigMap, { name: "one-second", namespace: "default" }, patch as never);
+    await page.operator.client.mergePatch(ConfigMap, { name: "one-second", namespace: "default" }, patch);
     await waitFor("it is reconciled again", () => page.events.length > length);
     assert.equal(page.events[length]?.reasons, [
       { kind: "secondary", source: "second", type: "ConfigMap", object: "default/one-second", isInitial: false },

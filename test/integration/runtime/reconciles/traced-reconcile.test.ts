@@ -53,8 +53,9 @@ suite("the way from an event to a write", (test) => {
     using submitted = traceCalls(Dispatcher, "submit");
     using begun = traceCalls(PrimaryReconciler, "run");
     using run = traceCalls(WorkflowRuns, "run");
-    using sent = traceCalls(Transport, "send", (({ path }: { path: string }) =>
-      path.includes("/configmaps/one-text?fieldManager=page")) as never);
+    using sent = traceCalls(Transport, "send", ({ path }: { path: string }) =>
+      path.includes("/configmaps/one-text?fieldManager=page"),
+    );
     const ref = { name: "one-text", namespace: "default" };
     await page.operator.client.mergePatch(ConfigMap, ref, { data: { text: "theirs" } });
     await waitFor("it is written", () => sent.files.length > 0);

@@ -56,7 +56,7 @@ suite("faults of the user", (test) => {
         if (page.spec.text === "bad") throw new Error("no index today");
         return [page.spec.text];
       },
-      nothing: (() => undefined) as never,
+      nothing: () => undefined,
     };
     await using page = createPageOperator(server, { indexes: indexes as never });
     await createPage(page);

@@ -152,7 +152,7 @@ suite("promises of the user that nobody awaits", (test) => {
 suite("what fails far from the user's code", (test) => {
   for (const keys of [[undefined], [5], [{ name: "one" }], 5, null] as const)
     test(`a mapper that returns ${JSON.stringify(keys)} breaks no watch`, async () => {
-      const source = configs({ mapper: (() => keys) as never });
+      const source = configs({ mapper: () => keys });
       await unhandledWith({ ...NAMESPACES, eventSources: () => [source] }, async (page) => {
         await page.operator.client.create(ConfigMap, { metadata: { name: "after", namespace: "default" } });
         await waitFor("the source sees it", () => source.get("default/after"));

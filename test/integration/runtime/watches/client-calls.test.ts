@@ -46,7 +46,7 @@ suite("the signal of a call", (test) => {
     list: (client, signal) => client.list(ConfigMap, { signal }),
     create: (client, signal) => client.create(ConfigMap, object, { signal }),
     update: (client, signal) => client.update(ConfigMap, object, { signal }),
-    apply: (client, signal) => client.apply(ConfigMap, object as never, { fieldManager: "a", signal }),
+    apply: (client, signal) => client.apply(ConfigMap, object, { fieldManager: "a", signal }),
     mergePatch: (client, signal) => client.mergePatch(ConfigMap, { ...ONE, signal }, {}),
     jsonPatch: (client, signal) => client.jsonPatch(ConfigMap, ONE, { operations: [], signal }),
     delete: (client, signal) => client.delete(ConfigMap, ONE, { signal }),
@@ -161,7 +161,7 @@ suite("the scale of an object", (test) => {
     await using started = await start();
     const { client } = started;
     assert.is(await client.getScale(Deployment, ONE), undefined);
-    await client.create(Deployment, { metadata: ONE, spec } as never);
+    await client.create(Deployment, { metadata: ONE, spec });
     assert.is((await client.getScale(Deployment, ONE))?.spec.replicas, 1);
     assert.is((await client.setScale(Deployment, ONE, { replicas: 2 })).spec.replicas, 2);
     const applied = await client.setScale(Deployment, ONE, { replicas: 3, fieldManager: "autoscaler", apply: true });

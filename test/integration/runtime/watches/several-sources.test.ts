@@ -56,7 +56,7 @@ suite("several event sources of one kind", (test) => {
       await using page = createPageOperator(server, {
         reconciler: applies,
         dependents: [],
-        eventSources: () => [source("a"), source("b", rest as never)],
+        eventSources: () => [source("a"), source("b", rest)],
       });
       await page.operator.start();
       await createPage(page);
@@ -269,7 +269,7 @@ suite("primaries that a controller writes", (test) => {
       const pages = context.resources.of(Page);
       if (name === "one")
         await pages.apply({ metadata: { name: "two", namespace }, spec: { text: primary.spec.text } });
-      await pages.apply({ metadata: { name, namespace }, spec: { more: primary.spec.text } } as never);
+      await pages.apply({ metadata: { name, namespace }, spec: { more: primary.spec.text } });
       return updateStatus({ text: primary.spec.text });
     };
     await using page = createPageOperator(server, { reconciler: { reconcile }, dependents: [] });

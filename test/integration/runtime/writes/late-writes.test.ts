@@ -97,7 +97,7 @@ suite("a write that was given up", (test) => {
       name: "account",
       dependsOn: [],
       timeoutMs: 100,
-      desired: (({ primary }: { primary: Page }) => ({ id: keyOf(primary.metadata) })) as never,
+      desired: ({ primary }: { primary: Page }) => ({ id: keyOf(primary.metadata) }),
       source: { kind: "perPrimaryPoll", intervalMs: 60_000, fetch: () => created.map((id) => ({ id })) },
       idOf: ({ id }: { id: string }) => id,
       create,

@@ -121,7 +121,7 @@ class Kind {
   verdictOf(desired: JsonObject, answer: string): Verdict {
     const { object, owned: [owned] = [] } = decodeResource(Buffer.from(answer), { fieldManagers: [FIELD_MANAGER] });
     const options = { owned: parseOwnedFields(owned?.fieldsV1 ?? "{}"), schema: schemaOf(this.definition) };
-    return match(structuredClone(desired) as never, object as never, options);
+    return match(structuredClone(desired), object as never, options);
   }
 }
 

@@ -25,7 +25,7 @@ type Reconcile = (args: { primary: Page; context: Context<Page> }) => unknown;
 function startOperator(server: ApiServer, reconcile: Reconcile): PageOperator {
   return createPageOperator(server, {
     dependents: [],
-    reconciler: { reconcile: (args: ReconcileArguments<Page, object>) => reconcile(args as never) },
+    reconciler: { reconcile: (args: ReconcileArguments<Page, object>) => reconcile(args) },
     usesGenerationAwareness: false,
     defaultFilters: false,
     eventSources: () => [informerSource({ name: "config-maps", resource: ConfigMap })],

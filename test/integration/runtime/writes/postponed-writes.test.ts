@@ -141,7 +141,7 @@ suite("what never settles", (test) => {
     });
     const reconciler = { reconcile: () => noUpdate({ rescheduleAfterMs: 5 }) };
     await using page = await startWatched({
-      dependents: [configMapOf("text", { desired: desired as never })],
+      dependents: [configMapOf("text", { desired })],
       reconciler,
     });
     await createPage(page, "restless");
@@ -194,7 +194,7 @@ suite("what never settles", (test) => {
         const returned = await edit(count++, context.client);
         return way === "context.client" ? noUpdate() : returned;
       };
-      await using page = await startWatched({ dependents: [], reconciler: { reconcile } as never });
+      await using page = await startWatched({ dependents: [], reconciler: { reconcile } });
       await createPage(page, "editing");
       await using _deleted = {
         async [Symbol.asyncDispose]() {

@@ -109,7 +109,7 @@ export async function startWith({ kind }: WayToWrite) {
   const kinds = await startWrittenKinds(await server());
   const metadata = { name: newName(), namespace: "default" };
   const type = (kind === "page" ? Page : ConfigMap) as unknown as Defined<DataObject & Page>;
-  await kinds.foreign.create(type, { metadata, spec: { text: "first" }, data: { text: "first" } } as never);
+  await kinds.foreign.create(type, { metadata, spec: { text: "first" }, data: { text: "first" } });
   await kinds.forget();
   const watched: WatchedKind = kind === "page" ? kinds.pages : kinds.configMaps;
   const key = keyOf(metadata);
@@ -141,10 +141,10 @@ export function withVersionOf(each: WayToWrite, { metadata: { resourceVersion } 
           options,
         );
       if (each.name.startsWith("mergePatchStatus"))
-        return target.mergePatchStatus({ metadata, status: { text } } as never, options);
+        return target.mergePatchStatus({ metadata, status: { text } }, options);
       if (each.name.startsWith("mergePatch"))
         return target.mergePatch(
-          (each.kind === "page" ? { metadata, spec: { text } } : { metadata, data: { text } }) as never,
+          each.kind === "page" ? { metadata, spec: { text } } : { metadata, data: { text } },
           options,
         );
       return each.write(operations, live, text, options);

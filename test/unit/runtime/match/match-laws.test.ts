@@ -127,7 +127,7 @@ function verdictOf(desired: JsonObject, live: JsonObject): Verdict {
   const { object, owned: [owned] = [] } = decode(live);
   if (owned === undefined) return { matches: false, path: "", reason: "is owned by nobody" };
   const options = { owned: parseOwnedFields(owned.fieldsV1), schema: schemaOf(definition) };
-  return match(structuredClone(desired) as never, object as never, options);
+  return match(structuredClone(desired), object as never, options);
 }
 
 function withoutTimes(object: JsonObject): unknown {

@@ -18,7 +18,7 @@ function verdictOf(liveObject: LiveObject): Verdict {
   const { object, owned: [owned] = [] } = decode(liveObject);
   if (owned === undefined) return { matches: false, path: "", reason: "is owned by nobody" };
   const options = { owned: parseOwnedFields(owned.fieldsV1), schema: schemaOf(definition) };
-  return match(structuredClone(withEncodedData(definition, desired)) as never, object as never, options);
+  return match(structuredClone(withEncodedData(definition, desired)), object as never, options);
 }
 
 // Where the matcher cannot know what the server knows, the object is applied once, and then recognised by what was recorded.

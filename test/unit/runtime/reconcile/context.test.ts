@@ -89,7 +89,7 @@ suite("reconcile context", (test) => {
     const seen: unknown[] = [];
     const namesOf = (pages: readonly Page[]) => pages.map(({ metadata }) => metadata.name);
     const dispatcher = await createDispatcher({
-      indexes: { byText: byText as never },
+      indexes: { byText },
       reconciler: {
         reconcile({ primary, context }: PageArguments) {
           const all = context.primaries;

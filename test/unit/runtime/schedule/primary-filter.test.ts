@@ -26,7 +26,7 @@ suite("filter of the primaries", (test) => {
   test("an object without a generation passes always", async () => {
     const { observe, settle, started } = createBed();
     for (let index = 0; index < 3; index++) {
-      observe({ generation: undefined } as never);
+      observe({ generation: undefined });
       await settle();
     }
     assert.is(started.length, 3);
@@ -73,7 +73,7 @@ suite("filter of the primaries", (test) => {
       [true, 2],
       [false, 3],
     ] as const) {
-      const filters = { onUpdate: (primary: KubernetesObject) => hasLabel(primary) } as never;
+      const filters = { onUpdate: (primary: KubernetesObject) => hasLabel(primary) };
       const { observe, settle, started } = createBed({ filters, defaultFilters });
       for (const metadata of [
         { generation: 1 },
@@ -93,7 +93,7 @@ suite("filter of the primaries", (test) => {
     const wanted = { labels: { wanted: "true" } };
     for (const filters of [{ onAdd: isWanted }, { generic: isWanted }]) {
       const { observe, observeDeletion, settle, started, controller } = createBed({
-        filters: filters as never,
+        filters,
         onAllEvents: true,
       });
       observe({ name: "two" });

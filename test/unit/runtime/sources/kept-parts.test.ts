@@ -34,7 +34,7 @@ async function startBounded(options: Options = {}) {
   support.informers.onCreate = (informer) =>
     Object.assign(informer, { cache: new ResourceCache({ bound: { maxObjects: 1, fetch } }) });
   const source = informerSource<Config>({
-    ...{ name: "configs", resource: ConfigMap as never, maxCachedObjects: 1 },
+    ...{ name: "configs", resource: ConfigMap, maxCachedObjects: 1 },
     mapper: ({ data }) => [`home/${data!.page}`],
     ...options,
   });
@@ -118,7 +118,7 @@ suite("what informer sources keep", (test) => {
 
   test("what a source is to keep is checked when it is made", () => {
     const create = (options: Options) => () =>
-      informerSource<Config>({ name: "configs", resource: ConfigMap as never, ...options });
+      informerSource<Config>({ name: "configs", resource: ConfigMap, ...options });
     assert.throws(
       create({ cache: { paths: ["a..b"] } }),
       /the cache of event source "configs" is wrong: "a\.\.b" is no path/,

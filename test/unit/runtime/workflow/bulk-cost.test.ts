@@ -184,7 +184,7 @@ function passOfConfigMaps({ namespaces = ["home"], mode, rest = {}, isCleanup }:
       ...{ source, writer: writer as never, client: () => undefined as never, controller: "page" },
       definition: dependent as never,
     });
-    const running = { dependents: [dependent as never], reconcilerOf: () => reconciler };
+    const running = { dependents: [dependent], reconcilerOf: () => reconciler };
     await run(running);
     remove(1);
     for (const what of Object.keys(counts)) counts[what] = 0;

@@ -143,7 +143,7 @@ suite("workflow run", (test) => {
   for (const name of ["desired", "activationCondition", "reconcilePrecondition", "readyPostcondition"] as const)
     test(`a ${name} that throws fails its own dependent, and the others go on`, async () => {
       const { result } = await reconcile([
-        dependentOf("broken", { [name]: throws as never }),
+        dependentOf("broken", { [name]: throws }),
         dependentOf("after", { dependsOn: ["broken"] }),
         dependentOf("other"),
       ]);
@@ -270,7 +270,7 @@ suite("workflow run", (test) => {
       seen = secondary.first;
       return { metadata: { name: "second" } };
     };
-    await reconcile([dependentOf("first"), dependentOf("second", { dependsOn: ["first"], desired: read as never })]);
+    await reconcile([dependentOf("first"), dependentOf("second", { dependsOn: ["first"], desired: read })]);
     assert.is(seen?.metadata.name, "first");
     assert.ok(Object.isFrozen(seen?.metadata));
   });

@@ -103,7 +103,7 @@ suite("the time of a step", (test) => {
     const { open, passed } = gate<boolean>();
     const readyPostcondition = ({ item }: { item?: string }) => (item === "slow" ? passed : true);
     const { cluster, reconcile } = createWorkflow([
-      bulkOf("all", ["slow", "fast"], { timeoutMs: 10, readyPostcondition: readyPostcondition as never }),
+      bulkOf("all", ["slow", "fast"], { timeoutMs: 10, readyPostcondition }),
     ]);
     const run = reconcile();
     await settle();

@@ -86,12 +86,12 @@ suite("apply matcher", (test) => {
     const loose = { ...definition, schema: { type: "object", properties: { spec: {} } } } as never;
     const target = { ...application.target, definition: loose };
     const entry = stored("1");
-    const live = { ...entry, object: { ...entry.object, spec: { text: {} } } } as never;
+    const live = { ...entry, object: { ...entry.object, spec: { text: {} } } };
     const compare = (text: unknown) =>
       matcher.compare({ ...application, target, desired: { metadata: ref, spec: { text } } as never }, live).matches;
     assert.equal([{}, new Date(0)].map(compare), [true, false]);
-    const typed = { ...application, desired: { metadata: ref, spec: { text: new Date(0) } } as never };
-    const dropped = { ...entry, object: { ...entry.object, spec: {} } } as never;
+    const typed = { ...application, desired: { metadata: ref, spec: { text: new Date(0) } } };
+    const dropped = { ...entry, object: { ...entry.object, spec: {} } };
     assert.not(matcher.compare(typed, dropped).matches, "nor nothing");
   });
 

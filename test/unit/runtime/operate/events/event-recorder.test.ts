@@ -160,7 +160,7 @@ suite("an event recorder", (test) => {
   test("is closed in time although the server does not answer", async () => {
     const { recorder, record, pass } = createRecorder();
     const hanging = new EventRecorder({
-      client: { create: () => new Promise(() => {}), mergePatch: () => new Promise(() => {}) } as never,
+      client: { create: () => new Promise(() => {}), mergePatch: () => new Promise(() => {}) },
       logger: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
       instance: "shop-1",
     });
