@@ -6,7 +6,7 @@ import { messageOf } from "#runtime/base/logger.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import { updateStatus, type Reconciler } from "#runtime/reconcile/reconciler.js";
-import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/definition/workflow-definition.js";
+import type { DependentDefinition, WorkflowDefinition } from "#runtime/workflow/definition/workflow-definition.js";
 import { createRecordedOperator, type RecordedOperator } from "../../support/runtime/recorded-operator.js";
 import { ConfigMap, configMapOf, Page, pageCrd } from "./page.js";
 
@@ -19,11 +19,10 @@ export const textReconciler: Reconciler<Page, object, NonNullable<Page["status"]
 };
 
 /** What a test may ask of the operator. */
-export interface PageOperatorOptions extends Partial<Omit<ControllerDefinition, "workflow" | "reconciler">> {
-  readonly dependents?: readonly KubernetesDependent[];
+export interface PageOperatorOptions extends Partial<Omit<ControllerDefinition, "workflow">> {
+  readonly dependents?: readonly DependentDefinition[];
   /** What the workflow states besides its dependents. */
   readonly workflow?: Partial<WorkflowDefinition>;
-  readonly reconciler?: unknown;
   readonly operator?: Partial<OperatorOptions>;
   readonly connection?: Partial<ConnectionOptions>;
 }
@@ -31,15 +30,18 @@ export interface PageOperatorOptions extends Partial<Omit<ControllerDefinition, 
 /** An operator of Pages. */
 export type PageOperator = RecordedOperator;
 
+/** What an operator has to know of its API server. */
+type PageServer = Pick<ApiServer, "url" | "token"> & Partial<Pick<ApiServer, "ca">>;
+
 /** Creates an operator for Pages; it is not started. */
-export function createPageOperator(server: ApiServer, options: PageOperatorOptions = {}): PageOperator {
+export function createPageOperator(server: PageServer, options: PageOperatorOptions = {}): PageOperator {
   const { dependents = [configMapOf("text")], workflow, operator: more, connection, ...settings } = options;
   const { reconciler = textReconciler, ...definition } = settings;
   const controller = {
     name: "page",
     retry: { initialIntervalMs: 100, maxIntervalMs: 400, maxRetries: -1 },
     ...definition,
-    reconciler: reconciler as never,
+    reconciler,
     workflow: { ...workflow, primary: Page.definition, dependents },
   };
   return createRecordedOperator({

@@ -20,10 +20,8 @@ const dependents = readLiveObjectCases().map(({ name, desired: { apiVersion, kin
 suite("second pass", (test) => {
   test("objects of every kind are written once, and not again after a restart", async () => {
     await using server = await startTestApiServer({ crds: [pageCrd, widgetCrd] });
-    const connection = { url: server.url, token: server.token, ca: server.ca };
-    const target = server as unknown as Parameters<typeof createPageOperator>[0];
     {
-      await using page = createPageOperator(target, { dependents, connection, maxReconciliationIntervalMs: 300 });
+      await using page = createPageOperator(server, { dependents, maxReconciliationIntervalMs: 300 });
       await page.operator.start();
       await createPage(page);
       const { workflow } = await waitFor("a reconcile", () => page.events[0]);
@@ -33,7 +31,7 @@ suite("second pass", (test) => {
       const applies = page.requests.filter((request) => request.startsWith("PATCH") && !request.includes("/pages/"));
       assert.is(applies.length, dependents.length);
     }
-    await using again = createPageOperator(target, { dependents, connection });
+    await using again = createPageOperator(server, { dependents });
     await again.operator.start();
     await waitFor("a reconcile", () => again.events[0]);
     await untilQuiet(again);

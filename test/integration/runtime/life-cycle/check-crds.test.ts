@@ -57,7 +57,7 @@ suite("the check of the CustomResourceDefinitions", (test) => {
     });
 
   test("ends with the stop of an operator that waits for its API server", async () => {
-    await using page = createPageOperator({ url: "http://127.0.0.1:1", token: "x" } as never, CHECKED);
+    await using page = createPageOperator({ url: "http://127.0.0.1:1", token: "x" }, CHECKED);
     const started = failureOf(() => page.operator.start());
     assert.is(await page.operator.stop(), true);
     assert.match(await started, "the operator was stopped");

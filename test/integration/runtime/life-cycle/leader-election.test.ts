@@ -126,21 +126,20 @@ suite("replicas of an operator", (test) => {
   test("what is polled is polled by the leader alone", async () => {
     await using server = await startPageServer();
     const polls = new Map<string, number>();
-    const accountOf = (who: string) =>
-      ({
-        name: "account",
-        dependsOn: [],
-        idOf: ({ id }: { id: string }) => id,
-        source: {
-          kind: "poll",
-          intervalMs: 20,
-          fetch: () => {
-            polls.set(who, (polls.get(who) ?? 0) + 1);
-            return new Map();
-          },
+    const accountOf = (who: string): ExternalDependent => ({
+      name: "account",
+      dependsOn: [],
+      idOf: ({ id }: { id: string }) => id,
+      source: {
+        kind: "poll",
+        intervalMs: 20,
+        fetch: () => {
+          polls.set(who, (polls.get(who) ?? 0) + 1);
+          return new Map();
         },
-      }) as unknown as ExternalDependent;
-    const startNamed = (who: string) => startReplica(server, { dependents: [accountOf(who) as never] });
+      },
+    });
+    const startNamed = (who: string) => startReplica(server, { dependents: [accountOf(who)] });
     await using leader = await startNamed("leader");
     await untilLeading(leader);
     await using other = await startNamed("other");
@@ -178,7 +177,7 @@ suite("replicas of an operator", (test) => {
 
   test("one whose reconcile does not end keeps the Lease from the others when it stops", async () => {
     await using server = await startPageServer();
-    const reconciler = { reconcile: () => new Promise(() => {}) };
+    const reconciler = { reconcile: () => new Promise<void>(() => {}) };
     await using leader = await startReplica(server, { reconciler, operator: { stopTimeoutMs: 200 } });
     await untilLeading(leader);
     await createPage(leader);

@@ -291,7 +291,7 @@ suite("life cycle races", (test) => {
     const reconciler = {
       reconcile: ({ context }: { context: { signal: AbortSignal } }) => {
         seen.push("reconcile");
-        return new Promise((_, reject) => {
+        return new Promise<void>((_, reject) => {
           context.signal.addEventListener("abort", () => reject(context.signal.reason), { once: true });
         });
       },

@@ -30,7 +30,7 @@ suite("events", (test) => {
       for (let index = 0; index < 50; index++)
         context.events.record({ type: "Warning", reason: "Slow", note: `attempt ${index}`, action: "Call" });
     };
-    await using page = createPageOperator(server as never, { dependents: [], reconciler: { reconcile } });
+    await using page = createPageOperator(server, { dependents: [], reconciler: { reconcile } });
     await page.operator.start();
     const { metadata } = await createPage(page);
     const [event] = await waitFor("it is counted", async () => {
@@ -48,7 +48,7 @@ suite("events", (test) => {
   test("tell of a dependent that the API server rejects", async () => {
     await using server = await startTestApiServer(options);
     const desired = () => ({ metadata: { name: "Not A Name" }, data: {} });
-    await using page = createPageOperator(server as never, { dependents: [configMapOf("text", { desired })] });
+    await using page = createPageOperator(server, { dependents: [configMapOf("text", { desired })] });
     await page.operator.start();
     await createPage(page);
     const [event] = await waitFor("it is told", async () => {
@@ -65,8 +65,8 @@ suite("events", (test) => {
       events = context.events;
       events.record({ reason: "Seen", note: "" });
     };
-    await using page = createPageOperator(server as never, { dependents: [], reconciler: { reconcile } });
-    await using reader = createPageOperator(server as never);
+    await using page = createPageOperator(server, { dependents: [], reconciler: { reconcile } });
+    await using reader = createPageOperator(server);
     await page.operator.start();
     await createPage(page);
     await waitFor("it is there", async () => (await eventsOf(page, "Seen")).length === 1);

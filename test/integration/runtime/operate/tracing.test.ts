@@ -35,7 +35,7 @@ suite("the traces of an operator", (test) => {
     trace.setGlobalTracerProvider(provider);
     await using server = await startTestApiServer({ crds: [pageCrd] });
     const dependents = [configMapOf("text"), configMapOf("more", { dependsOn: ["text"] })];
-    await using page = createPageOperator(server as never, { dependents });
+    await using page = createPageOperator(server, { dependents });
     await page.operator.start();
     exporter.reset();
     await createPage(page);

@@ -24,6 +24,7 @@ type Status = NonNullable<Page["status"]>;
 const one = { name: "one", namespace: "default" };
 const PATH = "/apis/example.com/v1/namespaces/default/pages/one/status";
 const managed: PageOperatorOptions = { dependents: [], statusConditions: "managed" };
+const idle = { reconcile: () => {} };
 const READY = "Ready=True";
 
 /** Somebody writes a part of the status of the page. */
@@ -57,7 +58,7 @@ suite("the status of a primary", (test) => {
   for (const serverSideApply of [true, false])
     test(`is put right at once where somebody overwrites Ready: ${serverSideApply ? "apply" : "patches"}`, async () => {
       await using server = await startPageServer();
-      await using page = createPageOperator(server, { ...managed, serverSideApply, reconciler: {} });
+      await using page = createPageOperator(server, { ...managed, serverSideApply, reconciler: idle });
       const before = await startReady(page);
       // The third write of the same would be a loop.
       const theirs = [
@@ -98,7 +99,7 @@ suite("the status of a primary", (test) => {
   for (const serverSideApply of [true, false])
     test(`of others is theirs: ${serverSideApply ? "apply" : "patches"}`, async () => {
       await using server = await startPageServer();
-      await using page = createPageOperator(server, { ...managed, serverSideApply, reconciler: {} });
+      await using page = createPageOperator(server, { ...managed, serverSideApply, reconciler: idle });
       const { conditions } = await startReady(page);
       const { length } = page.requests;
       await patchStatus(server, { text: "theirs" });
@@ -111,7 +112,7 @@ suite("the status of a primary", (test) => {
 
   test("makes no reconcile where somebody writes another part while the own write is under way", async () => {
     await using server = await startPageServer();
-    await using page = createPageOperator(server, { ...managed, reconciler: {} });
+    await using page = createPageOperator(server, { ...managed, reconciler: idle });
     await page.operator.start();
     const held = server.faults.add({ verb: "patch", path: "/pages/one/status", times: 1, delayMs: 500 });
     await createPage(page);
@@ -196,7 +197,7 @@ suite("a status that somebody overwrites each time", (test) => {
   const cases: [string, PageOperatorOptions, (status: Status) => Status | undefined, string][] = [
     [
       "the condition Ready",
-      { ...managed, reconciler: {} },
+      { ...managed, reconciler: idle },
       (status) => (textOf(status) === READY ? { conditions: [conditionOf("Ready", "False")] } : undefined),
       "status.conditions",
     ],

@@ -138,9 +138,9 @@ suite("promises of the user that nobody awaits", (test) => {
   });
 
   test("an interval has to be a number, or the usual one is taken", async () => {
-    const polled = (intervalOf: never) =>
+    const polled = (intervalOf: () => number) =>
       perPrimaryPollingSource({ name: "visits", idOf: () => "", intervalMs: 60_000, intervalOf, fetch: () => [] });
-    for (const intervalOf of [rejects, (() => Number.NaN) as never, (() => -5) as never]) {
+    for (const intervalOf of [rejects, () => Number.NaN, () => -5]) {
       const unhandled = await unhandledWith({ eventSources: () => [polled(intervalOf)] }, (page) =>
         assert.match(health(page, "visits").reason!, "intervalOf failed: "),
       );

@@ -4,6 +4,7 @@ import { keyOf } from "#runtime/base/kubernetes-object.js";
 import { sleep } from "#runtime/base/clock.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
+import type { ExternalDependent } from "#runtime/workflow/definition/workflow-definition.js";
 import { assert, suite } from "../../../support/suite.js";
 import { openWatch } from "../../../support/api/watch-client.js";
 import {
@@ -93,7 +94,7 @@ suite("a write that was given up", (test) => {
       created.push(id);
       return { id };
     };
-    const account = {
+    const account: ExternalDependent = {
       name: "account",
       dependsOn: [],
       timeoutMs: 100,
@@ -102,7 +103,7 @@ suite("a write that was given up", (test) => {
       idOf: ({ id }: { id: string }) => id,
       create,
     };
-    await using page = createPageOperator(server, { dependents: [account as never], retry: RETRY });
+    await using page = createPageOperator(server, { dependents: [account], retry: RETRY });
     await page.operator.start();
     await createPage(page);
     await waitFor("a reconcile without an error", () => page.events.some(({ error }) => error === undefined), {

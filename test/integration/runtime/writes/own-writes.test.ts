@@ -3,7 +3,7 @@
 import type { ApiServer } from "#apiserver/index.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { informerSource } from "#runtime/sources/kind/informer-source.js";
-import { updateStatus, type ReconcileArguments } from "#runtime/reconcile/reconciler.js";
+import { updateStatus, type Reconciler } from "#runtime/reconcile/reconciler.js";
 import type { Context } from "#runtime/workflow/definition/context.js";
 import { assert, suite } from "../../../support/suite.js";
 import {
@@ -19,17 +19,16 @@ import {
 
 const ONE = { name: "one", namespace: "default" };
 
-type Reconcile = (args: { primary: Page; context: Context<Page> }) => unknown;
+type Reconcile = Reconciler<Page, object, NonNullable<Page["status"]>>["reconcile"];
 
 /** An operator whose reconciler is a function, which knows ConfigMaps. */
 function startOperator(server: ApiServer, reconcile: Reconcile): PageOperator {
   return createPageOperator(server, {
     dependents: [],
-    reconciler: { reconcile: (args: ReconcileArguments<Page, object>) => reconcile(args) },
-    usesGenerationAwareness: false,
+    reconciler: { reconcile },
     defaultFilters: false,
     eventSources: () => [informerSource({ name: "config-maps", resource: ConfigMap })],
-  } as never);
+  });
 }
 
 /** Runs an operator on one page until nothing happens any more; returns how often it was reconciled. */
@@ -56,7 +55,7 @@ const child = (primary: Page) => ({
 });
 
 suite("own writes of the primary", (test) => {
-  const writes: [string, Reconcile][] = [
+  const writes: [string, (args: Parameters<Reconcile>[0]) => Promise<unknown>][] = [
     [
       "apply",
       ({ primary, context }) => context.resources.of(Page).apply({ metadata: ref(primary), spec: { more: "x" } }),

@@ -176,7 +176,7 @@ suite("what never settles", (test) => {
     assert.is(writesOf(), 20);
   });
 
-  const edits: [string, (count: number, client: ApiClient) => unknown][] = [
+  const edits: [string, (count: number, client: ApiClient) => object | Promise<object>][] = [
     [
       "what the reconciler returns",
       (count) => patchResource({ spec: { more: String(count) } }, { rescheduleAfterMs: 100 }),
