@@ -2,7 +2,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { buildRuntimeSchema } from "#generator/output/resource/runtime-schema.js";
-import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import type { JsonObject } from "#apiserver/json.js";
+import type { KubernetesObject, ObjectMeta } from "#runtime/base/kubernetes-object.js";
 import type { ResourceClass, ResourceDefinition } from "#runtime/base/resource-definition.js";
 import { createResource, defineResource } from "#runtime/codegen/define-resource.js";
 import { repositoryRoot } from "../repository.js";
@@ -91,6 +92,9 @@ export function customDefinition({ spec }: CrdObject): ResourceDefinition {
 export interface AnyObject extends KubernetesObject {
   [member: string]: unknown;
 }
+
+/** An object of any kind as JSON states it. */
+export type JsonResource = JsonObject & { apiVersion: string; kind: string; metadata: ObjectMeta & JsonObject };
 
 /** Returns what a generated class offers the runtime. */
 export function classOf<Resource extends KubernetesObject = AnyObject>(

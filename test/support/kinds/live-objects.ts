@@ -6,7 +6,7 @@ import { parse } from "yaml";
 import { applyJsonPatch } from "#apiserver/patch/json-patch.js";
 import type { JsonObject, JsonValue } from "#apiserver/json.js";
 import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
-import { builtinDefinition, customDefinition, type CrdObject } from "./kind-definitions.js";
+import { builtinDefinition, customDefinition, type CrdObject, type JsonResource } from "./kind-definitions.js";
 import { repositoryRoot } from "../repository.js";
 
 /** Whose applies were recorded. */
@@ -26,7 +26,7 @@ export interface LiveObjectQuestion {
 /** An object that is applied, and the questions about it. */
 export interface LiveObjectCase {
   readonly name: string;
-  readonly desired: JsonObject & { readonly apiVersion: string; readonly kind: string };
+  readonly desired: JsonResource;
   readonly questions: readonly LiveObjectQuestion[];
 }
 
@@ -51,7 +51,7 @@ export interface RecordedKind {
 export interface LiveObject {
   readonly title: string;
   readonly definition: ResourceDefinition;
-  readonly desired: JsonObject;
+  readonly desired: JsonResource;
   /** JSON text as the server sent it. */
   readonly live: string;
   readonly matches: boolean;
@@ -72,7 +72,7 @@ export function readLiveObjects(): LiveObject[] {
     const text = (file: string) => readFileSync(join(folder, name, file), "utf8");
     const { apiVersion, kind, crd } = JSON.parse(text("kind.json")) as RecordedKind;
     const definition = crd === undefined ? builtinDefinition(apiVersion, kind) : customDefinition(widgetCrd);
-    const applied = JSON.parse(text("desired.json")) as JsonObject;
+    const applied = JSON.parse(text("desired.json")) as JsonResource;
     return (JSON.parse(text("verdict.json")) as RecordedVerdict[]).map(({ title, change, live, matches }) => ({
       title: `${name}: ${title}`,
       definition,
@@ -84,6 +84,6 @@ export function readLiveObjects(): LiveObject[] {
 }
 
 /** Returns what is desired, given what was applied. */
-export function changed(applied: JsonObject, change: JsonValue | undefined): JsonObject {
-  return change === undefined ? applied : (applyJsonPatch(structuredClone(applied), change) as JsonObject);
+export function changed(applied: JsonResource, change: JsonValue | undefined): JsonResource {
+  return change === undefined ? applied : (applyJsonPatch(structuredClone(applied), change) as JsonResource);
 }

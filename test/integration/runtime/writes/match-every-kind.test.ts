@@ -2,7 +2,6 @@
 // too, with TEST_API_SERVER=real. TEST_SEED gives other objects, MATCH_STEPS more of them.
 import { isDeepStrictEqual } from "node:util";
 import type { JsonObject } from "#apiserver/json.js";
-import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
 import { decodeResource } from "#runtime/decode/decode-resource.js";
 import { objectPath } from "#runtime/client/resource-path.js";
@@ -13,7 +12,7 @@ import { withEncodedData } from "#runtime/write/send/plan.js";
 import { apiRequest, apiRequestOrThrow, type Connection } from "../../../support/api/api-request.js";
 import { isRealApiServer, startTestApiServer } from "../../../support/api/api-server.js";
 import { ObjectGrower, randomOf, type Random } from "../../../support/kinds/grown-objects.js";
-import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
+import { builtinDefinition, type JsonResource } from "../../../support/kinds/kind-definitions.js";
 import { minimalObjects, OWN_NAMESPACE, type MinimalObject } from "../../../support/kinds/minimal-objects.js";
 import { isThorough, runs, seed } from "../../../support/runs.js";
 import { assert, shared, suite } from "../../../support/suite.js";
@@ -96,20 +95,19 @@ class Kind {
   }
 
   /** What is applied under a name. */
-  named(content: JsonObject, name: string): JsonObject {
+  named(content: JsonObject, name: string): JsonResource {
     const { apiVersion, kind } = this.#kind;
     const isNamespaced = this.definition.scope === "Namespaced";
     const metadata = { ...(content["metadata"] as JsonObject | undefined), name: this.#kind.name ?? name };
     const ref = isNamespaced ? { ...metadata, namespace: this.#namespace } : metadata;
     const text = JSON.stringify({ ...content, apiVersion, kind, metadata: ref });
-    const object = JSON.parse(text.replaceAll(OWN_NAMESPACE, this.#namespace)) as JsonObject;
+    const object = JSON.parse(text.replaceAll(OWN_NAMESPACE, this.#namespace)) as JsonResource;
     return withEncodedData(this.definition, object);
   }
 
   /** What the server answers, as text; undefined if it does not take the object. */
-  async apply(desired: JsonObject, { isDryRun }: { isDryRun: boolean }): Promise<{ text?: string; refusal: string }> {
-    const { metadata } = desired as unknown as KubernetesObject;
-    const path = objectPath(this.definition, metadata);
+  async apply(desired: JsonResource, { isDryRun }: { isDryRun: boolean }): Promise<{ text?: string; refusal: string }> {
+    const path = objectPath(this.definition, desired.metadata);
     const query = `?fieldManager=${FIELD_MANAGER}&force=true${isDryRun ? "&dryRun=All" : ""}`;
     const { status, text } = await apiRequest(this.#connection, `PATCH ${path}${query}`, {
       body: desired,
@@ -119,9 +117,11 @@ class Kind {
   }
 
   verdictOf(desired: JsonObject, answer: string): Verdict {
-    const { object, owned: [owned] = [] } = decodeResource(Buffer.from(answer), { fieldManagers: [FIELD_MANAGER] });
+    const { object, owned: [owned] = [] } = decodeResource<JsonResource>(Buffer.from(answer), {
+      fieldManagers: [FIELD_MANAGER],
+    });
     const options = { owned: parseOwnedFields(owned?.fieldsV1 ?? "{}"), schema: schemaOf(this.definition) };
-    return match(structuredClone(desired), object as never, options);
+    return match(structuredClone(desired), object, options);
   }
 }
 
@@ -130,7 +130,7 @@ class Kind {
  * writes the status of definitions; and a claim that names a source which is not to be had is written anew each time.
  */
 function isUnchanged(after: string, before: string): boolean {
-  const [one, other] = [after, before].map((text) => JSON.parse(text) as KubernetesObject & { status?: unknown });
+  const [one, other] = [after, before].map((text) => JSON.parse(text) as JsonResource & { status?: unknown });
   if (!isDeepStrictEqual(contentOf(one!), contentOf(other!))) return false;
   const isOthers =
     one!.metadata.generation !== other!.metadata.generation || !isDeepStrictEqual(one!.status, other!.status);
@@ -141,7 +141,7 @@ function isUnchanged(after: string, before: string): boolean {
   );
 }
 
-function contentOf({ metadata, ...rest }: KubernetesObject): unknown {
+function contentOf({ metadata, ...rest }: JsonResource): unknown {
   const { managedFields = [], ...ownMetadata } = metadata as { managedFields?: { manager: string; time?: string }[] };
   const own = managedFields
     .filter(({ manager }) => manager === FIELD_MANAGER)

@@ -14,14 +14,14 @@ const labelsOf = fc.dictionary(fc.constantFrom(...names), fc.constantFrom("1", "
 const someNames = fc.subarray(names);
 
 interface State {
-  readonly labels: { readonly [name: string]: string };
-  readonly finalizers: readonly string[];
+  readonly labels: { [name: string]: string };
+  readonly finalizers: string[];
   readonly version: string;
 }
 
 function objectOf({ labels, finalizers, version }: State): KubernetesObject {
   const metadata = { name: "x", namespace: "y", uid: "u", resourceVersion: version, generation: Number(version) };
-  return { apiVersion: "v1", kind: "Widget", metadata: { ...metadata, labels, finalizers } } as never;
+  return { apiVersion: "v1", kind: "Widget", metadata: { ...metadata, labels, finalizers } };
 }
 
 const state = fc.record({ labels: labelsOf, finalizers: someNames, version: fc.constantFrom("1", "2") });

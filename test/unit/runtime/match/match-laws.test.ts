@@ -6,13 +6,12 @@ import type { JsonObject, JsonValue } from "#apiserver/json.js";
 import { FieldSet } from "#apiserver/ssa/fields/field-set.js";
 import { applyManaged, updateManaged } from "#apiserver/ssa/field-manager.js";
 import { mergeTypeOfCustomResource } from "#apiserver/ssa/types/merge-type.js";
-import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { decodeResource } from "#runtime/decode/decode-resource.js";
 import { hasForeignChange } from "#runtime/match/foreign-change.js";
 import { match, type Verdict } from "#runtime/match/match.js";
 import { parseOwnedFields } from "#runtime/match/owned-fields.js";
 import { schemaOf } from "#runtime/match/schema-node.js";
-import { customDefinition } from "../../../support/kinds/kind-definitions.js";
+import { customDefinition, type JsonResource } from "../../../support/kinds/kind-definitions.js";
 import { FIELD_MANAGER, widgetCrd } from "../../../support/kinds/live-objects.js";
 import { runs } from "../../../support/runs.js";
 import { assert, suite } from "../../../support/suite.js";
@@ -120,14 +119,14 @@ function isRefused(object: JsonObject): boolean {
 }
 
 function decode(live: JsonObject) {
-  return decodeResource<KubernetesObject>(Buffer.from(JSON.stringify(live)), { fieldManagers: [FIELD_MANAGER] });
+  return decodeResource<JsonResource>(Buffer.from(JSON.stringify(live)), { fieldManagers: [FIELD_MANAGER] });
 }
 
 function verdictOf(desired: JsonObject, live: JsonObject): Verdict {
   const { object, owned: [owned] = [] } = decode(live);
   if (owned === undefined) return { matches: false, path: "", reason: "is owned by nobody" };
   const options = { owned: parseOwnedFields(owned.fieldsV1), schema: schemaOf(definition) };
-  return match(structuredClone(desired), object as never, options);
+  return match(structuredClone(desired), object, options);
 }
 
 function withoutTimes(object: JsonObject): unknown {

@@ -5,12 +5,12 @@ import { match, type Verdict } from "#runtime/match/match.js";
 import { parseOwnedFields } from "#runtime/match/owned-fields.js";
 import { schemaOf } from "#runtime/match/schema-node.js";
 import { withEncodedData } from "#runtime/write/send/plan.js";
-import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import type { JsonResource } from "../../../support/kinds/kind-definitions.js";
 import { FIELD_MANAGER, readLiveObjects, type LiveObject } from "../../../support/kinds/live-objects.js";
 import { assert, suite } from "../../../support/suite.js";
 
 function decode({ live }: LiveObject) {
-  return decodeResource<KubernetesObject>(Buffer.from(live), { fieldManagers: [FIELD_MANAGER] });
+  return decodeResource<JsonResource>(Buffer.from(live), { fieldManagers: [FIELD_MANAGER] });
 }
 
 function verdictOf(liveObject: LiveObject): Verdict {
@@ -18,7 +18,7 @@ function verdictOf(liveObject: LiveObject): Verdict {
   const { object, owned: [owned] = [] } = decode(liveObject);
   if (owned === undefined) return { matches: false, path: "", reason: "is owned by nobody" };
   const options = { owned: parseOwnedFields(owned.fieldsV1), schema: schemaOf(definition) };
-  return match(structuredClone(withEncodedData(definition, desired)), object as never, options);
+  return match(structuredClone(withEncodedData(definition, desired)), object, options);
 }
 
 // Where the matcher cannot know what the server knows, the object is applied once, and then recognised by what was recorded.
@@ -35,7 +35,7 @@ suite("match, of objects recorded from a kube-apiserver", (test) => {
         assert.not(verdictOf(liveObject).matches);
         const matcher = new ApplyMatcher(FIELD_MANAGER);
         const target = { definition, cache: new ResourceView(definition) };
-        const application: Application = { target, part: "object", desired: desired as never };
+        const application: Application = { target, part: "object", desired };
         const answer = decode(liveObject);
         assert.not(matcher.compare(application, answer).matches);
         matcher.remember(application, answer);

@@ -1,5 +1,6 @@
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
+import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
 import type { DecodedResource } from "#runtime/base/decoded-resource.js";
 import { ApplyMatcher, type Application } from "#runtime/write/send/apply-matcher.js";
 import { customDefinition } from "../../../support/kinds/kind-definitions.js";
@@ -16,11 +17,12 @@ function createMatcher(part: Application["part"]) {
   const cache = new ResourceView(definition);
   cache.attach(watched);
   const matcher = new ApplyMatcher("us");
-  const application: Application = {
-    target: { definition, cache },
-    part,
-    desired: { metadata: ref, spec: { text: "text" } } as Application["desired"],
+  const target = { definition, cache };
+  const applicationOf = (spec: unknown): Application => {
+    const desired = { metadata: ref, spec };
+    return { target, part, desired };
   };
+  const application = applicationOf({ text: "text" });
   const stored = (version: string, text = "TEXT"): DecodedResource => {
     const metadata = { ...ref, uid: "u", resourceVersion: version };
     const subresource = part === "status" ? "status" : "";
@@ -29,7 +31,7 @@ function createMatcher(part: Application["part"]) {
     return { object, owned };
   };
   const matches = (entry: DecodedResource | undefined) => matcher.compare(application, entry).matches;
-  return { cache, watched, matcher, application, stored, matches };
+  return { cache, watched, matcher, application, applicationOf, stored, matches };
 }
 
 suite("apply matcher", (test) => {
@@ -62,7 +64,7 @@ suite("apply matcher", (test) => {
   }
 
   test("what is desired is compared as the JSON that it becomes, at every depth", () => {
-    const { matcher, application, stored } = createMatcher("object");
+    const { matcher, applicationOf, stored } = createMatcher("object");
     const kept = new (class {
       readonly text = "TEXT";
     })();
@@ -73,8 +75,7 @@ suite("apply matcher", (test) => {
         return { text: "other" };
       }
     })();
-    const compare = (spec: unknown) =>
-      matcher.compare({ ...application, desired: { metadata: ref, spec } as never }, stored("1")).matches;
+    const compare = (spec: unknown) => matcher.compare(applicationOf(spec), stored("1")).matches;
     assert.equal(
       [{ text: "TEXT", more: undefined }, { text: asText }, kept, other, { text: () => "TEXT" }].map(compare),
       [true, true, true, false, false],
@@ -82,17 +83,15 @@ suite("apply matcher", (test) => {
   });
 
   test("a date does not match an empty object that it takes the place of", () => {
-    const { matcher, application, stored } = createMatcher("object");
-    const loose = { ...definition, schema: { type: "object", properties: { spec: {} } } } as never;
-    const target = { ...application.target, definition: loose };
+    const { cache, matcher, applicationOf, stored } = createMatcher("object");
+    const loose: ResourceDefinition = { ...definition, schema: { type: "object", properties: { spec: {} } } };
+    const target = { definition: loose, cache };
     const entry = stored("1");
     const live = { ...entry, object: { ...entry.object, spec: { text: {} } } };
-    const compare = (text: unknown) =>
-      matcher.compare({ ...application, target, desired: { metadata: ref, spec: { text } } as never }, live).matches;
+    const compare = (text: unknown) => matcher.compare({ ...applicationOf({ text }), target }, live).matches;
     assert.equal([{}, new Date(0)].map(compare), [true, false]);
-    const typed = { ...application, desired: { metadata: ref, spec: { text: new Date(0) } } };
     const dropped = { ...entry, object: { ...entry.object, spec: {} } };
-    assert.not(matcher.compare(typed, dropped).matches, "nor nothing");
+    assert.not(matcher.compare(applicationOf({ text: new Date(0) }), dropped).matches, "nor nothing");
   });
 
   test("what is learnt of the object and of its status is kept apart", () => {

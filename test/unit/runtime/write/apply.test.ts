@@ -12,6 +12,10 @@ import { createView } from "../../../support/runtime/resource-view.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const configMap = builtinDefinition("v1", "ConfigMap");
+interface Page extends KubernetesObject {
+  status?: { at?: string };
+}
+
 const page = defineResource({
   group: "example.com",
   version: "v1",
@@ -56,8 +60,10 @@ suite("writer", (test) => {
     const fields = { fieldManager: "us", subresource: "", apiVersion: "v1", fieldsV1: '{"f:data":{"f:text":{}}}' };
     const owned = [fields];
     const { writer, cache, applied } = createWriter(() => stored("2", { data: { text: "NORMAL" } }, { owned }));
-    const apply = (text: string, live: DecodedResource) =>
-      writer.apply({ definition: configMap, cache }, { metadata: ref, data: { text } } as never, { live });
+    const apply = (text: string, live: DecodedResource) => {
+      const desired = { metadata: ref, data: { text } };
+      return writer.apply({ definition: configMap, cache }, desired, { live });
+    };
     const known = () => cache.get("x/a")!;
     assert.is((await apply("normal", stored("1", { data: { text: "OLD" } }, { owned }))).kind, "updated");
     assert.is((await apply("normal", known())).kind, "unchanged");
@@ -75,10 +81,10 @@ suite("writer", (test) => {
     const owned = [{ fieldManager: "us", subresource: "status", ...fields }];
     const answer = stored("2", { status: { at: "2026-01-01T00:00:00Z" } }, { owned });
     const { sender, cache, watched, applied } = createWriter(() => answer);
-    const operations = new KindOperations({ definition: page, cache }, { sender });
+    const operations = new KindOperations<Page>({ definition: page, cache }, { sender });
     const apply = (at: string, live = answer) => {
       watched.observe(live);
-      return operations.applyStatus({ metadata: ref, status: { at } } as never);
+      return operations.applyStatus({ metadata: ref, status: { at } });
     };
     const before = stored("1", { status: { at: "2025-01-01T00:00:00Z" } }, { owned });
     assert.is((await apply("2026-01-01T00:00:00.0Z", before)).kind, "updated");
@@ -89,8 +95,11 @@ suite("writer", (test) => {
 
   test("the uid goes with a status, so that nothing is made anew", async () => {
     const { sender, cache, applied } = createWriter(() => stored("2", {}, {}));
-    const operations = new KindOperations({ definition: { ...page, hasStatusSubresource: false }, cache }, { sender });
-    await operations.applyStatus({ metadata: { ...ref, uid: "u" }, status: { at: "x" } } as never);
+    const operations = new KindOperations<Page>(
+      { definition: { ...page, hasStatusSubresource: false }, cache },
+      { sender },
+    );
+    await operations.applyStatus({ metadata: { ...ref, uid: "u" }, status: { at: "x" } });
     assert.equal(applied, [{ metadata: { ...ref, uid: "u" }, status: { at: "x" } }]);
   });
 

@@ -6,7 +6,7 @@ import { ResourceView } from "#runtime/cache/resource-view.js";
 import { ownedBy, type DecodedResource } from "#runtime/base/decoded-resource.js";
 import { ApplyMatcher, type Application } from "#runtime/write/send/apply-matcher.js";
 import { parseOwnedFields } from "#runtime/match/owned-fields.js";
-import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
+import { builtinDefinition, type JsonResource } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const FIELD_MANAGER = "controller";
@@ -14,24 +14,22 @@ const WORKLOADS = ["StatefulSet", "Deployment", "ReplicaSet", "DaemonSet"] as co
 type Workload = (typeof WORKLOADS)[number];
 
 /** Returns what the server stores of an applied object, and what of it is owned: all, as it is told apart. */
-function stored(object: JsonObject, fields: object): DecodedResource {
+function stored(object: JsonResource, fields: object): DecodedResource<JsonResource> {
   const fieldsV1 = JSON.stringify(fields);
-  const owned = [
-    { fieldManager: FIELD_MANAGER, subresource: "", apiVersion: object["apiVersion"] as string, fieldsV1 },
-  ];
-  return { object: structuredClone(object) as never, owned };
+  const owned = [{ fieldManager: FIELD_MANAGER, subresource: "", apiVersion: object.apiVersion, fieldsV1 }];
+  return { object: structuredClone(object), owned };
 }
 
-function verdictOf(desired: JsonObject, live: DecodedResource | undefined) {
-  const definition = builtinDefinition(desired["apiVersion"] as string, desired["kind"] as string);
+function verdictOf(desired: JsonResource, live: DecodedResource | undefined) {
+  const definition = builtinDefinition(desired.apiVersion, desired.kind);
   const cache = new ResourceView(definition);
   cache.attach(new ResourceCache());
   const { apiVersion: _apiVersion, kind: _kind, ...rest } = structuredClone(desired);
-  const application: Application = { target: { definition, cache }, part: "object", desired: rest as never };
+  const application: Application = { target: { definition, cache }, part: "object", desired: rest };
   return new ApplyMatcher(FIELD_MANAGER).compare(application, live);
 }
 
-function matches(desired: JsonObject, live: DecodedResource | undefined): boolean {
+function matches(desired: JsonResource, live: DecodedResource | undefined): boolean {
   return verdictOf(desired, live).matches;
 }
 
@@ -61,7 +59,7 @@ function fieldsOf(name: string, value: unknown): object {
 }
 
 /** A workload with these containers. */
-function workload(kind: Workload, containers: readonly JsonObject[], more: JsonObject = {}): JsonObject {
+function workload(kind: Workload, containers: readonly JsonObject[], more: JsonObject = {}): JsonResource {
   const template = { metadata: { labels: { app: "a" } }, spec: { containers: [...containers] } };
   const spec = { selector: { matchLabels: { app: "a" } }, template, ...more };
   return { apiVersion: "apps/v1", kind, metadata: { name: "a", namespace: "x", labels: { app: "a" } }, spec };
@@ -85,13 +83,13 @@ function pair(containers: readonly JsonObject[], live = containers, kind: Worklo
   };
 }
 
-const configMap = (data: JsonObject, metadata: JsonObject = {}): JsonObject => ({
+const configMap = (data: JsonObject, metadata: JsonObject = {}): JsonResource => ({
   apiVersion: "v1",
   kind: "ConfigMap",
   metadata: { name: "a", namespace: "x", ...metadata },
   data,
 });
-const secret = (data: JsonObject): JsonObject => ({ ...configMap(data), kind: "Secret" });
+const secret = (data: JsonObject): JsonResource => ({ ...configMap(data), kind: "Secret" });
 
 suite("JOSDK's SSABasedGenericKubernetesResourceMatcherTest", (test) => {
   test("1: a field that is not owned is not as desired, whatever live has there", () => {
@@ -118,7 +116,7 @@ suite("JOSDK's SSABasedGenericKubernetesResourceMatcherTest", (test) => {
 
   test("3: of two entries of one manager the one of the object counts, and that of the status has its own", () => {
     const [owned] = stored(configMap({ a: "1" }), { "f:data": { "f:a": {} } }).owned!;
-    const entry = { object: configMap({ a: "1" }) as never, owned: [{ ...owned!, subresource: "status" }, owned!] };
+    const entry = { object: configMap({ a: "1" }), owned: [{ ...owned!, subresource: "status" }, owned!] };
     assert.equal(ownedBy(entry, FIELD_MANAGER), owned);
     assert.ok(matches(configMap({ a: "1" }), entry));
   });
@@ -159,7 +157,7 @@ suite("JOSDK's SSABasedGenericKubernetesResourceMatcherTest", (test) => {
   });
 
   test("10: a list that is owned as a whole is compared as a whole", () => {
-    const role = (verbs: string[]): JsonObject => ({
+    const role = (verbs: string[]): JsonResource => ({
       apiVersion: "rbac.authorization.k8s.io/v1",
       kind: "Role",
       metadata: { name: "a", namespace: "x" },
@@ -251,10 +249,7 @@ suite("JOSDK's SSABasedGenericKubernetesResourceMatcherTest", (test) => {
       const target = { definition: builtinDefinition("apps/v1", one), cache };
       const { desired } = pair([nginx()], [nginx()], one);
       const key = "x/a";
-      const verdict = new ApplyMatcher(FIELD_MANAGER).compare(
-        { target, part: "object", desired: desired as never },
-        cache.get(key),
-      );
+      const verdict = new ApplyMatcher(FIELD_MANAGER).compare({ target, part: "object", desired }, cache.get(key));
       assert.equal(verdict, { matches: false, path: "", reason: "does not exist" });
     });
 
@@ -283,10 +278,11 @@ suite("JOSDK's PodTemplateSpecSanitizerTest", (test) => {
   test("1, 2: a template, or its spec, that is not there does not match", () => {
     const { desired, live } = pair([nginx()]);
     for (const template of [undefined, null, {}, { metadata: { labels: { app: "a" } } }]) {
-      const object = structuredClone(live.object) as unknown as { spec: JsonObject };
-      if (template === undefined) delete object.spec["template"];
-      else object.spec["template"] = template;
-      assert.not(matches(desired, { ...live, object: object as never }));
+      const object = structuredClone(live.object);
+      const spec = object["spec"] as JsonObject;
+      if (template === undefined) delete spec["template"];
+      else spec["template"] = template;
+      assert.not(matches(desired, { ...live, object }));
     }
   });
 
@@ -337,7 +333,7 @@ suite("JOSDK's PodTemplateSpecSanitizerTest", (test) => {
 
   test("init containers are compared as containers are", () => {
     const desired = workload("Deployment", [nginx()]);
-    const withInit = (cpu: string): JsonObject => {
+    const withInit = (cpu: string): JsonResource => {
       const object = structuredClone(desired);
       const { spec } = (object["spec"] as JsonObject)["template"] as { spec: JsonObject };
       spec["initContainers"] = [withAmounts(cpu)];

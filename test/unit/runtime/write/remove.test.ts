@@ -1,10 +1,10 @@
-import type { KubernetesObject, ObjectMeta } from "#runtime/base/kubernetes-object.js";
+import type { JsonObject } from "#apiserver/json.js";
 import type { Stated } from "#runtime/write/send/plan.js";
 import type { RetryAfterError } from "#runtime/base/errors.js";
 import { replacementOf } from "#runtime/write/put.js";
 import { checkAdoption, untyingOperations } from "#runtime/write/writer.js";
 import { applyJsonPatch } from "#runtime/match/json-patch.js";
-import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
+import { builtinDefinition, type JsonResource } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const definition = builtinDefinition("v1", "ConfigMap");
@@ -20,7 +20,7 @@ const link = {
   "gen-operator.dev/item": "x/y",
 };
 
-function objectOf(metadata: Partial<ObjectMeta>, content: object = {}): KubernetesObject {
+function objectOf(metadata: JsonObject, content: JsonObject = {}): JsonResource {
   return { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a", uid: "u", ...metadata }, ...content };
 }
 
@@ -31,7 +31,7 @@ suite("untying", (test) => {
       annotations: { theirs: "x", ...link },
       ownerReferences: [owner("1"), owner("2"), owner("1"), owner("3")],
     });
-    const after = applyJsonPatch(object as never, untyingOperations(object, "1")) as unknown as KubernetesObject;
+    const after = applyJsonPatch(object, untyingOperations(object, "1")) as JsonResource;
     assert.equal([after.metadata.annotations, after.metadata.labels], [{ theirs: "x" }, { theirs: "x" }]);
     assert.equal(
       after.metadata.ownerReferences?.map(({ uid }) => uid),
@@ -40,9 +40,10 @@ suite("untying", (test) => {
   });
 
   test("does not fit an object that somebody changed there meanwhile", () => {
-    const object = objectOf({ annotations: link, ownerReferences: [owner("1"), owner("2")] });
+    const tied = { annotations: link, ownerReferences: [owner("1"), owner("2")] };
+    const object = objectOf(tied);
     const operations = untyingOperations(object, "1");
-    const changed: [path: string, metadata: Partial<ObjectMeta>][] = [
+    const changed: [path: string, metadata: JsonObject][] = [
       [
         "/metadata/annotations/gen-operator.dev~1dependent",
         { annotations: { ...link, "gen-operator.dev/dependent": "b" } },
@@ -51,8 +52,8 @@ suite("untying", (test) => {
       ["/metadata/uid", { uid: "other" }],
     ];
     for (const [path, metadata] of changed) {
-      const other = objectOf({ annotations: link, ownerReferences: object.metadata.ownerReferences, ...metadata });
-      assert.throws(() => applyJsonPatch(other as never, operations), `${path} is not as tested`);
+      const other = objectOf({ ...tied, ...metadata });
+      assert.throws(() => applyJsonPatch(other, operations), `${path} is not as tested`);
     }
   });
 
@@ -115,7 +116,7 @@ suite("what a PUT sends", (test) => {
 
 suite("adoption", (test) => {
   const desired = { name: "a", namespace: "home", ownerReferences: [owner("1", true)] };
-  const refused: [title: string, metadata: Partial<ObjectMeta>, policy: "adopt" | "refuse", message: RegExp][] = [
+  const refused: [title: string, metadata: JsonObject, policy: "adopt" | "refuse", message: RegExp][] = [
     ["nothing without the policy", {}, "refuse", /exists already and does not belong .* let the dependent adopt it/],
     [
       "nothing that is being deleted, which ends by itself",
