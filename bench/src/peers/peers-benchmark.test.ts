@@ -22,7 +22,7 @@ const cost: PhaseCost = {
 
 suite("peers", (test) => {
   test("each phase has its rows, and memory is told once: at the end and at its peak", () => {
-    const ours = [cost, { ...cost, phase: "idle" as const, residentMb: 40, peakMb: 55 }];
+    const ours = [cost, { ...cost, phase: "touch" as const, residentMb: 40, peakMb: 55 }];
     const rows = measurementsOf([[ours], [[{ ...cost, cpuSeconds: 9 }]]]);
     assert.equal(
       rows.map(({ name, ours: own, peers }) => [name, own, peers]),
@@ -32,12 +32,13 @@ suite("peers", (test) => {
         ["start: server CPU", 3, [3]],
         ["start: CPU together", 5, [12]],
         ["start: requests", 5, [5]],
-        ["idle: CPU", 2, [undefined]],
-        ["idle: server CPU", 3, [undefined]],
-        ["idle: CPU together", 5, [undefined]],
-        ["idle: requests", 5, [undefined]],
+        ["touch: CPU", 2, [undefined]],
+        ["touch: server CPU", 3, [undefined]],
+        ["touch: CPU together", 5, [undefined]],
+        ["touch: requests", 5, [undefined]],
         ["all phases: CPU", 4, [9]],
         ["all phases: CPU together", 10, [12]],
+        ["all but touch: CPU together", 5, [12]],
         ["memory at the end", 40, [50]],
         ["peak memory", 60, [60]],
       ],

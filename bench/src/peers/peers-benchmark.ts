@@ -125,6 +125,8 @@ export function measurementsOf(runs: readonly (readonly Run[])[]): Measurement[]
       ofAllPhases(({ cpuSeconds }) => cpuSeconds),
     ),
     row("all phases: CPU together", "s", ofAllPhases(cpuWithServer)),
+    // The peers come with a driver that has no such phase.
+    row("all but touch: CPU together", "s", ofAllPhases(cpuWithServer, "touch")),
     row("memory at the end", "MB", memoryAtEnd),
     row("peak memory", "MB", peakMemory),
   ];

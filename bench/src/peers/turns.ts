@@ -1,6 +1,6 @@
 // Operators that are measured beside each other, several times and in turns: a machine that gets slower, or faster, does so for all alike.
 import { medianOf, type Measurement } from "../measurement.js";
-import type { PhaseCost } from "./operator-phases.js";
+import type { PhaseCost, PhaseName } from "./operator-phases.js";
 
 /** What every phase of one run cost. */
 export type Run = readonly PhaseCost[];
@@ -45,9 +45,9 @@ export function ofPhase(phase: string, read: (cost: PhaseCost) => number): (run:
   return (run) => run.filter((cost) => cost.phase === phase).map(read)[0];
 }
 
-/** Returns what adds up one figure of all phases. */
-export function ofAllPhases(read: (cost: PhaseCost) => number): (run: Run) => number {
-  return (run) => run.reduce((sum, cost) => sum + read(cost), 0);
+/** Returns what adds up one figure of all phases, but for those that are left out. */
+export function ofAllPhases(read: (cost: PhaseCost) => number, ...leftOut: readonly PhaseName[]): (run: Run) => number {
+  return (run) => run.reduce((sum, cost) => (leftOut.includes(cost.phase) ? sum : sum + read(cost)), 0);
 }
 
 /** The memory after the last phase, in MB. */
