@@ -2,6 +2,7 @@ import type { DecodedResource } from "#runtime/base/decoded-resource.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
 import { createOwnFields } from "#runtime/reconcile/own-fields.js";
 import { Sender } from "#runtime/write/send/send.js";
+import { unusedClient } from "../../../support/runtime/unused-client.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createDispatcher, FINALIZER, markForDeletion, Page } from "./page-dispatcher.js";
 
@@ -12,13 +13,11 @@ function pageWith(parts: { readonly [manager: string]: string }, uid = "u1", sta
     subresource: "status",
     apiVersion: "example.com/v1",
   }));
-  return {
-    object: { apiVersion: "example.com/v1", kind: "Page", metadata: { name: "one", uid }, status } as never,
-    owned,
-  };
+  const object = { apiVersion: "example.com/v1", kind: "Page", metadata: { name: "one", uid }, status };
+  return { object, owned };
 }
 
-const senderOf = (fieldManager: string) => new Sender({ client: undefined as never, fieldManager });
+const senderOf = (fieldManager: string) => new Sender({ client: unusedClient, fieldManager });
 const writers = {
   sender: senderOf("page"),
   conditionsSender: senderOf("page-conditions"),

@@ -1,12 +1,11 @@
 // What the unit tests of event sources start them with: time that stands still, primaries of the test, and a record of what they say.
 import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
 import { keyOf, refOfKey } from "#runtime/base/kubernetes-object.js";
-import { ApiClient } from "#runtime/client/api-client.js";
-import { createConnection } from "#runtime/client/connect/connection.js";
 import type { EventSourceContext } from "#runtime/sources/event-source.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
 import { defineResource } from "#runtime/codegen/define-resource.js";
+import { unusedClient } from "../../../support/runtime/unused-client.js";
 import { VirtualClock } from "../../../support/runtime/virtual-clock.js";
 import { SimulatedInformers } from "./simulated-informers.js";
 import type { SecondaryCause } from "#runtime/base/reconcile-reason.js";
@@ -65,7 +64,7 @@ export function createSourceContext(...keys: readonly ObjectKey[]) {
     namespaces: undefined,
     fieldManager: "pages",
     informers,
-    client: new ApiClient(createConnection({ url: "http://127.0.0.1:1" })),
+    client: unusedClient,
     logger: { debug: () => {}, info: log("info"), warn: log("warn"), error: log("error") },
     clock,
     notify: (notified, cause) => void notifications.push({ primaries: [...notified], cause }),

@@ -7,7 +7,11 @@ import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
 import { DeferredDecoder } from "#runtime/decode/deferred-decoder.js";
 import { byAnyLink } from "#runtime/sources/mappers.js";
-import type { KeptState } from "#runtime/workflow/definition/workflow-definition.js";
+import type {
+  ExternalDependent,
+  KeptState,
+  KubernetesDependent,
+} from "#runtime/workflow/definition/workflow-definition.js";
 import type { DependentReconciler } from "#runtime/workflow/dependents/dependent-reconciler.js";
 import { ExternalReconciler } from "#runtime/workflow/dependents/external-reconciler.js";
 import { RememberedState } from "#runtime/workflow/dependents/external-state.js";
@@ -17,6 +21,7 @@ import { ReconcileNotes } from "#runtime/workflow/reconcile-notes.js";
 import { cleanupWorkflow, reconcileWorkflow, type RunOptions } from "#runtime/workflow/run.js";
 import type { WorkflowResult } from "#runtime/workflow/workflow-result.js";
 import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
+import { unusedClient } from "../../../support/runtime/unused-client.js";
 import { assert, suite } from "../../../support/suite.js";
 import { bulkOf, createFakeReconciler, definitionOf, FakeCluster, type FakeDependent } from "./fake-cluster.js";
 import { page } from "./graphs.js";
@@ -142,12 +147,11 @@ function watchIndexes(visit: () => void): Disposable {
 interface Kubernetes {
   readonly namespaces?: readonly string[];
   readonly mode?: "readOnly";
-  readonly rest?: Partial<FakeDependent>;
   readonly isCleanup?: boolean;
 }
 
 /** A pass after one of the ConfigMaps was deleted by somebody. */
-function passOfConfigMaps({ namespaces = ["home"], mode, rest = {}, isCleanup }: Kubernetes): Pass {
+function passOfConfigMaps({ namespaces = ["home"], mode, isCleanup }: Kubernetes): Pass {
   return async (items) => {
     const { view, put, remove, namespaceOf } = createConfigMaps(items, namespaces, { isOwn: mode === undefined });
     const counts: Counts = { desired: 0, written: 0, conditions: 0, visited: 0 };
@@ -173,16 +177,16 @@ function passOfConfigMaps({ namespaces = ["home"], mode, rest = {}, isCleanup }:
         return { kind: "created", entry: { object } };
       },
     };
-    const dependent = {
+    const dependent: KubernetesDependent = {
       ...{ name: "many", dependsOn: [], resource: view.definition, deletion: "ordered", bulk: {} },
       ...(mode === undefined ? { desired } : { mode }),
-      ...{ readyPostcondition: holds, deletePostcondition: holds, ...rest },
+      ...{ readyPostcondition: holds, deletePostcondition: holds },
     };
     const nothing = async () => {};
     const source = { cache: view, activate: nothing, deactivate: nothing };
     const reconciler = new KubernetesReconciler({
-      ...{ source, writer: writer as never, client: () => undefined as never, controller: "page" },
-      definition: dependent as never,
+      ...{ definition: dependent, source, writer: writer as never },
+      ...{ client: () => unusedClient, controller: "page" },
     });
     const running = { dependents: [dependent], reconcilerOf: () => reconciler };
     await run(running);
@@ -211,14 +215,16 @@ interface External {
 function passOfResources({ hasState = false, isReadOnly = false, isCleanup }: External): Pass {
   return async (items) => {
     const counts: Counts = { desired: 0, ids: 0, written: 0, reads: 0 };
-    const resources = new Map(keysOf(items).map((id) => [id, { id }]));
+    const resources = new Map<string, { id: string }>();
+    const add = (id: string) => void resources.set(id, { id });
+    keysOf(items).forEach(add);
     const kept = new Map<string, KeptState>(keysOf(items).map((id) => [id, id]));
-    const record = (resource: { id: string }) => void resources.set(resource.id, resource);
+    const idOf = (resource: unknown) => (resource as { id: string }).id;
     const source = {
       isShared: false,
       secondariesOf: () => [...resources.values()],
-      ...{ recordCreated: (_: unknown, resource: { id: string }) => record(resource), recordUpdated() {} },
-      recordDeleted: (_: unknown, { id }: { id: string }) => void resources.delete(id),
+      ...{ recordCreated: (_: unknown, resource: unknown) => add(idOf(resource)), recordUpdated() {} },
+      recordDeleted: (_: unknown, resource: unknown) => void resources.delete(idOf(resource)),
       ...{ invalidate() {}, load: async () => {}, activate: async () => {}, deactivate: async () => {} },
     };
     const functions = {
@@ -235,13 +241,13 @@ function passOfResources({ hasState = false, isReadOnly = false, isCleanup }: Ex
       },
       delete: async () => void counts["written"]!++,
     };
-    const dependent = {
+    const dependent: ExternalDependent = {
       ...{ name: "many", dependsOn: [], bulk: {}, source: { kind: "inbound" } },
       ...(isReadOnly ? {} : functions),
       readyPostcondition: () => true,
-      idOf: ({ id }: { id: string }) => {
+      idOf: (resource) => {
         counts["ids"]!++;
-        return id;
+        return idOf(resource);
       },
     };
     const state = new RememberedState({
@@ -252,9 +258,9 @@ function passOfResources({ hasState = false, isReadOnly = false, isCleanup }: Ex
       set: async (_, key, value) => void (value === undefined ? kept.delete(key) : kept.set(key, value)),
     });
     const reconciler = new ExternalReconciler({
-      ...{ definition: dependent as never, source: source as never, ...(hasState && { state }) },
+      ...{ definition: dependent, source, ...(hasState && { state }) },
     });
-    const running = { dependents: [dependent as never], reconcilerOf: () => reconciler };
+    const running = { dependents: [dependent], reconcilerOf: () => reconciler };
     await run(running);
     resources.delete("i1");
     for (const what of Object.keys(counts)) counts[what] = 0;

@@ -1,7 +1,17 @@
 // Bulk dependents: what becomes of their items.
 import { messageOf } from "#runtime/base/logger.js";
 import { assert, suite } from "../../../support/suite.js";
-import { before, bulkOf, createWorkflow, fails, FakeCluster, itemsOf, only, type Asked } from "./fake-cluster.js";
+import {
+  before,
+  bulkOf,
+  createWorkflow,
+  fails,
+  FakeCluster,
+  itemsOf,
+  liveItemOf,
+  only,
+  type Asked,
+} from "./fake-cluster.js";
 
 suite("bulk dependents", (test) => {
   test("items are created, left alone, updated and deleted, those that are not wanted first", async () => {
@@ -41,16 +51,16 @@ suite("bulk dependents", (test) => {
     const cluster = new FakeCluster();
     cluster.put("a", { item: "old" });
     const ask = (name: string) => (args: Asked) => {
-      asked.push([name, args.item, args.live?.item].filter(Boolean).join(" "));
+      asked.push([name, args.item, liveItemOf(args)].filter(Boolean).join(" "));
       return { isMet: true, detail: `${name} ${args.item}` };
     };
     const { reconcile } = createWorkflow(
       [
         bulkOf("a", ["x", "y"], {
-          activationCondition: ask("activation") as never,
-          reconcilePrecondition: ask("precondition") as never,
-          readyPostcondition: ask("ready") as never,
-          deletePostcondition: ask("deleted") as never,
+          activationCondition: ask("activation"),
+          reconcilePrecondition: ask("precondition"),
+          readyPostcondition: ask("ready"),
+          deletePostcondition: ask("deleted"),
         }),
       ],
       cluster,
@@ -81,7 +91,7 @@ suite("bulk dependents", (test) => {
   test("a dependent is ready when all its items are", async () => {
     let ready = only("x");
     const nodes = [
-      bulkOf("a", ["x", "y"], { readyPostcondition: (args: unknown) => ready(args as Asked) }),
+      bulkOf("a", ["x", "y"], { readyPostcondition: (args: Asked) => ready(args) }),
       { name: "after", dependsOn: ["a"] },
     ];
     const { cluster, reconcile } = createWorkflow(nodes);
@@ -132,7 +142,7 @@ suite("bulk dependents", (test) => {
     };
     const keys = Array.from({ length: 500 }, (_, index) => String(index));
     const { reconcile } = createWorkflow([bulkOf("a", keys)]);
-    const result = await reconcile({ context: { signal } as never });
+    const result = await reconcile(signal);
     assert.ok(result.isReady);
     assert.ok(listeners < 20, `${listeners} listeners`);
   });
@@ -213,7 +223,7 @@ suite("bulk dependents", (test) => {
     for (const item of ["x", "y"]) cluster.put("b", { item });
     cluster.put("a");
     let gone = only("x");
-    const deletePostcondition = (args: unknown) => gone(args as Asked);
+    const deletePostcondition = (args: Asked) => gone(args);
     const { cleanup } = createWorkflow(
       [{ name: "a" }, bulkOf("b", [], { dependsOn: ["a"], deletePostcondition })],
       cluster,
@@ -234,11 +244,11 @@ suite("bulk dependents", (test) => {
 
   test("what is only read waits until somebody made it, one or several", async () => {
     const cluster = new FakeCluster();
-    const seen = { readyPostcondition: ({ live }: Asked) => live?.item !== "bad" };
+    const readyPostcondition = (args: Asked) => liveItemOf(args) !== "bad";
     const { reconcile, cleanup } = createWorkflow(
       [
         { name: "one", canWrite: false },
-        { name: "many", bulk: {}, canWrite: false, ...(seen as object) },
+        { name: "many", bulk: {}, canWrite: false, readyPostcondition },
         { name: "after", dependsOn: ["one"] },
       ],
       cluster,

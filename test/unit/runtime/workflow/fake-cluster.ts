@@ -13,6 +13,7 @@ import { ReconcileNotes } from "#runtime/workflow/reconcile-notes.js";
 import { cleanupWorkflow, reconcileWorkflow, type RunOptions } from "#runtime/workflow/run.js";
 import type {
   Condition,
+  ConditionArguments,
   DependentDefinition,
   ExternalDependent,
   WorkflowDefinition,
@@ -158,9 +159,12 @@ class FakeReconciler implements DependentReconciler {
 /** A workflow on a fake cluster, for one primary. */
 export interface FakeWorkflow {
   readonly cluster: FakeCluster;
-  reconcile(more?: Partial<RunOptions>): Promise<WorkflowResult>;
-  cleanup(more?: Partial<RunOptions>): Promise<WorkflowResult>;
+  reconcile(signal?: AbortSignal): Promise<WorkflowResult>;
+  cleanup(): Promise<WorkflowResult>;
 }
+
+// All that a run itself reads of the context.
+const contextOf = (signal: AbortSignal) => ({ signal }) as RunOptions["context"];
 
 /** Creates a workflow; its objects are in `cluster`. */
 export function createWorkflow(
@@ -183,7 +187,7 @@ export function createWorkflow(
     ),
     definition: page,
     primary,
-    context: { signal: new AbortController().signal } as RunOptions["context"],
+    context: contextOf(new AbortController().signal),
     track: async (_, task) => task(),
     notes: new ReconcileNotes(),
     slots: new Semaphore(maxConcurrency),
@@ -192,8 +196,9 @@ export function createWorkflow(
   const deleted = { ...primary, metadata: { ...primary.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
   return {
     cluster,
-    reconcile: (more) => reconcileWorkflow({ ...options, ...more }),
-    cleanup: (more) => cleanupWorkflow({ ...options, primary: deleted, ...more }),
+    reconcile: (signal) =>
+      reconcileWorkflow(signal === undefined ? options : { ...options, context: contextOf(signal) }),
+    cleanup: () => cleanupWorkflow({ ...options, primary: deleted }),
   };
 }
 
@@ -231,7 +236,12 @@ export function bulkOf(
 }
 
 /** What a condition of an item is asked. */
-export type Asked = { readonly item?: string; readonly live?: { readonly item: string } };
+export type Asked = Pick<ConditionArguments<unknown, unknown>, "item" | "live">;
+
+/** Returns the key of the item that a condition is asked about by its live object; undefined if there is none. */
+export function liveItemOf({ live }: Asked): string | undefined {
+  return (live as Thing | undefined)?.item;
+}
 
 /** A condition that holds for these items. */
 export const only =

@@ -13,6 +13,7 @@ import type { KnownObjects } from "#runtime/workflow/dependents/live-objects.js"
 import type { Condition, KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
 import type { Writer } from "#runtime/write/writer.js";
 import { createView } from "../../../support/runtime/resource-view.js";
+import { unusedClient } from "../../../support/runtime/unused-client.js";
 import { assert, suite } from "../../../support/suite.js";
 import { dependentOf, dependentsOf, graphs, page, workflowOf } from "./graphs.js";
 
@@ -65,7 +66,7 @@ function createRun(dependents: readonly KubernetesDependent[], { pauses = [] }: 
       definition: definition as KubernetesDependent,
       source,
       writer,
-      client: () => undefined as never,
+      client: () => unusedClient,
       controller: "page",
     });
   const planOf = (all: readonly KubernetesDependent[]) => withReconcilers(buildPlan(workflowOf(all)), reconcilerOf);
@@ -76,7 +77,6 @@ function createRun(dependents: readonly KubernetesDependent[], { pauses = [] }: 
     primary,
     context: {
       signal: new AbortController().signal,
-      client: undefined as never,
       logger,
       retry: { attempt: 0, isLastAttempt: false },
     } as Partial<RunOptions["context"]> as RunOptions["context"],
@@ -89,7 +89,7 @@ function createRun(dependents: readonly KubernetesDependent[], { pauses = [] }: 
 
 const holds: Condition<unknown, unknown> = () => true;
 const fails: Condition<unknown, unknown> = () => false;
-const throws: Condition<unknown, unknown> = () => {
+const throws = (): never => {
   throw new Error("no idea");
 };
 
@@ -330,7 +330,7 @@ suite("workflow run", (test) => {
           deletion: "ordered",
           reconcilePrecondition: () => fateOf[index] !== "unwanted",
           readyPostcondition: () => fateOf[index] !== "notReady",
-          ...(fateOf[index] === "throws" ? { desired: throws as never } : {}),
+          ...(fateOf[index] === "throws" ? { desired: throws } : {}),
         }));
       const run = createRun(definitions(before), { pauses: turns });
       await reconcileWorkflow(run.options);

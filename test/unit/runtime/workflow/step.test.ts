@@ -89,7 +89,7 @@ suite("the time of a step", (test) => {
         }),
     };
     const { cluster, reconcile } = createWorkflow([waiting, { name: "after", dependsOn: ["waiting"] }]);
-    const run = reconcile({ context: { signal: controller.signal } as never });
+    const run = reconcile(controller.signal);
     await settle();
     controller.abort(new Error("the operator stops"));
     const message = await run.then(String, (error: unknown) => (error as Error).message);
@@ -167,12 +167,14 @@ suite("the retries of a step", (test) => {
 
   test("what succeeded is not done again", async () => {
     const calls: string[] = [];
-    const counted = (name: string, result: unknown) => () => (calls.push(name), result);
+    const counted =
+      <Result>(name: string, result: Result) =>
+      () => (calls.push(name), result);
     const workflow = createWorkflow([
       {
         name: "a",
-        activationCondition: counted("activation", true) as never,
-        reconcilePrecondition: counted("precondition", true) as never,
+        activationCondition: counted("activation", true),
+        reconcilePrecondition: counted("precondition", true),
         desired: counted("desired", {}),
         retry: { maxRetries: 1, initialIntervalMs: 0 },
       },

@@ -1,7 +1,9 @@
 import fc from "../../../../support/fast-check.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import { Semaphore } from "#runtime/base/semaphore.js";
 import { PRIMARY_INDEX } from "#runtime/base/primary-link.js";
 import { byAnyLink } from "#runtime/sources/mappers.js";
+import type { RunOptions } from "#runtime/workflow/run.js";
 import type { DependentRun } from "#runtime/workflow/dependents/dependent-reconciler.js";
 import { KubernetesReconciler } from "#runtime/workflow/dependents/kubernetes-reconciler.js";
 import { buildPlan, withReconcilers } from "#runtime/workflow/plan.js";
@@ -12,6 +14,7 @@ import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-
 import { createWorkflowResult, type DependentOutcome } from "#runtime/workflow/workflow-result.js";
 import type { Writer } from "#runtime/write/writer.js";
 import { createView } from "../../../../support/runtime/resource-view.js";
+import { unusedClient } from "../../../../support/runtime/unused-client.js";
 import { assert, suite } from "../../../../support/suite.js";
 import { dependentOf, page, workflowOf } from "../graphs.js";
 
@@ -51,7 +54,12 @@ function createReconcilers(dependents: readonly KubernetesDependent[]) {
   const source = { cache: view, activate: nothing, deactivate: nothing };
   const reconcilers: KubernetesReconciler[] = [];
   const plan = withReconcilers(buildPlan(workflowOf(dependents)), ({ definition }) => {
-    const options = { source, writer, client: () => undefined as never, controller: "page" };
+    const options = {
+      source,
+      writer,
+      client: () => unusedClient,
+      controller: "page",
+    };
     const reconciler = new KubernetesReconciler({ ...options, definition: definition as KubernetesDependent });
     reconcilers.push(reconciler);
     return reconciler;
@@ -86,8 +94,10 @@ function createReconcilers(dependents: readonly KubernetesDependent[]) {
   };
   const logger = { debug() {}, info() {}, warn() {}, error() {} };
   const context = { signal: new AbortController().signal, logger } as unknown as DependentRun["context"];
-  const run: DependentRun = { primary, secondary: {}, context, definition: page, notes: new ReconcileNotes() };
-  return { plan, reconcilers, reconciler: reconcilers[0]!, store, run, told };
+  const common = { primary, context, definition: page, notes: new ReconcileNotes() };
+  const run: DependentRun = { ...common, secondary: {} };
+  const pruned: RunOptions = { ...common, plan, track: async (_, task) => task(), slots: new Semaphore(50) };
+  return { reconcilers, reconciler: reconcilers[0]!, store, run, pruned, told };
 }
 
 suite("the reconciler of dependents in Kubernetes", (test) => {
@@ -150,7 +160,7 @@ suite("the reconciler of dependents in Kubernetes", (test) => {
 });
 
 suite("pruning", (test) => {
-  const names = ["a", "b", "old"] as const;
+  const names: readonly string[] = ["a", "b", "old"];
   const stored = fc.record({
     dependent: fc.constantFrom(undefined, ...names),
     controller: fc.constantFrom("page", "book"),
@@ -164,7 +174,7 @@ suite("pruning", (test) => {
     const input = fc.tuple(fc.array(stored, { maxLength: 8 }), fc.tuple(node, node));
     await fc.assert(
       fc.asyncProperty(input, async ([objects, outcomes]) => {
-        const { plan, reconcilers, store, run, told } = createReconcilers([dependentOf("a"), dependentOf("b")]);
+        const { reconcilers, store, run, pruned, told } = createReconcilers([dependentOf("a"), dependentOf("b")]);
         objects.forEach((object, index) => store({ ...object, name: `o${index}` }));
         const isAskedOf = ({ kind, wants }: (typeof outcomes)[number]) =>
           kind === "unchanged" || ((kind === "failed" || kind === "waiting") && wants !== undefined);
@@ -184,7 +194,7 @@ suite("pruning", (test) => {
         const oldReconciler = createOldReconciler(run, objects);
         const kind = { resource: dependentOf("old").resource, reconcilerFor: () => oldReconciler.reconciler };
         await pruneWorkflow({
-          run: { ...run, plan } as never,
+          run: pruned,
           isCleanup: false,
           result: createWorkflowResult(dependents),
           workflow: {},
@@ -195,7 +205,7 @@ suite("pruning", (test) => {
         const isSettled = ({ kind, isReady }: (typeof outcomes)[number]) =>
           kind === "inactive" || ((kind === "unchanged" || kind === "deleted") && isReady);
         const mayGo = (dependent: string) => {
-          const outcome = outcomes[names.indexOf(dependent as never)];
+          const outcome = outcomes[names.indexOf(dependent)];
           if (outcome === undefined) return outcomes.every(isSettled);
           return outcome.kind === "deleted" || (outcome.kind === "unchanged" && outcome.isReady);
         };
@@ -213,7 +223,7 @@ suite("pruning", (test) => {
 suite("what takes the place of an object", (test) => {
   const objects = [{ dependent: "a" }, { dependent: "old" }];
   const pruneWith = async (ofUser: { readonly postponed?: PostponedWrite }) => {
-    const { plan, reconcilers, store, run, told } = createReconcilers([
+    const { reconcilers, store, run, pruned, told } = createReconcilers([
       dependentOf("a"),
       dependentOf("b", { dependsOn: ["a"] }),
     ]);
@@ -222,7 +232,7 @@ suite("what takes the place of an object", (test) => {
     const oldReconciler = createOldReconciler(run, objects);
     const outcome = { kind: "unchanged", isReady: true } as const;
     await pruneWorkflow({
-      run: { ...run, plan } as never,
+      run: pruned,
       isCleanup: false,
       result: createWorkflowResult([
         ["a", outcome],
