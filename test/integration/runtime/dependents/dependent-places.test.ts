@@ -124,7 +124,8 @@ async function startCluster() {
 }
 
 suite("a dependent in another cluster", (test) => {
-  const far = { cluster: "other", namespace: "default", deletion: "ordered" } as const;
+  const elsewhere = { cluster: "other", deletion: "ordered" } as const;
+  const far = { ...elsewhere, namespace: "default" };
   const ref = { name: "one-a", namespace: "default" };
 
   for (const serverSideApply of [true, false])
@@ -160,8 +161,7 @@ suite("a dependent in another cluster", (test) => {
     const dependents = [
       configOf("missing", { ...far, resource: Missing, activationCondition: crdPresent }),
       configOf("present", {
-        ...far,
-        namespace: undefined as never,
+        ...elsewhere,
         resource: ClusterSample.definition,
         activationCondition: crdPresent,
         desired: () => ({ metadata: { name: "present" }, spec: { value: "x" } }),

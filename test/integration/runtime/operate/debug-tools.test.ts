@@ -112,11 +112,7 @@ suite("the levels of the log, at the debug endpoint", (test) => {
     const lines: string[] = [];
     const log = (level: string) => (_: object, message: string) => void lines.push(`${level} ${message}`);
     const ending = new AbortController();
-    const controller = {
-      name: "page",
-      workflow: { primary: Page.definition, dependents: [] },
-      reconciler: {} as never,
-    };
+    const controller = { name: "page", workflow: { primary: Page.definition, dependents: [] } };
     const ended = runOperator([controller], {
       args: [`--config=${file}`, "--debug-bind-address=127.0.0.1:0", `--debug-token-file=${debugTokenFile}`],
       connection: { url: server.url, token: server.token },

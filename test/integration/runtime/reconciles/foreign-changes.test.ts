@@ -4,6 +4,7 @@ import { waitFor } from "#apiserver/wait-for.js";
 import type { StatusCondition } from "#runtime/base/kubernetes-object.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
+import type { MergePatchOf } from "#runtime/write/kind-operations.js";
 import type { LoopEvent } from "#runtime/operate/loop-reporter.js";
 import { apiRequestOrThrow } from "../../../support/api/api-request.js";
 import { openWatch } from "../../../support/api/watch-client.js";
@@ -28,7 +29,7 @@ const idle = { reconcile: () => {} };
 const READY = "Ready=True";
 
 /** Somebody writes a part of the status of the page. */
-async function patchStatus(server: ApiServer, status: Status): Promise<void> {
+async function patchStatus(server: ApiServer, status: MergePatchOf<Status>): Promise<void> {
   const patch = { contentType: "application/merge-patch+json", body: { status } };
   await apiRequestOrThrow(server, `PATCH ${PATH}`, patch);
 }
@@ -84,7 +85,7 @@ suite("the status of a primary", (test) => {
     await using server = await startPageServer();
     await using page = createPageOperator(server, managed);
     await startReady(page);
-    for (const status of [{ observedGeneration: 7 }, { text: null as never }]) {
+    for (const status of [{ observedGeneration: 7 }, { text: null }]) {
       const { length } = page.events;
       await patchStatus(server, status);
       await waitFor("it is as it was", async () => {

@@ -288,7 +288,8 @@ suite("a fence", (test) => {
     server.faults.add({ verb: "patch", times: 1, answer: { status: 503 } });
     server.faults.add({ verb: "patch", times: 1, disconnect: true });
     await client.list(ConfigMap);
-    await client.apply(ConfigMap, { metadata, data: {} } as never, { fieldManager: "a" });
+    const object = { metadata, data: {} };
+    await client.apply(ConfigMap, object, { fieldManager: "a" });
     await client.get(ConfigMap, ONE);
     await client.delete(ConfigMap, ONE);
     assert.equal(asked, ["PATCH", "PATCH", "PATCH", "DELETE"]);

@@ -201,8 +201,9 @@ suite("status conditions of an operator", (test) => {
       message: "",
       lastTransitionTime: "2026-05-04T09:00:00Z",
     };
+    const object = { metadata: one, status: { conditions: [theirs] } };
     const apply = { fieldManager: "auditor", fieldManagers: [], subresource: "status" } as const;
-    await page.operator.client.apply(Page, { metadata: one, status: { conditions: [theirs] } } as never, apply);
+    await page.operator.client.apply(Page, object, apply);
     await setText(page, "changed");
     await waitFor("the new generation is observed", async () => {
       const conditions = (await page.operator.client.get(Page, one))?.status?.conditions;

@@ -146,8 +146,9 @@ suite("several event sources of one kind", (test) => {
     await page.operator.start();
     const { client } = page.operator;
     await createPage(page);
-    const create = (name: string, data: object, labels: object = {}) =>
-      client.create(ConfigMap, { metadata: { name, namespace: "default", labels }, data } as never);
+    type Texts = { [key: string]: string };
+    const create = (name: string, data: Texts, labels: Texts = {}) =>
+      client.create(ConfigMap, { metadata: { name, namespace: "default", labels }, data });
     const untilText = (text: string) => waitFor(`the reconcile sees ${text}`, () => texts.at(-1) === text);
     await create("target", { text: "first" });
     await create("link", { target: "target" }, { page: "one" });

@@ -75,8 +75,10 @@ suite("a write whose answer is lost", (test) => {
   const repeated: [string, (client: Client) => Promise<unknown>][] = [
     [
       "an apply",
-      ({ client, metadata }) =>
-        client.apply(ConfigMap, { metadata, data: { text: "x" } } as never, { fieldManager: "a" }),
+      ({ client, metadata }) => {
+        const object = { metadata, data: { text: "x" } };
+        return client.apply(ConfigMap, object, { fieldManager: "a" });
+      },
     ],
     [
       "an update that states no version",
@@ -168,7 +170,10 @@ suite("every write", (test) => {
     ],
     [
       "apply",
-      (client, fieldManager) => client.apply(ConfigMap, { metadata, data: { d: "5" } } as never, { fieldManager }),
+      (client, fieldManager) => {
+        const object = { metadata, data: { d: "5" } };
+        return client.apply(ConfigMap, object, { fieldManager });
+      },
     ],
   ];
   test("is kept under the name of its field manager, and its answer has no managed fields", async () => {

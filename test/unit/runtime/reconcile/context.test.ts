@@ -9,6 +9,7 @@ import {
   markForDeletion,
   Page,
   type PageArguments,
+  type PageReconciler,
   type PageInitArguments,
 } from "./page-dispatcher.js";
 
@@ -123,7 +124,7 @@ suite("reconcile context", (test) => {
 });
 
 suite("reconcile on all events", (test) => {
-  const onAllEvents = async (reconcile: (args: PageArguments) => unknown) =>
+  const onAllEvents = async (reconcile: PageReconciler["reconcile"]) =>
     createDispatcher({ onAllEvents: true, reconciler: { reconcile } });
 
   test("a marked primary is reconciled, and finalizers are neither added nor removed", async () => {

@@ -1,11 +1,22 @@
 // What becomes of errors, on an embedded API server.
 import { ApiError, TerminalError } from "#runtime/base/errors.js";
 import type { ReconcileScope } from "#runtime/schedule/reconcile-scope.js";
-import { noUpdate, patchResource, updateStatus, withoutRetry } from "#runtime/reconcile/reconciler.js";
+import {
+  noUpdate,
+  patchResource,
+  updateStatus,
+  withoutRetry,
+  type ErrorControl,
+} from "#runtime/reconcile/reconciler.js";
 import type { WorkflowResult } from "#runtime/workflow/workflow-result.js";
 import { assert, suite } from "../../../support/suite.js";
 import { dependentOf } from "../workflow/graphs.js";
-import { createDispatcher, type DispatcherOptions, type PageErrorArguments } from "./page-dispatcher.js";
+import {
+  createDispatcher,
+  type DispatcherOptions,
+  type PageErrorArguments,
+  type PageReconciler,
+} from "./page-dispatcher.js";
 
 const error = new Error("broken");
 const fail = () => {
@@ -14,7 +25,7 @@ const fail = () => {
 
 /** A dispatcher whose reconciler fails, and what its handler was called with. */
 async function createFailing(
-  updateErrorStatus: (args: PageErrorArguments) => unknown,
+  updateErrorStatus: NonNullable<PageReconciler["updateErrorStatus"]>,
   { reconciler, ...options }: DispatcherOptions = {},
 ) {
   const calls: PageErrorArguments[] = [];
@@ -24,7 +35,7 @@ async function createFailing(
       calls.push(args);
       return updateErrorStatus(args);
     },
-    ...(reconciler as object | undefined),
+    ...reconciler,
   };
   return { ...(await createDispatcher({ reconciler: all, ...options })), calls };
 }
@@ -48,7 +59,7 @@ suite("error status", (test) => {
 
   let answered = 0;
   /** Lets the handler answer, and checks what the reconcile makes of it. */
-  const checkAnswer = async (answer: unknown, expected: object) => {
+  const checkAnswer = async (answer: ErrorControl<{ text: string }> | undefined, expected: object) => {
     const { run, create, requests, read } = await createFailing(() => answer);
     const page = `answer-${answered++}`;
     const { failure, rescheduleAfterMs, wroteStatus } = await run(await create(page));
@@ -58,7 +69,7 @@ suite("error status", (test) => {
     };
     assert.equal(actual, expected);
     if (failure !== undefined) assert.is(failure.error, error);
-    const hasStatus = (answer as { status?: object } | undefined)?.status !== undefined;
+    const hasStatus = answer?.status !== undefined;
     assert.is(wroteStatus, hasStatus);
     assert.equal(requests, hasStatus ? [`PATCH ${page}/status 200`] : []);
     assert.equal((await read(page))?.status, hasStatus ? { text: "bad" } : undefined);
@@ -89,7 +100,7 @@ suite("error status", (test) => {
     ["reconcile", {}, true],
     ["the resource to write", { reconciler: { reconcile: () => patchResource({ spec: { text: 5 } }) } }, true],
     ["the status to write", { reconciler: { reconcile: () => updateStatus({ text: 5 }) } }, true],
-    ["a control that is none", { reconciler: { reconcile: () => 5 } }, true],
+    ["a control that is none", { reconciler: { reconcile: () => 5 as never } }, true],
   ];
   for (const [index, [title, options, isWorkflowReached]] of sources.entries())
     test(`the handler is called for errors of ${title}`, async () => {
@@ -172,7 +183,7 @@ suite("error status", (test) => {
   });
 
   test("a control of the handler that is none is logged, and changes nothing", async () => {
-    const { run, create, logs, requests } = await createFailing(() => patchResource({ spec: {} }));
+    const { run, create, logs, requests } = await createFailing(() => patchResource({ spec: {} }) as never);
     const { failure } = await run(await create("invalid"));
     assert.equal(failure, { error, isHandled: false });
     assert.equal(requests, []);

@@ -94,7 +94,7 @@ suite("own fields of a primary", (test) => {
 
 suite("what a controller writes to a primary", (test) => {
   test("a primary lacks the finalizer, unless it is on its way out", async () => {
-    const dispatcher = await createDispatcher({ reconciler: { cleanup: () => {} } });
+    const dispatcher = await createDispatcher({ reconciler: { reconcile() {}, cleanup() {} } });
     assert.is(dispatcher.primary.isUndone(await dispatcher.create("without")), true);
     await dispatcher.create("going", { metadata: { finalizers: [FINALIZER, "example.com/theirs"] } });
     await markForDeletion(dispatcher, "going");

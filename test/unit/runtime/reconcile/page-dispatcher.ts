@@ -47,8 +47,7 @@ export type PageInitArguments = DependentArguments<Page, object>;
 export const sharedServer: () => Promise<ApiServer> = shared(() => startApiServer({ tls: false, crds: [pageCrd] }));
 
 /** What a test asks for. */
-export interface DispatcherOptions extends Partial<Omit<ControllerDefinition, "workflow" | "reconciler">> {
-  readonly reconciler?: unknown;
+export interface DispatcherOptions extends Partial<Omit<ControllerDefinition, "workflow">> {
   readonly dependents?: readonly DependentDefinition[];
   readonly workflow?: Omit<WorkflowDefinition, "primary" | "dependents">;
   readonly dependencies?: Partial<PrimaryDependencies>;
@@ -69,7 +68,10 @@ export interface Dispatcher {
   /** Every line of the log: level and message. */
   readonly logs: string[];
   /** Creates a page on the server and observes it. */
-  create(name: string, more?: { metadata?: object; spec?: object; status?: object }): Promise<DecodedResource<Page>>;
+  create(
+    name: string,
+    more?: { metadata?: object; spec?: object; status?: Page["status"] },
+  ): Promise<DecodedResource<Page>>;
   /** Brings every state that the server has had since the last time into the cache, as a watch does. */
   observe(name: string): Promise<DecodedResource<Page>>;
   /** Reads a page from the server; undefined if there is none. */
@@ -82,7 +84,7 @@ export interface Dispatcher {
 
 /** Creates a dispatcher on the shared server. */
 export async function createDispatcher(options: DispatcherOptions = {}): Promise<Dispatcher> {
-  const { reconciler, dependents = [], workflow, dependencies, ...settings } = options;
+  const { dependents = [], workflow, dependencies, ...settings } = options;
   const server = await sharedServer();
   const connection = createConnection({ url: server.url, token: server.token });
   const requests: string[] = [];
@@ -109,7 +111,6 @@ export async function createDispatcher(options: DispatcherOptions = {}): Promise
       name: FIELD_MANAGER,
       ...settings,
       workflow: { primary: definition, dependents, ...workflow },
-      ...(reconciler === undefined ? {} : { reconciler: reconciler as never }),
     },
     {
       primaries: cache,
@@ -151,7 +152,7 @@ export async function createDispatcher(options: DispatcherOptions = {}): Promise
     observe,
     async create(name, { metadata, spec = { text: "first" }, status } = {}) {
       await other.create(Page, { metadata: { ...refOf(name), ...metadata }, spec: spec as Page["spec"] });
-      if (status !== undefined) await editStatus(other, name, status);
+      if (status !== undefined) await other.mergePatch(Page, { ...refOf(name), subresource: "status" }, { status });
       const entry = await observe(name);
       changes.length = 0;
       return entry;
@@ -193,17 +194,6 @@ async function replay(
     if (type === "DELETED") watched.observeDeletion(entry.object);
     else watched.observe(entry);
   }
-}
-
-function editStatus(client: ApiClient, name: string, status: object): Promise<unknown> {
-  return client.jsonPatch(
-    Page,
-    { name, namespace: "default" },
-    {
-      operations: [{ op: "add", path: "/status", value: status as never }],
-      subresource: "status",
-    },
-  );
 }
 
 /** A way of writing primaries. */

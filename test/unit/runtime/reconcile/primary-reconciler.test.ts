@@ -333,8 +333,7 @@ suite("primary reconciler: calls", (test) => {
   });
 
   test("what is no control is refused by its name", async () => {
-    const returned: unknown = "done";
-    const dispatcher = await createDispatcher({ reconciler: { reconcile: () => returned } });
+    const dispatcher = await createDispatcher({ reconciler: { reconcile: () => "done" as never } });
     const { failure } = await dispatcher.run(await dispatcher.create("no-control"));
     assert.is((failure?.error as Error).message, "reconcile() returned a string instead of a control or nothing");
   });

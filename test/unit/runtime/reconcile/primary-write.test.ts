@@ -8,11 +8,11 @@ import {
   Page,
   type Dispatcher,
   type DispatcherOptions,
-  type PageArguments,
+  type PageReconciler,
 } from "./page-dispatcher.js";
 import { compareResourceVersions } from "#runtime/base/kubernetes-object.js";
 
-type Reconcile = (args: PageArguments) => unknown;
+type Reconcile = PageReconciler["reconcile"];
 
 function createWriting(reconcile: Reconcile, options: DispatcherOptions = {}): Promise<Dispatcher> {
   return createDispatcher({ reconciler: { reconcile }, ...options });

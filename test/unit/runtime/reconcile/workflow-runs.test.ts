@@ -178,7 +178,7 @@ suite("who runs the cleanup of a workflow", (test) => {
     };
     const dependents = [
       { name: "a" },
-      { name: "b", dependsOn: ["a"], deletePostcondition: (args: unknown) => gone(args as never) },
+      { name: "b", dependsOn: ["a"], deletePostcondition: (...args: Parameters<typeof gone>) => gone(...args) },
     ];
     const bed = await create({ workflow: explicit, reconciler, dependents });
     for (const name of ["a", "b"]) bed.cluster.put(name);

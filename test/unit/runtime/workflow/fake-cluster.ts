@@ -212,14 +212,15 @@ export function definitionOf({ name, dependsOn = [], desired, ...rest }: FakeDep
   const { garbageCollected: _, canWrite = true, canRemove = canWrite, ...definition } = rest;
   // The reconciler does not call them; that they are there says what can be done.
   const functions = { ...(canWrite ? { create: () => ({}) } : {}), ...(canRemove ? { delete: () => {} } : {}) };
-  const returned = typeof desired === "function" ? desired : () => desired ?? {};
+  const returned: ExternalDependent["desired"] = (args) =>
+    typeof desired === "function" ? (desired(args) as unknown) : (desired ?? {});
   return {
     name,
     dependsOn,
     source: { kind: "inbound" },
     idOf: () => "",
     ...functions,
-    ...(canWrite ? { desired: returned as never } : {}),
+    ...(canWrite ? { desired: returned } : {}),
     ...definition,
   };
 }
