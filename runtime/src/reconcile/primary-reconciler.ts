@@ -20,7 +20,7 @@ import { putFinalizer, writePrimary, type PrimaryWrite, type WantedPrimary } fro
 import { contextFactoryOf } from "./reconcile-context.js";
 import { checkControl, type DeleteControl, type ErrorControl, type UpdateControl } from "./reconciler.js";
 import { createOwnFields, type OwnFields } from "./own-fields.js";
-import { writeConditions } from "./status/status-conditions.js";
+import { withOwnConditions, writeConditions } from "./status/status-conditions.js";
 import { ControllerWorkflows, WorkflowRuns, type WorkflowDependencies } from "./workflow-runs.js";
 
 /** What reconciling a primary needs. */
@@ -272,8 +272,10 @@ export class PrimaryReconciler {
     return control;
   }
 
-  #writePrimary(wanted: WantedPrimary, attempt: Attempt): Promise<void> {
-    return writePrimary(this.#writeIn(attempt.scope), wanted, ({ postponed, ...written }) => {
+  #writePrimary({ status: stated, ...wanted }: WantedPrimary, attempt: Attempt): Promise<void> {
+    const lacksConditions = !this.#write.serverSideApply && this.#dependencies.conditionsSender !== undefined;
+    const status = lacksConditions && stated ? withOwnConditions(stated, wanted.primary, this.#dependentNames) : stated;
+    return writePrimary(this.#writeIn(attempt.scope), { ...wanted, status }, ({ postponed, ...written }) => {
       if (postponed !== undefined) attempt.postponed = [...attempt.postponed, postponed];
       Object.assign(attempt.outcome, written);
     });

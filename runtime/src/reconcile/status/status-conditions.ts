@@ -172,7 +172,7 @@ export async function writeConditions(
 ): Promise<boolean> {
   const latest = write.target.cache.get(keyOf(metadata))?.object as WithConditions | undefined;
   if (latest === undefined || latest.metadata.uid !== metadata.uid) return false;
-  // A reconciler that states the whole status may just have taken them away; since when they hold is known all the same.
+  // Somebody who states the whole status may just have taken them away; since when they hold is known all the same.
   const before = latest.status?.conditions ?? status?.conditions ?? [];
   const { generation } = metadata;
   const { dependents, workflow, error, isCleanup = false, isPaused = false } = facts;
@@ -192,6 +192,16 @@ export async function writeConditions(
   let isWritten = false;
   await writePrimary(stated, { primary: latest, status: wanted }, (parts) => (isWritten = parts.wroteStatus === true));
   return isWritten;
+}
+
+/** Returns a status that the reconciler states as a whole with the conditions that the runtime keeps, of which it need not know. */
+export function withOwnConditions(status: object, primary: WithConditions, dependents: readonly string[]): object {
+  const { conditions: stated = [] } = status as NonNullable<WithConditions["status"]>;
+  const own = ownTypes(dependents);
+  const kept = (primary.status?.conditions ?? []).filter(
+    ({ type }) => own.has(type) && !stated.some((each) => each.type === type),
+  );
+  return kept.length === 0 ? status : { ...status, conditions: [...stated, ...kept] };
 }
 
 /** Returns the types of all conditions that the runtime may keep for a workflow of these dependents. */

@@ -148,6 +148,29 @@ suite("status conditions of an operator", (test) => {
     assert.is((await page.operator.client.get(Page, one))?.status?.conditions?.[0]?.lastTransitionTime, since);
   });
 
+  test("stay where they are beside a status that is stated without them, and nothing is written twice", async () => {
+    await using server = await startPageServer();
+    const reconciler = { reconcile: ({ primary }: { primary: Page }) => ({ status: { text: primary.spec.text } }) };
+    const options = { dependents: [], statusConditions: "managed" as const, serverSideApply: false, reconciler };
+    const ready = ["Ready=True Ready: everything is as desired"];
+    {
+      await using page = createPageOperator(server, options);
+      await page.operator.start();
+      await createPage(page);
+      await untilConditions(page, ready);
+      await untilQuiet(page);
+    }
+    await using page = createPageOperator(server, options);
+    await page.operator.start();
+    await waitFor("the page is reconciled again", () => page.events.length > 0);
+    await untilQuiet(page);
+    assert.equal(
+      page.requests.filter((request) => !request.startsWith("GET")),
+      [],
+    );
+    assert.equal(await conditionsOf(page), ready);
+  });
+
   test("nothing is said of a workflow that the reconciler did not run", async () => {
     await using server = await startPageServer();
     const reconciler = {
