@@ -127,8 +127,10 @@ class WorkflowRun {
     const startedAt = this.#clock.now();
     try {
       const outcome = await (tracing?.dependent(dependent, step) ?? step());
-      if (typeof outcome !== "string") this.#end(index, outcome);
-      else {
+      if (typeof outcome !== "string") {
+        if (outcome.kind !== "failed") await this.#targets[index]!.reconciler.finishRemovals?.(this.#options);
+        this.#end(index, outcome);
+      } else {
         const isActive = outcome !== INACTIVE;
         this.#states = condemn(this.#plan, this.#states, { index, because: outcome, isActive });
         if (!isActive) this.#end(index, { kind: "inactive" });

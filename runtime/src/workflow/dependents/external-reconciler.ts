@@ -12,7 +12,7 @@ interface ExternalReconcilerOptions {
   readonly definition: ExternalDependent;
   readonly source: ExternalDependentSource;
   /** Keeps the ids of created resources; absent if the dependent has no state. */
-  readonly state?: Pick<RememberedState, "read" | "isKept" | "set"> | undefined;
+  readonly state?: Pick<RememberedState, "read" | "isKept" | "leftOf" | "set"> | undefined;
   /** Told of a resource that is left, outside Kubernetes, because it could not be deleted. */
   readonly onReleased?: ((primary: KubernetesObject, message: string) => void) | undefined;
 }
@@ -109,6 +109,17 @@ export class ExternalReconciler implements DependentReconciler {
     await this.#options.state?.set(run.primary, key, undefined);
   }
 
+  // The state of a resource that is gone leads nowhere. While the primary is being deleted, it goes with the primary.
+  async finishRemovals({ primary, context }: Pick<DependentRun, "primary" | "context">): Promise<void> {
+    const { state } = this.#options;
+    if (context.signal.aborted || primary.metadata.deletionTimestamp !== undefined) return;
+    for (const key of state?.leftOf(primary) ?? []) {
+      const isSingle = this.#definition.bulk === undefined;
+      const isBack = isSingle ? this.#candidatesFor(primary).length > 0 : this.findItems({ primary }).has(key);
+      if (!isBack) await state?.set(primary, key, undefined);
+    }
+  }
+
   release({ primary, context }: DependentRun, { error, item }: { error: unknown; item?: string | undefined }): boolean {
     const { name, onDeleteFailure } = this.#definition;
     if (onDeleteFailure !== "release" || primary.metadata.deletionTimestamp === undefined) return false;
@@ -177,7 +188,7 @@ export class ExternalReconciler implements DependentReconciler {
     }
   }
 
-  #candidatesFor(primary: KubernetesObject, wanted: Wanted | undefined): readonly object[] {
+  #candidatesFor(primary: KubernetesObject, wanted?: Wanted): readonly object[] {
     const { state } = this.#options;
     const all = this.#ownOf(primary);
     if (state === undefined) {

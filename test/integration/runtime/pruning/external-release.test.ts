@@ -10,6 +10,7 @@ import {
   accountOf,
   byOwner,
   itemsOf,
+  namelessOf,
   ownerOf,
   sample,
   startWith,
@@ -17,6 +18,7 @@ import {
 } from "../../josdk/dependents/sample-externals.js";
 import { Sample } from "../../josdk/sample-kind.js";
 import { spacesOf } from "../../josdk/space.js";
+import { ConfigMap, createPage, createPageOperator, setText, startPageServer, type Page } from "../page-operator.js";
 
 interface EventObject extends KubernetesObject {
   readonly reason?: string;
@@ -125,4 +127,39 @@ suite("an external dependent that releases its primary", (test) => {
     service.faults.clear();
     await waitFor("it is deleted", () => service.accounts.size === 0);
   });
+});
+
+suite("the id of an external resource that was deleted", (test) => {
+  for (const isBulk of [true, false])
+    test(`is forgotten later where that failed, of ${isBulk ? "an item" : "a single resource"}`, async () => {
+      await using server = await startPageServer();
+      await using service = await startAccountService();
+      const isWanted = ({ primary }: { primary: Page }) => primary.spec.text === "first";
+      const draft = { owner: "one", value: "first" };
+      const account = namelessOf(service, {
+        state: { kind: "configMap", perItem: isBulk },
+        ...(isBulk
+          ? {
+              bulk: {},
+              desired: (({ primary }: { primary: Page }) => (isWanted({ primary }) ? { n: draft } : {})) as never,
+            }
+          : { desired: () => draft, reconcilePrecondition: isWanted as never }),
+      });
+      await using page = createPageOperator(server, { dependents: [account as never] });
+      await page.operator.start();
+      await createPage(page);
+      const labelSelector = "gen-operator.dev/external-state";
+      const kept = async () => (await page.operator.client.list(ConfigMap, { labelSelector })).length;
+      await waitFor("the id is kept", async () => (await kept()) === 1);
+      const refusal = server.faults.add({ verb: "delete", kind: "ConfigMap", answer: { status: 500 } });
+      await setText(page, "second");
+      await waitFor(
+        "the id is not forgotten",
+        () => page.events.at(-1)?.workflow?.dependents["account"]?.kind === "failed",
+      );
+      assert.is(service.accounts.size, 0);
+      refusal.remove();
+      await waitFor("the id is forgotten", async () => (await kept()) === 0);
+      assert.is(service.changes.filter((change) => change.startsWith("DELETE")).length, 1, "it is deleted once");
+    });
 });

@@ -29,7 +29,7 @@ const run = {
 } as unknown as DependentRun;
 
 /** Keeps ids in memory, and notes when. */
-class MemoryState implements Pick<RememberedState, "read" | "isKept" | "set"> {
+class MemoryState implements Pick<RememberedState, "read" | "isKept" | "leftOf" | "set"> {
   readonly ids = new Map<string, string>();
   failure: Error | undefined;
   isWritten: Promise<void> | undefined;
@@ -45,6 +45,10 @@ class MemoryState implements Pick<RememberedState, "read" | "isKept" | "set"> {
 
   isKept(_: unknown, key: string, id: string): boolean {
     return this.ids.get(key) === id;
+  }
+
+  leftOf(): readonly string[] {
+    return [];
   }
 
   async set(_: unknown, key: string, id: string | undefined): Promise<void> {
