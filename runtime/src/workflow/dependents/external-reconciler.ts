@@ -12,7 +12,7 @@ interface ExternalReconcilerOptions {
   readonly definition: ExternalDependent;
   readonly source: ExternalDependentSource;
   /** Keeps the ids of created resources; absent if the dependent has no state. */
-  readonly state?: Pick<RememberedState, "read" | "isKept" | "leftOf" | "set"> | undefined;
+  readonly state?: Pick<RememberedState, "read" | "isKept" | "beginEnd" | "endingOf" | "set"> | undefined;
   /** Told of a resource that is left, outside Kubernetes, because it could not be deleted. */
   readonly onReleased?: ((primary: KubernetesObject, message: string) => void) | undefined;
 }
@@ -103,6 +103,7 @@ export class ExternalReconciler implements DependentReconciler {
 
   async remove(run: DependentRun, live: Live): Promise<void> {
     const { object, key } = live as ExternalLive;
+    this.#options.state?.beginEnd(run.primary, key);
     await this.#attempt(run, key, (args) => this.#definition.delete?.(object, args));
     this.source.recordDeleted(keyOf(run.primary.metadata), object);
     // Only now: by its id the resource is found again if the deletion is interrupted.
@@ -113,7 +114,7 @@ export class ExternalReconciler implements DependentReconciler {
   async finishRemovals({ primary, context }: Pick<DependentRun, "primary" | "context">): Promise<void> {
     const { state } = this.#options;
     if (context.signal.aborted || primary.metadata.deletionTimestamp !== undefined) return;
-    for (const key of state?.leftOf(primary) ?? []) {
+    for (const key of state?.endingOf(primary) ?? []) {
       const isSingle = this.#definition.bulk === undefined;
       const isBack = isSingle ? this.#candidatesFor(primary).length > 0 : this.findItems({ primary }).has(key);
       if (!isBack) await state?.set(primary, key, undefined);

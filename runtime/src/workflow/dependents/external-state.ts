@@ -95,8 +95,8 @@ interface Memory {
   readonly seen: Map<string, KeptState>;
   /** How many writes of a key are under way: until they end, what is kept there is older than what is known. */
   readonly writes: Map<string, number>;
-  /** The keys that are to be forgotten, and are not yet. */
-  readonly left: Set<string>;
+  /** The keys of resources that were to be deleted, and whose states are not forgotten yet. */
+  readonly ending: Set<string>;
 }
 
 /** Remembers states while they are written, that could not be written, or whose object somebody deleted. A state that somebody changes there counts. */
@@ -128,25 +128,32 @@ export class RememberedState implements ExternalStateStore {
     return kept !== undefined && idIn(kept) === id && this.#kept.isMoving?.(primary, key) !== true;
   }
 
-  /** Returns the keys that were to be forgotten, where that failed. */
-  leftOf(primary: KubernetesObject): readonly string[] {
-    return [...this.#memoryOf(primary).left];
+  /** Takes note that a resource is to be deleted: when it is gone, its state has to be forgotten, also where the deletion seems to fail. */
+  beginEnd(primary: KubernetesObject, key: string): void {
+    this.#memoryOf(primary).ending.add(key);
+  }
+
+  /** Returns the keys of resources that were to be deleted, and whose states are not forgotten yet. */
+  endingOf(primary: KubernetesObject): readonly string[] {
+    return [...this.#memoryOf(primary).ending];
   }
 
   async set(primary: KubernetesObject, key: string, state: KeptState | undefined): Promise<void> {
-    const { known, seen, writes, left } = this.#memoryOf(primary);
+    const { known, seen, writes, ending } = this.#memoryOf(primary);
     writes.set(key, (writes.get(key) ?? 0) + 1);
-    if (state === undefined) left.add(key);
-    else {
-      left.delete(key);
+    if (state !== undefined) {
+      ending.delete(key);
       known.set(key, state);
     }
     try {
       await this.#kept.set(primary, key, state);
-      if (state === undefined && left.delete(key)) known.delete(key);
+      if (state === undefined) {
+        ending.delete(key);
+        known.delete(key);
+      }
     } finally {
-      const underWay = writes.get(key)! - 1;
-      put(writes, key, underWay === 0 ? undefined : underWay);
+      const left = writes.get(key)! - 1;
+      put(writes, key, left === 0 ? undefined : left);
       put(seen, key, this.#kept.read(primary).get(key));
     }
   }
@@ -158,7 +165,7 @@ export class RememberedState implements ExternalStateStore {
   #memoryOf({ metadata }: KubernetesObject): Memory {
     const { uid = "" } = metadata;
     const ofName = this.#memories.get(keyOf(metadata)) ?? new Map<string, Memory>();
-    const memory = ofName.get(uid) ?? { known: new Map(), seen: new Map(), writes: new Map(), left: new Set() };
+    const memory = ofName.get(uid) ?? { known: new Map(), seen: new Map(), writes: new Map(), ending: new Set() };
     this.#memories.set(keyOf(metadata), ofName.set(uid, memory));
     return memory;
   }

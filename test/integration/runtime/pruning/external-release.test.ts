@@ -129,9 +129,13 @@ suite("an external dependent that releases its primary", (test) => {
   });
 });
 
+const failures = { "it could not be forgotten": "write", "the answer to the deletion was lost": "answer" };
+
 suite("the id of an external resource that was deleted", (test) => {
-  for (const isBulk of [true, false])
-    test(`is forgotten later where that failed, of ${isBulk ? "an item" : "a single resource"}`, async () => {
+  for (const [what, fails, isBulk] of Object.entries(failures).flatMap((each) =>
+    [true, false].map((bulk) => [...each, bulk] as const),
+  ))
+    test(`is forgotten later where ${what}, of ${isBulk ? "an item" : "a single resource"}`, async () => {
       await using server = await startPageServer();
       await using service = await startAccountService();
       const isWanted = ({ primary }: { primary: Page }) => primary.spec.text === "first";
@@ -151,14 +155,16 @@ suite("the id of an external resource that was deleted", (test) => {
       const labelSelector = "gen-operator.dev/external-state";
       const kept = async () => (await page.operator.client.list(ConfigMap, { labelSelector })).length;
       await waitFor("the id is kept", async () => (await kept()) === 1);
-      const refusal = server.faults.add({ verb: "delete", kind: "ConfigMap", answer: { status: 500 } });
+      if (fails === "write") server.faults.add({ verb: "delete", kind: "ConfigMap", answer: { status: 500 } });
+      else service.faults.set("DELETE", "failedAfterwards");
       await setText(page, "second");
       await waitFor(
         "the id is not forgotten",
         () => page.events.at(-1)?.workflow?.dependents["account"]?.kind === "failed",
       );
       assert.is(service.accounts.size, 0);
-      refusal.remove();
+      server.faults.clear();
+      service.faults.clear();
       await waitFor("the id is forgotten", async () => (await kept()) === 0);
       assert.is(service.changes.filter((change) => change.startsWith("DELETE")).length, 1, "it is deleted once");
     });

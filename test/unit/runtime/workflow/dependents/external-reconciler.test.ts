@@ -29,7 +29,7 @@ const run = {
 } as unknown as DependentRun;
 
 /** Keeps ids in memory, and notes when. */
-class MemoryState implements Pick<RememberedState, "read" | "isKept" | "leftOf" | "set"> {
+class MemoryState implements Pick<RememberedState, "read" | "isKept" | "beginEnd" | "endingOf" | "set"> {
   readonly ids = new Map<string, string>();
   failure: Error | undefined;
   isWritten: Promise<void> | undefined;
@@ -47,7 +47,9 @@ class MemoryState implements Pick<RememberedState, "read" | "isKept" | "leftOf" 
     return this.ids.get(key) === id;
   }
 
-  leftOf(): readonly string[] {
+  beginEnd(): void {}
+
+  endingOf(): readonly string[] {
     return [];
   }
 
