@@ -4,7 +4,9 @@ import { defineController, type ControllerOptions } from "#runtime/codegen/defin
 import { defineWorkflow } from "#runtime/codegen/define-workflow.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import type { Reconciler } from "#runtime/reconcile/reconciler.js";
-import { builtinDefinition, classOf, customDefinition, type CrdObject } from "../../support/kinds/kind-definitions.js";
+import { classOf, customDefinition, type CrdObject } from "../../support/kinds/kind-definitions.js";
+
+export { ConfigMap, Secret, type DataObject } from "../../support/runtime/config-maps.js";
 
 /** The primary of most scenarios. */
 export interface Sample extends KubernetesObject {
@@ -18,11 +20,6 @@ export interface SampleStatus {
   message?: string;
   count?: number;
   observedGeneration?: number;
-}
-
-/** A ConfigMap or a Secret. */
-export interface DataObject extends KubernetesObject {
-  data?: { [key: string]: string };
 }
 
 const text = { type: "string" };
@@ -75,8 +72,6 @@ export const clusterSampleCrd = crdOf("ClusterSample", "Cluster");
 
 export const Sample = classOf<Sample>(customDefinition(sampleCrd));
 export const ClusterSample = classOf<Sample>(customDefinition(clusterSampleCrd));
-export const ConfigMap = classOf<DataObject>(builtinDefinition("v1", "ConfigMap"));
-export const Secret = classOf<DataObject>(builtinDefinition("v1", "Secret"));
 
 /** A reconciler of Samples. */
 export type SampleReconciler<Secondary = object> = Reconciler<Sample, Secondary, SampleStatus>;

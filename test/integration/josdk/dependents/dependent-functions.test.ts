@@ -46,8 +46,14 @@ suite("a dependent", (test) => {
   test("stays as long as its reconcilePrecondition sees the live object, which it sees no more once somebody deletes it", async () => {
     await using space = await openSpace();
     const seen: (string | undefined)[] = [];
-    const reconcilePrecondition = ({ primary, live }: { primary: Sample; live: KubernetesObject | undefined }) => {
-      seen.push(live?.metadata.name);
+    const reconcilePrecondition = ({
+      primary,
+      live,
+    }: {
+      primary: Sample;
+      live: Partial<KubernetesObject> | undefined;
+    }) => {
+      seen.push(live?.metadata?.name);
       return live !== undefined || primary.spec.value === "first";
     };
     await using running = await space.start([dependentController([configOf("a", { reconcilePrecondition })])]);

@@ -2,53 +2,27 @@
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import type { ResourceClass } from "#runtime/base/resource-definition.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import type { EventFilters } from "#runtime/cache/resource-change.js";
 import type { ControllerOptions } from "#runtime/codegen/define-controller.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import type {
-  Conditions,
-  Context,
   ExternalDependent,
   KubernetesDependent,
   WorkflowDefinition,
 } from "#runtime/workflow/definition/workflow-definition.js";
 import type { DependentOutcome } from "#runtime/workflow/workflow-result.js";
+import { configMapsWith, type Stated as StatedOf, type StatedArguments } from "../../../support/runtime/config-maps.js";
 import { assert } from "../../../support/suite.js";
 import { ConfigMap, Sample, sampleController, type SampleReconciler } from "../sample-kind.js";
 import type { Space, TestOperator } from "../space.js";
 
 /** What `desired` and the conditions of these dependents are called with. */
-export interface SampleArguments {
-  readonly primary: Sample;
-  readonly secondary: { readonly [name: string]: KubernetesObject | undefined };
-  readonly context: Context;
-}
+export type SampleArguments = StatedArguments<Sample>;
 
-/** What a test states of a dependent: functions may take less, or know more of their arguments, than the runtime can tell. */
-export type Stated = Partial<Omit<KubernetesDependent, "desired" | "matcher" | "filters" | keyof Conditions>> & {
-  readonly [Name in keyof Conditions]?: (args: never) => unknown;
-} & {
-  desired?: ((args: SampleArguments) => unknown) | undefined;
-  matcher?: unknown;
-  filters?: { readonly [Name in keyof EventFilters<never>]?: (object: never) => boolean };
-};
+/** What a test states of a dependent. */
+export type Stated = StatedOf<Sample>;
 
 /** Builds a dependent: a ConfigMap named after the primary and the dependent, with the value of the primary. */
-export function configOf(name: string, rest: Stated = {}): KubernetesDependent {
-  const desired = ({ primary }: SampleArguments) => ({
-    metadata: { name: `${primary.metadata.name}-${name}` },
-    data: { value: primary.spec.value ?? "none" },
-  });
-  const dependent = {
-    name,
-    resource: ConfigMap.definition,
-    dependsOn: [],
-    desired,
-    ...rest,
-  };
-  if (rest.mode === "readOnly" && rest.desired === undefined) delete (dependent as { desired?: unknown }).desired;
-  return dependent as unknown as KubernetesDependent;
-}
+export const configOf = configMapsWith<Sample>(({ spec: { value = "none" } }) => ({ value }));
 
 /** As many ConfigMaps as the primary says, each with its value. */
 export function bulkOf(name: string, rest: Stated = {}): KubernetesDependent {

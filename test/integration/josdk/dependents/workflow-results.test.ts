@@ -16,7 +16,7 @@ import {
   wantedOf,
   type SampleArguments,
 } from "./sample-dependents.js";
-import { ConfigMap, crdOf, Sample } from "../sample-kind.js";
+import { ConfigMap, crdOf, Sample, type DataObject } from "../sample-kind.js";
 import { spacesOf, type Space } from "../space.js";
 
 const openSpace = spacesOf();
@@ -31,9 +31,9 @@ suite("the result of a workflow", (test) => {
     await using space = await openSpace();
     const asked: string[] = [];
     const results: WorkflowResult[] = [];
-    const lengthOf = ({ item, live }: { item?: string; live?: { data?: { value?: string } } }) => {
+    const lengthOf = ({ item, live }: { item?: string; live: Partial<DataObject> | undefined }) => {
       asked.push(item ?? "a");
-      return { isMet: true, detail: live?.data?.value?.length };
+      return { isMet: true, detail: live?.data?.["value"]?.length };
     };
     const dependents = [
       configOf("a", { readyPostcondition: lengthOf }),

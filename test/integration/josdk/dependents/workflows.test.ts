@@ -14,7 +14,7 @@ import {
   type SampleArguments,
   type Stated,
 } from "./sample-dependents.js";
-import { ConfigMap, Sample } from "../sample-kind.js";
+import { ConfigMap, Sample, type DataObject } from "../sample-kind.js";
 import { spacesOf, type Space } from "../space.js";
 
 const openSpace = spacesOf({ simulate: true });
@@ -88,9 +88,10 @@ suite("bulk dependents", (test) => {
 
   test("a bulk dependent is ready when each of its items is", async () => {
     await using space = await openSpace();
-    const readyPostcondition = ({ live }: { live?: { data?: { value?: string } } }) => live?.data?.value !== "late";
+    const readyPostcondition = ({ live }: { live: Partial<DataObject> | undefined }) =>
+      live?.data?.["value"] !== "late";
     const controller = dependentController([
-      configsOf({ readyPostcondition: readyPostcondition }),
+      configsOf({ readyPostcondition }),
       configOf("after", { dependsOn: ["items"] }),
     ]);
     await using running = await space.start([controller]);

@@ -156,7 +156,6 @@ suite("the watch of what a controller writes", (test) => {
       configMapOf("y", { labelSelector: "app=web", desired }),
       configMapOf("theirs", { mode: "readOnly", labelSelector: "app=web", fieldSelector: "metadata.name=foreign" }),
     ];
-    delete (dependents[2] as { desired?: unknown }).desired;
     await using page = createPageOperator(server, { dependents });
     await page.operator.client.create(ConfigMap, { metadata: { ...at("foreign"), labels } });
     await page.operator.start();
@@ -171,7 +170,6 @@ suite("the watch of what a controller writes", (test) => {
   test("shows everything where a dependent that is only read shares it", async () => {
     await using server = await startPageServer();
     const theirs = configMapOf("theirs", { mode: "readOnly", eventSource: "x" });
-    delete (theirs as { desired?: unknown }).desired;
     await using page = await startPages(server, { dependents: [configMapOf("x"), theirs] });
     const { metadata } = await createPage(page);
     const { apiVersion, kind } = Page.definition;

@@ -205,7 +205,7 @@ suite("a dependent with a matcher of the user", (test) => {
 
   test("fails by its name if it returns anything but true or false", async () => {
     await using space = await openSpace();
-    await using running = await space.start([dependentController([configOf("a", { matcher: () => "yes" })])]);
+    await using running = await space.start([dependentController([configOf("a", { matcher: () => "yes" as never })])]);
     await space.create(Sample, sample());
     await space.until(ConfigMap, "one-a", () => true);
     await space.patch(ConfigMap, "one-a", { data: { value: "x" } });

@@ -21,7 +21,8 @@ const one = { name: "one", namespace: "default" };
 
 /** Ready as soon as somebody labels it. */
 const first = configMapOf("first", {
-  readyPostcondition: ({ live }: { live?: KubernetesObject }) => live?.metadata.labels?.["a"] === "b",
+  readyPostcondition: ({ live }: { live: Partial<KubernetesObject> | undefined }) =>
+    live?.metadata?.labels?.["a"] === "b",
 });
 const second = configMapOf("second", { dependsOn: ["first"] });
 

@@ -213,7 +213,6 @@ suite("primaries that a controller writes", (test) => {
     }),
   });
   const seen = configMapOf("seen", { mode: "readOnly", ref: { name: () => "shared" } });
-  delete (seen as { desired?: unknown }).desired;
 
   for (const [way, dependents, reconciler] of [
     ["names", [shared, seen], shows(({ secondary }) => secondary.seen?.data?.["text"])],

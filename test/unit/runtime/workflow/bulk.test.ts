@@ -1,17 +1,7 @@
 // Bulk dependents: what becomes of their items.
 import { messageOf } from "#runtime/base/logger.js";
 import { assert, suite } from "../../../support/suite.js";
-import {
-  before,
-  bulkOf,
-  createWorkflow,
-  fails,
-  FakeCluster,
-  itemsOf,
-  liveItemOf,
-  only,
-  type Asked,
-} from "./fake-cluster.js";
+import { before, bulkOf, createWorkflow, fails, FakeCluster, itemsOf, only, type Asked } from "./fake-cluster.js";
 
 suite("bulk dependents", (test) => {
   test("items are created, left alone, updated and deleted, those that are not wanted first", async () => {
@@ -51,7 +41,7 @@ suite("bulk dependents", (test) => {
     const cluster = new FakeCluster();
     cluster.put("a", { item: "old" });
     const ask = (name: string) => (args: Asked) => {
-      asked.push([name, args.item, liveItemOf(args)].filter(Boolean).join(" "));
+      asked.push([name, args.item, args.live?.item].filter(Boolean).join(" "));
       return { isMet: true, detail: `${name} ${args.item}` };
     };
     const { reconcile } = createWorkflow(
@@ -244,7 +234,7 @@ suite("bulk dependents", (test) => {
 
   test("what is only read waits until somebody made it, one or several", async () => {
     const cluster = new FakeCluster();
-    const readyPostcondition = (args: Asked) => liveItemOf(args) !== "bad";
+    const readyPostcondition = ({ live }: Asked) => live?.item !== "bad";
     const { reconcile, cleanup } = createWorkflow(
       [
         { name: "one", canWrite: false },

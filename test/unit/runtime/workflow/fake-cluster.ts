@@ -13,7 +13,6 @@ import { ReconcileNotes } from "#runtime/workflow/reconcile-notes.js";
 import { cleanupWorkflow, reconcileWorkflow, type RunOptions } from "#runtime/workflow/run.js";
 import type {
   Condition,
-  ConditionArguments,
   DependentDefinition,
   ExternalDependent,
   WorkflowDefinition,
@@ -237,12 +236,7 @@ export function bulkOf(
 }
 
 /** What a condition of an item is asked. */
-export type Asked = Pick<ConditionArguments<unknown, unknown>, "item" | "live">;
-
-/** Returns the key of the item that a condition is asked about by its live object; undefined if there is none. */
-export function liveItemOf({ live }: Asked): string | undefined {
-  return (live as Thing | undefined)?.item;
-}
+export type Asked = { readonly item?: string; readonly live: Partial<Thing> | undefined };
 
 /** A condition that holds for these items. */
 export const only =
