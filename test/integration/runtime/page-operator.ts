@@ -2,7 +2,6 @@
 import { startApiServer, type ApiServer } from "#apiserver/index.js";
 import type { ConnectionOptions } from "#runtime/client/connect/connection.js";
 import type { OperatorOptions } from "#runtime/assemble/operator/operator-options.js";
-import { messageOf } from "#runtime/base/logger.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import { updateStatus, type Reconciler } from "#runtime/reconcile/reconciler.js";
@@ -107,14 +106,4 @@ export async function untilText(page: PageOperator, text: string, name = "one-te
 /** Waits until nothing has happened for a while. */
 export function untilQuiet(page: PageOperator, quietMs = 250): Promise<void> {
   return page.quiet(quietMs);
-}
-
-/** Returns the message of what a call throws. */
-export async function failureOf(call: () => Promise<unknown>): Promise<string> {
-  try {
-    await call();
-  } catch (error) {
-    return messageOf(error);
-  }
-  return "nothing was thrown";
 }

@@ -13,8 +13,9 @@ import { startTestApiServer } from "../../../support/api/api-server.js";
 import { customDefinition, type CrdObject } from "../../../support/kinds/kind-definitions.js";
 import { createRecordedOperator } from "../../../support/runtime/recorded-operator.js";
 import { repositoryRoot } from "../../../support/repository.js";
+import { failureOf } from "../../../support/runtime/failures.js";
 import { assert, shared, suite } from "../../../support/suite.js";
-import { createPage, createPageOperator, failureOf, pageCrd, startPageServer, untilText } from "../page-operator.js";
+import { createPage, createPageOperator, pageCrd, startPageServer, untilText } from "../page-operator.js";
 
 const CHECKED = { operator: { checkCrds: true } };
 const DEFINITIONS = "/customresourcedefinitions";

@@ -6,16 +6,9 @@ import type { EventSource } from "#runtime/sources/event-source.js";
 import { perPrimaryPollingSource } from "#runtime/sources/external/per-primary-polling-source.js";
 import { pollingSource } from "#runtime/sources/external/polling-source.js";
 import { noUpdate } from "#runtime/reconcile/reconciler.js";
+import { failureOf } from "../../../support/runtime/failures.js";
 import { assert, suite } from "../../../support/suite.js";
-import {
-  createPage,
-  createPageOperator,
-  failureOf,
-  Page,
-  pageCrd,
-  startPageServer,
-  untilText,
-} from "../page-operator.js";
+import { createPage, createPageOperator, Page, pageCrd, startPageServer, untilText } from "../page-operator.js";
 
 const forever = () => new Promise<never>(() => {});
 

@@ -12,9 +12,10 @@ import {
   loadConnection,
   type LoadConnectionOptions,
 } from "#runtime/client/connect/load-connection.js";
+import { failureOf } from "../../../support/runtime/failures.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createTemporaryFolder } from "../../../support/temporary-folder.js";
-import { ConfigMap, failureOf } from "../page-operator.js";
+import { ConfigMap } from "../page-operator.js";
 
 const ONE = { name: "one", namespace: "default" };
 const STATED = { contexts: [{ name: "c", context: { cluster: "x", user: "u" } }], "current-context": "c" };

@@ -5,16 +5,9 @@ import { LEASE, holderOf, termOf } from "#runtime/operate/lease/lease.js";
 import type { LeadershipState } from "#runtime/operate/lease/leadership.js";
 import type { LeaderElectionSettings } from "#runtime/operate/lease/lease-settings.js";
 import type { ExternalDependent } from "#runtime/workflow/definition/workflow-definition.js";
+import { failureOf } from "../../../support/runtime/failures.js";
 import { assert, suite } from "../../../support/suite.js";
-import {
-  configMapOf,
-  createPage,
-  createPageOperator,
-  failureOf,
-  setText,
-  startPageServer,
-  untilText,
-} from "../page-operator.js";
+import { configMapOf, createPage, createPageOperator, setText, startPageServer, untilText } from "../page-operator.js";
 import type { PageOperator, PageOperatorOptions } from "../page-operator.js";
 
 const ref = { name: "page-leader", namespace: "default" };

@@ -2,11 +2,11 @@
 import { startApiServer } from "#apiserver/index.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { createOperator } from "#runtime/operator.js";
+import { failureOf } from "../../../support/runtime/failures.js";
 import { assert, suite } from "../../../support/suite.js";
 import {
   createPage,
   createPageOperator,
-  failureOf,
   Page,
   pageCrd,
   setText,

@@ -11,12 +11,12 @@ import { waitFor } from "#apiserver/wait-for.js";
 import { requesterOf, ApiClient } from "#runtime/client/api-client.js";
 import { loadConnection } from "#runtime/client/connect/load-connection.js";
 import { createOperator } from "#runtime/operator.js";
+import { failureOf } from "../../../support/runtime/failures.js";
 import { assert, suite } from "../../../support/suite.js";
 import {
   configMapOf,
   createPage,
   createPageOperator,
-  failureOf,
   Page,
   pageCrd,
   startPageServer,

@@ -4,13 +4,13 @@ import { chmod, readFile, stat, writeFile } from "node:fs/promises";
 import { request } from "node:http";
 import { dirname, join } from "node:path";
 import { waitFor } from "#apiserver/wait-for.js";
+import { failureOf } from "../../../support/runtime/failures.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createTemporaryFolder } from "../../../support/temporary-folder.js";
 import {
   configMapOf,
   createPage,
   createPageOperator,
-  failureOf,
   Secret,
   startPageOperator,
   startPageServer,

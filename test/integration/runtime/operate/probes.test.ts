@@ -2,11 +2,11 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { waitFor } from "#apiserver/wait-for.js";
+import { failureOf } from "../../../support/runtime/failures.js";
 import { assert, suite } from "../../../support/suite.js";
 import {
   createPage,
   createPageOperator,
-  failureOf,
   type PageOperator,
   startPageOperator,
   startPageServer,

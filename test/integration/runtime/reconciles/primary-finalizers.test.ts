@@ -1,9 +1,10 @@
 // Finalizers and other changes of a primary that are made anew after a conflict: JOSDK's ResourceOperationsTest on an API server; the names
 // of the originals stand in brackets.
 import { keyOf } from "#runtime/base/kubernetes-object.js";
+import { failureOf } from "../../../support/runtime/failures.js";
 import { assert, suite } from "../../../support/suite.js";
 import { Page } from "../page-operator.js";
-import { messageOfFailure, newName, refOf, server } from "../writes/ways-to-write.js";
+import { newName, refOf, server } from "../writes/ways-to-write.js";
 import { FINALIZER, knownIn, startWrittenKinds, type WrittenKinds } from "../writes/written-kinds.js";
 
 suite("finalizers", (test) => {
@@ -110,7 +111,7 @@ suite("finalizers", (test) => {
     const { faults } = await server();
     const answer = { status: 409, reason: "Conflict", message: "not now" };
     const fault = faults.add({ verb: "patch", path: `/${page.metadata.name}`, answer });
-    const message = await messageOfFailure(kinds.operations.addFinalizer(page));
+    const message = await failureOf(() => kinds.operations.addFinalizer(page));
     fault.remove();
     assert.match(
       message,
@@ -125,7 +126,7 @@ suite("finalizers", (test) => {
     const { faults } = await server();
     const answer = { status: 403, reason: "Forbidden", message: "no" };
     const fault = faults.add({ verb: "patch", path: `/${page.metadata.name}`, answer });
-    assert.match(await messageOfFailure(kinds.operations.addFinalizer(page)), "403 Forbidden: no");
+    assert.match(await failureOf(() => kinds.operations.addFinalizer(page)), "403 Forbidden: no");
     fault.remove();
     assert.is(fault.hits, 1);
   });

@@ -3,8 +3,9 @@ import { sleep } from "#runtime/base/clock.js";
 import { ApiError } from "#runtime/base/errors.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { failuresOf } from "../../../support/runtime/recorded-operator.js";
+import { errorOf } from "../../../support/runtime/failures.js";
 import { assert, suite } from "../../../support/suite.js";
-import { createClient, errorOf } from "../watches/own-client.js";
+import { createClient } from "../watches/own-client.js";
 import {
   ConfigMap,
   configMapOf,

@@ -3,8 +3,9 @@ import { waitFor } from "#apiserver/wait-for.js";
 import type { ApiError } from "#runtime/base/errors.js";
 import type { ApiClient } from "#runtime/client/api-client.js";
 import { apiRequestOrThrow } from "../../../support/api/api-request.js";
+import { errorOf } from "../../../support/runtime/failures.js";
 import { assert, suite } from "../../../support/suite.js";
-import { createClient, errorOf } from "../watches/own-client.js";
+import { createClient } from "../watches/own-client.js";
 import { configMapOf, createPage, createPageOperator, Page, Secret, startPageServer } from "../page-operator.js";
 
 const ONE = { name: "one", namespace: "default" };

@@ -2,13 +2,13 @@
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { apiRequestOrThrow } from "../../../support/api/api-request.js";
+import { failureOf } from "../../../support/runtime/failures.js";
 import { assert, suite } from "../../../support/suite.js";
 import {
   ConfigMap,
   configMapOf,
   createPage,
   createPageOperator,
-  failureOf,
   Page,
   type PageOperator,
   setText,

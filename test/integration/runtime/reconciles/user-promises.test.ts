@@ -6,12 +6,12 @@ import { informerSource } from "#runtime/sources/kind/informer-source.js";
 import { inboundSource } from "#runtime/sources/trigger-sources.js";
 import { perPrimaryPollingSource } from "#runtime/sources/external/per-primary-polling-source.js";
 import { failuresOf } from "../../../support/runtime/recorded-operator.js";
+import { failureOf } from "../../../support/runtime/failures.js";
 import { assert, suite } from "../../../support/suite.js";
 import {
   ConfigMap,
   createPage,
   createPageOperator,
-  failureOf,
   setText,
   startPageServer,
   untilText,

@@ -3,6 +3,7 @@ import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
 import type { WatchedEvent } from "#runtime/client/watch-events.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
+import { errorOf } from "../../../support/runtime/failures.js";
 import { assert, suite } from "../../../support/suite.js";
 import { ConfigMap, Secret, startPageServer, type DataObject } from "../page-operator.js";
 
@@ -18,13 +19,6 @@ async function start() {
     await server.close();
   };
   return { server, client, [Symbol.asyncDispose]: close };
-}
-
-async function errorOf(call: Promise<unknown>): Promise<Error> {
-  return call.then(
-    () => new Error("nothing was thrown"),
-    (error: unknown) => error as Error,
-  );
 }
 
 const textOf = ({ type, object }: WatchedEvent<DataObject>) =>

@@ -9,11 +9,3 @@ export function createClient(server: ApiServer, options: RequesterOptions = {}) 
   const client = new ApiClient(createConnection({ url: server.url, token: server.token }), options);
   return Object.assign(client, { [Symbol.asyncDispose]: () => client.close() });
 }
-
-/** Returns what a call throws; an error that says so if it throws nothing. */
-export async function errorOf(call: Promise<unknown>): Promise<Error> {
-  return call.then(
-    () => new Error("nothing was thrown"),
-    (error: unknown) => error as Error,
-  );
-}

@@ -4,8 +4,9 @@ import type { AddressInfo } from "node:net";
 import { waitFor } from "#apiserver/wait-for.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
+import { failureOf } from "../../../support/runtime/failures.js";
 import { assert, suite } from "../../../support/suite.js";
-import { failureOf, Page } from "../page-operator.js";
+import { Page } from "../page-operator.js";
 
 /** Starts a server that answers nothing until it is told to. */
 async function startMuteServer() {

@@ -3,12 +3,12 @@ import { waitFor } from "#apiserver/wait-for.js";
 import { requesterOf } from "#runtime/client/api-client.js";
 import { isKnown } from "#runtime/client/served-kinds.js";
 import { classOf, customDefinition } from "../../../support/kinds/kind-definitions.js";
+import { failureOf } from "../../../support/runtime/failures.js";
 import { assert, suite } from "../../../support/suite.js";
 import {
   configMapOf,
   createPage,
   createPageOperator,
-  failureOf,
   Page,
   pageCrd,
   startPageServer,

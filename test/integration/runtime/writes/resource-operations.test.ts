@@ -2,10 +2,10 @@
 import { keyOf } from "#runtime/base/kubernetes-object.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
 import type { OperationOptions } from "#runtime/write/kind-operations.js";
+import { failureOf } from "../../../support/runtime/failures.js";
 import { assert, suite } from "../../../support/suite.js";
 import { ConfigMap, Page, Secret, type DataObject } from "../page-operator.js";
 import {
-  messageOfFailure,
   newName,
   primaryWays,
   refOf,
@@ -104,7 +104,7 @@ suite("options of a write", (test) => {
   for (const [title, write, message] of refused)
     test(`what is refused: ${title}`, async () => {
       await using with_ = await startWith(applyPage);
-      assert.match(await messageOfFailure(write(with_.operations as unknown as Operations, with_.live())), message);
+      assert.match(await failureOf(() => write(with_.operations as unknown as Operations, with_.live())), message);
       assert.equal(with_.writes, []);
     });
 });

@@ -3,10 +3,10 @@
 import { keyOf } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import type { ResourceWrite } from "#runtime/write/kind-operations.js";
+import { failureOf } from "../../../support/runtime/failures.js";
 import { assert, suite } from "../../../support/suite.js";
 import { ConfigMap } from "../page-operator.js";
 import {
-  messageOfFailure,
   newName,
   primaryWays,
   refOf,
@@ -104,7 +104,7 @@ suite("ways to write", (test) => {
       const object = each.name.startsWith("apply ") || each.name.startsWith("mergePatch");
       const stated = object ? withVersionOf(each, stale) : each;
       const writing = stated.write(operations, stale, "second", { mode: "filterWithOptimisticLocking" });
-      assert.match(await messageOfFailure(writing), "409 Conflict");
+      assert.match(await failureOf(() => writing), "409 Conflict");
       assert.not.equal(each.textOf((await foreign.get(type, metadata))!), "second");
       const again = withVersionOf(each, live());
       await again.write(operations, live(), "second", { mode: "filterWithOptimisticLocking" });
@@ -130,7 +130,7 @@ suite("ways to write", (test) => {
         mode === "forceFilter" ? [] : ["added"],
       );
       const again = kinds.operations.of(ConfigMap).create({ metadata });
-      assert.match(await messageOfFailure(again), `create ConfigMap "${keyOf(metadata)}" failed: 409 AlreadyExists`);
+      assert.match(await failureOf(() => again), `create ConfigMap "${keyOf(metadata)}" failed: 409 AlreadyExists`);
     });
 
   test("apply creates what is not there, and tells nobody", async () => {

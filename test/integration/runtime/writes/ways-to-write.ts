@@ -151,10 +151,3 @@ export function withVersionOf(each: WayToWrite, { metadata: { resourceVersion } 
     },
   };
 }
-/** Returns the message of what a promise is rejected with; empty if it is not. */
-export async function messageOfFailure(promise: Promise<unknown>): Promise<string> {
-  return promise.then(
-    () => "",
-    (error: unknown) => (error as Error).message,
-  );
-}
