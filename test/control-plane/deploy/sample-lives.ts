@@ -1,6 +1,5 @@
 // All that the samples do, for an operator that runs already: what is made, changed, and what goes again.
 import type { KubernetesObject, ResourceClass } from "@gen-operator/runtime";
-import { waitFor } from "#apiserver/wait-for.js";
 import { Fleet } from "#bulk/generated/index.js";
 import { Console } from "#external/service/console.js";
 import { Tenant, Zone } from "#external/src/generated/index.js";
@@ -10,6 +9,7 @@ import type { ApiClient } from "#runtime/client/api-client.js";
 import { Preview, Site } from "#standalone/generated/index.js";
 import { Tomcat, Webapp } from "#tomcat/generated/index.js";
 import { Deployment, Ingress, WebPage } from "#webpage/generated/index.js";
+import { untilNoObject, untilObject } from "../../support/runtime/clients.js";
 import { builtinDefinition, classOf } from "../../support/kinds/kind-definitions.js";
 import { problemWithMariaDb, startMariaDb } from "../../support/machine/mariadb.js";
 import { isConditionTrue } from "../../integration/sample/conditions.js";
@@ -38,21 +38,15 @@ export interface SampleLife {
   readonly primaries: readonly { readonly kind: ResourceClass<KubernetesObject>; readonly name: string }[];
 }
 
-async function until<R extends KubernetesObject>(
+const until = <R extends KubernetesObject>(
   client: ApiClient,
-  { kind, name }: { readonly kind: ResourceClass<R>; readonly name: string },
+  object: { readonly kind: ResourceClass<R>; readonly name: string },
   holds: (object: R) => unknown,
-): Promise<void> {
-  const isAsWanted = async () => {
-    const object = await client.get(kind, { name, namespace });
-    return object !== undefined && Boolean(holds(object));
-  };
-  await waitFor(`${kind.definition.kind} ${name} is as wanted`, isAsWanted, PATIENCE);
-}
+) => untilObject({ client, ...object, namespace, ...PATIENCE }, holds);
 
 /** Waits until an object is gone. */
-export const untilGone = (client: ApiClient, { kind, name }: SampleLife["primaries"][number]) =>
-  waitFor(`${name} is gone`, async () => (await client.get(kind, { name, namespace })) === undefined, PATIENCE);
+export const untilGone = (client: ApiClient, object: SampleLife["primaries"][number]) =>
+  untilNoObject({ client, ...object, namespace, ...PATIENCE });
 
 const metadata = (name: string, labels?: { [name: string]: string }) => ({
   name,

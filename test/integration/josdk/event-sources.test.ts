@@ -164,7 +164,7 @@ suite("informer sources", (test) => {
     await using space = await openSpace();
     await using remote = await startTestApiServer();
     const { url, token, ca } = remote;
-    const connection = { url, token, ...(ca === undefined ? {} : { ca }) };
+    const connection = { url, token, ca };
     const client = new ApiClient(createConnection(connection));
     const mapper = byAnnotation(Sample, { name: "sample", namespace: "sample-namespace" });
     const controller = statusController(() => [

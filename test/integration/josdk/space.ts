@@ -2,13 +2,14 @@
 import type { KubernetesObject, ObjectMeta } from "#runtime/base/kubernetes-object.js";
 import type { Creatable, NewResource } from "#runtime/base/resource-definition.js";
 import type { ResourceClass, ResourceDefinition } from "#runtime/base/resource-definition.js";
-import { waitFor, type WaitOptions } from "#apiserver/wait-for.js";
+import type { WaitOptions } from "#apiserver/wait-for.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
 import type { OperatorOptions } from "#runtime/assemble/operator/operator-options.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import { startTestApiServer, type TestApiServer, type TestApiServerOptions } from "../../support/api/api-server.js";
 import { builtinDefinition, classOf } from "../../support/kinds/kind-definitions.js";
+import { untilNoObject, untilObject } from "../../support/runtime/clients.js";
 import { createRecordedOperator, type RecordedOperator } from "../../support/runtime/recorded-operator.js";
 import { shared } from "../../support/suite.js";
 import { clusterSampleCrd, sampleCrd } from "./sample-kind.js";
@@ -60,14 +61,13 @@ export function spacesOf(options: TestApiServerOptions = {}): () => Promise<Spac
 
 async function openSpace(server: TestApiServer): Promise<Space> {
   const { url, token, ca } = server;
-  const connection = { url, token, ...(ca === undefined ? {} : { ca }) };
+  const connection = { url, token, ca };
   const client = new ApiClient(createConnection(connection));
   const namespace = `space-${++spaces}`;
   await client.create(Namespace, { metadata: { name: namespace } });
   const refOf = (kind: { readonly definition: ResourceDefinition }, name: string) =>
     kind.definition.scope === "Cluster" ? { name } : { name, namespace };
   const operators: TestOperator[] = [];
-  const get: Space["get"] = (kind, name) => client.get(kind, refOf(kind, name));
   const operator: Space["operator"] = (controllers, options) => {
     const scoped = controllers.map((controller) =>
       controller.workflow.primary.scope === "Cluster" ? controller : { namespaces: [namespace], ...controller },
@@ -80,7 +80,7 @@ async function openSpace(server: TestApiServer): Promise<Space> {
     namespace,
     client,
     server,
-    get,
+    get: (kind, name) => client.get(kind, refOf(kind, name)),
     operator,
     create<R extends KubernetesObject, Input = Draft<R>>(kind: Creatable<R, Input>, draft: Input | Draft<R>) {
       const { metadata, ...rest } = draft as Draft<KubernetesObject>;
@@ -93,21 +93,8 @@ async function openSpace(server: TestApiServer): Promise<Space> {
     patch: (kind, name, patch) => client.mergePatch(kind, refOf(kind, name), patch),
     delete: async (kind, name) => void (await client.delete(kind, refOf(kind, name))),
     list: async (kind) => (await client.list(kind, { namespace })).filter(isOfTests),
-    until: (kind, name, holds) =>
-      waitFor(
-        `${kind.definition.kind} ${name} is as wanted`,
-        async () => {
-          const object = await get(kind, name);
-          return object !== undefined && holds(object) ? object : undefined;
-        },
-        PATIENCE,
-      ),
-    untilGone: async (kind, name, options = PATIENCE) =>
-      void (await waitFor(
-        `${kind.definition.kind} ${name} is gone`,
-        async () => (await get(kind, name)) === undefined,
-        options,
-      )),
+    until: (kind, name, holds) => untilObject({ client, kind, ...refOf(kind, name), ...PATIENCE }, holds),
+    untilGone: (kind, name, options = PATIENCE) => untilNoObject({ client, kind, ...refOf(kind, name), ...options }),
     async start(controllers, options) {
       const created = operator(controllers, options);
       await created.operator.start();

@@ -34,7 +34,7 @@ const openServer = shared(() => startTestApiServer({ crds: [crd] }));
 
 async function open() {
   const { url, token, ca } = await openServer();
-  const connection = { url, token, ...(ca === undefined ? {} : { ca }) };
+  const connection = { url, token, ca };
   const client = new ApiClient(createConnection(connection));
   const logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
   return { connection, client, logger, [Symbol.asyncDispose]: () => client.close() };

@@ -114,7 +114,7 @@ suite("a dependent outside of the namespace of its primary", (test) => {
 async function startCluster() {
   const server = await startTestApiServer({ crds: [clusterSampleCrd] });
   const { url, token, ca } = server;
-  const connection = { url, token, ...(ca === undefined ? {} : { ca }) };
+  const connection = { url, token, ca };
   const client = new ApiClient(createConnection(connection));
   const dispose = async () => {
     await client.close();

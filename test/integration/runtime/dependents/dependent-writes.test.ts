@@ -84,7 +84,7 @@ suite("a dependent without server-side apply", (test) => {
   test("meets a conflict without a failed reconcile", async () => {
     await using space = await openSpace();
     const { url, token, ca } = space.server;
-    const other = new ApiClient(createConnection({ url, token, ...(ca === undefined ? {} : { ca }) }));
+    const other = new ApiClient(createConnection({ url, token, ca }));
     let isRacing = false;
     const dependent = configOf("a", {
       ...put,

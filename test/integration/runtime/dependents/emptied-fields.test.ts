@@ -50,7 +50,7 @@ let boxes = 0;
 async function applyAll(...states: readonly Pick<Box, "spec" | "status">[]) {
   const { url, token, ca } = await server();
   const answers: (number | undefined)[] = [];
-  const connection = createConnection({ url, token, ...(ca === undefined ? {} : { ca }) });
+  const connection = createConnection({ url, token, ca });
   await using client = Object.assign(
     new ApiClient(connection, { observe: ({ status }) => void answers.push(status) }),
     {

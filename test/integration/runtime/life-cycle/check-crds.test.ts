@@ -117,7 +117,7 @@ async function createCheckedOperator(crd: CrdObject) {
   const server = await sharedServer();
   const workflow = { primary: customDefinition(crd), dependents: [] };
   const { url, token, ca } = server;
-  const connection = { url, token, ...(ca === undefined ? {} : { ca }) };
+  const connection = { url, token, ca };
   const controller = { name: "checked", workflow, reconciler: { reconcile: () => noUpdate() } };
   return { server, ...createRecordedOperator({ controllers: [controller], connection, checkCrds: true }) };
 }

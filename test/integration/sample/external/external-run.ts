@@ -13,6 +13,7 @@ import { ConfigMap, controllers, Tenant, Zone } from "#external/src/generated/in
 import { startTestApiServer, type TestApiServer } from "../../../support/api/api-server.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
+import { untilNoObject, untilObject } from "../../../support/runtime/clients.js";
 import { startRecordedRun, type RecordedRun } from "../recorded-run.js";
 
 const CRDS = ["tenants", "zones"].map((plural) => `fixtures/samples/external/crds/${plural}.example.com.yaml`);
@@ -63,7 +64,7 @@ export async function openWorld(server: TestApiServer): Promise<World> {
     return started;
   };
   const { url, token, ca } = server;
-  const client = new ApiClient(createConnection({ url, token, ...(ca === undefined ? {} : { ca }) }));
+  const client = new ApiClient(createConnection({ url, token, ca }));
   await client.create(Namespace, { metadata: { name: namespace } });
   const run = await start();
   const meta = (name: string) => ({ name, namespace });
@@ -75,17 +76,8 @@ export async function openWorld(server: TestApiServer): Promise<World> {
       client.create(Tenant, Tenant.create({ metadata: meta(name), spec: { plan: "free", ...spec } })),
     zone: (name, spec = {}) =>
       client.create(Zone, Zone.create({ metadata: meta(name), spec: { domain: `${name}.example.com`, ...spec } })),
-    until: (kind, name, holds) =>
-      waitFor(
-        `${kind.definition.kind} ${name} is as wanted`,
-        async () => {
-          const object = await client.get(kind, meta(name));
-          return object !== undefined && holds(object) === true ? object : undefined;
-        },
-        PATIENT,
-      ),
-    untilGone: async (kind, name) =>
-      void (await waitFor(`${name} is gone`, async () => (await client.get(kind, meta(name))) === undefined, PATIENT)),
+    until: (kind, name, holds) => untilObject({ client, kind, ...meta(name), ...PATIENT }, holds),
+    untilGone: (kind, name) => untilNoObject({ client, kind, ...meta(name), ...PATIENT }),
     untilCount: async (collection, count) =>
       void (await waitFor(`${count} ${collection}`, () => console.all(collection).size === count, PATIENT)),
     valuesOf: (collection, field) => [...console.all(collection).values()].map((each) => String(each[field])).sort(),

@@ -2,7 +2,7 @@ import type { DecodedResource } from "#runtime/base/decoded-resource.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
 import { createOwnFields } from "#runtime/reconcile/own-fields.js";
 import { Sender } from "#runtime/write/send/send.js";
-import { unusedClient } from "../../../support/runtime/unused-client.js";
+import { unusedClient } from "../../../support/runtime/clients.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createDispatcher, FINALIZER, markForDeletion, Page } from "./page-dispatcher.js";
 

@@ -5,7 +5,7 @@ import type { EventSourceContext } from "#runtime/sources/event-source.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
 import { defineResource } from "#runtime/codegen/define-resource.js";
-import { unusedClient } from "../../../support/runtime/unused-client.js";
+import { unusedClient } from "../../../support/runtime/clients.js";
 import { VirtualClock } from "../../../support/runtime/virtual-clock.js";
 import { SimulatedInformers } from "./simulated-informers.js";
 import type { SecondaryCause } from "#runtime/base/reconcile-reason.js";

@@ -21,7 +21,7 @@ import { ReconcileNotes } from "#runtime/workflow/reconcile-notes.js";
 import { cleanupWorkflow, reconcileWorkflow, type RunOptions } from "#runtime/workflow/run.js";
 import type { WorkflowResult } from "#runtime/workflow/workflow-result.js";
 import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
-import { unusedClient } from "../../../support/runtime/unused-client.js";
+import { unusedClient } from "../../../support/runtime/clients.js";
 import { assert, suite } from "../../../support/suite.js";
 import { bulkOf, createFakeReconciler, definitionOf, FakeCluster, type FakeDependent } from "./fake-cluster.js";
 import { page } from "./graphs.js";

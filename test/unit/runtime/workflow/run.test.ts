@@ -13,7 +13,7 @@ import type { KnownObjects } from "#runtime/workflow/dependents/live-objects.js"
 import type { Condition, KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
 import type { Writer } from "#runtime/write/writer.js";
 import { createView } from "../../../support/runtime/resource-view.js";
-import { unusedClient } from "../../../support/runtime/unused-client.js";
+import { unusedClient } from "../../../support/runtime/clients.js";
 import { assert, suite } from "../../../support/suite.js";
 import { dependentOf, dependentsOf, graphs, page, workflowOf } from "./graphs.js";
 

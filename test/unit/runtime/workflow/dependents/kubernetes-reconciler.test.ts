@@ -14,7 +14,7 @@ import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-
 import { createWorkflowResult, type DependentOutcome } from "#runtime/workflow/workflow-result.js";
 import type { Writer } from "#runtime/write/writer.js";
 import { createView } from "../../../../support/runtime/resource-view.js";
-import { unusedClient } from "../../../../support/runtime/unused-client.js";
+import { unusedClient } from "../../../../support/runtime/clients.js";
 import { assert, suite } from "../../../../support/suite.js";
 import { dependentOf, page, workflowOf } from "../graphs.js";
 

@@ -1,0 +1,36 @@
+// Clients of tests, and what is waited for with them.
+import { waitFor, type WaitOptions } from "#apiserver/wait-for.js";
+import type { KubernetesObject, ObjectRef } from "#runtime/base/kubernetes-object.js";
+import type { ResourceClass } from "#runtime/base/resource-definition.js";
+import { ApiClient } from "#runtime/client/api-client.js";
+import { createConnection } from "#runtime/client/connect/connection.js";
+
+/** A client for what has to have one and sends nothing: its server does not exist. */
+export const unusedClient = new ApiClient(createConnection({ url: "http://127.0.0.1:1" }));
+
+/** The object that is waited for, who reads it, and for how long. */
+export interface AwaitedObject<Resource extends KubernetesObject> extends ObjectRef, WaitOptions {
+  readonly client: ApiClient;
+  readonly kind: ResourceClass<Resource>;
+}
+
+const read = <Resource extends KubernetesObject>({ client, kind, name, namespace }: AwaitedObject<Resource>) =>
+  client.get(kind, namespace === undefined ? { name } : { name, namespace });
+
+/** Waits until an object satisfies a condition, and returns it. */
+export function untilObject<Resource extends KubernetesObject>(
+  awaited: AwaitedObject<Resource>,
+  holds: (object: Resource) => unknown,
+): Promise<Resource> {
+  const find = async () => {
+    const object = await read(awaited);
+    return object !== undefined && holds(object) ? object : undefined;
+  };
+  return waitFor(`${awaited.kind.definition.kind} ${awaited.name} is as wanted`, find, awaited);
+}
+
+/** Waits until there is no object of a name. */
+export async function untilNoObject(awaited: AwaitedObject<KubernetesObject>): Promise<void> {
+  const isGone = async () => (await read(awaited)) === undefined;
+  await waitFor(`${awaited.kind.definition.kind} ${awaited.name} is gone`, isGone, awaited);
+}
