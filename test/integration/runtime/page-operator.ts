@@ -102,8 +102,3 @@ export function setText({ operator }: PageOperator, text: string, name = "one"):
 export async function untilText(page: PageOperator, text: string, name = "one-text"): Promise<void> {
   await waitFor(`${name} says ${text}`, async () => (await textOf(page, name)) === text);
 }
-
-/** Waits until nothing has happened for a while. */
-export function untilQuiet(page: PageOperator, quietMs = 250): Promise<void> {
-  return page.quiet(quietMs);
-}

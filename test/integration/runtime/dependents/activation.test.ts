@@ -15,7 +15,6 @@ import {
   setText,
   startPageServer,
   textOf,
-  untilQuiet,
   untilText,
 } from "../page-operator.js";
 
@@ -48,7 +47,7 @@ suite("activation", (test) => {
       await page.operator.client.create(Page, { metadata: { name, namespace: "default" }, spec: { text: "off" } });
       await waitFor(`${name} is reconciled`, () => page.events.find(({ primary }) => primary === `default/${name}`));
     }
-    await untilQuiet(page);
+    await page.quiet();
     await page.operator.client.mergePatch(
       ConfigMap,
       { name: "one-text", namespace: "default" },
@@ -120,7 +119,7 @@ suite("activation", (test) => {
     await page.operator.start();
     await createPage(page);
     await untilText(page, "first");
-    await untilQuiet(page);
+    await page.quiet();
     const last = () => page.events.at(-1)?.workflow?.dependents["book"]?.kind;
     assert.is(last(), "inactive");
     const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";

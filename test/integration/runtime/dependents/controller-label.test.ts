@@ -12,7 +12,6 @@ import {
   Page,
   Secret,
   startPageServer,
-  untilQuiet,
   untilText,
   type PageOperator,
   type PageOperatorOptions,
@@ -29,7 +28,7 @@ async function startPages(server: ApiServer, options: PageOperatorOptions): Prom
 
 async function untilReady(page: PageOperator): Promise<void> {
   await waitFor("all is made", () => page.events.at(-1)?.workflow?.isReady === true);
-  await untilQuiet(page);
+  await page.quiet();
 }
 
 const get = ({ operator }: PageOperator, name: string) => operator.client.get(ConfigMap, at(name));
@@ -79,7 +78,7 @@ suite("the label of a controller", (test) => {
         const after = await untilLabelled(page, "one-x");
         assert.equal([after.data, after.metadata.uid], [before.data, before.metadata.uid]);
       }
-      await untilQuiet(page);
+      await page.quiet();
       assert.equal(keysIn(page, "x"), ["default/one-x"]);
       assert.equal(
         page.events.flatMap(({ error }) => error ?? []),
@@ -104,7 +103,7 @@ suite("the label of a controller", (test) => {
       const after = await untilLabelled(page, "one-x");
       assert.equal([after.data, after.metadata.uid], [before.data, before.metadata.uid]);
       assert.is(after.metadata.annotations?.["gen-operator.dev/object"], "default/one-x");
-      await untilQuiet(page);
+      await page.quiet();
       assert.equal(keysIn(page, "x"), ["default/one-x"]);
     });
   }
@@ -117,10 +116,10 @@ suite("the label of a controller", (test) => {
       await untilReady(page);
       const before = await patch(page, "one-x", { finalizers: ["example.com/hold"] });
       await page.operator.client.delete(ConfigMap, at("one-x"));
-      await untilQuiet(page);
+      await page.quiet();
       await patch(page, "one-x", { labels: { [LABEL]: null } });
       await untilLabelled(page, "one-x");
-      await untilQuiet(page);
+      await page.quiet();
       await patch(page, "one-x", { finalizers: null });
       const after = await untilLabelled(page, "one-x");
       await waitFor("it is made anew", async () => (await get(page, "one-x"))?.metadata.uid !== before.metadata.uid);
@@ -161,7 +160,7 @@ suite("the watch of what a controller writes", (test) => {
     await page.operator.start();
     await createPage(page);
     await waitFor("all is made", () => get(page, "selected"));
-    await untilQuiet(page);
+    await page.quiet();
     assert.equal(keysIn(page, "x"), ["default/one-x", "default/selected"]);
     assert.equal(keysIn(page, "y"), ["default/selected"]);
     assert.equal(keysIn(page, "theirs"), ["default/foreign"]);
@@ -254,7 +253,7 @@ suite("what tells the objects of controllers apart", (test) => {
     await first.operator.stop();
     await using next = await start(`${long}a`, ["x"]);
     await waitFor("it is pruned", async () => (await get(next, "y-a")) === undefined);
-    await untilQuiet(next);
+    await next.quiet();
     for (const name of ["x-a", "x-b", "y-b"]) assert.ok(await get(next, name), name);
   });
 
@@ -298,7 +297,7 @@ suite("what tells the objects of controllers apart", (test) => {
     await next.operator.client.delete(Page, at("one"));
     await createPage(next, "one");
     await next.operator.start();
-    await untilQuiet(next);
+    await next.quiet();
     assert.equal(
       next.requests.filter((request) => request.startsWith("DELETE") && request.includes("one-y")),
       [],

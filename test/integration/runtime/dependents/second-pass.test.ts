@@ -5,7 +5,7 @@ import { startTestApiServer } from "../../../support/api/api-server.js";
 import { builtinDefinition, customDefinition } from "../../../support/kinds/kind-definitions.js";
 import { readLiveObjectCases, widgetCrd } from "../../../support/kinds/live-objects.js";
 import { assert, suite } from "../../../support/suite.js";
-import { configMapOf, createPage, createPageOperator, pageCrd, untilQuiet } from "../page-operator.js";
+import { configMapOf, createPage, createPageOperator, pageCrd } from "../page-operator.js";
 
 const dependents = readLiveObjectCases().map(({ name, desired: { apiVersion, kind, ...rest } }) =>
   configMapOf(
@@ -34,7 +34,7 @@ suite("second pass", (test) => {
     await using again = createPageOperator(server, { dependents });
     await again.operator.start();
     await waitFor("a reconcile", () => again.events[0]);
-    await untilQuiet(again);
+    await again.quiet();
     const outcomes = Object.values(again.events[0]!.workflow!.dependents);
     assert.ok(
       outcomes.every(({ kind }) => kind === "unchanged"),

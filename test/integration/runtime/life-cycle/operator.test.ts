@@ -14,7 +14,6 @@ import {
   startPageServer,
   textOf,
   textReconciler,
-  untilQuiet,
   untilText,
 } from "../page-operator.js";
 
@@ -30,7 +29,7 @@ suite("operator", (test) => {
       "the status is written",
       async () => (await page.operator.client.get(Page, ONE))?.status?.text === "first",
     );
-    await untilQuiet(page);
+    await page.quiet();
     assert.is(page.events.length, 1, "own writes cause no second reconcile");
     const writes = page.requests.filter((request) => !request.startsWith("GET") && !request.startsWith("POST"));
     assert.equal(writes, [
@@ -57,12 +56,12 @@ suite("operator", (test) => {
       await page.operator.start();
       await createPage(page);
       await untilText(page, "first");
-      await untilQuiet(page);
+      await page.quiet();
     }
     await using again = createPageOperator(server);
     await again.operator.start();
     await waitFor("a reconcile", () => again.events.length > 0);
-    await untilQuiet(again);
+    await again.quiet();
     assert.equal(again.requests, []);
     assert.is(again.events.length, 1);
   });
@@ -71,11 +70,11 @@ suite("operator", (test) => {
     await using page = await startPageOperator();
     await createPage(page);
     await untilText(page, "first");
-    await untilQuiet(page);
+    await page.quiet();
     const before = page.events.length;
     await setText(page, "second");
     await untilText(page, "second");
-    await untilQuiet(page);
+    await page.quiet();
     assert.is(page.events.length, before + 1);
   });
 
@@ -90,7 +89,7 @@ suite("operator", (test) => {
     await untilText(page, "second");
     await page.operator.client.delete(ConfigMap, CHILD);
     await untilText(page, "second");
-    await untilQuiet(page);
+    await page.quiet();
     assert.equal(
       page.logs.filter((line) => /^(warn|error)/.test(line)),
       [],
@@ -101,10 +100,10 @@ suite("operator", (test) => {
     await using page = await startPageOperator();
     await createPage(page);
     await untilText(page, "first");
-    await untilQuiet(page);
+    await page.quiet();
     await page.operator.client.mergePatch(ConfigMap, CHILD, { data: { theirs: "x" } });
     await waitFor("a reconcile", () => page.events.length > 1);
-    await untilQuiet(page);
+    await page.quiet();
     assert.equal(page.requests.filter((request) => request.startsWith("PATCH")).length, 3);
     assert.is((await page.operator.client.get(ConfigMap, CHILD))?.data?.["theirs"], "x");
   });
@@ -159,7 +158,7 @@ suite("operator", (test) => {
     await waitFor("b is being deleted", async () => {
       return (await page.operator.client.get(ConfigMap, held))?.metadata.deletionTimestamp !== undefined;
     });
-    await untilQuiet(page);
+    await page.quiet();
     assert.ok(await textOf(page, "one-a"), "a stays until b is gone");
     assert.ok(await page.operator.client.get(Page, ONE), "the primary stays");
     await page.operator.client.mergePatch(ConfigMap, held, { metadata: { finalizers: null } });
@@ -182,7 +181,7 @@ suite("operator", (test) => {
       const finalizers = (await page.operator.client.get(Page, ONE))?.metadata.finalizers;
       return finalizers?.length === 1 && finalizers[0] === "example.com/theirs";
     });
-    await untilQuiet(page);
+    await page.quiet();
     const before = page.events.length;
     await sleep(100);
     assert.is(page.events.length, before, "a terminating primary without our finalizer is left alone");
@@ -241,7 +240,7 @@ suite("operator", (test) => {
     await page.operator.start();
     await createPage(page);
     await untilText(page, "first");
-    await untilQuiet(page);
+    await page.quiet();
     const stopped = page.operator.stop();
     await sleep(50);
     assert.is(page.events.length, 0);
@@ -285,7 +284,7 @@ suite("operator", (test) => {
     await page.operator.start();
     await createPage(page);
     await untilText(page, "first");
-    await untilQuiet(page);
+    await page.quiet();
     // The operator learns of it only after it has written.
     server.faults.add({ verb: "watch", path: "/pages", hang: true });
     server.faults.cutWatches({ path: "/pages" });
@@ -332,7 +331,7 @@ suite("operator", (test) => {
     await sleep(100);
     await page.operator.client.delete(Page, ONE);
     await waitFor("the reconcile ends", () => page.events[0]);
-    await untilQuiet(page);
+    await page.quiet();
     assert.is(await page.operator.client.get(Page, ONE), undefined);
   });
 });

@@ -21,7 +21,6 @@ import {
   pageCrd,
   startPageServer,
   textOf,
-  untilQuiet,
   untilText,
 } from "../page-operator.js";
 
@@ -182,7 +181,7 @@ suite("operator start", (test) => {
     await started;
     await createPage(page);
     await untilText(page, "first");
-    await untilQuiet(page);
+    await page.quiet();
     assert.is(await textOf(page), "first");
   });
 });

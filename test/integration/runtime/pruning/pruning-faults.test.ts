@@ -10,7 +10,6 @@ import {
   Page,
   Secret,
   startPageServer,
-  untilQuiet,
   untilText,
 } from "../page-operator.js";
 
@@ -39,7 +38,7 @@ async function runFirst(server: ApiServer, rest: Partial<KubernetesDependent> = 
   await page.operator.start();
   await createPage(page);
   await waitFor("all is made", () => page.events.at(-1)?.workflow?.isReady === true);
-  await untilQuiet(page);
+  await page.quiet();
 }
 
 suite("pruning without the rights for it", (test) => {
@@ -91,7 +90,7 @@ suite("pruning without the rights for it", (test) => {
     await createPage(page);
     await page.operator.start();
     await waitFor("it is reconciled", () => page.events.at(-1)?.workflow?.isReady === true);
-    await untilQuiet(page);
+    await page.quiet();
     assert.equal(Object.keys(page.operator.controller("page").health()), ["primary", "text"]);
     assert.equal(page.events.at(-1)?.workflow?.removed, {
       old: { kind: "deleted", isGone: true, because: "the workflow no longer has it" },

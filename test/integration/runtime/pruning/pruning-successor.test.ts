@@ -11,7 +11,6 @@ import {
   Page,
   Secret,
   startPageServer,
-  untilQuiet,
   type PageOperator,
 } from "../page-operator.js";
 
@@ -87,7 +86,7 @@ suite("an object under a former name", (test) => {
     await untilExists(page, "first");
     await setSpec(page, { text: "second" });
     await untilExists(page, "second");
-    await untilQuiet(page);
+    await page.quiet();
     assert.ok(await exists(page, "first"));
     await setSpec(page, { more: "open" });
     await untilGone(page, "first");
@@ -101,7 +100,7 @@ suite("an object under a former name", (test) => {
     await using page = await startVersion(server, [named(), between, user]);
     await createPage(page);
     await untilExists(page, "second-user");
-    await untilQuiet(page);
+    await page.quiet();
     const held = server.faults.add({ verb: "patch", path: "/second-user", forbid: true });
     await page.operator.client.delete(ConfigMap, at("second-user"));
     await setSpec(page, { text: "second" });
@@ -124,7 +123,7 @@ suite("an object under a former name", (test) => {
     await untilExists(page, "first");
     await setSpec(page, { text: "second" });
     await untilExists(page, "second");
-    await untilQuiet(page);
+    await page.quiet();
     assert.ok(await exists(page, "first"));
     await setSpec(page, { more: "open" });
     await untilGone(page, "first");
@@ -136,7 +135,7 @@ suite("an object under a former name", (test) => {
     await using page = await startVersion(server, [named()]);
     await createPage(page);
     await untilExists(page, "first");
-    await untilQuiet(page);
+    await page.quiet();
     await page.operator.stop();
     const heir = configMapOf("heir", { desired: () => ({ metadata: { name: "first" }, data: { text: "heir" } }) });
     const fault = server.faults.add({ verb: "patch", path: "configmaps/first", forbid: true });
@@ -167,7 +166,7 @@ suite("a removed dependent", (test) => {
     await using page = await startVersion(server, [configMapOf("old")]);
     await createPage(page);
     await waitFor("all is made", () => page.events.at(-1)?.workflow?.isReady === true);
-    await untilQuiet(page);
+    await page.quiet();
   }
 
   for (const [name, begin] of Object.entries(obstacles))
@@ -195,7 +194,7 @@ suite("a removed dependent", (test) => {
     const same = { ...successor({ readyPostcondition: isOpen }), name: "same" };
     await using page = await startVersion(server, [keep, same]);
     await untilExists(page, "second", Secret);
-    await untilQuiet(page);
+    await page.quiet();
     assert.ok(await exists(page, "one-same"));
     await setSpec(page, { more: "open" });
     await untilGone(page, "one-same");
@@ -208,7 +207,7 @@ suite("a removed dependent", (test) => {
     const gate = configMapOf("gate", { readyPostcondition: isOpen });
     await using page = await startVersion(server, [gate, successor({ dependsOn: ["gate"] })], { removed });
     await waitFor("the successor waits", () => page.events.at(-1)?.workflow?.dependents["next"]?.kind === "waiting");
-    await untilQuiet(page);
+    await page.quiet();
     assert.ok(await exists(page, "one-old"));
     assert.equal(page.events.at(-1)?.workflow?.removed, { old: { kind: "waiting", for: ["gate", "next"] } });
     await setSpec(page, { more: "open" });

@@ -22,7 +22,6 @@ import {
   startPageOperator,
   startPageServer,
   textReconciler,
-  untilQuiet,
   untilText,
 } from "../page-operator.js";
 
@@ -220,7 +219,7 @@ suite("operator with lasting errors", (test) => {
     await waitFor("the status is there", async () => {
       return (await page.operator.client.get(Page, ONE))?.status?.observedGeneration === 7;
     });
-    await untilQuiet(page);
+    await page.quiet();
     assert.is(page.events.at(-1)?.error, undefined);
   });
 
@@ -241,7 +240,7 @@ suite("operator with lasting errors", (test) => {
     await page.operator.start();
     await createPage(page);
     await untilStatus(page, "theirs 0");
-    await untilQuiet(page);
+    await page.quiet();
     const failures = page.events.filter(({ error }) => error !== undefined);
     assert.is(failures.length, 2);
     for (const { error } of failures) assert.match((error as Error).message, "409 Conflict");

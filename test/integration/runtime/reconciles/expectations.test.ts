@@ -2,7 +2,7 @@
 import { waitFor } from "#apiserver/wait-for.js";
 import type { Context, ExpectationResult } from "#runtime/workflow/definition/context.js";
 import { assert, suite } from "../../../support/suite.js";
-import { ConfigMap, createPage, createPageOperator, Page, startPageServer, untilQuiet } from "../page-operator.js";
+import { ConfigMap, createPage, createPageOperator, Page, startPageServer } from "../page-operator.js";
 
 type Args = { readonly primary: Page; readonly context: Context<Page> };
 
@@ -26,7 +26,7 @@ suite("expectations of an operator", (test) => {
     await page.operator.start();
     await createPage(page);
     await waitFor("it timed out", () => results.at(-1)?.status === "timedOut");
-    await untilQuiet(page);
+    await page.quiet();
     assert.equal(page.events.at(-1)?.reasons, [{ kind: "secondary", source: "expectations", isInitial: false }]);
     await page.operator.client.mergePatch(
       ConfigMap,
@@ -34,7 +34,7 @@ suite("expectations of an operator", (test) => {
       { metadata: { labels: { done: "yes" } } },
     );
     await waitFor("it is fulfilled", () => results.at(-1)?.status === "fulfilled");
-    await untilQuiet(page);
+    await page.quiet();
     assert.equal(
       results.map((result) => result?.status),
       ["notYetFulfilled", "timedOut", "fulfilled"],

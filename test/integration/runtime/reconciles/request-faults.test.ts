@@ -16,7 +16,6 @@ import {
   startPageOperator,
   startPageServer,
   textReconciler,
-  untilQuiet,
   untilText,
 } from "../page-operator.js";
 
@@ -66,7 +65,7 @@ suite("operator with failing requests", (test) => {
       await using page = await startPageOperator();
       await createPage(page);
       await untilText(page, "first");
-      await untilQuiet(page);
+      await page.quiet();
       const answer = { status, reason, message: "not now" };
       page.server.faults.add({ verb: "patch", path: CHILD, times: 1, answer });
       await setText(page, "second");
@@ -135,7 +134,7 @@ suite("operator with failing requests", (test) => {
     await waitFor("the status follows", async () => {
       return (await page.operator.client.get(Page, ONE))?.status?.text === "second";
     });
-    await untilQuiet(page);
+    await page.quiet();
     assert.is(page.events.length, 2);
   });
 
@@ -157,7 +156,7 @@ suite("operator with failing requests", (test) => {
     await sleep(100);
     release();
     await untilText(page, "last");
-    await untilQuiet(page);
+    await page.quiet();
     assert.is(calls, 2);
   });
 
@@ -174,7 +173,7 @@ suite("operator with failing requests", (test) => {
     await page.operator.start();
     await createPage(page);
     await waitFor("it is given up", () => page.logs.some((line) => line.startsWith("error reconcile failed")));
-    await untilQuiet(page);
+    await page.quiet();
     assert.equal(
       page.events.map(({ retryAfterMs, isGivenUp }) => [Math.floor(Math.log10(retryAfterMs!)), isGivenUp]),
       [

@@ -14,7 +14,6 @@ import {
   setText,
   startPageOperator,
   startPageServer,
-  untilQuiet,
 } from "../page-operator.js";
 
 const one = { name: "one", namespace: "default" };
@@ -53,7 +52,7 @@ suite("the reasons of a reconcile", (test) => {
     await using page = await startPageOperator({ dependents: [configMapOf("first"), configMapOf("second")] });
     await createPage(page);
     await waitFor("the page is reconciled", () => page.events.length > 0);
-    await untilQuiet(page);
+    await page.quiet();
     const { length } = page.events;
     const patch = { data: { text: "theirs" } };
     await page.operator.client.mergePatch(ConfigMap, { name: "one-second", namespace: "default" }, patch);
@@ -101,10 +100,10 @@ suite("status conditions of an operator", (test) => {
       });
       const last = (await page.operator.client.get(Page, one))?.status;
       assert.is(last?.conditions?.[0]?.lastTransitionTime, after?.conditions?.[0]?.lastTransitionTime);
-      await untilQuiet(page);
+      await page.quiet();
       const { length } = page.requests;
       await label(page);
-      await untilQuiet(page);
+      await page.quiet();
       assert.equal(
         page.requests.slice(length).filter((request) => !request.includes("configmaps")),
         [],
@@ -159,12 +158,12 @@ suite("status conditions of an operator", (test) => {
       await page.operator.start();
       await createPage(page);
       await untilConditions(page, ready);
-      await untilQuiet(page);
+      await page.quiet();
     }
     await using page = createPageOperator(server, options);
     await page.operator.start();
     await waitFor("the page is reconciled again", () => page.events.length > 0);
-    await untilQuiet(page);
+    await page.quiet();
     assert.equal(
       page.requests.filter((request) => !request.startsWith("GET")),
       [],
@@ -199,7 +198,7 @@ suite("status conditions of an operator", (test) => {
     await setText(page, "run");
     await untilConditions(page, ["Ready=True Ready: everything is as desired"]);
     await setText(page, "paused");
-    await untilQuiet(page);
+    await page.quiet();
     const { status } = (await page.operator.client.get(Page, one))!;
     assert.equal([status?.conditions?.[0]?.status, status?.conditions?.[0]?.observedGeneration], ["True", 2]);
     await setText(page, "bad");

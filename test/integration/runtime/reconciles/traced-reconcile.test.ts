@@ -8,7 +8,7 @@ import { WorkflowRuns } from "#runtime/reconcile/workflow-runs.js";
 import { Dispatcher } from "#runtime/schedule/dispatch/dispatcher.js";
 import { repositoryRoot } from "../../../support/repository.js";
 import { assert, suite } from "../../../support/suite.js";
-import { ConfigMap, createPage, startPageOperator, untilQuiet, untilText } from "../page-operator.js";
+import { ConfigMap, createPage, startPageOperator, untilText } from "../page-operator.js";
 
 /** The files of the page's table, one after another. */
 function filesOfPage(): string[] {
@@ -49,7 +49,7 @@ suite("the way from an event to a write", (test) => {
     await using page = await startPageOperator();
     await createPage(page);
     await untilText(page, "first");
-    await untilQuiet(page);
+    await page.quiet();
     using submitted = traceCalls(Dispatcher, "submit");
     using begun = traceCalls(PrimaryReconciler, "run");
     using run = traceCalls(WorkflowRuns, "run");

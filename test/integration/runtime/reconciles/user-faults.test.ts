@@ -16,7 +16,6 @@ import {
   setText,
   startPageOperator,
   startPageServer,
-  untilQuiet,
   untilText,
 } from "../page-operator.js";
 
@@ -250,7 +249,7 @@ suite("faults of the user", (test) => {
     });
     await using page = createPageOperator(server, { operator: { startTimeoutMs: 3_000 } });
     await page.operator.start();
-    await untilQuiet(page);
+    await page.quiet();
     assert.equal(
       page.logs.filter((line) => line.startsWith("warn")),
       [],

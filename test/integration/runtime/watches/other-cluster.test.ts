@@ -17,7 +17,6 @@ import {
   Page,
   setText,
   startPageServer,
-  untilQuiet,
   type DataObject,
   type PageOperator,
 } from "../page-operator.js";
@@ -82,7 +81,7 @@ async function reconcilesUntil(page: PageOperator, text: string): Promise<number
     `the status says ${text}`,
     async () => (await page.operator.client.get(Page, ONE))?.status?.text === text,
   );
-  await untilQuiet(page);
+  await page.quiet();
   return page.events.length;
 }
 

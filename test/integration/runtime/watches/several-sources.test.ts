@@ -14,7 +14,6 @@ import {
   Page,
   setText,
   startPageServer,
-  untilQuiet,
   type DataObject,
   type PageOperator,
 } from "../page-operator.js";
@@ -31,7 +30,7 @@ async function reconcilesUntil(page: PageOperator, text: string): Promise<number
     `the status says ${text}`,
     async () => (await page.operator.client.get(Page, ONE))?.status?.text === text,
   );
-  await untilQuiet(page);
+  await page.quiet();
   return page.events.length;
 }
 
@@ -190,7 +189,7 @@ suite("primaries that a controller writes", (test) => {
       const gone = () => page.operator.client.get(Page, { name: "one-child-child", namespace: "default" });
       await waitFor("the last one is gone", async () => (await gone()) === undefined);
       await untilStatus(page, "one-child", "y");
-      await untilQuiet(page);
+      await page.quiet();
       assert.is(page.operator.controller("page").counts().states, 2, "what is gone is forgotten");
       await page.operator.client.delete(Page, ONE);
       await waitFor("all are gone", async () => (await page.operator.client.list(Page)).length === 0);
@@ -225,16 +224,16 @@ suite("primaries that a controller writes", (test) => {
       await page.operator.start();
       await createPage(page, "two");
       await untilStatus(page, "two", "none");
-      await untilQuiet(page);
+      await page.quiet();
       await createPage(page);
       await untilStatus(page, "two", "first");
-      await untilQuiet(page);
+      await page.quiet();
       await setText(page, "second");
       await untilStatus(page, "two", "second");
-      await untilQuiet(page);
+      await page.quiet();
       await setText(page, "none");
       await untilStatus(page, "two", "none");
-      await untilQuiet(page);
+      await page.quiet();
       const ofOne = page.events.filter(({ primary }) => primary === "default/one");
       assert.is(ofOne.length, 3, "what its own reconcile wrote is no event for it");
     });
@@ -278,7 +277,7 @@ suite("primaries that a controller writes", (test) => {
     await untilStatus(page, "two", "first");
     await setText(page, "second");
     await untilStatus(page, "two", "second");
-    await untilQuiet(page);
+    await page.quiet();
     assert.equal(
       page.events.map(({ primary }) => primary).sort(),
       ["one", "one", "two", "two"].map((name) => `default/${name}`),

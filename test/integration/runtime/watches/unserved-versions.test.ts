@@ -12,7 +12,6 @@ import {
   Page,
   pageCrd,
   startPageServer,
-  untilQuiet,
   type PageOperator,
 } from "../page-operator.js";
 
@@ -48,7 +47,7 @@ async function withBook(page: PageOperator): Promise<void> {
   await page.operator.start();
   await createPage(page);
   await waitFor("all is made", () => page.events.at(-1)?.workflow?.isReady === true);
-  await untilQuiet(page);
+  await page.quiet();
 }
 
 /** Serves books in these versions only; the operator, if it watches them, notices. */

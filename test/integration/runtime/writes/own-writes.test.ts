@@ -13,7 +13,6 @@ import {
   Page,
   setText,
   startPageServer,
-  untilQuiet,
   type PageOperator,
 } from "../page-operator.js";
 
@@ -38,7 +37,7 @@ async function reconcilesOf(reconcile: Reconcile): Promise<number> {
   await page.operator.start();
   await createPage(page);
   await waitFor("it is reconciled", () => page.events.length > 0);
-  await untilQuiet(page);
+  await page.quiet();
   assert.equal(
     page.events.flatMap(({ error }) => error ?? []),
     [],
@@ -127,10 +126,10 @@ suite("own writes of the primary", (test) => {
       await page.operator.start();
       await createPage(page);
       await waitFor("it is reconciled", () => page.events.length === 1);
-      await untilQuiet(page);
+      await page.quiet();
       await setText(page, "second");
       await waitFor("the change is seen", () => seen.includes("third"));
-      await untilQuiet(page);
+      await page.quiet();
       assert.equal(seen, ["first", "second", "third"]);
     }
   });
@@ -196,7 +195,7 @@ suite("own writes of the primary", (test) => {
     const pages = Array.from({ length: 50 }, (_, index) => `page-${index}`);
     await Promise.all(pages.map((name) => createPage(page, name)));
     await waitFor("all have counted", () => pages.every((name) => counts.get(name) === 4), { timeoutMs: 15_000 });
-    await untilQuiet(page);
+    await page.quiet();
     assert.equal(wrong, []);
   });
 
@@ -243,7 +242,7 @@ suite("own writes of secondaries", (test) => {
     await page.operator.start();
     await createPage(page);
     await waitFor("it is reconciled again", () => page.events.length > 1);
-    await untilQuiet(page);
+    await page.quiet();
     assert.ok(page.events.length <= 4, `${page.events.length} reconciles`);
   });
 
