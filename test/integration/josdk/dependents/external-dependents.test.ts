@@ -194,7 +194,7 @@ suite("an external dependent", (test) => {
     await using space = await openSpace();
     await using service = await startAccountService();
     const source = {
-      kind: "perPrimaryPoll",
+      kind: "perPrimaryPoll" as const,
       intervalMs: NEVER_MS,
       fetch: (primary: Sample) => service.list(ownerOf(primary)),
     };
@@ -221,7 +221,7 @@ suite("an external dependent", (test) => {
     await using space = await openSpace();
     await using service = await startAccountService();
     const source = {
-      kind: "perPrimaryPoll",
+      kind: "perPrimaryPoll" as const,
       intervalMs: EVERY_MS,
       fetch: (primary: Sample) => service.list(ownerOf(primary)),
     };
@@ -240,8 +240,12 @@ suite("an external dependent", (test) => {
   test("fails by itself while its service is down, and is made when a poll succeeds, however often it was tried", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
-    const each = { kind: "perPrimaryPoll", intervalMs: EVERY_MS, fetch: (one: Sample) => service.list(ownerOf(one)) };
-    const all = { kind: "poll", intervalMs: EVERY_MS, fetch: () => byOwner(service) };
+    const each = {
+      kind: "perPrimaryPoll" as const,
+      intervalMs: EVERY_MS,
+      fetch: (one: Sample) => service.list(ownerOf(one)),
+    };
+    const all = { kind: "poll" as const, intervalMs: EVERY_MS, fetch: () => byOwner(service) };
     for (const source of [each, all]) {
       service.faults.set("GET", "refused");
       const dependents = [configOf("config"), accountOf("account", service, { source })];

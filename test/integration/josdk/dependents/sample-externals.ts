@@ -5,8 +5,8 @@ import type {
   DependentArguments,
   ExternalArguments,
   ExternalDependent,
-  NodeDefinition,
 } from "#runtime/workflow/definition/workflow-definition.js";
+import type { ExternalOrigin } from "#runtime/sources/external/external-watch.js";
 import type { Account, AccountDraft, AccountService } from "./account-service.js";
 import { dependentController } from "./sample-dependents.js";
 import type { Sample } from "../sample-kind.js";
@@ -28,11 +28,9 @@ export const sample = (value = "first", number?: number) => ({
 });
 
 /** What a test states of a dependent. */
-export type Stated = Partial<NodeDefinition> & {
-  readonly [Member in Exclude<keyof ExternalDependent, keyof NodeDefinition | "desired" | "state">]?: unknown;
-} & {
-  readonly state?: ExternalDependent["state"];
+export type Stated = Partial<Omit<ExternalDependent, "desired" | "source">> & {
   readonly desired?: (args: Arguments) => unknown;
+  readonly source?: ExternalOrigin<Sample, never>;
 };
 
 /** Returns all accounts, by the primaries that own them. */
@@ -63,7 +61,7 @@ export function accountOf(name: string, service: AccountService, rest: Stated = 
     update: (desired: Account) => service.update(desired),
     delete: ({ id }: Account) => service.delete(id),
     ...rest,
-  } as unknown as ExternalDependent;
+  } as ExternalDependent;
 }
 
 /** A dependent whose accounts get their ids from the service: what they are is found by the state alone. */

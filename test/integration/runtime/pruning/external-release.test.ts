@@ -26,7 +26,7 @@ interface EventObject extends KubernetesObject {
 }
 const EventKind = classOf<EventObject>(builtinDefinition("v1", "Event"));
 const openSpace = spacesOf();
-const release = { onDeleteFailure: "release" };
+const release = { onDeleteFailure: "release" } as const;
 
 suite("an external dependent that releases its primary", (test) => {
   test("lets it go when the deletion has failed in all attempts, with a log line and an Event", async () => {
