@@ -1,4 +1,5 @@
-// An embedded API server and an operator for Pages on it, for tests of what an operator does when things go wrong.
+// An embedded API server of a test's own and an operator for Pages on it, for tests of what an operator does when things go wrong: faults, and
+// what the server was asked. Tests that need neither share a server, which may be a real one: josdk/space.ts.
 import { startApiServer, type ApiServer } from "#apiserver/index.js";
 import type { ConnectionOptions } from "#runtime/client/connect/connection.js";
 import type { OperatorOptions } from "#runtime/assemble/operator/operator-options.js";
