@@ -147,9 +147,9 @@ suite("the id of an external resource that was deleted", (test) => {
               bulk: {},
               desired: (({ primary }: { primary: Page }) => (isWanted({ primary }) ? { n: draft } : {})) as never,
             }
-          : { desired: () => draft, reconcilePrecondition: isWanted as never }),
+          : { desired: () => draft, reconcilePrecondition: isWanted }),
       });
-      await using page = createPageOperator(server, { dependents: [account as never] });
+      await using page = createPageOperator(server, { dependents: [account] });
       await page.operator.start();
       await createPage(page);
       const labelSelector = "gen-operator.dev/external-state";
