@@ -6,7 +6,14 @@ import type { ResourceView } from "../../cache/resource-view.js";
 import { hasForeignChange } from "../../match/foreign-change.js";
 import { findDifferences, match, type Difference, type MatchOptions, type Verdict } from "../../match/match.js";
 import { genericDifferences } from "../../match/matchers.js";
-import { isLeaf, keyOfListItem, parseOwnedFields, valueKeyOf, type FieldNode } from "../../match/owned-fields.js";
+import {
+  isLeaf,
+  keyOfListItem,
+  NOTHING,
+  parseOwnedFields,
+  valueKeyOf,
+  type FieldNode,
+} from "../../match/owned-fields.js";
 import { plainOf, type JsonObject } from "../../match/json-value.js";
 import { schemaOf, type SchemaNode } from "../../match/schema-node.js";
 import { digestOf } from "./write-loops.js";
@@ -42,8 +49,15 @@ export class ApplyMatcher {
   compare(application: Application, live: DecodedResource | undefined): Verdict {
     if (live === undefined) return { matches: false, ...ABSENT };
     const options = this.#matchOptions(application, live);
-    if (options === undefined) return { matches: false, ...UNOWNED };
-    const { desired } = application;
+    const { desired, target, part } = application;
+    if (options === undefined) {
+      // Whoever applies nothing but empty lists owns nothing.
+      const isApplied = this.ownedFields(live, part) !== undefined;
+      const bare = { owned: NOTHING, schema: schemaOf(target.definition) };
+      return !isApplied && matchAsJson(desired, live.object as never, bare).matches
+        ? { matches: true }
+        : { matches: false, ...UNOWNED };
+    }
     const verdict = matchAsJson(desired, live.object as never, options);
     const formOf = () => ({ sent: JSON.stringify(desired), stored: storedText(live, options) });
     const sent = this.#sent.get(live.object);

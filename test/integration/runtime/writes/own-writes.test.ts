@@ -199,6 +199,18 @@ suite("own writes of the primary", (test) => {
     assert.equal(wrong, []);
   });
 
+  test("a status that states nothing but an empty list is written once", async () => {
+    await using server = await startPageServer();
+    await using page = startOperator(server, () => updateStatus({ conditions: [] }));
+    await page.operator.start();
+    await createPage(page);
+    await page.quiet();
+    await setText(page, "second");
+    await page.quiet();
+    const writes = page.requests.filter((request) => request.includes("/status"));
+    assert.equal(writes, ["PATCH /apis/example.com/v1/namespaces/default/pages/one/status 200"]);
+  });
+
   test("fields of a status that was written by updates are not the apply's to remove (StatusPatchSSAMigrationIT)", async () => {
     await reconcilesOf(async ({ primary, context }) => {
       const pages = context.resources.of(Page);

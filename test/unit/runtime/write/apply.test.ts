@@ -111,7 +111,8 @@ suite("writer", (test) => {
     const notes: string[] = [];
     cache.onChange(({ kind }) => notes.push(kind));
     const live = stored("1", {}, {});
-    await writer.apply({ definition: configMap, cache }, { metadata: ref }, { live }).catch(() => {});
+    const desired = { metadata: ref, data: { text: "ours" } };
+    await writer.apply({ definition: configMap, cache }, desired, { live }).catch(() => {});
     assert.equal(notes, ["added"]);
   });
 });
