@@ -5,6 +5,12 @@ export function placeOf({ cluster = "", resource }: Pick<WatchedKind, "cluster" 
   return JSON.stringify([cluster, resource.group, resource.kind]);
 }
 
+/** As what an object is wanted: by which dependent, and as which item of a bulk dependent. */
+export interface Wish {
+  readonly dependent: string;
+  readonly item?: string | undefined;
+}
+
 /** The objects that dependents want or had deleted in one reconcile. All runs of the reconcile share the notes, so the reconcilers of dependents keep nothing. */
 export class ReconcileNotes {
   /** The removals of objects, in flight or done, by uid. */
@@ -12,13 +18,14 @@ export class ReconcileNotes {
   /** The live objects that the own `delete` of a dependent left, so that nothing else deletes them. */
   readonly kept = new Set<object>();
   readonly #wanted = new Map<string, Set<string>>();
-  readonly #dependents = new Map<string, string>();
+  readonly #wishes = new Map<string, Wish>();
 
   /** Notes that a dependent wants an object, unless another one does; returns the name of the one that does. */
-  want(dependent: string, place: string, id: string): string {
+  want(wish: Wish, place: string, id: string): string {
+    const { dependent } = wish;
     const first = this.dependentThatWants(place, id) ?? dependent;
     if (first !== dependent) return first;
-    this.#dependents.set(`${place} ${id}`, dependent);
+    this.#wishes.set(`${place} ${id}`, wish);
     const ids = this.#wanted.get(dependent) ?? new Set();
     this.#wanted.set(dependent, ids.add(id));
     return dependent;
@@ -26,7 +33,12 @@ export class ReconcileNotes {
 
   /** Returns the name of the dependent that wants an object; `undefined` if none said so. */
   dependentThatWants(place: string, id: string): string | undefined {
-    return this.#dependents.get(`${place} ${id}`);
+    return this.wishFor(place, id)?.dependent;
+  }
+
+  /** Returns as what an object is wanted; `undefined` if no dependent said that it wants it. */
+  wishFor(place: string, id: string): Wish | undefined {
+    return this.#wishes.get(`${place} ${id}`);
   }
 
   /** Returns the ids of the objects that a dependent wants; `undefined` if it has not said. */

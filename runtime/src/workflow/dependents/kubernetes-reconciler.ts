@@ -56,7 +56,7 @@ export class KubernetesReconciler implements DependentReconciler {
     const namespaces = dependent.namespace === undefined ? ofSource : [dependent.namespace];
     const object = completeDesired(desired, { dependent, primary, definition, namespaces, item, label: this.#label });
     const id = keyOf(object.metadata);
-    const rival = run.notes.want(dependent.name, this.objects.place, id);
+    const rival = run.notes.want({ dependent: dependent.name, item }, this.objects.place, id);
     if (rival === dependent.name) return { id, object };
     throw new TerminalError(
       `desired() of dependent "${dependent.name}" returned ${describeObject(dependent.resource, object.metadata)}, which dependent ` +

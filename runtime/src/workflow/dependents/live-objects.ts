@@ -65,13 +65,21 @@ export class LiveObjects {
   /** Returns the items by their keys; those that somebody else wrote by their names. */
   items(run: FindRun): ReadonlyMap<string, DecodedResource> {
     const items = new Map<string, DecodedResource>();
+    const wanted = new Map<string, DecodedResource>();
     for (const entry of this.#ownOf(run)) {
+      // An object that is wanted under another key in this reconcile is that item now.
+      const wish = run.notes?.wishFor(this.place, keyOf(entry.object.metadata));
+      if (wish?.item !== undefined) {
+        wanted.set(wish.item, entry);
+        continue;
+      }
       const key = itemOf(entry.object) ?? (this.#isReadOnly ? nameIn(run.primary, entry.object) : undefined);
       if (key === undefined) continue;
       const other = items.get(key);
       // The latest stands for its item; an older one with another name is a leftover.
       if (other === undefined || byAge(entry, other) < 0) items.set(key, entry);
     }
+    for (const [key, entry] of wanted) items.set(key, entry);
     return items;
   }
 

@@ -67,6 +67,36 @@ suite("an item of a bulk dependent", (test) => {
     ]);
   });
 
+  for (const mode of ["managed", "createOnly"] as const)
+    test(`of mode ${mode} keeps its object, and so do the others, when it has another key`, async () => {
+      await using space = await openSpace();
+      // Keys that are positions in a list: the first name goes, and all others get another one.
+      const dependent = bulkOf("a", {
+        mode,
+        desired: ({ primary: { spec } }) =>
+          Object.fromEntries(
+            ["x", "y", "z"].slice(spec.number).map((name, at) => [at, { metadata: { name }, data: { value: name } }]),
+          ),
+      });
+      await using running = await space.start([dependentController([dependent])]);
+      await space.create(Sample, sample(0));
+      await untilValues(space, { x: "x", y: "y", z: "z" });
+      await running.quiet();
+      const { length } = writesOf(running);
+      await space.patch(Sample, "one", { spec: { number: 1 } });
+      await untilValues(space, { y: "y", z: "z" });
+      await running.quiet();
+      assert.equal(errorsOf(running), []);
+      assert.equal(writesOf(running).slice(length).sort(), [
+        "DELETE configmaps/x 200",
+        "PATCH configmaps/y 200",
+        "PATCH configmaps/z 200",
+      ]);
+      await space.patch(Sample, "one", { spec: { value: "second" } });
+      await running.quiet();
+      assert.is(writesOf(running).length, length + 3);
+    });
+
   test("that the API server refuses fails alone, and is made when it is mended", async () => {
     await using space = await openSpace();
     const dependent = bulkOf("a", {
