@@ -45,9 +45,7 @@ export class ObjectStateStore implements ExternalStateStore {
   }
 
   isMoving(primary: KubernetesObject, key: string): boolean {
-    const [present = "", ...former] = this.#names;
-    if (former.length === 0) return false;
-    return !this.#readAs(present, primary).has(key) && former.some((name) => this.#readAs(name, primary).has(key));
+    return (this.#options.movedFrom ?? []).some((name) => this.#readAs(name, primary).has(key));
   }
 
   get #names(): string[] {

@@ -168,4 +168,27 @@ suite("the id of an external resource that was deleted", (test) => {
       await waitFor("the id is forgotten", async () => (await kept()) === 0);
       assert.is(service.changes.filter((change) => change.startsWith("DELETE")).length, 1, "it is deleted once");
     });
+
+  test("that is kept under a former name as well is forgotten there later", async () => {
+    await using server = await startPageServer();
+    await using service = await startAccountService();
+    const account = namelessOf(service, {
+      state: { kind: "configMap" },
+      desired: () => ({ owner: "one", value: "first" }),
+    });
+    {
+      await using page = createPageOperator(server, { dependents: [account as never] });
+      await page.operator.start();
+      await createPage(page);
+      await waitFor("the account is made", () => page.events.at(-1)?.workflow?.isReady === true);
+    }
+    server.faults.add({ verb: "delete", kind: "ConfigMap", answer: { status: 500 }, times: 1 });
+    const user = { ...account, name: "user", movedFrom: [account.name] };
+    await using page = createPageOperator(server, { dependents: [user as never] });
+    await page.operator.start();
+    await waitFor("all is ready", () => page.events.at(-1)?.workflow?.isReady === true);
+    const labelSelector = "gen-operator.dev/external-state";
+    const states = await page.operator.client.list(ConfigMap, { labelSelector });
+    assert.is(states.length, 1, states.map(({ metadata }) => metadata.name).join());
+  });
 });
