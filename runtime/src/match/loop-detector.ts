@@ -12,6 +12,8 @@ const DEFAULTS = {
   sameWrites: 3,
   /** So many writes of any content within `windowMs`, without a new input, are a loop. */
   writes: 20,
+  /** The same where each write follows an event of somebody else, as a status does that counts the pods of a rollout. */
+  followingWrites: 200,
   windowMs: 60_000,
   /** An object that is found as desired so long after its last write is in no loop. */
   calmMs: 10_000,
@@ -27,6 +29,8 @@ export interface ObservedWrite {
   readonly content: string;
   /** What the write follows from, such as the generation of the primary: a new input is no loop. */
   readonly input: string;
+  /** Whether it follows an event of somebody else, which is a new input, unless there are very many. */
+  readonly isFollowing?: boolean;
 }
 
 /** What is known of a loop. */
@@ -79,7 +83,8 @@ export class LoopDetector {
 
   /** Takes note of a write; returns the loop that it belongs to, if it does. */
   noteWrite(key: string, write: ObservedWrite, now = systemClock.now()): WriteLoop | undefined {
-    const { sameWrites, writes, initialPauseMs, maxPauseMs } = this.#options;
+    const { sameWrites, initialPauseMs, maxPauseMs } = this.#options;
+    const writes = this.#options[write.isFollowing === true ? "followingWrites" : "writes"];
     const last = this.#objects.get(key);
     const known = last === undefined || this.#isOver(last, now) ? undefined : last;
     const before = known !== undefined && continues(known, write) ? known.loop : undefined;

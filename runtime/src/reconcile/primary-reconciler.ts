@@ -281,10 +281,10 @@ export class PrimaryReconciler {
     });
   }
 
-  #writeIn({ signal, logger, entry }: ReconcileScope) {
-    const { object: primary } = entry;
+  #writeIn({ signal, logger, entry: { object: primary }, reasons }: ReconcileScope) {
+    const followsEvent = reasons.some(({ kind }) => kind === "secondary");
     const onWritten = this.#ownFields.note.bind(this.#ownFields, primary);
-    return { cause: { signal, logger, primary, onWritten }, ...this.#write };
+    return { cause: { signal, logger, primary, onWritten, followsEvent }, ...this.#write };
   }
 
   #prepare(primary: KubernetesObject, attempt: Attempt): Call {

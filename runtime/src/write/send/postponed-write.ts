@@ -39,6 +39,8 @@ export interface WriteCause {
   readonly logger?: Logger | undefined;
   readonly primary?: KubernetesObject | undefined;
   readonly dependent?: string | undefined;
+  /** Whether somebody else changed a secondary resource before: a status may follow that as often as it likes. */
+  readonly followsEvent?: boolean;
   /** Told of every write that changed an object; to ask where, with the most paths that are wanted, costs as much as the match did. */
   readonly onChange?: ((pathsOf: ChangedPaths) => void) | undefined;
   /** What the write says, where its content is another one each time because of the time in it. Default: the content */

@@ -15,7 +15,9 @@ export function observedOf({ plan, before, cause }: Sending, content: string): O
   const { uid = "", generation = 0 } = cause?.primary?.metadata ?? {};
   // A write of the primary itself makes its next generation.
   const isPrimary = !plan.isStatus && before !== undefined && before.object.metadata.uid === uid;
-  return { content, input: isPrimary ? uid : `${uid} ${generation}` };
+  const isFollowing = plan.isStatus && cause?.followsEvent === true;
+  const input = isFollowing ? `${uid} ${generation} events` : `${uid} ${generation}`;
+  return { content, input: isPrimary ? uid : input, isFollowing };
 }
 
 /** Returns a digest of what is written, without the version that it is made from. */

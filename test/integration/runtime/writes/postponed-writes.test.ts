@@ -176,6 +176,25 @@ suite("what never settles", (test) => {
     assert.is(writesOf(), 20);
   });
 
+  test("in a status that follows the events of a dependent is no loop, as often as they come", async () => {
+    const reconcile = ({ secondary }: { secondary: { text?: KubernetesObject } }) =>
+      updateStatus({ text: secondary.text?.metadata.annotations?.["pods"] ?? "none" });
+    await using page = await startWatched({ reconciler: { reconcile } });
+    await createPage(page, "rolling");
+    await untilText(page, "first", "rolling-text");
+    const { client } = page.operator;
+    const ref = { name: "rolling-text", namespace: "default" };
+    for (let pods = 1; pods <= 40; pods++) {
+      await client.mergePatch(ConfigMap, ref, { metadata: { annotations: { pods: String(pods) } } });
+      await waitFor("the status follows", async () => {
+        const { status } = (await client.get(Page, { name: "rolling", namespace: "default" }))!;
+        return status?.text === String(pods);
+      });
+    }
+    assert.equal(page.loops, []);
+    assert.is((await readyOf(page, "rolling"))?.status, "True");
+  });
+
   const edits: [string, (count: number, client: ApiClient) => object | Promise<object>][] = [
     [
       "what the reconciler returns",

@@ -69,6 +69,14 @@ suite("loop detector", (test) => {
     assert.is(detector.noteWrite("object", write("version 22", "generation 2"), 22_000), undefined);
   });
 
+  test("where each write follows an event of somebody else, only the two hundredth within a minute is", () => {
+    const detector = new LoopDetector();
+    const following = (version: number) => ({ ...write(`version ${version}`, "events"), isFollowing: true });
+    const at = (version: number) => detector.noteWrite("object", following(version), version * 100);
+    for (let version = 1; version < 200; version++) assert.is(at(version), undefined);
+    assert.equal(at(200), { kind: "unsettled", writes: 200, isNew: true, pauseMs: 2_000 });
+  });
+
   test("an object that never settles is written ever less often, whatever is written", () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 3_000 }), { minLength: 40, maxLength: 40 }), (answers) => {
