@@ -55,7 +55,7 @@ export type { ReconcilePriority, ReconcileReason, SecondaryCause } from "./base/
 export type { SourceHealth } from "./base/activity.js";
 
 // Writing
-export type { MergePatchOf, MergePatchResource, OperationOptions, PartialResource } from "./write/kind-operations.js";
+export type { MergePatchOf, MergePatchResource, OperationOptions } from "./write/kind-operations.js";
 export type { KindOperations, ResourceWrite, RetriedPatch, WholeResource, WriteMode } from "./write/kind-operations.js";
 export { genericMatcher, statusMatcher } from "./match/matchers.js";
 export type { GenericMatcherOptions, Matcher, MatcherArguments } from "./match/matchers.js";
@@ -133,6 +133,7 @@ export type {
   ObjectMeta,
   ObjectRef,
   OwnerReference,
+  PartialResource,
   PartOf,
   ResourceReader,
   StatusCondition,

@@ -103,6 +103,11 @@ export type PartOf<Value> = Value extends readonly (infer Item)[]
     ? { readonly [Field in keyof Value]?: PartOf<Value[Field]> | undefined }
     : Value;
 
+/** Some of the fields of an object, and which object it is. */
+export type PartialResource<Resource extends KubernetesObject> = PartOf<Omit<Resource, "metadata">> & {
+  readonly metadata: ObjectRef & PartOf<Resource["metadata"]>;
+};
+
 /** One operation of a JSON patch (RFC 6902). */
 export interface JsonPatchOperation {
   readonly op: "add" | "remove" | "replace" | "move" | "copy" | "test";

@@ -2,6 +2,7 @@ import {
   type KubernetesObject,
   type JsonPatchOperation,
   type ObjectRef,
+  type PartialResource,
   describeObject,
 } from "../base/kubernetes-object.js";
 import { isAbsent, isApiError } from "../base/errors.js";
@@ -155,7 +156,7 @@ export class ApiClient {
   /** Applies an object server-side, whether it exists or not. */
   async apply<Resource extends KubernetesObject>(
     defined: Defined<Resource>,
-    object: object & { metadata: ObjectRef },
+    object: PartialResource<Resource>,
     options: ApplyOptions,
   ): Promise<Applied<Resource>> {
     return this.write(defined, { ...options, verb: "apply", ref: object.metadata, body: object });

@@ -1,10 +1,16 @@
 // What a controller itself writes to its primaries. Every write states the uid, so that a primary that is gone is not made anew. (The
 // status subresource of custom resources does not look at it when it applies: one that was made anew gets its own status a moment later.)
 import { isApiError, TerminalError } from "../base/errors.js";
-import { describeObject, keyOf, type KubernetesObject, type ObjectMeta } from "../base/kubernetes-object.js";
+import {
+  describeObject,
+  keyOf,
+  type KubernetesObject,
+  type ObjectMeta,
+  type PartialResource,
+} from "../base/kubernetes-object.js";
 import { ownedBy, type DecodedResource } from "../base/decoded-resource.js";
 import type { PrimaryOutcome } from "../schedule/reconcile-scope.js";
-import { KindOperations, type PartialResource, type ResourceWrite } from "../write/kind-operations.js";
+import { KindOperations, type ResourceWrite } from "../write/kind-operations.js";
 import type { ResourceOperations } from "../write/resource-operations.js";
 import type { WriteTarget } from "../write/send/apply-matcher.js";
 import { patchBetween } from "../write/send/plan.js";

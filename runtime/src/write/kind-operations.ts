@@ -2,7 +2,7 @@ import {
   keyOf,
   type KubernetesObject,
   type ObjectRef,
-  type PartOf,
+  type PartialResource,
   describeObject,
 } from "../base/kubernetes-object.js";
 import type { NewResource, WholeObject } from "../base/resource-definition.js";
@@ -58,11 +58,6 @@ export type MergePatchOf<Value> = Value extends readonly unknown[]
   : Value extends object
     ? { readonly [Name in keyof Value]?: MergePatchOf<Value[Name]> | null | undefined }
     : Value;
-
-/** Some of the fields of an object, and which object it is. */
-export type PartialResource<Resource extends KubernetesObject> = PartOf<Omit<Resource, "metadata">> & {
-  readonly metadata: ObjectRef & PartOf<Resource["metadata"]>;
-};
 
 /** A JSON merge patch of the object that its metadata name. */
 export type MergePatchResource<Resource extends KubernetesObject> = MergePatchOf<Omit<Resource, "metadata">> & {

@@ -1,11 +1,11 @@
-import type { KubernetesObject } from "../base/kubernetes-object.js";
+import type { KubernetesObject, PartialResource } from "../base/kubernetes-object.js";
 import type { Logger } from "../base/logger.js";
 import type { Creatable, WholeObject } from "../base/resource-definition.js";
 import { kindNameOf, type ResourceDefinition, hasType, nameOfType } from "../base/resource-definition.js";
 import { viewOf, type ResourceView } from "../cache/resource-view.js";
 import type { ApiClient } from "../client/api-client.js";
 import type { WriteTarget } from "./send/apply-matcher.js";
-import { KindOperations, type PartialResource, type ResourceWrite, type RetriedPatch } from "./kind-operations.js";
+import { KindOperations, type ResourceWrite, type RetriedPatch } from "./kind-operations.js";
 import type { WriteCause } from "./send/postponed-write.js";
 import type { Sender } from "./send/send.js";
 

@@ -223,7 +223,7 @@ suite("status conditions of an operator", (test) => {
       reason: "Seen",
       message: "",
       lastTransitionTime: "2026-05-04T09:00:00Z",
-    };
+    } as const;
     const object = { metadata: one, status: { conditions: [theirs] } };
     const apply = { fieldManager: "auditor", fieldManagers: [], subresource: "status" } as const;
     await page.operator.client.apply(Page, object, apply);

@@ -22,6 +22,13 @@ export async function create(client: ApiClient): Promise<WebPage> {
   return client.create(WebPage, { metadata: { name: "x", namespace: "x" }, spec: { html: "x" } });
 }
 
+// An apply states some of the fields.
+export async function apply(client: ApiClient): Promise<void> {
+  const metadata = { name: "x", namespace: "x" };
+  await client.apply(ConfigMap, { metadata, data: { a: "1" } }, { fieldManager: "me" });
+  await client.apply(WebPage, { metadata, spec: { replicas: 2 } }, { fieldManager: "me" });
+}
+
 // What kubectl prints is an object.
 export const printed: WebPage = {
   apiVersion: "example.com/v1",

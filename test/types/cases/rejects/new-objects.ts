@@ -12,3 +12,6 @@ export const incomplete: WebPage["spec"] = { html: "x" };
 
 export const create = (client: ApiClient) =>
   client.create(WebPage, { metadata: { name: "x", namespace: "x" }, spec: { html: "x", replica: 1 } });
+
+export const apply = (client: ApiClient) =>
+  client.apply(WebPage, { metadata: { name: "x", namespace: "x" }, spec: { replica: 2 } }, { fieldManager: "me" });
