@@ -115,6 +115,21 @@ export class Writer {
     this.#sender.forget(target, live.object);
   }
 
+  /** Takes the owner references of a primary off an object, which something else ties to it. */
+  async disown(
+    target: WriteTarget,
+    live: DecodedResource,
+    { primary, cause }: { readonly primary: KubernetesObject; readonly cause: WriteCause | undefined },
+  ): Promise<void> {
+    const disown = async (before: DecodedResource) => {
+      const change = disowningOperations(before.object, primary.metadata.uid);
+      if (change.length === 0) return;
+      const plan = planJsonPatch(before.object, [uidTest(before.object.metadata.uid), ...change], false);
+      await this.#sender.send({ target, plan, before, cause });
+    };
+    await onLatest(live, disown, { sender: this.#sender, target });
+  }
+
   // There is an object that the watch has not brought yet. It is ours if the answer to its creation was lost, or after a restart.
   async #resume(
     target: WriteTarget,
@@ -157,20 +172,34 @@ export class Writer {
 
 /** Returns the operations that take owner references of an owner, and the label and annotations of a dependent, off an object. */
 export function untyingOperations({ metadata }: KubernetesObject, owner: string | undefined): JsonPatchOperation[] {
-  const removed = (path: string, test: JsonPatchOperation): JsonPatchOperation[] => [test, { op: "remove", path }];
-  const removedFrom = (member: "annotations" | "labels", name: string) => {
+  const removedFrom = (member: "annotations" | "labels", name: string): JsonPatchOperation[] => {
     const value = metadata[member]?.[name];
     const path = `/metadata/${member}/${name.replaceAll("/", "~1")}`;
-    return value === undefined ? [] : removed(path, { op: "test", path, value });
+    if (value === undefined) return [];
+    return [
+      { op: "test", path, value },
+      { op: "remove", path },
+    ];
   };
   const annotations = LINK_ANNOTATIONS.flatMap((name) => removedFrom("annotations", name));
-  // From the last to the first, so that the places of those before stay right.
-  const owners = [...(metadata.ownerReferences ?? []).entries()].reverse().flatMap(([index, { uid }]) => {
-    const path = `/metadata/ownerReferences/${index}`;
-    return uid === owner ? removed(path, { op: "test", path: `${path}/uid`, value: uid }) : [];
-  });
+  const owners = disowningOperations({ metadata }, owner);
   const operations = [...annotations, ...removedFrom("labels", CONTROLLER_LABEL), ...owners];
   return operations.length === 0 ? [] : [uidTest(metadata.uid), ...operations];
+}
+
+function disowningOperations(
+  { metadata }: Pick<KubernetesObject, "metadata">,
+  owner: string | undefined,
+): JsonPatchOperation[] {
+  // From the last to the first, so that the places of those before stay right.
+  return [...(metadata.ownerReferences ?? []).entries()].reverse().flatMap(([index, { uid }]) => {
+    const path = `/metadata/ownerReferences/${index}`;
+    if (uid !== owner) return [];
+    return [
+      { op: "test", path: `${path}/uid`, value: uid },
+      { op: "remove", path },
+    ];
+  });
 }
 
 /** Throws if an object must not be taken over: a lost answer or a late watch hid it, or it is somebody else's. */

@@ -1,6 +1,6 @@
 import { TerminalError } from "../../base/errors.js";
 import { describeObject, keyOf, type KubernetesObject } from "../../base/kubernetes-object.js";
-import { DEPENDENT_NAME, hasLink, isWrittenBy, labelValueOf } from "../../base/primary-link.js";
+import { DEPENDENT_NAME, hasLink, isOwnedBy, isWrittenBy, labelValueOf } from "../../base/primary-link.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { DeleteOptions } from "../../client/call-options.js";
 import type { DecodedResource } from "../../base/decoded-resource.js";
@@ -79,6 +79,22 @@ export class KubernetesReconciler implements DependentReconciler {
   }
 
   async write(run: DependentRun, wanted: Wanted, found: Live | undefined): Promise<WriteOutcome> {
+    const outcome = await this.#write(run, wanted, found);
+    if (!this.isGarbageCollected) await this.#disown(run, wanted);
+    return outcome;
+  }
+
+  // An object that was written otherwise before may still have its primary as an owner, with which it would be collected.
+  async #disown(run: DependentRun, { id, object }: Wanted): Promise<void> {
+    const { primary } = run;
+    const live = this.objects.tied(primary, id);
+    if (live === undefined || !isOwnedBy(live.object.metadata, primary.metadata)) return;
+    const isStated = isOwnedBy((object as Stated).metadata, primary.metadata);
+    const isKept = isStated || live.object.metadata.deletionTimestamp !== undefined;
+    if (!isKept) await this.#options.writer.disown(this.#target, live, { primary, cause: this.#causeOf(run) });
+  }
+
+  async #write(run: DependentRun, wanted: Wanted, found: Live | undefined): Promise<WriteOutcome> {
     const { mode, operations, existing, name: dependent } = this.#options.definition;
     const desired = wanted.object as Stated;
     const known = await this.#liveAs(wanted, found as DecodedResource | undefined, run);

@@ -195,6 +195,32 @@ suite("a dependent from which somebody took its link", (test) => {
   });
 });
 
+suite("an object that no owner reference is to tie any more", (test) => {
+  const ways = {
+    "by PUT": [{ serverSideApply: false }, { serverSideApply: false }],
+    "under another field manager": [{}, { fieldManager: "other" }],
+    "and is only created": [{}, { mode: "createOnly" }],
+  } as const;
+  for (const [way, [before, after]] of Object.entries(ways))
+    test(`loses it where it is written ${way}`, async () => {
+      await using space = await openSpace();
+      {
+        await using running = await space.start([dependentController([configOf("a", before)])]);
+        await space.create(Sample, sample());
+        await space.until(ConfigMap, "one-a", ({ metadata }) => metadata.ownerReferences?.length === 1);
+        await running.quiet();
+      }
+      await using running = await space.start([dependentController([configOf("a", { ...after, deletion: "orphan" })])]);
+      await space.until(ConfigMap, "one-a", ({ metadata }) => metadata.ownerReferences === undefined);
+      await running.quiet();
+      assert.equal(failuresOf(running.events), []);
+      const { length } = running.requests;
+      await space.patch(Sample, "one", { spec: { number: 1 } });
+      await running.quiet();
+      assert.equal(running.requests.slice(length), []);
+    });
+});
+
 suite("an object that several primaries own", (test) => {
   for (const [what, rest] of [
     ["a dependent", {}],
