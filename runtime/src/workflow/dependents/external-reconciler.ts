@@ -224,7 +224,10 @@ export class ExternalReconciler implements DependentReconciler {
   }
 
   #idOf(resource: unknown): string {
-    return this.#definition.idOf?.(resource) ?? "";
+    const id: unknown = this.#definition.idOf?.(resource) ?? "";
+    if (typeof id === "string") return id;
+    // A kept id is a text: the resource would be taken for one that nobody wants, deleted, and created again.
+    throw new TerminalError(`idOf() returned a ${typeof id} (${String(id)}); it has to return a text`);
   }
 }
 

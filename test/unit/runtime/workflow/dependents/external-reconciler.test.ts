@@ -166,6 +166,19 @@ suite("the reconciler of an external dependent", (test) => {
     assert.equal(history, []);
   });
 
+  test("fails where an id is no text, and neither keeps it nor finds what it would take for another item", async () => {
+    const numbered = (row: Row) => ({ ...row, id: 1 });
+    const { reconciler, history, known, write } = createReconciler({
+      ...{ hasState: true, isBulk: true },
+      functions: { create: numbered },
+    });
+    const message = "idOf() returned a number (1); it has to return a text";
+    assert.is((await rejected(write({ value: "1" }, "a"))).message, message);
+    known.set("1", numbered({ value: "1" }) as never);
+    assert.throws(() => reconciler.findItems(run), message);
+    assert.equal(history, []);
+  });
+
   test("looks again after a creation that failed, and does not create twice", async () => {
     const { rows, write, history } = createReconciler({
       functions: {
