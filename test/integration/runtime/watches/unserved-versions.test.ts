@@ -2,18 +2,11 @@
 import { waitFor } from "#apiserver/wait-for.js";
 import { requesterOf } from "#runtime/client/api-client.js";
 import { isKnown } from "#runtime/client/served-kinds.js";
+import { startTestApiServer } from "../../../support/api/api-server.js";
 import { classOf, customDefinition } from "../../../support/kinds/kind-definitions.js";
 import { failureOf } from "../../../support/runtime/failures.js";
 import { assert, suite } from "../../../support/suite.js";
-import {
-  configMapOf,
-  createPage,
-  createPageOperator,
-  Page,
-  pageCrd,
-  startPageServer,
-  type PageOperator,
-} from "../page-operator.js";
+import { configMapOf, createPage, createPageOperator, Page, pageCrd, type PageOperator } from "../page-operator.js";
 
 const ONE = { name: "one", namespace: "default" };
 const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -69,7 +62,7 @@ const healthOf = (page: PageOperator) => page.operator.controller("page").health
 
 suite("a version that is not served any more", (test) => {
   test("keeps a primary until the objects that the runtime deletes can be deleted", async () => {
-    await using server = await startPageServer();
+    await using server = await startTestApiServer({ crds: [pageCrd] });
     await using page = createPageOperator(server, { dependents: [book] });
     const { client } = page.operator;
     await withBook(page);
@@ -88,7 +81,7 @@ suite("a version that is not served any more", (test) => {
   });
 
   test("holds nothing back if no version is served, as there are no objects then", async () => {
-    await using server = await startPageServer();
+    await using server = await startTestApiServer({ crds: [pageCrd] });
     await using page = createPageOperator(server, { dependents: [book] });
     const { client } = page.operator;
     await withBook(page);
@@ -99,7 +92,7 @@ suite("a version that is not served any more", (test) => {
   });
 
   test("fails the removal of a dependent whose kind is stated in that version", async () => {
-    await using server = await startPageServer();
+    await using server = await startTestApiServer({ crds: [pageCrd] });
     {
       await using page = createPageOperator(server, { dependents: [book] });
       await withBook(page);
@@ -113,7 +106,7 @@ suite("a version that is not served any more", (test) => {
   });
 
   test("is no answer about an object", async () => {
-    await using server = await startPageServer();
+    await using server = await startTestApiServer({ crds: [pageCrd] });
     await using page = createPageOperator(server);
     const { client } = page.operator;
     const problem = "404: 404 page not found: the API server does not serve the kind in this version";
