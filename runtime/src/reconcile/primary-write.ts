@@ -8,6 +8,8 @@ import {
   type ObjectMeta,
   type PartialResource,
 } from "../base/kubernetes-object.js";
+import { messageOf } from "../base/logger.js";
+import { crdNameOf } from "../base/resource-definition.js";
 import { ownedBy, type DecodedResource } from "../base/decoded-resource.js";
 import type { PrimaryOutcome } from "../schedule/reconcile-scope.js";
 import { KindOperations, type ResourceWrite } from "../write/kind-operations.js";
@@ -93,7 +95,10 @@ export async function writePrimary(
       onWritten({ wroteStatus: await isChanged(writeStatus(write, primary, status)) });
   } catch (error) {
     // There is nothing left to report on.
-    if (!(await isGone(write, primary, error))) throw error;
+    if (await isGone(write, primary, error)) return;
+    if (status === undefined || !isApiError(error, 404)) throw error;
+    const problem = "has no status subresource in the cluster; add subresources: { status: {} } to its definition";
+    throw new Error(`${messageOf(error)}: ${crdNameOf(target.definition)} ${problem}`, { cause: error });
   }
 }
 

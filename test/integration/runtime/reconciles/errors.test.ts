@@ -3,7 +3,7 @@ import { requesterOf } from "#runtime/client/api-client.js";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ApiServer } from "#apiserver/index.js";
+import { startApiServer, type ApiServer } from "#apiserver/index.js";
 import { keyOf } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { loadConnection } from "#runtime/client/connect/load-connection.js";
@@ -221,6 +221,23 @@ suite("operator with lasting errors", (test) => {
     });
     await page.quiet();
     assert.is(page.events.at(-1)?.error, undefined);
+  });
+
+  test("a status of a kind that has no status subresource in the cluster is said to need one", async () => {
+    const [version] = pageCrd.spec.versions;
+    const { subresources: _, ...without } = version;
+    await using server = await startApiServer({
+      tls: false,
+      crds: [{ ...pageCrd, spec: { ...pageCrd.spec, versions: [without] } }],
+    });
+    await using page = createPageOperator(server, { dependents: [] });
+    await page.operator.start();
+    await createPage(page);
+    const { error } = await waitFor("a reconcile", () => page.events[0]);
+    assert.match(
+      (error as Error).message,
+      "pages.example.com has no status subresource in the cluster; add subresources: { status: {} } to its definition",
+    );
   });
 
   test("a conflict is tried again on what is there now", async () => {
