@@ -2,9 +2,9 @@
 //
 // An object goes only after its successor is written and ready, and after everything that depends on the successor has run. The successor
 // of an object of a removed dependent may be anything in the workflow, so such an object stays while the workflow is not ready.
-import { compareResourceVersions, describeObject, keyOf } from "../../base/kubernetes-object.js";
+import { compareResourceVersions, describeObject, keyOf, type KubernetesObject } from "../../base/kubernetes-object.js";
 import { messageOf } from "../../base/logger.js";
-import { isOwnedBy } from "../../base/primary-link.js";
+import { DEPENDENT_ITEM, isOwnedBy } from "../../base/primary-link.js";
 import type { KubernetesDependent } from "../definition/workflow-definition.js";
 import { endsOf, isGone, isReady } from "../plan.js";
 import { placeOf } from "../reconcile-notes.js";
@@ -79,8 +79,12 @@ class Pruning {
       const isLeft = reconciler.capabilities.remove && leftovers.some((each) => each.index === index);
       if (!isLeft || !isReplacedAt(index, this.#options)) continue;
       const ids = idsWantedOf(definition as KubernetesDependent, this.#options);
-      const isMeant = (each: Leftover) => each.index === index && !ids!.has(keyOf(each.live.metadata));
-      if (ids !== undefined) await this.#remove("dependent", definition.name, isMeant);
+      const outcome = this.#options.result.dependents[definition.name];
+      // Where others have not said what they want, what has an item goes that is deleted: its next run would delete that as the item.
+      const isUnwanted = (live: KubernetesObject) =>
+        ids === undefined ? isOfDeletedItem(live, outcome) : !ids.has(keyOf(live.metadata));
+      const isMeant = (each: Leftover) => each.index === index && isUnwanted(each.live);
+      await this.#remove("dependent", definition.name, isMeant);
     }
   }
 
@@ -169,6 +173,11 @@ function isReplacedAt(index: number, { run, result }: PruneOptions): boolean {
   const seen = new Set([index]);
   for (const each of seen) for (const next of endsOf(nodes[each]!.neededBy, "required", "items")) seen.add(next);
   return [...seen].every((each) => hasRun(outcomeAt(each)) && !isPostponed(outcomeAt(each)));
+}
+
+function isOfDeletedItem({ metadata }: KubernetesObject, outcome: DependentOutcome | undefined): boolean {
+  const item = metadata.annotations?.[DEPENDENT_ITEM];
+  return item !== undefined && outcome?.items?.[item]?.kind === "deleted";
 }
 
 function isPostponed(outcome: DependentOutcome): boolean {

@@ -64,6 +64,27 @@ function refuse(server: ApiServer, answer: { status: number; reason: string }) {
 }
 
 suite("an object under a former name", (test) => {
+  test("of an item that is not wanted any more goes with the other, whoever waits", async () => {
+    await using server = await startPageServer();
+    const items = named({
+      bulk: {},
+      desired: ({ primary: { spec } }) =>
+        spec.text === "none" ? {} : { 0: { metadata: { name: spec.text }, data: {} } },
+    });
+    const missing = configMapOf("missing", { mode: "readOnly", ref: { name: () => "missing" } });
+    const dependents = [items, missing, configMapOf("late", { dependsOn: ["missing"] })];
+    await using page = await startVersion(server, dependents);
+    await createPage(page);
+    await untilExists(page, "first");
+    await setSpec(page, { text: "second" });
+    await untilExists(page, "second");
+    await page.quiet();
+    assert.ok(await exists(page, "first"), "it could be the one that the dependent wants that waits");
+    await setSpec(page, { text: "none" });
+    await untilGone(page, "second");
+    await untilGone(page, "first");
+  });
+
   for (const [name, begin] of Object.entries(obstacles))
     test(`stays while its successor meets ${name}`, async () => {
       await using server = await startPageServer();
