@@ -139,7 +139,8 @@ function decodeStates(object: KubernetesObject, { state, form }: Place): States 
     Object.entries(data).flatMap(([key, value]) => {
       const text = decode(value);
       const read = readState((form.isObject ? parseObject(text) : undefined) ?? text, form);
-      return read === undefined ? [] : [[decodeKey(key), read] as const];
+      const item = decodeKey(key);
+      return read === undefined || item === undefined ? [] : [[item, read] as const];
     }),
   );
 }
@@ -171,7 +172,13 @@ function encodeKey(key: string): string {
   return `item.${encoded}`;
 }
 
-function decodeKey(encoded: string): string {
+// Undefined for a key that somebody else wrote.
+function decodeKey(encoded: string): string | undefined {
   if (encoded === "id") return "";
-  return decodeURIComponent(encoded.slice("item.".length).replace(/_([0-9a-f]{2})/g, "%$1"));
+  if (!encoded.startsWith("item.")) return undefined;
+  try {
+    return decodeURIComponent(encoded.slice("item.".length).replace(/_([0-9a-f]{2})/g, "%$1"));
+  } catch {
+    return undefined;
+  }
 }

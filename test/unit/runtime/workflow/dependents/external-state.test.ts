@@ -62,6 +62,14 @@ suite("the state of an external dependent in a ConfigMap", (test) => {
     assert.equal([...state.read(primary)], [["id", "0"]]);
   });
 
+  test("has no ids under keys that somebody else wrote", async () => {
+    const { state, objects } = createState();
+    await state.set(primary, "a", "id-1");
+    const [[key, object]] = [...objects.entries()] as [[ObjectKey, KubernetesObject & { data: object }]];
+    objects.set(key, { ...object, data: { ...object.data, notes: "x", "item.a_ff": "y" } } as KubernetesObject);
+    assert.equal([...state.read(primary)], [["a", "id-1"]]);
+  });
+
   test("of an earlier primary of the name is not that of this one", async () => {
     const { state } = createState();
     await state.set(primary, "", "id-1");
