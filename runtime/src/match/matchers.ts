@@ -5,7 +5,7 @@ import type { ResourceDefinition } from "../base/resource-definition.js";
 import { findMissing, includes, type AdditiveOptions } from "./additive-match.js";
 import { applyJsonPatch } from "./json-patch.js";
 import type { Difference } from "./match.js";
-import { plainOf, type JsonObject } from "./json-value.js";
+import { isSameValue, plainOf, type JsonObject } from "./json-value.js";
 import { schemaOf } from "./schema-node.js";
 
 /** What a write is about to do to an object. */
@@ -87,11 +87,17 @@ export const updateMatcher: Matcher = (args) => {
 
 /** Tells whether a patch leaves an object, or its status, as it is. */
 export const patchMatcher: Matcher = ({ desired, live, isStatus, definition }) => {
-  if (isStatus) return isDeepStrictEqual(statusOf(desired), statusOf(live));
+  if (isStatus) return isSameStatus(statusOf(desired), statusOf(live), definition);
   if (!definition.hasStatusSubresource) return isDeepStrictEqual(desired, live);
   // The API server ignores the status of other writes.
   return isDeepStrictEqual({ ...desired, status: undefined }, { ...live, status: undefined });
 };
+
+// A status that is stated without a default of the schema would be patched in every reconcile.
+function isSameStatus(desired: Status, live: Status, definition: ResourceDefinition): boolean {
+  if (isDeepStrictEqual(desired, live)) return true;
+  return desired !== undefined && isSameValue(desired, live, schemaOf(definition).property("status"));
+}
 
 function additive(definition: ResourceDefinition, isStrict: boolean): AdditiveOptions {
   return { schema: schemaOf(definition), isStrict, mayLackEmpty: !definition.isCustom };
@@ -125,6 +131,8 @@ function without(object: JsonObject, paths: readonly string[]): JsonObject {
   return rest;
 }
 
-function statusOf(object: object): JsonValue | undefined {
-  return (object as { status?: JsonValue }).status;
+type Status = JsonValue | undefined;
+
+function statusOf(object: object): Status {
+  return (object as { status?: Status }).status;
 }

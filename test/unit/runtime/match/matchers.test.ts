@@ -9,6 +9,7 @@ import {
   type GenericMatcherOptions,
   type MatcherArguments,
 } from "#runtime/match/matchers.js";
+import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
 import { schemaOf } from "#runtime/match/schema-node.js";
 import { planJsonPatch, planMergePatch, type Stated } from "#runtime/write/send/plan.js";
 import { builtinDefinition, customDefinition } from "../../../support/kinds/kind-definitions.js";
@@ -65,6 +66,21 @@ function argumentsOf(desired: object, live: KubernetesObject, isStatus = false):
 }
 
 suite("matcher of json patches", (test) => {
+  test("a status may lack what the API server fills in by the schema, and nothing else", () => {
+    const phase = { type: "string", default: "New" } as const;
+    const items = { type: "array", items: { type: "object", properties: { phase } } } as const;
+    const status = { type: "object", properties: { phase, text: { type: "string" }, items } } as const;
+    const filled: ResourceDefinition = { ...widget, schema: { type: "object", properties: { status } } };
+    const of = (stated: object) => ({ metadata: { name: "a" }, status: stated }) as unknown as KubernetesObject;
+    const compare = (desired: object, live: object) =>
+      patchMatcher({ ...argumentsOf(of(desired), of(live), true), definition: filled, verb: "jsonPatch" });
+    assert.ok(compare({ text: "a" }, { text: "a", phase: "New" }));
+    assert.ok(compare({ items: [{}] }, { items: [{ phase: "New" }], phase: "New" }));
+    assert.not(compare({ text: "a" }, { text: "a", phase: "Old" }));
+    assert.not(compare({}, { text: "a" }));
+    assert.not(compare({ phase: "New" }, {}));
+  });
+
   const cases: [string, Deployment, Deployment, boolean][] = [
     ["the same matches (jsonPatchMatchesIdenticalResources)", deployment(), deployment(), true],
     [
