@@ -217,7 +217,8 @@ export class PrimaryReconciler {
   async #keepConditions(attempt: Attempt): Promise<void> {
     const { conditionsSender: sender } = this.#dependencies;
     const { scope, outcome, error, postponed, isPaused: isStill } = attempt;
-    if (sender === undefined || scope.signal.aborted || scope.isPrimaryDeleted || outcome.isFinalizerRemoved) return;
+    const wasLastFinalizer = outcome.isFinalizerRemoved && scope.entry.object.metadata.finalizers?.length === 1;
+    if (sender === undefined || scope.signal.aborted || scope.isPrimaryDeleted || wasLastFinalizer) return;
     try {
       const { workflow, kind } = outcome;
       // Conditions of former names are over as well.

@@ -171,6 +171,20 @@ suite("status conditions of an operator", (test) => {
     assert.equal(await conditionsOf(page), ready);
   });
 
+  test("are false for a primary that is being deleted, and that a finalizer of others holds", async () => {
+    await using server = await startPageServer();
+    const dependents = [configMapOf("text", { deletion: "ordered" })];
+    await using page = createPageOperator(server, { dependents, statusConditions: "managed" });
+    await page.operator.start();
+    await createPage(page, "one", { finalizers: ["example.com/hold"] });
+    await untilConditions(page, ["Ready=True Ready: everything is as desired"]);
+    await page.operator.client.delete(Page, one);
+    await waitFor("the own finalizer is removed", async () => {
+      return (await page.operator.client.get(Page, one))?.metadata.finalizers?.length === 1;
+    });
+    await untilConditions(page, ["Ready=False Deleting: the primary is being deleted"]);
+  });
+
   test("nothing is said of a workflow that the reconciler did not run", async () => {
     await using server = await startPageServer();
     const reconciler = {
