@@ -47,6 +47,12 @@ export interface ApplyOptions extends Omit<ChangeOptions, "live"> {
   readonly leaves?: "none" | "own" | "any";
 }
 
+/** From which primary an object is taken, and for what. */
+interface ForPrimary {
+  readonly primary: KubernetesObject;
+  readonly cause: WriteCause | undefined;
+}
+
 /** Writes objects by server-side apply, or by POST and PUT, and only those that are not as desired already. */
 export class Writer {
   readonly #sender: Sender;
@@ -100,34 +106,35 @@ export class Writer {
   }
 
   /** Takes off an object what ties it to a primary: by a JSON patch, so that nothing else of it changes, nor who manages it. */
-  async untie(
-    target: WriteTarget,
-    live: DecodedResource,
-    { primary, cause }: { readonly primary: KubernetesObject; readonly cause: WriteCause | undefined },
-  ): Promise<void> {
-    const untie = async (before: DecodedResource) => {
-      const change = untyingOperations(before.object, primary.metadata.uid);
-      if (change.length === 0) return;
-      const plan = planJsonPatch(before.object, change, false);
-      await this.#sender.send({ target, plan, before, cause, isUrgent: true });
-    };
-    await onLatest(live, untie, { sender: this.#sender, target });
+  async untie(target: WriteTarget, live: DecodedResource, { primary, cause }: ForPrimary): Promise<void> {
+    const change = (object: KubernetesObject) => untyingOperations(object, primary.metadata.uid);
+    await this.#takeOff(target, live, { change, cause, isUrgent: true });
     this.#sender.forget(target, live.object);
   }
 
   /** Takes the owner references of a primary off an object, which something else ties to it. */
-  async disown(
+  async disown(target: WriteTarget, live: DecodedResource, { primary, cause }: ForPrimary): Promise<void> {
+    const change = ({ metadata }: KubernetesObject) => tested(metadata, ownerRemovals(metadata, primary.metadata.uid));
+    await this.#takeOff(target, live, { change, cause });
+  }
+
+  async #takeOff(
     target: WriteTarget,
     live: DecodedResource,
-    { primary, cause }: { readonly primary: KubernetesObject; readonly cause: WriteCause | undefined },
+    {
+      change,
+      ...sending
+    }: Pick<Sending, "cause" | "isUrgent"> & {
+      readonly change: (object: KubernetesObject) => readonly JsonPatchOperation[];
+    },
   ): Promise<void> {
-    const disown = async (before: DecodedResource) => {
-      const change = disowningOperations(before.object, primary.metadata.uid);
-      if (change.length === 0) return;
-      const plan = planJsonPatch(before.object, [uidTest(before.object.metadata.uid), ...change], false);
-      await this.#sender.send({ target, plan, before, cause });
+    const takeOff = async (before: DecodedResource) => {
+      const operations = change(before.object);
+      if (operations.length === 0) return;
+      const plan = planJsonPatch(before.object, operations, false);
+      await this.#sender.send({ target, plan, before, ...sending });
     };
-    await onLatest(live, disown, { sender: this.#sender, target });
+    await onLatest(live, takeOff, { sender: this.#sender, target });
   }
 
   // There is an object that the watch has not brought yet. It is ours if the answer to its creation was lost, or after a restart.
@@ -172,34 +179,34 @@ export class Writer {
 
 /** Returns the operations that take owner references of an owner, and the label and annotations of a dependent, off an object. */
 export function untyingOperations({ metadata }: KubernetesObject, owner: string | undefined): JsonPatchOperation[] {
-  const removedFrom = (member: "annotations" | "labels", name: string): JsonPatchOperation[] => {
+  const removedFrom = (member: "annotations" | "labels", name: string) => {
     const value = metadata[member]?.[name];
     const path = `/metadata/${member}/${name.replaceAll("/", "~1")}`;
-    if (value === undefined) return [];
-    return [
-      { op: "test", path, value },
-      { op: "remove", path },
-    ];
+    return value === undefined ? [] : removal(path, { op: "test", path, value });
   };
   const annotations = LINK_ANNOTATIONS.flatMap((name) => removedFrom("annotations", name));
-  const owners = disowningOperations({ metadata }, owner);
-  const operations = [...annotations, ...removedFrom("labels", CONTROLLER_LABEL), ...owners];
-  return operations.length === 0 ? [] : [uidTest(metadata.uid), ...operations];
+  return tested(metadata, [
+    ...annotations,
+    ...removedFrom("labels", CONTROLLER_LABEL),
+    ...ownerRemovals(metadata, owner),
+  ]);
 }
 
-function disowningOperations(
-  { metadata }: Pick<KubernetesObject, "metadata">,
-  owner: string | undefined,
-): JsonPatchOperation[] {
+function ownerRemovals({ ownerReferences = [] }: ObjectMeta, owner: string | undefined): JsonPatchOperation[] {
   // From the last to the first, so that the places of those before stay right.
-  return [...(metadata.ownerReferences ?? []).entries()].reverse().flatMap(([index, { uid }]) => {
+  return [...ownerReferences.entries()].reverse().flatMap(([index, { uid }]) => {
     const path = `/metadata/ownerReferences/${index}`;
-    if (uid !== owner) return [];
-    return [
-      { op: "test", path: `${path}/uid`, value: uid },
-      { op: "remove", path },
-    ];
+    return uid === owner ? removal(path, { op: "test", path: `${path}/uid`, value: uid }) : [];
   });
+}
+
+function removal(path: string, test: JsonPatchOperation): JsonPatchOperation[] {
+  return [test, { op: "remove", path }];
+}
+
+// The object of the name may be another one by now.
+function tested({ uid }: ObjectMeta, operations: readonly JsonPatchOperation[]): JsonPatchOperation[] {
+  return operations.length === 0 ? [] : [uidTest(uid), ...operations];
 }
 
 /** Throws if an object must not be taken over: a lost answer or a late watch hid it, or it is somebody else's. */

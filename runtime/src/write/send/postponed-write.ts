@@ -39,7 +39,7 @@ export interface WriteCause {
   readonly logger?: Logger | undefined;
   readonly primary?: KubernetesObject | undefined;
   readonly dependent?: string | undefined;
-  /** Whether somebody else changed a secondary resource before: a status may follow that as often as it likes. */
+  /** Whether somebody else changed a secondary resource before: a status may follow that more often than a write may repeat. */
   readonly followsEvent?: boolean;
   /** Told of every write that changed an object; to ask where, with the most paths that are wanted, costs as much as the match did. */
   readonly onChange?: ((pathsOf: ChangedPaths) => void) | undefined;
