@@ -6,6 +6,8 @@ import type { OperatorCommand } from "../operators/operator-process.js";
 
 /** How one framework's implementation of the workload is built and started. */
 interface Implementation {
+  /** Its folder, and what it calls itself, if that is another name. */
+  readonly folder?: string;
   /** The file by which its folder is known. */
   readonly file: string;
   readonly steps: readonly BuildStep[];
@@ -59,8 +61,15 @@ const implementations: { readonly [name: string]: Implementation } = {
     file: "package.json",
     steps: [{ program: "npm", args: ["ci", "--no-audit", "--no-fund"] }],
     start: { program: "node", args: ["index.mjs"] },
+    note: "client-node as it is, with a connection for each request",
+  },
+  "client-node-one-dispatcher": {
+    folder: "client-node",
+    file: "package.json",
+    steps: [{ program: "npm", args: ["ci", "--no-audit", "--no-fund"] }],
+    start: { program: "node", args: ["index.mjs"] },
     env: { SHARED_DISPATCHER: "1" },
-    note: "client-node with one dispatcher, which no public option of it gives (SHARED_DISPATCHER=1)",
+    note: "client-node-one-dispatcher with a private method replaced, since no public option of it keeps connections (SHARED_DISPATCHER=1)",
   },
 };
 
@@ -75,7 +84,7 @@ export interface Peer {
 /** Returns the peers whose source is in the folder, all of them unless some are named. */
 export function findPeers(folder: string, names: readonly string[] = Object.keys(implementations)): Peer[] {
   return names
-    .filter((name) => existsSync(join(folder, name, implementations[name]!.file)))
+    .filter((name) => existsSync(join(folder, implementations[name]!.folder ?? name, implementations[name]!.file)))
     .map((name) => peerIn(folder, name, implementations[name]!));
 }
 
@@ -90,15 +99,15 @@ export function findUnselectedPeers(folder: string): Peer[] {
 }
 
 function peerIn(folder: string, name: string, implementation: Implementation): Peer {
-  const { steps, start, env, note, variant = "" } = implementation;
+  const { folder: source = name, steps, start, env, note, variant = "" } = implementation;
   return {
     name,
     ...(note === undefined ? {} : { note }),
     async build() {
-      const built = await buildOnce({ name: name + variant, source: join(folder, name), steps });
+      const built = await buildOnce({ name: source + variant, source: join(folder, source), steps });
       // A name without a slash is looked for where all programs are.
       const program = start.program.includes("/") ? join(built, start.program) : start.program;
-      return { name, program, args: start.args, cwd: built, ...(env === undefined ? {} : { env }) };
+      return { name: source, program, args: start.args, cwd: built, ...(env === undefined ? {} : { env }) };
     },
   };
 }

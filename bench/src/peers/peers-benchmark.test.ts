@@ -80,6 +80,7 @@ suite("peers", (test) => {
     await using folder = await createTemporaryFolder();
     for (const [name, file] of [
       ["kube-rs", "Cargo.toml"],
+      ["client-node", "package.json"],
       ["josdk", "README.md"],
       ["unknown", "go.mod"],
     ] as const) {
@@ -88,7 +89,7 @@ suite("peers", (test) => {
     }
     assert.equal(
       findPeers(folder.path).map(({ name }) => name),
-      ["kube-rs"],
+      ["kube-rs", "client-node", "client-node-one-dispatcher"],
     );
     assert.equal(findPeers(join(folder.path, "absent")), []);
   });
