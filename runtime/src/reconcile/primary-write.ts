@@ -77,7 +77,9 @@ export async function writePrimary(
   const isWhole = serverSideApply && resource !== undefined && !target.definition.hasStatusSubresource;
   const isChanged = async (written: Promise<ResourceWrite>): Promise<boolean> => {
     try {
-      return (await written).kind !== "unchanged";
+      const { kind, object } = await written;
+      checkStatusIsStored(target, status, object);
+      return kind !== "unchanged";
     } catch (error) {
       const postponed = findPostponed(error);
       if (postponed === undefined) throw error;
@@ -100,6 +102,16 @@ export async function writePrimary(
     const problem = "has no status subresource in the cluster; add subresources: { status: {} } to its definition";
     throw new Error(`${messageOf(error)}: ${crdNameOf(target.definition)} ${problem}`, { cause: error });
   }
+}
+
+// The API server ignores a status in a write that is not to the status subresource, if there is one.
+function checkStatusIsStored({ definition }: WriteTarget, status: object = {}, stored: WithStatus): void {
+  if (definition.hasStatusSubresource || stored.status !== undefined) return;
+  if (Object.values(status).every((value) => value === undefined || value === null)) return;
+  throw new Error(
+    `the API server stored no status of ${describeObject(definition, stored.metadata)}: ${crdNameOf(definition)} has a status ` +
+      "subresource in the cluster, or no status in its schema; run gen-operator generate with the CRD of the cluster",
+  );
 }
 
 async function writeResource(

@@ -82,8 +82,10 @@ function problemsOfVersion(
 ): string[] {
   const name = crdNameOf(definition);
   const problems: string[] = [];
-  if (definition.hasStatusSubresource && subresources?.status === undefined)
-    problems.push(`${name} ${version} has no status subresource in the cluster; ${REMEDY}`);
+  if (definition.hasStatusSubresource !== (subresources?.status !== undefined))
+    problems.push(
+      `${name} ${version} has ${subresources?.status ? "a" : "no"} status subresource in the cluster; ${REMEDY}`,
+    );
   const { openAPIV3Schema } = schema ?? {};
   const differences =
     openAPIV3Schema === undefined ? [] : schemaDifferences(definition.schema, { schema: openAPIV3Schema, ...keeping });

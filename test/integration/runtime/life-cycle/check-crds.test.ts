@@ -167,6 +167,12 @@ suite("the check of the schemas of CustomResourceDefinitions", (test) => {
     assert.match(message, `in the operator: ${named.join(", ")} and 2 more; ${APPLY}`);
   });
 
+  test("names a status subresource that only the cluster has", async () => {
+    await using checked = await createCheckedOperator(crdOf("Leaf", containers("name"), { subresources: {} }));
+    const message = `leafs.example.com v1 has a status subresource in the cluster; ${APPLY}`;
+    assert.match(await failureOf(() => checked.operator.start()), message);
+  });
+
   test("passes a definition that is newer than the operator", async () => {
     await using checked = await createCheckedOperator(crdOf("Leaf", containers("name")));
     await checked.operator.start();

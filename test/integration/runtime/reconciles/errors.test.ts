@@ -8,7 +8,8 @@ import { keyOf } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { loadConnection } from "#runtime/client/connect/load-connection.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
-import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
+import { builtinDefinition, classOf, customDefinition } from "../../../support/kinds/kind-definitions.js";
+import { createRecordedOperator } from "../../../support/runtime/recorded-operator.js";
 import { assert, suite } from "../../../support/suite.js";
 import {
   createPage,
@@ -48,6 +49,12 @@ function problemOf({ operator }: PageOperator): string | undefined {
 }
 
 const statusOf = async ({ operator }: PageOperator, ref = ONE) => (await operator.client.get(Page, ref))?.status?.text;
+
+/** Returns the definition of Pages as it is before somebody adds a status subresource. */
+function pageCrdWithoutStatus() {
+  const { subresources: _, ...version } = pageCrd.spec.versions[0];
+  return { ...pageCrd, spec: { ...pageCrd.spec, versions: [version] } };
+}
 
 async function untilStatus(page: PageOperator, text: string, ref = ONE): Promise<void> {
   await waitFor(`the status says ${text}`, async () => (await statusOf(page, ref)) === text, RECOVERY);
@@ -224,12 +231,7 @@ suite("operator with lasting errors", (test) => {
   });
 
   test("a status of a kind that has no status subresource in the cluster is said to need one", async () => {
-    const [version] = pageCrd.spec.versions;
-    const { subresources: _, ...without } = version;
-    await using server = await startApiServer({
-      tls: false,
-      crds: [{ ...pageCrd, spec: { ...pageCrd.spec, versions: [without] } }],
-    });
+    await using server = await startApiServer({ tls: false, crds: [pageCrdWithoutStatus()] });
     await using page = createPageOperator(server, { dependents: [] });
     await page.operator.start();
     await createPage(page);
@@ -239,6 +241,25 @@ suite("operator with lasting errors", (test) => {
       "pages.example.com has no status subresource in the cluster; add subresources: { status: {} } to its definition",
     );
   });
+
+  for (const serverSideApply of [true, false])
+    test(`a status that is not stored, because the operator does not know the status subresource, is an error${serverSideApply ? "" : " of a JSON patch, too"}`, async () => {
+      await using server = await startPageServer();
+      const primary = customDefinition(pageCrdWithoutStatus());
+      const reconciler = { reconcile: () => updateStatus({ text: "seen" }) };
+      await using page = createRecordedOperator({
+        controllers: [
+          { name: "page", workflow: { primary, dependents: [] }, reconciler, serverSideApply: serverSideApply },
+        ],
+        connection: { url: server.url, token: server.token },
+      });
+      await page.operator.start();
+      await createPage(page);
+      const { error } = await waitFor("a reconcile", () => page.events[0]);
+      const problem =
+        'the API server stored no status of Page "default/one": pages.example.com has a status subresource in the cluster';
+      assert.match((error as Error).message, problem);
+    });
 
   test("a conflict is tried again on what is there now", async () => {
     await using server = await startPageServer();
