@@ -1,7 +1,7 @@
 // JSON patch (RFC 6902) and JSON merge patch (RFC 7386), as the API server carries them out: in a `test` a missing member is null (1.36).
 import { isDeepStrictEqual } from "node:util";
 import type { JsonValue, JsonPatchOperation } from "../base/kubernetes-object.js";
-import { isJsonObject, type JsonObject } from "./json-value.js";
+import { isJsonObject, memberOf, type JsonObject } from "./json-value.js";
 
 /** Carries out a JSON patch on a copy; throws if it does not fit. */
 export function applyJsonPatch(object: JsonValue, operations: readonly JsonPatchOperation[]): JsonValue {
@@ -109,12 +109,12 @@ function diffValues(before: JsonValue, after: JsonValue, path: string): JsonPatc
 function diffObjects(before: JsonObject, after: JsonObject, path: string): JsonPatchOperation[] {
   const operations: JsonPatchOperation[] = [];
   for (const name of Object.keys(before))
-    if (before[name] !== undefined && after[name] === undefined)
+    if (before[name] !== undefined && memberOf(after, name) === undefined)
       operations.push({ op: "remove", path: `${path}/${escape(name)}` });
   for (const [name, value] of Object.entries(after)) {
     const memberPath = `${path}/${escape(name)}`;
     if (value === undefined) continue;
-    const known = before[name];
+    const known = memberOf(before, name);
     if (known !== undefined) operations.push(...diffValues(known, value, memberPath));
     else {
       // Whoever put another list or map there meanwhile would lose it.

@@ -30,7 +30,9 @@ function isSameObject(desired: JsonObject, live: JsonObject, schema: SchemaNode)
     const child = schema.property(name);
     if (!isSameValue(value, live[name], child) && !isLeftOut(value, live[name], child)) return false;
   }
-  return Object.keys(live).every((name) => name in desired || isFilledIn(live[name]!, schema.property(name)));
+  return Object.keys(live).every(
+    (name) => Object.hasOwn(desired, name) || isFilledIn(live[name]!, schema.property(name)),
+  );
 }
 
 // Inside an atomic value the API server omits empty fields that Go cannot tell from absent ones, or fills in the default instead.
@@ -55,6 +57,11 @@ export function isEmptyValue(value: JsonValue): boolean {
 /** Tells whether a value is a JSON object. */
 export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Returns a member of a JSON object, whose keys may be those of every object, such as `constructor`. */
+export function memberOf(object: JsonObject, name: string): JsonValue | undefined {
+  return Object.hasOwn(object, name) ? object[name] : undefined;
 }
 
 /** Tells whether an object becomes JSON as it is, and not by a `toJSON` of its class. */

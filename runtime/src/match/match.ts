@@ -4,7 +4,7 @@
  */
 import type { JsonValue } from "../base/kubernetes-object.js";
 import { isLeaf, keyOfListItem, LEAF, NOTHING, type FieldNode, type ItemKey } from "./owned-fields.js";
-import { isEmptyValue, isJsonObject, isOfJson, isSameValue, type JsonObject } from "./json-value.js";
+import { isEmptyValue, isJsonObject, isOfJson, isSameValue, memberOf, type JsonObject } from "./json-value.js";
 import type { SchemaNode } from "./schema-node.js";
 
 /** A place where an object is not as desired. */
@@ -109,7 +109,8 @@ function matchFields(search: Search, desired: JsonObject, { live, owned, schema 
   }
   if (owned.fields.size > found)
     for (const name of owned.fields.keys())
-      if (desired[name] === undefined && !report(search, "is owned but not desired any more", name)) return false;
+      if (memberOf(desired, name) === undefined && !report(search, "is owned but not desired any more", name))
+        return false;
   return owned.items.size + owned.values.size === 0 || report(search, "is owned as a list");
 }
 

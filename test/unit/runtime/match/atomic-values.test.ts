@@ -159,6 +159,14 @@ const cases: readonly Case[] = [
     matches: false,
   },
   {
+    title: "also under the name of what every object has",
+    kind: ["apps/v1", "ControllerRevision"],
+    path: ["data"],
+    desired: { a: 1 },
+    live: { a: 1, constructor: 2 },
+    matches: false,
+  },
+  {
     title: "a map type beside a reference wins: a claim reference is compared by its fields",
     kind: ["v1", "PersistentVolume"],
     path: ["spec", "claimRef"],
@@ -223,12 +231,13 @@ suite("differences", (test) => {
   test("all places are named, down to the field, and values never", () => {
     const desired = { metadata: { labels: { a: "x" } }, data: { a: "secret", b: "2", c: "3" } };
     const live = { metadata: { labels: { a: "y" } }, data: { a: "1", b: "2", c: "4" } };
-    const found = find(desired, live, { "f:data": { "f:b": {}, "f:c": {}, "f:old": {} } });
+    const found = find(desired, live, { "f:data": { "f:b": {}, "f:c": {}, "f:old": {}, "f:constructor": {} } });
     assert.equal(found, [
       { path: "metadata.labels.a", reason: "is not owned yet" },
       { path: "data.a", reason: "is not owned yet" },
       { path: "data.c", reason: "differs" },
       { path: "data.old", reason: "is owned but not desired any more" },
+      { path: "data.constructor", reason: "is owned but not desired any more" },
     ]);
   });
 
