@@ -40,36 +40,35 @@ export function readSources(folder: string): SourceFile[] {
     .map(readSource);
 }
 
-/** Reads the sources of all packages. */
-export function readPackageSources(): SourceFile[] {
-  return packages.flatMap((name) => readSources(`${name}/src`));
+let ofPackages: SourceFile[] | undefined;
+
+/** Reads the sources of all packages, once for all files of a process. */
+export function readPackageSources(): readonly SourceFile[] {
+  return (ofPackages ??= packages.flatMap((name) => readSources(`${name}/src`)));
 }
 
 /** Reads a file, which is parsed when somebody asks for what is in it. */
 function readSource(path: string): SourceFile {
   const text = readFileSync(join(repositoryRoot, path), "utf8");
   let [syntax, imports]: [ts.SourceFile?, Import[]?] = [];
+  const parsed = () => {
+    const { createSourceFile, ScriptTarget } = loadCompiler();
+    return (syntax ??= createSourceFile(path, text, ScriptTarget.Latest, true));
+  };
   return {
     path,
     text,
     get syntax() {
-      const { createSourceFile, ScriptTarget } = loadCompiler();
-      return (syntax ??= createSourceFile(path, text, ScriptTarget.Latest, true));
+      return parsed();
     },
     get imports() {
-      return (imports ??= importsOf(path, text));
+      return (imports ??= importsOf(path, parsed()));
     },
   };
 }
 
-function importsOf(path: string, text: string): Import[] {
+function importsOf(path: string, syntax: ts.SourceFile): Import[] {
   const compiler = loadCompiler();
-  // Comments import nothing, and are half of what there is to parse.
-  const jsDocParsingMode = compiler.JSDocParsingMode.ParseNone;
-  const syntax = compiler.createSourceFile(path, text, {
-    languageVersion: compiler.ScriptTarget.Latest,
-    jsDocParsingMode,
-  });
   const imports: Import[] = [];
   const add = (node: ts.Node, specifier: ts.Node | undefined, isTypeOnly: boolean) => {
     if (specifier === undefined || !compiler.isStringLiteral(specifier)) return;

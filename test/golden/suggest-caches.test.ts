@@ -64,7 +64,7 @@ suite("the caches of a project", (test) => {
     { timeoutMs: 120_000 },
   );
 
-  test(
+  test.thorough(
     "an edit of code changes no generated file, and the suggestion lets it compile",
     async () => {
       await using folder = await createProject();

@@ -76,7 +76,7 @@ async function processesIn(folder: string): Promise<string[]> {
 const session = shared(startDev);
 
 suite("npm run dev", (test) => {
-  test(
+  test.thorough(
     "runs what the author changes, and keeps the objects",
     async () => {
       const dev = await session();

@@ -103,7 +103,7 @@ await runOperator(controllers);
 const plainBundle = shared(createBundle);
 
 suite("bundle of a new project", (test) => {
-  test(
+  test.thorough(
     "has nothing of client-node or, without rules in CEL, of their evaluator, and in the file that starts only what every start needs",
     async () => {
       const bundle = await plainBundle();
@@ -128,7 +128,7 @@ suite("bundle of a new project", (test) => {
     LONG,
   );
 
-  test(
+  test.thorough(
     "has no character beyond Latin-1, with which V8 would keep it in two bytes for each",
     async () => {
       const bundle = await plainBundle();
@@ -137,7 +137,7 @@ suite("bundle of a new project", (test) => {
     LONG,
   );
 
-  test(
+  test.thorough(
     "has maps of a fraction of its size, because Node keeps them in memory",
     async () => {
       const bundle = await plainBundle();

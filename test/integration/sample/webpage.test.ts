@@ -4,6 +4,7 @@ import { ConfigMap, Deployment, Ingress, Service, WebPage, webPageController } f
 import { startTestApiServer, type TestApiServer } from "../../support/api/api-server.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { failuresOf } from "../../support/runtime/recorded-operator.js";
+import { isThorough } from "../../support/runs.js";
 import { assert, shared, suite } from "../../support/suite.js";
 import { startRecordedRun, type RecordedRun } from "./recorded-run.js";
 
@@ -193,7 +194,7 @@ suite("the webpage sample", (test) => {
     async () => {
       await using tester = await testClient();
       await using run = await startRun(await server());
-      const all = Array.from({ length: 20 }, () => newPage());
+      const all = Array.from({ length: isThorough ? 20 : 6 }, () => newPage());
       await Promise.all(all.map((page) => tester.client.create(WebPage, page)));
       await Promise.all(all.map((page) => readyPage(tester.client, page)));
       const names = new Set(all.map(({ metadata }) => metadata.name));

@@ -4,6 +4,7 @@ import { describeOmitted, formatDiagnostic, limitDiagnostics, type Diagnostic } 
 import { generate } from "#generator/generate.js";
 import { generateTypes } from "#generator/generate-types.js";
 import { runCommand } from "../../../support/command-line.js";
+import { runs } from "../../../support/runs.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createFolderWith, crdText, PLAIN_SCHEMA, workflowText } from "./project-text.js";
 
@@ -91,12 +92,12 @@ suite("hostile texts", (test) => {
   });
 
   test("a file in which everything is wrong is answered on few lines", async () => {
-    const keys = Array.from({ length: 30_000 }, (_, index) => `a${index % 10}: {}`).join(", ");
-    const fields = Array.from({ length: 5_000 }, (_, index) => `a${index}: { type: thing }`).join(", ");
+    const keys = Array.from({ length: runs(30_000) }, (_, index) => `a${index % 10}: {}`).join(", ");
+    const fields = Array.from({ length: runs(5_000) }, (_, index) => `a${index}: { type: thing }`).join(", ");
     for (const text of [
       crdText(`{ type: object, properties: { ${keys} } }`),
       crdText(`{ type: object, properties: { ${fields} } }`),
-      "- !x a\n".repeat(20_000),
+      "- !x a\n".repeat(runs(20_000)),
     ]) {
       await using folder = await createFolderWith({ "a.yaml": text });
       const { status, stderr } = await runCommand(folder.path, "types", "a.yaml", "--out", "out");

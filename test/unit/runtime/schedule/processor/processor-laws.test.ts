@@ -227,7 +227,7 @@ suite("laws of the processor", (test) => {
   );
 
   test(
-    "100,000 primaries that come, fail or succeed, and go leave nothing",
+    "thousands of primaries that come, fail or succeed, and go leave nothing",
     async () => {
       for (const onAllEvents of [false, true]) {
         const { observe, observeDeletion, settle, respond, controller, clock, started, lines } = createBed({
@@ -236,7 +236,8 @@ suite("laws of the processor", (test) => {
         });
         let count = 0;
         respond(({ isPrimaryDeleted }) => (!isPrimaryDeleted && ++count % 3 === 0 ? failureOf() : SUCCESS));
-        for (let batch = 0; batch < 50; batch++) {
+        const batches = runs(50);
+        for (let batch = 0; batch < batches; batch++) {
           const names = Array.from({ length: 1000 }, (_, index) => `p${batch}-${index}`);
           for (const each of names) observe({ name: each, uid: each });
           while (controller.counts().queued > 0) await settle();
@@ -246,7 +247,7 @@ suite("laws of the processor", (test) => {
           assert.equal(controller.counts(), { states: 0, timers: 0, queued: 0, running: 0 });
           started.length = lines.length = 0;
         }
-        assert.is(count, 50_000);
+        assert.is(count, batches * 1000);
         assert.is(clock.nextDueAt, undefined);
       }
     },
