@@ -77,9 +77,7 @@ export async function writePrimary(
   const isWhole = serverSideApply && resource !== undefined && !target.definition.hasStatusSubresource;
   const isChanged = async (written: Promise<ResourceWrite>): Promise<boolean> => {
     try {
-      const { kind, object } = await written;
-      checkStatusIsStored(target, status, object);
-      return kind !== "unchanged";
+      return (await written).kind !== "unchanged";
     } catch (error) {
       const postponed = findPostponed(error);
       if (postponed === undefined) throw error;
@@ -105,11 +103,12 @@ export async function writePrimary(
 }
 
 // The API server ignores a status in a write that is not to the status subresource, if there is one.
-function checkStatusIsStored({ definition }: WriteTarget, status: object = {}, stored: WithStatus): void {
-  if (definition.hasStatusSubresource || stored.status !== undefined) return;
-  if (Object.values(status).every((value) => value === undefined || value === null)) return;
+function checkStored({ definition }: WriteTarget, status: object = {}, written: ResourceWrite): ResourceWrite {
+  const { metadata, status: stored } = written.object as WithStatus;
+  const isEmpty = Object.values(status).every((value) => value === undefined || value === null);
+  if (definition.hasStatusSubresource || stored !== undefined || isEmpty) return written;
   throw new Error(
-    `the API server stored no status of ${describeObject(definition, stored.metadata)}: ${crdNameOf(definition)} has a status ` +
+    `the API server stored no status of ${describeObject(definition, metadata)}: ${crdNameOf(definition)} has a status ` +
       "subresource in the cluster, or no status in its schema; run gen-operator generate with the CRD of the cluster",
   );
 }
@@ -117,7 +116,7 @@ function checkStatusIsStored({ definition }: WriteTarget, status: object = {}, s
 async function writeResource(
   write: PrimaryWrite,
   primary: KubernetesObject,
-  { resource, whole }: { resource: object; whole: object },
+  { resource, whole }: { resource: object; whole: { readonly status?: object } },
 ): Promise<ResourceWrite> {
   const { target, serverSideApply } = write;
   const { definition } = target;
@@ -135,7 +134,8 @@ async function writeResource(
     // What is applied replaces what was applied before, the finalizer included.
     const finalizers = [...new Set([...others, ...(write.finalizer === undefined ? [] : [write.finalizer])])];
     const kept = finalizers.length > 0 ? { finalizers } : {};
-    return operations.apply({ ...fields, ...whole, metadata: { ...stated, ...identityOf(primary), ...kept } });
+    const desired = { ...fields, ...whole, metadata: { ...stated, ...identityOf(primary), ...kept } };
+    return checkStored(target, whole.status, await operations.apply(desired));
   }
   // A resource version that the reconciler changed becomes part of the patch, and is a conflict where it is not the current one.
   const { apiVersion, kind, status: _5, ...content } = primary as WithStatus;
@@ -146,12 +146,13 @@ async function writeResource(
   return operations.jsonPatch(primary, patchBetween(primary.metadata.uid, before, after));
 }
 
-function writeStatus(write: PrimaryWrite, primary: WithStatus, status: object): Promise<ResourceWrite> {
-  const operations = new KindOperations(write.target, write);
-  if (write.serverSideApply)
-    return operations.applyStatus({ metadata: identityOf(primary), status } as PartialResource<KubernetesObject>);
-  const change = patchBetween(primary.metadata.uid, { status: primary.status }, { status });
-  return operations.jsonPatchStatus(primary, change);
+async function writeStatus(write: PrimaryWrite, primary: WithStatus, status: object): Promise<ResourceWrite> {
+  const { target, serverSideApply } = write;
+  const operations = new KindOperations(target, write);
+  const sent = serverSideApply
+    ? operations.applyStatus({ metadata: identityOf(primary), status } as PartialResource<KubernetesObject>)
+    : operations.jsonPatchStatus(primary, patchBetween(primary.metadata.uid, { status: primary.status }, { status }));
+  return checkStored(target, status, await sent);
 }
 
 // A primary of which nothing but its fields is stated is the one that was reconciled.

@@ -7,7 +7,7 @@ import { startApiServer, type ApiServer } from "#apiserver/index.js";
 import { keyOf } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { loadConnection } from "#runtime/client/connect/load-connection.js";
-import { updateStatus } from "#runtime/reconcile/reconciler.js";
+import { patchResourceAndStatus, updateStatus, type Reconciler } from "#runtime/reconcile/reconciler.js";
 import { builtinDefinition, classOf, customDefinition } from "../../../support/kinds/kind-definitions.js";
 import { createRecordedOperator } from "../../../support/runtime/recorded-operator.js";
 import { assert, suite } from "../../../support/suite.js";
@@ -242,17 +242,21 @@ suite("operator with lasting errors", (test) => {
     );
   });
 
-  for (const serverSideApply of [true, false])
-    test(`a status that is not stored, because the operator does not know the status subresource, is an error${serverSideApply ? "" : " of a JSON patch, too"}`, async () => {
-      await using server = await startPageServer();
-      const primary = customDefinition(pageCrdWithoutStatus());
-      const reconciler = { reconcile: () => updateStatus({ text: "seen" }) };
-      await using page = createRecordedOperator({
-        controllers: [
-          { name: "page", workflow: { primary, dependents: [] }, reconciler, serverSideApply: serverSideApply },
-        ],
-        connection: { url: server.url, token: server.token },
+  for (const [how, serverSideApply] of [
+    ["server-side apply", true],
+    ["JSON patch", false],
+  ] as const) {
+    const primary = customDefinition(pageCrdWithoutStatus());
+    const workflow = { primary, dependents: [] };
+    const connected = ({ url, token }: ApiServer, reconciler: Reconciler<Page, object, object>) =>
+      createRecordedOperator({
+        controllers: [{ name: "page", workflow, reconciler, serverSideApply }],
+        connection: { url, token },
       });
+
+    test(`a status that is not stored, as only the cluster knows the subresource, is an error: ${how}`, async () => {
+      await using server = await startPageServer();
+      await using page = connected(server, { reconcile: () => updateStatus({ text: "seen" }) });
       await page.operator.start();
       await createPage(page);
       const { error } = await waitFor("a reconcile", () => page.events[0]);
@@ -260,6 +264,24 @@ suite("operator with lasting errors", (test) => {
         'the API server stored no status of Page "default/one": pages.example.com has a status subresource in the cluster';
       assert.match((error as Error).message, problem);
     });
+
+    test(`without a status subresource a resource and its status are stored in one reconcile: ${how}`, async () => {
+      await using server = await startApiServer({ tls: false, crds: [pageCrdWithoutStatus()] });
+      await using page = connected(server, {
+        reconcile: ({ primary }) => {
+          const { spec, ...rest } = primary;
+          const resource = { ...(serverSideApply ? {} : { ...rest, spec }), spec: { ...spec, text: "ours" } };
+          return patchResourceAndStatus(resource, { text: "seen" });
+        },
+      });
+      await page.operator.start();
+      await createPage(page);
+      const { error } = await waitFor("a reconcile", () => page.events[0]);
+      assert.is(error, undefined);
+      const { spec, status } = (await page.operator.client.get(Page, ONE)) ?? {};
+      assert.equal([spec?.text, status?.text], ["ours", "seen"]);
+    });
+  }
 
   test("a conflict is tried again on what is there now", async () => {
     await using server = await startPageServer();
