@@ -58,9 +58,12 @@ export class DeferredDecoder {
     const head = scanHead(bytes, start, this.#search);
     if (head === undefined) return undefined;
     const decoding = { bytes, start, end, encoding, head } as const;
-    const object = JSON.parse(
-      `${textWithoutCut(bytes, head, { start, end: head.end, encoding })}}`,
-    ) as KubernetesObject;
+    // With a brace behind the metadata, the text up to there is an object.
+    const behind = bytes[head.end]!;
+    bytes[head.end] = CLOSE_BRACE;
+    const text = textWithoutCut(bytes, head, { start, end: head.end + 1, encoding });
+    bytes[head.end] = behind;
+    const object = JSON.parse(text) as KubernetesObject;
     const before = this.#known?.(keyOf(object.metadata)) ?? this.#last;
     if (before !== undefined) shareEqual(object.metadata, before.object.metadata);
     if (!deferRest(object, decoding, before && deferredOf(before.object))) return undefined;

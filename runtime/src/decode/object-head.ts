@@ -78,8 +78,16 @@ export function textWithoutCut(
 ): string {
   if (cutStart === cutEnd || cutStart >= end || cutEnd <= start) return bytes.toString(encoding, start, end);
   if (cutEnd === end) return bytes.toString(encoding, start, cutStart);
-  return bytes.toString(encoding, start, cutStart) + bytes.toString(encoding, cutEnd, end);
+  const length = cutStart - start + end - cutEnd;
+  if (length > SHORT_TEXT.length)
+    return bytes.toString(encoding, start, cutStart) + bytes.toString(encoding, cutEnd, end);
+  bytes.copy(SHORT_TEXT, 0, start, cutStart);
+  bytes.copy(SHORT_TEXT, cutStart - start, cutEnd, end);
+  return SHORT_TEXT.toString(encoding, 0, length);
 }
+
+// A text of one piece is parsed faster than one that was joined.
+const SHORT_TEXT = Buffer.alloc(16_384);
 
 function readManagedFields(bytes: Buffer, start: number, reading: Parameters<typeof readEntry>[2]): number {
   let index = skipSpace(bytes, start + 1);

@@ -14,13 +14,15 @@ type Members = Record<string, unknown>;
 function isSameJson(value: unknown, other: unknown): boolean {
   if (value === other) return true;
   if (typeof value !== "object" || typeof other !== "object" || value === null || other === null) return false;
-  if (Array.isArray(value) !== Array.isArray(other)) return false;
-  const names = Object.keys(value);
-  const otherNames = Object.keys(other);
-  if (names.length !== otherNames.length) return false;
-  for (let at = 0; at < names.length; at++) {
-    const name = names[at]!;
-    if (name !== otherNames[at] || !isSameJson((value as Members)[name], (other as Members)[name])) return false;
-  }
-  return true;
+  if (Array.isArray(value) || Array.isArray(other)) return isSameArray(value, other);
+  const names = Object.keys(other);
+  let at = 0;
+  for (const name in value)
+    if (name !== names[at++] || !isSameJson((value as Members)[name], (other as Members)[name])) return false;
+  return at === names.length;
+}
+
+function isSameArray(value: object, other: object): boolean {
+  if (!Array.isArray(value) || !Array.isArray(other) || value.length !== other.length) return false;
+  return value.every((item, at) => isSameJson(item, other[at]));
 }
