@@ -2,6 +2,7 @@
 // time. Files beside the folders of a package (operator.ts, generate.ts, server.ts, cli.ts, index.ts) put the parts together and
 // may import everything in it, as `assemble` of the runtime does; `diagnostic` and `json` are such files that others may import. Nor may files import each other in a circle.
 import { readFileSync } from "node:fs";
+import { builtinModules } from "node:module";
 import { join } from "node:path";
 import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";
@@ -178,7 +179,7 @@ function describe({ specifier, isTypeOnly }: Import): string {
 }
 
 function isNodeModule(specifier: string): boolean {
-  return specifier.startsWith("node:");
+  return specifier.startsWith("node:") && builtinModules.includes(specifier.slice("node:".length).split("/")[0] ?? "");
 }
 
 function dependenciesOf(name: string): string[] {
