@@ -6,7 +6,7 @@ import type { OperatorCommand } from "../operators/operator-process.js";
 
 /** How one framework's implementation of the workload is built and started. */
 interface Implementation {
-  /** Its folder, and what it calls itself, if that is another name. */
+  /** Its folder, and what it calls itself. Default: its name here */
   readonly folder?: string;
   /** The file by which its folder is known. */
   readonly file: string;
@@ -19,6 +19,12 @@ interface Implementation {
   /** Tells where it is built from where others of the same source are. */
   readonly variant?: string;
 }
+
+const clientNode = {
+  file: "package.json",
+  steps: [{ program: "npm", args: ["ci", "--no-audit", "--no-fund"] }],
+  start: { program: "node", args: ["index.mjs"] },
+} satisfies Implementation;
 
 const implementations: { readonly [name: string]: Implementation } = {
   "controller-runtime": {
@@ -58,16 +64,12 @@ const implementations: { readonly [name: string]: Implementation } = {
     start: { program: ".venv/bin/kopf", args: ["run", "--quiet", "-A", "--standalone", "webpages.py"] },
   },
   "client-node": {
-    file: "package.json",
-    steps: [{ program: "npm", args: ["ci", "--no-audit", "--no-fund"] }],
-    start: { program: "node", args: ["index.mjs"] },
+    ...clientNode,
     note: "client-node as it is, with a connection for each request",
   },
   "client-node-one-dispatcher": {
+    ...clientNode,
     folder: "client-node",
-    file: "package.json",
-    steps: [{ program: "npm", args: ["ci", "--no-audit", "--no-fund"] }],
-    start: { program: "node", args: ["index.mjs"] },
     env: { SHARED_DISPATCHER: "1" },
     note: "client-node-one-dispatcher with a private method replaced, since no public option of it keeps connections (SHARED_DISPATCHER=1)",
   },
