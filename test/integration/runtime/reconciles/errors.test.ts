@@ -270,7 +270,7 @@ suite("operator with lasting errors", (test) => {
       await using page = connected(server, {
         reconcile: ({ primary }) => {
           const { spec, ...rest } = primary;
-          const resource = { ...(serverSideApply ? {} : { ...rest, spec }), spec: { ...spec, text: "ours" } };
+          const resource = { ...(serverSideApply ? {} : rest), spec: { ...spec, text: "ours" } };
           return patchResourceAndStatus(resource, { text: "seen" });
         },
       });
