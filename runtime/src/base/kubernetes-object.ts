@@ -119,6 +119,11 @@ export interface JsonPatchOperation {
 /** The ways to write an object: POST, PUT, server-side apply, JSON patch (RFC 6902), JSON merge patch (RFC 7386). */
 export type WriteVerb = "create" | "update" | "apply" | "jsonPatch" | "mergePatch";
 
+/** Returns a member of an object whose keys may be those of every object, such as `constructor`. */
+export function memberOf<Value>(object: { readonly [name: string]: Value }, name: string): Value | undefined {
+  return Object.hasOwn(object, name) ? object[name] : undefined;
+}
+
 /** Names an object for messages: `Deployment "home/web"`. */
 export function describeObject({ kind }: { kind: string }, { name, namespace }: ObjectRef): string {
   return `${kind} "${namespace === undefined ? name : `${namespace}/${name}`}"`;

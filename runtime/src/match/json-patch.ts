@@ -1,7 +1,7 @@
 // JSON patch (RFC 6902) and JSON merge patch (RFC 7386), as the API server carries them out: in a `test` a missing member is null (1.36).
 import { isDeepStrictEqual } from "node:util";
-import type { JsonValue, JsonPatchOperation } from "../base/kubernetes-object.js";
-import { isJsonObject, memberOf, type JsonObject } from "./json-value.js";
+import { memberOf, type JsonValue, type JsonPatchOperation } from "../base/kubernetes-object.js";
+import { isJsonObject, type JsonObject } from "./json-value.js";
 
 /** Carries out a JSON patch on a copy; throws if it does not fit. */
 export function applyJsonPatch(object: JsonValue, operations: readonly JsonPatchOperation[]): JsonValue {

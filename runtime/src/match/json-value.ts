@@ -59,11 +59,6 @@ export function isJsonObject(value: JsonValue | undefined): value is JsonObject 
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Returns a member of a JSON object, whose keys may be those of every object, such as `constructor`. */
-export function memberOf(object: JsonObject, name: string): JsonValue | undefined {
-  return Object.hasOwn(object, name) ? object[name] : undefined;
-}
-
 /** Tells whether an object becomes JSON as it is, and not by a `toJSON` of its class. */
 export function isOfJson(object: JsonObject): boolean {
   const prototype: unknown = Object.getPrototypeOf(object);

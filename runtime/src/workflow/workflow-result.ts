@@ -1,3 +1,4 @@
+import { memberOf } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import type { PostponedWrite } from "../write/send/postponed-write.js";
 import type { Conditions, WorkflowDefinition } from "./definition/workflow-definition.js";
@@ -153,10 +154,10 @@ function detailIn<Detail>(
   dependents: WorkflowResult["dependents"],
   { name, condition, item, type }: DetailOptions<Detail> & { name: string; condition: keyof Conditions },
 ): Detail | undefined {
-  let outcome = ownOf(dependents, name);
+  let outcome = memberOf(dependents, name);
   if (outcome === undefined)
     throw new Error(`the workflow has no dependent "${name}"; it has ${Object.keys(dependents).join(", ")}`);
-  if (item !== undefined) outcome = ownOf(outcome.items ?? {}, item);
+  if (item !== undefined) outcome = memberOf(outcome.items ?? {}, item);
   if (outcome === undefined) throw new Error(`dependent "${name}" has no item "${item}"`);
   const detail: unknown = outcome.conditions?.[condition]?.detail;
   if (detail === undefined || type === undefined) return detail as Detail | undefined;
@@ -173,10 +174,6 @@ function detailIn<Detail>(
 function isSettled(outcome: DependentOutcome): boolean {
   const isDone = isGone(outcome) || (isReady(outcome) && !("postponed" in outcome));
   return isDone && Object.values(outcome.items ?? {}).every(isSettled);
-}
-
-function ownOf<Value>(record: { readonly [key: string]: Value }, key: string): Value | undefined {
-  return Object.hasOwn(record, key) ? record[key] : undefined;
 }
 
 /** Runs a workflow from within a reconcile or a cleanup, in which a second call of a function returns the result of the first. */

@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
 import { getHeapSnapshot } from "node:v8";
+import { memberOf } from "../../base/kubernetes-object.js";
 import type { ObservedOperator } from "../health.js";
 import { notAllowed, type EndpointAnswer, type EndpointHandler } from "../http/http-endpoint.js";
 import { refusalOf } from "./debug-access.js";
@@ -82,7 +83,7 @@ export function debugHandler(subject: DebugSubject, token: DebugToken, probing =
       if (request.method === "PUT") return changeLevel(subject, request, controller && decoded(controller));
       return controller === undefined ? showLevels(subject) : notAllowed(["PUT"]);
     }
-    const route = Object.hasOwn(paths, url.pathname) ? paths[url.pathname] : undefined;
+    const route = memberOf(paths, url.pathname);
     if (route === undefined) return { status: 404, body: `404 not found; there are\n${PATHS}` };
     return request.method === "GET" ? route(url, gone) : notAllowed(["GET"]);
   };

@@ -1,4 +1,5 @@
 // Probes in the words of Kubernetes' own components (apiserver/pkg/server/healthz): `ok`, or every check with what is wrong.
+import { memberOf } from "../../base/kubernetes-object.js";
 import { messageOf } from "../../base/logger.js";
 import { withDeadline } from "../../base/promises.js";
 import type { ObservedOperator } from "../health.js";
@@ -44,7 +45,7 @@ export function probeHandler(subject: ProbeSubject): EndpointHandler {
   };
   return async ({ pathname, searchParams }) => {
     const path = pathname === "/healthz" ? "/livez" : pathname;
-    const probe = Object.hasOwn(probes, path) ? probes[path] : undefined;
+    const probe = memberOf(probes, path);
     if (probe === undefined) return undefined;
     const excluded = new Set(searchParams.getAll("exclude"));
     const found = (await probe()).filter(({ name }) => !excluded.has(name));
