@@ -46,7 +46,9 @@ export function createRenewedCredentials(options: RenewalOptions): Connection["c
   return ({ isRejected }) => {
     const now = Date.now();
     if (isRejected || (current?.expiresAt ?? Infinity) <= now) current = undefined;
-    if (reading === undefined && (current === undefined || now >= dueAt)) {
+    // Later than that only after the clock was set back.
+    const isDue = now >= dueAt || dueAt > now + everyMs;
+    if (reading === undefined && (current === undefined || isDue)) {
       dueAt = now + everyMs;
       reading = read();
       // Nobody may be waiting for this read; the next one comes when it is due, or after a 401.

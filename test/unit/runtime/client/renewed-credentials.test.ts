@@ -57,6 +57,21 @@ suite("renewed credentials", (test) => {
     assert.instance(ask(), Promise);
   });
 
+  test("are read again in time when the clock is set back", async () => {
+    const { reads, ask } = createReads();
+    const first = ask();
+    reads[0]!.resolve(of("a"));
+    await first;
+    const { now } = Date;
+    try {
+      Date.now = () => now() - 3_600_000;
+      ask();
+    } finally {
+      Date.now = now;
+    }
+    assert.is(reads.length, 2);
+  });
+
   test("are read ahead of their end", async () => {
     const { reads, ask } = createReads({ everyMs: Infinity });
     const first = ask();
