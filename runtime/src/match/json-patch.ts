@@ -14,12 +14,12 @@ export function applyJsonPatch(object: JsonValue, operations: readonly JsonPatch
 /** Carries out a JSON merge patch, without changing its target. */
 export function applyMergePatch(target: JsonValue | undefined, patch: JsonValue): JsonValue {
   if (!isJsonObject(patch)) return patch;
-  const merged: JsonObject = isJsonObject(target) ? { ...target } : {};
+  const merged = new Map(isJsonObject(target) ? Object.entries(target) : []);
   for (const [name, value] of Object.entries(patch)) {
-    if (value === null) delete merged[name];
-    else merged[name] = applyMergePatch(merged[name], value);
+    if (value === null) merged.delete(name);
+    else merged.set(name, applyMergePatch(merged.get(name), value));
   }
-  return merged;
+  return Object.fromEntries(merged);
 }
 
 function applyOperation(root: JsonObject, { op, path, from, value = null }: JsonPatchOperation): void {
@@ -30,8 +30,8 @@ function applyOperation(root: JsonObject, { op, path, from, value = null }: Json
       return void remove(root, path);
     case "replace": {
       const { parent, key } = locate(root, path);
-      if (Array.isArray(parent)) parent[indexOf(key, parent.length - 1)] = structuredClone(value);
-      else parent[key] = structuredClone(value);
+      if (!Array.isArray(parent)) return add(root, path, structuredClone(value));
+      parent[indexOf(key, parent.length - 1)] = structuredClone(value);
       return;
     }
     case "test":
@@ -73,7 +73,8 @@ function readIn({ parent, key }: Location): JsonValue {
 function add(root: JsonObject, path: string, value: JsonValue): void {
   const { parent, key } = locate(root, path);
   if (Array.isArray(parent)) parent.splice(key === "-" ? parent.length : indexOf(key, parent.length), 0, value);
-  else parent[key] = value;
+  // An assignment would take `__proto__` for the prototype.
+  else Object.defineProperty(parent, key, { value, writable: true, enumerable: true, configurable: true });
 }
 
 function remove(root: JsonObject, path: string): JsonValue {

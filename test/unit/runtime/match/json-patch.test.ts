@@ -10,7 +10,7 @@ import { assert, suite } from "../../../support/suite.js";
 const REFUSED = "the server rejected our request due to an error in our request";
 
 const scalar = fc.oneof(fc.constantFrom("a", "b", ""), fc.integer({ min: 0, max: 2 }), fc.boolean());
-const names = fc.constantFrom("a", "b", "x/y", "~1", "toString");
+const names = fc.constantFrom("a", "b", "x/y", "~1", "toString", "__proto__");
 const { value: json } = fc.letrec<{ value: JsonValue }>((tie) => ({
   value: fc.oneof(
     { depthSize: "small", withCrossShrink: true },
