@@ -96,6 +96,11 @@ export function refOfKey(key: ObjectKey): ObjectRef {
   return slash === -1 ? { name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
 }
 
+/** Returns the group of an API version; empty for the core group. */
+export function groupOf(apiVersion: string): string {
+  return apiVersion.slice(0, Math.max(0, apiVersion.lastIndexOf("/")));
+}
+
 /** Some of the fields of a value. */
 export type PartOf<Value> = Value extends readonly (infer Item)[]
   ? readonly PartOf<Item>[]

@@ -9,13 +9,6 @@ const CLOSE_BRACE = 0x7d;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 
-// What a byte outside of a string does to the depth.
-const STARTS_STRING = 2;
-const EFFECTS = new Int8Array(256);
-EFFECTS[QUOTE] = STARTS_STRING;
-for (const open of [OPEN_BRACE, OPEN_BRACKET]) EFFECTS[open] = 1;
-for (const close of [CLOSE_BRACE, CLOSE_BRACKET]) EFFECTS[close] = -1;
-
 /** Where a value stands: from `start` up to, not including, `end`. */
 export interface Range {
   readonly start: number;
@@ -58,10 +51,11 @@ export function endOfValue(bytes: Buffer, start: number): number {
     const length = bytes.length;
     let depth = 0;
     for (let index = start; index < length; index++) {
-      const effect = EFFECTS[bytes[index]!]!;
-      if (effect === 0) continue;
-      if (effect === STARTS_STRING) index = endOfString(bytes, index) - 1;
-      else if ((depth += effect) === 0) return index + 1;
+      const byte = bytes[index]!;
+      if (byte === QUOTE) index = endOfString(bytes, index) - 1;
+      // Brackets and braces differ in this bit.
+      else if ((byte | 0x20) === OPEN_BRACE) depth++;
+      else if ((byte | 0x20) === CLOSE_BRACE && --depth === 0) return index + 1;
     }
     throw new SyntaxError("unterminated object or array in JSON");
   }

@@ -1,6 +1,6 @@
 // Mappers from a secondary to the primaries that it concerns (JOSDK Mappers). A mapper must be a pure function of the object, and of the
 // primaries that it reads: the primaries that it returned for the old state of an object are reconciled, too.
-import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
+import { groupOf, keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import { PRIMARY_NAME, PRIMARY_NAMESPACE, PRIMARY_TYPE, typeOfPrimary } from "../base/primary-link.js";
 
@@ -32,7 +32,7 @@ export interface PrimaryKeys {
 /** Maps by owner references of the primary's kind and group, whatever their version. */
 export function byOwnerReference({ definition }: PrimaryKind): SecondaryToPrimaryMapper {
   const { kind, group } = definition;
-  return ownersOf(definition, (owner) => owner.kind === kind && owner.apiVersion.replace(/\/?[^/]*$/, "") === group);
+  return ownersOf(definition, (owner) => owner.kind === kind && groupOf(owner.apiVersion) === group);
 }
 
 /** Maps by owner references of the primary's kind, whatever their group. */

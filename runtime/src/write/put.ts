@@ -1,5 +1,5 @@
 import { isApiError } from "../base/errors.js";
-import type { KubernetesObject, ObjectMeta, OwnerReference } from "../base/kubernetes-object.js";
+import { groupOf, type KubernetesObject, type ObjectMeta, type OwnerReference } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { DecodedResource } from "../base/decoded-resource.js";
 import { genericMatcher } from "../match/matchers.js";
@@ -96,6 +96,5 @@ export function mergedMetadata(live: ObjectMeta, desired: Partial<ObjectMeta>): 
 }
 
 function isNamesake(a: OwnerReference, b: OwnerReference): boolean {
-  const groupOf = ({ apiVersion }: OwnerReference) => apiVersion.replace(/\/?[^/]*$/, "");
-  return a.uid !== b.uid && a.name === b.name && a.kind === b.kind && groupOf(a) === groupOf(b);
+  return a.uid !== b.uid && a.name === b.name && a.kind === b.kind && groupOf(a.apiVersion) === groupOf(b.apiVersion);
 }
