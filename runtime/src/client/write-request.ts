@@ -45,6 +45,9 @@ const VERBS = {
   mergePatch: { method: "PATCH", contentType: "application/merge-patch+json", words: "patch of" },
 } as const satisfies { [verb in WriteVerb]: object };
 
+// An apply is read as YAML 1.1, which refuses these where they stand for themselves, or takes them for the end of a line.
+const NOT_AS_IN_YAML = /[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]/g;
+
 /** Returns the request that makes a write; its errors say what was asked of which object. */
 export function requestOf(definition: ResourceDefinition, write: WriteRequest): ApiRequest {
   const { verb, ref, body, fieldManager, subresource, signal, force = true } = write;
@@ -54,11 +57,12 @@ export function requestOf(definition: ResourceDefinition, write: WriteRequest): 
   const path = verb === "create" ? collectionPath(definition, ref.namespace) : objectPath(definition, ref, subresource);
   const query = queryOf({ fieldManager: fieldManager || undefined, force: verb === "apply" ? force : undefined });
   const { apiVersion, kind } = definition;
+  const text = JSON.stringify(verb.endsWith("Patch") ? body : Object.assign({}, body, { apiVersion, kind }));
   return {
     isRepeatable: write.repeatable ?? isSameTwice,
     ...{ method, contentType, signal },
     path: path + query,
-    body: JSON.stringify(verb.endsWith("Patch") ? body : Object.assign({}, body, { apiVersion, kind })),
+    body: text.replace(NOT_AS_IN_YAML, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`),
     what: `${words} ${subresource === undefined ? "" : `the ${subresource} of `}${describeObject(definition, ref)}`,
   };
 }

@@ -156,6 +156,23 @@ suite("a dependent without server-side apply", (test) => {
   });
 });
 
+suite("a dependent whose texts have characters that YAML does not print", (test) => {
+  const text = "a\u007f \u0085 \u009b \u2028\u2029 \ufeff\ufffe\uffff";
+  for (const serverSideApply of [true, false])
+    test(`is written as stated, once, ${serverSideApply ? "by apply" : "by POST"}`, async () => {
+      await using space = await openSpace();
+      const desired = () => ({ metadata: { name: "a", annotations: { text } }, data: { value: text } });
+      await using running = await space.start([dependentController([configOf("a", { serverSideApply, desired })])]);
+      await space.create(Sample, sample());
+      const { metadata, data } = await space.until(ConfigMap, "a", () => true);
+      assert.equal([metadata.annotations?.["text"], data], [text, { value: text }]);
+      await space.patch(Sample, "one", { spec: { other: "x" } });
+      await waitFor("it is reconciled", () => outcomeOf(running, "a")?.kind === "unchanged");
+      await running.quiet();
+      assert.is(writesOf(running).filter((write) => write.includes("configmaps")).length, 1);
+    });
+});
+
 suite("a dependent with a field manager of its own", (test) => {
   test("is written under that name, and not again when it is as desired", async () => {
     await using space = await openSpace();
