@@ -19,7 +19,7 @@ async function nextEvent(socket: WebSocketClient): Promise<string> {
 
 suite("watches through a WebSocket", (test) => {
   test("each event is a text, short or long", async () => {
-    await using server = await startTestApiServer();
+    await using server = await startTestApiServer({ tls: true });
     using socket = await openOrThrow(server, `${CONFIG_MAPS}?watch=true`);
     const long = "x".repeat(100_000);
     await apiRequest(server, `POST ${CONFIG_MAPS}`, { body: configMap("short") });
@@ -30,20 +30,20 @@ suite("watches through a WebSocket", (test) => {
   });
 
   test("the end of the watch closes it", async () => {
-    await using server = await startTestApiServer();
+    await using server = await startTestApiServer({ tls: true });
     using socket = await openOrThrow(server, `${CONFIG_MAPS}?watch=true&timeoutSeconds=1`);
     assert.is(await socket.next(), undefined);
   });
 
   test("a client that says goodbye is let go", async () => {
-    await using server = await startTestApiServer();
+    await using server = await startTestApiServer({ tls: true });
     using socket = await openOrThrow(server, `${CONFIG_MAPS}?watch=true`);
     socket.close();
     assert.is(await socket.next(), undefined);
   });
 
   test("who asks for another protocol is answered as usual", async () => {
-    await using server = await startTestApiServer();
+    await using server = await startTestApiServer({ tls: true });
     const headers = { connection: "Upgrade", upgrade: "h2c" };
     const created = await apiRequest(server, `POST ${CONFIG_MAPS}`, { body: configMap("a"), headers });
     assert.is(created.status, 201);
@@ -52,7 +52,7 @@ suite("watches through a WebSocket", (test) => {
   });
 
   test("a watch that is refused is refused in HTTP", async () => {
-    await using server = await startTestApiServer();
+    await using server = await startTestApiServer({ tls: true });
     assert.is(await openWebSocket(server, `${CONFIG_MAPS}?watch=true&fieldSelector=data.x=y`), 400);
     assert.is(await openWebSocket({ ...server, token: "wrong" }, `${CONFIG_MAPS}?watch=true`), 401);
   });

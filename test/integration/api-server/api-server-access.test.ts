@@ -18,7 +18,7 @@ interface Status {
 }
 
 const server = shared(async () => {
-  const started = await startTestApiServer();
+  const started = await startTestApiServer({ tls: true });
   const view = async () => (await apiRequest(started, `GET ${RBAC}/clusterroles/cluster-admin`)).status === 200;
   await waitFor("the first roles", view);
   return started;

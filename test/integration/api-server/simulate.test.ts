@@ -12,7 +12,7 @@ import { declareWorkloadLaws } from "../../support/laws/workloads.js";
 import { shared, suite } from "../../support/suite.js";
 
 suite("controllers of a cluster", (test) => {
-  const cluster = shared(() => startTestApiServer({ simulate: true }));
+  const cluster = shared(() => startTestApiServer({ simulate: true, tls: true }));
   declareGarbageCollectionLaws(test, cluster);
   declareNamespaceLaws(test.thorough, cluster);
   declareWorkloadLaws(test.thorough, cluster);

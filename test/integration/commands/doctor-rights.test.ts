@@ -39,7 +39,10 @@ const doctor = (server: TestApiServer, ...args: string[]) =>
 
 suite("the rights that doctor asks for", (test) => {
   const cluster = shared(async () => {
-    const server = await startTestApiServer({ crds: ["fixtures/samples/webpage/crds/webpages.example.com.yaml"] });
+    const server = await startTestApiServer({
+      crds: ["fixtures/samples/webpage/crds/webpages.example.com.yaml"],
+      tls: true,
+    });
     const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "webpage-system" } };
     await create(server, namespace);
     return server;

@@ -22,7 +22,7 @@ function shortPath(path: string): string {
 const settle = () => new Promise((resolve) => setTimeout(resolve, 400));
 
 suite("the webpage sample", (test) => {
-  const server = shared(() => startTestApiServer({ crds: [CRD], simulate: true }));
+  const server = shared(() => startTestApiServer({ crds: [CRD], simulate: true, tls: true }));
   let pages = 0;
 
   /** A client of the tests' own, so that the operator's requests are its own. */

@@ -1,5 +1,6 @@
 // The API server that a suite speaks to: the embedded one, or, with TEST_API_SERVER=real, a kube-apiserver. The same tests run on
-// both, so neither may be told apart here.
+// both, so neither may be told apart here. The embedded one serves plain HTTP, as TLS takes a third of the processor time of a test;
+// with TEST_API_SERVER=tls it serves HTTPS to all tests.
 import { startSimulation } from "#apiserver/simulate/index.js";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -26,6 +27,8 @@ export interface TestApiServerOptions {
   crds?: (string | object)[];
   /** Runs the controllers of a cluster; Pods become ready. */
   simulate?: boolean;
+  /** Serves HTTPS, for a test of certificates or of a whole operator. Default: false on the embedded server. */
+  tls?: boolean;
 }
 
 /** The controllers of kube-controller-manager that `simulate` stands for. */
@@ -41,17 +44,19 @@ export const REAL_CONTROLLERS = [
 /** Does the suite run on a real kube-apiserver? */
 export const isRealApiServer = process.env["TEST_API_SERVER"] === "real";
 
-/** Starts the API server that TEST_API_SERVER names: `embedded`, which is the default, or `real`. */
+/** Starts the API server that TEST_API_SERVER names: `embedded`, which is the default, `tls` or `real`. */
 export async function startTestApiServer(options: TestApiServerOptions = {}): Promise<TestApiServer> {
   const crds = (await Promise.all((options.crds ?? []).map(readCrds))).flat();
   const simulate = options.simulate ?? false;
-  return isRealApiServer ? startReal(crds, simulate) : startEmbedded(crds, simulate);
+  if (isRealApiServer) return startReal(crds, simulate);
+  const tls = options.tls === true || process.env["TEST_API_SERVER"] === "tls";
+  return startEmbedded({ crds, simulate, tls });
 }
 
-async function startEmbedded(crds: object[], simulate: boolean): Promise<TestApiServer> {
+async function startEmbedded(options: { crds: object[]; simulate: boolean; tls: boolean }): Promise<TestApiServer> {
   // Loaded only when used, so that a run on a real server does not depend on the embedded one.
   const { startApiServer } = await import("#apiserver/index.js");
-  const server = await startApiServer({ crds, simulate });
+  const server = await startApiServer(options);
   const folder = await mkdtemp(join(tmpdir(), "gen-operator-api-server-"));
   const kubeconfig = join(folder, "kubeconfig");
   await server.writeKubeconfig(kubeconfig);

@@ -20,7 +20,7 @@ const CRDS = ["tenants", "zones"].map((plural) => `fixtures/samples/external/crd
 const Namespace = classOf(builtinDefinition("v1", "Namespace"));
 
 /** Starts an API server that knows the kinds of the sample. */
-export const startServer = (): Promise<TestApiServer> => startTestApiServer({ crds: CRDS });
+export const startServer = (): Promise<TestApiServer> => startTestApiServer({ crds: CRDS, tls: true });
 
 /** A test's own part of the world. */
 export interface World extends AsyncDisposable {
