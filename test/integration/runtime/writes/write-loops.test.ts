@@ -15,6 +15,7 @@ import {
   configMapOf,
   createPage,
   createPageOperator,
+  Page,
   setText,
   startPageServer,
   untilText,
@@ -207,6 +208,22 @@ suite("dependents that are undone", (test) => {
     for (let version = 0; version < 8; version++) {
       await setText(page, `version ${version}`, "busy");
       await untilText(page, `version ${version}`, "busy-text");
+    }
+    assert.equal(page.loops, []);
+  });
+
+  test("primaries that are made one after the other under one name are no loop: each has its conditions at once", async () => {
+    await using page = await startWatched({
+      dependents: [],
+      reconciler: { reconcile: () => {} },
+      statusConditions: "managed",
+    });
+    const ref = { name: "made-anew", namespace: "default" };
+    const { client } = page.operator;
+    for (let count = 0; count < 5; count++) {
+      await createPage(page, ref.name);
+      await waitFor("its conditions", async () => (await client.get(Page, ref))?.status?.conditions?.[0]);
+      await client.delete(Page, ref);
     }
     assert.equal(page.loops, []);
   });
