@@ -7,11 +7,11 @@ const OUTSIDE =
 
 // What computes, what only reads files, and what only looks at the process.
 const INSIDE =
-  /from "node:(?:assert|buffer|crypto|path|url|util|zlib)"|import \{(?: (?:existsSync|readFileSync|readdirSync),?)+ \} from "node:fs"|(?<!delete )\bprocess\.(?:execPath|getuid|env\["\w+"\](?! (?:\?\?|\|\|)?= ))/g;
+  /from "node:(?:assert|buffer|crypto|path|url|util|zlib)"|import \{(?: (?:existsSync|readFileSync|readdirSync),?)+ \} from "node:fs"|import \{ builtinModules \} from "node:module"|(?<!delete )\bprocess\.(?:execPath|getuid|env\["\w+"\](?! (?:\?\?|\|\|)?= ))/g;
 
-// What a test opens and closes again: files, servers, and programs that it waits for.
+// What a test opens and closes again: files, servers, and programs that it waits for; and a timer that ends by itself.
 const OPENED =
-  /from "node:(?:events|fs|fs\/promises|http|https|net|os|stream)"|import \{ spawnSync \} from "node:child_process"/g;
+  /from "node:(?:events|fs|fs\/promises|http|https|net|os|stream|timers\/promises)"|import \{ spawnSync \} from "node:child_process"|\b(?:set|clear)Timeout\b/g;
 
 // What a test starts and ends itself.
 const SERVER = /#apiserver\/index\.js|\bshared\(/;

@@ -48,11 +48,13 @@ suite("groups of test files", (test) => {
       'import { spawnSync } from "node:child_process";',
       'import { startApiServer } from "#apiserver/index.js";',
       "const server = shared(start);",
+      "await new Promise((resolve) => setTimeout(resolve, 1));",
+      'import { setTimeout as sleep } from "node:timers/promises";',
     ];
     const texts = opens.map((line, index) => [`unit/a/${index}.test.js`, `${LAW}${line}\n`]);
     const computes = {
-      "unit/a/6.test.js": `${LAW}setImmediate(done);\n`,
-      "unit/a/7.test.js": `${LAW}if (process.env["A"] === "1") run(process.execPath);\n`,
+      "unit/a/8.test.js": `${LAW}setImmediate(done);\n`,
+      "unit/a/9.test.js": `${LAW}if (process.env["A"] === "1") run(process.execPath);\n`,
     };
     const groups = await groupsOf({ ...Object.fromEntries(texts), ...computes });
     assert.equal(groups, [opens.map((_, index) => `unit/a/${index}.test.js`), Object.keys(computes)]);
@@ -84,8 +86,7 @@ suite("groups of test files", (test) => {
       'process.on("exit", tell);',
       "const { memoryUsage } = process;",
       "globalThis.fetch = fake;",
-      "setTimeout(() => {}, 1);",
-      'import { setTimeout as sleep } from "node:timers/promises";',
+      "setInterval(() => {}, 1);",
       'import { help } from "./helper.js";',
     ];
     const texts = outside.map((line, index) => [`unit/a/${index}.test.js`, `${LAW}${line}\n`]);
