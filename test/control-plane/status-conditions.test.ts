@@ -14,7 +14,8 @@ import { assert, suite } from "../support/suite.js";
 type Server = AsyncDisposable & Connection & { readonly kubeconfig: string };
 
 const servers: { readonly [name: string]: () => Promise<Server> } = {
-  "the embedded API server": () => startTestApiServer(),
+  // kubectl sends no token over plain HTTP.
+  "the embedded API server": () => startTestApiServer({ tls: true }),
   "a real API server": () => startControlPlane(),
 };
 const CRDS = ["tomcats", "webapps"].map((plural) => `fixtures/samples/tomcat/crds/${plural}.example.com.yaml`);
