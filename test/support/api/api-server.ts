@@ -1,5 +1,5 @@
 // The API server that a suite speaks to: the embedded one, or, with TEST_API_SERVER=real, a kube-apiserver. The same tests run on
-// both, so neither may be told apart here. The embedded one serves plain HTTP, as TLS takes a third of the processor time of a test;
+// both, so neither may be told apart here. The embedded one serves plain HTTP, as TLS takes up to a third of the processor time;
 // with TEST_API_SERVER=tls it serves HTTPS to all tests.
 import { startSimulation } from "#apiserver/simulate/index.js";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
