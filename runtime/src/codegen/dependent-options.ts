@@ -117,15 +117,9 @@ export type ExternalSourceOption<Primary, Known, Resource, State extends KeptSta
  */
 export interface ExternalOptions<Primary, Secondary, Known, Resource, Wanted, Bulk, State extends KeptState = string> {
   readonly source: ExternalSourceOption<Primary, Known, Resource, State>;
-  /**
-   * What tells a resource from the others of its primary; of a bulk dependent this is also the key of the item. Without `state` it is asked
-   * about what is desired as well.
-   */
+  /** What tells a resource from others of its primary; of bulk dependents the key of the item. Without `state`, what is desired has one too. */
   readonly idOf: (resource: Resource) => string;
-  /**
-   * Tells whether a resource of a primary is of this dependent, where the event source has those of others as well. Default: all are, or with
-   * `state` those whose ids are kept.
-   */
+  /** Tells whether a resource that the event source has is of this dependent. Default: all are, or with `state` those whose ids are kept */
   readonly isOwn?: (resource: NoInfer<Resource>, primary: Primary) => boolean;
   /** Where the id of a created resource is kept, for services in which nothing else leads from a primary to its resources. Default: nowhere. */
   readonly state?: ExternalStateOption;

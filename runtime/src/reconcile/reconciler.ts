@@ -8,10 +8,7 @@ export type DependentNames<Secondary> = {
   [Name in keyof Secondary & string]-?: NonNullable<Secondary[Name]> extends readonly unknown[] ? never : Name;
 }[keyof Secondary & string];
 
-/**
- * What a reconciler is called with: the run of the workflow came before. `Details` has the types of what the conditions of dependents
- * find, by the names of both.
- */
+/** What a reconciler is called with, after the workflow ran. `Details` are the types of what conditions find, by dependent and condition. */
 export interface ReconcileArguments<Primary, Secondary, Details = Record<never, never>> extends DependentArguments<
   Primary,
   Secondary
@@ -73,10 +70,7 @@ export interface Reconciler<Primary, Secondary, Status, Input = PrimaryPatch<Pri
    * but never twice at once for one primary. What it throws is retried.
    */
   reconcile(args: ReconcileArguments<Primary, Secondary, Details>): Eventually<UpdateControl<Status, Input>>;
-  /**
-   * Runs when the primary is being deleted, after the workflow's own cleanup. Its presence gives every primary a finalizer, which is
-   * removed when it returns nothing.
-   */
+  /** Runs when the primary is being deleted, after the workflow's cleanup. It gives each primary a finalizer, until it returns nothing. */
   cleanup?(args: ReconcileArguments<Primary, Secondary, Details>): Eventually<DeleteControl>;
   /**
    * Runs when a reconcile failed, for the first time already and whether or not it is retried; not for a cleanup. The reconcile is retried
@@ -156,10 +150,7 @@ const PARTS_OF = {
   updateErrorStatus: ["status", "rescheduleAfterMs", "withoutRetry"],
 } as const;
 
-/**
- * Checks what a function of a reconciler returned, which may have been written without types, and returns it; undefined if it returned
- * nothing.
- */
+/** Checks what a function of a reconciler returned, which may be written without types; undefined if that is nothing. */
 export function checkControl<Control extends object>(
   name: keyof typeof PARTS_OF,
   returned: unknown,

@@ -34,10 +34,7 @@ export function createLinearRateLimiter({ maxReconciliations, withinMs }: RateLi
   };
 }
 
-/**
- * Returns how limiters are made for a definition, which has options or a factory of its own; undefined if there is no limit. A limiter of
- * the user that throws limits nothing.
- */
+/** Returns how limiters are made for a definition with options or a factory; undefined without limit. One of the user that throws limits nothing. */
 export function rateLimiterFactoryOf(
   rateLimit: RateLimitOptions | RateLimiterFactory | undefined,
   logger: Logger,

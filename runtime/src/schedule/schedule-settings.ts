@@ -19,10 +19,7 @@ export interface ScheduleSettings {
   readonly defaultFilters?: boolean;
   /** Which events of primaries cause a reconcile. Deletions are only filtered by `generic`. Default: all */
   readonly filters?: Omit<EventFilters<never>, "onDelete">;
-  /**
-   * Whether `reconcile` is called for every event, the deletion of a primary included. Then there are no finalizers, no cleanup and
-   * no dependents. Default: false
-   */
+  /** Whether every event calls `reconcile`, that of a deletion too. Then there are no finalizers, cleanup or dependents. Default: false */
   readonly onAllEvents?: boolean;
   /**
    * After how long the signal of a reconcile is aborted. A reconcile that goes on all the same loses its slot to other primaries; its own

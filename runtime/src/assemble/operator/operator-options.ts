@@ -45,9 +45,6 @@ export interface OperatorOptions extends EndpointSettings {
    * with 1 when the leadership is lost, unless `onLoss` says otherwise. Default: true in a cluster, false elsewhere.
    */
   readonly leaderElection?: boolean | LeaderElectionSettings | undefined;
-  /**
-   * How long reconciles under way, and after them event sources (a second at least), may take to finish at the stop. Default: 25 s, less
-   * than the 30 s that the kubelet waits.
-   */
+  /** How long reconciles, then event sources (at least 1 s), may take to finish at the stop. Default: 25 s, less than the kubelet's 30 s */
   readonly stopTimeoutMs?: number;
 }

@@ -21,10 +21,7 @@ interface DispatcherOptions {
   begin(primary: KnownPrimary): void;
 }
 
-/**
- * The primaries whose turn comes, and the reconciles under way. Each reconcile has one of a number of slots until it ends, or until it goes
- * on although its time is up.
- */
+/** The primaries whose turn comes, and the reconciles under way. Each of these has a slot until it ends, or goes on after its time is up. */
 export class Dispatcher {
   readonly #options: DispatcherOptions;
   readonly #queue = new WorkQueue<KnownPrimary>();

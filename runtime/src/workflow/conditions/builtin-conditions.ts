@@ -20,19 +20,13 @@ export const ready: Condition<unknown, unknown, string> = ({ live }) => judged(l
 /** Holds when the object is gone; as a deletePostcondition it keeps what it depends on until then. */
 export const deleted: Condition<unknown, unknown, never> = ({ live }) => live === undefined;
 
-/**
- * Holds when the object has a condition of this type with this status; one that is older than the spec does not count. The detail says
- * what the object has instead.
- */
+/** Holds when the object has this condition with this status, not older than the spec. The detail says what the object has instead. */
 export function conditionIs(condition: Pick<StatusCondition, "type" | "status">): Condition<unknown, unknown, string> {
   return ({ live }) =>
     judged(live, `lacks ${condition.type}=${condition.status}`, (object) => missingCondition(object, condition));
 }
 
-/**
- * Holds when a field has this value; `path` leads to it through objects: `status.phase`. The detail names the field and not its value,
- * which may be secret.
- */
+/** Holds when a field has this value; `path` leads to it: `status.phase`. The detail names the field, not its value, which may be secret. */
 export function fieldEquals(path: string, value: JsonValue): Condition<unknown, unknown, string> {
   const names = path.split(".");
   return ({ live }) =>
