@@ -1,130 +1,117 @@
 // Two states of one object mostly differ in a status and the version, and neighbours in a list have much in common. The decoder compares the
 // bytes of a state with the known state, or else with its neighbour: equal parts are not parsed again, and share their memory.
 import { isAscii } from "node:buffer";
-import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
-import type { DecodedResource, OwnedFields } from "../base/decoded-resource.js";
-import { decodeResource, fieldsV1Of, ownedFieldsOf } from "./decode-resource.js";
+import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
+import type { DecodedResource } from "../base/decoded-resource.js";
 import { deferMembers, deferredOf, type Deferred } from "./deferred-members.js";
-import { endOfValue, skipSpace, type Range } from "./json-scanner.js";
-import {
-  namesBehind,
-  scanHead,
-  textWithoutCut,
-  type HeadSearch,
-  type ObjectHead,
-  type OwnedRange,
-} from "./object-head.js";
+import { skipSpace, stringAt, type Range } from "./json-scanner.js";
+import { ManagedFieldsReader } from "./managed-fields.js";
+import { namesBehind, scanHead, type ObjectHead } from "./object-head.js";
 import { hasText } from "./same-text.js";
 import { shareEqual } from "./share-equal.js";
 
-interface DeferredDecoding extends Pick<HeadSearch, "fieldManagers"> {
-  known?: ((key: ObjectKey) => DecodedResource | undefined) | undefined;
-}
+type Known = (key: ObjectKey) => DecodedResource | undefined;
 
-interface Decoding extends Range {
+interface Decoding {
   readonly bytes: Buffer;
+  readonly end: number;
   readonly encoding: "latin1" | "utf8";
   readonly head: ObjectHead;
+  readonly before: Deferred | undefined;
 }
 
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
+const QUOTE = 0x22;
 const COMMA = 0x2c;
-const NONE: readonly OwnedFields[] = [];
 
 /** Decodes the objects of one list-watch: the metadata at once, the members behind them when they are read, which most never are. */
 export class DeferredDecoder {
-  readonly #search: HeadSearch;
-  readonly #known: DeferredDecoding["known"];
-  /** The fields of the last object, by the index of their entry: fields of other managers are mostly the same everywhere. */
-  readonly #lastFields: Buffer[] = [];
+  readonly #managedFields: ManagedFieldsReader;
+  readonly #known: Known | undefined;
   #last: DecodedResource | undefined;
 
-  constructor({ fieldManagers, known }: DeferredDecoding) {
+  constructor({ fieldManagers, known }: { readonly fieldManagers: Iterable<string>; readonly known?: Known }) {
+    this.#managedFields = new ManagedFieldsReader(fieldManagers);
     this.#known = known;
-    this.#search = { fieldManagers, endOfFields: (bytes, start, entry) => this.#endOfFields(bytes, start, entry) };
   }
 
   /** Decodes the JSON object in a range to what `decodeResource` returns, as far as any reader can see. Changes its bytes. */
-  decode(bytes: Buffer, range: Range): DecodedResource {
-    this.#last = this.#decode(bytes, range);
-    return this.#last ?? decodeResource(bytes, { ...range, fieldManagers: this.#search.fieldManagers });
-  }
-
-  /** Decodes an object as Kubernetes writes it, with metadata and unique member names; undefined for any other. */
-  #decode(bytes: Buffer, { start, end }: Range): DecodedResource | undefined {
+  decode(bytes: Buffer, { start, end }: Range): DecodedResource {
     // V8 reads and keeps text of one byte per character much faster than other text.
     const encoding = isAscii(bytes.subarray(start, end)) ? "latin1" : "utf8";
-    const head = scanHead(bytes, start, this.#search);
-    if (head === undefined) return undefined;
-    const decoding = { bytes, start, end, encoding, head } as const;
-    // With a brace behind the metadata, the text up to there is an object.
-    const behind = bytes[head.end]!;
-    bytes[head.end] = CLOSE_BRACE;
-    const text = textWithoutCut(bytes, head, { start, end: head.end + 1, encoding });
-    bytes[head.end] = behind;
-    const object = JSON.parse(text) as KubernetesObject;
-    const before = this.#known?.(keyOf(object.metadata)) ?? this.#last;
-    if (before !== undefined) shareEqual(object.metadata, before.object.metadata);
-    if (!deferRest(object, decoding, before && deferredOf(before.object))) return undefined;
-    const owned = readOwned(decoding, before?.owned);
-    return owned.length === 0 ? { object } : { object, owned };
+    const search = { managedFields: this.#managedFields, encoding, known: this.#known, neighbour: this.#last } as const;
+    const head = scanHead(bytes, start, search);
+    if (head === undefined) return { object: JSON.parse(bytes.toString(encoding, start, end)) as KubernetesObject };
+    const known = head.known ?? this.#last;
+    const before = known && encoding === "latin1" ? deferredOf(known.object) : undefined;
+    const decoding = { bytes, end, encoding, head, before: before?.isAscii ? before : undefined } as const;
+    const members = decodeMembers(decoding, known?.object);
+    const object = members ?? (JSON.parse(bytes.toString(encoding, head.start, end)) as KubernetesObject);
+    const entry = head.owned.length === 0 ? { object } : { object, owned: head.owned };
+    this.#last = members && entry;
+    return entry;
   }
+}
 
-  // A text that equals a whole JSON object ends where that does.
-  #endOfFields(bytes: Buffer, start: number, entry: number): number {
-    const last = this.#lastFields[entry];
-    if (last !== undefined && start + last.length <= bytes.length)
-      if (bytes.compare(last, 0, last.length, start, start + last.length) === 0) return start + last.length;
-    const end = endOfValue(bytes, start);
-    if (bytes[start] === OPEN_BRACE) this.#lastFields[entry] = Buffer.from(bytes.subarray(start, end));
-    return end;
+/** Decodes an object as Kubernetes writes it, with unique member names; undefined for any other. */
+function decodeMembers(decoding: Decoding, known: KubernetesObject | undefined): KubernetesObject | undefined {
+  const { bytes, encoding, head, before } = decoding;
+  // With a brace behind the metadata, the text up to there is an object.
+  const behind = bytes[head.end]!;
+  bytes[head.end] = CLOSE_BRACE;
+  let text = before?.head;
+  let object = head.known && withVersion(decoding, head.known.object);
+  if (object === undefined) {
+    text = bytes.toString(encoding, head.start, head.end + 1);
+    object = JSON.parse(text) as KubernetesObject;
+    if (known !== undefined) shareEqual(object.metadata, known.metadata);
+    // Of two members of one name a parser takes the last.
+    if (Object.keys(object.metadata).length !== head.members || Object.hasOwn(object, "__proto__")) text = undefined;
   }
+  bytes[head.end] = behind;
+  return deferRest(object, text, decoding) ? object : undefined;
+}
+
+/** Returns the known object up to its metadata with another version, if the text says that this is all that has changed. */
+function withVersion({ bytes, head, before }: Decoding, known: KubernetesObject): KubernetesObject | undefined {
+  if (before?.head === undefined || head.version === 0) return undefined;
+  const resourceVersion = stringAt(bytes, head.version);
+  const { length } = resourceVersion;
+  const start = head.version + 1;
+  // A version with escapes is longer than it says.
+  if (known.metadata.resourceVersion?.length !== length || bytes[start + length] !== QUOTE) return undefined;
+  // The text is that of an earlier state, from which this one and the known one differ in the version.
+  bytes.write(before.head.slice(start - head.start, start - head.start + length), start, "latin1");
+  const isSame = hasText(bytes, { start: head.start, end: head.end + 1 }, before.head);
+  bytes.write(resourceVersion, start, "latin1");
+  if (!isSame) return undefined;
+  const members: Record<string, unknown> = {};
+  for (const name in known) {
+    if (name === "metadata") break;
+    // A name that is a number comes first, wherever it stands.
+    if (!before.names.includes(name)) members[name] = (known as unknown as Record<string, unknown>)[name];
+  }
+  members["metadata"] = { ...known.metadata, resourceVersion };
+  return members as unknown as KubernetesObject;
 }
 
 /** Adds the members behind the metadata, with the text of the state before if it is the same; false if their names are not unique. */
 function deferRest(
   object: KubernetesObject,
-  { bytes, end, encoding, head }: Decoding,
-  before: Deferred | undefined,
+  headText: string | undefined,
+  { bytes, end, encoding, head, before }: Decoding,
 ): boolean {
   const comma = skipSpace(bytes, head.end);
   if (bytes[comma] === CLOSE_BRACE) return true;
-  const isKnown =
-    before?.isAscii === true &&
-    encoding === "latin1" &&
-    hasText(bytes, { start: comma + 1, end }, before.text.slice(1));
-  const names = isKnown ? before.names : namesBehind(bytes, head.end, before?.names);
-  // Of two members of one name a parser takes the last.
+  // With a brace in place of the comma, the rest of the text is an object.
+  bytes[comma] = OPEN_BRACE;
+  const known = before && hasText(bytes, { start: comma, end }, before.text) ? before : undefined;
+  const text = known?.text ?? bytes.toString(encoding, comma, end);
+  bytes[comma] = COMMA;
+  const names = known?.names ?? namesBehind(bytes, head.end, before?.names);
   for (const name of names) if (Object.hasOwn(object, name)) return false;
-  if (isKnown) deferMembers(object, before);
-  else {
-    // With a brace in place of the comma, the rest of the text is an object.
-    bytes[comma] = OPEN_BRACE;
-    deferMembers(object, { names, text: bytes.toString(encoding, comma, end), isAscii: encoding === "latin1" });
-    bytes[comma] = COMMA;
-  }
+  const isSame = known !== undefined && known.head === headText;
+  deferMembers(object, isSame ? known : { names, text, isAscii: encoding === "latin1", head: headText });
   return true;
-}
-
-function readOwned(
-  { bytes, encoding, head: { owned } }: Decoding,
-  before: readonly OwnedFields[] = NONE,
-): readonly OwnedFields[] {
-  const read = owned.map((range, at) => {
-    const same = before[at] && isOf(before[at], range) ? before[at] : undefined;
-    const fieldsV1 = fieldsV1Of(bytes, range, encoding);
-    // V8 allocates these objects in the old space, where a needless one would keep its text alive for long.
-    return same?.fieldsV1 === fieldsV1 ? same : ownedFieldsOf(range, fieldsV1);
-  });
-  const isSame = read.length === before.length && read.every((fields, at) => fields === before[at]);
-  return isSame ? before : read;
-}
-
-function isOf(fields: OwnedFields, range: OwnedRange): boolean {
-  return (
-    fields.fieldManager === range.fieldManager &&
-    fields.subresource === range.subresource &&
-    fields.apiVersion === range.apiVersion
-  );
 }

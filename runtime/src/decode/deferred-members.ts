@@ -14,6 +14,8 @@ export interface Deferred {
   /** The JSON text of an object with these members. */
   readonly text: string;
   readonly isAscii: boolean;
+  /** The JSON text of the members up to the metadata, if it has each name once. */
+  readonly head?: string | undefined;
 }
 
 type State = Deferred | { readonly members: Members } | undefined;

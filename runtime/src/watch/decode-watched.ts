@@ -19,7 +19,8 @@ export function createWatchedDecoder(
   const { definition, projection, fieldManagers, cache } = options;
   const { apiVersion, kind } = definition;
   const project = projection && compileProjection(projection);
-  const known = (key: ObjectKey) => cache?.observed.get(key);
+  // The first list brings nothing that is known.
+  const known = (key: ObjectKey) => (cache?.observedVersion === "0" ? undefined : cache?.observed.get(key));
   // Objects that are cut are parsed at once.
   const deferred =
     project === undefined && cache !== undefined ? new DeferredDecoder({ fieldManagers, known }) : undefined;

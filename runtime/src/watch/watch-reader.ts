@@ -3,7 +3,7 @@ import type { KubernetesObject } from "../base/kubernetes-object.js";
 import { errorOfStatus } from "../client/requester.js";
 import { versionOf } from "../base/decoded-resource.js";
 import { peekIdentity } from "../decode/decode-resource.js";
-import { asciiString, endOfValue, findMember, type Range } from "../decode/json-scanner.js";
+import { endOfValue, findMember, stringAt, type Range } from "../decode/json-scanner.js";
 import { createWatchedDecoder } from "./decode-watched.js";
 import type { ListWatchOptions } from "./list-watch-options.js";
 import { requireNotOlder } from "./quiet-check.js";
@@ -117,7 +117,7 @@ function eventIn(line: Buffer): Range & { readonly type: string } {
   if (type === undefined || object === undefined) throw new SyntaxError("a line of a watch is no event");
   // Mostly the object is the last member: the end of the event is its end, and no scan is needed.
   const end = type > object ? endOfValue(line, object) : line.lastIndexOf(CLOSE_BRACE);
-  return { type: asciiString(line, type), start: object, end };
+  return { type: stringAt(line, type), start: object, end };
 }
 
 function watchError(status: ApiStatus): Error {
