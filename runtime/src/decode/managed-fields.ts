@@ -48,22 +48,17 @@ export class ManagedFieldsReader {
     start: number,
     source: ManagedFieldsSource,
   ): { readonly owned: readonly OwnedFields[]; readonly end: number } {
-    const { before = NONE } = source;
     const owned: OwnedFields[] = [];
     let index = skipSpace(bytes, start + 1);
     for (let at = 0; bytes[index] !== CLOSE_BRACKET; at++) {
       const entry = this.#readEntry(bytes, { start: index, at }, source);
       const { fieldManager, subresource, apiVersion, fieldsV1, isApplied } = entry;
       if (isApplied && (subresource === "" || subresource === "status") && this.#isOurs(fieldManager))
-        // V8 allocates these objects in the old space, where a needless one would keep its text alive for long.
-        owned.push(
-          before.find((fields) => isSame(fields, entry)) ?? { fieldManager, subresource, apiVersion, fieldsV1 },
-        );
+        owned.push({ fieldManager, subresource, apiVersion, fieldsV1 });
       index = skipSpace(bytes, index + entry.bytes.length);
       if (bytes[index] === COMMA) index = skipSpace(bytes, index + 1);
     }
-    const isKnown = owned.length === before.length && owned.every((fields, at) => fields === before[at]);
-    return { owned: isKnown ? before : owned, end: index + 1 };
+    return { owned: shareOwned(owned, source.before), end: index + 1 };
   }
 
   #readEntry(
@@ -84,6 +79,12 @@ export class ManagedFieldsReader {
     for (const name of this.#fieldManagers) if (name === fieldManager) return true;
     return false;
   }
+}
+
+/** Returns what is owned with the entries of `before` that are equal, which are kept once. */
+export function shareOwned(owned: readonly OwnedFields[], before = NONE): readonly OwnedFields[] {
+  const shared = owned.map((entry) => before.find((fields) => isSame(fields, entry)) ?? entry);
+  return shared.length === before.length && shared.every((fields, at) => fields === before[at]) ? before : shared;
 }
 
 // Takes over the time, so that one comparison tells.

@@ -13,7 +13,7 @@ import {
   valueOfMember,
   type Range,
 } from "./json-scanner.js";
-import type { ManagedFieldsReader } from "./managed-fields.js";
+import { shareOwned, type ManagedFieldsReader } from "./managed-fields.js";
 
 /** An object without its managed fields, up to the end of its metadata. */
 export interface ObjectHead extends Range {
@@ -45,7 +45,8 @@ export function scanHead(bytes: Buffer, start: number, search: HeadSearch): Obje
   let name = 0;
   let namespace = 0;
   let version = 0;
-  let owned: readonly OwnedFields[] | undefined;
+  let owned: readonly OwnedFields[] = [];
+  let isManaged = false;
   let known: DecodedResource | undefined;
   const lookUp = () => {
     if (name === 0) return undefined;
@@ -60,12 +61,13 @@ export function scanHead(bytes: Buffer, start: number, search: HeadSearch): Obje
   let [cutStart, cutEnd] = [end, end];
   while (!isEndOfObject(bytes, key)) {
     const value = valueOfMember(bytes, key);
-    if (bytes[value] === OPEN_BRACKET && owned === undefined && startsWith(bytes, key, '"managedFields"')) {
+    if (bytes[value] === OPEN_BRACKET && !isManaged && startsWith(bytes, key, '"managedFields"')) {
       // Of built-in kinds, the name comes before.
       known = lookUp();
       const before = (known ?? search.neighbour)?.owned;
       const read = search.managedFields.read(bytes, value, { encoding: search.encoding, before });
       owned = read.owned;
+      isManaged = true;
       // With the comma in front of the member, or else the one behind.
       cutStart = end;
       end = cutEnd = read.end;
@@ -80,11 +82,11 @@ export function scanHead(bytes: Buffer, start: number, search: HeadSearch): Obje
     }
     key = nextMember(bytes, end);
   }
-  known ??= lookUp();
+  if (known === undefined && (known = lookUp()) !== undefined) owned = shareOwned(owned, known.owned);
   const shift = cutEnd - cutStart;
   bytes.copyWithin(start + shift, start, cutStart);
   if (version !== 0 && version < cutStart) version += shift;
-  return { start: start + shift, end: key + 1, owned: owned ?? [], members, version, known };
+  return { start: start + shift, end: key + 1, owned, members, version, known };
 }
 
 /** Returns the names of the members behind `index`, where one ends: the very array `likely` if it has the same. */

@@ -324,6 +324,21 @@ suite("deferred decoder", (test) => {
     );
   });
 
+  test("the states of a custom resource, whose name stands behind its managed fields, share what is owned", () => {
+    const decoder = createDecoder();
+    const [first, , later] = ["a", "b", "a"].map((name, version) => {
+      const fields = `{"f:${name}":{}}`;
+      const managed = `"managedFields":[{"fieldsV1":${fields},"manager":"${MANAGER}","operation":"Apply"}]`;
+      const entry = decoder.decode(
+        `{"metadata":{${managed},"name":"${name}","resourceVersion":"${version}"},"spec":{}}`,
+      );
+      decoder.remember(entry);
+      return entry;
+    });
+    assert.is(later?.owned, first?.owned);
+    assert.equal(first?.owned?.length, 1);
+  });
+
   test("what states have in common is kept once", () => {
     const decoder = createDecoder();
     const stateOf = (version: number, ready: boolean) =>
