@@ -15,17 +15,26 @@ export interface Range {
   readonly end: number;
 }
 
+// Strings are short, and a call of indexOf costs as much as looking at this many bytes.
+const SHORT_STRING_BYTES = 64;
+
 /** Returns the index behind the string that begins at `start`. */
 export function endOfString(bytes: Buffer, start: number): number {
-  const length = bytes.length;
+  const short = Math.min(start + SHORT_STRING_BYTES, bytes.length);
+  let index = start + 1;
   // Two bytes at a time: most of what is scanned are strings.
-  for (let index = start + 1; index < length; index += 2) {
+  for (; index < short; index += 2) {
     const byte = bytes[index];
     if (byte === QUOTE) return index + 1;
     if (byte === BACKSLASH) continue;
     const next = bytes[index + 1];
     if (next === QUOTE) return index + 2;
     if (next === BACKSLASH) index++;
+  }
+  for (let quote = bytes.indexOf(QUOTE, index); quote !== -1; quote = bytes.indexOf(QUOTE, quote + 1)) {
+    let backslashes = 0;
+    while (quote - 1 - backslashes >= index && bytes[quote - 1 - backslashes] === BACKSLASH) backslashes++;
+    if (backslashes % 2 === 0) return quote + 1;
   }
   throw new SyntaxError("unterminated string in JSON");
 }
