@@ -117,7 +117,7 @@ export type ExternalSourceOption<Primary, Known, Resource, State extends KeptSta
  */
 export interface ExternalOptions<Primary, Secondary, Known, Resource, Wanted, Bulk, State extends KeptState = string> {
   readonly source: ExternalSourceOption<Primary, Known, Resource, State>;
-  /** What tells a resource from others of its primary; of bulk dependents the key of the item. Without `state`, what is desired has one too. */
+  /** What tells a resource from others of its primary; of bulk dependents the item's key. Without `state` it gets what is desired as well. */
   readonly idOf: (resource: Resource) => string;
   /** Tells whether a resource that the event source has is of this dependent. Default: all are, or with `state` those whose ids are kept */
   readonly isOwn?: (resource: NoInfer<Resource>, primary: Primary) => boolean;

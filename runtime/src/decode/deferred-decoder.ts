@@ -1,16 +1,14 @@
 // Two states of one object mostly differ in a status and the version, and neighbours in a list have much in common. The decoder compares the
 // bytes of a state with the known state, or else with its neighbour: equal parts are not parsed again, and share their memory.
 import { isAscii } from "node:buffer";
-import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
+import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { DecodedResource } from "../base/decoded-resource.js";
 import { deferMembers, deferredOf, type Deferred } from "./deferred-members.js";
 import { skipSpace, stringAt, type Range } from "./json-scanner.js";
 import { ManagedFieldsReader } from "./managed-fields.js";
-import { namesBehind, scanHead, type ObjectHead } from "./object-head.js";
+import { namesBehind, scanHead, type HeadSearch, type ObjectHead } from "./object-head.js";
 import { hasText } from "./same-text.js";
 import { shareEqual } from "./share-equal.js";
-
-type Known = (key: ObjectKey) => DecodedResource | undefined;
 
 interface Decoding {
   readonly bytes: Buffer;
@@ -28,10 +26,10 @@ const COMMA = 0x2c;
 /** Decodes the objects of one list-watch: the metadata at once, the members behind them when they are read, which most never are. */
 export class DeferredDecoder {
   readonly #managedFields: ManagedFieldsReader;
-  readonly #known: Known | undefined;
+  readonly #known: HeadSearch["known"];
   #last: DecodedResource | undefined;
 
-  constructor({ fieldManagers, known }: { readonly fieldManagers: Iterable<string>; readonly known?: Known }) {
+  constructor({ fieldManagers, known }: Pick<HeadSearch, "known"> & { readonly fieldManagers: Iterable<string> }) {
     this.#managedFields = new ManagedFieldsReader(fieldManagers);
     this.#known = known;
   }

@@ -14,7 +14,7 @@ export interface Deferred {
   /** The JSON text of an object with these members. */
   readonly text: string;
   readonly isAscii: boolean;
-  /** The JSON text of the members up to the metadata, if it has each name once. */
+  /** The JSON text of an object with the members up to the metadata, if each name is there once; its version may be that of an earlier state. */
   readonly head?: string | undefined;
 }
 

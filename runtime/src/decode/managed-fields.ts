@@ -31,7 +31,6 @@ const COMMA = 0x2c;
 const QUOTE = 0x22;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACKET = 0x5d;
-const NONE: readonly OwnedFields[] = [];
 
 /** Reads what our controllers own of the objects of one kind. */
 export class ManagedFieldsReader {
@@ -82,7 +81,7 @@ export class ManagedFieldsReader {
 }
 
 /** Returns what is owned with the entries of `before` that are equal, which are kept once. */
-export function shareOwned(owned: readonly OwnedFields[], before = NONE): readonly OwnedFields[] {
+export function shareOwned(owned: readonly OwnedFields[], before: typeof owned = []): readonly OwnedFields[] {
   const shared = owned.map((entry) => before.find((fields) => isSame(fields, entry)) ?? entry);
   return shared.length === before.length && shared.every((fields, at) => fields === before[at]) ? before : shared;
 }
@@ -127,17 +126,14 @@ function scanEntry(bytes: Buffer, start: number, { encoding, before }: ManagedFi
     else if (startsWith(bytes, key, '"operation"')) isApplied = startsWith(bytes, value, '"Apply"');
     else if (startsWith(bytes, key, '"apiVersion"')) apiVersion = stringAt(bytes, value, end);
     else if (startsWith(bytes, key, '"subresource"')) subresource = stringAt(bytes, value, end);
-    else if (startsWith(bytes, key, '"time"')) {
-      timeStart = value - start;
-      timeEnd = end - start;
-    }
+    else if (startsWith(bytes, key, '"time"')) [timeStart, timeEnd] = [value - start, end - start];
     key = nextMember(bytes, end);
   }
   const entry = bytes.subarray(start, key + 1);
   return { bytes: entry, fieldManager, isApplied, subresource, apiVersion, fieldsV1, timeStart, timeEnd };
 }
 
-// A text that equals a whole JSON object ends where that does.
+// A text that equals a whole JSON object ends where that does. It may be no ASCII, as `hasText` requires.
 function hasFields(bytes: Buffer, start: number, { fieldsV1 }: OwnedFields): boolean {
   return bytes.toString("latin1", start, start + fieldsV1.length) === fieldsV1;
 }

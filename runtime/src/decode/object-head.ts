@@ -25,7 +25,7 @@ export interface ObjectHead extends Range {
   readonly known: DecodedResource | undefined;
 }
 
-/** Settings of a scan. */
+/** Settings of a scan: what it reads with, and what the managed fields are compared with, the known state or else the neighbour. */
 export interface HeadSearch {
   readonly managedFields: ManagedFieldsReader;
   readonly encoding: "latin1" | "utf8";
@@ -46,14 +46,13 @@ export function scanHead(bytes: Buffer, start: number, search: HeadSearch): Obje
   let namespace = 0;
   let version = 0;
   let owned: readonly OwnedFields[] = [];
-  let isManaged = false;
+  let isSought = false;
   let known: DecodedResource | undefined;
   const lookUp = () => {
-    if (name === 0) return undefined;
-    const found = stringAt(bytes, name);
-    return search.known?.(
-      keyOf(namespace === 0 ? { name: found } : { name: found, namespace: stringAt(bytes, namespace) }),
-    );
+    isSought = name !== 0;
+    if (!isSought) return undefined;
+    const scope = namespace === 0 ? undefined : stringAt(bytes, namespace);
+    return search.known?.(keyOf({ name: stringAt(bytes, name), namespace: scope }));
   };
   const first = firstMember(bytes, metadata);
   let key = first;
@@ -61,13 +60,12 @@ export function scanHead(bytes: Buffer, start: number, search: HeadSearch): Obje
   let [cutStart, cutEnd] = [end, end];
   while (!isEndOfObject(bytes, key)) {
     const value = valueOfMember(bytes, key);
-    if (bytes[value] === OPEN_BRACKET && !isManaged && startsWith(bytes, key, '"managedFields"')) {
+    if (bytes[value] === OPEN_BRACKET && cutStart === cutEnd && startsWith(bytes, key, '"managedFields"')) {
       // Of built-in kinds, the name comes before.
       known = lookUp();
       const before = (known ?? search.neighbour)?.owned;
       const read = search.managedFields.read(bytes, value, { encoding: search.encoding, before });
       owned = read.owned;
-      isManaged = true;
       // With the comma in front of the member, or else the one behind.
       cutStart = end;
       end = cutEnd = read.end;
@@ -82,7 +80,7 @@ export function scanHead(bytes: Buffer, start: number, search: HeadSearch): Obje
     }
     key = nextMember(bytes, end);
   }
-  if (known === undefined && (known = lookUp()) !== undefined) owned = shareOwned(owned, known.owned);
+  if (!isSought && (known = lookUp()) !== undefined) owned = shareOwned(owned, known.owned);
   const shift = cutEnd - cutStart;
   bytes.copyWithin(start + shift, start, cutStart);
   if (version !== 0 && version < cutStart) version += shift;

@@ -70,7 +70,7 @@ export interface Reconciler<Primary, Secondary, Status, Input = PrimaryPatch<Pri
    * but never twice at once for one primary. What it throws is retried.
    */
   reconcile(args: ReconcileArguments<Primary, Secondary, Details>): Eventually<UpdateControl<Status, Input>>;
-  /** Runs when the primary is being deleted, after the workflow's cleanup. It gives each primary a finalizer, until it returns nothing. */
+  /** Runs when the primary is being deleted, after the workflow's cleanup. Its presence gives each primary a finalizer, until it returns nothing. */
   cleanup?(args: ReconcileArguments<Primary, Secondary, Details>): Eventually<DeleteControl>;
   /**
    * Runs when a reconcile failed, for the first time already and whether or not it is retried; not for a cleanup. The reconcile is retried
@@ -150,7 +150,7 @@ const PARTS_OF = {
   updateErrorStatus: ["status", "rescheduleAfterMs", "withoutRetry"],
 } as const;
 
-/** Checks what a function of a reconciler returned, which may be written without types; undefined if that is nothing. */
+/** Checks and returns what a function of a reconciler returned, which may be written without types; undefined if that is nothing. */
 export function checkControl<Control extends object>(
   name: keyof typeof PARTS_OF,
   returned: unknown,

@@ -34,7 +34,7 @@ export function createLinearRateLimiter({ maxReconciliations, withinMs }: RateLi
   };
 }
 
-/** Returns how limiters are made for a definition with options or a factory; undefined without limit. One of the user that throws limits nothing. */
+/** Returns how limiters are made by options or a factory of the user; undefined without a limit. A user's limiter that throws limits nothing. */
 export function rateLimiterFactoryOf(
   rateLimit: RateLimitOptions | RateLimiterFactory | undefined,
   logger: Logger,

@@ -15,9 +15,9 @@ const MANAGER = "web-page";
 type Json = { [name: string]: unknown };
 
 /** A decoder with the states that it is told of. */
-function createDecoder() {
+function createDecoder(fieldManagers: Iterable<string> = [MANAGER]) {
   const states = new Map<string, DecodedResource>();
-  const decoder = new DeferredDecoder({ fieldManagers: [MANAGER], known: (key) => states.get(key) });
+  const decoder = new DeferredDecoder({ fieldManagers, known: (key) => states.get(key) });
   return {
     decode(text: string): DecodedResource {
       const [before, behind] = ['{"type":"MODIFIED","object":', "}"];
@@ -224,15 +224,15 @@ suite("deferred decoder", (test) => {
 
   test("what a controller owns is read as soon as its field manager is known", () => {
     const fieldManagers = new Set([MANAGER]);
-    const states = new Map<string, DecodedResource>();
-    const decoder = new DeferredDecoder({ fieldManagers, known: (key) => states.get(key) });
+    const decoder = createDecoder(fieldManagers);
     const decodeVersion = (version: number) => {
       const managed = [MANAGER, "late"].map(
         (name) => `{"manager":"${name}","operation":"Apply","fieldsV1":{"f:a":{}}}`,
       );
-      const text = `{"metadata":{"name":"a","resourceVersion":"${version}","managedFields":[${managed.join()}]},"spec":{}}`;
-      const entry = decoder.decode(Buffer.from(text), { start: 0, end: text.length });
-      states.set("a", entry);
+      const entry = decoder.decode(
+        `{"metadata":{"name":"a","resourceVersion":"${version}","managedFields":[${managed.join()}]},"spec":{}}`,
+      );
+      decoder.remember(entry);
       return entry.owned?.map(({ fieldManager }) => fieldManager);
     };
     assert.equal([decodeVersion(1), decodeVersion(2)], [[MANAGER], [MANAGER]]);
