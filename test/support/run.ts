@@ -1,7 +1,7 @@
 // node test/dist/support/run.js FOLDER|FILE... runs every *.test.js below the named folders of test/dist, or of another project's dist.
 //
 // A file runs in a process of its own, so that a leaked timer, a hang or a crash stays with the file that caused it; but those share one that
-// touch nothing outside of what they open themselves. Five more processes run at once than there are cores, for many wait most of their time.
+// touch nothing outside of what they open themselves. Nine more processes run at once than there are cores, for many wait most of their time.
 // A file fails if it fails a test, declares none, leaves one unfinished, or does not exit by itself.
 import { fork, type ChildProcess } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
@@ -176,7 +176,7 @@ async function main(paths: string[]): Promise<number> {
       for (const outcome of ended) printOutcome(outcome);
     }
   };
-  await Promise.all(Array.from({ length: availableParallelism() + 5 }, worker));
+  await Promise.all(Array.from({ length: availableParallelism() + 9 }, worker));
   return printSummary(outcomes, empty);
 }
 
