@@ -12,6 +12,14 @@ export function plainOf(value: unknown): JsonValue | undefined {
   return text === undefined ? undefined : (JSON.parse(text) as JsonValue);
 }
 
+/** Tells whether a value is JSON as it is: nothing in it goes missing, or becomes something else. */
+export function isPlain(value: unknown): boolean {
+  if (value === null || typeof value === "string" || typeof value === "boolean" || Number.isFinite(value)) return true;
+  const prototype: unknown = value === undefined ? undefined : Object.getPrototypeOf(value);
+  if (prototype === Array.prototype) return Array.from(value as unknown[]).every(isPlain);
+  return prototype === Object.prototype && Object.values(value as object).every(isPlain);
+}
+
 /** Compares a leaf: a scalar, or a list or map that is owned as a whole. */
 export function isSameValue(desired: JsonValue, live: JsonValue | undefined, schema: SchemaNode): boolean {
   if (desired === live) return true;
@@ -25,8 +33,7 @@ export function isSameValue(desired: JsonValue, live: JsonValue | undefined, sch
 
 function isSameObject(desired: JsonObject, live: JsonObject, schema: SchemaNode): boolean {
   if (!isOfJson(desired)) return false;
-  for (const name of Object.keys(desired)) {
-    const value = desired[name]!;
+  for (const [name, value] of Object.entries(desired)) {
     const child = schema.property(name);
     if (!isSameValue(value, live[name], child) && !isLeftOut(value, live[name], child)) return false;
   }

@@ -76,12 +76,11 @@ function matchValue(search: Search, desired: JsonValue, place: Place): boolean {
   const { merge } = schema;
   if (desired === null) return (isLeaf(owned) && (live ?? null) === null) || report(search, DIFFERS);
   if ((merge === "listMap" || merge === "listSet") && Array.isArray(desired)) return matchItems(search, desired, place);
-  const isFieldwise = merge === "struct" || merge === "map" || merge === "deduced";
-  if (isFieldwise && isJsonObject(desired) && hasMembers(desired)) return matchFields(search, desired, place);
+  const isFieldwise = (merge === "struct" || merge === "map" || merge === "deduced") && isJsonObject(desired);
+  if (isFieldwise && Object.keys(desired).length > 0) return matchFields(search, desired, place);
   if (!isLeaf(owned)) return report(search, "fields below it are owned that are not desired");
   // An empty object or list that we own and nobody took over: the server keeps it, or leaves it out.
-  if (isFieldwise && isJsonObject(desired) && isOfJson(desired))
-    return isJsonObject(live ?? {}) || report(search, DIFFERS);
+  if (isFieldwise && isOfJson(desired)) return isJsonObject(live ?? {}) || report(search, DIFFERS);
   // The server leaves out what is empty; we own it, so nobody else has removed it.
   if ((live ?? null) === null && isEmptyValue(desired)) return true;
   return isSameValue(desired, live, schema) || report(search, DIFFERS);
@@ -129,7 +128,7 @@ function matchField(
   const ownsKeys = schema.merge === "map" || schema.merge === "deduced";
   if (ownsKeys && !owned.isMember) return report(search, "is not owned yet");
   // A field of a struct that has fields itself is owned only if it was applied empty.
-  if (!ownsKeys && owned.isMember && child.merge !== "leaf" && isJsonObject(value) && hasMembers(value))
+  if (!ownsKeys && owned.isMember && child.merge !== "leaf" && isJsonObject(value) && Object.keys(value).length > 0)
     return report(search, "was applied empty");
   return matchValue(search, value, { live, owned, schema: child });
 }
@@ -189,11 +188,6 @@ function isThereUnowned(value: JsonValue, live: JsonValue | undefined, schema: S
   if (!isJsonObject(value) || !isOfJson(value) || !isJsonObject(live) || merge !== "struct") return false;
   const fields = Object.entries(value);
   return fields.length > 0 && fields.every(([name, field]) => isThereUnowned(field, live[name], schema.property(name)));
-}
-
-function hasMembers(value: JsonObject): boolean {
-  for (const name in value) if (Object.hasOwn(value, name)) return true;
-  return false;
 }
 
 // Names what is below it, where that is told apart.

@@ -14,7 +14,7 @@ import {
   valueKeyOf,
   type FieldNode,
 } from "../../match/owned-fields.js";
-import { plainOf, type JsonObject } from "../../match/json-value.js";
+import { isPlain, plainOf, type JsonObject } from "../../match/json-value.js";
 import { schemaOf, type SchemaNode } from "../../match/schema-node.js";
 import { digestOf } from "./write-loops.js";
 import { StoredForms } from "./stored-forms.js";
@@ -105,10 +105,8 @@ export class ApplyMatcher {
   ): { readonly fields: string; readonly values: string } | undefined {
     const applied = this.#matchOptions(place, entry);
     if (applied === undefined) return undefined;
-    const [fields, values] = [applied.text.fieldsV1, storedText(entry, applied)].map((text) =>
-      hash("sha1", text, "base64"),
-    );
-    return { fields: fields!, values: values! };
+    const digest = (text: string) => hash("sha1", text, "base64");
+    return { fields: digest(applied.text.fieldsV1), values: digest(storedText(entry, applied)) };
   }
 
   ownedFields(entry: DecodedResource, part: Application["part"]): OwnedFields | undefined {
@@ -134,7 +132,7 @@ interface AppliedState extends MatchOptions {
 // Nearly always it is plain and matches, and need not be looked through before.
 function matchAsJson(desired: object, live: JsonObject, options: MatchOptions): Verdict {
   const verdict = match(desired as JsonObject, live, options);
-  if (verdict.matches) return verdict;
+  if (verdict.matches || isPlain(desired)) return verdict;
   return match(plainOf(desired) as JsonObject, live, options);
 }
 

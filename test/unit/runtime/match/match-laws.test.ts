@@ -8,6 +8,7 @@ import { applyManaged, updateManaged } from "#apiserver/ssa/field-manager.js";
 import { mergeTypeOfCustomResource } from "#apiserver/ssa/types/merge-type.js";
 import { decodeResource } from "#runtime/decode/decode-resource.js";
 import { hasForeignChange } from "#runtime/match/foreign-change.js";
+import { isPlain, plainOf } from "#runtime/match/json-value.js";
 import { match, type Verdict } from "#runtime/match/match.js";
 import { parseOwnedFields } from "#runtime/match/owned-fields.js";
 import { schemaOf } from "#runtime/match/schema-node.js";
@@ -207,6 +208,47 @@ suite("match, against server-side apply", (test) => {
         assert.not(isNoticed(applied(before, { ...own, spec: next as JsonObject })));
       }),
       { numRuns: runs(500) },
+    );
+  });
+
+  test("a plain value is the JSON that it becomes, and every JSON value is plain", () => {
+    fc.assert(
+      fc.property(fc.anything({ withDate: true, withBigInt: false, withSparseArray: true }), (value) => {
+        if (isPlain(value)) assert.equal(plainOf(value), value as JsonValue);
+      }),
+      { numRuns: runs(300) },
+    );
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => assert.ok(isPlain(value))),
+      { numRuns: runs(100) },
+    );
+  });
+
+  test("what JSON leaves out, replaces or takes for something else is not plain", () => {
+    const odd: unknown[] = [
+      undefined,
+      NaN,
+      Infinity,
+      1n,
+      Symbol("a"),
+      () => 1,
+      new Date(0),
+      new String("a"),
+      new Map(),
+    ];
+    const sparse = [1, 2, 3];
+    delete sparse[1];
+    odd.push(
+      sparse,
+      { toJSON: () => 1 },
+      new (class {
+        readonly a = 1;
+      })(),
+      Object.create(null),
+    );
+    assert.equal(
+      odd.filter((value) => isPlain(value) || isPlain({ a: [value] })),
+      [],
     );
   });
 });
