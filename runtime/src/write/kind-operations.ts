@@ -11,7 +11,7 @@ import type { DecodedResource } from "../base/decoded-resource.js";
 import { patchMatcher, updateMatcher, type Matcher } from "../match/matchers.js";
 import { appliedFinalizers } from "../match/owned-fields.js";
 import type { WriteTarget } from "./send/apply-matcher.js";
-import { onLatest } from "./send/on-latest.js";
+import { latestOf, onLatest } from "./send/on-latest.js";
 import {
   applicationOf,
   locked,
@@ -156,7 +156,12 @@ export class KindOperations<Resource extends KubernetesObject, Input = WholeObje
       if (!isNeeded(current)) return { kind: "unchanged", object: current };
       return this.#write(locked(planJsonPatch(current, change, false)), { mode });
     };
-    return onLatest({ object }, patch, { sender: this.#dependencies.sender, target: this.#target });
+    const latest = latestOf(this.#target, object);
+    // What others took back may be gone altogether, which only the server can tell.
+    return onLatest({ object: isNeeded(latest) ? latest : object }, patch, {
+      sender: this.#dependencies.sender,
+      target: this.#target,
+    });
   }
 
   // An apply of the object gives up what it does not repeat: the finalizer, and with a status without subresource all finalizers.

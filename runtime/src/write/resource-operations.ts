@@ -6,6 +6,7 @@ import { viewOf, type ResourceView } from "../cache/resource-view.js";
 import type { ApiClient } from "../client/api-client.js";
 import type { WriteTarget } from "./send/apply-matcher.js";
 import { KindOperations, type ResourceWrite, type RetriedPatch } from "./kind-operations.js";
+import { latestOf } from "./send/on-latest.js";
 import type { WriteCause } from "./send/postponed-write.js";
 import type { Sender } from "./send/send.js";
 
@@ -98,9 +99,9 @@ export class ResourceOperations {
     primary: Primary,
     { finalizer = this.#options.finalizer, ...options }: FinalizerOptions = {},
   ): Promise<ResourceWrite<Primary>> {
-    const { name, namespace, uid, deletionTimestamp } = primary.metadata;
-    if (deletionTimestamp !== undefined || hasFinalizer(primary, finalizer))
-      return { kind: "unchanged", object: primary };
+    const object = latestOf(this.#options.primary, primary);
+    const { name, namespace, uid, deletionTimestamp } = object.metadata;
+    if (deletionTimestamp !== undefined || hasFinalizer(object, finalizer)) return { kind: "unchanged", object };
     const metadata = { name, uid, finalizers: [finalizer], ...(namespace === undefined ? {} : { namespace }) };
     return this.#ofPrimaries<Primary>(true).apply({ metadata } as unknown as PartialResource<Primary>, options);
   }

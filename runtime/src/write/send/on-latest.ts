@@ -1,5 +1,5 @@
 import { isAbsent, isApiError } from "../../base/errors.js";
-import { describeObject } from "../../base/kubernetes-object.js";
+import { describeObject, isNewerVersion, keyOf, type KubernetesObject } from "../../base/kubernetes-object.js";
 import { messageOf } from "../../base/logger.js";
 import type { DecodedResource } from "../../base/decoded-resource.js";
 import type { WriteTarget } from "./apply-matcher.js";
@@ -11,6 +11,13 @@ interface OnLatestOptions {
   readonly maxAttempts?: number;
   /** Tells whether an error is worth another look at the object. Default: a conflict, a patch that does not fit, a lost answer */
   readonly isConflict?: (error: unknown) => boolean;
+}
+
+/** Returns an object as it is known now: since the caller read it, the controller may have written it itself. */
+export function latestOf<Resource extends KubernetesObject>({ cache }: WriteTarget, object: Resource): Resource {
+  const known = cache.get(keyOf(object.metadata))?.object as Resource | undefined;
+  if (known === undefined || known.metadata.uid !== object.metadata.uid) return object;
+  return isNewerVersion(known.metadata.resourceVersion!, object.metadata.resourceVersion ?? "") ? known : object;
 }
 
 /**

@@ -111,8 +111,10 @@ export function planJsonPatch<Resource extends KubernetesObject>(
   change: JsonPatchChange<Resource>,
   isStatus: boolean,
 ): PlannedWrite {
-  const operations = typeof change === "function" ? operationsOf(given, change, isStatus) : change;
-  return {
+  const stated = typeof change === "function" ? operationsOf(given, change, isStatus) : change;
+  // A test of a list that holds null ends in a panic of the API server (1.36), and no answer; the version is tested in its place.
+  const operations = stated.filter(({ op, value }) => op !== "test" || !/[[,]null[\],]/.test(JSON.stringify(value)));
+  const plan: PlannedWrite = {
     verb: "jsonPatch",
     isStatus,
     ref: refOf(given),
@@ -129,6 +131,7 @@ export function planJsonPatch<Resource extends KubernetesObject>(
       }
     },
   };
+  return operations.length === stated.length ? plan : locked(plan);
 }
 
 /** Returns a write that fails with a conflict if the object has another version than the one that the caller read. */
@@ -205,7 +208,7 @@ function refOf({ metadata: { name, namespace } }: Stated): ObjectRef {
 
 /** Returns the JSON patch from one state of an object to another, which fails if the object was made anew under its name. */
 export function patchBetween(uid: string | undefined, before: object, after: object): JsonPatchOperation[] {
-  return [uidTest(uid), ...jsonDiff(before, after)];
+  return [uidTest(uid), ...jsonDiff(before, plainOf(after) as JsonObject)];
 }
 
 /** Returns the operation with which a JSON patch fails if the object was made anew under its name. */

@@ -69,6 +69,20 @@ suite("finalizers", (test) => {
     assert.equal(kinds.writes, ["PATCH 422", "PATCH 200"]);
   });
 
+  test("each operation looks at what the one before it made, though all are given the primary of the reconcile", async () => {
+    await using kinds = await startWrittenKinds(await server());
+    const page = await createPageIn(kinds);
+    const finalizers = async () => (await kinds.foreign.get(Page, page.metadata))!.metadata.finalizers ?? [];
+    await kinds.operations.addFinalizer(page);
+    await kinds.operations.removeFinalizer(page);
+    assert.equal(await finalizers(), []);
+    const again = await kinds.operations.addFinalizer(page);
+    await kinds.operations.removeFinalizer(again!.object);
+    await kinds.operations.applyFinalizer(again!.object);
+    assert.equal(await finalizers(), [FINALIZER]);
+    assert.equal(new Set(kinds.writes), new Set(["PATCH 200"]));
+  });
+
   test("a removal is made anew on what is there (retriesFinalizerRemovalWithFreshResource)", async () => {
     await using kinds = await startWrittenKinds(await server());
     const page = await createPageIn(kinds, { finalizers: [FINALIZER, "example.com/theirs"] });

@@ -43,6 +43,16 @@ suite("primary writes", (test) => {
       assert.equal(dispatcher.changes, [], "the own event is not told");
     }));
 
+  test("a status is compared as the JSON that it becomes", () =>
+    inBothWays(async ({ serverSideApply, nameOf }) => {
+      const text = { toJSON: () => "done" } as unknown as string;
+      const dispatcher = await createWriting(() => updateStatus({ text }), { serverSideApply });
+      const name = nameOf("json");
+      await dispatcher.run(await dispatcher.create(name));
+      await dispatcher.run(dispatcher.cache.get(`default/${name}`)!);
+      assert.equal(dispatcher.requests, [`PATCH ${name}/status 200`]);
+    }));
+
   test("a resource is written", () =>
     inBothWays(async ({ serverSideApply, nameOf }) => {
       const dispatcher = await createWriting(({ primary }) => patchResource(labelOf(serverSideApply, primary)), {
