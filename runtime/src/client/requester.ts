@@ -168,6 +168,8 @@ const SECRET_PATH = /^\/api\/v1\/(namespaces\/[^/]+\/)?secrets([/?]|$)/;
 
 // What the API server answers for a path that it does not have, in place of a Status.
 const NO_SUCH_PATH = "404 page not found";
+// What its Status says of a kind, or a subresource, that it does not serve.
+const NO_SUCH_RESOURCE = "the server could not find the requested resource";
 
 /** Turns an answer of 300 or above into an ApiError; what is no Status becomes its message, but nothing that an answer about a Secret quotes. */
 export function errorOf({ path, status, headers, body }: TransportResponse): ApiError {
@@ -187,6 +189,7 @@ export function errorOf({ path, status, headers, body }: TransportResponse): Api
   const retryAfterMs = retryAfterMsOf(headers["retry-after"]) ?? retryAfterMsOf(parsed.details?.retryAfterSeconds);
   if (status === 404 && text.startsWith(NO_SUCH_PATH))
     parsed = { message: `${NO_SUCH_PATH}: the API server does not serve the kind in this version` };
+  else if (status === 404 && text.includes(NO_SUCH_RESOURCE)) parsed = { message: NO_SUCH_RESOURCE };
   else if (status === 404 && parsed.kind !== "Status") {
     // A proxy that has lost its way must not be taken to say that an object, or a kind, is gone.
     const message = `something between here and the API server answered 404: ${quoted}`;

@@ -3,7 +3,7 @@ import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { DecodedResource } from "../base/decoded-resource.js";
 import { decodeResource, peekIdentity } from "../decode/decode-resource.js";
 import type { ApiRequest } from "./requester.js";
-import { collectionPath, objectPath, queryOf } from "./resource-path.js";
+import { objectPath, parentPath, queryOf } from "./resource-path.js";
 import type { TransportResponse } from "./transport.js";
 
 /** What every write may state. */
@@ -54,7 +54,7 @@ export function requestOf(definition: ResourceDefinition, write: WriteRequest): 
   const isVersioned = (body as Partial<KubernetesObject>).metadata?.resourceVersion !== undefined;
   const isSameTwice = verb === "apply" || (!isVersioned && (verb === "update" || verb === "mergePatch"));
   const { method, contentType, words } = VERBS[verb];
-  const path = verb === "create" ? collectionPath(definition, ref.namespace) : objectPath(definition, ref, subresource);
+  const path = verb === "create" ? parentPath(definition, ref) : objectPath(definition, ref, subresource);
   const query = queryOf({ fieldManager: fieldManager || undefined, force: verb === "apply" ? force : undefined });
   const { apiVersion, kind } = definition;
   const text = JSON.stringify(verb.endsWith("Patch") ? body : Object.assign({}, body, { apiVersion, kind }));

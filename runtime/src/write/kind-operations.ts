@@ -223,8 +223,6 @@ export class KindOperations<Resource extends KubernetesObject, Input = WholeObje
   #check({ verb, isStatus, ref, version }: PlannedWrite, mode: WriteMode, matcher: unknown): void {
     const { definition } = this.#target;
     const what = `${verb}${isStatus ? "Status" : ""} of ${describeObject(definition, ref)}`;
-    if (definition.scope === "Namespaced" && ref.namespace === undefined)
-      throw new Error(`${what} states no metadata.namespace, which its kind needs`);
     if (verb === "create" && (matcher !== undefined || (mode !== "forceFilter" && mode !== "cacheOnly")))
       throw new Error(`${what} is compared with nothing, so its mode is forceFilter or cacheOnly, without a matcher`);
     if (mode === "forceFilter" && matcher)

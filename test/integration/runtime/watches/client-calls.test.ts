@@ -1,6 +1,8 @@
 // The calls of the client besides plain reads and writes: signals, selectors, watches and subresources.
+import type { ObjectRef } from "#runtime/base/kubernetes-object.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
+import type { RequestObserver } from "#runtime/client/requester.js";
 import type { WatchedEvent } from "#runtime/client/watch-events.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
 import { errorOf } from "../../../support/runtime/failures.js";
@@ -13,12 +15,14 @@ const Deployment = classOf(builtinDefinition("apps/v1", "Deployment"));
 
 async function start() {
   const server = await startPageServer();
-  const client = new ApiClient(createConnection({ url: server.url, token: server.token }));
+  const requests: string[] = [];
+  const observe: RequestObserver = ({ method, path }) => void requests.push(`${method} ${path}`);
+  const client = new ApiClient(createConnection({ url: server.url, token: server.token }), { observe });
   const close = async () => {
     await client.close();
     await server.close();
   };
-  return { server, client, [Symbol.asyncDispose]: close };
+  return { server, client, requests, [Symbol.asyncDispose]: close };
 }
 
 const textOf = ({ type, object }: WatchedEvent<DataObject>) =>
@@ -31,23 +35,28 @@ async function take(events: AsyncIterable<WatchedEvent<DataObject>>, count: numb
   return taken;
 }
 
+type Call = (client: ApiClient, signal: AbortSignal, ref: ObjectRef) => Promise<unknown>;
+
+const aboutObjects: { [method: string]: Call } = {
+  get: (client, signal, ref) => client.get(ConfigMap, ref, { signal }),
+  getEntry: (client, signal, ref) => client.getEntry(ConfigMap, ref, { signal }),
+  update: (client, signal, ref) => client.update(ConfigMap, { metadata: ref }, { signal }),
+  apply: (client, signal, ref) => client.apply(ConfigMap, { metadata: ref }, { fieldManager: "a", signal }),
+  mergePatch: (client, signal, ref) => client.mergePatch(ConfigMap, { ...ref, signal }, {}),
+  jsonPatch: (client, signal, ref) => client.jsonPatch(ConfigMap, ref, { operations: [], signal }),
+  delete: (client, signal, ref) => client.delete(ConfigMap, ref, { signal }),
+  getScale: (client, signal, ref) => client.getScale(Deployment, ref, { signal }),
+  setScale: (client, signal, ref) => client.setScale(Deployment, ref, { replicas: 1, signal }),
+  evict: (client, signal, ref) => client.evict(ref, { signal }),
+};
+const create: Call = (client, signal, ref) => client.create(ConfigMap, { metadata: ref }, { signal });
+
 suite("the signal of a call", (test) => {
-  type Call = (client: ApiClient, signal: AbortSignal) => Promise<unknown>;
-  const object = { metadata: ONE };
   const calls: { [method: string]: Call } = {
-    get: (client, signal) => client.get(ConfigMap, ONE, { signal }),
-    getEntry: (client, signal) => client.getEntry(ConfigMap, ONE, { signal }),
+    ...aboutObjects,
+    create,
     list: (client, signal) => client.list(ConfigMap, { signal }),
-    create: (client, signal) => client.create(ConfigMap, object, { signal }),
-    update: (client, signal) => client.update(ConfigMap, object, { signal }),
-    apply: (client, signal) => client.apply(ConfigMap, object, { fieldManager: "a", signal }),
-    mergePatch: (client, signal) => client.mergePatch(ConfigMap, { ...ONE, signal }, {}),
-    jsonPatch: (client, signal) => client.jsonPatch(ConfigMap, ONE, { operations: [], signal }),
-    delete: (client, signal) => client.delete(ConfigMap, ONE, { signal }),
     isServed: (client, signal) => client.isServed(ConfigMap.definition, { signal }),
-    getScale: (client, signal) => client.getScale(Deployment, ONE, { signal }),
-    setScale: (client, signal) => client.setScale(Deployment, ONE, { replicas: 1, signal }),
-    evict: (client, signal) => client.evict(ONE, { signal }),
   };
   for (const [method, call] of Object.entries(calls))
     test(`ends ${method} with its reason`, async () => {
@@ -55,11 +64,48 @@ suite("the signal of a call", (test) => {
       const { server, client } = started;
       const hanging = server.faults.add({ hang: true });
       const leaving = new AbortController();
-      const ended = errorOf(call(client, leaving.signal));
+      const ended = errorOf(call(client, leaving.signal, ONE));
       while (hanging.hits === 0) await new Promise((resolve) => setTimeout(resolve, 5));
       leaving.abort(new Error("no longer needed"));
       assert.is((await ended).message, "no longer needed");
     });
+});
+
+suite("a call about one object", (test) => {
+  const { signal } = new AbortController();
+  const refs: [Partial<ObjectRef>, RegExp][] = [
+    [{ name: "", namespace: "default" }, /^\w+ "default\/" states no name, which its kind needs$/],
+    [{ namespace: "default" }, /^\w+ "default\/undefined" states no name, which its kind needs$/],
+    [{ name: "/", namespace: "default" }, /^\w+ "default\/\/" has "\/" for its name, which no object can have$/],
+    [{ name: "one/status", namespace: "default" }, /has "one\/status" for its name, /],
+    [{ name: "..", namespace: "default" }, /has "\.\." for its name, /],
+    [{ name: "one" }, /^\w+ "one" states no namespace, which its kind needs$/],
+    [{ name: "one", namespace: "" }, /states no namespace, which its kind needs$/],
+    [{ name: "one", namespace: "default/pods" }, /has "default\/pods" for its namespace, /],
+  ];
+
+  test("is refused before it is sent if its reference states no name, or not the namespace that its kind needs", async () => {
+    await using started = await start();
+    await started.client.create(ConfigMap, { metadata: ONE });
+    const { client, requests } = started;
+    requests.length = 0;
+    for (const [ref, message] of refs)
+      for (const call of Object.values(
+        "name" in ref && ref.name === "one" ? { ...aboutObjects, create } : aboutObjects,
+      ))
+        assert.match((await errorOf(call(client, signal, ref as ObjectRef))).message, message);
+    assert.equal(requests, []);
+  });
+
+  test("of a kind that the server does not have is an error, and not the absence of the object", async () => {
+    await using started = await start();
+    const Misspelt = classOf({ ...ConfigMap.definition, plural: "configmap" });
+    const error = await errorOf(started.client.get(Misspelt, ONE));
+    assert.is(
+      error.message,
+      'get ConfigMap "default/one" failed: 404: the server could not find the requested resource',
+    );
+  });
 });
 
 suite("a list", (test) => {

@@ -98,7 +98,7 @@ suite("options of a write", (test) => {
     [
       "a namespaced object needs a namespace",
       (operations) => operations.apply({ metadata: { name: "x" } }),
-      /apply of Page "x" states no metadata\.namespace/,
+      /^Page "x" states no namespace, which its kind needs$/,
     ],
   ];
   for (const [title, write, message] of refused)

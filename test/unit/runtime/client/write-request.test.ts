@@ -9,7 +9,7 @@ const SAME_IN_YAML = /^[\t\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\
 suite("the body of a write", (test) => {
   test("of any characters means the same to readers of JSON and of YAML, as that of an apply is read", () => {
     const data = Object.fromEntries(CHARACTERS.map((character) => [`${character}.`, character]));
-    const write = { ref: { name: "a" }, body: { metadata: { name: "a" }, data } };
+    const write = { ref: { name: "a", namespace: "home" }, body: { metadata: { name: "a" }, data } };
     const { body = "" } = requestOf(ConfigMap.definition, { verb: "apply", ...write });
     assert.equal(JSON.parse(body), { ...write.body, apiVersion: "v1", kind: "ConfigMap" });
     assert.equal([...body].filter((character) => !SAME_IN_YAML.test(character)).map(escape), []);
