@@ -132,6 +132,7 @@ export class ExternalDependents {
       apply: (object, about) => this.#operations(kind, view, causeOf(about)).apply(object as never),
       delete: (object, about) =>
         this.#sender.delete({ definition: kind, cache: view }, object, { cause: causeOf(about) }),
+      warn: (text, about) => this.#loggerFor(about).warn({ dependent: name }, text),
     });
   }
 

@@ -1,11 +1,11 @@
 // What is kept of external resources, in objects beside their primary: ConfigMaps, Secrets, or objects of a kind of the user's.
 import { createHash } from "node:crypto";
-import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
+import { describeObject, keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
 import { CONTROLLER_LABEL, isOwnedBy } from "../../base/primary-link.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import type { ResourceView } from "../../cache/resource-view.js";
 import type { KeptState, ObjectState } from "../definition/workflow-definition.js";
-import { nest, NO_STATES, readState, readStatesAt, withState } from "./external-state.js";
+import { idIn, nest, NO_STATES, readState, readStatesAt, withState } from "./external-state.js";
 import type { ExternalStateStore, StateForm, States } from "./external-state.js";
 
 /** The label of the objects that keep ids, with the name of the controller, as far as that is a value of a label. */
@@ -27,6 +27,7 @@ interface ObjectStateOptions {
   ownedBy(primary: KubernetesObject): readonly KubernetesObject[];
   apply(object: Pick<KubernetesObject, "metadata">, primary: KubernetesObject): Promise<unknown>;
   delete(object: KubernetesObject, primary: KubernetesObject): Promise<unknown>;
+  warn(text: string, primary: KubernetesObject): void;
 }
 
 /** Keeps states in one object for each primary, or in one for each item, which the garbage collector deletes after the primary. */
@@ -93,9 +94,9 @@ export class ObjectStateStore implements ExternalStateStore {
   async #keep(primary: KubernetesObject, states: States, item?: string): Promise<void> {
     const { dependent, label, primary: kind } = this.#options;
     const { name, namespace, uid = "" } = primary.metadata;
-    if (states.size === 0) return this.#delete(primary, this.#names, item);
+    if (states.size === 0) return this.#delete(primary, this.#names, { item, states });
     const metadata = {
-      name: nameOf(name, dependent, item),
+      name: this.#nameOf(name, dependent, item),
       namespace,
       labels: { [STATE_LABEL]: label, [CONTROLLER_LABEL]: label },
       ...(item === undefined ? {} : { annotations: { [STATE_OF]: dependent, [STATE_ITEM]: item } }),
@@ -103,13 +104,29 @@ export class ObjectStateStore implements ExternalStateStore {
     };
     await this.#options.apply({ metadata, ...encodeStates(states, this.#options) }, primary);
     // Only now, so that an id is always kept somewhere.
-    await this.#delete(primary, this.#options.movedFrom ?? [], item);
+    await this.#delete(primary, this.#options.movedFrom ?? [], { item, states });
   }
 
-  async #delete(primary: KubernetesObject, names: readonly string[], item: string | undefined): Promise<void> {
+  // An operator that went back to an earlier version, and forth again, may have created under both names.
+  async #delete(
+    primary: KubernetesObject,
+    names: readonly string[],
+    { item, states }: { readonly item: string | undefined; readonly states: States },
+  ): Promise<void> {
     for (const dependent of names) {
       const live = this.#liveOf(primary, { dependent, item });
-      if (live !== undefined && isOwnedBy(live.metadata, primary.metadata)) await this.#options.delete(live, primary);
+      if (live === undefined || !isOwnedBy(live.metadata, primary.metadata)) continue;
+      for (const [key, state] of this.#statesIn(live, primary)) {
+        const kept = states.get(key);
+        if (kept === undefined || idIn(kept) === idIn(state)) continue;
+        const id = this.#options.state.kind === "secret" ? "another id" : `the id "${idIn(state)}"`;
+        const place = `${describeObject(live, live.metadata)} keeps ${id} under the earlier name "${dependent}"`;
+        this.#options.warn(
+          `${place}; "${this.#options.dependent}" has an id already, so that resource is left`,
+          primary,
+        );
+      }
+      await this.#options.delete(live, primary);
     }
   }
 
@@ -117,8 +134,17 @@ export class ObjectStateStore implements ExternalStateStore {
     { metadata: { name, namespace } }: KubernetesObject,
     { dependent, item }: { readonly dependent: string; readonly item?: string | undefined },
   ): KubernetesObject | undefined {
-    const key = keyOf({ name: nameOf(name, dependent, item), namespace });
+    const key = keyOf({ name: this.#nameOf(name, dependent, item), namespace });
     return this.#options.view.get(key)?.object;
+  }
+
+  // A name of an object has 253 characters at most (1.36, IsDNS1123Subdomain); the hash differs for all that the readable part may not tell apart.
+  #nameOf(name: string, dependent: string, item?: string): string {
+    const { label, primary } = this.#options;
+    const facts = [label, primary.kind, primary.group, name, dependent, ...(item === undefined ? [] : [item])];
+    const hash = createHash("sha256").update(JSON.stringify(facts)).digest("hex").slice(0, 8);
+    const readable = `${name}-${dependent.replace(/[^A-Za-z0-9-]/g, "-").toLowerCase()}`;
+    return `${readable.slice(0, 237).replace(/[.-]+$/, "")}-${hash}-state`;
   }
 }
 
@@ -152,14 +178,6 @@ function parseObject(text: string): object | undefined {
   } catch {
     return undefined;
   }
-}
-
-// A name of an object has 253 characters at most (1.36, IsDNS1123Subdomain); the hash differs for names that are shortened, or differ in case.
-function nameOf(primary: string, dependent: string, item?: string): string {
-  const facts = [primary, dependent, ...(item === undefined ? [] : [item])];
-  const hash = createHash("sha256").update(JSON.stringify(facts)).digest("hex").slice(0, 8);
-  const readable = `${primary}-${dependent.replace(/[^A-Za-z0-9-]/g, "-").toLowerCase()}`;
-  return `${readable.slice(0, 237).replace(/[.-]+$/, "")}-${hash}-state`;
 }
 
 // A key of a ConfigMap has letters, digits, hyphens, underscores and dots (1.36, IsConfigMapKey); an underscore escapes any other.

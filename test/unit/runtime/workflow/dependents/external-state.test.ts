@@ -12,15 +12,26 @@ const primaryNamed = (name: string, uid = "u1"): KubernetesObject => ({
 });
 const primary = primaryNamed("one");
 
+type StoreOptions = ConstructorParameters<typeof ObjectStateStore>[0];
+
+interface StateSettings extends Partial<Pick<StoreOptions, "label" | "primary" | "movedFrom">> {
+  isBulk?: boolean;
+  isObject?: boolean;
+  objects?: Map<ObjectKey, KubernetesObject>;
+}
+
 /** A store over objects in memory, which are there as soon as they are applied, and a turn later than that is asked for. */
 function createState(
   dependent = "accounts",
   kept: ObjectState = { kind: "configMap" },
-  { isBulk = true, isObject = false, objects = new Map<ObjectKey, KubernetesObject>() } = {},
+  { isBulk = true, isObject = false, objects = new Map<ObjectKey, KubernetesObject>(), ...more }: StateSettings = {},
 ) {
+  const warnings: string[] = [];
   const form = { isMap: isBulk && kept.perItem !== true, isObject };
   const options = {
     ...{ dependent, form, state: kept, primary: page, label: "shop" },
+    ...more,
+    warn: (text: string) => void warnings.push(text),
     view: { get: (key: ObjectKey) => (objects.has(key) ? { object: objects.get(key)! } : undefined) },
     ownedBy: ({ metadata: { uid } }: KubernetesObject) =>
       [...objects.values()].filter(({ metadata }) => metadata.ownerReferences?.some((owner) => owner.uid === uid)),
@@ -30,7 +41,7 @@ function createState(
     },
     delete: async ({ metadata }: KubernetesObject) => objects.delete(keyOf(metadata)),
   };
-  return { state: new ObjectStateStore(options), objects, options };
+  return { state: new ObjectStateStore(options), objects, options, warnings };
 }
 
 suite("the state of an external dependent in a ConfigMap", (test) => {
@@ -98,6 +109,44 @@ suite("the state of an external dependent in a ConfigMap", (test) => {
       assert.ok(name.length <= 253);
     }
   });
+
+  test("has a name of its own for each controller, and for each kind of primary", async () => {
+    const objects = new Map<ObjectKey, KubernetesObject>();
+    const others = [
+      {},
+      { label: "other" },
+      { primary: { ...page, kind: "Leaf" } },
+      { primary: { ...page, group: "a.b" } },
+    ];
+    const stores = others.map((other) => createState("accounts", undefined, { ...other, objects }).state);
+    for (const [index, state] of stores.entries()) await state.set(primary, "", `${index}`);
+    assert.is(objects.size, others.length);
+    assert.equal(
+      stores.map((state) => state.read(primary).get("")),
+      ["0", "1", "2", "3"],
+    );
+  });
+
+  for (const perItem of [false, true])
+    test(`is moved to a new name, and says which id is left if that has one: ${perItem ? "per item" : "together"}`, async () => {
+      for (const [kind, said] of [
+        ["configMap", 'the id "old"'],
+        ["secret", "another id"],
+      ] as const) {
+        const objects = new Map<ObjectKey, KubernetesObject>();
+        const before = createState("before", { kind, perItem }, { objects }).state;
+        const now = createState("now", { kind, perItem }, { objects, movedFrom: ["before"] });
+        await before.set(primary, "a", "same");
+        await now.state.set(primary, "a", "same");
+        assert.equal([now.warnings, objects.size], [[], 1]);
+        await before.set(primary, "a", "old");
+        await now.state.set(primary, "a", "same");
+        assert.is(objects.size, 1);
+        assert.is(now.warnings.length, 1);
+        assert.ok(now.warnings[0]!.includes(`keeps ${said} under the earlier name "before"`), now.warnings[0]);
+        assert.equal([...now.state.read(primary)], [["a", "same"]]);
+      }
+    });
 
   test("can be written after a write that failed", async () => {
     const { state, options } = createState();
