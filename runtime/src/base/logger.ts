@@ -86,13 +86,13 @@ function textOf(value: unknown): string {
 
 /** How `createLogger` writes. */
 export interface CreateLoggerOptions {
-  /** One JSON object a line, or colours and columns for people. Default: `pretty` where standard error is a terminal */
+  /** One JSON object a line, or coloured lines for people. Default: `pretty` where standard error is a terminal */
   readonly format?: "json" | "pretty" | undefined;
   /** Takes the lines instead of standard error. */
   readonly write?: (line: string) => void;
 }
 
-/** Creates a logger on pino: JSON where a program reads it, columns in a terminal. */
+/** Creates a logger on pino: JSON where a program reads it, coloured lines in a terminal. */
 export function createLogger(level: LogLevel = "info", { format, write }: CreateLoggerOptions = {}): Logger {
   const isPretty = format === undefined ? write === undefined && process.stderr.isTTY : format === "pretty";
   const print = isPretty ? loadPrinter(write === undefined) : undefined;
