@@ -45,6 +45,35 @@ export async function sleep(ms: number, signal?: AbortSignal, clock: Clock = sys
   await untilAborted(woken, signal).finally(cancel);
 }
 
+interface BackoffOptions {
+  readonly initialMs: number;
+  readonly factor: number;
+  readonly maxMs: number;
+}
+
+/** A delay that grows with each failure, drawn at random so that many clients do not come back at once. */
+export class Backoff {
+  readonly #options: BackoffOptions;
+  readonly #random: () => number;
+  #failures = 0;
+
+  constructor(options: BackoffOptions, random: () => number = Math.random) {
+    this.#options = options;
+    this.#random = random;
+  }
+
+  /** Returns the next delay in milliseconds, between the current step and twice that. */
+  next(): number {
+    const { initialMs, factor, maxMs } = this.#options;
+    const step = Math.min(initialMs * factor ** this.#failures++, maxMs);
+    return step * (1 + this.#random());
+  }
+
+  reset(): void {
+    this.#failures = 0;
+  }
+}
+
 /** A timer that is put off over and over: a platform timer that would ring too early stays, and is set anew when it rings. */
 export class PostponableTimer {
   readonly #clock: Clock;

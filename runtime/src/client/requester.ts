@@ -1,6 +1,5 @@
 import type { RequestObservation } from "../base/activity.js";
-import { Backoff } from "../base/backoff.js";
-import { sleep } from "../base/clock.js";
+import { Backoff, sleep } from "../base/clock.js";
 import { ApiError, isApiError, type ApiStatus, type ConnectionError } from "../base/errors.js";
 import type { Logger } from "../base/logger.js";
 import type { Transport, TransportRequest, TransportResponse } from "./transport.js";

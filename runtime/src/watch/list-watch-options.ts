@@ -1,6 +1,5 @@
 import type { WatchEnd } from "../base/activity.js";
-import type { Backoff } from "../base/backoff.js";
-import type { Clock } from "../base/clock.js";
+import type { Backoff, Clock } from "../base/clock.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ResourceCache } from "../cache/resource-cache.js";
 import type { ApiRequester } from "../client/requester.js";

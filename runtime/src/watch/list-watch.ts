@@ -1,8 +1,7 @@
 // Follows the objects of one kind until its signal is aborted: by a list (WatchList, or a paged LIST if the server does not support that) that
 // goes on as a watch. After an interruption the watch is resumed at the last version. A version that is too old (410), and a server that is
 // older than the version, cause a relist. Every other failure is retried after a growing, random delay.
-import { Backoff } from "../base/backoff.js";
-import { sleep, systemClock, turns } from "../base/clock.js";
+import { Backoff, sleep, systemClock, turns } from "../base/clock.js";
 import { ConnectionError, isApiError } from "../base/errors.js";
 import { callUnawaited } from "../base/promises.js";
 import { itemsOf, metadataOf } from "../client/list-page.js";

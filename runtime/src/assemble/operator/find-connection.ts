@@ -1,5 +1,4 @@
-import { Backoff } from "../../base/backoff.js";
-import { sleep } from "../../base/clock.js";
+import { Backoff, sleep } from "../../base/clock.js";
 import { messageOf, type Logger } from "../../base/logger.js";
 import type { Connection } from "../../client/connect/connection.js";
 import { loadConnection } from "../../client/connect/load-connection.js";

@@ -1,5 +1,4 @@
-import { Backoff } from "../../base/backoff.js";
-import { sleep } from "../../base/clock.js";
+import { Backoff, sleep } from "../../base/clock.js";
 import { isApiError } from "../../base/errors.js";
 import { messageOf, type Logger } from "../../base/logger.js";
 import { crdNameOf, kindNameOf, type ResourceDefinition } from "../../base/resource-definition.js";

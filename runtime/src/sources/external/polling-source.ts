@@ -1,4 +1,4 @@
-import { Backoff } from "../../base/backoff.js";
+import { Backoff } from "../../base/clock.js";
 import { keyOf, type ObjectKey } from "../../base/kubernetes-object.js";
 import { ExternalCore } from "./external-core.js";
 import { checkInterval } from "./external-source.js";

@@ -1,6 +1,5 @@
 // When a list-watch asks again, in virtual time; what it does with a server is tested beside a server.
-import { Backoff } from "#runtime/base/backoff.js";
-import { turns } from "#runtime/base/clock.js";
+import { Backoff, turns } from "#runtime/base/clock.js";
 import { messageOf } from "#runtime/base/logger.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import type { ApiRequester } from "#runtime/client/requester.js";
