@@ -1,8 +1,10 @@
+import { checkNumbers, requireNumbers } from "../base/checks.js";
 import type { Connection } from "../client/connect/connection.js";
 import { checkDependents, type Fail } from "./check-dependents.js";
 import { defaultFinalizerOf, dependentsOf, finalizerNameOf, finalizerOf } from "../reconcile/controller-definition.js";
 import type { ControllerDefinition } from "../reconcile/controller-definition.js";
 import { conditionsManagerOf, hasSharedConditions } from "../reconcile/status/status-conditions.js";
+import type { RetryOptions } from "../schedule/retry.js";
 import { isKubernetes } from "../workflow/definition/workflow-definition.js";
 
 // The name of a namespace is a DNS label (1.36, ValidateNamespaceName).
@@ -35,7 +37,7 @@ export function checkController(definition: ControllerDefinition): void {
   if (typeof definition.namespaces !== "string") checkNamespaces(name, definition.namespaces);
   checkStatusConditions(definition, fail);
   checkFieldManagers(definition, fail);
-  checkNumbers(definition, fail);
+  checkTimes(definition);
   checkDependents(definition, fail);
 }
 
@@ -92,14 +94,22 @@ function checkPair(one: ControllerDefinition, other: ControllerDefinition): void
   );
 }
 
-function checkNumbers(definition: ControllerDefinition, fail: Fail): void {
-  const { maxConcurrentReconciles, maxReconciliationIntervalMs, reconcileTimeoutMs } = definition;
-  if (maxConcurrentReconciles !== undefined && !(maxConcurrentReconciles >= 1))
-    throw fail(`has ${maxConcurrentReconciles} for maxConcurrentReconciles; it needs 1 or more`);
-  if (maxReconciliationIntervalMs !== undefined && Number.isNaN(maxReconciliationIntervalMs))
-    throw fail("has a maxReconciliationIntervalMs that is not a number; 0 means never");
-  if (reconcileTimeoutMs !== undefined && !(reconcileTimeoutMs >= 0))
-    throw fail(`has ${reconcileTimeoutMs} for reconcileTimeoutMs; it needs 0, which means never, or more`);
+function checkTimes({ name, retry = {}, rateLimit, ...definition }: ControllerDefinition): void {
+  const owner = `controller "${name}"`;
+  const quick: RetryOptions = "next" in retry ? {} : retry;
+  checkNumbers(owner, {
+    maxConcurrentReconciles: [definition.maxConcurrentReconciles, 1],
+    maxReconciliationIntervalMs: [definition.maxReconciliationIntervalMs],
+    reconcileTimeoutMs: [definition.reconcileTimeoutMs, 0],
+    "retry.maxRetries": [quick.maxRetries, -1],
+    "retry.initialIntervalMs": [quick.initialIntervalMs, 0],
+    "retry.multiplier": [quick.multiplier, 1],
+    "retry.maxIntervalMs": [quick.maxIntervalMs, -1],
+    "retry.jitter": [quick.jitter, 0, 1],
+  });
+  if (rateLimit === undefined || typeof rateLimit === "function") return;
+  const { maxReconciliations, withinMs } = rateLimit;
+  requireNumbers(owner, { "rateLimit.maxReconciliations": [maxReconciliations], "rateLimit.withinMs": [withinMs, 0] });
 }
 
 /** Throws if these are no names of namespaces: the API server would answer as if there were nothing in them. */

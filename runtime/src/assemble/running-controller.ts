@@ -1,4 +1,5 @@
 import type { ControllerActivity, SourceHealth, Tracing } from "../base/activity.js";
+import { checkNumbers } from "../base/checks.js";
 import { systemClock } from "../base/clock.js";
 import { describeObject } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
@@ -242,6 +243,7 @@ export class RunningController {
 
   /** Changes how many primaries are reconciled at once, to the default without a number; reconciles under way go on. */
   setMaxConcurrentReconciles(count?: number): void {
+    checkNumbers(`controller "${this.definition.name}"`, { maxConcurrentReconciles: [count, 1] });
     this.#controller.setMaxConcurrentReconciles(count);
   }
 

@@ -3,9 +3,10 @@ export class Semaphore {
   #free: number;
   readonly #waiting = new Set<() => void>();
 
-  constructor(slots: number) {
+  /** `what` names the option that states the number. */
+  constructor(slots: number, what: string) {
     if (!(slots >= 1) || (Number.isFinite(slots) && !Number.isInteger(slots)))
-      throw new RangeError(`a limit of things done at once has to be a whole number of 1 or more, and is ${slots}`);
+      throw new RangeError(`${what} is ${slots}; it has to be a whole number of 1 or more`);
     this.#free = slots;
   }
 

@@ -55,7 +55,10 @@ export class ControllerWorkflows {
     const compile = (each: WorkflowDefinition): CompiledWorkflow => ({
       definition: each,
       plan: withReconcilers(buildPlan(each), (node) => dependencies.reconcilerOf(node)),
-      slots: new Semaphore(each.maxConcurrency ?? MOST_STEPS_AT_ONCE),
+      slots: new Semaphore(
+        each.maxConcurrency ?? MOST_STEPS_AT_ONCE,
+        `workflow.maxConcurrency of controller "${name}"`,
+      ),
     });
     this.own = compile(workflow);
     this.named = new Map(Object.entries(workflows).map(([key, each]) => [key, compile(each)]));

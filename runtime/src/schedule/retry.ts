@@ -43,22 +43,15 @@ export interface Retry {
 }
 
 // By the jitter, thousands of primaries that failed at once, because a webhook was down, do not come back at once.
-const DEFAULTS = {
-  maxRetries: 5,
-  initialIntervalMs: 2000,
-  multiplier: 1.5,
-  maxIntervalMs: 2000 * 1.5 ** 5,
-  jitter: 0.2,
-};
+const JITTER = 0.2;
+const LONGEST_QUICK_MS = 2000 * 1.5 ** 5;
 const FIRST_SLOW_MS = 60_000;
 const LONGEST_SLOW_MS = 600_000;
 
 /** Creates the retry of these options: the first two wait the initial interval, later ones grow (JOSDK GenericRetryExecution). */
 export function createRetry(options: RetryOptions = {}, random: () => number = Math.random): Retry {
-  const { maxRetries, initialIntervalMs, multiplier, jitter } = { ...DEFAULTS, ...options };
-  const maxIntervalMs = options.maxIntervalMs ?? Math.max(DEFAULTS.maxIntervalMs, initialIntervalMs);
-  if (!(jitter >= 0 && jitter <= 1))
-    throw new RangeError(`the jitter of a retry is ${jitter}, and has to be from 0 to 1`);
+  const { maxRetries = 5, initialIntervalMs = 2000, multiplier = 1.5, jitter = JITTER } = options;
+  const { maxIntervalMs = Math.max(LONGEST_QUICK_MS, initialIntervalMs) } = options;
   const isLastAttempt = (state: RetryState | undefined) => maxRetries >= 0 && (state?.attempt ?? 0) >= maxRetries;
   const jittered = (intervalMs: number, error: unknown) =>
     Math.max(intervalMs, Math.min(askedMs(error), LONGEST_SLOW_MS)) * (1 + jitter * random());

@@ -1,5 +1,6 @@
 // Which dependent of a workflow may be reconciled or deleted next: pure decisions over an immutable plan and the state of one run
 // (JOSDK's WorkflowReconcileExecutor and WorkflowCleanupExecutor, without their locks).
+import { checkNumbers, requireNumbers } from "../base/checks.js";
 import type { DependentDefinition, WorkflowDefinition } from "./definition/workflow-definition.js";
 import type { DependentReconciler } from "./dependents/dependent-reconciler.js";
 import type { DependentOutcome } from "./workflow-result.js";
@@ -45,7 +46,7 @@ export function buildPlan({ dependents }: WorkflowDefinition): Plan {
   const indexes = new Map<string, number>();
   for (const [index, definition] of dependents.entries()) {
     const { name } = definition;
-    checkNumbers(definition);
+    checkTimes(definition);
     if (indexes.has(name)) throw new Error(`the workflow has two dependents named "${name}"`);
     indexes.set(name, index);
   }
@@ -67,18 +68,16 @@ export function withReconcilers(
   return { ...plan, nodes: plan.nodes.map((node) => ({ ...node, reconciler: reconcilerOf(node) })) };
 }
 
-function checkNumbers({ name, timeoutMs, retry, bulk }: DependentDefinition): void {
-  const check = (what: string, value: number | undefined, least: number) => {
-    // Infinity is a time, NaN is none.
-    if (value === undefined || value >= least) return;
-    throw new RangeError(`dependent "${name}" has ${value} for ${what}; it needs ${least} or more`);
-  };
-  check("timeoutMs", timeoutMs, 1);
-  check("retry.maxRetries", retry?.maxRetries, 0);
-  check("retry.initialIntervalMs", retry?.initialIntervalMs, 0);
-  check("retry.multiplier", retry?.multiplier, 1);
-  check("retry.maxIntervalMs", retry?.maxIntervalMs, 0);
-  check("bulk.maxConcurrency", bulk?.maxConcurrency, 1);
+function checkTimes({ name, timeoutMs, retry, bulk }: DependentDefinition): void {
+  const owner = `dependent "${name}"`;
+  if (retry !== undefined) requireNumbers(owner, { "retry.maxRetries": [retry.maxRetries, 0] });
+  checkNumbers(owner, {
+    timeoutMs: [timeoutMs, 1],
+    "retry.initialIntervalMs": [retry?.initialIntervalMs, 0],
+    "retry.multiplier": [retry?.multiplier, 1],
+    "retry.maxIntervalMs": [retry?.maxIntervalMs, 0],
+    "bulk.maxConcurrency": [bulk?.maxConcurrency, 1],
+  });
 }
 
 function edgesOf(

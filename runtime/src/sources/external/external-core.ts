@@ -43,10 +43,11 @@ export class ExternalCore<Resource, Taken = void> {
   /** The primaries whose load failed: as their retries may have ended, they are reconciled after the next fetch that succeeds. */
   readonly #refused = new Set<ObjectKey>();
 
-  constructor({ name, idOf, filters, fetchTimeoutMs }: ExternalSourceOptions<Resource>, turns?: Semaphore) {
+  constructor(options: ExternalSourceOptions<Resource>, turns?: Semaphore) {
+    const { name, idOf, filters, fetchTimeoutMs = FETCH_TIMEOUT_MS } = options;
     this.#name = name;
     this.turns = turns;
-    this.timeoutMs = checkInterval(`the fetchTimeoutMs of event source "${name}"`, fetchTimeoutMs) ?? FETCH_TIMEOUT_MS;
+    this.timeoutMs = checkInterval(`the fetchTimeoutMs of event source "${name}"`, fetchTimeoutMs);
     this.record = new HealthRecord(name);
     this.cache = new ExternalCache(idOf, createEventGate(filters, this.record));
   }

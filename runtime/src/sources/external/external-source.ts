@@ -41,8 +41,7 @@ export interface FetchContext {
 export type MaybePromise<Result> = Result | Promise<Result>;
 
 /** Returns an interval; throws if it is no time, for that would be polled without a pause. */
-export function checkInterval<Interval extends number | undefined>(what: string, intervalMs: Interval): Interval {
-  synchronous(intervalMs);
-  if (intervalMs === undefined || (typeof intervalMs === "number" && intervalMs > 0)) return intervalMs;
+export function checkInterval(what: string, intervalMs: number): number {
+  if (typeof synchronous(intervalMs) === "number" && intervalMs > 0) return intervalMs;
   throw new RangeError(`${what} is ${String(intervalMs)}; it has to be more than 0 milliseconds`);
 }

@@ -31,7 +31,10 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
   const { name, type, intervalMs, intervalOf, maxConcurrentPolls = 10 } = options;
   checkInterval(`the intervalMs of event source "${name}"`, intervalMs);
   // A fetch tells whether it brought an event.
-  const core = new ExternalCore<Resource, boolean>(options, new Semaphore(maxConcurrentPolls));
+  const core = new ExternalCore<Resource, boolean>(
+    options,
+    new Semaphore(maxConcurrentPolls, `maxConcurrentPolls of event source "${name}"`),
+  );
   const { cache, record } = core;
   /** The poll loop of each primary, which ends when it is aborted. */
   const loops = new Map<ObjectKey, AbortController>();
@@ -47,8 +50,8 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
   const delayOf = (key: ObjectKey): number => {
     const primary = primaryOf(key);
     if (intervalOf === undefined || primary === undefined) return intervalMs;
-    const chosen = () => checkInterval("what it returned", intervalOf(primary, cache.of(key)));
-    return record.guard("intervalOf", chosen, undefined) ?? intervalMs;
+    const chosen = () => checkInterval("what it returned", intervalOf(primary, cache.of(key)) ?? intervalMs);
+    return record.guard("intervalOf", chosen, intervalMs);
   };
   const poll = async (key: ObjectKey, signal: AbortSignal) => {
     const primary = primaryOf(key);

@@ -49,6 +49,19 @@ suite("operator", (test) => {
     assert.equal(page.events.at(-1)!.workflow?.dependents, { text: { kind: "unchanged", isReady: true } });
   });
 
+  test("a number of reconciles at once that would stop all of them is refused", async () => {
+    await using page = await startPageOperator();
+    const controller = page.operator.controller("page");
+    for (const count of [0, NaN])
+      assert.throws(
+        () => controller.setMaxConcurrentReconciles(count),
+        `controller "page" has ${count} for maxConcurrentReconciles; it needs 1 or more`,
+      );
+    controller.setMaxConcurrentReconciles();
+    await createPage(page);
+    await untilText(page, "first");
+  });
+
   test("after a restart of the operator nothing is written", async () => {
     await using server = await startPageServer();
     {

@@ -97,8 +97,19 @@ suite("check of a controller", (test) => {
     ],
     [{ namespaces: [] }, "has an empty list of namespaces; leave it out to watch all of them"],
     [{ maxConcurrentReconciles: 0 }, "has 0 for maxConcurrentReconciles; it needs 1 or more"],
-    [{ maxReconciliationIntervalMs: Number.NaN }, "has a maxReconciliationIntervalMs that is not a number"],
+    [{ maxReconciliationIntervalMs: Number.NaN }, "has NaN for maxReconciliationIntervalMs; it needs a number"],
     [{ reconcileTimeoutMs: Number.NaN }, "has NaN for reconcileTimeoutMs"],
+    [{ retry: { maxRetries: Number.NaN } }, "has NaN for retry.maxRetries; it needs -1 or more"],
+    [{ retry: { initialIntervalMs: -5 } }, "has -5 for retry.initialIntervalMs; it needs 0 or more"],
+    [{ retry: { initialIntervalMs: "100" as never } }, 'has "100" for retry.initialIntervalMs; it needs 0 or more'],
+    [{ retry: { multiplier: 0.5 } }, "has 0.5 for retry.multiplier; it needs 1 or more"],
+    [{ retry: { maxIntervalMs: -2 } }, "has -2 for retry.maxIntervalMs; it needs -1 or more"],
+    [{ retry: { jitter: 1.1 } }, "has 1.1 for retry.jitter; it needs 0 to 1"],
+    [{ rateLimit: { maxReconciliations: 2 } as never }, "has undefined for rateLimit.withinMs; it needs 0 or more"],
+    [
+      { rateLimit: { maxReconciliations: Number.NaN, withinMs: 1 } },
+      "has NaN for rateLimit.maxReconciliations; it needs a number",
+    ],
   ];
   for (const [settings, message] of refused)
     test(`says what is wrong: ${message}`, () => {
@@ -123,6 +134,9 @@ suite("check of a controller", (test) => {
         },
       },
       { filters: { onAdd: () => true, onUpdate: () => true, generic: () => true } },
+      { retry: { maxRetries: -1, maxIntervalMs: -1, jitter: 0, initialIntervalMs: undefined as never } },
+      { retry: { next: () => undefined, isLastAttempt: () => true }, rateLimit: () => ({ take: () => 0 }) },
+      { rateLimit: { maxReconciliations: -1, withinMs: 0 } },
     ];
     assert.equal(
       accepted.map((settings) => checkController(definitionOf(settings))),

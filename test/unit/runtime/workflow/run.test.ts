@@ -81,7 +81,7 @@ function createRun(dependents: readonly KubernetesDependent[], { pauses = [] }: 
       retry: { attempt: 0, isLastAttempt: false },
     } as Partial<RunOptions["context"]> as RunOptions["context"],
     track: async (_, task) => task(),
-    slots: new Semaphore(50),
+    slots: new Semaphore(50, "slots"),
     notes: new ReconcileNotes(),
   };
   return { options, history, cache: view, planOf };

@@ -281,11 +281,15 @@ suite("per-primary polling source", (test) => {
   });
 
   test("an interval that is no time is refused, or replaced by the usual one", async () => {
-    for (const intervalMs of [0, -1, Number.NaN])
+    for (const intervalMs of [0, -1, Number.NaN, undefined as never])
       assert.throws(
         () => createSource(() => [], { intervalMs }),
         `the intervalMs of event source "prices" is ${intervalMs}; it has to be more than 0 milliseconds`,
       );
+    assert.throws(
+      () => createSource(() => [], { maxConcurrentPolls: 1.5 }),
+      'maxConcurrentPolls of event source "prices" is 1.5; it has to be a whole number of 1 or more',
+    );
     const { source, fetched } = createSource(() => [], { intervalOf: () => Number.NaN });
     const { context, advance } = createSourceContext("home/one");
     await source.start(context);

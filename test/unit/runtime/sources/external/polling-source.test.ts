@@ -205,6 +205,10 @@ suite("polling source", (test) => {
       () => createSource(() => both, undefined, { fetchTimeoutMs: 0 }),
       /the fetchTimeoutMs of event source "prices" is 0; it has to be more than 0 milliseconds/,
     );
+    assert.throws(
+      () => createSource(() => both, undefined, { intervalMs: undefined as never }),
+      /the intervalMs of event source "prices" is undefined; it has to be more than 0 milliseconds/,
+    );
     await source.stop();
   });
 
