@@ -1,7 +1,7 @@
 // Whoever follows the tutorial in the README of the generator gets what it shows: its files are a project that compiles and passes its
 // test, and its mistakes give the messages that it quotes.
 import { spawnSync } from "node:child_process";
-import { cp, readFile, writeFile } from "node:fs/promises";
+import { cp, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { waitFor } from "#apiserver/wait-for.js";
@@ -189,7 +189,7 @@ suite("the tutorial", (test) => {
     );
 
   test(
-    "quotes what comes of a renamed field, and its repair compiles",
+    "quotes what comes of a renamed field, and its repair compiles and leaves the old name nowhere",
     async () => {
       await using project = await copyProject();
       await project.replace(
@@ -201,9 +201,13 @@ suite("the tutorial", (test) => {
       const output = (await project.generate()) + project.build();
       for (const line of quotedLines(renamed)) assert.match(output, line);
       await applyDiff(project, "src/guestbook/dependents/config-map.ts", diffs[1]!);
-      for (const file of ["src/play.ts", "test/guestbook.test.ts"])
-        await project.replace(file, "greeting:", "message:");
+      const [, named = ""] = /Rename `greeting` in (.+?), and\s+use/s.exec(tutorial) ?? [];
+      for (const [, file = ""] of named.matchAll(/`([^`]+)`/g)) await project.replace(file, "greeting:", "message:");
       assert.is(project.build(), "");
+      for (const folder of ["crds", "deploy", "examples", "src", "test"])
+        for (const file of await readdir(join(project.path, folder), { recursive: true, withFileTypes: true }))
+          if (file.isFile())
+            assert.not.match(await readFile(join(file.parentPath, file.name), "utf8"), "greeting", file.name);
     },
     { timeoutMs: 60_000 },
   );
