@@ -1,5 +1,4 @@
 // Functions of the user in the place of what the runtime does with the object of a dependent.
-import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import type { Operations } from "#runtime/workflow/definition/workflow-definition.js";
 import { failuresOf } from "../../../support/runtime/recorded-operator.js";
@@ -18,6 +17,9 @@ import { spacesOf } from "../../josdk/space.js";
 const openSpace = spacesOf();
 const sample = (value = "first") => ({ metadata: { name: "one" }, spec: { value } });
 type Own = Operations<Sample, object, DataObject, DataObject>;
+const ownerOf = ({ metadata: { name, uid = "" } }: Sample) => [
+  { apiVersion: Sample.definition.apiVersion, kind: Sample.definition.kind, name, uid, controller: true },
+];
 const own = (operations: Own) => ({ operations: operations as Operations });
 
 suite("an own delete of a dependent", (test) => {
@@ -94,10 +96,8 @@ suite("an own create and update of a dependent", (test) => {
       }),
     });
     await using running = await space.start([dependentController([dependent])]);
-    const { metadata } = await space.create(Sample, sample());
+    const ownerReferences = ownerOf(await space.create(Sample, sample()));
     await untilOutcome(running, "a", "waiting");
-    const { apiVersion, kind } = (await space.get(Sample, "one")) as KubernetesObject;
-    const ownerReferences = [{ apiVersion, kind, name: "one", uid: metadata.uid ?? "", controller: true }];
     await space.create(ConfigMap, { metadata: { name: "one-a", ownerReferences }, data: { value: "theirs" } });
     await waitFor("update is called", () => asked.includes("update theirs to first"));
     assert.is(asked[0], "create first");
@@ -108,6 +108,25 @@ suite("an own create and update of a dependent", (test) => {
     );
     assert.is(outcomeOf(running, "a")?.kind, "unchanged");
   });
+
+  const notPassedOn = {
+    create: { create: () => {}, update: false },
+    update: { create: false, update: () => {} },
+  } as const;
+  for (const [name, operations] of Object.entries(notPassedOn))
+    test(`leave an object its owner, which alone ties it, where ${name} is not passed on`, async () => {
+      await using space = await openSpace();
+      await using running = await space.start([
+        dependentController([configOf("a", { deletion: "ordered", ...own(operations) })]),
+      ]);
+      const primary = await space.create(Sample, sample());
+      await untilOutcome(running, "a", "waiting");
+      await space.create(ConfigMap, { metadata: { name: "one-a", ownerReferences: ownerOf(primary) } });
+      await untilOutcome(running, "a", "unchanged");
+      await running.quiet();
+      assert.equal((await space.get(ConfigMap, "one-a"))?.metadata.ownerReferences, ownerOf(primary));
+      assert.is(outcomeOf(running, "a")?.kind, "unchanged");
+    });
 
   test("are passed on to the runtime by next, once", async () => {
     await using space = await openSpace();
