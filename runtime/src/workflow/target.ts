@@ -30,6 +30,7 @@ export class Target {
   wanted?: Wanted;
   readonly #items: LiveItems | undefined;
   #written?: Exclude<WriteOutcome, "waiting" | "absent">;
+  #isDeleting = false;
 
   /** `of` says of which item it is. */
   constructor(
@@ -113,18 +114,21 @@ export class Target {
   async delete(run: StepRun, because: string, known?: Live): Promise<DependentOutcome> {
     const { reconciler } = this;
     const isRemoved = reconciler.capabilities.remove;
+    this.#isDeleting = true;
     const live = isRemoved ? (known ?? this.#live(run)) : undefined;
     run.context.signal.throwIfAborted();
     if (live !== undefined) await this.#change(run, () => reconciler.remove(run, live));
+    this.#isDeleting = false;
     run.context.signal.throwIfAborted();
     const isGone = await this.ask("deletePostcondition", run);
     return !isRemoved && isGone ? { kind: "left" } : { kind: "deleted", isGone, because };
   }
 
-  /** Returns the outcome of a deletion that failed: the object is left if its reconciler says so. Throws the error otherwise. */
+  /** Returns the outcome of a deletion that failed: the object is left if its reconciler says so. Throws any other error. */
   release(run: Run, error: unknown): DependentOutcome {
     const { reconciler, item } = this;
-    if (run.context.signal.aborted || reconciler.release?.(run, { error, item }) !== true) throw error;
+    const mayRelease = this.#isDeleting && !run.context.signal.aborted;
+    if (!mayRelease || reconciler.release?.(run, { error, item }) !== true) throw error;
     return { kind: "left" };
   }
 
