@@ -13,7 +13,7 @@ import {
   type Manifest,
 } from "./manifest.js";
 import type { RememberedDependent } from "../../model/project-memory.js";
-import type { OutputFile } from "./output-file.js";
+import { isImported, type OutputFile } from "./output-file.js";
 import { isSystemError, reasonOf } from "../../system-error.js";
 import { digestOf } from "../../parts/digest.js";
 import { PlainFolders } from "./plain-folders.js";
@@ -28,7 +28,7 @@ export interface WriteReport {
   readonly unchanged: readonly string[];
   /** The user's files, which are never touched. */
   readonly kept: readonly string[];
-  /** Files that were stubs before and that nothing needs any more; they stay as well. */
+  /** Stubs that generated code imported before, and no longer; they stay as well. */
   readonly unused: readonly string[];
   /** With `check`: generated files that are missing, different or left over. */
   readonly stale: readonly string[];
@@ -194,7 +194,7 @@ async function findLeftOver(root: string, files: readonly OutputFile[], listed: 
     const text = await textOf(path);
     if (text !== undefined && isGenerated(text)) leftOver.push(path);
   }
-  for (const path of listed.stubs) if ((await textOf(path)) !== undefined) unused.push(path);
+  for (const path of listed.stubs) if (isImported(path) && (await textOf(path)) !== undefined) unused.push(path);
   return { leftOver, unused };
 }
 

@@ -1,7 +1,7 @@
 import { quote, type Diagnostic } from "../../diagnostic.js";
 import type { ControllerModel, ProjectModel } from "../../model/project-model.js";
 import { controllerNamesOf } from "../controller-names.js";
-import type { OutputFile } from "../files/output-file.js";
+import { isImported, type OutputFile } from "../files/output-file.js";
 import { nameResources } from "../resource/resource-name.js";
 import { reconcilerPathOf } from "./reconciler-stub.js";
 
@@ -43,7 +43,6 @@ export function checkMissingStubs(
   });
 }
 
-// Nothing imports the other files, which the user may have replaced by others.
 function isMissing(file: OutputFile): boolean {
-  return file.owner === "user" && file.isPresent !== true && /^src\/[^/]+\//.test(file.path);
+  return file.owner === "user" && file.isPresent !== true && isImported(file.path);
 }

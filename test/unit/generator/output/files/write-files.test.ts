@@ -56,11 +56,20 @@ suite("write files", (test) => {
 
   test("a stub that nothing needs any more stays, and is named once", async () => {
     await using folder = await createTemporaryFolder();
-    const [first, second] = [stub("src/a.ts"), stub("src/b.ts")];
+    const [first, second] = [stub("src/page/a.ts"), stub("src/page/b.ts")];
     await writeFiles(folder.path, [generated("src/generated/a.ts"), first, second], write);
-    assert.equal((await writeFiles(folder.path, [generated("src/generated/a.ts"), first], write)).unused, ["src/b.ts"]);
-    assert.is(await readFile(join(folder.path, "src/b.ts"), "utf8"), "stub");
+    assert.equal((await writeFiles(folder.path, [generated("src/generated/a.ts"), first], write)).unused, [
+      second.path,
+    ]);
+    assert.is(await readFile(join(folder.path, second.path), "utf8"), "stub");
     assert.equal((await writeFiles(folder.path, [generated("src/generated/a.ts"), first], write)).unused, []);
+  });
+
+  test("a test, and another stub that no generated code imports, is never called unused", async () => {
+    await using folder = await createTemporaryFolder();
+    const stubs = [stub("test/page.test.ts"), stub("src/main.ts")];
+    await writeFiles(folder.path, [generated("src/generated/a.ts"), ...stubs], write);
+    assert.equal((await writeFiles(folder.path, [generated("src/generated/a.ts")], write)).unused, []);
   });
 
   test("writing files of the user alone deletes no generated file", async () => {
