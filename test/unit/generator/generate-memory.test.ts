@@ -67,6 +67,13 @@ suite("dependents that left the spec", (declareTest) => {
     assert.equal((await project.run(beside)).rules, []);
   });
 
+  test("a kind that nothing has is reported as such alone", async () => {
+    await using project = await createProject();
+    const mistyped = (text: string) => text.replace("Deployment", "Deploymet");
+    for (const text of [spec(mistyped(WEB), CONFIG), spec(CONFIG) + mistyped(REMOVED)])
+      assert.equal((await project.run(text)).rules, ["unknown-kind"]);
+  });
+
   test("without src/generated, the stub that is there says that there was a dependent", async () => {
     await using project = await createProject();
     await rm(join(project.path, "src/generated"), { recursive: true });

@@ -22,7 +22,8 @@ export function placeOf(dependent: ResolvedDependent | ResolvedRemoved): Depende
   const { resource, cluster } = dependent.spec;
   const external = "external" in dependent.spec ? dependent.spec.external : undefined;
   if (external !== undefined) return { ...stateOf(external.state) };
-  return resource === undefined ? undefined : placeAt(resource, { cluster });
+  const isKnown = dependent.resource !== undefined || resource === EXTERNAL;
+  return resource !== undefined && isKnown ? placeAt(resource, { cluster }) : undefined;
 }
 
 function placeAt(
