@@ -1,5 +1,6 @@
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { formatDiagnostic } from "#generator/diagnostic.js";
 import { generate } from "#generator/generate.js";
 import { assert, suite } from "../../support/suite.js";
 import { createTemporaryFolder } from "../../support/temporary-folder.js";
@@ -72,6 +73,16 @@ suite("dependents that left the spec", (declareTest) => {
     const mistyped = (text: string) => text.replace("Deployment", "Deploymet");
     for (const text of [spec(mistyped(WEB), CONFIG), spec(CONFIG) + mistyped(REMOVED)])
       assert.equal((await project.run(text)).rules, ["unknown-kind"]);
+  });
+
+  test("the lines of the message can be pasted as they are printed", async () => {
+    await using project = await createProject();
+    const [gone] = (await project.run(spec(CONFIG))).messages;
+    const [, moved = "", removed = ""] =
+      /^( *moved:\n.*\n)[^]*?^( *removed:\n.*$)/m.exec(formatDiagnostic(gone!)) ?? [];
+    const renamed = WEB.replace("web", "site");
+    assert.equal((await project.run(spec(CONFIG, renamed) + moved.replace("NEW_NAME", "site"))).rules, []);
+    assert.equal((await project.run(`${spec(CONFIG)}${removed.replace("web", "site")}\n`)).rules, []);
   });
 
   test("without src/generated, the stub that is there says that there was a dependent", async () => {

@@ -67,6 +67,7 @@ interface HintOptions {
   readonly mayMove: boolean;
 }
 
+/** Returns the hint. A hint is printed with two blanks before each line, as the fields of `spec` have: so the lines can be pasted. */
 function hintFor(remembered: RememberedDependent, { controller, memory, mayMove }: HintOptions): string {
   const { name } = remembered;
   const { spec, dependents } = controller;
@@ -81,18 +82,18 @@ function hintFor(remembered: RememberedDependent, { controller, memory, mayMove 
     remembered.resource === EXTERNAL
       ? [
           "no operator deletes them without the dependent's own code. To delete them, keep the dependent with",
-          'reconcilePrecondition: { when: "false" } until they are gone. To leave them where they are:',
+          'reconcilePrecondition: { when: "false" } until they are gone. To leave them where they are, paste under spec:',
         ]
       : [
           "if they are not wanted any more (ordered: the operator deletes them; garbageCollected: they stay until their primary goes;",
-          "orphan: they lose their link to it):",
+          "orphan: they lose their link to it), paste under spec:",
         ];
-  const moved = ["  moved:", `    - { from: ${name}, to: ${successors.length === 1 ? successor?.name : "NEW_NAME"} }`];
+  const moved = ["moved:", `  - { from: ${name}, to: ${successors.length === 1 ? successor?.name : "NEW_NAME"} }`];
   return [
-    ...(mayMove ? ["if the dependent has another name now:", ...moved] : []),
+    ...(mayMove ? ["if the dependent has another name now, paste under spec:", ...moved] : []),
     ...forRemoved,
-    "  removed:",
-    `    ${removedEntry(remembered)}`,
+    "removed:",
+    `  ${removedEntry(remembered)}`,
   ].join("\n");
 }
 
@@ -129,10 +130,10 @@ function controllerGone(
     ...RULE,
     message: `controller ${quote(name)} is gone; nothing says what becomes of the objects of its dependents: ${names}`,
     hint: [
-      "if they are not wanted any more, keep the controller until they are gone, with these fields alone beside its primary:",
-      "  dependents: {}",
-      "  removed:",
-      ...own.map((each) => `    ${removedEntry(each)}`),
+      "if they are not wanted any more, keep the controller until they are gone, with nothing but its primary and these fields under spec:",
+      "dependents: {}",
+      "removed:",
+      ...own.map((each) => `  ${removedEntry(each)}`),
       `if they may stay${heir === undefined ? "" : `, or ${quote(heir.spec.name)} takes them over`}, run once: gen-operator generate --forget ${name}`,
     ].join("\n"),
   };
