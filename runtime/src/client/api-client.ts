@@ -22,6 +22,7 @@ import type {
 } from "./call-options.js";
 import type { Connection } from "./connect/connection.js";
 import { applyEmptying } from "./emptied-fields.js";
+import { pagesOf } from "./list-page.js";
 import { ApiRequester, failed, type ApiRequest, type RequesterOptions } from "./requester.js";
 import { collectionPath, objectPath, queryOf } from "./resource-path.js";
 import { isServed } from "./served-kinds.js";
@@ -45,7 +46,6 @@ export interface ApplyOptions extends WriteOptions, Pick<WriteRequest, "force" |
 /** The object that a patch changes, and how. */
 export interface PatchTarget extends ObjectRef, WriteOptions {}
 
-const LIST_LIMIT = 500;
 const POD: ResourceDefinition = builtinKindOf({ kind: "Pod", plural: "pods" });
 
 /** Returns what sends the requests of a client as they are: not for users, whose calls are methods of the client. */
@@ -101,20 +101,20 @@ export class ApiClient {
     { definition }: Defined<Resource>,
     { namespace, labelSelector, fieldSelector, signal }: ListOptions = {},
   ): Promise<Resource[]> {
-    const items: Resource[] = [];
-    let next: string | undefined;
-    do {
-      const query = queryOf({ labelSelector, fieldSelector, limit: LIST_LIMIT, continue: next });
-      const path = collectionPath(definition, namespace) + query;
-      const what = `list ${describeKind(definition, namespace)}`;
-      const { body } = await this.#requester.send({ method: "GET", path, signal, what });
-      const page = JSON.parse(body.toString("utf8")) as { metadata: { continue?: string }; items: Resource[] | null };
-      // Built-in kinds are listed without their apiVersion and kind.
-      const type = { apiVersion: definition.apiVersion, kind: definition.kind };
-      for (const item of page.items ?? []) items.push({ ...type, ...item });
-      next = page.metadata.continue || undefined;
-    } while (next !== undefined);
-    return items;
+    const found: Resource[] = [];
+    const what = `list ${describeKind(definition, namespace)}`;
+    const collection = collectionPath(definition, namespace);
+    const pages = pagesOf(this.#requester, {
+      ...{ signal, what },
+      pathOf: (page) => collection + queryOf({ labelSelector, fieldSelector, ...page }),
+      read: (body) =>
+        JSON.parse(body.toString("utf8")) as { metadata?: { continue?: string }; items?: Resource[] | null },
+      onRestart: () => found.splice(0),
+    });
+    // Built-in kinds are listed without their apiVersion and kind.
+    const type = { apiVersion: definition.apiVersion, kind: definition.kind };
+    for await (const { items } of pages) for (const item of items ?? []) found.push({ ...type, ...item });
+    return found;
   }
 
   /**
@@ -220,21 +220,25 @@ export class ApiClient {
     return body && (JSON.parse(body.toString("utf8")) as Scale);
   }
 
-  /** Sets how many replicas an object shall have: by server-side apply if `apply` is true, and otherwise by a JSON merge patch. */
+  /** Sets how many replicas an object shall have: by a JSON merge patch, or by server-side apply (`apply: true`), which custom kinds do not have. */
   async setScale(
     { definition }: Defined<KubernetesObject>,
     { name, namespace }: ObjectRef,
     { replicas, fieldManager, apply = false, force = true, signal }: ScaleOptions,
   ): Promise<Scale> {
     const ref = { name, namespace };
+    const what = `scaling of ${describeObject(definition, ref)}`;
+    if (!Number.isInteger(replicas) || replicas < 0)
+      throw new RangeError(`${what} has ${replicas} for replicas; it needs an integer of 0 or more`);
+    if (apply && definition.isCustom)
+      throw new Error(`${what} cannot be an apply, which the API server has for built-in kinds only; leave apply out`);
     const applied = { apiVersion: "autoscaling/v1", kind: "Scale", metadata: ref, spec: { replicas } };
     const { body } = await this.#requester.send({
       method: "PATCH",
       path: objectPath(definition, ref, "scale") + queryOf({ fieldManager, force: apply ? force : undefined }),
       contentType: apply ? "application/apply-patch+yaml" : "application/merge-patch+json",
       body: JSON.stringify(apply ? applied : { spec: { replicas } }),
-      signal,
-      what: `scaling of ${describeObject(definition, ref)}`,
+      ...{ signal, what },
     });
     return JSON.parse(body.toString("utf8")) as Scale;
   }
@@ -255,7 +259,7 @@ export class ApiClient {
 
   /** Reads what is no object, such as `/version` or `/openapi/v3`, as text; undefined if the server has no such path. */
   async readPath(path: string, { signal }: ReadOptions = {}): Promise<string | undefined> {
-    const request = { method: "GET", path, signal, what: `read ${path}` } as const;
+    const request = { method: "GET", path, signal, what: `read ${path}`, isText: true } as const;
     return (await this.#sendUnless(is404, request))?.toString("utf8");
   }
 

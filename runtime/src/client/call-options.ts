@@ -56,7 +56,7 @@ export interface ScaleOptions extends ReadOptions {
   readonly replicas: number;
   /** Under whose name the server keeps the number; an apply needs it. */
   readonly fieldManager?: string | undefined;
-  /** Applies the number, which then belongs to the field manager. Default: false. */
+  /** Applies the number, which then belongs to the field manager; built-in kinds only. Default: false. */
   readonly apply?: boolean;
   /** Takes the number over from another field manager, for an apply. Default: true. */
   readonly force?: boolean;

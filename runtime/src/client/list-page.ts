@@ -1,8 +1,42 @@
+import { isApiError } from "../base/errors.js";
 import { endOfValue, findMember, skipSpace, type Range } from "../decode/json-scanner.js";
+import { failed, foreignAnswer, type ApiRequest, type ApiRequester } from "./requester.js";
 
+const LIST_LIMIT = 500;
 const COMMA = 0x2c;
 const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACKET = 0x5b;
+
+/** How the pages of a list are asked for, and read. */
+interface PagedList<Page> extends Omit<ApiRequest, "method" | "path"> {
+  pathOf(page: { readonly limit: number | undefined; readonly continue: string | undefined }): string;
+  read(body: Buffer): Page;
+  /** Called when the list begins again. */
+  onRestart(): void;
+}
+
+/** Yields the pages of a list. If the token of a page expired (410), the list begins again, once and as a whole, as in client-go's pager. */
+export async function* pagesOf<Page extends { readonly metadata?: { readonly continue?: string } }>(
+  requester: ApiRequester,
+  list: PagedList<Page>,
+  isWhole = false,
+): AsyncGenerator<Page, void> {
+  const { pathOf, read, onRestart, ...request } = list;
+  let next: string | undefined;
+  do {
+    try {
+      const path = pathOf({ limit: isWhole ? undefined : LIST_LIMIT, continue: next });
+      const page = read((await requester.send({ ...request, method: "GET", path })).body);
+      if (page.metadata === undefined) throw failed(request.what, foreignAnswer("no list"));
+      yield page;
+      next = page.metadata.continue || undefined;
+    } catch (error) {
+      if (next === undefined || isWhole || !isApiError(error, 410)) throw error;
+      onRestart();
+      return yield* pagesOf(requester, list, true);
+    }
+  } while (next !== undefined);
+}
 
 /** Finds the items of a page without parsing it; each range may be changed before the next one is asked for. */
 export function* itemsOf(page: Buffer): Generator<Range, void> {

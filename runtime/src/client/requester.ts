@@ -1,6 +1,6 @@
 import type { RequestObservation } from "../base/activity.js";
 import { Backoff, sleep } from "../base/clock.js";
-import { ApiError, isApiError, type ApiStatus, type ConnectionError } from "../base/errors.js";
+import { ApiError, ConnectionError, isApiError, type ApiStatus } from "../base/errors.js";
 import type { Logger } from "../base/logger.js";
 import type { Transport, TransportRequest, TransportResponse } from "./transport.js";
 
@@ -40,6 +40,8 @@ export interface RequesterOptions {
 export interface ApiRequest extends TransportRequest {
   /** Begins the message of an error: `get ConfigMap "home/web"`. Default: the error says no more than the server. */
   readonly what?: string;
+  /** Whether the answer may be anything. Default: it must be an object in JSON. */
+  readonly isText?: boolean;
   /** Whether it does no harm to carry the request out twice. Default: true */
   readonly isRepeatable?: boolean | undefined;
 }
@@ -107,7 +109,7 @@ export class ApiRequester {
     }
   }
 
-  async #attempt(request: TransportRequest): Promise<TransportResponse> {
+  async #attempt(request: ApiRequest): Promise<TransportResponse> {
     const { method, path } = request;
     const startedAt = performance.now();
     let status: number | undefined;
@@ -115,6 +117,8 @@ export class ApiRequester {
       const response = await this.transport.send(request);
       ({ status } = response);
       if (status >= 300) throw errorOf(response);
+      if (request.isText !== true && !/^\s*\{/.test(response.body.toString("latin1", 0, 64)))
+        throw foreignAnswer("no object in JSON");
       return response;
     } finally {
       this.#options.observe?.({ method, path, status, durationMs: performance.now() - startedAt });
@@ -131,6 +135,11 @@ function waitAfter(error: Error, { isRepeatable }: ApiRequest, backoff: Backoff)
   if (isRepeatable !== false || !(error as ConnectionError).wasSent) return backoff.next();
   error.message += "; it is not repeated, as it may have been carried out";
   return undefined;
+}
+
+/** Returns the error about an answer that is not what the API server gives. */
+export function foreignAnswer(form: string): ConnectionError {
+  return new ConnectionError(`the answer is ${form}; it comes from something between here and the API server`);
 }
 
 /** Completes the message of an error of a request, which itself is kept: its code and causes matter to callers. */
@@ -165,10 +174,8 @@ export function errorOfStatus(status: ApiStatus): ApiError {
 // What a server, or a webhook behind it, says about a Secret may quote its values; logs and statuses would spread them.
 const SECRET_PATH = /^\/api\/v1\/(namespaces\/[^/]+\/)?secrets([/?]|$)/;
 
-// What the API server answers for a path that it does not have, in place of a Status.
-const NO_SUCH_PATH = "404 page not found";
-// What its Status says of a kind, or a subresource, that it does not serve.
-const NO_SUCH_RESOURCE = "the server could not find the requested resource";
+// What the API server answers for a path that it does not have: of a group as a text, of a kind or a subresource as a Status.
+const NOT_SERVED = /^404 page not found|the server could not find the requested resource/;
 
 /** Turns an answer of 300 or above into an ApiError; what is no Status becomes its message, but nothing that an answer about a Secret quotes. */
 export function errorOf({ path, status, headers, body }: TransportResponse): ApiError {
@@ -186,9 +193,9 @@ export function errorOf({ path, status, headers, body }: TransportResponse): Api
     // A proxy or the fall-through of the API server answers in plain text.
   }
   const retryAfterMs = retryAfterMsOf(headers["retry-after"]) ?? retryAfterMsOf(parsed.details?.retryAfterSeconds);
-  if (status === 404 && text.startsWith(NO_SUCH_PATH))
-    parsed = { message: `${NO_SUCH_PATH}: the API server does not serve the kind in this version` };
-  else if (status === 404 && text.includes(NO_SUCH_RESOURCE)) parsed = { message: NO_SUCH_RESOURCE };
+  const notServed = NOT_SERVED.exec(text)?.[0];
+  if (status === 404 && notServed !== undefined)
+    parsed = { message: `${notServed}: the API server does not serve the kind, or the subresource, in this version` };
   else if (status === 404 && parsed.kind !== "Status") {
     // A proxy that has lost its way must not be taken to say that an object, or a kind, is gone.
     const message = `something between here and the API server answered 404: ${quoted}`;

@@ -1,11 +1,10 @@
 import { once } from "node:events";
 import { PassThrough } from "node:stream";
-import type { ApiStatus } from "../base/errors.js";
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import { LineSplitter } from "../decode/line-splitter.js";
 import type { WatchOptions } from "./call-options.js";
-import { errorOf, errorOfStatus } from "./requester.js";
+import { errorOf, errorOfStatus, foreignAnswer } from "./requester.js";
 import { collectionPath, queryOf } from "./resource-path.js";
 import type { Transport } from "./transport.js";
 
@@ -38,14 +37,24 @@ export async function* watchEvents<Resource extends KubernetesObject>(
     const splitter = new LineSplitter();
     for await (const chunk of body as AsyncIterable<Buffer>)
       for (const line of splitter.split(chunk)) {
-        const event = JSON.parse(line.toString("utf8")) as
-          WatchedEvent<Resource> | { type: "ERROR"; object: ApiStatus };
+        if (signal?.aborted === true) return;
+        const event = eventIn(line);
         if (event.type === "ERROR") throw errorOfStatus(event.object);
-        yield event;
+        yield event as WatchedEvent<Resource>;
       }
   } catch (error) {
     if (signal?.aborted !== true) throw error;
   } finally {
     leaving.abort();
   }
+}
+
+function eventIn(line: Buffer): { readonly type: string; readonly object: object } {
+  try {
+    const { type, object } = JSON.parse(line.toString("utf8")) as { type: string; object?: object | null };
+    if (typeof object === "object" && object !== null) return { type, object };
+  } catch {
+    // The words of the parser may quote a Secret.
+  }
+  throw foreignAnswer("no event of a watch");
 }

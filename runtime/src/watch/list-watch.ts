@@ -4,7 +4,7 @@
 import { Backoff, sleep, systemClock, turns } from "../base/clock.js";
 import { ConnectionError, isApiError } from "../base/errors.js";
 import { callUnawaited } from "../base/promises.js";
-import { itemsOf, metadataOf } from "../client/list-page.js";
+import { itemsOf, metadataOf, pagesOf } from "../client/list-page.js";
 import { errorOf } from "../client/requester.js";
 import { LineSplitter } from "../decode/line-splitter.js";
 import { METADATA_LIST, METADATA_OBJECT, type ListWatchOptions } from "./list-watch-options.js";
@@ -22,7 +22,6 @@ const MIN_TIMEOUT_SECONDS = 300;
 // answer. Bookmarks come once a minute at most.
 const QUIET_MS = 30_000;
 const INITIAL_TIMEOUT_MS = 30_000;
-const LIST_LIMIT = 500;
 
 /** Thrown when the server does not send a list in a watch. */
 class WatchListUnsupportedError extends Error {}
@@ -89,16 +88,19 @@ export async function runListWatch(options: ListWatchOptions, signal: AbortSigna
 }
 
 async function list(options: ListWatchOptions, reader: WatchReader, signal: AbortSignal): Promise<void> {
-  const accept = options.isMetadataOnly === true ? METADATA_LIST : undefined;
-  let next: string | undefined;
-  let version: string;
-  do {
-    const path = pathOf(options, { limit: LIST_LIMIT, continue: next });
-    const { body } = await options.requester.send({ method: "GET", path, accept, signal });
-    ({ resourceVersion: version, continue: next } = metadataOf(body));
+  const pages = pagesOf(options.requester, {
+    accept: options.isMetadataOnly === true ? METADATA_LIST : undefined,
+    signal,
+    pathOf: (page) => pathOf(options, page),
+    read: (body) => ({ metadata: metadataOf(body), body }),
+    onRestart: () => reader.beginList(),
+  });
+  let version = "";
+  for await (const { metadata, body } of pages) {
     await turns.visit(itemsOf(body), (item) => reader.readItem(body, item), signal);
     signal.throwIfAborted();
-  } while (next !== undefined);
+    version = metadata.resourceVersion;
+  }
   reader.endList(version);
 }
 

@@ -7,7 +7,8 @@ import type { WatchedEvent } from "#runtime/client/watch-events.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
 import { errorOf } from "../../../support/runtime/failures.js";
 import { assert, suite } from "../../../support/suite.js";
-import { ConfigMap, Secret, startPageServer, type DataObject } from "../page-operator.js";
+import { startScripted } from "./followed-cache.js";
+import { ConfigMap, Page, Secret, startPageServer, type DataObject } from "../page-operator.js";
 
 const ONE = { name: "one", namespace: "default" };
 const TWO = { name: "two", namespace: "default" };
@@ -101,9 +102,9 @@ suite("a call about one object", (test) => {
     await using started = await start();
     const Misspelt = classOf({ ...ConfigMap.definition, plural: "configmap" });
     const error = await errorOf(started.client.get(Misspelt, ONE));
-    assert.is(
+    assert.match(
       error.message,
-      'get ConfigMap "default/one" failed: 404: the server could not find the requested resource',
+      'get ConfigMap "default/one" failed: 404: the server could not find the requested resource: the API server does not serve the kind',
     );
   });
 });
@@ -118,6 +119,81 @@ suite("a list", (test) => {
     assert.equal(await names("metadata.name=two"), ["two"]);
     assert.equal(await names("metadata.name!=two"), ["one"]);
   });
+});
+
+suite("the client of a scripted server", (test) => {
+  /** Starts a server that gives these answers in turn, and a client of it. */
+  async function startAnswering(...answers: { status?: number; body: string }[]) {
+    const server = await startScripted((_, response) => {
+      const { status = 200, body } = answers.shift()!;
+      response.writeHead(status).end(body);
+    });
+    const client = new ApiClient(createConnection({ url: server.url }), { maxAttempts: 1 });
+    const close = async () => {
+      await client.close();
+      await server[Symbol.asyncDispose]();
+    };
+    return { client, requests: server.requests, [Symbol.asyncDispose]: close };
+  }
+  const page = (name: string, next?: string) => ({
+    body: JSON.stringify({ metadata: { resourceVersion: "1", continue: next }, items: [{ metadata: { name } }] }),
+  });
+  const expired = { status: 410, body: '{"kind":"Status","code":410,"reason":"Expired"}' };
+
+  test("lists from the beginning, without pages, if the token of a later page expired, and does so once", async () => {
+    await using again = await startAnswering(page("gone", "a"), expired, page("one"));
+    assert.equal(
+      (await again.client.list(ConfigMap)).map(({ metadata }) => metadata.name),
+      ["one"],
+    );
+    const path = "/api/v1/configmaps";
+    assert.equal(again.requests, [`${path}?limit=500`, `${path}?limit=500&continue=a`, path]);
+    await using twice = await startAnswering(page("gone", "a"), expired, page("gone", "b"), expired);
+    assert.match((await errorOf(twice.client.list(ConfigMap))).message, /^list configmaps failed: 410 Expired/);
+    assert.is(twice.requests.length, 4);
+    await using first = await startAnswering(expired);
+    assert.match((await errorOf(first.client.list(ConfigMap))).message, /^list configmaps failed: 410 Expired/);
+  });
+
+  test("yields no event of a watch after the abort of its signal", async () => {
+    const events = ["a", "b"].map((name) => `${JSON.stringify({ type: "ADDED", object: { metadata: { name } } })}\n`);
+    await using answering = await startAnswering({ body: events.join("") });
+    const leaving = new AbortController();
+    const names: string[] = [];
+    for await (const { object } of answering.client.watch(ConfigMap, { signal: leaving.signal })) {
+      names.push(object.metadata.name);
+      leaving.abort();
+    }
+    assert.equal(names, ["a"]);
+  });
+
+  const never = new AbortController().signal;
+  const watch: Call = async (client) => {
+    for await (const _ of client.watch(ConfigMap)) continue;
+  };
+  const list: Call = (client) => client.list(ConfigMap);
+  const unusable: { [body: string]: { [method: string]: Call } } = {
+    "": { ...aboutObjects, create, list },
+    null: { ...aboutObjects, create, list, watch },
+    '["secret"]': { ...aboutObjects, create, list, watch },
+    "<secret>": { ...aboutObjects, create, list, watch },
+    '{"secret"': { watch },
+    '{"items":[]}': { list },
+    '{"type":"ERROR","object":null}': { watch },
+    '{"type":"ADDED"}': { watch },
+  };
+  for (const [body, calls] of Object.entries(unusable))
+    test(`names the request whose answer is ${body || "empty"}, and quotes nothing`, async () => {
+      for (const call of Object.values(calls)) {
+        await using answering = await startAnswering({ body: `${body}\n` });
+        const { name, message, cause } = await errorOf(call(answering.client, never, ONE));
+        assert.match(
+          `${name}: ${message}`,
+          /^ConnectionError: (\w+ )+"?(\w+ "default\/one"|configmaps) failed: the answer is no [\w ]+; it comes from something between here and the API server/,
+        );
+        assert.is(cause, undefined);
+      }
+    });
 });
 
 suite("a watch", (test) => {
@@ -211,5 +287,24 @@ suite("the scale of an object", (test) => {
     const other = { replicas: 4, fieldManager: "other", apply: true, force: false };
     const conflict = await errorOf(client.setScale(Deployment, ONE, other));
     assert.match(conflict.message, /^scaling of Deployment "default\/one" failed: 409 Conflict: .*autoscaler/);
+  });
+
+  test("takes nothing but an integer of 0 or more, and no apply for a custom kind, which the API server does not carry out", async () => {
+    await using started = await start();
+    const { client, requests } = started;
+    for (const replicas of [NaN, -1, 1.5, "2" as unknown as number]) {
+      const { name, message } = await errorOf(client.setScale(Deployment, ONE, { replicas }));
+      const needed = "it needs an integer of 0 or more";
+      assert.is(
+        `${name}: ${message}`,
+        `RangeError: scaling of Deployment "default/one" has ${replicas} for replicas; ${needed}`,
+      );
+    }
+    const options = { replicas: 1, fieldManager: "a", apply: true };
+    assert.is(
+      (await errorOf(client.setScale(Page, ONE, options))).message,
+      'scaling of Page "default/one" cannot be an apply, which the API server has for built-in kinds only; leave apply out',
+    );
+    assert.equal(requests, []);
   });
 });

@@ -32,6 +32,21 @@ suite("list-watch on a scripted server", (test) => {
       assert.ok(resumed);
     });
 
+  test("a list whose token expires on the way begins again, without pages, and forgets what it brought", async () => {
+    await using server = await startScripted((request, response) => {
+      if (isWatchList(request)) response.writeHead(400).end("{}");
+      else if (isWatch(request)) response.writeHead(200).flushHeaders();
+      else if (request.url!.includes("continue=next")) response.writeHead(410).end("{}");
+      else if (request.url!.includes("limit="))
+        list(response, [configMap("a", "8", "a")], { resourceVersion: "10", continue: "next" });
+      else list(response, [configMap("b", "11", "b")], { resourceVersion: "12" });
+    });
+    await using followed = follow(server);
+    await untilText(followed, "b", "b");
+    await waitFor("the list is complete", () => followed.replacements() === 1);
+    assert.equal([followed.textOf("a"), followed.versions[0], followed.failures], [undefined, "12", []]);
+  });
+
   for (const items of [[], [configMap("a", "8", "a")]])
     test(`a server without the bookmark after ${items.length} initial events is listed`, async () => {
       await using server = await startScripted((request, response) => {

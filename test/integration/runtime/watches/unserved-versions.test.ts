@@ -109,7 +109,8 @@ suite("a version that is not served any more", (test) => {
     await using server = await startTestApiServer({ crds: [pageCrd] });
     await using page = createPageOperator(server);
     const { client } = page.operator;
-    const problem = "404: 404 page not found: the API server does not serve the kind in this version";
+    const problem =
+      "404: 404 page not found: the API server does not serve the kind, or the subresource, in this version";
     assert.match(await failureOf(() => client.get(LaterBook, ONE)), `get Book "default/one" failed: ${problem}`);
     assert.match(await failureOf(() => client.delete(Book, ONE)), `delete of Book "default/one" failed: ${problem}`);
     assert.equal([await client.isServed(definition), await isKnown(client, definition)], [false, false]);
