@@ -4,6 +4,7 @@ import {
   isImminent,
   logOf,
   resync,
+  runAgainAfter,
   waitFor,
   withLog,
   type PrimaryState,
@@ -54,7 +55,7 @@ export function afterFailure(
     const fields = { retryAfterMs, attempt: waiting.retry?.attempt ?? 0 };
     const slow = { what: "and is tried again less and less often", last: "error" } as const;
     const isHeld = isPending && holdMs < retryAfterMs;
-    const next = isHeld ? waitFor(waiting, "hold", holdMs) : waitFor(waiting, "retry", retryAfterMs);
+    const next = isHeld ? waitFor(waiting, "hold", holdMs) : runAgainAfter(waiting, "retry", retryAfterMs);
     return withLog(next, failureLog(error, { ...(waiting.isGivenUp && slow), isHandled, fields }));
   };
   if (partsOf(error).every((part) => findError(part, "TerminalError") !== undefined)) return giveUp();

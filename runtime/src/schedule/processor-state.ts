@@ -139,6 +139,11 @@ export const CANCEL_TIMER: readonly ProcessorEffect[] = [{ kind: "cancelTimer" }
 
 const SCHEDULE_RESYNC: readonly ProcessorEffect[] = [{ kind: "scheduleResync" }];
 
+// A wait below this is meant as "at once". The first ten in a row are taken as that; later ones wait longer and longer.
+const HURRY_MS = 100;
+const FREE_HURRIES = 10;
+const LONGEST_HURRY_MS = 1_000;
+
 // Reasons are for people, who read no more than eight.
 const MAX_REASONS = 8;
 
@@ -193,6 +198,19 @@ export function logOf(level: Exclude<LogLevel, "silent">, message: string, field
 /** Returns the state of a primary that waits for the clock. */
 export function waitFor(state: PrimaryState, timer: Exclude<TimerKind, "resync">, delayMs: number): Transition {
   return { state: { ...state, timer }, effects: [{ kind: "schedule", delayMs }] };
+}
+
+/** Returns the state of a primary whose reconcile is to run again: as soon as it asks for, unless that is almost at once over and over. */
+export function runAgainAfter(state: PrimaryState, timer: "retry" | "reschedule", askedMs: number): Transition {
+  const hurries = askedMs < HURRY_MS ? state.hurries + 1 : 0;
+  const excess = hurries - FREE_HURRIES;
+  const pauseMs = excess <= 0 ? 0 : Math.min(10 * 2 ** (excess - 1), LONGEST_HURRY_MS);
+  const next = waitFor({ ...state, hurries }, timer, Math.max(askedMs, pauseMs));
+  if (excess !== 1) return next;
+  const message =
+    `${timer === "retry" ? "the wait for a retry" : "rescheduleAfterMs"} was below ${HURRY_MS} ms ${hurries} times in a row; ` +
+    `the next reconciles of this primary wait longer and longer, up to ${LONGEST_HURRY_MS} ms`;
+  return withLog(next, logOf("warn", message));
 }
 
 /** Returns the state of a primary that waits for an event, or for the end of the longest interval. */

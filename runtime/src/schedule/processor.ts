@@ -12,6 +12,7 @@ import {
   markState,
   NEW_STATE,
   resync,
+  runAgainAfter,
   RUNNING_STATE,
   waitFor,
   withLog,
@@ -31,10 +32,6 @@ const SUBMIT: readonly ProcessorEffect[] = [{ kind: "submit" }];
 const CANCEL_AND_SUBMIT: readonly ProcessorEffect[] = [...CANCEL_TIMER, ...SUBMIT];
 // JOSDK's shortest wait for the rate limit.
 const SHORTEST_LIMIT_MS = 50;
-// A reschedule below this is meant as "at once". The first ten in a row are taken as that; later ones wait longer and longer.
-const HURRY_MS = 100;
-const FREE_HURRIES = 10;
-const LONGEST_HURRY_MS = 1_000;
 /** The reason to reconcile an object that was re-created before the deletion of its predecessor was seen. */
 const RECREATED = { kind: "primary", change: "added", isInitial: false } as const;
 
@@ -176,20 +173,8 @@ function afterSuccess(state: PrimaryState, event: EventOf<"finished">, settings:
     return { state: { ...state, ...nothing, releasedUid: uid }, effects: CANCEL_TIMER };
   }
   if (state.eventing === "event") return submitAnew(state);
-  const { rescheduleAfterMs } = outcome;
-  return rescheduleAfterMs === undefined ? resync(NEW_STATE, settings) : reschedule(state, rescheduleAfterMs);
-}
-
-function reschedule(state: PrimaryState, askedMs: number): Transition {
-  const hurries = askedMs < HURRY_MS ? state.hurries + 1 : 0;
-  const excess = hurries - FREE_HURRIES;
-  const pauseMs = excess <= 0 ? 0 : Math.min(10 * 2 ** (excess - 1), LONGEST_HURRY_MS);
-  const next = waitFor({ ...state, hurries }, "reschedule", Math.max(askedMs, pauseMs));
-  if (excess !== 1) return next;
-  const message =
-    `rescheduleAfterMs was below ${HURRY_MS} ms ${hurries} times in a row; ` +
-    `the next reschedules of this primary wait longer and longer, up to ${LONGEST_HURRY_MS} ms`;
-  return withLog(next, logOf("warn", message));
+  const { rescheduleAfterMs: askedMs } = outcome;
+  return askedMs === undefined ? resync(NEW_STATE, settings) : runAgainAfter(state, "reschedule", askedMs);
 }
 
 function afterDeletionRun(running: PrimaryState, event: EventOf<"finished">, settings: ProcessorSettings): Transition {

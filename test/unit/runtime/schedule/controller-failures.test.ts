@@ -2,6 +2,7 @@
 import fc from "../../../support/fast-check.js";
 import { ApiError, RetryAfterError, TerminalError } from "#runtime/base/errors.js";
 import type { PrimaryOutcome } from "#runtime/schedule/reconcile-scope.js";
+import type { Retry } from "#runtime/schedule/retry.js";
 import { runs } from "../../../support/runs.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createBed, failureOf, KEY, SUCCESS } from "./controller-bed.js";
@@ -179,24 +180,32 @@ suite("controller: what is given up", (test) => {
 });
 
 suite("controller: reschedules at once", (test) => {
-  test("ten in a row are free, further ones wait longer up to a second, and a warning says so once", async () => {
-    const { observe, settle, advance, times, lines, respond } = createBed();
-    respond(() => ({ ...SUCCESS, rescheduleAfterMs: 0 }));
-    observe();
-    for (let index = 0; index < 20; index++) await settle();
-    assert.equal(
-      times(),
-      Array.from({ length: 11 }, () => 0),
-    );
-    for (let index = 0; index < 10_000; index++) await advance(1);
-    const gaps = times().map((at, index, all) => at - (all[index - 1] ?? 0));
-    assert.equal(gaps.slice(11, 20), [10, 20, 40, 80, 160, 320, 640, 1000, 1000]);
-    assert.equal(
-      lines.map(({ level }) => level),
-      ["warn"],
-    );
-    assert.match(lines[0]!.message, "rescheduleAfterMs was below 100 ms 11 times in a row");
-  });
+  const atOnce: { readonly [what: string]: readonly [outcome: PrimaryOutcome, retry?: Retry] } = {
+    "a rescheduleAfterMs": [{ ...SUCCESS, rescheduleAfterMs: 0 }],
+    "a RetryAfterError": [failureOf(new RetryAfterError("now", 0))],
+    "a retry of the user": [failureOf(), { next: () => ({ attempt: 1, intervalMs: 0 }), isLastAttempt: () => false }],
+  };
+  for (const [what, [outcome, retry]] of Object.entries(atOnce))
+    test(`of ${what} ten in a row are free, further ones wait longer up to a second, and one warning says so`, async () => {
+      const { observe, settle, advance, times, lines, events, respond } = createBed(retry && { retry });
+      respond(() => outcome);
+      observe();
+      for (let index = 0; index < 20; index++) await settle();
+      assert.equal(
+        times(),
+        Array.from({ length: 11 }, () => 0),
+      );
+      for (let index = 0; index < 10_000; index++) await advance(1);
+      const gaps = times().map((at, index, all) => at - (all[index - 1] ?? 0));
+      assert.equal(gaps.slice(11, 20), [10, 20, 40, 80, 160, 320, 640, 1000, 1000]);
+      if (outcome.failure !== undefined) assert.equal(events[11]?.retryAfterMs, 20);
+      const warnings = lines.filter(({ message }) => !message.startsWith("reconcile failed"));
+      assert.equal(
+        warnings.map(({ level }) => level),
+        ["warn"],
+      );
+      assert.match(warnings[0]!.message, "was below 100 ms 11 times in a row");
+    });
 
   test("a reschedule of 100 ms keeps its time, however often it is asked for", async () => {
     const { observe, settle, advance, times, lines, respond } = createBed();
