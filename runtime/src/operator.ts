@@ -1,3 +1,5 @@
+import { checkNumbers } from "./base/checks.js";
+import { systemClock } from "./base/clock.js";
 import { messageOf, type Logger } from "./base/logger.js";
 import { ApiClient, requesterOf } from "./client/api-client.js";
 import { createConnection, type Connection, type ConnectionOptions } from "./client/connect/connection.js";
@@ -30,7 +32,7 @@ export interface Operator extends AsyncDisposable {
   start(): Promise<ConnectedOperator>;
   /**
    * Finishes the reconciles under way, stops the event sources and closes all connections; tells whether all of them finished in time.
-   * Does nothing to an operator that was not started.
+   * Of an operator that was not started it closes the client, if there is one.
    */
   stop(): Promise<boolean>;
   /** Returns a controller by name; throws if there is none, or if the operator is not started. */
@@ -75,9 +77,10 @@ class RunnableOperator implements Operator {
     this.#options = options;
     const { logger, levels } = createLeveledLogger(options.logger, { levels: options.logLevels });
     this.#logger = logger;
-    checkControllers(options.controllers);
-    checkClusters(options.controllers, Object.keys(options.clusters ?? {}));
-    const { leaderElection: settings, controllers, onLeadership } = options;
+    const { leaderElection: settings, controllers, onLeadership, startTimeoutMs, stopTimeoutMs } = options;
+    checkNumbers("the operator", { startTimeoutMs: [startTimeoutMs, 0], stopTimeoutMs: [stopTimeoutMs, 0] });
+    checkControllers(controllers);
+    checkClusters(controllers, Object.keys(options.clusters ?? {}));
     this.#election = new LeaderElection({
       ...{ settings, controller: controllers[0]?.name, logger: this.#logger },
       observe: guarded(onLeadership, "the leadership", this.#logger),
@@ -112,7 +115,8 @@ class RunnableOperator implements Operator {
 
   async stop(): Promise<boolean> {
     this.#isEnding = true;
-    const isFinished = await this.#stop();
+    const isFinished = (await this.#session?.end()) ?? true;
+    if (this.#session === undefined) await this.#client?.close();
     await this.#closeEndpoints();
     return isFinished;
   }
@@ -136,9 +140,10 @@ class RunnableOperator implements Operator {
 
   async #startSession(session: OperatorSession): Promise<ConnectedOperator> {
     const { before, idle } = session;
-    const { startTimeoutMs, controllers, observer, onLoop } = this.#options;
-    const timeout = startTimeoutMs === undefined ? undefined : AbortSignal.timeout(startTimeoutMs);
-    const signal = AbortSignal.any([session.stopping.signal, timeout ?? []].flat());
+    const { startTimeoutMs = Infinity, controllers, observer, onLoop } = this.#options;
+    const late = new AbortController();
+    const cancelTimeout = systemClock.schedule(startTimeoutMs, () => late.abort(new Error("its time is up")));
+    const signal = AbortSignal.any([session.stopping.signal, late.signal]);
     try {
       // A start may take long, and the kubelet wants to know that it goes on.
       await this.#endpoints.open();
@@ -184,12 +189,14 @@ class RunnableOperator implements Operator {
       // Each begins to reconcile when it knows enough: one whose CRD is missing does not hold up the others.
       await untilAborted(Promise.all(session.controllers.map((each) => each.start(standby))), signal);
     } catch (error) {
-      const isTooLate = timeout?.aborted === true;
+      const isTooLate = late.signal.aborted;
       const reasons = new Set(session.controllers.flatMap(({ failures }) => failures));
       await session.end();
       if (!isTooLate) throw error;
       const why = reasons.size > 0 ? [...reasons].join("; ") : messageOf(error);
       throw new Error(`the operator could not start within ${startTimeoutMs} ms: ${why}`);
+    } finally {
+      cancelTimeout();
     }
     this.#logger.info({ controllers: this.#names, server: this.client?.connection.server }, "started");
     session.isStarted = true;
@@ -229,12 +236,6 @@ class RunnableOperator implements Operator {
   /** Those of an operator that was started again meanwhile stay. */
   async #closeEndpoints(): Promise<void> {
     if (this.#session === undefined || this.#session.ended !== undefined) await this.#endpoints.close();
-  }
-
-  async #stop(): Promise<boolean> {
-    if (this.#session !== undefined) return this.#session.end();
-    await this.#client?.close();
-    return true;
   }
 
   /** Another replica may write from now on. */

@@ -88,6 +88,7 @@ async function run(controllers: readonly ControllerDefinition[], options: RunOpt
 /** Creates an operator. What its code states and cannot be is one line of the log, and the exit code is 1. */
 function createOrReport(options: OperatorOptions & { readonly logger: Logger }): Operator | undefined {
   try {
+    if (options.controllers.length === 0) throw new Error("runOperator() was given no controllers; pass at least one");
     return createOperator(options);
   } catch (error) {
     options.logger.error({ stack: error instanceof Error ? error.stack : undefined }, messageOf(error));

@@ -2,6 +2,7 @@ import { EventEmitter, once, setMaxListeners } from "node:events";
 import { readFile } from "node:fs/promises";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher, Pool } from "undici";
+import { checkNumbers } from "../base/checks.js";
 import { ConnectionError } from "../base/errors.js";
 import { withDeadline } from "../base/promises.js";
 import { impersonationHeaders, type Connection, type Credentials, type PoolLimits } from "./connect/connection.js";
@@ -66,6 +67,8 @@ export class Transport {
 
   constructor(connection: Connection, options: TransportOptions = {}) {
     const { credentialsTimeoutMs = 70_000, observeStream, ...limits } = options;
+    const { maxConnections, requestTimeoutMs } = limits;
+    checkNumbers("the client", { maxConnections: [maxConnections, 1], requestTimeoutMs: [requestTimeoutMs, 0] });
     this.connection = connection;
     this.#observeStream = observeStream;
     this.#limits = limits;

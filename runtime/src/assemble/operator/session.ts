@@ -1,5 +1,6 @@
+import { systemClock } from "../../base/clock.js";
 import type { Logger } from "../../base/logger.js";
-import { untilAborted } from "../../base/promises.js";
+import { withDeadline } from "../../base/promises.js";
 import { requesterOf, type ApiClient } from "../../client/api-client.js";
 import type { EventRecorder } from "../../operate/events/event-recorder.js";
 import type { Leadership } from "../../operate/lease/leadership.js";
@@ -103,7 +104,7 @@ export class OperatorSession {
   /** Waits for the writes that are under way; tells whether all of them have ended in time. */
   async #drainWrites(timeoutMs: number): Promise<boolean> {
     const ended = Promise.all(this.#clients.map((client) => requesterOf(client).transport.whenWritesEnded()));
-    return untilAborted(ended, AbortSignal.timeout(Math.ceil(timeoutMs))).then(
+    return withDeadline(() => ended, { timeoutMs, clock: systemClock }).then(
       () => true,
       () => false,
     );

@@ -67,7 +67,10 @@ export function serverOf(url: string): Pick<Connection, "server" | "basePath"> {
 /** Creates a connection whose credentials never change; without a `proxyUrl` the environment may name a proxy. */
 export function createConnection(options: ConnectionOptions): Connection {
   const { url, server = url, token, cert, key, proxyUrl, ...stated } = options;
-  if (server === undefined) throw new TypeError("a connection needs the URL of its server");
+  if (server === undefined || !URL.canParse(server))
+    throw new TypeError(`a connection needs the URL of its server, and has ${JSON.stringify(server)}`);
+  if (token !== undefined && typeof token !== "string")
+    throw new TypeError(`the token of a connection has to be a text, and is a ${typeof token}`);
   const credentials = { authorization: token === undefined ? undefined : `Bearer ${token.trim()}`, cert, key };
   const address = serverOf(server);
   const proxy =

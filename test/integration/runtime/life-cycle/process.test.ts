@@ -16,6 +16,15 @@ suite("the process of an operator", (test) => {
     assert.match(message, NOWHERE);
   });
 
+  test("runOperator without controllers exits with 1, and says so", async () => {
+    const { ended, lines } = run(programOf({ url: NOWHERE }).replace("[controller]", "[]"));
+    assert.is(await ended, 1);
+    assert.equal(
+      lines().map(({ level, message }) => [level, message]),
+      [["error", "runOperator() was given no controllers; pass at least one"]],
+    );
+  });
+
   test("runOperator stops with 0 at SIGTERM, before and after the start", async () => {
     await using server = await startPageServer();
     for (const url of [NOWHERE, server.url]) {

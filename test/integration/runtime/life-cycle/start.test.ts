@@ -10,6 +10,7 @@ import { sleep } from "#runtime/base/clock.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { requesterOf, ApiClient } from "#runtime/client/api-client.js";
 import { loadConnection } from "#runtime/client/connect/load-connection.js";
+import type { OperatorOptions } from "#runtime/assemble/operator/operator-options.js";
 import { createOperator } from "#runtime/operator.js";
 import { failureOf } from "../../../support/runtime/failures.js";
 import { assert, suite } from "../../../support/suite.js";
@@ -45,6 +46,34 @@ suite("operator start", (test) => {
     assert.match(message, "ECONNREFUSED");
     assert.ok(page.logs.some((line) => line.startsWith("warn cannot watch Page.v1.example.com at http://127.0.0.1:1")));
     assert.ok(page.logs.filter((line) => line.includes("trying again")).length >= 2, "it kept trying");
+  });
+
+  test("a start may take any time, and options that cannot work are refused by their names", async () => {
+    await using server = await startPageServer();
+    for (const startTimeoutMs of [2 ** 31, 20_000.5, Infinity]) {
+      await using page = createPageOperator(server, { operator: { startTimeoutMs } });
+      await page.operator.start();
+    }
+    const refused: [options: Partial<OperatorOptions>, message: string][] = [
+      [{ startTimeoutMs: -1 }, "the operator has -1 for startTimeoutMs; it needs 0 or more"],
+      [{ stopTimeoutMs: NaN }, "the operator has NaN for stopTimeoutMs; it needs 0 or more"],
+      [
+        { connection: { url: NOWHERE }, requestTimeoutMs: NaN },
+        "the client has NaN for requestTimeoutMs; it needs 0 or more",
+      ],
+      [
+        { connection: { url: NOWHERE }, maxConnections: -1 },
+        "the client has -1 for maxConnections; it needs 1 or more",
+      ],
+      [{ connection: {} }, "a connection needs the URL of its server, and has undefined"],
+      [{ connection: { url: "nonsense" } }, 'a connection needs the URL of its server, and has "nonsense"'],
+      [
+        { connection: { url: NOWHERE, token: 5 as never } },
+        "the token of a connection has to be a text, and is a number",
+      ],
+    ];
+    for (const [options, message] of refused)
+      assert.throws(() => createOperator({ controllers: [], ...options }), message);
   });
 
   test("a server that comes up later is found", async () => {
