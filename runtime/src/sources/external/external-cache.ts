@@ -42,7 +42,7 @@ export class ExternalCache<Resource> {
   /** Takes the resources of all primaries, fetched at `since`; a primary that `all` lacks has none. Returns the primaries with an event. */
   replaceAll(all: ReadonlyMap<ObjectKey, readonly Resource[]>, since = Infinity): ObjectKey[] {
     // Ids are read before anything is stored: a function that throws leaves the cache as it was.
-    const byId = new Map([...all].map(([primary, resources]) => [primary, this.#byId(resources)]));
+    const byId = new Map([...all].map(([primary, resources]) => [primary, this.#byId(primary, resources)]));
     const gone = [...this.#resources.keys()].filter((primary) => !byId.has(primary));
     const changed = [...gone.map((primary) => [primary, NONE] as const), ...byId].filter(([primary, fetched]) =>
       this.#store(primary, this.#newest(primary, fetched, since)),
@@ -52,7 +52,7 @@ export class ExternalCache<Resource> {
   }
 
   replace(primary: ObjectKey, resources: readonly Resource[], since = Infinity): boolean {
-    return this.#store(primary, this.#newest(primary, this.#byId(resources), since));
+    return this.#store(primary, this.#newest(primary, this.#byId(primary, resources), since));
   }
 
   put(primary: ObjectKey, resource: Resource): boolean {
@@ -115,12 +115,12 @@ export class ExternalCache<Resource> {
     return this.#resources.get(primary) ?? NONE;
   }
 
-  #byId(resources: readonly Resource[]): ReadonlyMap<string, Resource> {
+  #byId(primary: ObjectKey, resources: readonly Resource[]): ReadonlyMap<string, Resource> {
     const byId = new Map<string, Resource>();
     for (const resource of resources) {
       const id = this.#idOf(resource);
       if (byId.has(id))
-        throw new Error(`two resources of one primary have the id "${id}"; idOf has to return different ids`);
+        throw new Error(`primary "${primary}" has two resources with the id "${id}"; idOf has to tell them apart`);
       byId.set(id, resource);
     }
     return byId;

@@ -144,7 +144,10 @@ suite("external cache", (test) => {
   test("two resources of one primary with one id are refused, and nothing is taken", () => {
     const cache = createCache();
     cache.replace("x", [a1]);
-    assert.throws(() => cache.replaceAll(new Map([["x", [a2, a1]]])), /two resources of one primary have the id "a"/);
+    assert.throws(
+      () => cache.replaceAll(new Map([["x", [a2, a1]]])),
+      /primary "x" has two resources with the id "a"; idOf has to tell them apart/,
+    );
     assert.equal(cache.of("x"), [a1]);
   });
 
