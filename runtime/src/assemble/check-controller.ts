@@ -1,4 +1,4 @@
-import { checkNumbers, requireNumbers } from "../base/checks.js";
+import { checkNamespaces, checkNumbers, DNS_LABEL, requireNumbers } from "../base/checks.js";
 import type { Connection } from "../client/connect/connection.js";
 import { checkDependents, type Fail } from "./check-dependents.js";
 import { defaultFinalizerOf, dependentsOf, finalizerNameOf, finalizerOf } from "../reconcile/controller-definition.js";
@@ -6,9 +6,6 @@ import type { ControllerDefinition } from "../reconcile/controller-definition.js
 import { conditionsManagerOf, hasSharedConditions } from "../reconcile/status/status-conditions.js";
 import type { RetryOptions } from "../schedule/retry.js";
 import { isKubernetes } from "../workflow/definition/workflow-definition.js";
-
-// The name of a namespace is a DNS label (1.36, ValidateNamespaceName).
-const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 
 /** Throws if the settings of a controller cannot work, saying which and what to do. */
 export function checkController(definition: ControllerDefinition): void {
@@ -32,9 +29,7 @@ export function checkController(definition: ControllerDefinition): void {
   const onDelete = (filters as { onDelete?: unknown } | undefined)?.onDelete;
   if (onDelete !== undefined)
     throw fail("has a filter onDelete; deletions of primaries are always taken, but for what filters.generic rejects");
-  if (Array.isArray(definition.namespaces) && definition.namespaces.length === 0)
-    throw fail("has an empty list of namespaces; leave it out to watch all of them");
-  if (typeof definition.namespaces !== "string") checkNamespaces(name, definition.namespaces);
+  if (typeof definition.namespaces !== "string") checkNamespaces(`controller "${name}"`, definition.namespaces);
   checkStatusConditions(definition, fail);
   checkFieldManagers(definition, fail);
   checkTimes(definition);
@@ -112,23 +107,6 @@ function checkTimes({ name, retry = {}, rateLimit, ...definition }: ControllerDe
   requireNumbers(owner, { "rateLimit.maxReconciliations": [maxReconciliations], "rateLimit.withinMs": [withinMs, 0] });
 }
 
-/** Throws if these are no names of namespaces: the API server would answer as if there were nothing in them. */
-export function checkNamespaces(controller: string, namespaces: readonly string[] | undefined): void {
-  if (namespaces === undefined) return;
-  if (!Array.isArray(namespaces))
-    throw new TypeError(`the namespaces of controller "${controller}" are ${describe(namespaces)}, and not a list`);
-  const isName = (each: unknown) => typeof each === "string" && each.length <= 63 && LABEL.test(each);
-  const wrong = namespaces.findIndex((each) => !isName(each));
-  if (wrong === -1) return;
-  throw new TypeError(
-    `${describe(namespaces[wrong])}, which controller "${controller}" is to watch, is no name of a namespace`,
-  );
-}
-
-function describe(value: unknown): string {
-  return typeof value === "string" ? JSON.stringify(value) : String(value);
-}
-
 /** Returns the namespaces that a controller watches, all of them if undefined. Throws if it asks for one that the connection lacks. */
 export function namespacesOf(
   { name, namespaces }: Pick<ControllerDefinition, "name" | "namespaces">,
@@ -146,5 +124,6 @@ export function namespacesOf(
 function isQualified(finalizer: string): boolean {
   const [domain = "", name = "", ...rest] = finalizer.split("/");
   const isName = name.length <= 63 && /^[A-Za-z0-9]([-\w.]*[A-Za-z0-9])?$/.test(name);
-  return rest.length === 0 && isName && domain.length <= 253 && domain.split(".").every((label) => LABEL.test(label));
+  const isDomain = domain.length <= 253 && domain.split(".").every((label) => DNS_LABEL.test(label));
+  return rest.length === 0 && isName && isDomain;
 }

@@ -1,5 +1,5 @@
 import type { ControllerActivity, SourceHealth, Tracing } from "../base/activity.js";
-import { checkNumbers } from "../base/checks.js";
+import { checkNamespaces, checkNumbers } from "../base/checks.js";
 import { systemClock } from "../base/clock.js";
 import { describeObject } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
@@ -13,7 +13,7 @@ import { createPrimarySource, type KindSource } from "../sources/kind/kind-sourc
 import { crdSource } from "../sources/kind/crd-source.js";
 import { reconcilerFactory, watchOf, type ReconcilerParts, type SelectorOf } from "./dependent-reconcilers.js";
 import { ExternalDependents } from "./external-dependents.js";
-import { checkNamespaces, namespacesOf } from "./check-controller.js";
+import { namespacesOf } from "./check-controller.js";
 import { dependentsOf, finalizerNameOf, finalizerOf } from "../reconcile/controller-definition.js";
 import type { ControllerDefinition, EventSourceFacts } from "../reconcile/controller-definition.js";
 import { Controller } from "../schedule/controller.js";
@@ -193,10 +193,7 @@ export class RunningController {
    * not watched any more does not count as deleted. Throws, and leaves everything as it is, if one cannot be watched now.
    */
   async setNamespaces(namespaces: readonly string[] | undefined): Promise<void> {
-    const { name } = this.definition;
-    if (namespaces?.length === 0)
-      throw new Error(`controller "${name}" cannot watch no namespaces; pass undefined to watch all of them`);
-    checkNamespaces(name, namespaces);
+    checkNamespaces(`controller "${this.definition.name}"`, namespaces);
     // As JOSDK does: nothing is begun that might see the secondaries of one set of namespaces and the primaries of the other.
     this.#namespaceChanges++;
     this.#controller.pause();

@@ -20,6 +20,22 @@ export function requireNumbers(owner: string, options: NumberOptions): void {
   }
 }
 
+/** The name of a namespace is a DNS label (1.36, ValidateNamespaceName). */
+export const DNS_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+
+/** Throws if these are no names of namespaces: the API server would answer as if there were nothing in them. */
+export function checkNamespaces(owner: string, namespaces: readonly string[] | undefined): void {
+  if (namespaces === undefined) return;
+  if (!Array.isArray(namespaces))
+    throw new TypeError(`the namespaces of ${owner} are ${describe(namespaces)}, and not a list`);
+  if (namespaces.length === 0)
+    throw new TypeError(`${owner} has an empty list of namespaces; name at least one, or leave the list out`);
+  const isName = (each: unknown) => typeof each === "string" && each.length <= 63 && DNS_LABEL.test(each);
+  const wrong = namespaces.findIndex((each) => !isName(each));
+  if (wrong === -1) return;
+  throw new TypeError(`${describe(namespaces[wrong])}, which ${owner} is to watch, is no name of a namespace`);
+}
+
 function describe(value: unknown): string {
   return typeof value === "string" ? JSON.stringify(value) : String(value);
 }

@@ -174,9 +174,11 @@ export class ResourceView {
     for (const { cache } of this.#attachments.values()) cache.indexes.remove(valuesOf);
   }
 
-  /** Returns the keys of the objects for which the index function gave `value`. */
+  /** Returns the keys of the objects for which the index function gave `value`; throws if there is no index of this name. */
   keysByIndex(name: string, value: string): ReadonlySet<ObjectKey> {
     const valuesOf = this.#indexes.get(name);
+    if (valuesOf === undefined)
+      throw new Error(`there is no index "${name}" of ${this.definition.plural}; state it under indexes`);
     const found = [...this.#attachments.values()].flatMap(
       ({ cache }) => cache.indexes.get(valuesOf)?.keysOf(value) ?? [],
     );
@@ -185,8 +187,7 @@ export class ResourceView {
 
   /** Tells whether the index function gave `value` for the object with a key. */
   isIndexed(name: string, value: string, key: ObjectKey): boolean {
-    const index = this.#attachmentOf(key)?.cache.indexes.get(this.#indexes.get(name));
-    return index?.keysOf(value)?.has(key) === true;
+    return this.indexFor(name, key)?.keysOf(value)?.has(key) === true;
   }
 
   /** Returns the objects for which the index function gave `value`. */

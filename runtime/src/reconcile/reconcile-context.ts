@@ -25,7 +25,7 @@ export function contextFactoryOf(
 ) {
   const { primary: kind } = definition.workflow;
   const access = new SecondaryAccess(secondaries, { primary: kind, dependents: dependentsOf(definition) });
-  const reader = readerOf(primaries, Object.keys(definition.indexes ?? {}));
+  const reader = readerOf(primaries);
   const eventSources = Object.freeze({
     get: (name) => secondaries.get(name),
     register: (source) => secondaries.register(source),
@@ -68,7 +68,7 @@ export function contextFactoryOf(
   };
 }
 
-function readerOf(cache: ResourceView, indexes: readonly string[]): ResourceReader<KubernetesObject> {
+function readerOf(cache: ResourceView): ResourceReader<KubernetesObject> {
   const read = (keys: Iterable<ObjectKey>) => [...keys].flatMap((key) => cache.get(key)?.object ?? []);
   return {
     get: (ref) => cache.get(keyFrom(ref))?.object,
@@ -76,13 +76,7 @@ function readerOf(cache: ResourceView, indexes: readonly string[]): ResourceRead
       const all = read(cache.keys());
       return namespace === undefined ? all : all.filter(({ metadata }) => metadata.namespace === namespace);
     },
-    byIndex(index, value) {
-      if (!indexes.includes(index))
-        throw new Error(
-          `the controller has no index "${index}" of its primaries; state it under indexes in its definition`,
-        );
-      return read(cache.keysByIndex(index, value));
-    },
+    byIndex: (index, value) => read(cache.keysByIndex(index, value)),
   };
 }
 

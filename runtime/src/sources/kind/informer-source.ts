@@ -1,3 +1,4 @@
+import { checkNamespaces } from "../../base/checks.js";
 import type { KubernetesObject, ObjectKey, ObjectRef, ResourceReader } from "../../base/kubernetes-object.js";
 import { messageOf } from "../../base/logger.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
@@ -66,6 +67,7 @@ export function informerSource<Resource extends KubernetesObject, Primary extend
   checkStorage(options);
   const { resource, cache: kept = "full", connection: cluster, ...rest } = options;
   const { name, mapper, primaryToSecondary, namespaces, filters, indexes, startPriority, ...selected } = rest;
+  if (typeof namespaces !== "string") checkNamespaces(`event source "${name}"`, namespaces);
   const { definition } = resource;
   const connection = cluster && ("credentials" in cluster ? cluster : createConnection(cluster));
   if (connection !== undefined && mapper === undefined && primaryToSecondary === undefined)

@@ -95,7 +95,7 @@ suite("check of a controller", (test) => {
       { workflow: workflowOf([]), workflows: { extra: workflowOf([dependentOf("a", { resource: role })]) } },
       'has the dependent "a", which is cluster-scoped',
     ],
-    [{ namespaces: [] }, "has an empty list of namespaces; leave it out to watch all of them"],
+    [{ namespaces: [] }, "has an empty list of namespaces; name at least one, or leave the list out"],
     [{ maxConcurrentReconciles: 0 }, "has 0 for maxConcurrentReconciles; it needs 1 or more"],
     [{ maxReconciliationIntervalMs: Number.NaN }, "has NaN for maxReconciliationIntervalMs; it needs a number"],
     [{ reconcileTimeoutMs: Number.NaN }, "has NaN for reconcileTimeoutMs"],

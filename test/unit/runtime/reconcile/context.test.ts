@@ -105,7 +105,7 @@ suite("reconcile context", (test) => {
     await dispatcher.create("indexed-too", { spec: { text: "second" } });
     const { failure } = await dispatcher.run(entry);
     assert.equal(seen, [true, undefined, ["indexed", "indexed-too"], [], ["indexed-too"]]);
-    assert.match((failure?.error as Error).message, 'the controller has no index "bySize" of its primaries');
+    assert.match((failure?.error as Error).message, 'there is no index "bySize" of pages; state it under indexes');
   });
 
   test("resources are written by the operations of the controller, on behalf of the reconcile", async () => {

@@ -47,6 +47,22 @@ suite("informer source", (test) => {
     await source.stop();
   });
 
+  test("namespaces that are none, and an index that is not stated, are refused", async () => {
+    for (const [namespaces, message] of [
+      [["home", "A/b"], '"A/b", which event source "configs" is to watch, is no name of a namespace'],
+      [[" "], "is no name of a namespace"],
+      [[], 'event source "configs" has an empty list of namespaces; name at least one, or leave the list out'],
+    ] as const)
+      assert.throws(() => informerSource({ name: "configs", resource: ConfigMap, namespaces }), message);
+    const { source } = await startSource({ indexes: { byText: () => ["a"] } }, [objectOf("home/a")]);
+    assert.equal(keysOf(source.byIndex("byText", "a")), ["home/a"]);
+    assert.throws(
+      () => source.byIndex("byTxt", "a"),
+      'there is no index "byTxt" of configmaps; state it under indexes',
+    );
+    await source.stop();
+  });
+
   test("an object that concerns nobody is known, and tells nobody", async () => {
     const { source, notified } = await startSource({}, [objectOf("home/a")]);
     assert.equal([notified(), source.get("home/a")?.metadata.name], [[], "a"]);
