@@ -129,6 +129,16 @@ export function memberOf<Value>(object: { readonly [name: string]: Value }, name
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }
 
+/** Returns the object or list that a text is in JSON; undefined if it is none. A parser's own error would quote the text, which may be secret. */
+export function objectIn<Value extends object>(text: string): Partial<Value> | undefined {
+  try {
+    const value = JSON.parse(text) as Value | null;
+    return typeof value === "object" && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Names an object for messages: `Deployment "home/web"`. */
 export function describeObject({ kind }: { kind: string }, { name, namespace }: ObjectRef): string {
   return `${kind} "${namespace === undefined ? name : `${namespace}/${name}`}"`;

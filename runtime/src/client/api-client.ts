@@ -280,12 +280,11 @@ export class ApiClient {
   }
 
   async #sendUnless(isNothing: (error: unknown) => boolean, request: ApiRequest): Promise<Buffer | undefined> {
-    try {
-      return (await this.#requester.send(request)).body;
-    } catch (error) {
-      if (isNothing(error)) return undefined;
-      throw error;
-    }
+    const answer = await this.#requester.send(request).catch((error: unknown) => {
+      if (!isNothing(error)) throw error;
+      return undefined;
+    });
+    return answer?.body;
   }
 }
 

@@ -1,6 +1,7 @@
 import type { RequestObservation } from "../base/activity.js";
 import { Backoff, sleep } from "../base/clock.js";
 import { ApiError, ConnectionError, isApiError, type ApiStatus } from "../base/errors.js";
+import { objectIn } from "../base/kubernetes-object.js";
 import type { Logger } from "../base/logger.js";
 import type { Transport, TransportRequest, TransportResponse } from "./transport.js";
 
@@ -186,12 +187,9 @@ export function errorOf({ path, status, headers, body }: TransportResponse): Api
   const redirect = typeof location === "string" ? `redirected to ${location.replace(/\?.*$/, "")}` : "";
   const quoted = redirect || (isAboutSecret ? "" : text.trim().slice(0, 300));
   let parsed: ApiStatus & { readonly kind?: string } = { message: quoted || `HTTP ${status}` };
-  try {
-    const value = JSON.parse(text) as typeof parsed | null;
-    if (typeof value === "object" && value !== null) parsed = isAboutSecret ? withoutValues(value) : value;
-  } catch {
-    // A proxy or the fall-through of the API server answers in plain text.
-  }
+  // A proxy or the fall-through of the API server answers in plain text.
+  const value = objectIn<typeof parsed>(text);
+  if (value !== undefined) parsed = isAboutSecret ? withoutValues(value) : value;
   const retryAfterMs = retryAfterMsOf(headers["retry-after"]) ?? retryAfterMsOf(parsed.details?.retryAfterSeconds);
   const notServed = NOT_SERVED.exec(text)?.[0];
   if (status === 404 && notServed !== undefined)

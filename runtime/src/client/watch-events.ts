@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { PassThrough } from "node:stream";
-import type { KubernetesObject } from "../base/kubernetes-object.js";
+import type { ApiStatus } from "../base/errors.js";
+import { objectIn, type KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import { LineSplitter } from "../decode/line-splitter.js";
 import type { WatchOptions } from "./call-options.js";
@@ -38,7 +39,9 @@ export async function* watchEvents<Resource extends KubernetesObject>(
     for await (const chunk of body as AsyncIterable<Buffer>)
       for (const line of splitter.split(chunk)) {
         if (signal?.aborted === true) return;
-        const event = eventIn(line);
+        const event = objectIn<WatchedEvent<Resource> | { type: "ERROR"; object: ApiStatus }>(line.toString("utf8"));
+        // An API server that fails may send null.
+        if (!event?.object) throw foreignAnswer("no event of a watch");
         if (event.type === "ERROR") throw errorOfStatus(event.object);
         yield event as WatchedEvent<Resource>;
       }
@@ -47,14 +50,4 @@ export async function* watchEvents<Resource extends KubernetesObject>(
   } finally {
     leaving.abort();
   }
-}
-
-function eventIn(line: Buffer): { readonly type: string; readonly object: object } {
-  try {
-    const { type, object } = JSON.parse(line.toString("utf8")) as { type: string; object?: object | null };
-    if (typeof object === "object" && object !== null) return { type, object };
-  } catch {
-    // The words of the parser may quote a Secret.
-  }
-  throw foreignAnswer("no event of a watch");
 }

@@ -1,6 +1,7 @@
 import { execFile, type ExecFileException } from "node:child_process";
 import { resolve } from "node:path";
 import { promisify } from "node:util";
+import { objectIn } from "../../base/kubernetes-object.js";
 import type { Connection } from "./connection.js";
 import { createRenewedCredentials, type ReadCredentials } from "./renewed-credentials.js";
 
@@ -61,20 +62,10 @@ async function run(plugin: ExecPlugin, context: ExecPluginContext, signal: Abort
 }
 
 function credentialsIn(output: string, command: string): ReadCredentials {
-  const { status = {} } = parse(output, command);
-  const { token, clientCertificateData: cert, clientKeyData: key, expirationTimestamp } = status;
+  const printed = objectIn<ExecCredential>(output);
+  if (printed === undefined) throw new Error(`${command} printed no ExecCredential`);
+  const { token, clientCertificateData: cert, clientKeyData: key, expirationTimestamp } = printed.status ?? {};
   if (!token && (!cert || !key)) throw new Error(`${command} printed neither a token nor a certificate with its key`);
   const expiresAt = Date.parse(expirationTimestamp ?? "") || undefined;
   return { authorization: token ? `Bearer ${token.trim()}` : undefined, ...(cert && key && { cert, key }), expiresAt };
-}
-
-// The output may hold a token, so it is not quoted.
-function parse(output: string, command: string): ExecCredential {
-  try {
-    const value = JSON.parse(output) as ExecCredential | null;
-    if (typeof value === "object" && value !== null) return value;
-  } catch {
-    // Said below.
-  }
-  throw new Error(`${command} printed no ExecCredential`);
 }

@@ -1,5 +1,6 @@
 // The levels of the log, as the debug endpoint shows and changes them.
 import type { IncomingMessage } from "node:http";
+import { objectIn } from "../../base/kubernetes-object.js";
 import type { Logger, LogLevel } from "../../base/logger.js";
 import type { EndpointAnswer } from "../http/http-endpoint.js";
 import { LOG_LEVELS, type LogLevels } from "../settings/log-levels.js";
@@ -67,10 +68,6 @@ async function readBody(request: IncomingMessage): Promise<string | undefined> {
 }
 
 function levelIn(text: string): LogLevel | undefined {
-  try {
-    const { level } = JSON.parse(text) as { readonly level?: unknown };
-    return LOG_LEVELS.find((each) => each === level);
-  } catch {
-    return undefined;
-  }
+  const { level } = objectIn<{ readonly level: unknown }>(text) ?? {};
+  return LOG_LEVELS.find((each) => each === level);
 }

@@ -1,6 +1,12 @@
 // What is kept of external resources, in objects beside their primary: ConfigMaps, Secrets, or objects of a kind of the user's.
 import { createHash } from "node:crypto";
-import { describeObject, keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
+import {
+  describeObject,
+  keyOf,
+  objectIn,
+  type KubernetesObject,
+  type ObjectKey,
+} from "../../base/kubernetes-object.js";
 import { CONTROLLER_LABEL, isOwnedBy } from "../../base/primary-link.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import type { ResourceView } from "../../cache/resource-view.js";
@@ -164,20 +170,11 @@ function decodeStates(object: KubernetesObject, { state, form }: Place): States 
   return new Map(
     Object.entries(data).flatMap(([key, value]) => {
       const text = decode(value);
-      const read = readState((form.isObject ? parseObject(text) : undefined) ?? text, form);
+      const read = readState((form.isObject ? objectIn(text) : undefined) ?? text, form);
       const item = decodeKey(key);
       return read === undefined || item === undefined ? [] : [[item, read] as const];
     }),
   );
-}
-
-function parseObject(text: string): object | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 // A key of a ConfigMap has letters, digits, hyphens, underscores and dots (1.36, IsConfigMapKey); an underscore escapes any other.
