@@ -121,7 +121,11 @@ export class Target {
     this.#isDeleting = false;
     run.context.signal.throwIfAborted();
     const isGone = await this.ask("deletePostcondition", run);
-    return !isRemoved && isGone ? { kind: "left" } : { kind: "deleted", isGone, because };
+    if (!isRemoved && isGone) return { kind: "left" };
+    // The primary goes all the same.
+    const isAwaited = live !== undefined && run.primary.metadata.deletionTimestamp === undefined;
+    const isHeld = isAwaited && reconciler.isHeld?.(live) === true;
+    return { kind: "deleted", isGone, because, ...(isHeld && { isHeld }) };
   }
 
   /** Returns the outcome of a deletion that failed: the object is left if its reconciler says so. Throws any other error. */

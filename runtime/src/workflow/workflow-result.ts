@@ -42,8 +42,11 @@ export type DependentOutcome<Details = ConditionDetails> = {
      * for itself. `because` is set if its own object has to be gone first.
      */
     | { readonly kind: "waiting"; readonly for: readonly string[]; readonly because?: string }
-    /** It must not exist: its own precondition, or that of something it depends on, does not hold. */
-    | { readonly kind: "deleted"; readonly isGone: boolean; readonly because: string }
+    /**
+     * It must not exist: its own precondition, or that of something it depends on, does not hold. `isGone`: what it depends on can be deleted.
+     * `isHeld`: a finalizer or a grace period keeps its object for now.
+     */
+    | { readonly kind: "deleted"; readonly isGone: boolean; readonly isHeld?: true; readonly because: string }
     /** Its activation condition does not hold. */
     | { readonly kind: "inactive" }
     /** It was left: to Kubernetes' garbage collector during a cleanup, or because it is to be orphaned. */
@@ -170,9 +173,9 @@ function detailIn<Detail>(
   throw new TypeError(`the detail of ${where} is not ${expected}: ${found}`);
 }
 
-// Whether nothing is left to do or to wait for.
-function isSettled(outcome: DependentOutcome): boolean {
-  const isDone = isGone(outcome) || (isReady(outcome) && !("postponed" in outcome));
+/** Tells whether nothing is left to do or to wait for. */
+export function isSettled(outcome: DependentOutcome): boolean {
+  const isDone = (isGone(outcome) && !("isHeld" in outcome)) || (isReady(outcome) && !("postponed" in outcome));
   return isDone && Object.values(outcome.items ?? {}).every(isSettled);
 }
 

@@ -5,7 +5,7 @@ import { keyOf, type KubernetesObject, type StatusCondition } from "../../base/k
 import { messageOf } from "../../base/logger.js";
 import { PAUSED } from "../../base/primary-link.js";
 import type { Schema } from "../../base/resource-definition.js";
-import type { DependentOutcome, WorkflowResult } from "../../workflow/workflow-result.js";
+import { isSettled, type DependentOutcome, type WorkflowResult } from "../../workflow/workflow-result.js";
 import { describePostponed, type PostponedWrite } from "../../write/send/postponed-write.js";
 import { writePrimary, type PrimaryWrite } from "../primary-write.js";
 
@@ -95,12 +95,14 @@ export function hasSharedConditions(schema: Schema): boolean {
   return conditions?.["x-kubernetes-list-type"] === "map" && keys?.length === 1 && keys[0] === "type";
 }
 
-function readyOf(found: readonly NamedFinding[], { error, isCleanup, isSkipped }: StatusFacts): Finding {
+function readyOf(found: readonly NamedFinding[], { workflow, error, isCleanup, isSkipped }: StatusFacts): Finding {
   if (isSkipped) return { status: "Unknown", reason: "NotRun", message: "the reconciler did not run the workflow" };
   const reason = REASONS.find((each) => found.some((finding) => finding.reason === each));
   if (reason !== undefined) return { reason, message: found.map(textOf).join("; ") };
   if (error !== undefined) return { reason: "Failed", message: messageOf(error) };
   if (isCleanup) return { reason: "Deleting", message: "the primary is being deleted" };
+  if (workflow?.isReady === false)
+    return { reason: "Deleting", message: "objects that must not exist are still there" };
   return { status: "True", reason: "Ready", message: "everything is as desired" };
 }
 
@@ -115,9 +117,11 @@ function findingOf(name: string, outcome: DependentOutcome): Finding | undefined
     case "updated":
     case "unchanged":
       if (outcome.postponed !== undefined) return loopFinding(outcome.postponed);
-      return outcome.isReady ? undefined : { reason: "NotReady", message: notReadyMessage(outcome) };
+      if (isSettled(outcome)) return undefined;
+      return itemFindingOf(name, outcome) ?? { reason: "NotReady", message: detailOf(outcome) };
     case "waiting":
       if (outcome.because !== undefined) return { reason: "Deleting", message: outcome.because };
+      if (outcome.for.length === 0) return itemFindingOf(name, outcome);
       // A read-only dependent without an object waits for itself.
       if (outcome.for.join() === name) return { reason: "NotReady", message: "does not exist yet" };
       return { reason: "DependencyNotReady", message: `waits for ${outcome.for.join(", ")}` };
@@ -125,7 +129,7 @@ function findingOf(name: string, outcome: DependentOutcome): Finding | undefined
       return { reason: "Failed", message: messageOf(outcome.error) };
     case "deleted":
       // A dependent that is not wanted, and is gone, is as it should be.
-      if (outcome.isGone) return undefined;
+      if (isSettled(outcome)) return undefined;
       return { reason: "Deleting", message: `is being deleted, because ${outcome.because}` };
     default:
       return undefined;
@@ -136,13 +140,15 @@ function loopFinding(postponed: PostponedWrite): Finding {
   return { reason: "WriteLoop", message: describePostponed(postponed) };
 }
 
-function notReadyMessage(outcome: DependentOutcome): string {
-  const waiting = Object.entries(outcome.items ?? {}).filter(([, item]) => "isReady" in item && !item.isReady);
-  if (waiting.length === 0) return detailOf(outcome);
-  const [[key, item]] = waiting as [[string, DependentOutcome]];
-  const others =
-    waiting.length === 1 ? "" : `; ${waiting.length} of ${Object.keys(outcome.items!).length} items are not ready`;
-  return `item "${key}": ${detailOf(item)}${others}`;
+function itemFindingOf(name: string, { items = {} }: DependentOutcome): Finding | undefined {
+  const found = Object.entries(items).flatMap(([key, item]) => {
+    const finding = findingOf(`${name}[${key}]`, item);
+    return finding === undefined ? [] : [{ ...finding, message: `item "${key}": ${finding.message}` }];
+  });
+  const [first] = found;
+  if (first === undefined || found.length === 1) return first;
+  const others = `; ${found.length} of ${Object.keys(items).length} items are not ready`;
+  return { ...first, message: `${first.message}${others}` };
 }
 
 function detailOf({ conditions }: DependentOutcome): string {

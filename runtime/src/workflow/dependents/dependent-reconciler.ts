@@ -80,6 +80,8 @@ export interface DependentReconciler {
   write(run: DependentRun, wanted: Wanted, live: Live | undefined): Promise<WriteOutcome>;
   /** Asks once for the deletion of the object, which may take a while; an object to be orphaned is untied instead, and no longer found. */
   remove(run: DependentRun, live: Live): Promise<void>;
+  /** Tells whether an object that was removed is still there, being deleted. Default: it is not. */
+  isHeld?(live: Live): boolean;
   /** Does what was left of removals that failed halfway; called at the end of each step that did not fail. Default: nothing */
   finishRemovals?(run: Pick<DependentRun, "primary" | "context">): Promise<void>;
   /** Tells whether an object that could not be deleted is left, so that its primary goes all the same. Default: it is not. */

@@ -72,7 +72,7 @@ export class KubernetesReconciler implements DependentReconciler {
     return this.objects.items(run);
   }
 
-  findAgain({ object }: Live): Live | undefined {
+  findAgain({ object }: Live): DecodedResource | undefined {
     const { metadata } = object as KubernetesObject;
     const entry = this.source.cache.get(keyOf(metadata));
     return entry?.object.metadata.uid === metadata.uid ? entry : undefined;
@@ -137,6 +137,10 @@ export class KubernetesReconciler implements DependentReconciler {
     const removal = this.#remove(run, live as DecodedResource);
     if (metadata.uid !== undefined) run.notes.removals.set(metadata.uid, removal);
     await removal;
+  }
+
+  isHeld(live: Live): boolean {
+    return this.findAgain(live)?.object.metadata.deletionTimestamp !== undefined;
   }
 
   async #remove(run: DependentRun, live: DecodedResource): Promise<void> {

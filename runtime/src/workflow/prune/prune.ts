@@ -43,13 +43,13 @@ class Pruning {
   }
 
   async finish(): Promise<WorkflowResult> {
-    const { result, isCleanup, workflow } = this.#options;
+    const { result, workflow } = this.#options;
     await this.#openKinds();
     const leftovers = this.#find();
     if (leftovers.length === 0 && workflow.removed === undefined) return result;
     await this.#pruneFormerNames(leftovers);
     await this.#pruneRemoved(leftovers);
-    const addition = { removed: this.#removed, errors: this.#errors, isReady: this.#isGone || !isCleanup };
+    const addition = { removed: this.#removed, errors: this.#errors, isReady: this.#isGone };
     return createWorkflowResult(Object.entries(result.dependents), addition);
   }
 
@@ -128,6 +128,7 @@ class Pruning {
         if (deletionTimestamp !== undefined || notes.removals.has(uid)) continue;
         context.signal.throwIfAborted();
         await reconciler.remove({ ...run, secondary: {} }, { object: live });
+        if (notes.kept.has(live)) continue;
         const object = describeObject(live, live.metadata);
         context.logger.info({ dependent: name }, `removed ${object}, which is not wanted any more`);
       }

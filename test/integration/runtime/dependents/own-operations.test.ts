@@ -70,6 +70,27 @@ suite("an own delete of a dependent", (test) => {
     assert.equal([...new Set(seen)].sort(), ["one one-many-0", "one one-many-1"]);
   });
 
+  test("leaves an object under a former name, which nobody logs as removed", async () => {
+    await using space = await openSpace();
+    const dependent = configOf("a", {
+      deletion: "ordered",
+      desired: ({ primary }) => ({ metadata: { name: `one-${primary.spec.value}` } }),
+      ...own({ delete: () => {} }),
+    });
+    await using running = await space.start([dependentController([dependent])]);
+    await space.create(Sample, sample());
+    await space.until(ConfigMap, "one-first", () => true);
+    await space.patch(Sample, "one", { spec: { value: "second" } });
+    await space.until(ConfigMap, "one-second", () => true);
+    await running.quiet();
+    assert.ok(await space.get(ConfigMap, "one-first"));
+    assert.is(running.events.at(-1)?.workflow?.isReady, true);
+    assert.equal(
+      running.logs.filter((line) => line.includes("removed")),
+      [],
+    );
+  });
+
   test("that is false gives the primaries no finalizer, and leaves the object", async () => {
     await using space = await openSpace();
     const dependent = configOf("a", { deletion: "ordered", ...own({ delete: false }) });

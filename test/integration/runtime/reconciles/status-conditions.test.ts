@@ -185,6 +185,57 @@ suite("status conditions of an operator", (test) => {
     await untilConditions(page, ["Ready=False Deleting: the primary is being deleted"]);
   });
 
+  const isFirst = ({ primary }: { primary: Page }) => primary.spec.text === "first";
+  const wanted = { metadata: { name: "one-a" }, data: {} };
+  const because = { precondition: "its reconcile precondition does not hold", item: "desired() does not return it" };
+  const held: readonly [string, Parameters<typeof configMapOf>[1], string, object?][] = [
+    ["an unwanted object", { reconcilePrecondition: isFirst }, `a: is being deleted, because ${because.precondition}`],
+    [
+      "an unwanted item",
+      { bulk: {}, desired: (args) => (isFirst(args) ? { key: wanted } : {}) },
+      `a: item "key": is being deleted, because ${because.item}`,
+    ],
+    [
+      "an object under a former name",
+      { desired: (args) => (isFirst(args) ? wanted : { ...wanted, metadata: { name: "one-b" } }) },
+      "objects that must not exist are still there",
+    ],
+    [
+      "an object of a removed dependent",
+      {},
+      "objects that must not exist are still there",
+      { dependents: [], workflow: { removed: { a: { resource: ConfigMap.definition, deletion: "ordered" } } } },
+    ],
+  ];
+  for (const [what, dependent, message, second] of held)
+    test(`are false while ${what} is held, and true when it is gone`, async () => {
+      await using server = await startPageServer();
+      const options = {
+        dependents: [configMapOf("a", { deletion: "ordered", ...dependent })],
+        statusConditions: "managed" as const,
+      };
+      const ready = ["Ready=True Ready: everything is as desired"];
+      const hold = ({ operator }: PageOperator, finalizers: readonly string[]) =>
+        operator.client.mergePatch(ConfigMap, { ...one, name: "one-a" }, { metadata: { finalizers } });
+      {
+        await using page = createPageOperator(server, options);
+        await page.operator.start();
+        await createPage(page);
+        await untilConditions(page, ready);
+        await hold(page, ["example.com/hold"]);
+        await page.quiet();
+      }
+      await using page = createPageOperator(server, { ...options, ...second });
+      await page.operator.start();
+      await setText(page, "second");
+      const isFalse = async () => (await conditionsOf(page))?.[0] === `Ready=False Deleting: ${message}`;
+      await waitFor("it is not ready", isFalse).catch(async () => assert.equal(await conditionsOf(page), message));
+      await page.quiet();
+      assert.ok(await isFalse());
+      await hold(page, []);
+      await untilConditions(page, ready);
+    });
+
   test("nothing is said of a workflow that the reconciler did not run", async () => {
     await using server = await startPageServer();
     const reconciler = {

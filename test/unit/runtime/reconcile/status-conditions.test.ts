@@ -4,14 +4,14 @@ import {
   statusConditionsOf,
   type StatusFacts,
 } from "#runtime/reconcile/status/status-conditions.js";
-import type { DependentOutcome, WorkflowResult } from "#runtime/workflow/workflow-result.js";
+import { createWorkflowResult, type DependentOutcome, type WorkflowResult } from "#runtime/workflow/workflow-result.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const NOW = new Date("2026-05-04T10:00:00.123Z");
 const BEFORE = "2026-05-04T09:00:00Z";
 
 function workflowOf(dependents: { [name: string]: DependentOutcome }): WorkflowResult {
-  return { dependents, isReady: false, errors: new Map() } as unknown as WorkflowResult;
+  return createWorkflowResult(Object.entries(dependents));
 }
 
 function conditionsOf(dependents: { [name: string]: DependentOutcome }, rest: Partial<StatusFacts> = {}) {
@@ -109,6 +109,15 @@ suite("status conditions", (test) => {
     assert.is(
       messageOf({ kind: "created", isReady: false, items }),
       'item "b": 0 of 1 replicas; 2 of 3 items are not ready',
+    );
+    const waiting = { kind: "waiting", for: [], because: "the object is being deleted" } as const;
+    assert.is(messageOf({ kind: "waiting", for: [], items: { a: waiting } }), 'item "a": the object is being deleted');
+    assert.equal(
+      brief(conditionsOf({ bulk: { kind: "unchanged", isReady: false, items: { a: items.a, b: waiting } } })),
+      [
+        'Ready=False Deleting: bulk: item "b": the object is being deleted',
+        'BulkReady=False Deleting: item "b": the object is being deleted',
+      ],
     );
   });
 
