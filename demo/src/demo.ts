@@ -25,6 +25,7 @@ async function main(): Promise<void> {
   const isTerminal = process.stdout.isTTY && !values.plain;
   const table = new LiveTable({ isTerminal, write: (text) => void process.stdout.write(text) });
 
+  const interrupted = awaitInterruption();
   await using project = await DemoProject.create();
   // First, so that a cluster that cannot be reached is told at once.
   await using cluster = await openCluster({
@@ -57,25 +58,36 @@ async function main(): Promise<void> {
       table.update({ ...report, primary: report.primary.replace(/^.*\//, "") });
     },
   });
-  await operator.start();
+  await Promise.race([operator.start(), interrupted]);
   table.note(seconds(since));
 
   since = performance.now();
   const timeoutMs = values.kubeconfig === undefined ? STEP_TIMEOUT_MS : REAL_STEP_TIMEOUT_MS;
-  await playScenario({
-    operator: operatorModule,
-    client: cluster.client,
-    namespace: cluster.namespace,
-    table,
-    timeoutMs,
-  });
+  const { client, namespace } = cluster;
+  const scenario = playScenario({ operator: operatorModule, client, namespace, table, timeoutMs });
+  await Promise.race([scenario, interrupted]);
   table.step(`Done in ${seconds(since)}, ${seconds(startedAt)} with everything before`);
   table.note(`${counts.total} API calls by the operator: ${counts}`);
+}
+
+/** Fails when somebody ends the demo, so that it deletes what it has made; whoever asks twice does not want to wait. */
+function awaitInterruption(): Promise<never> {
+  const interrupted = new Promise<never>((_resolve, reject) => {
+    for (const signal of ["SIGINT", "SIGTERM"] as const)
+      process.once(signal, () => {
+        console.error(`\n${signal}: deletes what the demo has made`);
+        reject(new Error(`ended by ${signal}`));
+      });
+  });
+  // It may come while nothing waits for it yet.
+  interrupted.catch(() => {});
+  return interrupted;
 }
 
 try {
   await main();
 } catch (error) {
   console.error(`\nthe demo failed: ${messageOf(error)}`);
-  process.exitCode = 1;
+  // The scenario may still be waiting for something.
+  process.exit(1);
 }

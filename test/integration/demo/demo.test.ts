@@ -4,14 +4,26 @@ import { readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { repositoryRoot } from "../../support/repository.js";
+import { apiRequestOrThrow } from "../../support/api/api-request.js";
 import { isRealApiServer, startTestApiServer } from "../../support/api/api-server.js";
 import { isThorough, ONLY_THOROUGH } from "../../support/runs.js";
 import { assert, suite } from "../../support/suite.js";
 
-function demo(...args: string[]): Promise<{ code: number; output: string }> {
+/** Runs the demo; with `endsAt` it is sent SIGINT when it prints this. */
+function demo(args: string[] = [], { endsAt }: { endsAt?: string } = {}): Promise<{ code: number; output: string }> {
   return new Promise((resolve) => {
-    execFile(process.execPath, [join(repositoryRoot, "demo/dist/demo.js"), ...args], (error, stdout, stderr) => {
-      resolve({ code: error === null ? 0 : Number(error.code), output: stdout + stderr });
+    const child = execFile(
+      process.execPath,
+      [join(repositoryRoot, "demo/dist/demo.js"), ...args],
+      (error, stdout, stderr) => {
+        resolve({ code: error === null ? 0 : Number(error.code), output: stdout + stderr });
+      },
+    );
+    let printed = "";
+    child.stdout?.on("data", (text: string) => {
+      const isBefore = !printed.includes(endsAt ?? text);
+      printed += text;
+      if (endsAt !== undefined && isBefore && printed.includes(endsAt)) child.kill("SIGINT");
     });
   });
 }
@@ -42,7 +54,7 @@ suite("the demo", (test) => {
     "does the same on a cluster that is there already",
     async () => {
       await using server = await startTestApiServer({ simulate: true });
-      const { code, output } = await demo("--kubeconfig", server.kubeconfig);
+      const { code, output } = await demo(["--kubeconfig", server.kubeconfig]);
       assert.is(code, 0, output);
       assert.ok(output.includes("nothing is left"), output);
     },
@@ -50,9 +62,28 @@ suite("the demo", (test) => {
   );
 
   test(
+    "deletes what it has made in a cluster when somebody ends it",
+    async () => {
+      await using server = await startTestApiServer({ simulate: true });
+      const { code, output } = await demo(["--kubeconfig", server.kubeconfig], {
+        endsAt: "hello  deployment: created",
+      });
+      assert.is(code, 1, output);
+      assert.match(output, "SIGINT: deletes what the demo has made");
+      for (const path of ["/api/v1/namespaces", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"]) {
+        const { items = [] } = await apiRequestOrThrow(server, `GET ${path}`);
+        const left = items.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+        for (const { metadata } of left) assert.not.match(metadata.name, /gen-operator-demo|webpages/);
+      }
+      assert.equal(await leftFolders(), []);
+    },
+    { timeoutMs: 120_000 },
+  );
+
+  test(
     "says what is wrong and exits with 1 when there is no cluster",
     async () => {
-      const { code, output } = await demo("--kubeconfig", "/nowhere/kubeconfig");
+      const { code, output } = await demo(["--kubeconfig", "/nowhere/kubeconfig"]);
       assert.is(code, 1);
       assert.match(output, /the demo failed: cannot read the kubeconfig file \/nowhere\/kubeconfig/);
       assert.equal(await leftFolders(), []);
