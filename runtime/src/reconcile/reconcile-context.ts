@@ -1,5 +1,5 @@
 import type { EventDraft } from "../base/activity.js";
-import { keyFrom, type KubernetesObject, type ObjectKey, type ResourceReader } from "../base/kubernetes-object.js";
+import { keyFrom, type KubernetesObject, type ResourceReader } from "../base/kubernetes-object.js";
 import type { SecondaryType } from "../base/resource-definition.js";
 import type { ResourceView } from "../cache/resource-view.js";
 import type { ApiClient, Defined } from "../client/api-client.js";
@@ -68,15 +68,11 @@ export function contextFactoryOf(
   };
 }
 
-function readerOf(cache: ResourceView): ResourceReader<KubernetesObject> {
-  const read = (keys: Iterable<ObjectKey>) => [...keys].flatMap((key) => cache.get(key)?.object ?? []);
+function readerOf(view: ResourceView): ResourceReader<KubernetesObject> {
   return {
-    get: (ref) => cache.get(keyFrom(ref))?.object,
-    list({ namespace } = {}) {
-      const all = read(cache.keys());
-      return namespace === undefined ? all : all.filter(({ metadata }) => metadata.namespace === namespace);
-    },
-    byIndex: (index, value) => read(cache.keysByIndex(index, value)),
+    get: (ref) => view.get(keyFrom(ref))?.object,
+    list: (options) => view.list(options).map(({ object }) => object),
+    byIndex: (index, value) => view.byIndex(index, value).map(({ object }) => object),
   };
 }
 

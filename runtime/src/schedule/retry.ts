@@ -42,15 +42,14 @@ export interface Retry {
   isLastAttempt(state: RetryState | undefined): boolean;
 }
 
-// By the jitter, thousands of primaries that failed at once, because a webhook was down, do not come back at once.
-const JITTER = 0.2;
 const LONGEST_QUICK_MS = 2000 * 1.5 ** 5;
 const FIRST_SLOW_MS = 60_000;
 const LONGEST_SLOW_MS = 600_000;
 
 /** Creates the retry of these options: the first two wait the initial interval, later ones grow (JOSDK GenericRetryExecution). */
 export function createRetry(options: RetryOptions = {}, random: () => number = Math.random): Retry {
-  const { maxRetries = 5, initialIntervalMs = 2000, multiplier = 1.5, jitter = JITTER } = options;
+  // By the jitter, thousands of primaries that failed at once, because a webhook was down, do not come back at once.
+  const { maxRetries = 5, initialIntervalMs = 2000, multiplier = 1.5, jitter = 0.2 } = options;
   const { maxIntervalMs = Math.max(LONGEST_QUICK_MS, initialIntervalMs) } = options;
   const isLastAttempt = (state: RetryState | undefined) => maxRetries >= 0 && (state?.attempt ?? 0) >= maxRetries;
   const jittered = (intervalMs: number, error: unknown) =>
