@@ -1,5 +1,5 @@
 import { checkNamespaces, checkNumbers, DNS_LABEL, requireNumbers } from "../base/checks.js";
-import type { Connection } from "../client/connect/connection.js";
+import { namespaceOf, type Connection } from "../client/connect/connection.js";
 import { checkDependents, type Fail } from "./check-dependents.js";
 import { defaultFinalizerOf, dependentsOf, finalizerNameOf, finalizerOf } from "../reconcile/controller-definition.js";
 import type { ControllerDefinition } from "../reconcile/controller-definition.js";
@@ -110,14 +110,10 @@ function checkTimes({ name, retry = {}, rateLimit, ...definition }: ControllerDe
 /** Returns the namespaces that a controller watches, all of them if undefined. Throws if it asks for one that the connection lacks. */
 export function namespacesOf(
   { name, namespaces }: Pick<ControllerDefinition, "name" | "namespaces">,
-  { namespace, origin }: Pick<Connection, "namespace" | "origin">,
+  connection: Pick<Connection, "namespace" | "origin">,
 ): readonly string[] | undefined {
   if (namespaces === "all") return undefined;
-  if (namespaces !== "current") return namespaces;
-  if (namespace !== undefined) return [namespace];
-  throw new Error(
-    `controller "${name}" watches the namespace of its connection, and ${origin} has none; state one there, or list the namespaces`,
-  );
+  return namespaces === "current" ? [namespaceOf(connection, `controller "${name}"`)] : namespaces;
 }
 
 // A domain, a slash, and a name (1.36, ValidateFinalizerName: a qualified name, with a domain unless it is Kubernetes' own).

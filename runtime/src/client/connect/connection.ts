@@ -80,6 +80,13 @@ export function createConnection(options: ConnectionOptions): Connection {
   return { ...stated, ...address, origin: "connection options", proxyUrl: proxy, credentials: () => credentials };
 }
 
+/** Returns the namespace of a connection that `owner` watches; throws if it has none. */
+export function namespaceOf({ namespace, origin }: Pick<Connection, "namespace" | "origin">, owner: string): string {
+  if (namespace !== undefined) return namespace;
+  const problem = `${owner} watches the namespace of its connection, and ${origin} has none`;
+  throw new Error(`${problem}; state one there, or list the namespaces`);
+}
+
 /** Returns the headers that ask the server to carry a request out as somebody else. */
 export function impersonationHeaders(impersonation: Impersonation | undefined): Record<string, string | string[]> {
   if (impersonation === undefined) return {};

@@ -2,7 +2,7 @@ import { keyFrom, keyOf, type KubernetesObject, type ObjectKey, type ObjectRef }
 import { PRIMARY_INDEX } from "../../base/primary-link.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
-import type { Connection } from "../../client/connect/connection.js";
+import { namespaceOf, type Connection } from "../../client/connect/connection.js";
 import type { EventSource, EventSourceContext } from "../event-source.js";
 import type { ResourceChange } from "../../cache/resource-change.js";
 import { ResourceView, type ListOptions } from "../../cache/resource-view.js";
@@ -99,7 +99,8 @@ export class KindSource implements EventSource<KubernetesObject> {
       if (this.#options.isOfPrimaries !== true) this.#mapping = new SecondaryMapping(this.#options, parts);
     }
     const { namespaces } = this;
-    if (namespaces === "current") this.ownNamespaces = [namespaceOf(this.connection ?? context.client.connection)];
+    if (namespaces === "current")
+      this.ownNamespaces = [namespaceOf(this.connection ?? context.client.connection, "it")];
     const { ownNamespaces = context.namespaces } = this;
     const watched = ownNamespaces === "all" ? undefined : ownNamespaces;
     await this.#watch.start(context.informers, watched, mode);
@@ -173,11 +174,4 @@ export class KindSource implements EventSource<KubernetesObject> {
     // What had to make room cannot be compared any more, and an event must not be lost.
     return isEvicted(old) ? this.#gate.passesGeneric(object) : this.#gate.passesUpdate(object, old);
   }
-}
-
-function namespaceOf({ namespace, origin }: Connection): string {
-  if (namespace !== undefined) return namespace;
-  throw new Error(
-    `it watches the namespace of its connection, and ${origin} has none; state one there, or list the namespaces`,
-  );
 }
