@@ -1,4 +1,5 @@
 // What the event sources of external resources share: what they know and how they are, their start and stop, and their fetches.
+import { requireNumbers } from "../../base/checks.js";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
 import { untilAborted } from "../../base/promises.js";
 import type { Semaphore } from "../../base/semaphore.js";
@@ -6,8 +7,7 @@ import type { EventSource, EventSourceContext } from "../event-source.js";
 import { createEventGate } from "../filters.js";
 import { HealthRecord } from "../health-record.js";
 import { ExternalCache } from "./external-cache.js";
-import { checkInterval, type ExternalSource, type ExternalSourceOptions } from "./external-source.js";
-import type { FetchContext } from "./external-source.js";
+import type { ExternalSource, ExternalSourceOptions, FetchContext } from "./external-source.js";
 import { createSingleFetch, type SingleFetch } from "./single-fetch.js";
 
 const FETCH_TIMEOUT_MS = 60_000;
@@ -47,7 +47,8 @@ export class ExternalCore<Resource, Taken = void> {
     const { name, idOf, filters, fetchTimeoutMs = FETCH_TIMEOUT_MS } = options;
     this.#name = name;
     this.turns = turns;
-    this.timeoutMs = checkInterval(`the fetchTimeoutMs of event source "${name}"`, fetchTimeoutMs);
+    requireNumbers(`event source "${name}"`, { fetchTimeoutMs: [fetchTimeoutMs, 1] });
+    this.timeoutMs = fetchTimeoutMs;
     this.record = new HealthRecord(name);
     this.cache = new ExternalCache(idOf, createEventGate(filters, this.record));
   }

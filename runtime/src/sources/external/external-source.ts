@@ -2,7 +2,6 @@ import type { ObjectKey } from "../../base/kubernetes-object.js";
 import type { EventSource } from "../event-source.js";
 import type { IdOf } from "./external-cache.js";
 import type { EventFilters } from "../../cache/resource-change.js";
-import { synchronous } from "../../base/promises.js";
 
 /** An event source of resources outside Kubernetes. */
 export interface ExternalSource<Resource> extends EventSource<Resource> {
@@ -39,9 +38,3 @@ export interface FetchContext {
 
 /** A result that may take a while. */
 export type MaybePromise<Result> = Result | Promise<Result>;
-
-/** Returns an interval; throws if it is no time, for that would be polled without a pause. */
-export function checkInterval(what: string, intervalMs: number): number {
-  if (typeof synchronous(intervalMs) === "number" && intervalMs > 0) return intervalMs;
-  throw new RangeError(`${what} is ${String(intervalMs)}; it has to be more than 0 milliseconds`);
-}

@@ -1,7 +1,8 @@
+import { requireNumbers } from "../../base/checks.js";
+import { synchronous } from "../../base/promises.js";
 import { Semaphore } from "../../base/semaphore.js";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
 import { ExternalCore } from "./external-core.js";
-import { checkInterval } from "./external-source.js";
 import type { ExternalSource, ExternalSourceOptions, FetchContext, MaybePromise } from "./external-source.js";
 
 /** What a polling source of single primaries polls. */
@@ -29,7 +30,7 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
   options: PerPrimaryPollingSourceOptions<Resource, Primary>,
 ): ExternalSource<Resource> {
   const { name, type, intervalMs, intervalOf, maxConcurrentPolls = 10 } = options;
-  checkInterval(`the intervalMs of event source "${name}"`, intervalMs);
+  requireNumbers(`event source "${name}"`, { intervalMs: [intervalMs, 1] });
   // A fetch tells whether it brought an event.
   const core = new ExternalCore<Resource, boolean>(
     options,
@@ -50,8 +51,12 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
   const delayOf = (key: ObjectKey): number => {
     const primary = primaryOf(key);
     if (intervalOf === undefined || primary === undefined) return intervalMs;
-    const chosen = () => checkInterval("what it returned", intervalOf(primary, cache.of(key)) ?? intervalMs);
-    return record.guard("intervalOf", chosen, intervalMs);
+    const choose = () => {
+      const chosenMs = synchronous(intervalOf(primary, cache.of(key))) ?? intervalMs;
+      requireNumbers("it", { "its result": [chosenMs, 1] });
+      return chosenMs;
+    };
+    return record.guard("intervalOf", choose, intervalMs);
   };
   const poll = async (key: ObjectKey, signal: AbortSignal) => {
     const primary = primaryOf(key);

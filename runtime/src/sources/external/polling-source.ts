@@ -1,7 +1,7 @@
+import { requireNumbers } from "../../base/checks.js";
 import { Backoff } from "../../base/clock.js";
 import { keyOf, type ObjectKey } from "../../base/kubernetes-object.js";
 import { ExternalCore } from "./external-core.js";
-import { checkInterval } from "./external-source.js";
 import type { ExternalSource, ExternalSourceOptions, FetchContext, MaybePromise } from "./external-source.js";
 
 /** What a polling source polls. */
@@ -25,7 +25,7 @@ export function pollingSource<Resource>(
   { isAwaited = true }: { readonly isAwaited?: boolean } = {},
 ): ExternalSource<Resource> {
   const { name, type, intervalMs } = options;
-  checkInterval(`the intervalMs of event source "${name}"`, intervalMs);
+  requireNumbers(`event source "${name}"`, { intervalMs: [intervalMs, 1] });
   const core = new ExternalCore(options);
   const { cache } = core;
   let running = new AbortController();

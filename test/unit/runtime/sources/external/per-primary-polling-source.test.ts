@@ -284,7 +284,7 @@ suite("per-primary polling source", (test) => {
     for (const intervalMs of [0, -1, Number.NaN, undefined as never])
       assert.throws(
         () => createSource(() => [], { intervalMs }),
-        `the intervalMs of event source "prices" is ${intervalMs}; it has to be more than 0 milliseconds`,
+        `event source "prices" has ${intervalMs} for intervalMs; it needs 1 or more`,
       );
     assert.throws(
       () => createSource(() => [], { maxConcurrentPolls: 1.5 }),
@@ -297,7 +297,7 @@ suite("per-primary polling source", (test) => {
     assert.equal(fetched, []);
     await advance(1);
     assert.equal(fetched, ["home/one"]);
-    assert.match(source.health.reason ?? "", "intervalOf failed: what it returned is NaN");
+    assert.match(source.health.reason ?? "", "intervalOf failed: it has NaN for its result; it needs 1 or more");
     await source.stop();
   });
 

@@ -203,11 +203,11 @@ suite("polling source", (test) => {
     assert.match(await failure, "no answer within 100 ms");
     assert.throws(
       () => createSource(() => both, undefined, { fetchTimeoutMs: 0 }),
-      /the fetchTimeoutMs of event source "prices" is 0; it has to be more than 0 milliseconds/,
+      /event source "prices" has 0 for fetchTimeoutMs; it needs 1 or more/,
     );
     assert.throws(
       () => createSource(() => both, undefined, { intervalMs: undefined as never }),
-      /the intervalMs of event source "prices" is undefined; it has to be more than 0 milliseconds/,
+      /event source "prices" has undefined for intervalMs; it needs 1 or more/,
     );
     await source.stop();
   });
