@@ -101,7 +101,10 @@ function checkTimes({ name, retry = {}, rateLimit, ...definition }: ControllerDe
     "retry.multiplier": [quick.multiplier, 1],
     "retry.maxIntervalMs": [quick.maxIntervalMs, -1],
     "retry.jitter": [quick.jitter, 0, 1],
+    "workflow.maxConcurrency": [definition.workflow.maxConcurrency, 1],
   });
+  for (const [key, { maxConcurrency }] of Object.entries(definition.workflows ?? {}))
+    checkNumbers(owner, { [`workflows.${key}.maxConcurrency`]: [maxConcurrency, 1] });
   if (rateLimit === undefined || typeof rateLimit === "function") return;
   const { maxReconciliations, withinMs } = rateLimit;
   requireNumbers(owner, { "rateLimit.maxReconciliations": [maxReconciliations], "rateLimit.withinMs": [withinMs, 0] });

@@ -3,10 +3,7 @@ export class Semaphore {
   #free: number;
   readonly #waiting = new Set<() => void>();
 
-  /** `what` names the option that states the number. */
-  constructor(slots: number, what: string) {
-    if (!(slots >= 1) || (Number.isFinite(slots) && !Number.isInteger(slots)))
-      throw new RangeError(`${what} is ${slots}; it has to be a whole number of 1 or more`);
+  constructor(slots: number) {
     this.#free = slots;
   }
 

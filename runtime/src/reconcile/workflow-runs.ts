@@ -55,10 +55,7 @@ export class ControllerWorkflows {
     const compile = (each: WorkflowDefinition): CompiledWorkflow => ({
       definition: each,
       plan: withReconcilers(buildPlan(each), (node) => dependencies.reconcilerOf(node)),
-      slots: new Semaphore(
-        each.maxConcurrency ?? MOST_STEPS_AT_ONCE,
-        `workflow.maxConcurrency of controller "${name}"`,
-      ),
+      slots: new Semaphore(each.maxConcurrency ?? MOST_STEPS_AT_ONCE),
     });
     this.own = compile(workflow);
     this.named = new Map(Object.entries(workflows).map(([key, each]) => [key, compile(each)]));

@@ -52,8 +52,7 @@ export class BulkRun {
     this.#node = node;
     this.#surroundings = surroundings;
     this.#items = new LiveItems(node.reconciler, surroundings.run);
-    const { name, bulk } = node.definition;
-    this.#slots = new Semaphore(bulk?.maxConcurrency ?? MOST_AT_ONCE, `bulk.maxConcurrency of dependent "${name}"`);
+    this.#slots = new Semaphore(node.definition.bulk?.maxConcurrency ?? MOST_AT_ONCE);
   }
 
   /** Writes the items that `desired` returned, by their keys; of a read-only dependent, asks whether the live items are ready. */

@@ -30,12 +30,12 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
   options: PerPrimaryPollingSourceOptions<Resource, Primary>,
 ): ExternalSource<Resource> {
   const { name, type, intervalMs, intervalOf, maxConcurrentPolls = 10 } = options;
-  requireNumbers(`event source "${name}"`, { intervalMs: [intervalMs, 1] });
+  requireNumbers(`event source "${name}"`, {
+    intervalMs: [intervalMs, 1],
+    maxConcurrentPolls: [maxConcurrentPolls, 1],
+  });
   // A fetch tells whether it brought an event.
-  const core = new ExternalCore<Resource, boolean>(
-    options,
-    new Semaphore(maxConcurrentPolls, `maxConcurrentPolls of event source "${name}"`),
-  );
+  const core = new ExternalCore<Resource, boolean>(options, new Semaphore(maxConcurrentPolls));
   const { cache, record } = core;
   /** The poll loop of each primary, which ends when it is aborted. */
   const loops = new Map<ObjectKey, AbortController>();

@@ -99,6 +99,11 @@ suite("check of a controller", (test) => {
     [{ maxConcurrentReconciles: 0 }, "has 0 for maxConcurrentReconciles; it needs 1 or more"],
     [{ maxReconciliationIntervalMs: Number.NaN }, "has NaN for maxReconciliationIntervalMs; it needs a number"],
     [{ reconcileTimeoutMs: Number.NaN }, "has NaN for reconcileTimeoutMs"],
+    [{ workflow: { ...workflowOf([]), maxConcurrency: 0 } }, "has 0 for workflow.maxConcurrency; it needs 1 or more"],
+    [
+      { workflows: { extra: { ...workflowOf([]), maxConcurrency: Number.NaN } } },
+      "has NaN for workflows.extra.maxConcurrency; it needs 1 or more",
+    ],
     [{ retry: { maxRetries: Number.NaN } }, "has NaN for retry.maxRetries; it needs -1 or more"],
     [{ retry: { initialIntervalMs: -5 } }, "has -5 for retry.initialIntervalMs; it needs 0 or more"],
     [{ retry: { initialIntervalMs: "100" as never } }, 'has "100" for retry.initialIntervalMs; it needs 0 or more'],

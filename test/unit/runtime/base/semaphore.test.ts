@@ -3,7 +3,7 @@ import { assert, suite } from "../../../support/suite.js";
 
 suite("semaphore", (test) => {
   test("a free place is taken at once, and those who wait are served in their order", async () => {
-    const semaphore = new Semaphore(1, "slots");
+    const semaphore = new Semaphore(1);
     assert.is(semaphore.acquire(), undefined);
     const served: string[] = [];
     const first = semaphore.acquire()?.then(() => served.push("first"));
@@ -19,7 +19,7 @@ suite("semaphore", (test) => {
   });
 
   test("who gives up waiting takes no place", async () => {
-    const semaphore = new Semaphore(1, "slots");
+    const semaphore = new Semaphore(1);
     await semaphore.acquire();
     const controller = new AbortController();
     const given = semaphore.acquire(controller.signal)?.catch((error: unknown) => (error as Error).message);
@@ -29,14 +29,5 @@ suite("semaphore", (test) => {
     assert.is(await aborted, "given up");
     semaphore.release();
     assert.is(semaphore.acquire(), undefined);
-  });
-
-  test("a number of slots that is none is refused", () => {
-    for (const slots of [0, -1, 1.5, NaN])
-      assert.throws(
-        () => new Semaphore(slots, "slots of a"),
-        `slots of a is ${slots}; it has to be a whole number of 1 or more`,
-      );
-    assert.is(new Semaphore(Infinity, "slots").acquire(), undefined);
   });
 });

@@ -52,7 +52,7 @@ function run({ dependents, reconcilerOf }: Running, isCleanup = false): Promise<
     plan: withReconcilers(buildPlan({ primary: page, dependents: definitions }), ({ definition }) =>
       reconcilerOf(definition.name),
     ),
-    ...{ definition: page, primary, notes: new ReconcileNotes(), slots: new Semaphore(50, "slots") },
+    ...{ definition: page, primary, notes: new ReconcileNotes(), slots: new Semaphore(50) },
     context: {
       signal: new AbortController().signal,
       logger: { debug() {}, info() {}, warn() {}, error() {} },

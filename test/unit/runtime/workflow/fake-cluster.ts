@@ -189,7 +189,7 @@ export function createWorkflow(
     context: contextOf(new AbortController().signal),
     track: async (_, task) => task(),
     notes: new ReconcileNotes(),
-    slots: new Semaphore(maxConcurrency, "maxConcurrency"),
+    slots: new Semaphore(maxConcurrency),
     clock: cluster.clock,
   };
   const deleted = { ...primary, metadata: { ...primary.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };

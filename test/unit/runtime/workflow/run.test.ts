@@ -81,7 +81,7 @@ function createRun(dependents: readonly KubernetesDependent[], { pauses = [] }: 
       retry: { attempt: 0, isLastAttempt: false },
     } as Partial<RunOptions["context"]> as RunOptions["context"],
     track: async (_, task) => task(),
-    slots: new Semaphore(50, "slots"),
+    slots: new Semaphore(50),
     notes: new ReconcileNotes(),
   };
   return { options, history, cache: view, planOf };

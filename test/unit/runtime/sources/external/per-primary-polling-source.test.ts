@@ -287,8 +287,8 @@ suite("per-primary polling source", (test) => {
         `event source "prices" has ${intervalMs} for intervalMs; it needs 1 or more`,
       );
     assert.throws(
-      () => createSource(() => [], { maxConcurrentPolls: 1.5 }),
-      'maxConcurrentPolls of event source "prices" is 1.5; it has to be a whole number of 1 or more',
+      () => createSource(() => [], { maxConcurrentPolls: 0 }),
+      'event source "prices" has 0 for maxConcurrentPolls; it needs 1 or more',
     );
     const { source, fetched } = createSource(() => [], { intervalOf: () => Number.NaN });
     const { context, advance } = createSourceContext("home/one");

@@ -96,7 +96,7 @@ function createReconcilers(dependents: readonly KubernetesDependent[]) {
   const context = { signal: new AbortController().signal, logger } as unknown as DependentRun["context"];
   const common = { primary, context, definition: page, notes: new ReconcileNotes() };
   const run: DependentRun = { ...common, secondary: {} };
-  const pruned: RunOptions = { ...common, plan, track: async (_, task) => task(), slots: new Semaphore(50, "slots") };
+  const pruned: RunOptions = { ...common, plan, track: async (_, task) => task(), slots: new Semaphore(50) };
   return { reconcilers, reconciler: reconcilers[0]!, store, run, pruned, told };
 }
 
