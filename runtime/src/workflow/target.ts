@@ -115,7 +115,7 @@ export class Target {
     const { reconciler } = this;
     const isRemoved = reconciler.capabilities.remove;
     this.#isDeleting = true;
-    const live = isRemoved ? (known ?? this.#live(run)) : undefined;
+    const live = isRemoved ? (known ?? this.#live(run) ?? (await this.#recognize(run))) : undefined;
     run.context.signal.throwIfAborted();
     if (live !== undefined) await this.#change(run, () => reconciler.remove(run, live));
     this.#isDeleting = false;
@@ -157,6 +157,13 @@ export class Target {
     } finally {
       if (result !== "unchanged") this.#items?.change(this.item!);
     }
+  }
+
+  /** Finds what somebody else made as the object. */
+  async #recognize(run: StepRun): Promise<Live | undefined> {
+    const wanted = await this.reconciler.recognize?.(run, () => this.desire(run).then(() => this.desired?.object));
+    if (wanted !== undefined) this.wanted = wanted;
+    return wanted && this.#live(run);
   }
 
   #live(run: Run): Live | undefined {

@@ -72,6 +72,8 @@ export interface DependentReconciler {
    * dependent, which need not be looked for again.
    */
   find(run: FindRun, wanted?: Wanted, items?: KnownItems): Live | undefined;
+  /** Returns the object that `desire` names, if somebody else made it and did not say as which dependent. Default: there is none */
+  recognize?(run: DependentRun, desire: () => Promise<unknown>): Promise<Wanted | undefined>;
   /** Returns the live items of a bulk dependent by their keys. */
   findItems(run: FindRun): ReadonlyMap<string, Live>;
   /** Returns an item as it is now; undefined if it is gone. Default: all items have to be found again */

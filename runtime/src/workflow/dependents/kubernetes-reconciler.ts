@@ -12,6 +12,7 @@ import { completeDesired } from "./desired-object.js";
 import { argumentsOf, type DependentReconciler, type DependentRun, type FindRun } from "./dependent-reconciler.js";
 import type { Live, Wanted, WriteOutcome } from "./dependent-reconciler.js";
 import { referencedKeyOf } from "./referenced-object.js";
+import { ReconcileNotes } from "../reconcile-notes.js";
 import { LiveObjects, type KnownObjects, type LiveObjectsOptions } from "./live-objects.js";
 
 interface KubernetesReconcilerOptions extends LiveObjectsOptions {
@@ -66,6 +67,16 @@ export class KubernetesReconciler implements DependentReconciler {
 
   find(run: FindRun, wanted?: Wanted): DecodedResource | undefined {
     return wanted === undefined ? this.objects.single(run) : this.objects.tied(run.primary, wanted.id);
+  }
+
+  async recognize(run: DependentRun, desire: () => Promise<unknown>): Promise<Wanted | undefined> {
+    const isMadeByOthers = this.#options.definition.operations?.create !== undefined;
+    const nameless = isMadeByOthers ? this.objects.nameless(run.primary) : [];
+    if (nameless.length === 0) return undefined;
+    // It must not exist, so the run does not note that it is wanted.
+    const wanted = this.complete({ ...run, notes: new ReconcileNotes() }, await desire());
+    const isFree = run.notes.dependentThatWants(this.objects.place, wanted.id) === undefined;
+    return isFree && nameless.includes(wanted.id) ? wanted : undefined;
   }
 
   findItems(run: FindRun): ReadonlyMap<string, Live> {

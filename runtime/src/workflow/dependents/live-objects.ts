@@ -45,6 +45,14 @@ export class LiveObjects {
     return cache.isIndexed(this.#linkIndex, keyOf(primary.metadata), key) ? cache.get(key) : undefined;
   }
 
+  /** Returns the keys of what is tied to a primary and does not say as which dependent, since somebody else made it. */
+  nameless(primary: KubernetesObject): ObjectKey[] {
+    const own = this.#entries(this.#tiedTo(primary)).map(({ object }) => object.metadata);
+    return own
+      .filter((each) => each.annotations?.[DEPENDENT_NAME] === undefined && !isOfOther(each, primary.metadata))
+      .map(keyOf);
+  }
+
   /** Returns the latest object that was written as this dependent and is no item. Throws if there are several that others wrote. */
   single(run: FindRun): DecodedResource | undefined {
     if (this.#options.definition.ref !== undefined) {

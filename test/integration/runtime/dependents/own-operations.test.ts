@@ -1,4 +1,5 @@
 // Functions of the user in the place of what the runtime does with the object of a dependent.
+import type { ObjectMeta } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import type { Operations } from "#runtime/workflow/definition/workflow-definition.js";
 import { failuresOf } from "../../../support/runtime/recorded-operator.js";
@@ -147,6 +148,49 @@ suite("an own create and update of a dependent", (test) => {
       await running.quiet();
       assert.equal((await space.get(ConfigMap, "one-a"))?.metadata.ownerReferences, ownerOf(primary));
       assert.is(outcomeOf(running, "a")?.kind, "unchanged");
+    });
+
+  const annotations = {
+    "gen-operator.dev/primary-name": "one",
+    "gen-operator.dev/primary-type": `Sample.${Sample.definition.group}`,
+  };
+  const ties: { [link: string]: (primary: Sample) => Partial<ObjectMeta> } = {
+    "an owner reference": (primary) => ({ ownerReferences: ownerOf(primary) }),
+    annotations: ({ metadata: { namespace = "" } }) => ({
+      annotations: { ...annotations, "gen-operator.dev/primary-namespace": namespace },
+    }),
+  };
+  for (const [link, metadataOf] of Object.entries(ties))
+    test(`that are not passed on leave an object, tied by ${link}, that goes when it is not wanted`, async () => {
+      await using space = await openSpace();
+      const dependent = configOf("a", {
+        deletion: "ordered",
+        reconcilePrecondition: ({ primary }: { primary: Sample }) => primary.spec.value === "first",
+        deletePostcondition: ({ live }: { live: unknown }) => live === undefined,
+        ...own({ create: false, update: () => {} }),
+      });
+      await using running = await space.start([dependentController([dependent])]);
+      const primary = await space.create(Sample, sample());
+      const create = async (name: string) => {
+        await untilOutcome(running, "a", "waiting");
+        await space.create(ConfigMap, { metadata: { name, ...metadataOf(primary) } });
+        await untilOutcome(running, "a", "unchanged");
+      };
+      await space.create(ConfigMap, { metadata: { name: "of-nobody", ...metadataOf(primary) } });
+      await create("one-a");
+      await space.patch(Sample, "one", { spec: { value: "second" } });
+      await space.untilGone(ConfigMap, "one-a");
+      assert.ok(await space.get(ConfigMap, "of-nobody"), "what no dependent wants stays");
+      await space.patch(Sample, "one", { spec: { value: "first" } });
+      await create("one-a");
+      await space.patch(ConfigMap, "one-a", { metadata: { finalizers: ["example.com/hold"] } });
+      await running.quiet();
+      await space.delete(Sample, "one");
+      await space.until(ConfigMap, "one-a", ({ metadata }) => metadata.deletionTimestamp !== undefined);
+      await running.quiet();
+      assert.ok(await space.get(Sample, "one"), "the primary waits");
+      await space.patch(ConfigMap, "one-a", { metadata: { finalizers: null } });
+      await space.untilGone(Sample, "one");
     });
 
   test("are passed on to the runtime by next, once", async () => {
