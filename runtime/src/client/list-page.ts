@@ -27,7 +27,7 @@ export async function* pagesOf<Page extends { readonly metadata?: { readonly con
     try {
       const path = pathOf({ limit: isWhole ? undefined : LIST_LIMIT, continue: next });
       const page = read((await requester.send({ ...request, method: "GET", path })).body);
-      if (page.metadata === undefined) throw failed(request.what, foreignAnswer("no list"));
+      if (!page.metadata) throw failed(request.what, foreignAnswer("no list"));
       yield page;
       next = page.metadata.continue || undefined;
     } catch (error) {

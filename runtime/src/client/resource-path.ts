@@ -10,9 +10,8 @@ export function collectionPath({ group, version, plural, scope }: ResourceDefini
 
 /** Returns the path of one object, or of a subresource of it; throws if the reference names none. */
 export function objectPath(definition: ResourceDefinition, ref: ObjectRef, subresource?: string): string {
-  const parent = parentPath(definition, ref);
   checkSegment(definition, ref, "name");
-  const path = `${parent}/${encodeURIComponent(ref.name)}`;
+  const path = `${parentPath(definition, ref)}/${encodeURIComponent(ref.name)}`;
   return subresource === undefined ? path : `${path}/${subresource}`;
 }
 

@@ -1,4 +1,4 @@
-import { requesterOf, type ApiClient } from "../../client/api-client.js";
+import type { ApiClient } from "../../client/api-client.js";
 
 /** Returns the field managers but `own` that own one of these paths (`data.text`) of the object at `path`; none if that cannot be read now. */
 export async function findRivals(
@@ -7,8 +7,7 @@ export async function findRivals(
   signal?: AbortSignal,
 ): Promise<readonly string[]> {
   try {
-    const { body } = await requesterOf(client).send({ method: "GET", path, signal });
-    const { metadata } = JSON.parse(body.toString("utf8")) as {
+    const { metadata } = JSON.parse((await client.readPath(path, { signal })) ?? "") as {
       metadata: { managedFields?: { manager?: string; fieldsV1?: object }[] };
     };
     // Up to the first item of a list, which managed fields name by its keys.

@@ -179,6 +179,7 @@ suite("the client of a scripted server", (test) => {
     "<secret>": { ...aboutObjects, create, list, watch },
     '{"secret"': { watch },
     '{"items":[]}': { list },
+    '{"metadata":null}': { list },
     '{"type":"ERROR","object":null}': { watch },
     '{"type":"ADDED"}': { watch },
   };
