@@ -64,6 +64,11 @@ const CLUSTERS: readonly [what: string, answer: RequestListener, printed: RegExp
   ["breaks", refusal(500, "InternalError"), /^error unreadable-cluster: .* 500 .*\n {2}check that the cluster runs /],
   ["answers with a page", (_, response) => void response.end("<html>\n\n<body>Sign in</body></html>"), noServer],
   [
+    "answers with a page that says so",
+    (_, response) => void response.writeHead(200, { "content-type": "text/html" }).end("<html></html>"),
+    noServer,
+  ],
+  [
     "answers with a page and a code",
     (_, response) => void response.writeHead(404).end("<p>\n\nno</p>"),
     /^error unreadable-cluster: .*<p> no<\/p>\n {2}check /,

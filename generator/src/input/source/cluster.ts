@@ -47,10 +47,11 @@ export async function describeClusterProblem(
   const { isApiError, messageOf } = await import("@gen-operator/runtime");
   const { server, origin } = client.connection;
   const { name = "" } = error as Error;
-  // What parses an answer, or looks for its parts, tells nothing that helps.
-  if (/^(?:Syntax|Type)Error$/.test(name))
-    return { message: `${server} (${origin}) does not answer as an API server`, advice: ELSEWHERE };
   const message = messageOf(error).replace(/\s+/g, " ");
+  // What the client says of an answer from elsewhere, what parses it, and what looks for its parts tell nothing that helps.
+  const isForeign = name === "ConnectionError" && message.includes("something between here and the API server");
+  if (isForeign || /^(?:Syntax|Type)Error$/.test(name))
+    return { message: `${server} (${origin}) does not answer as an API server`, advice: ELSEWHERE };
   if (isApiError(error) && error.code < 400) return { message, advice: ELSEWHERE };
   if (isApiError(error, 401))
     return { message, advice: "log in again: the credentials of the kubeconfig are not accepted" };
