@@ -171,8 +171,8 @@ class WorkflowRun {
       if (!(await target.activate(run))) return { kind: "inactive" };
       return bulk === undefined ? target.delete(run, because) : undefined;
     });
-    const outcome = await step.catch((error: unknown) => target.release(this.#runs[index]!, error));
-    return outcome ?? bulk!.delete(because, () => this.#goOn(index));
+    const deletion = step.then((outcome) => outcome ?? bulk!.delete(because, () => this.#goOn(index)));
+    return deletion.catch((error: unknown) => target.release(this.#runs[index]!, error));
   }
 
   // Others may go on with the items of a dependent as soon as its items are known.

@@ -30,7 +30,9 @@ export class Target {
   wanted?: Wanted;
   readonly #items: LiveItems | undefined;
   #written?: Exclude<WriteOutcome, "waiting" | "absent">;
-  #isDeleting = false;
+  /** Whether a condition was asked last, and did not answer. */
+  #isAsking = false;
+  #isDeleted = false;
 
   /** `of` says of which item it is. */
   constructor(
@@ -73,8 +75,10 @@ export class Target {
       live: definition.bulk !== undefined && item === undefined ? undefined : this.#live(run)?.object,
       ...(item === undefined ? {} : { item }),
     };
+    this.#isAsking = true;
     const returned = await run.track(`the ${name} of dependent "${definition.name}"`, () => condition(args as never));
     const result = checkResult(name, returned);
+    this.#isAsking = false;
     conditions[name] = result;
     return result.isMet;
   }
@@ -114,11 +118,10 @@ export class Target {
   async delete(run: StepRun, because: string, known?: Live): Promise<DependentOutcome> {
     const { reconciler } = this;
     const isRemoved = reconciler.capabilities.remove;
-    this.#isDeleting = true;
     const live = isRemoved ? (known ?? this.#live(run) ?? (await this.#recognize(run))) : undefined;
     run.context.signal.throwIfAborted();
     if (live !== undefined) await this.#change(run, () => reconciler.remove(run, live));
-    this.#isDeleting = false;
+    this.#isDeleted = true;
     run.context.signal.throwIfAborted();
     const isGone = await this.ask("deletePostcondition", run);
     if (!isRemoved && isGone) return { kind: "left" };
@@ -131,7 +134,7 @@ export class Target {
   /** Returns the outcome of a deletion that failed: the object is left if its reconciler says so. Throws any other error. */
   release(run: Run, error: unknown): DependentOutcome {
     const { reconciler, item } = this;
-    const mayRelease = this.#isDeleting && !run.context.signal.aborted;
+    const mayRelease = !this.#isAsking && !this.#isDeleted && !run.context.signal.aborted;
     if (!mayRelease || reconciler.release?.(run, { error, item }) !== true) throw error;
     return { kind: "left" };
   }

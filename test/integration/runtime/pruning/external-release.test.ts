@@ -94,6 +94,24 @@ suite("an external dependent that releases its primary", (test) => {
     );
   });
 
+  for (const isBulk of [false, true])
+    test(`does so where it is not known what to delete, of ${isBulk ? "a bulk" : "a single"} dependent`, async () => {
+      await using space = await openSpace();
+      await using service = await startAccountService();
+      const account = accountOf("account", service, {
+        ...release,
+        ...(isBulk && { bulk: {}, desired: () => ({}) }),
+        activationCondition: () => true,
+        source: { kind: "perPrimaryPoll", intervalMs: 20, fetch: () => Promise.reject(new Error("out of order")) },
+      });
+      await using running = await startWith(space, account);
+      await space.create(Sample, sample());
+      await untilOutcome(running, "account", "failed");
+      await space.delete(Sample, "one");
+      await space.untilGone(Sample, "one");
+      assert.ok(running.logs.some((line) => line.includes("is left: out of order")));
+    });
+
   test("keeps it while an error says when to try again", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
