@@ -98,14 +98,12 @@ export class KubernetesReconciler implements DependentReconciler {
   // An object that was written otherwise before may still have its primary as an owner, with which it would be collected.
   async #disown(run: DependentRun, { id, object }: Wanted): Promise<void> {
     const { primary } = run;
-    const { metadata } = object as Stated;
+    const { metadata: desired } = object as Stated;
     const live = this.objects.tied(primary, id);
-    if (live === undefined || !isOwnedBy(live.object.metadata, primary.metadata)) return;
-    const isStated = isOwnedBy(metadata, primary.metadata);
+    if (!live || !isOwnedBy(live.object.metadata, primary.metadata) || isOwnedBy(desired, primary.metadata)) return;
     // Without the annotations, nothing but the owner ties an object that somebody else made.
-    const isKept =
-      isStated || live.object.metadata.deletionTimestamp !== undefined || !hasLink(live.object.metadata, metadata);
-    if (!isKept) await this.#options.writer.disown(this.#target, live, { primary, cause: this.#causeOf(run) });
+    if (live.object.metadata.deletionTimestamp !== undefined || !hasLink(live.object.metadata, desired)) return;
+    await this.#options.writer.disown(this.#target, live, { primary, cause: this.#causeOf(run) });
   }
 
   async #write(run: DependentRun, wanted: Wanted, found: Live | undefined): Promise<WriteOutcome> {
