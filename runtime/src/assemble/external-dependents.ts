@@ -17,6 +17,7 @@ import type { ExternalStateStore } from "../workflow/dependents/external-state.j
 import { ObjectStateStore, STATE_LABEL } from "../workflow/dependents/object-state.js";
 import { isKubernetes, type ExternalDependent } from "../workflow/definition/workflow-definition.js";
 import { KindOperations } from "../write/kind-operations.js";
+import { latestOf } from "../write/send/on-latest.js";
 import type { WriteCause } from "../write/send/postponed-write.js";
 import { Sender } from "../write/send/send.js";
 
@@ -112,10 +113,7 @@ export class ExternalDependents {
       return createStatusState({
         path: state.path,
         form: { isMap: bulk !== undefined, isObject },
-        latest: (object) => {
-          const known = primaries.get(keyOf(object.metadata))?.object;
-          return known?.metadata.uid === object.metadata.uid ? known! : object;
-        },
+        latest: (object) => latestOf({ cache: primaries }, object),
         mergePatchStatus: (about, status) => {
           const { name: own, namespace } = about.metadata;
           const patch = { metadata: { name: own, namespace }, status };

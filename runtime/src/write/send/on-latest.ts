@@ -14,7 +14,10 @@ interface OnLatestOptions {
 }
 
 /** Returns an object as it is known now: since the caller read it, the controller may have written it itself. */
-export function latestOf<Resource extends KubernetesObject>({ cache }: WriteTarget, object: Resource): Resource {
+export function latestOf<Resource extends KubernetesObject>(
+  { cache }: Pick<WriteTarget, "cache">,
+  object: Resource,
+): Resource {
   const known = cache.get(keyOf(object.metadata))?.object as Resource | undefined;
   if (known === undefined || known.metadata.uid !== object.metadata.uid) return object;
   return isNewerVersion(known.metadata.resourceVersion!, object.metadata.resourceVersion ?? "") ? known : object;
