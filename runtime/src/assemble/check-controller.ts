@@ -32,7 +32,7 @@ export function checkController(definition: ControllerDefinition): void {
   if (typeof definition.namespaces !== "string") checkNamespaces(`controller "${name}"`, definition.namespaces);
   checkStatusConditions(definition, fail);
   checkFieldManagers(definition, fail);
-  checkTimes(definition);
+  checkLimits(definition);
   checkDependents(definition, fail);
 }
 
@@ -89,7 +89,7 @@ function checkPair(one: ControllerDefinition, other: ControllerDefinition): void
   );
 }
 
-function checkTimes({ name, retry = {}, rateLimit, ...definition }: ControllerDefinition): void {
+function checkLimits({ name, retry = {}, rateLimit, ...definition }: ControllerDefinition): void {
   const owner = `controller "${name}"`;
   const quick: RetryOptions = "next" in retry ? {} : retry;
   checkNumbers(owner, {

@@ -46,7 +46,7 @@ export function buildPlan({ dependents }: WorkflowDefinition): Plan {
   const indexes = new Map<string, number>();
   for (const [index, definition] of dependents.entries()) {
     const { name } = definition;
-    checkTimes(definition);
+    checkLimits(definition);
     if (indexes.has(name)) throw new Error(`the workflow has two dependents named "${name}"`);
     indexes.set(name, index);
   }
@@ -68,7 +68,7 @@ export function withReconcilers(
   return { ...plan, nodes: plan.nodes.map((node) => ({ ...node, reconciler: reconcilerOf(node) })) };
 }
 
-function checkTimes({ name, timeoutMs, retry, bulk }: DependentDefinition): void {
+function checkLimits({ name, timeoutMs, retry, bulk }: DependentDefinition): void {
   const owner = `dependent "${name}"`;
   if (retry !== undefined) requireNumbers(owner, { "retry.maxRetries": [retry.maxRetries, 0] });
   checkNumbers(owner, {
