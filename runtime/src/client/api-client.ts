@@ -280,11 +280,12 @@ export class ApiClient {
   }
 
   async #sendUnless(isNothing: (error: unknown) => boolean, request: ApiRequest): Promise<Buffer | undefined> {
-    const answer = await this.#requester.send(request).catch((error: unknown) => {
-      if (!isNothing(error)) throw error;
-      return undefined;
-    });
-    return answer?.body;
+    try {
+      return (await this.#requester.send(request)).body;
+    } catch (error) {
+      if (isNothing(error)) return undefined;
+      throw error;
+    }
   }
 }
 

@@ -36,10 +36,13 @@ export async function readKubeconfig(files: readonly string[], options: LoadConn
     throw new Error(`${context.where} names cluster "${context.entry.cluster}", which has no server`);
   if (!URL.canParse(cluster.entry.server))
     throw new Error(`${cluster.where}: the server, "${cluster.entry.server}", is no URL`);
-  const { user: userName } = context.entry;
-  const user = findEntry(configs, "user", userName);
-  const named = userName === undefined ? "no user" : `user "${userName}", which does not exist`;
-  if (user === undefined) throw new Error(`${context.where} names ${named}`);
+  const user = findEntry(configs, "user", context.entry.user);
+  if (user === undefined) {
+    const name = context.entry.user;
+    throw new Error(
+      `${context.where} names ${name === undefined ? "no user" : `user "${name}", which does not exist`}`,
+    );
+  }
   const connection = {
     ...(await clusterOf(cluster, options.env)),
     origin: context.where,
@@ -86,7 +89,9 @@ async function credentialsOf(
     const stated = { ...rest, "certificate-authority-data": data, config };
     return createExecCredentials(entry.exec, { folder, origin, cluster: stated });
   }
-  if (entry["auth-provider"] !== undefined && !isPlain) return createAuthProviderCredentials(user, origin);
+  if (entry["auth-provider"] !== undefined && !isPlain) {
+    return createAuthProviderCredentials(user, origin);
+  }
   // Read here, what is missing is said at the start.
   const first = await plainCredentials(user);
   if (!entry.tokenFile && !entry["client-certificate"] && !entry["client-key"]) return () => first;
