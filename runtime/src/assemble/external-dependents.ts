@@ -113,7 +113,7 @@ export class ExternalDependents {
       return createStatusState({
         path: state.path,
         form: { isMap: bulk !== undefined, isObject },
-        latest: (object) => latestOf({ cache: primaries }, object),
+        latest: (object) => latestOf(primaries, object),
         mergePatchStatus: (about, status) => {
           const { name: own, namespace } = about.metadata;
           const patch = { metadata: { name: own, namespace }, status };

@@ -156,7 +156,7 @@ export class KindOperations<Resource extends KubernetesObject, Input = WholeObje
       if (!isNeeded(current)) return { kind: "unchanged", object: current };
       return this.#write(locked(planJsonPatch(current, change, false)), { mode });
     };
-    const latest = latestOf(this.#target, object);
+    const latest = latestOf(this.#target.cache, object);
     // What others took back may be gone altogether, which only the server can tell.
     return onLatest({ object: isNeeded(latest) ? latest : object }, patch, {
       sender: this.#dependencies.sender,

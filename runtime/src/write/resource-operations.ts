@@ -99,7 +99,7 @@ export class ResourceOperations {
     primary: Primary,
     { finalizer = this.#options.finalizer, ...options }: FinalizerOptions = {},
   ): Promise<ResourceWrite<Primary>> {
-    const object = latestOf(this.#options.primary, primary);
+    const object = latestOf(this.#options.primary.cache, primary);
     const { name, namespace, uid, deletionTimestamp } = object.metadata;
     if (deletionTimestamp !== undefined || hasFinalizer(object, finalizer)) return { kind: "unchanged", object };
     const metadata = { name, uid, finalizers: [finalizer], ...(namespace === undefined ? {} : { namespace }) };

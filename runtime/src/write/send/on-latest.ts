@@ -2,6 +2,7 @@ import { isAbsent, isApiError } from "../../base/errors.js";
 import { describeObject, isNewerVersion, keyOf, type KubernetesObject } from "../../base/kubernetes-object.js";
 import { messageOf } from "../../base/logger.js";
 import type { DecodedResource } from "../../base/decoded-resource.js";
+import type { ResourceView } from "../../cache/resource-view.js";
 import type { WriteTarget } from "./apply-matcher.js";
 import type { Sender } from "./send.js";
 
@@ -14,10 +15,7 @@ interface OnLatestOptions {
 }
 
 /** Returns an object as it is known now: since the caller read it, the controller may have written it itself. */
-export function latestOf<Resource extends KubernetesObject>(
-  { cache }: Pick<WriteTarget, "cache">,
-  object: Resource,
-): Resource {
+export function latestOf<Resource extends KubernetesObject>(cache: ResourceView, object: Resource): Resource {
   const known = cache.get(keyOf(object.metadata))?.object as Resource | undefined;
   if (known === undefined || known.metadata.uid !== object.metadata.uid) return object;
   return isNewerVersion(known.metadata.resourceVersion!, object.metadata.resourceVersion ?? "") ? known : object;
