@@ -1,6 +1,6 @@
 import { isApiError } from "../base/errors.js";
 import { endOfValue, findMember, skipSpace, type Range } from "../decode/json-scanner.js";
-import { failed, foreignAnswer, type ApiRequest, type ApiRequester } from "./requester.js";
+import { failed, type ApiRequest, type ApiRequester } from "./requester.js";
 
 const LIST_LIMIT = 500;
 const COMMA = 0x2c;
@@ -27,7 +27,8 @@ export async function* pagesOf<Page extends { readonly metadata?: { readonly con
     try {
       const path = pathOf({ limit: isWhole ? undefined : LIST_LIMIT, continue: next });
       const page = read((await requester.send({ ...request, method: "GET", path })).body);
-      if (!page.metadata) throw failed(request.what, foreignAnswer("no list"));
+      if (!page.metadata)
+        throw failed(request.what, requester.transport.foreignAnswer({ method: "GET", path }, "with no list"));
       yield page;
       next = page.metadata.continue || undefined;
     } catch (error) {

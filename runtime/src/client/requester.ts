@@ -1,6 +1,6 @@
 import type { RequestObservation } from "../base/activity.js";
 import { Backoff, sleep } from "../base/clock.js";
-import { ApiError, ConnectionError, isApiError, type ApiStatus } from "../base/errors.js";
+import { ApiError, isApiError, type ApiStatus, type ConnectionError } from "../base/errors.js";
 import { objectIn } from "../base/kubernetes-object.js";
 import type { Logger } from "../base/logger.js";
 import type { Transport, TransportRequest, TransportResponse } from "./transport.js";
@@ -119,7 +119,7 @@ export class ApiRequester {
       ({ status } = response);
       if (status >= 300) throw errorOf(response);
       if (request.isText !== true && !/^\s*\{/.test(response.body.toString("latin1", 0, 64)))
-        throw foreignAnswer("no object in JSON");
+        throw this.transport.foreignAnswer(request, "with no object in JSON");
       return response;
     } finally {
       this.#options.observe?.({ method, path, status, durationMs: performance.now() - startedAt });
@@ -136,11 +136,6 @@ function waitAfter(error: Error, { isRepeatable }: ApiRequest, backoff: Backoff)
   if (isRepeatable !== false || !(error as ConnectionError).wasSent) return backoff.next();
   error.message += "; it is not repeated, as it may have been carried out";
   return undefined;
-}
-
-/** Returns the error about an answer that is not what the API server gives. */
-export function foreignAnswer(form: string): ConnectionError {
-  return new ConnectionError(`the answer is ${form}; it comes from something between here and the API server`);
 }
 
 /** Completes the message of an error of a request, which itself is kept: its code and causes matter to callers. */

@@ -131,7 +131,7 @@ export class Transport {
             if (status === 401) this.#isRejected = true;
             observe(status);
             const foreign = foreignForm(received);
-            if (status < 300 && foreign !== undefined) return fail(this.#foreignAnswer(request, foreign));
+            if (status < 300 && foreign !== undefined) return fail(this.foreignAnswer(request, foreign));
             consumer?.onStart?.(status);
           },
           onResponseData: (controller, chunk) => {
@@ -171,6 +171,16 @@ export class Transport {
   async close(): Promise<void> {
     this.#closing.abort(createClosedError());
     await Promise.all([this.#pools?.pools.requests.destroy(), this.#pools?.pools.streams.destroy()]);
+  }
+
+  /** Returns the error about an answer that the API server does not give to a request; `form` says how it differs: `in HTML`, `with no list`. */
+  foreignAnswer(request: Pick<TransportRequest, "method" | "path">, form: string): ConnectionError {
+    const asked = this.#describe(request);
+    return new ConnectionError(`${asked} was answered ${form}, by something between here and the API server`);
+  }
+
+  #describe({ method, path }: Pick<TransportRequest, "method" | "path">): string {
+    return `${method} ${this.connection.server}${path.replace(/\?.*$/, "")}`;
   }
 
   async #prepare(request: TransportRequest): Promise<{ options: Dispatcher.DispatchOptions; pools: Pools }> {
@@ -222,27 +232,21 @@ export class Transport {
     return pools;
   }
 
-  #foreignAnswer({ method, path }: TransportRequest, form: string): ConnectionError {
-    const asked = `${method} ${this.connection.server}${path.replace(/\?.*$/, "")}`;
-    return new ConnectionError(`${asked} was answered in ${form}, by something between here and the API server`);
-  }
-
   #errorOf(error: Error, request: TransportRequest, wasSent: boolean): Error {
     // The reason of the caller's own abort is not a fault of the connection.
     if (request.signal?.aborted) return error;
     if (DISTRUST.test(String((error as NodeJS.ErrnoException).code))) this.#isDistrusted = true;
-    const { server, proxyUrl } = this.connection;
+    const { proxyUrl } = this.connection;
     // Without user and password.
     const via = proxyUrl === undefined ? "" : ` through the proxy ${new URL(proxyUrl).origin}`;
-    const message = `${request.method} ${server}${request.path.replace(/\?.*$/, "")} got no answer${via}`;
-    return new ConnectionError(message, { cause: error, wasSent });
+    return new ConnectionError(`${this.#describe(request)} got no answer${via}`, { cause: error, wasSent });
   }
 }
 
 // A page to log in at, or an answer that a proxy compressed: the API server sends neither unless it is asked to.
 function foreignForm({ "content-type": type = "", "content-encoding": encoding }: IncomingHttpHeaders) {
-  if (encoding !== undefined && encoding !== "identity") return encoding;
-  return type.startsWith("text/html") ? "HTML" : undefined;
+  if (encoding !== undefined && encoding !== "identity") return `in ${encoding}`;
+  return type.startsWith("text/html") ? "in HTML" : undefined;
 }
 
 function createClosedError(): ConnectionError {

@@ -5,7 +5,7 @@ import { objectIn, type KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import { LineSplitter } from "../decode/line-splitter.js";
 import type { WatchOptions } from "./call-options.js";
-import { errorOf, errorOfStatus, foreignAnswer } from "./requester.js";
+import { errorOf, errorOfStatus } from "./requester.js";
 import { collectionPath, queryOf } from "./resource-path.js";
 import type { Transport } from "./transport.js";
 
@@ -41,7 +41,7 @@ export async function* watchEvents<Resource extends KubernetesObject>(
         if (signal?.aborted === true) return;
         const event = objectIn<WatchedEvent<Resource> | { type: "ERROR"; object: ApiStatus }>(line.toString("utf8"));
         // An API server that fails may send null.
-        if (!event?.object) throw foreignAnswer("no event of a watch");
+        if (!event?.object) throw transport.foreignAnswer(request, "with no event of a watch");
         if (event.type === "ERROR") throw errorOfStatus(event.object);
         yield event as WatchedEvent<Resource>;
       }
