@@ -1,4 +1,4 @@
-import { checkNamespaces, checkNumbers, DNS_LABEL, requireNumbers } from "../base/checks.js";
+import { checkCounts, checkNamespaces, checkNumbers, DNS_LABEL, requireNumbers } from "../base/checks.js";
 import { namespaceOf, type Connection } from "../client/connect/connection.js";
 import { checkDependents, type Fail } from "./check-dependents.js";
 import { defaultFinalizerOf, dependentsOf, finalizerNameOf, finalizerOf } from "../reconcile/controller-definition.js";
@@ -101,10 +101,10 @@ function checkLimits({ name, retry = {}, rateLimit, ...definition }: ControllerD
     "retry.multiplier": [quick.multiplier, 1],
     "retry.maxIntervalMs": [quick.maxIntervalMs, -1],
     "retry.jitter": [quick.jitter, 0, 1],
-    "workflow.maxConcurrency": [definition.workflow.maxConcurrency, 1],
   });
+  checkCounts(owner, { "workflow.maxConcurrency": [definition.workflow.maxConcurrency, 1] });
   for (const [key, { maxConcurrency }] of Object.entries(definition.workflows ?? {}))
-    checkNumbers(owner, { [`workflows.${key}.maxConcurrency`]: [maxConcurrency, 1] });
+    checkCounts(owner, { [`workflows.${key}.maxConcurrency`]: [maxConcurrency, 1] });
   if (rateLimit === undefined || typeof rateLimit === "function") return;
   const { maxReconciliations, withinMs } = rateLimit;
   requireNumbers(owner, { "rateLimit.maxReconciliations": [maxReconciliations], "rateLimit.withinMs": [withinMs, 0] });

@@ -20,6 +20,15 @@ export function requireNumbers(owner: string, options: NumberOptions): void {
   }
 }
 
+/** Throws unless each of these options is left out, or a whole number that it may be, or Infinity. */
+export function checkCounts(owner: string, options: NumberOptions): void {
+  checkNumbers(owner, options);
+  for (const [option, [value]] of Object.entries(options)) {
+    if (value === undefined || value === Infinity || Number.isInteger(value)) continue;
+    throw new RangeError(`${owner} has ${describe(value)} for ${option}; it needs a whole number`);
+  }
+}
+
 /** The name of a namespace is a DNS label (1.36, ValidateNamespaceName). */
 export const DNS_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 

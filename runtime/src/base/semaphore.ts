@@ -4,8 +4,6 @@ export class Semaphore {
   readonly #waiting = new Set<() => void>();
 
   constructor(slots: number) {
-    if (!(slots >= 1) || (Number.isFinite(slots) && !Number.isInteger(slots)))
-      throw new RangeError(`a limit of things done at once has to be a whole number of 1 or more, and is ${slots}`);
     this.#free = slots;
   }
 

@@ -1,6 +1,6 @@
 // Which dependent of a workflow may be reconciled or deleted next: pure decisions over an immutable plan and the state of one run
 // (JOSDK's WorkflowReconcileExecutor and WorkflowCleanupExecutor, without their locks).
-import { checkNumbers, requireNumbers } from "../base/checks.js";
+import { checkCounts, checkNumbers, requireNumbers } from "../base/checks.js";
 import type { DependentDefinition, WorkflowDefinition } from "./definition/workflow-definition.js";
 import type { DependentReconciler } from "./dependents/dependent-reconciler.js";
 import type { DependentOutcome } from "./workflow-result.js";
@@ -76,8 +76,8 @@ function checkLimits({ name, timeoutMs, retry, bulk }: DependentDefinition): voi
     "retry.initialIntervalMs": [retry?.initialIntervalMs, 0],
     "retry.multiplier": [retry?.multiplier, 1],
     "retry.maxIntervalMs": [retry?.maxIntervalMs, 0],
-    "bulk.maxConcurrency": [bulk?.maxConcurrency, 1],
   });
+  checkCounts(owner, { "bulk.maxConcurrency": [bulk?.maxConcurrency, 1] });
 }
 
 function edgesOf(

@@ -1,4 +1,4 @@
-import { requireNumbers } from "../../base/checks.js";
+import { checkCounts, requireNumbers } from "../../base/checks.js";
 import { synchronous } from "../../base/promises.js";
 import { Semaphore } from "../../base/semaphore.js";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
@@ -30,10 +30,8 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
   options: PerPrimaryPollingSourceOptions<Resource, Primary>,
 ): ExternalSource<Resource> {
   const { name, type, intervalMs, intervalOf, maxConcurrentPolls = 10 } = options;
-  requireNumbers(`event source "${name}"`, {
-    intervalMs: [intervalMs, 1],
-    maxConcurrentPolls: [maxConcurrentPolls, 1],
-  });
+  requireNumbers(`event source "${name}"`, { intervalMs: [intervalMs, 1] });
+  checkCounts(`event source "${name}"`, { maxConcurrentPolls: [maxConcurrentPolls, 1] });
   // A fetch tells whether it brought an event.
   const core = new ExternalCore<Resource, boolean>(options, new Semaphore(maxConcurrentPolls));
   const { cache, record } = core;

@@ -1,4 +1,4 @@
-import { checkNamespaces } from "../../base/checks.js";
+import { checkCounts, checkNamespaces } from "../../base/checks.js";
 import type { KubernetesObject, ObjectKey, ObjectRef, ResourceReader } from "../../base/kubernetes-object.js";
 import { messageOf } from "../../base/logger.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
@@ -93,10 +93,8 @@ function checkStorage<Resource extends KubernetesObject, Primary extends Kuberne
     } catch (error) {
       throw new Error(`the cache of event source "${name}" is wrong: ${messageOf(error)}`, { cause: error });
     }
-  if (max === undefined) return;
-  if (!Number.isInteger(max) || max < 1)
-    throw new Error(`maxCachedObjects of event source "${name}" is ${max}; it has to be a whole number of at least 1`);
-  if (comparesVersions === false)
+  checkCounts(`event source "${name}"`, { maxCachedObjects: [max, 1] });
+  if (max !== undefined && comparesVersions === false)
     throw new Error(
       `event source "${name}" cannot have maxCachedObjects: objects are read again, and without versions that can be compared nobody ` +
         "knows whether what was read is newer than what the watch brings",

@@ -104,6 +104,14 @@ suite("check of a controller", (test) => {
       { workflows: { extra: { ...workflowOf([]), maxConcurrency: Number.NaN } } },
       "has NaN for workflows.extra.maxConcurrency; it needs 1 or more",
     ],
+    [
+      { workflow: { ...workflowOf([]), maxConcurrency: 1.5 } },
+      "has 1.5 for workflow.maxConcurrency; it needs a whole number",
+    ],
+    [
+      { workflows: { extra: { ...workflowOf([]), maxConcurrency: 1.5 } } },
+      "has 1.5 for workflows.extra.maxConcurrency; it needs a whole number",
+    ],
     [{ retry: { maxRetries: Number.NaN } }, "has NaN for retry.maxRetries; it needs -1 or more"],
     [{ retry: { initialIntervalMs: -5 } }, "has -5 for retry.initialIntervalMs; it needs 0 or more"],
     [{ retry: { initialIntervalMs: "100" as never } }, 'has "100" for retry.initialIntervalMs; it needs 0 or more'],

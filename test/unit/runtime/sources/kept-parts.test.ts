@@ -126,7 +126,7 @@ suite("what informer sources keep", (test) => {
     for (const maxCachedObjects of [0, -1, 1.5, Number.NaN])
       assert.throws(
         create({ maxCachedObjects }),
-        /maxCachedObjects of event source "configs" is .* whole number of at least 1/,
+        /event source "configs" has .* for maxCachedObjects; it needs (1 or more|a whole number)$/,
       );
     assert.throws(create({ maxCachedObjects: 1, comparesVersions: false }), /"configs" cannot have maxCachedObjects/);
   });

@@ -219,6 +219,7 @@ suite("the retries of a step", (test) => {
       [{ retry: { maxRetries: 1, multiplier: 0.5 } }, "has 0.5 for retry.multiplier; it needs 1 or more"],
       [{ retry: {} as never }, "has undefined for retry.maxRetries; it needs 0 or more"],
       [{ bulk: { maxConcurrency: 0 } }, "has 0 for bulk.maxConcurrency; it needs 1 or more"],
+      [{ bulk: { maxConcurrency: 1.5 } }, "has 1.5 for bulk.maxConcurrency; it needs a whole number"],
     ];
     for (const [rest, message] of wrong) assert.throws(() => createWorkflow([{ name: "a", ...rest }]), message);
   });

@@ -290,6 +290,10 @@ suite("per-primary polling source", (test) => {
       () => createSource(() => [], { maxConcurrentPolls: 0 }),
       'event source "prices" has 0 for maxConcurrentPolls; it needs 1 or more',
     );
+    assert.throws(
+      () => createSource(() => [], { maxConcurrentPolls: 1.5 }),
+      'event source "prices" has 1.5 for maxConcurrentPolls; it needs a whole number',
+    );
     const { source, fetched } = createSource(() => [], { intervalOf: () => Number.NaN });
     const { context, advance } = createSourceContext("home/one");
     await source.start(context);
