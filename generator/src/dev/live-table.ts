@@ -5,7 +5,7 @@ export interface LiveTableOptions {
   /** A terminal is drawn anew; elsewhere each change is a line. */
   readonly isTerminal: boolean;
   readonly write: (text: string) => void;
-  /** The size of the terminal, which may change. Default: 100 columns and 40 rows. */
+  /** The size of the terminal, which may change; some tell 0. Default, and in the place of 0: 100 columns and 40 rows. */
   readonly size?: () => { readonly columns: number; readonly rows: number };
 }
 
@@ -84,7 +84,9 @@ export class LiveTable {
 
   #draw(): void {
     if (!this.#options.isTerminal || this.#primaries.size === 0) return;
-    const { columns, rows } = this.#options.size?.() ?? { columns: 100, rows: 40 };
+    const size = this.#options.size?.();
+    const columns = size?.columns || 100;
+    const rows = size?.rows || 40;
     const all = [HEADING, ...[...this.#primaries.values()].flatMap(rowsOf)];
     const most = Math.max(2, rows - FREE_ROWS);
     const shown = all.length > most ? all.slice(0, most - 1) : all;

@@ -47,6 +47,17 @@ suite("LiveTable", (test) => {
     for (const line of lines) assert.ok(line.replace(/\u001b\[\d+m/g, "").length < 40, line);
   });
 
+  test("a terminal that tells no size gets the table of one that has 100 columns and 40 rows", () => {
+    const tables = [undefined, { columns: 0, rows: 0 }, { columns: 100, rows: 40 }].map((size) => {
+      let text = "";
+      const write = (part: string) => void (text += part);
+      const table = new LiveTable({ isTerminal: true, write, ...(size === undefined ? {} : { size: () => size }) });
+      for (let number = 0; number < 30; number += 1) table.update(report(`default/${number}`, "why ".repeat(50)));
+      return text;
+    });
+    assert.is(new Set(tables).size, 1);
+  });
+
   test("where there is no terminal each change is a line, and nothing else is", () => {
     let text = "";
     const table = new LiveTable({ isTerminal: false, write: (part) => (text += part) });
