@@ -33,3 +33,13 @@ export function describeSystemError(error: NodeJS.ErrnoException): string {
   const call = syscall === undefined ? undefined : CALLS[syscall];
   return call === undefined || path === undefined ? error.message : `cannot ${call} ${path}: ${reasonOf(error)}`;
 }
+
+/** Tells whether there is a process of this number. */
+export function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}

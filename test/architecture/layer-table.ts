@@ -41,7 +41,10 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     init: { values: ["input", "model", "output", "diagnostic"] },
     move: { values: ["output", "diagnostic"], types: ["input", "model"] },
     suggest: { values: ["input", "model", "output", "diagnostic"] },
-    dev: { values: ["generate", "input", "diagnostic", "package-file"], types: ["@gen-operator/runtime"] },
+    dev: {
+      values: ["generate", "input", "diagnostic", "package-file", "system-error"],
+      types: ["@gen-operator/runtime"],
+    },
     output: {
       values: ["model", "diagnostic", "package-file", "parts", "system-error"],
       types: ["@gen-operator/runtime", "@gen-operator/runtime/cel", "@gen-operator/runtime/codegen"],

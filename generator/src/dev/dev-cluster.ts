@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { ApiClient, ResourceDefinition } from "@gen-operator/runtime";
@@ -60,6 +61,11 @@ export class DevCluster implements AsyncDisposable {
       await server.close();
       throw error;
     }
+  }
+
+  /** Writes the kubeconfig of the API server in this process again, if somebody deleted it. */
+  async restoreKubeconfig(): Promise<void> {
+    if (!existsSync(this.kubeconfig)) await this.#server?.writeKubeconfig(this.kubeconfig);
   }
 
   /** Applies the CRDs that are new or changed, and waits until their kinds are served; returns their names. */

@@ -1,11 +1,11 @@
-import { mkdir, readdir, rm, rmdir } from "node:fs/promises";
-import { dirname, join, relative } from "node:path";
+import { join, relative } from "node:path";
 import { formatDiagnostic, hasErrors } from "../diagnostic.js";
 import { generate } from "../generate.js";
 import type { Crd } from "../input/crd/crd.js";
 import { readProject } from "../input/read-project.js";
 import { formatProblem, type CodeProblem } from "./code/code-problem.js";
 import { DevCluster } from "./dev-cluster.js";
+import { DevFolder } from "./dev-folder.js";
 import { LiveTable, type LiveTableOptions } from "./live-table.js";
 import { formatLogLine } from "./operator/log-line.js";
 import type { HostMessage } from "./operator/operator-host.js";
@@ -27,9 +27,6 @@ export interface DevOptions extends LiveTableOptions {
   readonly signal: AbortSignal;
 }
 
-/** The folder for what a session needs on disk; it is gone after the session. */
-const FOLDER = "dist/dev";
-
 /**
  * Runs the operator of a project, and brings it up to date when the author changes a CRD, the spec or the code: generates, compiles, checks
  * types, and restarts. While something is wrong the operator goes on with the code that was right. Resolves when the signal is aborted.
@@ -38,11 +35,8 @@ export async function runDev(options: DevOptions): Promise<void> {
   const { project, kubeconfig, signal } = options;
   const table = new LiveTable(options);
   const packages = await findPackages(project);
-  const folder = join(project, FOLDER);
-  // What a session that was killed has left is of no use.
-  await rm(folder, { recursive: true, force: true });
-  await mkdir(folder, { recursive: true });
-  const opened: AsyncDisposable[] = [{ [Symbol.asyncDispose]: () => removeFolder(folder) }];
+  const folder = await DevFolder.open(project);
+  const opened: AsyncDisposable[] = [folder];
   const use = <Resource extends AsyncDisposable>(resource: Resource): Resource => {
     opened.push(resource);
     return resource;
@@ -52,23 +46,24 @@ export async function runDev(options: DevOptions): Promise<void> {
     const checker = use(await createTypeChecker(project, packages.typescriptFolder));
     void checker.check().catch(() => {});
     const given = kubeconfig === undefined ? {} : { kubeconfig };
-    const cluster = use(await DevCluster.open({ packages, ...given, kubeconfigFile: join(folder, "kubeconfig") }));
+    const cluster = use(await DevCluster.open({ packages, ...given, kubeconfigFile: join(folder.path, "kubeconfig") }));
     table.step(`${cluster.isEmbedded ? "embedded API server" : "cluster"} at ${cluster.address}`);
     table.note(`export KUBECONFIG=${relative(process.cwd(), cluster.kubeconfig) || cluster.kubeconfig}`);
     const operator: OperatorProcess = use(
       new OperatorProcess({
         ...{ project, args: options.args, kubeconfig: cluster.kubeconfig, runtime: packages.runtimeFile },
-        entry: join(folder, "src/main.js"),
+        entry: join(folder.path, "src/main.js"),
         onMessage: (message) => session.onMessage(message),
         onLine: (line) => table.print(formatLogLine(line)),
         onCrash: (description) =>
           table.step(`the operator ended (${description}); it starts again after the next change`),
       }),
     );
-    const transpiler = new Transpiler({ project, outFolder: folder, esbuild: packages.esbuild });
-    const session = new DevSession({ project, table, cluster, checker, operator, transpiler });
+    const transpiler = new Transpiler({ project, outFolder: folder.path, esbuild: packages.esbuild });
+    const session = new DevSession({ project, folder, table, cluster, checker, operator, transpiler });
     const watch = use(watchProject(project, (paths) => session.onChange(paths)));
     await watch.ready;
+    folder.watch(() => session.onChange(new Set()));
     session.onChange(new Set(["workflow.yaml", "examples/"]));
     await new Promise<void>((resolve) => {
       if (signal.aborted) resolve();
@@ -82,6 +77,7 @@ export async function runDev(options: DevOptions): Promise<void> {
 
 interface SessionParts {
   readonly project: string;
+  readonly folder: DevFolder;
   readonly table: LiveTable;
   readonly cluster: DevCluster;
   readonly checker: TypeChecker;
@@ -141,6 +137,7 @@ class DevSession {
     const changedAt = this.#changedAt;
     this.#changedAt = undefined;
     try {
+      await this.#restoreFolder();
       const isRight = (await this.#generate()) && (await this.#compile());
       // The objects of a kind can exist before the code is right.
       await this.#applyExamples();
@@ -152,6 +149,12 @@ class DevSession {
     } catch (error) {
       this.#parts.table.note((error as Error).message);
     }
+  }
+
+  async #restoreFolder(): Promise<void> {
+    const { folder, cluster, table } = this.#parts;
+    if (await folder.restore()) table.step("somebody deleted dist/dev; it is written again");
+    await cluster.restoreKubeconfig();
   }
 
   async #generate(): Promise<boolean> {
@@ -215,9 +218,3 @@ class DevSession {
 }
 
 const MOST_PATHS = 8;
-
-async function removeFolder(folder: string): Promise<void> {
-  await rm(folder, { recursive: true, force: true });
-  const parent = dirname(folder);
-  if ((await readdir(parent)).length === 0) await rmdir(parent);
-}

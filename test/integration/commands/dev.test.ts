@@ -1,6 +1,6 @@
 // `npm run dev` of a project, as a process: what its author changes is what runs next, and the objects stay.
 import { existsSync } from "node:fs";
-import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { waitFor } from "#apiserver/wait-for.js";
 import { ApiClient } from "#runtime/client/api-client.js";
@@ -172,6 +172,33 @@ suite("npm run dev", (test) => {
   );
 
   test.thorough(
+    "goes on after somebody deleted dist, with the kubeconfig and what is compiled",
+    async () => {
+      const dev = await session();
+      await rm(join(dev.folder, "dist"), { recursive: true });
+      await dev.see("somebody deleted dist/dev; it is written again");
+      await dev.see(/operator ready in \d/);
+      const client = await dev.client();
+      await client.delete(CONFIG_MAP, HELLO);
+      await dev.see("default/hello  configMap: created");
+      await client.close();
+    },
+    LONG,
+  );
+
+  test.thorough(
+    "ends if another one runs the project, names it, and does not disturb it",
+    async () => {
+      const dev = await session();
+      const second = await runCommand(dev.folder, "dev");
+      assert.is(second.status, 1);
+      assert.match(second.stderr, `already, as process ${dev.pid}; end that first`);
+      await (await dev.client()).close();
+    },
+    LONG,
+  );
+
+  test.thorough(
     "shows that an object is gone, and leaves no file or process behind when it is stopped",
     async () => {
       const dev = await session();
@@ -204,13 +231,15 @@ suite("npm run dev", (test) => {
   );
 
   test.thorough(
-    "leaves no process behind, even if it is killed",
+    "leaves no process behind, even if it is killed, and can begin again",
     async () => {
       await using dev = await startDev();
       await dev.see("default/hello  configMap: created");
       process.kill(dev.pid, "SIGKILL");
       await dev.ended;
       await waitFor("the end of the operator", async () => (await processesIn(dev.folder)).length === 0, WAIT);
+      await using next = startProgram(dev.folder, "dev");
+      await next.see("default/hello  configMap: created");
     },
     LONG,
   );

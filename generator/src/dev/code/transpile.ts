@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { copyFile, mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { slashed } from "../../diagnostic.js";
@@ -52,7 +53,10 @@ export class Transpiler {
     const texts = new Map(
       await Promise.all(files.map(async (file) => [file, await readText(this.#project, file)] as const)),
     );
-    const changed = files.filter((file) => this.#compiled.get(file) !== texts.get(file));
+    // Somebody may have deleted what was compiled.
+    const isCurrent = (file: string) =>
+      this.#compiled.get(file) === texts.get(file) && existsSync(join(this.#outFolder, compiledPathOf(file)));
+    const changed = files.filter((file) => !isCurrent(file));
     const left = [...this.#compiled.keys()].filter((file) => !texts.has(file));
     if (changed.length === 0 && left.length === 0) return { isChanged: false, problems: [] };
     const sources = changed.filter(isTypeScript);

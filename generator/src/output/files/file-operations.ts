@@ -1,6 +1,7 @@
 import { chmodSync, linkSync, mkdirSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { readdir, rm, rmdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { isRunning } from "../../system-error.js";
 import type { FileOwner } from "./output-file.js";
 
 /** What changes files and folders. A test lets each of the calls fail in turn. */
@@ -107,14 +108,5 @@ export async function deleteTemporaryFiles(folders: Iterable<string>, operations
       if (writer === undefined || inUse.has(path)) continue;
       if (Number(writer) === process.pid || !isRunning(Number(writer))) await operations.delete(path);
     }
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }
