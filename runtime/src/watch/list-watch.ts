@@ -10,7 +10,7 @@ import { LineSplitter } from "../decode/line-splitter.js";
 import { METADATA_LIST, METADATA_OBJECT, type ListWatchOptions } from "./list-watch-options.js";
 import { checkChanges, checkVersion, pathOf, RestoredError } from "./quiet-check.js";
 import { Restores } from "./restores.js";
-import { ExpiredError, WatchReader } from "./watch-reader.js";
+import { WatchReader } from "./watch-reader.js";
 
 // The values of client-go's reflector.
 const BACKOFF = { initialMs: 400, factor: 2, maxMs: 15_000 };
@@ -62,7 +62,7 @@ export async function runListWatch(options: ListWatchOptions, signal: AbortSigna
       else await sleep(backoff.next(), signal, clock);
     } catch (error) {
       if (signal.aborted) return;
-      const isExpired = error instanceof ExpiredError || isApiError(error, 410);
+      const isExpired = isApiError(error) && (error.code === 410 || /^(Expired|Gone)$/.test(error.reason));
       const hasState = reader.isListed;
       if (error instanceof RestoredError) {
         reader.isRestored = true;

@@ -10,9 +10,6 @@ import { requireNotOlder } from "./quiet-check.js";
 
 const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
 
-/** Thrown when the version to resume from is too old. */
-export class ExpiredError extends Error {}
-
 /** Turns the pages and events of a list-watch into calls of its cache, and knows how far the list-watch has come. */
 export class WatchReader {
   /** The last version that the server has sent; "0" before the first. */
@@ -75,7 +72,7 @@ export class WatchReader {
         // A bookmark has no managed fields to cut.
         return this.#readBookmark(parse() as KubernetesObject);
       case "ERROR":
-        throw watchError(parse() as ApiStatus);
+        throw errorOfStatus(parse() as ApiStatus);
     }
   }
 
@@ -118,10 +115,4 @@ function eventIn(line: Buffer): Range & { readonly type: string } {
   // Mostly the object is the last member: the end of the event is its end, and no scan is needed.
   const end = type > object ? endOfValue(line, object) : line.lastIndexOf(CLOSE_BRACE);
   return { type: stringAt(line, type), start: object, end };
-}
-
-function watchError(status: ApiStatus): Error {
-  if (status.code === 410 || status.reason === "Expired" || status.reason === "Gone")
-    return new ExpiredError(status.message);
-  return errorOfStatus(status);
 }
