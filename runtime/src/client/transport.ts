@@ -51,9 +51,7 @@ const DISTRUST = /CERT|SIGNATURE/;
 /** HTTP/1.1 to one API server over kept connections; streams have connections of their own. */
 export class Transport {
   readonly connection: Connection;
-  readonly #credentialsTimeoutMs: number;
-  readonly #limits: PoolLimits;
-  readonly #observeStream: TransportOptions["observeStream"];
+  readonly #options: TransportOptions;
   readonly #headers: Readonly<Record<string, string | string[]>>;
   #ca: string | Buffer | undefined;
   #pools: { readonly pools: Pools; readonly material: readonly (string | Buffer | undefined)[] } | undefined;
@@ -66,13 +64,10 @@ export class Transport {
   readonly #events = new EventEmitter<{ writesEnded: [] }>();
 
   constructor(connection: Connection, options: TransportOptions = {}) {
-    const { credentialsTimeoutMs = 70_000, observeStream, ...limits } = options;
-    const { maxConnections, requestTimeoutMs } = limits;
+    const { maxConnections, requestTimeoutMs } = options;
     checkNumbers("the client", { maxConnections: [maxConnections, 1], requestTimeoutMs: [requestTimeoutMs, 0] });
     this.connection = connection;
-    this.#observeStream = observeStream;
-    this.#limits = limits;
-    this.#credentialsTimeoutMs = credentialsTimeoutMs;
+    this.#options = options;
     this.#headers = { "user-agent": "gen-operator", ...impersonationHeaders(connection.impersonation) };
     this.#ca = connection.ca;
     // As many requests wait on it as there are under way.
@@ -82,7 +77,7 @@ export class Transport {
   /** Sends a request and waits for the end of the answer, which a consumer gets as it arrives; throws a ConnectionError if it breaks. */
   async send(request: TransportRequest, consumer?: StreamConsumer): Promise<TransportResponse> {
     const { signal, method, path } = request;
-    const observe = (status?: number) => consumer && this.#observeStream?.({ method, path, status });
+    const observe = (status?: number) => consumer && this.#options.observeStream?.({ method, path, status });
     const { options, pools } = await this.#prepare(request).catch((error: unknown) => {
       observe();
       // The reason of a signal is shared, and callers complete the messages of errors.
@@ -205,7 +200,7 @@ export class Transport {
     const found = this.connection.credentials({ isRejected });
     if (!(found instanceof Promise)) return found;
     // A credentials function that never answers must not hold the request for ever.
-    const timeoutMs = this.#credentialsTimeoutMs;
+    const { credentialsTimeoutMs: timeoutMs = 70_000 } = this.#options;
     const message = `the credentials function of ${this.connection.origin} did not answer within ${timeoutMs / 1000} s`;
     return withDeadline(() => found, { timeoutMs, message }, [this.closed, signal]);
   }
@@ -224,7 +219,7 @@ export class Transport {
     // Files that are read again mostly hold the same text.
     if (known?.material.every((each, at) => each === material[at] || String(each) === String(material[at])))
       return known.pools;
-    const pools = createPools(UndiciPool, this.connection, { ca: this.#ca, cert, key, ...this.#limits });
+    const pools = createPools(UndiciPool, this.connection, { ...this.#options, ca: this.#ca, cert, key });
     this.#pools = { pools, material };
     // Rotated certificates take new connections; requests under way keep theirs.
     void known?.pools.requests.close();
