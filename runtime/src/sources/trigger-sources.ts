@@ -1,4 +1,5 @@
 // Event sources through which the user's code asks for reconciles; they know no resources.
+import { requireNumbers } from "../base/checks.js";
 import type { ObjectKey } from "../base/kubernetes-object.js";
 import type { EventSource, EventSourceContext } from "./event-source.js";
 import { HealthRecord } from "./health-record.js";
@@ -40,8 +41,7 @@ export function timerSource({ name }: { readonly name: string }): TimerSource {
     schedule(primary, delayMs) {
       const { context } = running;
       if (context === undefined) throw new Error(`timer source "${name}" is not started: cannot schedule "${primary}"`);
-      if (typeof delayMs !== "number" || !(delayMs >= 0))
-        throw new RangeError(`timer source "${name}" cannot wait ${String(delayMs)} ms; it takes 0 or more`);
+      requireNumbers(`timer source "${name}"`, { delayMs: [delayMs, 0] });
       cancel(primary);
       if (delayMs === 0) return context.notify([primary]);
       const ring = () => {

@@ -179,7 +179,7 @@ suite("timer source", (test) => {
     for (const delayMs of [Number.NaN, -1, "5", undefined])
       assert.throws(
         () => source.schedule("home/one", delayMs as never),
-        `timer source "alarm" cannot wait ${String(delayMs)} ms; it takes 0 or more`,
+        /^timer source "alarm" has .* for delayMs; it needs 0 or more$/,
       );
     assert.equal(notified(), []);
     await advance(100);
