@@ -113,8 +113,7 @@ export { createLogger, messageOf, type CreateLoggerOptions, type Logger, type Lo
 export type { LogLevels } from "./operate/settings/log-levels.js";
 
 // Talking to a cluster
-export { ApiClient, type ApiClientOptions, type ApplyOptions, type Defined } from "./client/api-client.js";
-export type { PatchTarget } from "./client/api-client.js";
+export { ApiClient, type ApiClientOptions, type ApplyOptions, type PatchTarget } from "./client/api-client.js";
 export type { DeleteOptions, Deletion, ListOptions, ReadOptions, WatchOptions } from "./client/call-options.js";
 export type { EvictOptions, Scale, ScaleOptions } from "./client/call-options.js";
 export type { WatchedEvent } from "./client/watch-events.js";
@@ -138,7 +137,7 @@ export type {
   ResourceReader,
   StatusCondition,
 } from "./base/kubernetes-object.js";
-export type { ResourceClass, ResourceDefinition, Schema } from "./base/resource-definition.js";
+export type { Defined, ResourceClass, ResourceDefinition, Schema } from "./base/resource-definition.js";
 export type {
   ControllerDefinition,
   EventSourceFacts,

@@ -23,6 +23,11 @@ export interface ResourceDefinition<Resource extends KubernetesObject = Kubernet
   readonly [resourceType]?: Resource;
 }
 
+/** A class or anything else that carries the definition of a kind. */
+export interface Defined<Resource extends KubernetesObject = KubernetesObject> {
+  readonly definition: ResourceDefinition<Resource>;
+}
+
 /** A generated class, or anything else that carries the definition of a kind. */
 export interface ResourceClass<Resource extends KubernetesObject = KubernetesObject, Input = never> {
   readonly definition: ResourceDefinition<Resource>;

@@ -6,8 +6,14 @@ import {
   describeObject,
 } from "../base/kubernetes-object.js";
 import { isAbsent, isApiError } from "../base/errors.js";
-import type { Creatable, NewResource, WholeObject } from "../base/resource-definition.js";
-import { builtinKindOf, type ResourceDefinition } from "../base/resource-definition.js";
+import {
+  builtinKindOf,
+  type Creatable,
+  type Defined,
+  type NewResource,
+  type ResourceDefinition,
+  type WholeObject,
+} from "../base/resource-definition.js";
 import type { DecodedResource } from "../base/decoded-resource.js";
 import { decodeResource } from "../decode/decode-resource.js";
 import type {
@@ -29,11 +35,6 @@ import { isServed } from "./served-kinds.js";
 import { Transport, type TransportOptions } from "./transport.js";
 import { watchEvents, type WatchedEvent } from "./watch-events.js";
 import { readAnswer, requestOf, type Applied, type WriteOptions, type WriteRequest } from "./write-request.js";
-
-/** A class or anything else that carries the definition of a kind. */
-export interface Defined<Resource extends KubernetesObject> {
-  readonly definition: ResourceDefinition<Resource>;
-}
 
 /** How a client differs from the usual one. */
 export interface ApiClientOptions extends RequesterOptions, TransportOptions {}
@@ -210,11 +211,7 @@ export class ApiClient {
   }
 
   /** Reads how many replicas an object has and shall have; undefined if there is no such object, or its kind cannot be scaled. */
-  async getScale(
-    { definition }: Defined<KubernetesObject>,
-    ref: ObjectRef,
-    { signal }: ReadOptions = {},
-  ): Promise<Scale | undefined> {
+  async getScale({ definition }: Defined, ref: ObjectRef, { signal }: ReadOptions = {}): Promise<Scale | undefined> {
     const target = { definition, ref, subresource: "scale" } as const;
     const body = await this.#sendAbout(target, "get the scale of", { method: "GET", signal });
     return body && (JSON.parse(body.toString("utf8")) as Scale);
@@ -222,7 +219,7 @@ export class ApiClient {
 
   /** Sets how many replicas an object shall have: by a JSON merge patch, or by server-side apply (`apply: true`), which custom kinds do not have. */
   async setScale(
-    { definition }: Defined<KubernetesObject>,
+    { definition }: Defined,
     { name, namespace }: ObjectRef,
     { replicas, fieldManager, apply = false, force = true, signal }: ScaleOptions,
   ): Promise<Scale> {

@@ -1,5 +1,5 @@
 import type { KubernetesObject } from "../base/kubernetes-object.js";
-import type { ResourceClass } from "../base/resource-definition.js";
+import type { Defined } from "../base/resource-definition.js";
 import type { PrimaryPatch, Reconciler } from "../reconcile/reconciler.js";
 import type {
   DependentDefinition,
@@ -218,7 +218,7 @@ export interface WorkflowOptions extends Omit<WorkflowDefinition, "primary" | "d
   /** Dependents of earlier versions of the operator, by name. */
   readonly removed?: {
     readonly [name: string]: Omit<RemovedDependent, "resource"> & {
-      readonly resource: Pick<ResourceClass, "definition">;
+      readonly resource: Defined;
     };
   };
 }
@@ -232,7 +232,7 @@ type StartedWorkflow<Primary, Sources extends object> = WorkflowBuilder<
 
 /** Starts the workflow of a primary kind; `dependent` adds to it. `Sources` is what event sources add to what the functions see. */
 export function defineWorkflow<Primary extends KubernetesObject, Sources extends object = Record<never, never>>(
-  primary: Pick<ResourceClass<Primary>, "definition">,
+  primary: Defined<Primary>,
   { removed = {}, ...options }: WorkflowOptions = {},
 ): StartedWorkflow<Primary, Sources> {
   const old = Object.entries(removed).map(
@@ -249,7 +249,7 @@ export function defineWorkflow<Primary extends KubernetesObject, Sources extends
 
 interface UntypedOptions {
   readonly [option: string]: unknown;
-  readonly resource: Pick<ResourceClass, "definition">;
+  readonly resource: Defined;
 }
 
 function builderOf(definition: WorkflowDefinition): WorkflowDefinition {

@@ -1,5 +1,5 @@
 import type { KubernetesObject } from "../base/kubernetes-object.js";
-import type { ResourceClass } from "../base/resource-definition.js";
+import type { Defined, ResourceClass } from "../base/resource-definition.js";
 import type { ExternalOrigin } from "../sources/external/external-watch.js";
 import type {
   BulkOptions,
@@ -85,7 +85,7 @@ export interface ReferenceOptions<Primary, Resource extends KubernetesObject> ex
   KubernetesDependent,
   "cluster" | "fieldSelector" | "labelSelector"
 > {
-  readonly resource: Pick<ResourceClass<Resource>, "definition">;
+  readonly resource: Defined<Resource>;
   readonly ref: ObjectReference<Primary>;
   readonly filters?: EventFilters<NoInfer<Resource>>;
 }
@@ -101,8 +101,7 @@ export interface FetchContext<Secondary = object, State extends KeptState = stri
 }
 
 /** Where the states of created resources are kept. */
-export type ExternalStateOption =
-  Extract<ExternalState, { kind: "status" }> | ObjectState<Pick<ResourceClass, "definition">>;
+export type ExternalStateOption = Extract<ExternalState, { kind: "status" }> | ObjectState<Defined>;
 
 /** Where the live resources of an external dependent are known. */
 export type ExternalSourceOption<Primary, Known, Resource, State extends KeptState = string> = ExternalOrigin<

@@ -1,8 +1,8 @@
 import type { EventDraft } from "../base/activity.js";
 import { keyFrom, type KubernetesObject, type ResourceReader } from "../base/kubernetes-object.js";
-import type { SecondaryType } from "../base/resource-definition.js";
+import type { Defined, SecondaryType } from "../base/resource-definition.js";
 import type { ResourceView } from "../cache/resource-view.js";
-import type { ApiClient, Defined } from "../client/api-client.js";
+import type { ApiClient } from "../client/api-client.js";
 import type { ReconcileScope } from "../schedule/reconcile-scope.js";
 import type { Context, EventSources, SecondariesOptions, SecondaryOptions } from "../workflow/definition/context.js";
 import type { WorkflowDefinition } from "../workflow/definition/workflow-definition.js";
@@ -59,9 +59,9 @@ export function contextFactoryOf(
         return dependencies.fencingToken?.();
       },
       isNextReconcileImminent: () => scope.isNextReconcileImminent(),
-      secondary: ((type: Defined<KubernetesObject> | string, options?: SecondaryOptions) =>
+      secondary: ((type: Defined | string, options?: SecondaryOptions) =>
         access.find(primary, typeOf(type), options)) as Context["secondary"],
-      secondaries: ((type: Defined<KubernetesObject> | string, options?: SecondariesOptions) =>
+      secondaries: ((type: Defined | string, options?: SecondariesOptions) =>
         access.list(primary, typeOf(type), options)) as Context["secondaries"],
     };
     return context;
@@ -76,6 +76,6 @@ function readerOf(view: ResourceView): ResourceReader<KubernetesObject> {
   };
 }
 
-function typeOf(type: Defined<KubernetesObject> | string): SecondaryType {
+function typeOf(type: Defined | string): SecondaryType {
   return typeof type === "string" ? type : type.definition;
 }

@@ -1,7 +1,7 @@
 // Mappers from a secondary to the primaries that it concerns (JOSDK Mappers). A mapper must be a pure function of the object, and of the
 // primaries that it reads: the primaries that it returned for the old state of an object are reconciled, too.
 import { groupOf, keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
+import type { Defined, ResourceDefinition } from "../base/resource-definition.js";
 import { PRIMARY_NAME, PRIMARY_NAMESPACE, PRIMARY_TYPE, typeOfPrimary } from "../base/primary-link.js";
 
 /** Returns the keys of the primaries that a secondary concerns; pure. */
@@ -14,11 +14,6 @@ export type PrimaryToSecondaryMapper<Primary extends KubernetesObject = Kubernet
   primary: Primary,
 ) => readonly ObjectKey[];
 
-/** The kind of the primaries: a class, or anything else that carries its definition. */
-export interface PrimaryKind {
-  readonly definition: ResourceDefinition;
-}
-
 /** The names of the labels or annotations that point to a primary. */
 export interface PrimaryKeys {
   /** The key of the name; an object without it concerns no primary. */
@@ -30,33 +25,33 @@ export interface PrimaryKeys {
 }
 
 /** Maps by owner references of the primary's kind and group, whatever their version. */
-export function byOwnerReference({ definition }: PrimaryKind): SecondaryToPrimaryMapper {
+export function byOwnerReference({ definition }: Defined): SecondaryToPrimaryMapper {
   const { kind, group } = definition;
   return ownersOf(definition, (owner) => owner.kind === kind && groupOf(owner.apiVersion) === group);
 }
 
 /** Maps by owner references of the primary's kind, whatever their group. */
-export function byOwnerType({ definition }: PrimaryKind): SecondaryToPrimaryMapper {
+export function byOwnerType({ definition }: Defined): SecondaryToPrimaryMapper {
   return ownersOf(definition, ({ kind }) => kind === definition.kind);
 }
 
 /** Maps by labels. */
-export function byLabel(primary: PrimaryKind, keys: PrimaryKeys): SecondaryToPrimaryMapper {
+export function byLabel(primary: Defined, keys: PrimaryKeys): SecondaryToPrimaryMapper {
   return primaryIn("labels", primary, keys);
 }
 
 /** Maps by annotations. */
-export function byAnnotation(primary: PrimaryKind, keys: PrimaryKeys): SecondaryToPrimaryMapper {
+export function byAnnotation(primary: Defined, keys: PrimaryKeys): SecondaryToPrimaryMapper {
   return primaryIn("annotations", primary, keys);
 }
 
 /** Maps by the annotations that the runtime writes on dependents that cannot have an owner reference. */
-export function byDefaultAnnotations(primary: PrimaryKind): SecondaryToPrimaryMapper {
+export function byDefaultAnnotations(primary: Defined): SecondaryToPrimaryMapper {
   return byAnnotation(primary, { name: PRIMARY_NAME, namespace: PRIMARY_NAMESPACE, type: PRIMARY_TYPE });
 }
 
 /** Maps by everything that ties a dependent to its primary: owner references and the default annotations. */
-export function byAnyLink(primary: PrimaryKind): SecondaryToPrimaryMapper {
+export function byAnyLink(primary: Defined): SecondaryToPrimaryMapper {
   const byOwner = byOwnerReference(primary);
   const byAnnotations = byDefaultAnnotations(primary);
   return (object) => {
@@ -93,11 +88,7 @@ function ownersOf(
   };
 }
 
-function primaryIn(
-  member: "annotations" | "labels",
-  primary: PrimaryKind,
-  keys: PrimaryKeys,
-): SecondaryToPrimaryMapper {
+function primaryIn(member: "annotations" | "labels", primary: Defined, keys: PrimaryKeys): SecondaryToPrimaryMapper {
   const { definition } = primary;
   const ownType = typeOfPrimary(definition);
   return ({ metadata }) => {

@@ -1,7 +1,7 @@
 import { checkCounts, checkNamespaces } from "../../base/checks.js";
 import type { KubernetesObject, ObjectKey, ObjectRef, ResourceReader } from "../../base/kubernetes-object.js";
 import { messageOf } from "../../base/logger.js";
-import type { ResourceDefinition } from "../../base/resource-definition.js";
+import type { Defined } from "../../base/resource-definition.js";
 import { createConnection, type Connection, type ConnectionOptions } from "../../client/connect/connection.js";
 import type { EventSource } from "../event-source.js";
 import { compileProjection } from "../../cache/projection.js";
@@ -19,7 +19,7 @@ export interface InformerSourceOptions<
   /** Unique in its controller. */
   readonly name: string;
   /** The kind: a generated class, or what `untypedResource` returns. */
-  readonly resource: { readonly definition: ResourceDefinition<Resource> };
+  readonly resource: Defined<Resource>;
   /** Returns the primaries that an object concerns. Default: those that name it in `primaryToSecondary`, or else `byAnyLink`. */
   readonly mapper?: ContextualMapper<Resource> | undefined;
   /** Returns the objects that a primary refers to, where the objects themselves do not say whose they are. */

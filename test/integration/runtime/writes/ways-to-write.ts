@@ -1,7 +1,7 @@
 // The ways in which a controller may write, and an object on which to try them.
 import type { ApiServer } from "#apiserver/index.js";
 import { keyOf } from "#runtime/base/kubernetes-object.js";
-import type { Defined } from "#runtime/client/api-client.js";
+import type { Defined } from "#runtime/base/resource-definition.js";
 import type { KindOperations } from "#runtime/write/kind-operations.js";
 import { shared } from "../../../support/suite.js";
 import { ConfigMap, Page, startPageServer, type DataObject } from "../page-operator.js";

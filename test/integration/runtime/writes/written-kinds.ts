@@ -3,7 +3,8 @@
 import type { ApiServer } from "#apiserver/index.js";
 import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import { ApiClient, type Defined } from "#runtime/client/api-client.js";
+import type { Defined } from "#runtime/base/resource-definition.js";
+import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
 import type { EventSource } from "#runtime/sources/event-source.js";
 import type { ResourceChange } from "#runtime/cache/resource-change.js";
