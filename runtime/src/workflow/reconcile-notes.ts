@@ -17,23 +17,18 @@ export class ReconcileNotes {
   readonly removals = new Map<string, Promise<unknown>>();
   /** The live objects that the own `delete` of a dependent left, so that nothing else deletes them. */
   readonly kept = new Set<object>();
-  readonly #wanted = new Map<string, Set<string>>();
   readonly #wishes = new Map<string, Wish>();
+  /** The names of the dependents that want an object. */
+  readonly #wishing = new Set<string>();
 
   /** Notes that a dependent wants an object, unless another one does; returns the name of the one that does. */
   want(wish: Wish, place: string, id: string): string {
     const { dependent } = wish;
-    const first = this.dependentThatWants(place, id) ?? dependent;
+    const first = this.wishFor(place, id)?.dependent ?? dependent;
     if (first !== dependent) return first;
     this.#wishes.set(`${place} ${id}`, wish);
-    const ids = this.#wanted.get(dependent) ?? new Set();
-    this.#wanted.set(dependent, ids.add(id));
+    this.#wishing.add(dependent);
     return dependent;
-  }
-
-  /** Returns the name of the dependent that wants an object; `undefined` if none said so. */
-  dependentThatWants(place: string, id: string): string | undefined {
-    return this.wishFor(place, id)?.dependent;
   }
 
   /** Returns as what an object is wanted; `undefined` if no dependent said that it wants it. */
@@ -41,8 +36,8 @@ export class ReconcileNotes {
     return this.#wishes.get(`${place} ${id}`);
   }
 
-  /** Returns the ids of the objects that a dependent wants; `undefined` if it has not said. */
-  wantedBy(dependent: string): ReadonlySet<string> | undefined {
-    return this.#wanted.get(dependent);
+  /** Tells whether a dependent said that it wants an object. */
+  hasWish(dependent: string): boolean {
+    return this.#wishing.has(dependent);
   }
 }

@@ -75,7 +75,7 @@ export class KubernetesReconciler implements DependentReconciler {
     if (nameless.length === 0) return undefined;
     // It must not exist, so the run does not note that it is wanted.
     const wanted = this.complete({ ...run, notes: new ReconcileNotes() }, await desire());
-    const isFree = run.notes.dependentThatWants(this.objects.place, wanted.id) === undefined;
+    const isFree = run.notes.wishFor(this.objects.place, wanted.id) === undefined;
     return isFree && nameless.includes(wanted.id) ? wanted : undefined;
   }
 

@@ -118,7 +118,7 @@ export class LiveObjects {
     return this.#entries(this.#tiedTo(primary)).filter((entry) => {
       const { metadata } = entry.object;
       // An object that another dependent wants in this reconcile is no longer one of this dependent.
-      const wanting = notes?.dependentThatWants(this.place, keyOf(metadata)) ?? name;
+      const wanting = notes?.wishFor(this.place, keyOf(metadata))?.dependent ?? name;
       const isNamed = wanting === name && hasName(definition, metadata.annotations?.[DEPENDENT_NAME]);
       const isOwn = isNamed && !isOfOther(metadata, primary.metadata);
       // A watch of the user may show objects of which somebody took the label off.

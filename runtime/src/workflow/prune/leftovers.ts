@@ -72,14 +72,12 @@ export function findLeftovers(
         hasName(definition, name) && isWritten(definition, kind);
       if (!isSearched || others.some(isNamed)) return undefined;
       const index = plan.nodes.findIndex(isNamed);
-      const present = plan.nodes[index]?.definition.name;
-      const isWanted = present !== undefined && notes.wantedBy(present)?.has(id) === true;
-      const reconciler = index === -1 ? kind.reconcilerFor("ordered") : plan.nodes[index]!.reconciler;
-      return isWanted ? undefined : { kind, name, stated, index, reconciler };
+      const reconciler = plan.nodes[index]?.reconciler ?? kind.reconcilerFor("ordered");
+      return { kind, name, stated, index, reconciler };
     };
     // A cleanup wants nothing.
     const place = placeOf(kind);
-    const isTaken = (id: ObjectKey) => !isCleanup && notes.dependentThatWants(place, id) !== undefined;
+    const isTaken = (id: ObjectKey) => !isCleanup && notes.wishFor(place, id) !== undefined;
     for (const { name, live } of kind.reconcilerFor("ordered").objects.leftovers(run.primary, isTaken)) {
       const judged = judge(name, keyOf(live.metadata));
       // Two watches may show one object.
@@ -89,23 +87,18 @@ export function findLeftovers(
   return [...found.values()];
 }
 
-/** Returns the ids of the objects that the dependents of a kind want; undefined if one of them did not say. */
-export function idsWantedOf(
+/** Tells whether all dependents of a kind have said which objects they want. A cleanup wants nothing. */
+export function haveAllSaid(
   kind: Pick<WatchedKind, "resource" | "cluster">,
-  options: PruneOptions,
-): ReadonlySet<string> | undefined {
-  const { run, result, isCleanup } = options;
-  const ids = new Set<string>();
-  if (isCleanup) return ids;
-  for (const { definition } of run.plan.nodes) {
+  { run, result, isCleanup }: PruneOptions,
+): boolean {
+  const hasSaid = ({ definition }: PlanNode): boolean => {
     const outcome = result.dependents[definition.name];
-    if (!isWritten(definition, kind) || outcome?.kind === "inactive" || outcome?.kind === "deleted") continue;
-    const wanted = run.notes.wantedBy(definition.name);
+    if (!isWritten(definition, kind) || outcome?.kind === "inactive" || outcome?.kind === "deleted") return true;
     // A bulk dependent may want nothing. One of which an item is missing may want more than it said.
-    if (definition.bulk !== undefined ? !hasRun(outcome) : wanted === undefined) return undefined;
-    for (const id of wanted ?? []) ids.add(id);
-  }
-  return ids;
+    return definition.bulk === undefined ? run.notes.hasWish(definition.name) : hasRun(outcome);
+  };
+  return isCleanup || run.plan.nodes.every(hasSaid);
 }
 
 function statedFor(

@@ -2,16 +2,15 @@
 //
 // An object goes only after its successor is written and ready, and after everything that depends on the successor has run. The successor
 // of an object of a removed dependent may be anything in the workflow, so such an object stays while the workflow is not ready.
-import { compareResourceVersions, describeObject, keyOf, type KubernetesObject } from "../../base/kubernetes-object.js";
+import { compareResourceVersions, describeObject, type KubernetesObject } from "../../base/kubernetes-object.js";
 import { messageOf } from "../../base/logger.js";
 import { DEPENDENT_ITEM, isOwnedBy } from "../../base/primary-link.js";
 import type { KubernetesDependent } from "../definition/workflow-definition.js";
 import { endsOf, isGone, isReady } from "../plan.js";
-import { placeOf } from "../reconcile-notes.js";
 import { createWorkflowResult, type DependentOutcome, type WorkflowResult } from "../workflow-result.js";
 import {
-  idsWantedOf,
   findLeftovers,
+  haveAllSaid,
   hasRun,
   isWritten,
   type Leftover,
@@ -78,11 +77,10 @@ class Pruning {
     for (const [index, { definition, reconciler }] of [...plan.nodes.entries()].reverse()) {
       const isLeft = reconciler.capabilities.remove && leftovers.some((each) => each.index === index);
       if (!isLeft || !isReplacedAt(index, this.#options)) continue;
-      const ids = idsWantedOf(definition as KubernetesDependent, this.#options);
+      const isKnown = haveAllSaid(definition as KubernetesDependent, this.#options);
       const outcome = this.#options.result.dependents[definition.name];
       // Where others have not said what they want, what has an item goes that is deleted: its next run would delete that as the item.
-      const isUnwanted = (live: KubernetesObject) =>
-        ids === undefined ? isOfDeletedItem(live, outcome) : !ids.has(keyOf(live.metadata));
+      const isUnwanted = (live: KubernetesObject) => isKnown || isOfDeletedItem(live, outcome);
       const isMeant = (each: Leftover) => each.index === index && isUnwanted(each.live);
       await this.#remove("dependent", definition.name, isMeant);
     }
@@ -90,9 +88,8 @@ class Pruning {
 
   // One dependent after the other, the youngest first: others may need what is older.
   async #pruneRemoved(leftovers: readonly Leftover[]): Promise<void> {
-    const { isCleanup, result, run } = this.#options;
-    const isRemoved = ({ index, kind, live }: Leftover) =>
-      index === -1 && (isCleanup || run.notes.dependentThatWants(placeOf(kind), keyOf(live.metadata)) === undefined);
+    const { isCleanup, result } = this.#options;
+    const isRemoved = ({ index }: Leftover) => index === -1;
     const youngest = leftovers.filter(isRemoved).sort(byAge);
     // A kind that cannot be watched may have the object that has to go first.
     const before = Object.entries(this.#removed).flatMap(([name, { kind }]) => (kind === "failed" ? name : []));
@@ -159,7 +156,7 @@ function silentRivals(leftovers: readonly Leftover[], { run }: PruneOptions): st
   const kinds = leftovers.flatMap(({ stated, kind }) => (stated === undefined ? kind : []));
   return (run.others ?? []).flatMap(({ definition }) => {
     const isRival = kinds.some((kind) => isWritten(definition, kind));
-    return isRival && run.notes.wantedBy(definition.name) === undefined ? definition.name : [];
+    return isRival && !run.notes.hasWish(definition.name) ? definition.name : [];
   });
 }
 
