@@ -33,8 +33,6 @@ class Pruning {
   readonly #kinds: Set<WatchedKind>;
   readonly #removed: { [name: string]: DependentOutcome } = {};
   readonly #errors = new Map<string, unknown>();
-  /** Whether nothing is left that has to go. */
-  #isGone = true;
 
   constructor(options: PruneOptions) {
     this.#options = options;
@@ -46,9 +44,10 @@ class Pruning {
     await this.#openKinds();
     const leftovers = this.#find();
     if (leftovers.length === 0 && workflow.removed === undefined) return result;
-    await this.#pruneFormerNames(leftovers);
+    const former = await this.#pruneFormerNames(leftovers);
     await this.#pruneRemoved(leftovers);
-    const addition = { removed: this.#removed, errors: this.#errors, isReady: this.#isGone };
+    const isReady = [...former, ...Object.values(this.#removed)].every(isGone);
+    const addition = { removed: this.#removed, errors: this.#errors, isReady };
     return createWorkflowResult(Object.entries(result.dependents), addition);
   }
 
@@ -72,8 +71,9 @@ class Pruning {
   }
 
   // In reverse order: what depends on an object goes before it.
-  async #pruneFormerNames(leftovers: readonly Leftover[]): Promise<void> {
+  async #pruneFormerNames(leftovers: readonly Leftover[]): Promise<DependentOutcome[]> {
     const { plan } = this.#options.run;
+    const outcomes: DependentOutcome[] = [];
     for (const [index, { definition, reconciler }] of [...plan.nodes.entries()].reverse()) {
       const isLeft = reconciler.capabilities.remove && leftovers.some((each) => each.index === index);
       if (!isLeft || !isReplacedAt(index, this.#options)) continue;
@@ -82,8 +82,9 @@ class Pruning {
       // Where others have not said what they want, what has an item goes that is deleted: its next run would delete that as the item.
       const isUnwanted = (live: KubernetesObject) => isKnown || isOfDeletedItem(live, outcome);
       const isMeant = (each: Leftover) => each.index === index && isUnwanted(each.live);
-      await this.#remove("dependent", definition.name, isMeant);
+      outcomes.push(await this.#remove("dependent", definition.name, isMeant));
     }
+    return outcomes;
   }
 
   // One dependent after the other, the youngest first: others may need what is older.
@@ -100,9 +101,7 @@ class Pruning {
       const outcome: DependentOutcome =
         blockers.size > 0 ? { kind: "waiting", for: [...blockers] } : await this.#removeDependent(name, isMeant);
       this.#removed[name] = outcome;
-      if (isGone(outcome)) continue;
-      this.#isGone = false;
-      before.push(name);
+      if (!isGone(outcome)) before.push(name);
     }
   }
 
@@ -129,9 +128,7 @@ class Pruning {
         const object = describeObject(live, live.metadata);
         context.logger.info({ dependent: name }, `removed ${object}, which is not wanted any more`);
       }
-      const left = this.#find(isMeant);
-      if (left.length > 0) this.#isGone = false;
-      return { kind: "deleted", isGone: left.length === 0, because: BECAUSE };
+      return { kind: "deleted", isGone: this.#find(isMeant).length === 0, because: BECAUSE };
     } catch (error) {
       return this.#failure(what, name, error);
     }
@@ -140,7 +137,6 @@ class Pruning {
   #failure(what: string, name: string, cause: unknown): DependentOutcome {
     const error = new Error(`${what} "${name}": ${messageOf(cause)}`, { cause });
     this.#errors.set(name, error);
-    this.#isGone = false;
     return { kind: "failed", error };
   }
 }
