@@ -3,7 +3,7 @@ import { describeObject, keyOf, type KubernetesObject } from "../../base/kuberne
 import { DEPENDENT_NAME, hasLink, isOwnedBy, isWrittenBy, labelValueOf } from "../../base/primary-link.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { DeleteOptions } from "../../client/call-options.js";
-import type { DecodedResource } from "../../base/decoded-resource.js";
+import { uidOf, type DecodedResource } from "../../base/decoded-resource.js";
 import type { Stated } from "../../write/send/plan.js";
 import type { WriteCause } from "../../write/send/postponed-write.js";
 import type { Writer } from "../../write/writer.js";
@@ -109,7 +109,7 @@ export class KubernetesReconciler implements DependentReconciler {
   async #write(run: DependentRun, wanted: Wanted, found: Live | undefined): Promise<WriteOutcome> {
     const { mode, operations, existing, name: dependent } = this.#options.definition;
     const desired = wanted.object as Stated;
-    const known = await this.#liveAs(wanted, found as DecodedResource | undefined, run);
+    const known = await this.#afterRemoval(found as DecodedResource | undefined, wanted, run);
     const live = known?.object;
     if (live?.metadata.deletionTimestamp !== undefined) return "waiting";
     const isLeft = mode === "createOnly" || operations?.update !== undefined;
@@ -175,17 +175,14 @@ export class KubernetesReconciler implements DependentReconciler {
     return this.isGarbageCollected ? cause : { ...cause, onGivenUp };
   }
 
-  async #liveAs(
-    { id }: Wanted,
+  // Another dependent may have had the object, and delete it just now.
+  async #afterRemoval(
     found: DecodedResource | undefined,
+    { id }: Wanted,
     { primary, notes }: DependentRun,
   ): Promise<DecodedResource | undefined> {
-    // An item may get another name; the object with the old name is not the one that is written.
-    const isNamed = found !== undefined && keyOf(found.object.metadata) === id;
-    const live = isNamed ? found : this.objects.tied(primary, id);
-    // Another dependent had the object, and deletes it just now.
-    const removal = notes.removals.get(live?.object.metadata.uid ?? "");
-    if (removal === undefined) return live;
+    const removal = notes.removals.get(uidOf(found) ?? "");
+    if (removal === undefined) return found;
     await Promise.allSettled([removal]);
     return this.objects.tied(primary, id);
   }
