@@ -223,28 +223,26 @@ async function callOwn<Result>(
   work: (options?: DeleteOptions) => Promise<Result>,
 ): Promise<Result | "notCalled" | "failed"> {
   let done: Promise<Result> | undefined;
-  let isSettled = false;
   let isOver = false;
+  let wasAwaited = false;
   const pass = async (options?: DeleteOptions): Promise<void> => {
-    await (done ??= work(options).finally(() => (isSettled = true)));
-  };
-  const refuse = async (): Promise<void> => {
-    const problem = `next() was called after ${name}() returned; await it there`;
-    args.context.logger.warn({}, problem);
-    throw new Error(problem);
+    if (isOver) {
+      const problem = `next() was called after ${name}() returned; await it there`;
+      args.context.logger.warn({}, problem);
+      throw new Error(problem);
+    }
+    await (done ??= work(options).finally(() => (wasAwaited = !isOver)));
   };
   const next = (options?: DeleteOptions): Promise<void> => {
-    const passed = isOver ? refuse() : pass(options);
+    const passed = pass(options);
     // An operation that does not wait must not end the process by a rejection that nobody catches.
     passed.catch(() => {});
     return passed;
   };
-  let wasAwaited = false;
   try {
     await call({ ...args, next } as never);
   } finally {
     isOver = true;
-    wasAwaited = isSettled;
     // What is under way ends before the step does.
     await Promise.allSettled([done]);
   }
