@@ -15,6 +15,7 @@ import type { PrimaryOutcome } from "../schedule/reconcile-scope.js";
 import { KindOperations, type ResourceWrite } from "../write/kind-operations.js";
 import type { ResourceOperations } from "../write/resource-operations.js";
 import type { WriteTarget } from "../write/send/apply-matcher.js";
+import { isGone } from "../write/send/on-latest.js";
 import { patchBetween } from "../write/send/plan.js";
 import { findPostponed, type PostponedWrite, type WriteCause } from "../write/send/postponed-write.js";
 import type { Sender } from "../write/send/send.js";
@@ -56,7 +57,7 @@ export async function putFinalizer(
     const written = await (isPatched ? resources.addFinalizer(object) : resources.applyFinalizer(object));
     return written?.object.metadata.deletionTimestamp === undefined ? written?.object : undefined;
   } catch (error) {
-    if (await isGone(write, object, error)) return undefined;
+    if (await isGone(error, object, write)) return undefined;
     throw error;
   }
 }
@@ -95,7 +96,7 @@ export async function writePrimary(
       onWritten({ wroteStatus: await isChanged(writeStatus(write, primary, status)) });
   } catch (error) {
     // There is nothing left to report on.
-    if (await isGone(write, primary, error)) return;
+    if (await isGone(error, primary, write)) return;
     if (status === undefined || !isApiError(error, 404)) throw error;
     const problem = "has no status subresource in the cluster; add subresources: { status: {} } to its definition";
     throw new Error(`${messageOf(error)}: ${crdNameOf(target.definition)} ${problem}`, { cause: error });
@@ -168,20 +169,4 @@ function checkIsPrimary({ target }: PrimaryWrite, { metadata }: KubernetesObject
     `the reconciler of ${describeObject(target.definition, metadata)} wants to write another object, ` +
       `"${keyOf({ name, namespace })}"; use context.resources for that`,
   );
-}
-
-// The API server answers 404 at subresources, 409 to what would create the object, and 422 if there is another one (1.36). It answers
-// the same where a version or a value was tested, and where the object is not valid.
-async function isGone({ target, sender }: PrimaryWrite, object: KubernetesObject, error: unknown): Promise<boolean> {
-  const { metadata } = object;
-  if (!isApiError(error, 404) && !isApiError(error, 409) && !isApiError(error, 422)) return false;
-  const { causes } = error;
-  if (causes.some(({ field }) => field === "metadata.uid")) return true;
-  if (error.code === 422 && causes.length > 0) return false;
-  try {
-    return (await sender.read(target, metadata))?.object.metadata.uid !== metadata.uid;
-  } catch {
-    // The first error says more.
-    return false;
-  }
 }

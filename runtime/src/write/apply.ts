@@ -1,9 +1,9 @@
-import { isApiError } from "../base/errors.js";
 import { describeObject } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import type { DecodedResource } from "../base/decoded-resource.js";
 import type { Verdict } from "../match/match.js";
 import { clearingPatch } from "./foreign-entries.js";
+import { isGone } from "./send/on-latest.js";
 import { applicationOf, locked, planApply, planJsonPatch, type Sending } from "./send/plan.js";
 import type { Sender } from "./send/send.js";
 import type { WriteMethod, Written } from "./write-method.js";
@@ -37,18 +37,11 @@ export function applyMethod(sender: Sender): WriteMethod {
         sender.noteMatch(target, asDesired.ref);
         return { kind: "unchanged", entry: live };
       }
-      const { metadata } = live.object;
       // With the uid an apply neither creates what is gone, nor takes over what somebody else made under the name.
-      const stated = Object.assign({}, desired, {
-        metadata: Object.assign({}, desired.metadata, { uid: metadata.uid }),
-      });
+      const metadata = Object.assign({}, desired.metadata, { uid: live.object.metadata.uid });
+      const stated = Object.assign({}, desired, { metadata });
       const plan = planApply(target.definition, stated, false);
       const write = { target, plan, before: live, cause, content: desired };
-      const isGone = async (error: unknown): Promise<boolean> => {
-        if (!isUidProblem(error)) return false;
-        const now = await sender.read(target, metadata, cause?.signal);
-        return now?.object.metadata.uid !== metadata.uid;
-      };
       const send = async (before: DecodedResource): Promise<Written> => {
         const sent = await sender.send({ ...write, before });
         return sent.kind === "postponed" ? sent : { verdict, ...sent };
@@ -56,16 +49,10 @@ export function applyMethod(sender: Sender): WriteMethod {
       try {
         return await send(live);
       } catch (error) {
-        if (await isGone(error)) return undefined;
+        if (await isGone(error, live.object, { sender, target, cause })) return undefined;
         // Once: what is in the way again is refused again.
         return send(await clear(error, write));
       }
     },
   };
-}
-
-// The API server answers 409 if the object is gone, and 422 if another one has its name (1.36); either may have another reason.
-function isUidProblem(error: unknown): boolean {
-  if (isApiError(error, 422)) return error.causes.some(({ field }) => field === "metadata.uid");
-  return isApiError(error, 409);
 }

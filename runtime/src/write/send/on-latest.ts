@@ -1,9 +1,10 @@
 import { isAbsent, isApiError } from "../../base/errors.js";
 import { describeObject, isNewerVersion, keyOf, type KubernetesObject } from "../../base/kubernetes-object.js";
 import { messageOf } from "../../base/logger.js";
-import type { DecodedResource } from "../../base/decoded-resource.js";
+import { uidOf, type DecodedResource } from "../../base/decoded-resource.js";
 import type { ResourceView } from "../../cache/resource-view.js";
 import type { WriteTarget } from "./apply-matcher.js";
+import type { WriteCause } from "./postponed-write.js";
 import type { Sender } from "./send.js";
 
 interface OnLatestOptions {
@@ -33,7 +34,7 @@ export async function onLatest<Result>(
   const { metadata } = first.object;
   let state: DecodedResource | undefined = first;
   for (let attempt = 1; ; attempt++) {
-    if (state === undefined || state.object.metadata.uid !== metadata.uid) return undefined;
+    if (state === undefined || uidOf(state) !== metadata.uid) return undefined;
     try {
       return await change(state);
     } catch (error) {
@@ -46,6 +47,28 @@ export async function onLatest<Result>(
       }
     }
     state = await sender.read(target, metadata);
+  }
+}
+
+/**
+ * Tells whether a write failed because its object is gone, or another one has its name. The API server answers 404 at subresources, 409 to what
+ * would create the object, and 422 if there is another one (1.36). It answers the same where a version or a value was tested, and where the
+ * object is not valid.
+ */
+export async function isGone(
+  error: unknown,
+  { metadata }: KubernetesObject,
+  { sender, target, cause }: Pick<OnLatestOptions, "sender" | "target"> & { readonly cause?: WriteCause | undefined },
+): Promise<boolean> {
+  if (!isApiError(error, 404) && !isApiError(error, 409) && !isApiError(error, 422)) return false;
+  const { causes } = error;
+  if (causes.some(({ field }) => field === "metadata.uid")) return true;
+  if (error.code === 422 && causes.length > 0) return false;
+  try {
+    return uidOf(await sender.read(target, metadata, cause?.signal)) !== metadata.uid;
+  } catch {
+    // The first error says more.
+    return false;
   }
 }
 
