@@ -73,7 +73,7 @@ export function planCreate(definition: ResourceDefinition, stated: Stated): Plan
 export function planUpdate(definition: ResourceDefinition, stated: Stated, isStatus: boolean): PlannedWrite {
   const body = withEncodedData(definition, stated);
   const version = stated.metadata.resourceVersion;
-  return { verb: "update", isStatus, ref: refOf(stated), body, version, lock: version, desiredOf: () => body };
+  return { verb: "update", isStatus, ref: stated.metadata, body, version, lock: version, desiredOf: () => body };
 }
 
 /** Plans a server-side apply of an object or its status; what is owned tells whether it would change anything. */
@@ -83,7 +83,7 @@ export function planApply(definition: ResourceDefinition, stated: Stated, isStat
   // A status is applied without whatever else the object states, so that nothing of that is taken over.
   const body = isStatus ? { metadata: { name, namespace, uid }, status } : withEncodedData(definition, stated);
   const lock = isStatus ? undefined : version;
-  return { verb: "apply", isStatus, ref: refOf(stated), body, version, lock, desiredOf: () => body };
+  return { verb: "apply", isStatus, ref: stated.metadata, body, version, lock, desiredOf: () => body };
 }
 
 /** Plans a JSON merge patch of an object or its status. */
@@ -97,7 +97,7 @@ export function planMergePatch(stated: Stated, isStatus: boolean): PlannedWrite 
   return {
     verb: "mergePatch",
     isStatus,
-    ref: refOf(stated),
+    ref: stated.metadata,
     body: isStatus ? { metadata: { name, namespace }, ...status } : plain,
     version,
     lock: isStatus ? undefined : version,
@@ -117,7 +117,7 @@ export function planJsonPatch<Resource extends KubernetesObject>(
   const plan: PlannedWrite = {
     verb: "jsonPatch",
     isStatus,
-    ref: refOf(given),
+    ref: given.metadata,
     body: operations,
     version: given.metadata.resourceVersion,
     lock: operations.find(({ op, path }) => op === "replace" && path === VERSION_PATH)?.value as string | undefined,
@@ -184,7 +184,7 @@ export function plannedPaths(
 function operationsOf<Resource extends KubernetesObject>(
   given: Resource,
   change: (draft: Resource) => Resource | void,
-  isStatus = false,
+  isStatus: boolean,
 ): JsonPatchOperation[] {
   const draft = structuredClone(given);
   const changed = plainOf(change(draft) ?? draft) as JsonObject;
@@ -200,10 +200,6 @@ export function withEncodedData<Desired extends object>(definition: ResourceDefi
   const encoded = Object.entries(stringData ?? {}).map(([key, text]) => [key, Buffer.from(text).toString("base64")]);
   if (encoded.length === 0) return rest as unknown as Desired;
   return { ...rest, data: { ...rest.data, ...Object.fromEntries(encoded) } } as unknown as Desired;
-}
-
-function refOf({ metadata: { name, namespace } }: Stated): ObjectRef {
-  return namespace === undefined ? { name } : { name, namespace };
 }
 
 /** Returns the JSON patch from one state of an object to another, which fails if the object was made anew under its name. */

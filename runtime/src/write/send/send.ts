@@ -12,7 +12,7 @@ import type { Written } from "../../cache/resource-view.js";
 import type { DecodedResource } from "../../base/decoded-resource.js";
 import { LoopDetector, type KnownLoop, type WriteLoop } from "../../match/loop-detector.js";
 import { ApplyMatcher, type WriteTarget } from "./apply-matcher.js";
-import { isLogged, logChange } from "./change-log.js";
+import { logChange } from "./change-log.js";
 import { applicationOf, isExplained, plannedPaths, type Sending } from "./plan.js";
 import type { LoopListener, PostponedWrite, WriteCause } from "./postponed-write.js";
 import { findRivals } from "./rivals.js";
@@ -110,11 +110,9 @@ export class Sender {
     const kind = wasCreated ? "created" : isChanged ? "updated" : "unchanged";
     if (kind === "unchanged") return { kind, entry };
     if (kind === "updated") cause.onChange?.((limit) => this.#pathsOf(sending, limit));
-    if (isLogged(cause)) {
-      const what = `${plan.isStatus ? "the status of " : ""}${describeObject(target.definition, plan.ref)}`;
-      const paths = kind === "created" ? [] : this.#pathsOf(sending, LOGGED_DIFFERENCES);
-      logChange(`${kind} ${what}`, { target, cause, paths });
-    }
+    const what = `${plan.isStatus ? "the status of " : ""}${describeObject(target.definition, plan.ref)}`;
+    const pathsOf = () => (kind === "created" ? [] : this.#pathsOf(sending, LOGGED_DIFFERENCES));
+    logChange(`${kind} ${what}`, { target, cause, pathsOf });
     const said = cause.statement === undefined ? digest : digestOf(cause.statement);
     const loop = isUrgent ? undefined : this.#loops.noteWrite(key, observedOf(sending, said));
     if (loop !== undefined) this.#tellLoop(this.#placeOf(sending), loop, cause);
