@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { chosenCompilers, compilers } from "../support/projects/compile.js";
 import { createPagesProject } from "../support/projects/new-project.js";
@@ -29,6 +29,22 @@ suite("new project", (test) => {
         assert.match(run(folder.path, [command, "--pretty", "false"]).output, / error TS\d+: /);
         assert.not.ok((await readdir(folder.path)).includes("dist"));
       }
+    },
+    { timeoutMs: 60_000 },
+  );
+
+  test.thorough(
+    "a test whose source is gone runs no more, and the rest of dist stays as it is",
+    async () => {
+      await using folder = await createPagesProject();
+      for (const kept of ["test", "dev"]) await mkdir(join(folder.path, "dist", kept), { recursive: true });
+      await writeFile(join(folder.path, "dist/test/gone.test.js"), 'throw new Error("no source");\n');
+      await writeFile(join(folder.path, "dist/dev/kubeconfig"), "");
+      const { NODE_TEST_CONTEXT: _context, ...env } = process.env;
+      const { status, stdout, stderr } = spawnSync("npm", ["test"], { cwd: folder.path, env, encoding: "utf8" });
+      assert.is(status, 0, stdout + stderr);
+      assert.equal(await readdir(join(folder.path, "dist/test")), ["webpage.test.js", "webpage.test.js.map"]);
+      assert.equal(await readdir(join(folder.path, "dist/dev")), ["kubeconfig"]);
     },
     { timeoutMs: 60_000 },
   );
