@@ -6,7 +6,7 @@ import type { FileTexts, ProjectInput } from "./input/read-project.js";
 import { RunMemory, type UnchangedRun } from "./memory/run-memory.js";
 import { StoredParts } from "./memory/stored-parts.js";
 import type { LocateExpression, ProjectModel, ResourceModel } from "./model/project-model.js";
-import { isForgotten, rememberDependents } from "./model/project-memory.js";
+import { checkForgotten, isForgotten, rememberDependents } from "./model/project-memory.js";
 import type { FileChange } from "./output/files/file-changes.js";
 import { MANIFEST_PATH } from "./output/files/manifest.js";
 import type { OutputFile } from "./output/files/output-file.js";
@@ -27,7 +27,10 @@ export interface GenerateOptions {
   readonly texts?: FileTexts;
   /** Treats warnings as errors. */
   readonly strict?: boolean;
-  /** Controllers, or `controller/dependent`, of which no object runs anywhere, so that nothing has to be stated about them. */
+  /**
+   * Controllers, or `controller/dependent`, of which no object runs anywhere, so that nothing has to be stated about them. A name that the
+   * last generation did not have is an error.
+   */
   readonly forget?: readonly string[];
   /** Called with what is being done, as it begins: for somebody who waits. */
   readonly onStep?: (step: string) => void;
@@ -52,10 +55,11 @@ export interface GenerateResult {
  */
 export async function generate(options: GenerateOptions = {}): Promise<GenerateResult> {
   const root = resolve(options.project ?? ".");
-  const { texts, check = false, dryRun = false } = options;
+  const { texts, check = false, dryRun = false, forget = [] } = options;
   // What would be if a file were another one is nothing to remember.
   const memory = texts === undefined ? await RunMemory.open(root, MANIFEST_PATH) : undefined;
-  const unchanged = memory?.unchangedRun();
+  // Whoever names something to forget is told if there is no such thing.
+  const unchanged = forget.length === 0 ? memory?.unchangedRun() : undefined;
   if (unchanged !== undefined) {
     await memory?.keep();
     return resultOf(unchanged, options);
@@ -104,6 +108,9 @@ async function runStages(root: string, { parts, memory }: Memories, options: Gen
 
   const code = await readSources(root);
   const before = await readProjectMemory(root, () => Promise.resolve(code));
+  if ("rule" in before) return stopped(input, [before]);
+  const unknown = checkForgotten(before.dependents, forget);
+  if (unknown.length > 0) return stopped(input, unknown);
   const known = { ...before, dependents: before.dependents.filter((each) => !isForgotten(each, forget)) };
   onStep("checking the spec");
   const { model, diagnostics, locate } = await buildModel({ ...input, memory: known, parts });

@@ -49,10 +49,11 @@ export const addGenerateCommand: AddCommand = (parser, { summary, end }) => {
           describe: "A controller, or CONTROLLER/DEPENDENT, that left the spec and was never deployed",
         })
         .option("format", FORMAT_OPTION)
-        .check(({ check, watch, "dry-run": dryRun, format }) => {
+        .check(({ check, watch, "dry-run": dryRun, format, forget }) => {
           const modes = [check && "--check", dryRun && "--dry-run", watch && "--watch"].filter(Boolean);
           if (format !== "text" && (watch || dryRun))
             return `--format ${format} has no meaning with --watch or --dry-run`;
+          if (watch && forget.length > 0) return "--forget has no meaning with --watch: run it once without";
           return modes.length < 2 || `${modes.join(" and ")} exclude each other`;
         })
         .example("$0 generate", "after every change of a CRD or of the workflow")

@@ -84,6 +84,11 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       meaning: "Your code nests so deeply that `generate` cannot check it.",
       remedy: "Split the expression that the message names.",
     },
+    "damaged-record": {
+      meaning:
+        "`.gen-operator.json` is no JSON. It records what the last generation wrote, and which dependents it had: objects of them may run.",
+      remedy: "Restore the file from version control.",
+    },
     "deletion-order": {
       meaning: "The garbage collector deletes in no order, and this order needs one.",
       remedy: "State `deletion: ordered` for the dependent, or remove the edge.",
@@ -311,6 +316,10 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       meaning: "A spec has a field that does not exist.",
       remedy: "Correct the name of the field, or move it to its place.",
       example: "unknown-field",
+    },
+    "unknown-forget": {
+      meaning: "`--forget` names a controller or a dependent that the last generation did not have.",
+      remedy: "Use one of the names that the message lists: `CONTROLLER`, or `CONTROLLER/DEPENDENT`.",
     },
     "unknown-kind": {
       meaning: "Neither Kubernetes nor a CRD of the project has the kind.",

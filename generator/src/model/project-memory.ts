@@ -1,4 +1,5 @@
 // What the manifest remembers of the last generation: a dependent that leaves a spec may have objects that run.
+import { didYouMean, quote, type Diagnostic } from "../diagnostic.js";
 import type { UntypedKindSpec } from "../input/workflow-spec.js";
 import { isKubernetes, type DependentModel } from "./dependent-model.js";
 import type { ProjectModel, ResourceModel } from "./project-model.js";
@@ -52,6 +53,24 @@ export function rememberDependents({ controllers }: ProjectModel): RememberedDep
 /** Tells whether a dependent is one of those that the user says nothing runs of: by its controller, or as `controller/dependent`. */
 export function isForgotten({ controller, name }: RememberedDependent, forget: readonly string[]): boolean {
   return forget.includes(controller) || forget.includes(`${controller}/${name}`);
+}
+
+/** Finds the names that are to be forgotten, and that nothing remembers. */
+export function checkForgotten(dependents: readonly RememberedDependent[], forget: readonly string[]): Diagnostic[] {
+  const names = dependents.flatMap(({ controller, name }) => [controller, `${controller}/${name}`]);
+  const known = [...new Set(names)].sort();
+  return forget
+    .filter((name) => !known.includes(name))
+    .map((name): Diagnostic => {
+      const meant = didYouMean(name, known);
+      const all = `known names: ${known.length === 0 ? "none" : known.join(", ")}`;
+      return {
+        severity: "error",
+        rule: "unknown-forget",
+        message: `--forget ${quote(name)} names nothing that is remembered`,
+        hint: meant === undefined ? all : `${meant.hint} ${all}`,
+      };
+    });
 }
 
 function factsOf(dependent: DependentModel): Omit<RememberedDependent, "controller" | "name"> {

@@ -48,6 +48,7 @@ suite("gen-operator", (test) => {
       [[], /name a command/],
       [["generat"], /^gen-operator: unknown command "generat"; did you mean "generate"\? /],
       [["generate", "--chek"], /^gen-operator: unknown argument "chek"; did you mean "--check"\? /],
+      [["generate", "--watch", "--forget", "page"], /^gen-operator: --forget has no meaning with --watch: /],
       [["generate", "--project", "package.json"], /^gen-operator: --project "package\.json" is not a folder /],
       [["generate", "--project", "nowhere"], /^gen-operator: --project "nowhere": there is no such folder /],
       [["init"], /^gen-operator: an argument is missing: gen-operator init DIR /],

@@ -85,6 +85,37 @@ suite("dependents that left the spec", (declareTest) => {
     assert.equal((await project.run(`${spec(CONFIG)}${removed.replace("web", "site")}\n`)).rules, []);
   });
 
+  test("a record of the last generation that is damaged is an error, also for a check; a merge that is not finished is none", async () => {
+    await using project = await createProject();
+    const file = join(project.path, "src/generated/.gen-operator.json");
+    const text = await readFile(file, "utf8");
+    const last = text.split("\n").length;
+    const [entry = ""] = /^ +"page\/web".*\n/m.exec(text) ?? [];
+    const line = text.slice(0, text.indexOf(entry)).split("\n").length;
+    const damages: [text: string, line: number][] = [
+      ["", 1],
+      ["[]\n", 1],
+      [text.slice(0, text.indexOf(entry)), line - 1],
+      [text.slice(0, -3), last - 2],
+      [text.replace(entry, entry.replace("}", "")), line],
+    ];
+    for (const [damaged, at] of damages)
+      for (const options of [{}, { check: true }]) {
+        await writeFile(file, damaged);
+        const { messages, report } = await project.run(spec(CONFIG), options);
+        assert.equal(
+          messages.map((each) => formatDiagnostic(each).split("\n")[0]),
+          [
+            `src/generated/.gen-operator.json:${at}:1: error damaged-record: the file is damaged, which records the dependents of the last generation`,
+          ],
+        );
+        assert.is(report, undefined);
+        assert.is(await readFile(file, "utf8"), damaged);
+      }
+    await writeFile(file, text.replace(entry, `<<<<<<< ours\n${entry}=======\n>>>>>>> theirs\n`));
+    assert.equal((await project.run(spec(CONFIG))).rules, ["unstated-removal"]);
+  });
+
   test("without src/generated, the stub that is there says that there was a dependent", async () => {
     await using project = await createProject();
     await rm(join(project.path, "src/generated"), { recursive: true });
@@ -130,6 +161,20 @@ suite("dependents that left the spec", (declareTest) => {
     assert.equal((await project.run(other, { forget: ["page/web"] })).rules, ["unstated-removal"]);
     assert.equal((await project.run(other, { forget: ["page"] })).rules, []);
     assert.equal((await project.run(other)).rules, []);
+  });
+
+  test("what nothing remembers cannot be forgotten, also where nothing has changed", async () => {
+    await using project = await createProject();
+    for (const text of [spec(WEB, CONFIG), spec(CONFIG)])
+      for (const options of [{}, { check: true }]) {
+        const { messages, report } = await project.run(text, { forget: ["page/wbe", "page/web", "site"], ...options });
+        const known = "known names: page, page/config, page/web";
+        assert.equal(messages.map(formatDiagnostic), [
+          `error unknown-forget: --forget "page/wbe" names nothing that is remembered\n  did you mean "page/web"? ${known}`,
+          `error unknown-forget: --forget "site" names nothing that is remembered\n  ${known}`,
+        ]);
+        assert.is(report, undefined);
+      }
   });
 
   test("one dependent alone can be forgotten, as it was never deployed", async () => {

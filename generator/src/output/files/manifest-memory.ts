@@ -1,5 +1,7 @@
 // How a manifest remembers dependents: one line for each, so that branches merge, and so that conflict markers leave the lines readable.
+import type { Diagnostic } from "../../diagnostic.js";
 import type { RememberedDependent } from "../../model/project-memory.js";
+import { isRecord } from "../../model/schema/raw-schema.js";
 
 /** The field of a manifest that remembers the dependents. */
 export const MEMORY_FIELD = "dependents";
@@ -47,6 +49,42 @@ function salvage(text: string): RememberedDependent[] | undefined {
       return [];
     }
   });
+}
+
+/** Says where a manifest is damaged, so that it may have lost entries. Of a merge that is not finished, the lines can be read. */
+export function checkManifest(file: string, text: string): Diagnostic | undefined {
+  const line = damagedLineOf(text);
+  if (line === undefined) return undefined;
+  return {
+    severity: "error",
+    rule: "damaged-record",
+    message: "the file is damaged, which records the dependents of the last generation",
+    position: { file, line, column: 1 },
+    hint:
+      "restore it from version control, or correct this line; if that is not possible, delete the file:\n" +
+      "then only the stubs in src tell which dependents have left the spec",
+  };
+}
+
+function damagedLineOf(text: string): number | undefined {
+  try {
+    return isRecord(JSON.parse(text)) ? undefined : 1;
+  } catch {
+    const lines = text.trimEnd().split("\n");
+    const damaged = lines.findIndex((line) => !isWholeLine(line));
+    if (damaged !== -1) return damaged + 1;
+    return /^(?:\}|>{7})/.test(lines.at(-1) ?? "") ? undefined : lines.length;
+  }
+}
+
+// A bracket, a path, an entry, or a mark of the merge.
+function isWholeLine(line: string): boolean {
+  if (/^\s*(?:"\w+": )?(?:[[\]{}]*|true|"[^"]*"),?\s*$|^([<|=>])\1{6}/.test(line)) return true;
+  try {
+    return isRecord(JSON.parse(`{${line.replace(/,\s*$/, "")}}`));
+  } catch {
+    return false;
+  }
 }
 
 function entryOf(key: string, facts: unknown): RememberedDependent | undefined {

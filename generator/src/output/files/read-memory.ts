@@ -1,5 +1,7 @@
+import type { Diagnostic } from "../../diagnostic.js";
 import type { ProjectMemory } from "../../model/project-memory.js";
 import { MANIFEST_PATH, readManifest } from "./manifest.js";
+import { checkManifest } from "./manifest-memory.js";
 import { readPlainFile } from "./present-file.js";
 
 /** A file of the user's. */
@@ -8,12 +10,18 @@ interface CodeText {
   readonly text: string;
 }
 
-/** Reads what the manifest of a project remembers. Where it remembers nothing, stubs are looked for in the user's code, which `readCode` reads. */
+/**
+ * Reads what the manifest of a project remembers, or returns what is wrong with it. Where it remembers nothing, stubs are looked for in the user's
+ * code, which `readCode` reads.
+ */
 export async function readProjectMemory(
   root: string,
   readCode: () => Promise<readonly CodeText[]>,
-): Promise<ProjectMemory> {
-  const { dependents, isUnfinished } = readManifest(await readPlainFile(root, MANIFEST_PATH));
+): Promise<ProjectMemory | Diagnostic> {
+  const text = await readPlainFile(root, MANIFEST_PATH);
+  const problem = text === undefined ? undefined : checkManifest(MANIFEST_PATH, text);
+  if (problem !== undefined) return problem;
+  const { dependents, isUnfinished } = readManifest(text);
   if (dependents !== undefined) return { dependents, stubs: [], isUnfinished };
   return { dependents: [], stubs: (await readCode()).flatMap(stubIn) };
 }
