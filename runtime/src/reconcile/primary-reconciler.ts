@@ -293,7 +293,7 @@ export class PrimaryReconciler {
     // An answer to what was just written is the same object that the cache has, as yet unfrozen.
     deepFreeze(primary);
     const onResult = (workflow: WorkflowResult) => void (attempt.outcome.workflow = workflow);
-    const createContext = (runs: WorkflowRuns) => this.#createContext({ scope, primary, runs });
+    const createContext = (runs: WorkflowRuns) => this.#createContext(scope, primary, runs);
     const runs = new WorkflowRuns(this.#workflows, { primary, scope, createContext, onResult });
     return (attempt.call = { runs, args: { primary, secondary: this.secondaryOf(primary), context: runs.context } });
   }

@@ -11,13 +11,6 @@ import type { PrimaryDependencies } from "./primary-reconciler.js";
 import { SecondaryAccess } from "./secondary-access.js";
 import type { WorkflowRuns } from "./workflow-runs.js";
 
-/** What the context of one reconcile is made of. */
-interface ContextOptions {
-  readonly scope: ReconcileScope;
-  readonly primary: KubernetesObject;
-  readonly runs: WorkflowRuns;
-}
-
 /** Returns what creates the contexts of a controller. What not every reconcile needs is made when it is asked for. */
 export function contextFactoryOf(
   definition: ControllerDefinition,
@@ -31,7 +24,7 @@ export function contextFactoryOf(
     register: (source) => secondaries.register(source),
     deregister: (name) => secondaries.deregister(name),
   } satisfies EventSources);
-  return ({ scope, primary, runs }: ContextOptions): Context => {
+  return (scope: ReconcileScope, primary: KubernetesObject, runs: WorkflowRuns): Context => {
     const { signal, logger, retry, reasons, isPrimaryDeleted } = scope;
     let client: ApiClient | undefined;
     // No function needs `this`, so that each can be taken out of the context.
