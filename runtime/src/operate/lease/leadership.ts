@@ -6,7 +6,7 @@ import { ApiClient } from "../../client/api-client.js";
 import type { Connection } from "../../client/connect/connection.js";
 import type { RequestCounter } from "../../client/requester.js";
 import { Elector } from "./elector.js";
-import { missingLeaseError, missingLeaseVerbs } from "./lease-permissions.js";
+import { checkLeasePermissions } from "./lease-permissions.js";
 import { checkLeaderElection, createIdentity, leaseTermsOf } from "./lease-settings.js";
 import type { LeaderElectionSettings, LeaseTerms } from "./lease-settings.js";
 import { WriteFence } from "./write-fence.js";
@@ -125,9 +125,7 @@ export class Leadership {
   async checkPermissions(signal: AbortSignal): Promise<void> {
     for (;;) {
       try {
-        const missing = await missingLeaseVerbs(this.#client, this.#terms.ref, signal);
-        if (missing.length === 0) return;
-        throw missingLeaseError(missing, this.#terms.ref);
+        return await checkLeasePermissions(this.#client, this.#terms.ref, signal);
       } catch (error) {
         if (!isApiError(error) && findError(error, "ConnectionError") === undefined) throw error;
         this.#logger.warn({}, `the permissions for the Lease could not be checked: ${messageOf(error)}; trying again`);

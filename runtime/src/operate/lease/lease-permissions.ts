@@ -8,12 +8,12 @@ const VERBS = ["get", "watch", "create", "update"];
 // Forbidden, not served, or not by this method.
 const UNANSWERED = [403, 404, 405];
 
-/** Returns what this identity may not do with its Lease (JOSDK's LeaderElectionManager); nothing if the API server does not answer such questions. */
-export async function missingLeaseVerbs(
+/** Throws an error that names what this identity may not do with its Lease, if the API server answers such questions (JOSDK's LeaderElectionManager). */
+export async function checkLeasePermissions(
   client: Pick<ApiClient, "create">,
   { name, namespace }: Required<ObjectRef>,
   signal: AbortSignal,
-): Promise<readonly string[]> {
+): Promise<void> {
   const isAllowed = async (verb: string) => {
     const resource = { namespace, verb, group: LEASE.group, resource: LEASE.plural };
     // The authorizer does not know the name of what is yet to be created.
@@ -26,13 +26,10 @@ export async function missingLeaseVerbs(
     return answer?.allowed !== false;
   };
   const answers = await Promise.all(VERBS.map(isAllowed));
-  return VERBS.filter((_, index) => answers[index] === false);
-}
-
-/** Returns the error for what is missing. */
-export function missingLeaseError(verbs: readonly string[], { name, namespace }: Required<ObjectRef>): Error {
-  return new Error(
-    `leader election needs to ${new Intl.ListFormat("en-GB").format(verbs)} ${LEASE.plural}.${LEASE.group} in namespace "${namespace}" (Lease "${name}"), which the ` +
+  const missing = VERBS.filter((_, index) => answers[index] === false);
+  if (missing.length === 0) return;
+  throw new Error(
+    `leader election needs to ${new Intl.ListFormat("en-GB").format(missing)} ${LEASE.plural}.${LEASE.group} in namespace "${namespace}" (Lease "${name}"), which the ` +
       "identity of this operator may not; grant it by a Role, or turn leader election off (leaderElection: false)",
   );
 }
