@@ -98,11 +98,6 @@ export class ReconcileRun {
     this.#steps.push(step);
   }
 
-  /** Says nothing more of functions that do not return. */
-  close(): void {
-    this.tasks.close();
-  }
-
   get uid(): string | undefined {
     return this.entry.object.metadata.uid;
   }
@@ -179,6 +174,7 @@ export class RunningTasks {
     }
   }
 
+  /** Says nothing more of functions that do not return. */
   close(): void {
     this.#isClosed = true;
     this.#cancel?.();

@@ -99,7 +99,7 @@ export class Dispatcher {
 
   /** Takes note that a reconcile has ended. */
   delete(run: ReconcileRun): void {
-    run.close();
+    run.tasks.close();
     this.#running--;
     if (run.endOfSlot === Infinity) this.#hung--;
     if (this.#usedSlots === 0) this.#checks.cancel();
@@ -120,7 +120,7 @@ export class Dispatcher {
     this.#checks.cancel();
     for (const run of this.#runs) {
       run.abort(new Error("the operator stops"));
-      run.close();
+      run.tasks.close();
     }
     return isFinished;
   }
