@@ -226,7 +226,7 @@ export class RunningController {
 
   /** How many of its primaries somebody has paused. */
   get paused(): number {
-    return this.#controller.paused.length;
+    return this.#controller.paused;
   }
 
   /** The writes that are postponed now. */

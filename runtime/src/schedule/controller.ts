@@ -5,7 +5,7 @@ import { messageOf, type Logger } from "../base/logger.js";
 import { isPaused } from "../base/primary-link.js";
 import type { ReconcileReason, SecondaryCause } from "../base/reconcile-reason.js";
 import type { ResourceChange } from "../cache/resource-change.js";
-import { detailsOf, givenUpOf, listed, type ControllerDetails } from "./details/controller-details.js";
+import { detailsOf, givenUpOf, pausedIn, type ControllerDetails } from "./details/controller-details.js";
 import { Dispatcher } from "./dispatch/dispatcher.js";
 import { KnownPrimary, type PrimaryTiming } from "./known-primary.js";
 import { createPrimaryFilter, isEdit, seenOf, type PrimaryFilter } from "./primary-filter.js";
@@ -156,9 +156,9 @@ export class Controller {
     return givenUpOf(this.#primaries.values());
   }
 
-  /** The primaries that the last reconcile found paused. */
-  get paused(): readonly ObjectKey[] {
-    return [...this.#primaries.values()].flatMap(({ key, seen }) => (seen?.isPaused === true ? key : []));
+  /** How many primaries the last reconcile found paused. */
+  get paused(): number {
+    return pausedIn(this.#primaries.values()).length;
   }
 
   /** Counts the objects that the controller keeps, to find leaks. */
@@ -175,7 +175,7 @@ export class Controller {
 
   /** What it knows of its primaries, for people. */
   details(): ControllerDetails {
-    return { ...detailsOf(this.#primaries.values(), this.#clock.now()), paused: listed(this.paused) };
+    return detailsOf(this.#primaries.values(), this.#clock.now());
   }
 
   #onDeletion(change: ResourceChange, reason: ReconcileReason): void {

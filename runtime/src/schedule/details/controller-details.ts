@@ -67,14 +67,8 @@ const LISTED = 100;
 // Health is for people, and the first given-up primaries say enough.
 const MAX_GIVEN_UP = 10;
 
-/** Returns the first of many. */
-export function listed<Item>(items: Iterable<Item>): Listed<Item> {
-  const all = [...items];
-  return { count: all.length, first: all.slice(0, LISTED) };
-}
-
 /** Returns what is known of these primaries at a time of their clock. */
-export function detailsOf(known: Iterable<KnownPrimary>, now: number): Omit<ControllerDetails, "paused"> {
+export function detailsOf(known: Iterable<KnownPrimary>, now: number): ControllerDetails {
   const primaries = [...known];
   const queued = primaries.filter(({ waiting }) => waiting !== undefined).sort((a, b) => a.queuedAt - b.queuedAt);
   const running = primaries.flatMap(({ run }) => run ?? []).sort((a, b) => a.startedAt - b.startedAt);
@@ -87,6 +81,7 @@ export function detailsOf(known: Iterable<KnownPrimary>, now: number): Omit<Cont
     queued: shown(queued, (each) => queuedOf(each, now)),
     running: shown(running, (each) => runningOf(each, now)),
     failed: shown(failed, (each) => failedOf(each, now)),
+    paused: shown(pausedIn(primaries), ({ key }) => key),
     timers,
   };
 }
@@ -99,10 +94,14 @@ export function givenUpOf(known: Iterable<KnownPrimary>): GivenUp {
   return { count: all.length, primaries: all.slice(0, MAX_GIVEN_UP) };
 }
 
+/** Returns the primaries that the last reconcile found paused. */
+export function pausedIn(known: Iterable<KnownPrimary>): readonly KnownPrimary[] {
+  return [...known].filter(({ seen }) => seen?.isPaused === true);
+}
+
 // Only what is shown is put into words.
 function shown<Known, Item>(all: readonly Known[], show: (each: Known) => Item): Listed<Item> {
-  const { count, first } = listed(all);
-  return { count, first: first.map(show) };
+  return { count: all.length, first: all.slice(0, LISTED).map(show) };
 }
 
 function queuedOf({ key, waiting = "background", queuedAt, state }: KnownPrimary, now: number): QueuedPrimary {
