@@ -1,4 +1,4 @@
-import { findError, type ApiError } from "../base/errors.js";
+import { findError, isRefusal, type ApiError } from "../base/errors.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import { synchronous } from "../base/promises.js";
 
@@ -67,7 +67,7 @@ export function createRetry(options: RetryOptions = {}, random: () => number = M
       const lastQuickMs = quickMs(maxRetries);
       // Of several failures one is enough.
       if (partsOf(error).some(isOutage)) return { attempt: state.attempt, intervalMs: jittered(lastQuickMs, error) };
-      if (!partsOf(error).some(mayGoAway)) return undefined;
+      if (partsOf(error).every(isRefusal)) return undefined;
       const slowMs = Math.min(FIRST_SLOW_MS * 2 ** (attempt - maxRetries - 1), LONGEST_SLOW_MS);
       return { attempt, intervalMs: jittered(Math.max(slowMs, lastQuickMs), error), isSlow: true };
     },
@@ -76,8 +76,6 @@ export function createRetry(options: RetryOptions = {}, random: () => number = M
 
 // Not 500: with that the API server refuses some objects.
 const OUTAGES: readonly number[] = [429, 502, 503, 504];
-// The API server refuses the object itself, which does not change with time.
-const REFUSALS: readonly number[] = [400, 413, 422];
 
 function answerIn(part: unknown): ApiError | undefined {
   return findError<ApiError>(part, "ApiError");
@@ -97,10 +95,6 @@ export function partsOf(error: unknown): readonly unknown[] {
 function isOutage(part: unknown): boolean {
   const answer = answerIn(part);
   return answer === undefined ? findError(part, "ConnectionError") !== undefined : OUTAGES.includes(answer.code);
-}
-
-function mayGoAway(part: unknown): boolean {
-  return !REFUSALS.includes(answerIn(part)?.code ?? 0);
 }
 
 /** Returns the retry of a definition, which has options or a retry of its own; if that one throws, the default decides. */

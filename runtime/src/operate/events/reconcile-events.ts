@@ -1,11 +1,8 @@
 import type { EventSink } from "../../base/activity.js";
-import { findError, type ApiError } from "../../base/errors.js";
+import { isRefusal } from "../../base/errors.js";
 import type { KubernetesObject } from "../../base/kubernetes-object.js";
 import { messageOf } from "../../base/logger.js";
 import type { ReconcileEvent } from "../../schedule/reconcile-scope.js";
-
-// Bad request, too large, invalid: the object is wrong, and trying again is useless until somebody changes something.
-const REJECTED = [400, 413, 422];
 
 /** Records what people want to see of a reconcile at its primary: that an object was rejected, and that one was pruned. */
 export function recordReconcile(
@@ -14,8 +11,7 @@ export function recordReconcile(
   { controller, workflow, error }: ReconcileEvent,
 ): void {
   if (about === undefined) return;
-  const rejection = error === undefined ? undefined : findError<ApiError>(error, "ApiError");
-  if (rejection !== undefined && REJECTED.includes(rejection.code))
+  if (isRefusal(error))
     events.record({ controller, about }, { type: "Warning", reason: "Rejected", note: messageOf(error) });
   for (const [name, outcome] of Object.entries(workflow?.removed ?? {}))
     if (outcome.kind === "deleted")
