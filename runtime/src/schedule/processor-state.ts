@@ -1,4 +1,4 @@
-import type { LogLevel } from "../base/logger.js";
+import type { LineLevel } from "../base/logger.js";
 import { priorityOf, type ReconcilePriority, type ReconcileReason } from "../base/reconcile-reason.js";
 import type { DecodedResource } from "../base/decoded-resource.js";
 import type { PrimaryOutcome } from "./reconcile-scope.js";
@@ -95,12 +95,7 @@ export type ProcessorEffect =
   | { readonly kind: "cancelTimer" }
   /** The object is gone: forget all that is kept for it, its place in the queue included. */
   | { readonly kind: "release" }
-  | {
-      readonly kind: "log";
-      readonly level: Exclude<LogLevel, "silent">;
-      readonly message: string;
-      readonly fields: object;
-    };
+  | { readonly kind: "log"; readonly level: LineLevel; readonly message: string; readonly fields: object };
 
 /** The new state and the effects of an event; without a state the primary is forgotten. */
 export interface Transition {
@@ -191,7 +186,7 @@ export function withLog({ state, effects }: Transition, log: ProcessorEffect): T
 }
 
 /** Returns the effect of a line in the log. */
-export function logOf(level: Exclude<LogLevel, "silent">, message: string, fields: object = {}): ProcessorEffect {
+export function logOf(level: LineLevel, message: string, fields: object = {}): ProcessorEffect {
   return { kind: "log", level, message, fields };
 }
 

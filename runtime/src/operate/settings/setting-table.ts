@@ -1,5 +1,6 @@
 // Every setting that a platform team may change without a rebuild: the one table that the file, its JSON Schema, the environment, the flags,
 // `--help` and the options of the operator are made of.
+import { LOG_LEVELS } from "./log-levels.js";
 import { address, boolean, choice, duration, integer, list, localAddress, number, text } from "./setting-type.js";
 import type { SettingType } from "./setting-type.js";
 
@@ -20,7 +21,7 @@ export interface Setting {
 
 type Table = { readonly [path: string]: Pick<Setting, "type" | "help"> & Partial<Setting> };
 
-const level = choice("debug", "info", "warn", "error", "silent");
+const level = choice(...LOG_LEVELS);
 
 /** The settings of an operator, with kubebuilder's flags where it has some. */
 export const OPERATOR_SETTINGS = settingsIn({
