@@ -34,7 +34,7 @@ export async function runOperator(
   const { signal, args = process.argv.slice(2), logger: own, ...code } = options;
   const names = controllers.map(({ name }) => name);
   try {
-    const settings = await loadSettings(names, { args, env: process.env });
+    const settings = await loadSettings(names, args);
     if (settings.help !== undefined) return void process.stdout.write(settings.help);
     const definitions = controllers.map((each) => applyToController(settings.values, each));
     const given = applyToOptions(settings.values, { ...(isInPod() ? POD_ADDRESSES : {}), ...code });

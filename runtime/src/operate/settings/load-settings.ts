@@ -14,10 +14,8 @@ export interface LoadedSettings {
 }
 
 /** Reads the settings of an operator with these controllers; throws a SettingsError with all that is wrong in one of the places. */
-export async function loadSettings(
-  controllers: readonly string[],
-  { args, env }: { readonly args: readonly string[]; readonly env: NodeJS.ProcessEnv },
-): Promise<LoadedSettings> {
+export async function loadSettings(controllers: readonly string[], args: readonly string[]): Promise<LoadedSettings> {
+  const { env } = process;
   const known = settingsOf(controllers);
   const flags = readFlags(known, args);
   if (flags.wantsHelp) return { values: new Map(), help: helpOf(known), known };
