@@ -26,10 +26,6 @@ export interface LeaseTerms {
   readonly retryPeriodMs: number;
 }
 
-// Those of controller-runtime and client-go.
-const LEASE_DURATION_MS = 15_000;
-const RENEW_DEADLINE_MS = 10_000;
-const RETRY_PERIOD_MS = 2_000;
 /** Attempts come up to this part later than the period, so that candidates do not all come at once (client-go's JitterFactor). */
 export const JITTER = 0.2;
 
@@ -77,11 +73,8 @@ export function createIdentity(env: NodeJS.ProcessEnv = process.env): string {
 }
 
 function durationsOf(settings: LeaderElectionSettings): Omit<LeaseTerms, "ref"> {
-  const {
-    leaseDurationMs = LEASE_DURATION_MS,
-    renewDeadlineMs = RENEW_DEADLINE_MS,
-    retryPeriodMs = RETRY_PERIOD_MS,
-  } = settings;
+  // The defaults are those of controller-runtime and client-go.
+  const { leaseDurationMs = 15_000, renewDeadlineMs = 10_000, retryPeriodMs = 2_000 } = settings;
   return { leaseDurationMs, renewDeadlineMs, retryPeriodMs };
 }
 
