@@ -59,13 +59,11 @@ export interface Standby {
 }
 
 // The API server deletes nothing that has a finalizer: the object has only lost what the watch selects.
-function isLost({ object, isInitial }: ResourceChange, finalizer: string): boolean {
-  return !isInitial && object.metadata.deletionTimestamp === undefined && hasFinalizer(object, finalizer);
-}
-
-function describeLost({ object }: ResourceChange, finalizer: string): string {
+function warnIfLost({ key, object, isInitial }: ResourceChange, finalizer: string, logger: Logger): void {
+  if (isInitial || object.metadata.deletionTimestamp !== undefined || !hasFinalizer(object, finalizer)) return;
   const what = `${describeObject(object, object.metadata)} is not selected any more, and has the finalizer "${finalizer}" still`;
-  return `${what}: its deletion will wait until it is selected again, or somebody removes the finalizer`;
+  const message = `${what}: its deletion will wait until it is selected again, or somebody removes the finalizer`;
+  logger.warn({ primary: key, finalizer }, message);
 }
 
 /** A controller with everything that it watches, from one start to one stop. */
@@ -138,8 +136,7 @@ export class RunningController {
           expectations.forget(change.key);
           externals.forget(change.key);
           primaryDeletedChannel.publish({ controller: name, primary: change.key });
-          if (finalizer !== undefined && isLost(change, finalizer))
-            logger.warn({ primary: change.key, finalizer }, describeLost(change, finalizer));
+          if (finalizer !== undefined) warnIfLost(change, finalizer, logger);
         }
         controller.onPrimaryChange(change);
       },
