@@ -12,12 +12,6 @@ interface DeletionsUnderWay {
   held?: { readonly change: ResourceChange; readonly version: string } | undefined;
 }
 
-/** How an own deletion ended, and for the reconcile of which primary it was made. */
-export interface EndedDeletion {
-  readonly isGone: boolean;
-  readonly madeFor?: ObjectKey | undefined;
-}
-
 /** Filters the events of one controller's own writes (JOSDK EventFilterSupport), and of its deletions, which JOSDK notifies. */
 export class OwnEvents {
   readonly #windows = new Map<ObjectKey, EventWindow>();
@@ -35,7 +29,7 @@ export class OwnEvents {
   }
 
   /** Ends an own deletion, which deleted the object or did not; the last one in flight returns a held change to notify now. */
-  closeDeletion(uid: string, { isGone, madeFor }: EndedDeletion): ResourceChange | undefined {
+  closeDeletion(uid: string, isGone: boolean, madeFor?: ObjectKey): ResourceChange | undefined {
     const known = this.#deletions.get(uid);
     if (known === undefined) return undefined;
     known.isOwn ||= isGone;

@@ -1,8 +1,7 @@
 // The objects of a kind as one controller sees them. Its caches are shared by all controllers of the operator; the view knows which changes
 // are own writes, and notifies its listeners of all others.
 // A write of one controller is visible to the next read of any other. The watch notifies all controllers but the writer.
-import { describeObject, isNewerVersion, keyOf, refOfKey } from "../base/kubernetes-object.js";
-import type { ObjectKey } from "../base/kubernetes-object.js";
+import { describeObject, isNewerVersion, keyOf, refOfKey, type ObjectKey } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import { versionOf, type DecodedResource } from "../base/decoded-resource.js";
 import type { IndexFunction, IndexReporter, ObjectIndex } from "./object-index.js";
@@ -258,10 +257,10 @@ export class ResourceView {
   beginDeletion(key: ObjectKey, uid: string, { views = [this], madeFor }: Partial<OwnChange> = {}): EndDeletion {
     const held = views.flatMap((view) => view.#holderOf(key));
     for (const { ownEvents } of held) ownEvents.openDeletion(uid);
-    return (ended) => {
-      for (const view of ended.isGone ? new Set(views) : [])
+    return ({ isGone }) => {
+      for (const view of isGone ? new Set(views) : [])
         view.#attachmentOf(key)?.cache.removeOwn(key, uid, { views, madeFor });
-      for (const { view, ownEvents } of held) view.#tell(ownEvents.closeDeletion(uid, { ...ended, madeFor }));
+      for (const { view, ownEvents } of held) view.#tell(ownEvents.closeDeletion(uid, isGone, madeFor));
     };
   }
 

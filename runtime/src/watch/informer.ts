@@ -52,7 +52,7 @@ export class Informer {
   get activity(): InformerActivity {
     const { definition, namespace } = this.#options;
     const { server } = this.client.connection;
-    const { observed: objects } = this.cache.counts;
+    const { size: objects } = this.cache.observed;
     return { kind: kindNameOf(definition), namespace, server, objects, receivedAt: this.#receivedAt, ends: this.#ends };
   }
 
