@@ -140,8 +140,8 @@ export function objectIn<Value extends object>(text: string): Partial<Value> | u
 }
 
 /** Names an object for messages: `Deployment "home/web"`. */
-export function describeObject({ kind }: { kind: string }, { name, namespace }: ObjectRef): string {
-  return `${kind} "${namespace === undefined ? name : `${namespace}/${name}`}"`;
+export function describeObject({ kind }: { kind: string }, ref: ObjectRef): string {
+  return `${kind} "${keyOf(ref)}"`;
 }
 
 /** Compares two resource versions, which are decimal numbers that only grow (KEP-5504): negative if `a` is older than `b`. */
