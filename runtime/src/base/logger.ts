@@ -40,7 +40,7 @@ export function createSafeLogger(logger: Logger): Logger {
     hasFailed = true;
     process.emitWarning(`the logger fails, and lines of the log are missing: ${messageOf(error)}`);
   };
-  const levelOf = (level: LineLevel) => (fields: object, message: string) =>
+  const at = (level: LineLevel) => (fields: object, message: string) =>
     callUnawaited(() => logger[level](fields, message), { onFailure });
   const isLevelEnabled = (level: string) => {
     try {
@@ -50,8 +50,7 @@ export function createSafeLogger(logger: Logger): Logger {
       return true;
     }
   };
-  const levels = { debug: levelOf("debug"), info: levelOf("info"), warn: levelOf("warn"), error: levelOf("error") };
-  return { ...levels, isLevelEnabled };
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error"), isLevelEnabled };
 }
 
 /** Returns the message of anything that was thrown, with the messages of its causes; never throws. */

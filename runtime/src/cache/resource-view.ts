@@ -165,7 +165,6 @@ export class ResourceView {
     for (const { cache } of this.#attachments.values()) cache.addIndex(valuesOf, this.#reporterOf(name));
   }
 
-  /** Removes an index. */
   removeIndex(name: string): void {
     const valuesOf = this.#indexes.get(name);
     if (valuesOf === undefined) return;

@@ -41,7 +41,6 @@ export class RegisteredSource {
   readonly record: HealthRecord;
   /** The start that is under way or done; absent before, and after a stop. */
   #started: Promise<void> | undefined;
-  /** Whether a start is under way. */
   isStarting = false;
   #endWait = () => {};
   readonly #users = new Set<string>();

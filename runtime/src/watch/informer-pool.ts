@@ -75,7 +75,6 @@ export class InformerPool implements SharedInformers {
     return this.#informers.size;
   }
 
-  /** What each informer has done so far. */
   activity(): readonly InformerActivity[] {
     return [...this.#informers.values()].map(({ informer }) => informer.activity);
   }

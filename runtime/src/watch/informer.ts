@@ -48,7 +48,6 @@ export class Informer {
     return { status: this.#run?.isSynced === true ? "healthy" : "unknown" };
   }
 
-  /** What it has done so far. */
   get activity(): InformerActivity {
     const { definition, namespace } = this.#options;
     const { server } = this.client.connection;
