@@ -15,6 +15,8 @@ class UsageError extends Error {
 /** What yargs gives to its failure handler: the descriptions of the options and positionals of the command that failed. */
 interface UsageTexts {
   getDescriptions(): { readonly [name: string]: string };
+  /** The commands below the command that failed: `dependent <name>`. */
+  getCommands(): readonly (readonly [command: string, ...rest: unknown[]])[];
   /** The lines that say how the command is written, each with its description. */
   getUsage(): readonly (readonly string[])[];
 }
@@ -68,7 +70,7 @@ async function createParser(args: readonly string[], name: string | undefined, e
       // What yargs itself throws is about the arguments, too.
       if (error instanceof Error && error.name !== "YError") throw error;
       const said = message ?? (error as Error).message;
-      throw new UsageError(describeUsage(said, usage as UsageTexts));
+      throw new UsageError(describeUsage(said, usage as UsageTexts, args));
     });
   parser.wrap(Math.min(100, parser.terminalWidth()));
   for (const [each, { summary, load }] of COMMANDS)
@@ -83,8 +85,11 @@ function unknownCommand(name: string): string {
 }
 
 /** Says in one line what is wrong with the arguments. yargs speaks of arguments without their dashes. */
-function describeUsage(message: string, usage: UsageTexts): string {
+function describeUsage(message: string, usage: UsageTexts, args: readonly string[]): string {
   const options = Object.keys(usage.getDescriptions());
+  // With a slip in its name, an option that is required is missing, too.
+  const slip = flagsIn(args).find((flag) => !options.includes(flag));
+  if (slip !== undefined) return unknownArgument(slip, didYouMean(slip, options)?.hint.replace('"', '"--'));
   const usageLine = usage.getUsage()[0]?.[0]?.split("\n")[0]?.replaceAll("$0", "gen-operator") ?? "";
   const missing = /^Missing required arguments?: (.*)$/m.exec(message)?.[1]?.split(", ");
   if (missing !== undefined)
@@ -105,8 +110,21 @@ function describeUsage(message: string, usage: UsageTexts): string {
       .trim()
       .replaceAll(/:\s*\n\s*/g, ": ")
       .replaceAll(/\s*\n\s*/g, "; ");
-  const meant = didYouMean(unknown, options)?.hint.replace(/"([^"]+)"/, '"--$1"');
-  return `unknown argument ${quote(unknown)}${meant === undefined ? "" : `; ${meant}`}`;
+  const commands = usage.getCommands().map(([command]) => command.split(" ")[0] ?? "");
+  return unknownArgument(unknown, didYouMean(unknown, commands)?.hint);
+}
+
+function unknownArgument(name: string, meant: string | undefined): string {
+  return `unknown argument ${quote(name)}${meant === undefined ? "" : `; ${meant}`}`;
+}
+
+/** Returns the names of the flags as options are called: `dry-run` for `--dry-run`, `--dryRun` and `--no-dry-run`. */
+function flagsIn(args: readonly string[]): string[] {
+  const own = args.includes("--") ? args.slice(0, args.indexOf("--")) : args;
+  return own.flatMap((arg) => {
+    const [, name] = /^--(?:no-)?([^=]+)/.exec(arg) ?? [];
+    return name === undefined ? [] : [name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)];
+  });
 }
 
 // yargs loses a "-" among the values of a command.

@@ -151,6 +151,11 @@ export function quote(text: string): string {
   return escapeControls(JSON.stringify(shorten(text)));
 }
 
+/** Returns a word of a command as a shell takes it: `'my project'`. */
+export function shellWord(text: string): string {
+  return /^[\w@%+=:,./\\-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
 /** Returns the beginning of a text that is too long for a message, or all of another one. */
 export function shorten(text: string): string {
   // No text has more characters than code units.

@@ -1,4 +1,4 @@
-import { counted } from "../diagnostic.js";
+import { counted, shellWord } from "../diagnostic.js";
 import type { Check } from "../doctor/check.js";
 import type { AddCommand } from "./frame/command.js";
 import { FORMAT_OPTION } from "./frame/format.js";
@@ -53,7 +53,7 @@ export const addDoctorCommand: AddCommand = (parser, { summary, end }) => {
         ...(context === undefined ? {} : { context }),
         ...(user === undefined ? {} : { user }),
       };
-      const folder = project === "." ? "" : ` --project ${project}`;
+      const folder = project === "." ? "" : ` --project ${shellWord(project)}`;
       const checks: Check[] = [];
       const progress = createProgressLine();
       const update = `npx gen-operator generate${folder}`;

@@ -1,7 +1,7 @@
 import { addCrdOptions, readProjectCrds, type CommandInputs } from "./frame/input-options.js";
 import { EXAMPLES, readExample, type ExampleName } from "../output/project/examples.js";
 import type { AddCommand } from "./frame/command.js";
-import { hasErrors } from "../diagnostic.js";
+import { hasErrors, shellWord } from "../diagnostic.js";
 import { FORMAT_OPTION, generateOutcome, printOutcome, relativeTo, type Format } from "./frame/format.js";
 import type { InitReport } from "../output/project/init-project.js";
 import { isPackageName } from "../output/project/package-name.js";
@@ -114,7 +114,7 @@ async function initProject({ directory, inputs, name, example: exampleName, form
     for (const path of objects.created) console.log(`created ${path}`);
     printKept(objects.kept);
     printResult(result, { update: "npx gen-operator generate", init: written });
-    if (exitCode === 0) console.log(`\nnext: cd ${directory} && npm install && npm run dev`);
+    if (exitCode === 0) console.log(`\nnext: cd ${shellWord(directory)} && npm install && npm run dev`);
     return exitCode;
   });
 }

@@ -1,3 +1,4 @@
+import { shellWord } from "../diagnostic.js";
 import type { AddCommand } from "./frame/command.js";
 import { FORMAT_OPTION, printOutcome } from "./frame/format.js";
 import { printDiagnostics } from "./frame/print.js";
@@ -42,7 +43,7 @@ export const addSuggestCommand: AddCommand = (parser, { summary, end }) => {
         if (exitCode === 0 && report.length === 0) console.log("no event source watches a kind");
         for (const file of parts.updated) console.log(`updated ${file}`);
         if (parts.updated.length > 0)
-          console.log(`next: npx gen-operator generate${project === "." ? "" : ` --project ${project}`}`);
+          console.log(`next: npx gen-operator generate${project === "." ? "" : ` --project ${shellWord(project)}`}`);
         return exitCode;
       };
       end(await printOutcome(format, { diagnostics, project, parts }, printText));

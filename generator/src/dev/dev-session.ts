@@ -1,5 +1,5 @@
 import { join, relative } from "node:path";
-import { formatDiagnostic, hasErrors } from "../diagnostic.js";
+import { formatDiagnostic, hasErrors, shellWord } from "../diagnostic.js";
 import { generate } from "../generate.js";
 import type { Crd } from "../input/crd/crd.js";
 import { readProject } from "../input/read-project.js";
@@ -48,7 +48,7 @@ export async function runDev(options: DevOptions): Promise<void> {
     const given = kubeconfig === undefined ? {} : { kubeconfig };
     const cluster = use(await DevCluster.open({ packages, ...given, kubeconfigFile: join(folder.path, "kubeconfig") }));
     table.step(`${cluster.isEmbedded ? "embedded API server" : "cluster"} at ${cluster.address}`);
-    table.note(`export KUBECONFIG=${relative(process.cwd(), cluster.kubeconfig) || cluster.kubeconfig}`);
+    table.note(`export KUBECONFIG=${shellWord(relative(process.cwd(), cluster.kubeconfig) || cluster.kubeconfig)}`);
     const operator: OperatorProcess = use(
       new OperatorProcess({
         ...{ project, args: options.args, kubeconfig: cluster.kubeconfig, runtime: packages.runtimeFile },

@@ -110,8 +110,8 @@ async function readSpecs(
   const files = [...new Set([...(exists ? await listSpecFiles(project) : []), ...texts.keys()])].sort();
   if (files.length === 0)
     return fail(
-      "the project has no workflow.yaml",
-      'write one, or let "gen-operator init DIR --crd FILE" write it; "gen-operator types" needs none',
+      `the folder ${quote(project)} has no workflow.yaml`,
+      'write one, let "gen-operator init DIR --crd FILE" write it, or name another folder with --project; "gen-operator types" needs none',
     );
   const read = await Promise.all(
     files.map((file) => {

@@ -54,6 +54,13 @@ suite("gen-operator", (test) => {
       [["init"], /^gen-operator: an argument is missing: gen-operator init DIR /],
       [["add", "dependent"], /^gen-operator: an argument is missing: gen-operator add dependent <name> /],
       [["generate", "extra"], /extra/],
+      [["--hlep"], /^gen-operator: unknown argument "hlep"; did you mean "--help"\? \(see gen-operator --help\)/],
+      [["types", "--ot", "x"], /^gen-operator: unknown argument "ot"; did you mean "--out"\? /],
+      [
+        ["add", "dependent", "a", "--resorce=v1/Secret"],
+        /^gen-operator: unknown argument "resorce"; did you mean "--resource"\? /,
+      ],
+      [["add", "dependnt", "a"], /^gen-operator: unknown argument "dependnt"; did you mean "dependent"\? /],
       [["types"], /at least 1|files|out/],
       [["init", "a"], /crd/],
     ];
@@ -148,7 +155,7 @@ suite("gen-operator generate", (test) => {
     await using folder = await createTemporaryFolder();
     const empty = await runCommand(repositoryRoot, "generate", "--project", folder.path);
     assert.is(empty.status, 1);
-    assert.match(empty.stderr, /^error no-workflow: /);
+    assert.match(empty.stderr, `error no-workflow: the folder "${folder.path}" has no workflow.yaml`);
     const missing = join(folder.path, "nothing");
     const { status, stderr } = await runCommand(repositoryRoot, "generate", "--project", missing);
     assert.is(status, 2);
@@ -245,8 +252,11 @@ suite("gen-operator init", (test) => {
     "a file with several kinds makes a controller for each",
     async () => {
       await using folder = await createTemporaryFolder();
-      assertSucceeds(await runCommand(folder.path, "init", "net", "--crd", join(crds, "ordinary/gateways.yaml")));
-      const workflow = await readFile(join(folder.path, "net/workflow.yaml"), "utf8");
+      const outcome = await runCommand(folder.path, "init", "the net's", "--crd", join(crds, "ordinary/gateways.yaml"));
+      assertSucceeds(outcome);
+      // A shell takes the line as it is.
+      assert.match(outcome.stdout, `next: cd 'the net'\\''s' && npm install && npm run dev\n`);
+      const workflow = await readFile(join(folder.path, "the net's/workflow.yaml"), "utf8");
       assert.match(workflow, "primary: net.example.com/v1/Gateway\n");
       assert.match(workflow, "primary: net.example.com/v1alpha1/GatewayClass\n");
     },

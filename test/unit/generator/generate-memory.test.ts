@@ -116,6 +116,22 @@ suite("dependents that left the spec", (declareTest) => {
     assert.equal((await project.run(spec(CONFIG))).rules, ["unstated-removal"]);
   });
 
+  test("where the spec has moved or removed already, the line is added to it as it is printed", async () => {
+    await using project = await createProject();
+    const labels = "    labels: { resource: v1/ConfigMap }\n";
+    const site = WEB.replace("web", "site");
+    await project.run(spec(WEB, labels, CONFIG));
+    const stated = `${spec(CONFIG, site)}  removed:\n    labels: { resource: v1/ConfigMap, deletion: ordered }\n`;
+    const [gone] = (await project.run(stated)).messages;
+    const hint = formatDiagnostic(gone!);
+    assert.match(hint, "under spec:\n  moved:\n    - { from: web, to: site }\n");
+    const [, entry = ""] = /add to "removed" of spec:\n(    web: .*)$/m.exec(hint) ?? [];
+    assert.equal((await project.run(`${stated}${entry}\n`)).rules, []);
+    const moved = await project.run(`${spec(CONFIG)}  moved:\n    - { from: labels, to: config }\n`);
+    const other = moved.messages.find(({ rule }) => rule === "unstated-removal");
+    assert.match(formatDiagnostic(other!), 'add to "moved" of spec:\n    - { from: site, to: NEW_NAME }\n');
+  });
+
   test("without src/generated, the stub that is there says that there was a dependent", async () => {
     await using project = await createProject();
     await rm(join(project.path, "src/generated"), { recursive: true });

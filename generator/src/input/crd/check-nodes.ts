@@ -71,23 +71,28 @@ function isKnownTag(tag: string): boolean {
 }
 
 function duplicateKeys(map: YAMLMap, ancestors: readonly unknown[], source: YamlSource): Diagnostic[] {
-  const first = new Map<string, unknown>();
+  const first = new Map<string, YAMLMap["items"][number]>();
   const path = pathOf(ancestors);
   return map.items.flatMap((pair): Diagnostic[] => {
     const key = keyTextOf(pair);
     const earlier = first.get(key);
-    if (!first.has(key)) {
-      first.set(key, pair.key);
+    if (earlier === undefined) {
+      first.set(key, pair);
       return [];
     }
     const isDependent = path.length === 2 && path[0] === "spec" && path[1] === "dependents";
-    const { position } = at(source, earlier);
+    const { position } = at(source, earlier.key);
     return [
       {
         ...at(source, pair.key),
         rule: isDependent ? "duplicate-dependent" : "duplicate-key",
         message: `${isDependent ? "dependent" : "key"} ${quote(key)} is given twice, first at ${formatPosition(position)}`,
         path: formatPath([...path, key]),
+        hint: isDependent
+          ? "give one of the two another name, or delete it"
+          : isCollection(pair.value) && isCollection(earlier.value)
+            ? `put the entries of both under one ${quote(key)}, and delete the other`
+            : "keep one of the two",
       },
     ];
   });

@@ -44,10 +44,12 @@ suite("parseYaml", (test) => {
 
   test("a key that comes twice is an error that names both places, in any style and in JSON", () => {
     assert.equal(problemsOf("a:\n  b: 1\n  'b': 2\n"), [
-      'a.yaml:3:3: error duplicate-key: key "b" is given twice, first at a.yaml:2:3\n  at a.b',
+      'a.yaml:3:3: error duplicate-key: key "b" is given twice, first at a.yaml:2:3\n  at a.b\n  keep one of the two',
     ]);
+    const [both] = problemsOf("removed:\n  a: {}\nb: 1\nremoved:\n  c: {}\n");
+    assert.match(both ?? "", '\n  put the entries of both under one "removed", and delete the other');
     assert.equal(problemsOf('{"l": [{}, {"b": 1,\n "b": 2}]}'), [
-      'a.yaml:2:2: error duplicate-key: key "b" is given twice, first at a.yaml:1:13\n  at l[1].b',
+      'a.yaml:2:2: error duplicate-key: key "b" is given twice, first at a.yaml:1:13\n  at l[1].b\n  keep one of the two',
     ]);
   });
 

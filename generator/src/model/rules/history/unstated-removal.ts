@@ -1,4 +1,5 @@
 import { quote, type Diagnostic } from "../../../diagnostic.js";
+import type { WorkflowSpec } from "../../../input/workflow-spec.js";
 import type { ResolvedController, ResolvedProject } from "../../build/resolved-project.js";
 import { EXTERNAL, type ProjectMemory, type RememberedDependent, type StubWitness } from "../../project-memory.js";
 import { describePlace, isSamePlace, placeOf, placeOfRemembered } from "./dependent-place.js";
@@ -78,23 +79,29 @@ function hintFor(remembered: RememberedDependent, { controller, memory, mayMove 
     return own !== undefined && isNew(each.name) && isSamePlace(place, own);
   });
   const [successor] = successors;
+  const moved = pasted(
+    spec,
+    "moved",
+    `- { from: ${name}, to: ${successors.length === 1 ? successor?.name : "NEW_NAME"} }`,
+  );
+  const removed = pasted(spec, "removed", removedEntry(remembered));
   const forRemoved =
     remembered.resource === EXTERNAL
       ? [
           "no operator deletes them without the dependent's own code. To delete them, keep the dependent with",
-          'reconcilePrecondition: { when: "false" } until they are gone. To leave them where they are, paste under spec:',
+          `reconcilePrecondition: { when: "false" } until they are gone. To leave them where they are, ${removed}`,
         ]
       : [
           "if they are not wanted any more (ordered: the operator deletes them; garbageCollected: they stay until their primary goes;",
-          "orphan: they lose their link to it), paste under spec:",
+          `orphan: they lose their link to it), ${removed}`,
         ];
-  const moved = ["moved:", `  - { from: ${name}, to: ${successors.length === 1 ? successor?.name : "NEW_NAME"} }`];
-  return [
-    ...(mayMove ? ["if the dependent has another name now, paste under spec:", ...moved] : []),
-    ...forRemoved,
-    "removed:",
-    `  ${removedEntry(remembered)}`,
-  ].join("\n");
+  return [...(mayMove ? [`if the dependent has another name now, ${moved}`] : []), ...forRemoved].join("\n");
+}
+
+/** Says where an entry is to be pasted: a field that the spec has already must not be there twice. */
+function pasted({ document }: WorkflowSpec, field: "moved" | "removed", entry: string): string {
+  const { spec } = document.value as { readonly spec: object };
+  return field in spec ? `add to "${field}" of spec:\n  ${entry}` : `paste under spec:\n${field}:\n  ${entry}`;
 }
 
 /** Returns the line of `removed` that is to be pasted. */
