@@ -47,7 +47,7 @@ function withoutEmptied(body: object, error: unknown): object | undefined {
   let wasFound = false;
   const reduce = (value: unknown, path: string): unknown => {
     if (Array.isArray(value)) return value.map((item) => reduce(item, path));
-    if (typeof value !== "object" || value === null) return value;
+    if (!isObject(value)) return value;
     const kept = Object.entries(value).flatMap(([name, child]) => {
       const childPath = path === "" ? name : `${path}.${name}`;
       if (!isEmpty(child) || !nulled.has(childPath)) return [[name, reduce(child, childPath)]];
@@ -60,20 +60,18 @@ function withoutEmptied(body: object, error: unknown): object | undefined {
   return wasFound ? reduced : undefined;
 }
 
-/** Tells whether an apply left out what was applied empty; of what is in lists nothing is told. */
-function lacksEmptied(body: object, stored: object): boolean {
-  return Object.entries(body).some(([name, child]) => {
-    if (Array.isArray(child) ? child.length > 0 : typeof child !== "object" || child === null) return false;
-    const kept: unknown = (stored as { [name: string]: unknown })[name];
-    return typeof kept !== "object" || kept === null ? hasEmpty(child) : lacksEmptied(child as object, kept);
-  });
-}
-
-function hasEmpty(value: unknown): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  return isEmpty(value) || (!Array.isArray(value) && Object.values(value).some(hasEmpty));
+/** Tells whether the server left out what was applied empty; of what is in lists nothing is told. */
+function lacksEmptied(applied: unknown, stored: unknown): boolean {
+  if (isEmpty(applied)) return !isObject(stored);
+  if (!isObject(applied) || Array.isArray(applied)) return false;
+  const kept = isObject(stored) ? stored : {};
+  return Object.entries(applied).some(([name, child]) => lacksEmptied(child, kept[name]));
 }
 
 function isEmpty(value: unknown): boolean {
-  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
+  return isObject(value) && Object.keys(value).length === 0;
+}
+
+function isObject(value: unknown): value is { readonly [name: string]: unknown } {
+  return typeof value === "object" && value !== null;
 }
