@@ -26,9 +26,9 @@ type Kept = "whole" | Map<string, Kept>;
 export function compileProjection(paths: readonly string[]): Projection {
   const root = new Map<string, Kept>();
   const segments = paths.map(parsePath);
-  const metadata = segments.some(([first]) => first === "metadata") ? IDENTITY.map((name) => ["metadata", name]) : [];
-  for (const path of [["apiVersion"], ["kind"], ...(metadata.length > 0 ? metadata : [["metadata"]]), ...segments])
-    keep(root, path);
+  const isCut = segments.some(([first]) => first === "metadata");
+  const metadata = isCut ? IDENTITY.map((name) => ["metadata", name]) : [["metadata"]];
+  for (const path of [["apiVersion"], ["kind"], ...metadata, ...segments]) keep(root, path);
   return (object) => project(object, root) as KubernetesObject;
 }
 
