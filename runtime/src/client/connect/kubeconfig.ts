@@ -36,13 +36,10 @@ export async function readKubeconfig(files: readonly string[], options: LoadConn
     throw new Error(`${context.where} names cluster "${context.entry.cluster}", which has no server`);
   if (!URL.canParse(cluster.entry.server))
     throw new Error(`${cluster.where}: the server, "${cluster.entry.server}", is no URL`);
-  const user = findEntry(configs, "user", context.entry.user);
-  if (user === undefined) {
-    const name = context.entry.user;
-    throw new Error(
-      `${context.where} names ${name === undefined ? "no user" : `user "${name}", which does not exist`}`,
-    );
-  }
+  const { user: userName } = context.entry;
+  if (userName === undefined) throw new Error(`${context.where} names no user`);
+  const user = findEntry(configs, "user", userName);
+  if (user === undefined) throw new Error(`${context.where} names user "${userName}", which does not exist`);
   const connection = {
     ...(await clusterOf(cluster, options.env)),
     origin: context.where,
