@@ -30,7 +30,7 @@ export function crdSource(definition: ResourceDefinition): EventSource & ServedK
     },
     get isServed() {
       if (watch.health.status !== "healthy") return undefined;
-      const { spec, status } = (watch.view.get(name)?.object ?? {}) as Partial<CustomResourceDefinition>;
+      const { spec, status } = (watch.get(name) ?? {}) as Partial<CustomResourceDefinition>;
       const isEstablished = status?.conditions?.some(({ type, status }) => type === "Established" && status === "True");
       const isServed = spec?.versions?.some(({ name, served }) => name === definition.version && served === true);
       return isEstablished === true && isServed === true;
