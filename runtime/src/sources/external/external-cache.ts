@@ -1,8 +1,10 @@
 // What is known of resources outside Kubernetes, by primary and by their own ids (JOSDK ExternalResourceCachingEventSource). The cache takes
-// what differs by value, whether or not the gate finds it worth an event. What it returns is a snapshot.
+// what differs by value, whether or not the gate finds it worth an event, and freezes it. What it returns is a snapshot.
 import { isDeepStrictEqual } from "node:util";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
+import { deepFreeze } from "../../cache/deep-freeze.js";
 import type { EventGate } from "../filters.js";
+import { checkedKeys } from "../mappers.js";
 
 /** Returns the id of a resource, unique among the resources of its primary. */
 export type IdOf<Resource> = (resource: Resource) => string;
@@ -41,7 +43,7 @@ export class ExternalCache<Resource> {
 
   /** Takes the resources of all primaries, fetched at `since`; a primary that `all` lacks has none. Returns the primaries with an event. */
   replaceAll(all: ReadonlyMap<ObjectKey, readonly Resource[]>, since = Infinity): ObjectKey[] {
-    // Ids are read before anything is stored: a function that throws leaves the cache as it was.
+    // Keys and ids are read before anything is stored: a function that throws leaves the cache as it was.
     const byId = new Map([...all].map(([primary, resources]) => [primary, this.#byId(primary, resources)]));
     const gone = [...this.#resources.keys()].filter((primary) => !byId.has(primary));
     const changed = [...gone.map((primary) => [primary, NONE] as const), ...byId].filter(([primary, fetched]) =>
@@ -56,12 +58,12 @@ export class ExternalCache<Resource> {
   }
 
   put(primary: ObjectKey, resource: Resource): boolean {
-    return this.#store(primary, new Map([...this.#of(primary), [this.#idOf(resource), resource]]));
+    return this.#store(primary, new Map([...this.#of(primary), ...this.#byId(primary, [resource])]));
   }
 
   delete(primary: ObjectKey, id: string): boolean {
     if (!this.#of(primary).has(id)) return false;
-    return this.#store(primary, new Map([...this.#of(primary)].filter(([other]) => other !== id)));
+    return this.#store(primary, this.#without(primary, id));
   }
 
   /** Takes what the controller itself has created, unless something newer is known already. */
@@ -80,7 +82,7 @@ export class ExternalCache<Resource> {
 
   recordDeleted(primary: ObjectKey, resource: Resource): void {
     const id = this.#idOf(resource);
-    this.#record(primary, id, new Map([...this.#of(primary)].filter(([other]) => other !== id)));
+    this.#record(primary, id, this.#without(primary, id));
   }
 
   forget(primary?: ObjectKey): void {
@@ -93,7 +95,16 @@ export class ExternalCache<Resource> {
   #record(primary: ObjectKey, id: string, resources: ReadonlyMap<string, Resource>): void {
     const recorded = this.#recorded.get(primary) ?? new Map<string, number>();
     this.#recorded.set(primary, recorded.set(id, ++this.now));
+    this.#keep(primary, resources);
+  }
+
+  #keep(primary: ObjectKey, resources: ReadonlyMap<string, Resource>): void {
+    for (const resource of resources.values()) deepFreeze(resource);
     this.#resources.set(primary, resources);
+  }
+
+  #without(primary: ObjectKey, id: string): ReadonlyMap<string, Resource> {
+    return new Map([...this.#of(primary)].filter(([other]) => other !== id));
   }
 
   /** Returns what was fetched, with what the controller itself changed after the fetch began. */
@@ -116,6 +127,7 @@ export class ExternalCache<Resource> {
   }
 
   #byId(primary: ObjectKey, resources: readonly Resource[]): ReadonlyMap<string, Resource> {
+    checkedKeys([primary], (type) => `a primary is named by ${type}; a key is "namespace/name" or "name"`);
     const byId = new Map<string, Resource>();
     for (const resource of resources) {
       const id = this.#idOf(resource);
@@ -128,7 +140,7 @@ export class ExternalCache<Resource> {
 
   #store(primary: ObjectKey, resources: ReadonlyMap<string, Resource>): boolean {
     const known = this.#of(primary);
-    this.#resources.set(primary, resources);
+    this.#keep(primary, resources);
     const isNews = (resource: Resource, old: Resource | undefined) => {
       if (old === undefined) return this.#gate.passesAdd(resource);
       return !isDeepStrictEqual(resource, old) && this.#gate.passesUpdate(resource, old);

@@ -1,6 +1,8 @@
+import { types } from "node:util";
 import { requireNumbers } from "../../base/checks.js";
 import { Backoff } from "../../base/clock.js";
 import { keyOf, type ObjectKey } from "../../base/kubernetes-object.js";
+import { typeNameOf } from "../mappers.js";
 import { ExternalCore } from "./external-core.js";
 import type { ExternalSource, ExternalSourceOptions, FetchContext, MaybePromise } from "./external-source.js";
 
@@ -37,6 +39,10 @@ export function pollingSource<Resource>(
   const fetch = async (signal: AbortSignal) => {
     const since = cache.now;
     const all = await options.fetch({ signal });
+    if (!types.isMap(all))
+      throw new TypeError(
+        `it returned ${typeNameOf(all)}, and not a Map of lists of resources by the keys of primaries`,
+      );
     return () => {
       const primaries = new Set([...cache.replaceAll(all, since), ...core.takeRefused()]);
       if (primaries.size > 0) core.context?.notify(primaries, { isInitial: !isSynced });

@@ -1,4 +1,5 @@
 // JOSDK's ExternalResourceCachingEventSourceTest; the titles in brackets are its own.
+import type { ObjectKey } from "#runtime/base/kubernetes-object.js";
 import { createEventGate } from "#runtime/sources/filters.js";
 import { ExternalCache, kubernetesResource, singleResource } from "#runtime/sources/external/external-cache.js";
 import { HealthRecord } from "#runtime/sources/health-record.js";
@@ -99,6 +100,29 @@ suite("external cache", (test) => {
     assert.equal(before, [a1]);
   });
 
+  test("what is taken is frozen with its plain parts, whichever way it came; instances of classes are left alone", () => {
+    const made = (id: string) => ({
+      id,
+      tags: [{ text: "b" }],
+      at: new Date(0),
+      bytes: Buffer.from("a"),
+      ids: new Set(["a"]),
+    });
+    const gate = createEventGate<ReturnType<typeof made>>({}, new HealthRecord("test"));
+    const cache = new ExternalCache(({ id }) => id, gate);
+    cache.replaceAll(new Map([["x", [made("a")]]]));
+    const before = made("a");
+    cache.put("y", before);
+    cache.replace("z", [before]);
+    cache.recordUpdated("y", made("a"), before);
+    cache.recordCreated("y", made("b"));
+    for (const { tags, at, bytes, ids } of ["x", "y", "z"].flatMap((primary) => cache.of(primary as ObjectKey))) {
+      assert.throws(() => tags.push({ text: "c" }), "not extensible");
+      assert.throws(() => (tags[0]!.text = "c"), "read only");
+      assert.equal([at.setTime(1), (bytes[0] = 98), ids.add("b").size], [1, 98, 2]);
+    }
+  });
+
   test("an own creation is taken unless something is known by then; it is no event later", () => {
     const cache = createCache();
     cache.recordCreated("x", a1);
@@ -149,6 +173,25 @@ suite("external cache", (test) => {
       /primary "x" has two resources with the id "a"; idOf has to tell them apart/,
     );
     assert.equal(cache.of("x"), [a1]);
+  });
+
+  test("a key of a wrong type is refused, and nothing is taken", () => {
+    const cache = createCache();
+    const key = 5 as unknown as ObjectKey;
+    const message = 'a primary is named by number; a key is "namespace/name" or "name"';
+    assert.throws(
+      () =>
+        cache.replaceAll(
+          new Map([
+            ["x", [a1]],
+            [key, [a1]],
+          ]),
+        ),
+      message,
+    );
+    assert.throws(() => cache.put(key, a1), message);
+    assert.throws(() => cache.replace(key, [a1]), message);
+    assert.equal([cache.has("x"), cache.has(key)], [false, false]);
   });
 
   test("ids are ready-made for single resources and for what looks like Kubernetes'", () => {

@@ -70,6 +70,27 @@ suite("polling source", (test) => {
     await source.stop();
   });
 
+  test("an answer that is no Map by keys leaves everything as it is known, and costs no event of a later one", async () => {
+    const wrong = [
+      [["home/one", []]],
+      { "home/one": [] },
+      undefined,
+      new Map<unknown, unknown>([...both, [5, ["a1"]]]),
+    ];
+    const { source } = createSource(answersInTurn(one, ...(wrong as unknown as Answer[]), both));
+    const { context, notified, advance } = createSourceContext();
+    await source.start(context);
+    notified();
+    for (const problem of ["it returned object", "it returned object", "it returned undefined", "named by number"]) {
+      await advance(INTERVAL_MS);
+      assert.match(source.health.reason ?? "", problem);
+      assert.equal([notified(), source.secondariesOf(primaryOf("home/one"))], [[], ["a1"]]);
+    }
+    await advance(INTERVAL_MS);
+    assert.equal([notified(), source.health.status], [["home/two"], "healthy"]);
+    await source.stop();
+  });
+
   test("a primary that lost everything has an event, an unchanged one has none [propagatesEventForRemovedResources, doesNotPropagateEventIfResourceNotChanged]", async () => {
     const { source } = createSource(answersInTurn(both, both, one));
     const { context, notified, advance } = createSourceContext();
