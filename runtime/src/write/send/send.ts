@@ -217,22 +217,20 @@ export class Sender {
       signal?.throwIfAborted();
       return answer;
     } catch (error) {
-      if (end !== undefined) written ??= await this.#findCreated(sending, error);
-      const mayCreate = sending.before === undefined && written === undefined && !hadNoEffect(error);
-      if (mayCreate && signal?.aborted === true) cause.onGivenUp?.();
+      // A creation whose answer is lost, or not waited for, may have had an effect.
+      if (sending.before === undefined && !hadNoEffect(error)) {
+        if (end !== undefined) written ??= await this.#findCreated(sending);
+        if (written === undefined && signal?.aborted === true) cause.onGivenUp?.();
+      }
       throw error;
     } finally {
       end?.(written);
     }
   }
 
-  // A creation whose answer is lost, or not waited for, may have had an effect. A cleanup that follows has to know of the object, for nobody
-  // would look for it afterwards.
-  async #findCreated(
-    { target, plan, before, cause = NO_CAUSE }: Sending,
-    error: unknown,
-  ): Promise<Written | undefined> {
-    if (before !== undefined || cause.primary === undefined || hadNoEffect(error)) return undefined;
+  // A cleanup that follows has to know of the object, for nobody would look for it afterwards.
+  async #findCreated({ target, plan, cause = NO_CAUSE }: Sending): Promise<Written | undefined> {
+    if (cause.primary === undefined) return undefined;
     const signal = AbortSignal.timeout(FIND_CREATED_MS);
     const entry = await this.read(target, plan.ref, signal).catch(() => undefined);
     return entry === undefined ? undefined : { entry, isOwn: false };
