@@ -39,12 +39,6 @@ export interface FinalizerOptions {
   readonly mode?: "matchAndFilter" | "cacheOnly";
 }
 
-interface SharedByReconciles {
-  readonly senders: Map<ApiClient, Sender>;
-  /** The kinds of which the log says that several event sources watch them. */
-  readonly warned: Set<string>;
-}
-
 /**
  * Writes what a controller watches so that its next read sees it, and so that the event of a write causes no reconcile (JOSDK
  * ResourceOperations). For anything else there is `context.client`.
@@ -52,17 +46,18 @@ interface SharedByReconciles {
 export class ResourceOperations {
   readonly #options: ResourceOperationsOptions;
   readonly #cause: WriteCause | undefined;
-  readonly #shared: SharedByReconciles;
+  /** The kinds of which the log says that several event sources watch them. */
+  readonly #warned: Set<string>;
 
-  constructor(options: ResourceOperationsOptions, cause?: WriteCause, shared?: SharedByReconciles) {
+  constructor(options: ResourceOperationsOptions, cause?: WriteCause, warned = new Set<string>()) {
     this.#options = options;
     this.#cause = cause;
-    this.#shared = shared ?? { senders: new Map([[options.sender.client, options.sender]]), warned: new Set() };
+    this.#warned = warned;
   }
 
   /** Returns the same operations for one reconcile, which cancels them when it is given up. */
   within(cause: WriteCause): ResourceOperations {
-    return new ResourceOperations(this.#options, cause, this.#shared);
+    return new ResourceOperations(this.#options, cause, this.#warned);
   }
 
   /**
@@ -76,7 +71,9 @@ export class ResourceOperations {
     const isPrimary = source === undefined && hasType({ type: this.#options.primary.definition }, definition);
     if (isPrimary) return this.#ofPrimaries<Resource, Input>();
     const { view, client } = source === undefined ? this.#firstOf(definition) : this.#named(definition, source);
-    return new KindOperations({ definition, cache: view }, { sender: this.#senderFor(client), cause: this.#cause });
+    const { sender: own } = this.#options;
+    const sender = client === undefined ? own : own.withClient(client);
+    return new KindOperations({ definition, cache: view }, { sender, cause: this.#cause });
   }
 
   /** Puts a finalizer on a primary by a JSON patch, unless it has it or is being deleted; undefined if it is gone. */
@@ -102,7 +99,7 @@ export class ResourceOperations {
     const object = latestOf(this.#options.primary.cache, primary);
     const { name, namespace, uid, deletionTimestamp } = object.metadata;
     if (deletionTimestamp !== undefined || hasFinalizer(object, finalizer)) return { kind: "unchanged", object };
-    const metadata = { name, uid, finalizers: [finalizer], ...(namespace === undefined ? {} : { namespace }) };
+    const metadata = { name, namespace, uid, finalizers: [finalizer] };
     return this.#ofPrimaries<Primary>(true).apply({ metadata } as unknown as PartialResource<Primary>, options);
   }
 
@@ -127,15 +124,8 @@ export class ResourceOperations {
   #ofPrimaries<Primary extends KubernetesObject, Input = WholeObject<Primary>>(
     isUrgent = false,
   ): KindOperations<Primary, Input> {
-    const { primary, finalizer } = this.#options;
-    return new KindOperations(primary, { sender: this.#senderFor(), cause: this.#cause, finalizer, isUrgent });
-  }
-
-  #senderFor(client = this.#options.sender.client): Sender {
-    const { senders } = this.#shared;
-    const sender = senders.get(client) ?? this.#options.sender.withClient(client);
-    senders.set(client, sender);
-    return sender;
+    const { primary, finalizer, sender } = this.#options;
+    return new KindOperations(primary, { sender, cause: this.#cause, finalizer, isUrgent });
   }
 
   #firstOf(definition: ResourceDefinition): WritableSource {
@@ -143,8 +133,8 @@ export class ResourceOperations {
     const first = candidates.find(isWritable);
     if (first === undefined) throw this.#unwatched(definition, candidates[0]);
     const kind = kindNameOf(definition);
-    if (candidates.length > 1 && !this.#shared.warned.has(kind)) {
-      this.#shared.warned.add(kind);
+    if (candidates.length > 1 && !this.#warned.has(kind)) {
+      this.#warned.add(kind);
       const names = candidates.map(({ name }) => name).join(", ");
       const advice = `${first.name} is used; state the source to write through another one`;
       this.#options.logger.warn({ kind, sources: names }, `several event sources watch ${kind}: ${advice}`);

@@ -59,6 +59,7 @@ export class Sender {
   readonly matcher: ApplyMatcher;
   readonly #options: SenderOptions;
   readonly #loops = new LoopDetector();
+  readonly #elsewhere = new Map<ApiClient, Sender>();
   #edits = 0;
 
   constructor(options: SenderOptions) {
@@ -74,9 +75,12 @@ export class Sender {
     return typeof client === "function" ? client() : client;
   }
 
-  /** Returns a sender that writes as this one does, in another cluster. */
+  /** Returns the sender that writes as this one does with a client, which may be that of another cluster. */
   withClient(client: ApiClient): Sender {
-    return new Sender({ ...this.#options, client });
+    if (client === this.client) return this;
+    const sender = this.#elsewhere.get(client) ?? new Sender({ ...this.#options, client });
+    this.#elsewhere.set(client, sender);
+    return sender;
   }
 
   /** Reads an object as the caches hold it; undefined if there is none. */
