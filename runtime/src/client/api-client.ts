@@ -31,7 +31,6 @@ import { applyEmptying } from "./emptied-fields.js";
 import { pagesOf } from "./list-page.js";
 import { ApiRequester, failed, type ApiRequest, type RequesterOptions } from "./requester.js";
 import { collectionPath, objectPath, queryOf } from "./resource-path.js";
-import { isServed } from "./served-kinds.js";
 import { Transport, type TransportOptions } from "./transport.js";
 import { watchEvents, type WatchedEvent } from "./watch-events.js";
 import { readAnswer, requestOf, type Applied, type WriteOptions, type WriteRequest } from "./write-request.js";
@@ -250,8 +249,10 @@ export class ApiClient {
   }
 
   /** Tells whether the API server serves a kind in its version. */
-  isServed(definition: ResourceDefinition, options: ReadOptions = {}): Promise<boolean> {
-    return isServed(this, definition, options);
+  async isServed(definition: ResourceDefinition, options: ReadOptions = {}): Promise<boolean> {
+    const path = collectionPath(definition).replace(/\/[^/]+$/, "");
+    const found = JSON.parse((await this.readPath(path, options)) ?? "{}") as { resources?: { name: string }[] | null };
+    return (found.resources ?? []).some(({ name }) => name === definition.plural);
   }
 
   /** Reads what is no object, such as `/version` or `/openapi/v3`, as text; undefined if the server has no such path. */
