@@ -76,8 +76,11 @@ export function finalizerOf(definition: ControllerDefinition): string | undefine
   return cleansUp ? finalizerNameOf(definition) : undefined;
 }
 
-// What the garbage collector deletes needs none, nor what is only read; what is to be orphaned has to be untied before.
-function needsCleanup(dependent: DependentDefinition): boolean {
+/**
+ * Tells whether there is something to do for a dependent before its primary goes. What the garbage collector deletes needs nothing, nor what
+ * is only read; what is to be orphaned has to be untied.
+ */
+export function needsCleanup(dependent: DependentDefinition): boolean {
   if (!isKubernetes(dependent)) return dependent.delete !== undefined;
   const { mode, operations } = dependent;
   return mode !== "readOnly" && operations?.delete !== false && deletionOf(dependent) !== "garbageCollected";

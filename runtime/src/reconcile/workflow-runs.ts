@@ -13,7 +13,7 @@ import type { RunOptions } from "../workflow/run.js";
 import { ReconcileNotes } from "../workflow/reconcile-notes.js";
 import { isKubernetes, type WorkflowDefinition } from "../workflow/definition/workflow-definition.js";
 import type { WorkflowInvocation, WorkflowResult } from "../workflow/workflow-result.js";
-import type { ControllerDefinition } from "./controller-definition.js";
+import { needsCleanup, type ControllerDefinition } from "./controller-definition.js";
 import type { ReconcileScope } from "../schedule/reconcile-scope.js";
 import { LateWrites } from "./late-writes.js";
 
@@ -72,10 +72,7 @@ export class ControllerWorkflows {
 
   /** Returns how long a write that was given up may still create an object which a cleanup of the primary has to delete; 0 if none may. */
   lateMsOf(primary: KubernetesObject): number {
-    const isConcerned = this.dependents.some(
-      ({ definition, reconciler: { isGarbageCollected, capabilities } }) =>
-        isKubernetes(definition) && !isGarbageCollected && capabilities.remove,
-    );
+    const isConcerned = this.dependents.some(({ definition }) => isKubernetes(definition) && needsCleanup(definition));
     return isConcerned ? this.lateWrites.remainingMs(primary) : 0;
   }
 
@@ -154,11 +151,9 @@ export class WorkflowRuns {
   warnOfOrphans(): void {
     const { own } = this.#workflows;
     if (this.#started.some(({ workflow, kind }) => workflow === own && kind === "cleanup")) return;
-    const left = own.plan.nodes.filter(
-      ({ reconciler }) => !reconciler.isGarbageCollected && reconciler.capabilities.remove,
-    );
+    const left = own.definition.dependents.filter(needsCleanup);
     if (left.length === 0) return;
-    const what = `nobody deletes what there is of ${left.map(({ definition }) => definition.name).join(", ")}`;
+    const what = `nobody deletes what there is of ${left.map(({ name }) => name).join(", ")}`;
     this.#options.scope.logger.warn({}, `cleanup() did not call context.workflow.cleanup(), so that ${what}`);
   }
 

@@ -208,9 +208,10 @@ export function createFakeReconciler(dependent: FakeDependent, cluster: FakeClus
 
 /** Returns the definition of a dependent whose objects are in memory. */
 export function definitionOf({ name, dependsOn = [], desired, ...rest }: FakeDependent): DependentDefinition {
-  const { garbageCollected: _, canWrite = true, canRemove = canWrite, ...definition } = rest;
+  const { garbageCollected = false, canWrite = true, canRemove = canWrite, ...definition } = rest;
   // The reconciler does not call them; that they are there says what can be done.
-  const functions = { ...(canWrite ? { create: () => ({}) } : {}), ...(canRemove ? { delete: () => {} } : {}) };
+  const needsCleanup = canRemove && !garbageCollected;
+  const functions = { ...(canWrite ? { create: () => ({}) } : {}), ...(needsCleanup ? { delete: () => {} } : {}) };
   const returned: ExternalDependent["desired"] = (args) =>
     typeof desired === "function" ? (desired(args) as unknown) : (desired ?? {});
   return {
