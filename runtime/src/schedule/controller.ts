@@ -1,4 +1,5 @@
 import type { ControllerActivity } from "../base/activity.js";
+import { uidOf } from "../base/decoded-resource.js";
 import { systemClock, type Clock } from "../base/clock.js";
 import type { ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
@@ -270,12 +271,13 @@ export class Controller {
   }
 
   #finish(primary: KnownPrimary, run: ReconcileRun, outcome: PrimaryOutcome): void {
-    const { key, uid, isEnded } = run;
+    const { key, entry, isEnded } = run;
+    const uid = uidOf(entry);
     const known = this.#dependencies.primaries.get(key);
-    const knownUid = known === undefined || uid === undefined ? uid : known.object.metadata.uid;
-    const isKnown = known !== undefined && knownUid === uid ? true : this.#isKnown(key);
+    const isReplaced = known !== undefined && uid !== undefined && uidOf(known) !== uid;
+    const isKnown = (known !== undefined && !isReplaced) || this.#isKnown(key);
     const now = this.#clock.now();
-    const event = { kind: "finished", outcome, isEnded, now, uid, knownUid, isKnown } as const;
+    const event = { kind: "finished", outcome, isEnded, now, uid, isReplaced, isKnown } as const;
     // After a stop, outcomes are ignored: the aborted signal causes the failures.
     const transition = this.#dispatcher.isAborted ? NO_TRANSITION : this.#apply(primary, event);
     primary.run = undefined;

@@ -79,8 +79,8 @@ export type ProcessorEvent =
       readonly now: number;
       /** The object that was reconciled. */
       readonly uid: string | undefined;
-      /** The object that the cache has now; meaningless unless `isKnown`. */
-      readonly knownUid: string | undefined;
+      /** Whether the cache has another object of its name now. */
+      readonly isReplaced: boolean;
       readonly isKnown: boolean;
     };
 

@@ -144,10 +144,10 @@ function afterStart(state: PrimaryState, settings: ProcessorSettings): Transitio
 
 function afterFinish(running: PrimaryState, event: EventOf<"finished">, settings: ProcessorSettings): Transition {
   if (running.running === "deletion") return afterDeletionRun(running, event, settings);
-  const { outcome, uid, knownUid, isKnown } = event;
+  const { outcome, isReplaced, isKnown } = event;
   const isGone = isDeleted(running) || !isKnown;
   // The reconciled object is gone, and with it the meaning of the outcome.
-  if ((isGone || uid !== knownUid) && !isDeletionNext(running, settings)) {
+  if ((isGone || isReplaced) && !isDeletionNext(running, settings)) {
     const next = isKnown ? recreated(isGone ? NEW_STATE : running, RELEASE) : { state: undefined, effects: RELEASE };
     if (outcome.failure === undefined) return next;
     return withLog(

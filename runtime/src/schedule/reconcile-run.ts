@@ -98,10 +98,6 @@ export class ReconcileRun {
     this.#steps.push(step);
   }
 
-  get uid(): string | undefined {
-    return this.entry.object.metadata.uid;
-  }
-
   abort(reason: Error): void {
     this.#abort.abort(reason);
   }

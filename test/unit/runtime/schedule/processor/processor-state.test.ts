@@ -42,7 +42,7 @@ const finished: ProcessorEvent & { kind: "finished" } = {
   isEnded: false,
   now: 1000,
   uid: "u1",
-  knownUid: "u1",
+  isReplaced: false,
   isKnown: true,
 };
 const failed: ProcessorEvent = {
@@ -62,7 +62,7 @@ const anyEvent = fc.constantFrom<ProcessorEvent>(
   { kind: "started" },
   { kind: "missed" },
   finished,
-  { ...finished, knownUid: "u2" },
+  { ...finished, isReplaced: true },
   { ...finished, isKnown: false },
   { ...finished, outcome: { ...finished.outcome, rescheduleAfterMs: 10 } },
   { ...finished, outcome: { ...finished.outcome, isFinalizerRemoved: true } },
