@@ -41,8 +41,9 @@ export class OperatorSession {
   events: EventRecorder | undefined;
   /** Resolves when no reconcile of this session and of those before is under way any more; that may be long after the end. */
   idle: Promise<unknown>;
+  /** Resolves with whether all that was under way ended in time; absent while nothing has asked for the end. */
+  ended: Promise<boolean> | undefined;
   readonly #options: SessionOptions;
-  #ended: Promise<boolean> | undefined;
 
   constructor(options: SessionOptions) {
     const { previous, client } = options;
@@ -59,14 +60,9 @@ export class OperatorSession {
     return previous.controllers.reduce((sum, each) => sum + each.counts().running, previous.reconcilesBefore);
   }
 
-  /** Resolves with whether all that was under way ended in time; absent while nothing has asked for the end. */
-  get ended(): Promise<boolean> | undefined {
-    return this.#ended;
-  }
-
   /** Finishes the reconciles under way, hands the leadership over, stops the event sources and closes all connections, once. */
   end(): Promise<boolean> {
-    return (this.#ended ??= this.#end());
+    return (this.ended ??= this.#end());
   }
 
   /** Breaks off all that writes: another replica may do so from now on. */

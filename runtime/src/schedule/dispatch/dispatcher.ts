@@ -23,6 +23,9 @@ interface DispatcherOptions {
 
 /** The primaries whose turn comes, and the reconciles under way. Each of these has a slot until it ends, or goes on after its time is up. */
 export class Dispatcher {
+  isStarted = false;
+  /** Whether it was stopped, and reconciles that have not ended are given up. */
+  isAborted = false;
   readonly #options: DispatcherOptions;
   readonly #queue = new WorkQueue<KnownPrimary>();
   #maxRunning: number;
@@ -31,10 +34,8 @@ export class Dispatcher {
   /** How many of the reconciles have no slot any more. */
   #hung = 0;
   #submissions = 0;
-  #isStarted = false;
   #isPaused = false;
   #isWaking = false;
-  #isAborted = false;
   /** When the reconciles are looked at that may take too long: one timer for all, as they are many and short. */
   readonly #checks: PostponableTimer;
   #onIdle = () => {};
@@ -46,15 +47,6 @@ export class Dispatcher {
     this.#checks = new PostponableTimer(options.clock, () => this.#checkAll());
   }
 
-  get isStarted(): boolean {
-    return this.#isStarted;
-  }
-
-  /** Whether it was stopped, and reconciles that have not ended are given up. */
-  get isAborted(): boolean {
-    return this.#isAborted;
-  }
-
   /** Changes how many reconciles may run at once; those under way go on. */
   setMaxRunning(count = MAX_CONCURRENT_RECONCILES): void {
     this.#maxRunning = count;
@@ -62,7 +54,7 @@ export class Dispatcher {
   }
 
   start(): void {
-    this.#isStarted = true;
+    this.isStarted = true;
     this.#wakeUp();
   }
 
@@ -116,7 +108,7 @@ export class Dispatcher {
       () => true,
       () => false,
     );
-    this.#isAborted = true;
+    this.isAborted = true;
     this.#checks.cancel();
     for (const run of this.#runs) {
       run.abort(new Error("the operator stops"));
@@ -159,7 +151,7 @@ export class Dispatcher {
   }
 
   #fill(): void {
-    while (this.#isStarted && !this.#isPaused && !this.#isWaking && this.#usedSlots < this.#maxRunning) {
+    while (this.isStarted && !this.#isPaused && !this.#isWaking && this.#usedSlots < this.#maxRunning) {
       // An empty queue needs no turn.
       if (this.#queue.size === 0) return;
       // Thousands of reconciles without a write never wait, and would starve watches, the lease and probes.
