@@ -49,8 +49,7 @@ type Route = (url: URL, gone: AbortSignal) => EndpointAnswer | Promise<EndpointA
 /** Returns what answers the paths below `/debug/`, to those who have the token. */
 export function debugHandler(subject: DebugSubject, token: DebugToken, probing = ofThisProcess): EndpointHandler {
   const useAlone = createSingleUse();
-  const { logger } = subject;
-  const fileNamed = (ending: string) => fileName(subject.instance, ending);
+  const { logger, instance } = subject;
   const paths: { readonly [path: string]: Route } = {
     "/debug/state": () => jsonAnswer(stateOf(subject)),
     "/debug/cpu-profile": (url, gone) => {
@@ -60,7 +59,7 @@ export function debugHandler(subject: DebugSubject, token: DebugToken, probing =
       return useAlone(async () => {
         logger.info({ seconds }, `the debug endpoint records a CPU profile for ${seconds} s`);
         const body = await probing.recordCpuProfile(seconds * 1000, gone);
-        return { status: 200, body, contentType: "application/json", headers: fileNamed("cpuprofile") };
+        return { status: 200, body, contentType: "application/json", headers: fileName(instance, "cpuprofile") };
       });
     },
     "/debug/heap-snapshot": () =>
@@ -72,7 +71,7 @@ export function debugHandler(subject: DebugSubject, token: DebugToken, probing =
           "the debug endpoint takes a heap snapshot: the process stands still, and all it holds is in the file",
         );
         const body = probing.takeHeapSnapshot();
-        return { status: 200, body, contentType: "application/json", headers: fileNamed("heapsnapshot") };
+        return { status: 200, body, contentType: "application/json", headers: fileName(instance, "heapsnapshot") };
       }),
   };
   return async (url, request, gone) => {

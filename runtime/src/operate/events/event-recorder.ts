@@ -10,8 +10,6 @@ import { withDeadline } from "../../base/promises.js";
 import { builtinKindOf } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
 
-type EventObject = KubernetesObject & { readonly [member: string]: unknown };
-
 /** One Event, and what is yet to be counted. */
 interface Series {
   readonly ref: { readonly name: string; readonly namespace: string };
@@ -33,7 +31,7 @@ interface EventRecorderOptions {
   readonly now?: () => Date;
 }
 
-const EVENT = builtinKindOf<EventObject>({ group: "events.k8s.io", kind: "Event", plural: "events" });
+const EVENT = { definition: builtinKindOf({ group: "events.k8s.io", kind: "Event", plural: "events" }) };
 
 // The limits of the API server (validation of events.k8s.io/v1), in bytes and characters.
 const MAX_NOTE = 1_024;
@@ -48,12 +46,11 @@ const MAX_SERIES = 4_096;
 const BURST = 25;
 const REFILL_MS = 5 * 60_000;
 
-const defined = { definition: EVENT };
-
 /** Writes the Events of an operator. */
 export class EventRecorder implements EventSink {
   readonly #options: EventRecorderOptions;
   readonly #clock: Clock;
+  readonly #now: () => Date;
   readonly #series = new Map<string, Series>();
   /** What is left of the burst of each object, and since when. */
   readonly #budgets = new Map<string, { left: number; sinceMs: number }>();
@@ -65,6 +62,7 @@ export class EventRecorder implements EventSink {
   constructor(options: EventRecorderOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
+    this.#now = options.now ?? (() => new Date());
   }
 
   /** Records an Event about an object, or counts one more; returns at once. What cannot be written is logged, and lost. */
@@ -137,7 +135,7 @@ export class EventRecorder implements EventSink {
     }
     if (count <= series.written) return;
     const written = { series: { count, lastObservedTime: microTimeOf(series.lastAt) } };
-    await this.#options.client.mergePatch(defined, series.ref, written as never).catch(async (error: unknown) => {
+    await this.#options.client.mergePatch(EVENT, series.ref, written as never).catch(async (error: unknown) => {
       // The server forgets Events.
       if (!isApiError(error, 404)) throw error;
       await series.create();
@@ -170,7 +168,7 @@ export class EventRecorder implements EventSink {
       regarding: referenceTo(about),
       ...(related !== undefined && { related: referenceTo(related) }),
     };
-    const create = () => this.#options.client.create(defined, event as never);
+    const create = () => this.#options.client.create(EVENT, event as never);
     return { ref, create, count: 1, written: 0, lastAt: at, lastWrittenAtMs: 0, cancelFlush: undefined };
   }
 
@@ -183,10 +181,6 @@ export class EventRecorder implements EventSink {
     if (this.#budgets.size >= MAX_SERIES) this.#budgets.delete(this.#budgets.keys().next().value!);
     this.#budgets.set(object, { left: Math.max(0, left - 1), sinceMs: known.sinceMs + refilled * REFILL_MS });
     return left > 0;
-  }
-
-  #now(): Date {
-    return this.#options.now?.() ?? new Date();
   }
 }
 

@@ -47,7 +47,7 @@ export function followSettings(settings: LoadedSettings, { logger, onChange }: F
     try {
       const now = await reread();
       problem = "";
-      const changed = known.filter(({ path }) => textOf(now.get(path)) !== textOf(values.get(path)));
+      const changed = known.filter(({ path }) => JSON.stringify(now.get(path)) !== JSON.stringify(values.get(path)));
       values = now;
       const later = changed.filter(({ isLive }) => isLive !== true).map(({ path }) => path);
       const live = changed.filter(({ isLive }) => isLive === true).map(({ path }) => path);
@@ -64,8 +64,4 @@ export function followSettings(settings: LoadedSettings, { logger, onChange }: F
   };
   const timer = setInterval(() => void look(), INTERVAL_MS).unref();
   return () => clearInterval(timer);
-}
-
-function textOf(value: unknown): string | undefined {
-  return JSON.stringify(value);
 }
