@@ -1,8 +1,9 @@
 import { LineCounter, parseAllDocuments, type Document, type DocumentOptions, type SchemaOptions } from "yaml";
-import { MOST_FOUND, type Diagnostic, type SourcePosition } from "../../diagnostic.js";
+import type { Diagnostic } from "../../diagnostic.js";
 import { checkNodes } from "../crd/check-nodes.js";
 import { KUBECTL_SCALARS } from "./kubectl-scalars.js";
-import { createYamlDocument, positionOf, type YamlDocument, type YamlSource } from "./yaml-document.js";
+import { syntaxErrors, TOO_DEEP } from "./syntax-errors.js";
+import { createYamlDocument, type YamlDocument } from "./yaml-document.js";
 
 /** What a file holds, and what is wrong with it. */
 export interface ParsedYaml {
@@ -22,13 +23,9 @@ export function parseYaml(file: string, text: string, { scalars = "core" }: Pars
     return parseDocuments(file, text, scalars === "core" ? {} : AS_KUBECTL);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    return { documents: [], diagnostics: [tooDeep({ file, line: 1, column: 1 })] };
+    const position = { file, line: 1, column: 1 };
+    return { documents: [], diagnostics: [{ severity: "error", rule: "yaml-syntax", message: TOO_DEEP, position }] };
   }
-}
-
-// The library calls itself for each level of nesting.
-function tooDeep(position: SourcePosition): Diagnostic {
-  return { severity: "error", rule: "yaml-syntax", message: "the document is nested too deeply", position };
 }
 
 const AS_KUBECTL: DocumentOptions & SchemaOptions = {
@@ -60,20 +57,4 @@ function parseDocuments(file: string, text: string, schema: DocumentOptions & Sc
     if (value !== null && value !== undefined) documents.push(createYamlDocument({ file, value }, () => source));
   }
   return { documents, diagnostics };
-}
-
-function syntaxErrors({ file, text, document, lines }: YamlSource): Diagnostic[] {
-  const textLines = text.split("\n");
-  return document.errors.slice(0, MOST_FOUND).map(({ message, pos: [start] }): Diagnostic => {
-    const position = positionOf(file, lines, start);
-    if (/call stack/.test(message)) return tooDeep(position);
-    const isExpression = /[\s{]when:/.test(textLines[position.line - 1] ?? "");
-    return {
-      severity: "error",
-      rule: "yaml-syntax",
-      message: `not YAML: ${message.charAt(0).toLowerCase()}${message.slice(1)}`,
-      position,
-      ...(isExpression ? { hint: "put the expression into quotes" } : {}),
-    };
-  });
 }

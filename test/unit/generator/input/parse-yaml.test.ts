@@ -53,6 +53,66 @@ suite("parseYaml", (test) => {
     ]);
   });
 
+  test("a line that is indented wrongly is named with what is wrong and the indents that it may have", () => {
+    const deep = (line: number, column: number, by: number) => [
+      `${line + 1}:${column}: the line is indented deeper than line ${line}, which has a value already`,
+      `indent it by ${by} as line ${line}, or put the value of line ${line} into quotes if it goes on here`,
+    ];
+    const lost = (place: string, by: number, hint: string) => [
+      `${place}: the line is indented by ${by}, and nothing above that it could follow is`,
+      `indent it ${hint}`,
+    ];
+    const cases: [text: string, expected: string[]][] = [
+      ["a: 1\n  b: 2\n", deep(1, 3, 0)],
+      ["s:\n  a: x\n   b: 2\n", deep(2, 4, 2)],
+      ["s:\n  - a: 1\n      b: 2\n", deep(2, 7, 4)],
+      ["s:\r\n    a: 1\r\n  b: 2\r\n", lost("3:3", 2, "by 4 to follow line 2, or by 0 to follow line 1")],
+      ["s:\n  - a: 1\n\n   # x\n   b: 2\n", lost("5:4", 3, "by 4 to follow line 2, or by 2 to follow line 2")],
+      ["s:\n  - 1\n - 2\n", lost("3:2", 1, "by 2 to follow line 2, or by 0 to follow line 1")],
+      ["x: 1\n---\n  a: 1\nb: 2\n", lost("4:1", 0, "by 2 to follow line 3")],
+      ["s:\n  a: 1\n  - 2\n", ["3:3: a list item stands among keys", "indent the list deeper than its key"]],
+      [
+        "s:\n  - 2\n  a: 1\n",
+        ["3:3: a key stands among list items", 'begin the line with "- ", or indent it as another key'],
+      ],
+      ["s:\n\ta: 1\n", ["2:2: the line is indented with a tab", "indent it with blanks: YAML takes no tabs there"]],
+    ];
+    for (const [text, [problem, hint]] of cases)
+      assert.equal(problemsOf(text), [
+        `a.yaml:${problem?.replace(": ", ": error yaml-syntax: not YAML: ")}\n  ${hint}`,
+      ]);
+  });
+
+  test("a text that is neither YAML nor JSON is described by its first mistake, and by what to do", () => {
+    const entry = "write a blank after the colon or the hyphen, or a colon after the key";
+    const json = "JSON has names and texts in double quotes, a comma between two entries, and none after the last";
+    const cases: [text: string, problem: string, hint: string][] = [
+      ["a:1\nb: 2\n", '1:1: not YAML: the line is neither "key: value" nor "- item"', entry],
+      [
+        "a: b: c\n",
+        '1:4: not YAML: the value has ": " in it',
+        "put the value into quotes, or write it into the next line, and indent it deeper",
+      ],
+      [
+        "a: [1\nb: 2\n",
+        '2:1: not YAML: "[" is not closed',
+        'close it with "]", and indent the lines in it deeper than its key',
+      ],
+      ["a: 'b\n", "2:1: not YAML: a text in quotes is not closed", "close it with '"],
+      [
+        "a: 1\n<<<<<<< ours\n",
+        "2:1: not YAML: the line is a mark of a merge that is not finished",
+        "finish the merge, and delete its marks",
+      ],
+      ['{ "a": 1,\n  "b": [2\n}\n', '3:1: not JSON: "[" is not closed', json],
+      ['{ "a": 1\n  "b": 2 }\n', "2:3: not JSON: a comma is missing before this entry", json],
+      ["{\n", '2:1: not JSON: "{" is not closed', json],
+      ['{ "a": "b\n}\n', "3:1: not JSON: a text in quotes is not closed", json],
+    ];
+    for (const [text, problem, hint] of cases)
+      assert.equal(problemsOf(text), [`a.yaml:${problem.replace(": ", ": error yaml-syntax: ")}\n  ${hint}`]);
+  });
+
   test("aliases and merge keys are followed", () => {
     assert.equal(valuesOf("a: &a { x: 1 }\nb: *a\nc: { <<: *a, y: 2 }\n"), [
       { a: { x: 1 }, b: { x: 1 }, c: { x: 1, y: 2 } },
