@@ -27,7 +27,7 @@ import { mergedMetadata, putMethod } from "./put.js";
 import type { WriteTarget } from "./send/apply-matcher.js";
 import { onLatest } from "./send/on-latest.js";
 import { planJsonPatch, planMergePatch, uidTest, withEncodedData, type Sending, type Stated } from "./send/plan.js";
-import { createPostponedError, type WriteCause } from "./send/postponed-write.js";
+import { createPostponedError, type PrimaryCause } from "./send/postponed-write.js";
 import type { DeletionSending, Sender } from "./send/send.js";
 import type { ChangeOptions, WriteMethod, Written } from "./write-method.js";
 
@@ -45,12 +45,6 @@ export interface ApplyOptions extends Omit<ChangeOptions, "live"> {
    * what is adopted. Default: `none`, it is written as desired
    */
   readonly leaves?: "none" | "own" | "any";
-}
-
-/** From which primary an object is taken, and for what. */
-interface ForPrimary {
-  readonly primary: KubernetesObject;
-  readonly cause: WriteCause | undefined;
 }
 
 /** Writes objects by server-side apply, or by POST and PUT, and only those that are not as desired already. */
@@ -106,15 +100,17 @@ export class Writer {
   }
 
   /** Takes off an object what ties it to a primary: by a JSON patch, so that nothing else of it changes, nor who manages it. */
-  async untie(target: WriteTarget, live: DecodedResource, { primary, cause }: ForPrimary): Promise<void> {
-    const change = (object: KubernetesObject) => untyingOperations(object, primary.metadata.uid);
+  async untie(target: WriteTarget, live: DecodedResource, cause: PrimaryCause): Promise<void> {
+    const { uid } = cause.primary.metadata;
+    const change = (object: KubernetesObject) => untyingOperations(object, uid);
     await this.#takeOff(target, live, { change, cause, isUrgent: true });
     this.#sender.forget(target, live.object);
   }
 
   /** Takes the owner references of a primary off an object, which something else ties to it. */
-  async disown(target: WriteTarget, live: DecodedResource, { primary, cause }: ForPrimary): Promise<void> {
-    const change = ({ metadata }: KubernetesObject) => tested(metadata, ownerRemovals(metadata, primary.metadata.uid));
+  async disown(target: WriteTarget, live: DecodedResource, cause: PrimaryCause): Promise<void> {
+    const { uid } = cause.primary.metadata;
+    const change = ({ metadata }: KubernetesObject) => tested(metadata, ownerRemovals(metadata, uid));
     await this.#takeOff(target, live, { change, cause });
   }
 

@@ -5,7 +5,7 @@ import type { ApiClient } from "../../client/api-client.js";
 import type { DeleteOptions } from "../../client/call-options.js";
 import { uidOf, type DecodedResource } from "../../base/decoded-resource.js";
 import type { Stated } from "../../write/send/plan.js";
-import type { WriteCause } from "../../write/send/postponed-write.js";
+import type { PrimaryCause } from "../../write/send/postponed-write.js";
 import type { Writer } from "../../write/writer.js";
 import { deletionOf, hasName } from "../definition/workflow-definition.js";
 import { completeDesired } from "./desired-object.js";
@@ -103,7 +103,7 @@ export class KubernetesReconciler implements DependentReconciler {
     if (!live || !isOwnedBy(live.object.metadata, primary.metadata) || isOwnedBy(desired, primary.metadata)) return;
     // Without the annotations, nothing but the owner ties an object that somebody else made.
     if (live.object.metadata.deletionTimestamp !== undefined || !hasLink(live.object.metadata, desired)) return;
-    await this.#options.writer.disown(this.#target, live, { primary, cause: this.#causeOf(run) });
+    await this.#options.writer.disown(this.#target, live, this.#causeOf(run));
   }
 
   async #write(run: DependentRun, wanted: Wanted, found: Live | undefined): Promise<WriteOutcome> {
@@ -154,10 +154,9 @@ export class KubernetesReconciler implements DependentReconciler {
 
   async #remove(run: DependentRun, live: DecodedResource): Promise<void> {
     const { definition, writer } = this.#options;
-    const { primary, notes } = run;
     const cause = this.#causeOf(run);
     const remove = async (options?: DeleteOptions) => {
-      if (definition.deletion === "orphan") await writer.untie(this.#target, live, { primary, cause });
+      if (definition.deletion === "orphan") await writer.untie(this.#target, live, cause);
       else await writer.delete(this.#target, live.object, { ...options, cause });
     };
     const call = definition.operations?.delete;
@@ -165,11 +164,11 @@ export class KubernetesReconciler implements DependentReconciler {
     if (call === undefined) return remove();
     const args = { ...argumentsOf(run), live: live.object };
     const done = await callOwn({ name: "delete", call, args }, remove);
-    if (done !== undefined) notes.kept.add(live.object);
+    if (done !== undefined) run.notes.kept.add(live.object);
   }
 
   // A step that runs out of time cancels its write.
-  #causeOf({ primary, tracing, context: { signal, logger }, onGivenUp }: DependentRun): WriteCause {
+  #causeOf({ primary, tracing, context: { signal, logger }, onGivenUp }: DependentRun): PrimaryCause {
     const dependent = this.#options.definition.name;
     const cause = { signal, logger, primary, dependent, onChange: tracing?.changed };
     return this.isGarbageCollected ? cause : { ...cause, onGivenUp };

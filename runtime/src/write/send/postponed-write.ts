@@ -51,6 +51,9 @@ export interface WriteCause {
   readonly onGivenUp?: (() => void) | undefined;
 }
 
+/** For which primary a write is made. */
+export type PrimaryCause = WriteCause & { readonly primary: KubernetesObject };
+
 /** Told of writes that belong to a loop; must not throw. */
 export interface LoopListener {
   /** Told after every write of a loop, with what differed before it. */

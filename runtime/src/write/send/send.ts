@@ -14,7 +14,7 @@ import { LoopDetector, type KnownLoop, type WriteLoop } from "../../match/loop-d
 import { ApplyMatcher, type WriteTarget } from "./apply-matcher.js";
 import { logChange } from "./change-log.js";
 import { applicationOf, isExplained, plannedPaths, type Sending } from "./plan.js";
-import type { LoopListener, PostponedWrite, WriteCause } from "./postponed-write.js";
+import type { LoopListener, PostponedWrite, PrimaryCause, WriteCause } from "./postponed-write.js";
 import { findRivals } from "./rivals.js";
 import { digestOf, keyOfLoop, observedOf } from "./write-loops.js";
 
@@ -43,9 +43,6 @@ export interface DeletionSending {
 
 /** What is written over and over. */
 type WrittenPlace = Pick<PostponedWrite, "kind" | "object" | "paths">;
-
-/** For which reconcile something is done. */
-type PrimaryCause = WriteCause & { readonly primary: KubernetesObject };
 
 const NAMED_DIFFERENCES = 10;
 const LOGGED_DIFFERENCES = 5;
