@@ -50,8 +50,11 @@ export function createPrimaryFilter(options: PrimaryFilterOptions): PrimaryFilte
   const filters: EventFilters = (options.filters as EventFilters | undefined) ?? {};
   const passes = ({ kind, object, old }: Change): boolean => {
     if (filters.generic !== undefined && !synchronous(filters.generic(object))) return false;
+    // What is marked for deletion waits for a reconcile, which removes the finalizer.
+    const isMarked = object.metadata.deletionTimestamp !== undefined && old?.metadata.deletionTimestamp === undefined;
+    if (isMarked || kind === "deleted") return true;
     if (kind === "added") return synchronous(filters.onAdd?.(object)) ?? true;
-    return kind === "deleted" || old === undefined || (synchronous(filters.onUpdate?.(object, old)) ?? true);
+    return old === undefined || (synchronous(filters.onUpdate?.(object, old)) ?? true);
   };
   return (change, isNews) => {
     const { kind, key, object, owned = [] } = change;

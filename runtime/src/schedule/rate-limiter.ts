@@ -1,3 +1,4 @@
+import { requireNumbers } from "../base/checks.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import { synchronous } from "../base/promises.js";
 
@@ -10,7 +11,7 @@ export interface RateLimitOptions {
 
 /** Limits the reconciles of one primary. */
 export interface RateLimiter {
-  /** Takes one reconcile at the time `nowMs`; returns 0, or the milliseconds to wait if there is none to take. */
+  /** Takes one reconcile at the time `nowMs`; returns 0, or the milliseconds to wait if there is none to take. Anything else limits nothing. */
   take(nowMs: number): number;
 }
 
@@ -47,7 +48,9 @@ export function rateLimiterFactoryOf(
     return {
       take(nowMs) {
         try {
-          return synchronous((limiter ??= rateLimit()).take(nowMs));
+          const waitMs = synchronous((limiter ??= rateLimit()).take(nowMs));
+          requireNumbers("it", { "its wait": [waitMs, 0, Number.MAX_SAFE_INTEGER] });
+          return waitMs;
         } catch (error) {
           logger.error({}, `the rate limiter failed, and limits nothing: ${messageOf(error)}`);
           return 0;

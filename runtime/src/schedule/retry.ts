@@ -1,3 +1,4 @@
+import { requireNumbers } from "../base/checks.js";
 import { findError, isRefusal, type ApiError } from "../base/errors.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import { synchronous } from "../base/promises.js";
@@ -119,7 +120,6 @@ export function guardedRetryOf(
 }
 
 function checked(state: RetryState | undefined): RetryState | undefined {
-  if (state !== undefined && !(Number.isFinite(state.intervalMs) && state.intervalMs >= 0))
-    throw new RangeError(`its intervalMs is ${state.intervalMs}, and has to be 0 or more`);
+  if (state !== undefined) requireNumbers("it", { intervalMs: [state.intervalMs, 0, Number.MAX_SAFE_INTEGER] });
   return state;
 }

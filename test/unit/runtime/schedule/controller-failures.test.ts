@@ -1,4 +1,5 @@
 // What a failing, a restless or a hanging reconcile may cost: a pause for events, a slow end, a place.
+import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import fc from "../../../support/fast-check.js";
 import { ApiError, RetryAfterError, TerminalError } from "#runtime/base/errors.js";
 import type { PrimaryOutcome } from "#runtime/schedule/reconcile-scope.js";
@@ -345,7 +346,7 @@ suite("controller: a primary that is deleted while it is reconciled", (test) => 
   test("a primary that is gone ends its reconcile, and one whose deletion a filter rejects does not", async () => {
     for (const [filters, isAborted] of [
       [undefined, true],
-      [{ onUpdate: () => false }, false],
+      [{ generic: ({ metadata }: KubernetesObject) => metadata.deletionTimestamp === undefined }, false],
     ] as const) {
       const { observe, observeDeletion, settle, started, hold } = createBed(filters === undefined ? {} : { filters });
       hold();

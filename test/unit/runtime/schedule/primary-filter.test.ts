@@ -111,6 +111,21 @@ suite("filter of the primaries", (test) => {
     }
   });
 
+  test("the mark of a deletion passes onAdd and onUpdate, once, for only a reconcile removes the finalizer; generic may reject it", async () => {
+    for (const [filters, count] of [
+      [{ onAdd: () => false, onUpdate: () => false }, 1],
+      [{ generic: () => false }, 0],
+    ] as const)
+      for (const isKnownBefore of [true, false]) {
+        const { observe, settle, started } = createBed({ filters, defaultFilters: false });
+        for (const metadata of [...(isKnownBefore ? [{}] : []), DELETING, DELETING]) {
+          observe({ generation: 1, ...metadata });
+          await settle();
+        }
+        assert.is(started.length, count, JSON.stringify({ count, isKnownBefore }));
+      }
+  });
+
   test("a filter that throws lets the event pass and is named in the log", async () => {
     const filters = {
       onAdd: () => {

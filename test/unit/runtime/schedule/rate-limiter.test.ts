@@ -28,6 +28,16 @@ suite("rate limiter", (test) => {
     assert.equal([one.take(0), one.take(0), other.take(0)], [0, 1000, 0]);
   });
 
+  test("a limiter of the user that returns no time to wait limits nothing, and the log says so", () => {
+    for (const wait of [Infinity, NaN, -1, "5", undefined] as number[]) {
+      const lines: string[] = [];
+      const error = (_: object, message: string) => void lines.push(message);
+      const limiter = rateLimiterFactoryOf(() => ({ take: () => wait }), { ...silent, error })!();
+      assert.is(limiter.take(0), 0);
+      assert.match(lines.join(), /^the rate limiter failed, and limits nothing: it has .* for its wait; it needs 0 to/);
+    }
+  });
+
   test("whoever waits as told is let through, and no more than the limit pass in one window", () => {
     const waits = fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 60 });
     fc.assert(
