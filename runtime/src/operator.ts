@@ -175,7 +175,7 @@ class RunnableOperator implements Operator {
       const events = (session.events = new EventRecorder({ client, logger, instance: instanceName() }));
       const shared = {
         ...{ client, clusters, fieldManagers, logger, informers, events, tracing },
-        observer: reconcileObserverOf({ metrics, observer, logger }),
+        observer: reconcileObserverOf(metrics, observer, logger),
         onLoop: all(metrics && ((event: LoopEvent) => metrics.observeLoop(event)), guarded(onLoop, "loops", logger)),
         selectorOf: shareSelectors(controllers),
         fencingToken: leadership && (() => leadership.term),

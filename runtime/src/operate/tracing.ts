@@ -38,27 +38,22 @@ class OpenTelemetryTracing implements Tracing {
   }
 
   reconcile: Tracing["reconcile"] = ({ controller, primary, attempt, queuedMs, reasons }, work) => {
-    const span = this.#tracer.startSpan(
-      `reconcile ${controller}`,
-      {
-        attributes: {
-          "gen_operator.controller": controller,
-          "gen_operator.primary": primary,
-          "gen_operator.attempt": attempt,
-          "gen_operator.queue_wait_ms": queuedMs,
-          "gen_operator.reasons": [...reasons],
-        },
-      },
-      this.#current,
-    );
+    const attributes = {
+      "gen_operator.controller": controller,
+      "gen_operator.primary": primary,
+      "gen_operator.attempt": attempt,
+      "gen_operator.queue_wait_ms": queuedMs,
+      "gen_operator.reasons": [...reasons],
+    };
+    const span = this.#tracer.startSpan(`reconcile ${controller}`, { attributes }, this.#current);
     return this.#within(span, work, ({ failure }) => {
       if (failure !== undefined) this.#fail(span, failure.error);
     });
   };
 
   dependent: Tracing["dependent"] = (name, work) => {
-    const options = { attributes: { "gen_operator.dependent": name } };
-    const span = this.#tracer.startSpan(`dependent ${name}`, options, this.#current);
+    const attributes = { "gen_operator.dependent": name };
+    const span = this.#tracer.startSpan(`dependent ${name}`, { attributes }, this.#current);
     return this.#within(span, work, (outcome) => {
       span.setAttribute("gen_operator.outcome", typeof outcome === "string" ? "unwanted" : outcome.kind);
     });

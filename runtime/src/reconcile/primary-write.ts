@@ -139,11 +139,8 @@ async function writeResource(
     return checkStored(target, whole.status, await operations.apply(desired));
   }
   // A resource version that the reconciler changed becomes part of the patch, and is a conflict where it is not the current one.
-  const { apiVersion, kind, status: _5, ...content } = primary as WithStatus;
-  const [before, after] = [
-    { apiVersion, kind, ...content },
-    { apiVersion, kind, ...fields, metadata },
-  ];
+  const { status: _5, ...before } = primary as WithStatus;
+  const after = { apiVersion: before.apiVersion, kind: before.kind, ...fields, metadata };
   return operations.jsonPatch(primary, patchBetween(primary.metadata.uid, before, after));
 }
 

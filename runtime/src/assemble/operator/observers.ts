@@ -28,12 +28,11 @@ export function all<Observation>(
 }
 
 /** Returns what is told of every reconcile: the metrics, the user's observer, and tools that subscribed to the channel. */
-export function reconcileObserverOf(parts: {
-  readonly metrics: OperatorMetrics | undefined;
-  readonly observer: ReconcileObserver | undefined;
-  readonly logger: Logger;
-}): ReconcileObserver | undefined {
-  const { metrics, observer, logger } = parts;
+export function reconcileObserverOf(
+  metrics: OperatorMetrics | undefined,
+  observer: ReconcileObserver | undefined,
+  logger: Logger,
+): ReconcileObserver | undefined {
   const publish = reconcileChannel.hasSubscribers
     ? (event: ReconcileEvent) => reconcileChannel.publish(event)
     : undefined;

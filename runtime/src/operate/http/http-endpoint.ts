@@ -80,12 +80,8 @@ export class HttpEndpoint {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const gone = new AbortController();
     response.once("close", () => gone.abort(new Error("the client went away")));
-    const {
-      status,
-      body,
-      contentType = "text/plain; charset=utf-8",
-      headers,
-    } = await this.#answerTo(request, gone.signal);
+    const answer = await this.#answerTo(request, gone.signal);
+    const { status, body, contentType = "text/plain; charset=utf-8", headers } = answer;
     // Nothing more that was sent is read.
     request.resume();
     response.writeHead(status, {

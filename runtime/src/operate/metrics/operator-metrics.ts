@@ -96,17 +96,14 @@ export class OperatorMetrics {
     // One kind may be watched in many namespaces.
     for (const [kind, informers] of groupByKind(this.#subject.informers())) {
       const sum = (of: (informer: InformerActivity) => number) => informers.reduce((all, each) => all + of(each), 0);
-      metrics.gen_operator_cached_objects.set(
-        [kind],
-        sum(({ objects }) => objects),
-      );
+      const objects = sum((each) => each.objects);
+      metrics.gen_operator_cached_objects.set([kind], objects);
       const ages = informers.flatMap(({ receivedAt }) => (receivedAt === undefined ? [] : now - receivedAt));
       if (ages.length > 0) metrics.gen_operator_watch_last_event_age_seconds.set([kind], Math.max(...ages) / 1000);
-      for (const reason of ["ended", "expired", "restored", "failed"] as const)
-        metrics.gen_operator_watch_ends_total.set(
-          [kind, reason],
-          sum(({ ends }) => ends[reason] ?? 0),
-        );
+      for (const reason of ["ended", "expired", "restored", "failed"] as const) {
+        const ends = sum((each) => each.ends[reason] ?? 0);
+        metrics.gen_operator_watch_ends_total.set([kind, reason], ends);
+      }
     }
   }
 }
