@@ -17,8 +17,8 @@ import type { ExternalStateStore } from "../workflow/dependents/external-state.j
 import { ObjectStateStore, STATE_LABEL } from "../workflow/dependents/object-state.js";
 import { isKubernetes, type ExternalDependent } from "../workflow/definition/workflow-definition.js";
 import { KindOperations } from "../write/kind-operations.js";
+import type { WriteTarget } from "../write/send/apply-matcher.js";
 import { latestOf } from "../write/send/on-latest.js";
-import type { WriteCause } from "../write/send/postponed-write.js";
 import { Sender } from "../write/send/send.js";
 
 interface ExternalParts {
@@ -109,6 +109,9 @@ export class ExternalDependents {
     const isObject = stateOf !== undefined;
     // What is kept is written to its end also when its step is given up: an id that is not kept is lost with the process.
     const causeOf = (about: KubernetesObject) => ({ dependent: name, logger: this.#loggerFor(about) });
+    // Nor is it held back when it is written over and over.
+    const operationsOn = (target: WriteTarget, about: KubernetesObject) =>
+      new KindOperations(target, { sender: this.#sender, isUrgent: true, cause: causeOf(about) });
     if (state?.kind === "status")
       return createStatusState({
         path: state.path,
@@ -116,20 +119,20 @@ export class ExternalDependents {
         latest: (object) => latestOf(primaries, object),
         mergePatchStatus: (about, status) => {
           const { name: own, namespace } = about.metadata;
-          const patch = { metadata: { name: own, namespace }, status };
-          return this.#operations(primary, primaries, causeOf(about)).mergePatchStatus(patch as never);
+          const operations = operationsOn({ definition: primary, cache: primaries }, about);
+          return operations.mergePatchStatus({ metadata: { name: own, namespace }, status } as never);
         },
       });
     if (state === undefined) return undefined;
     const kind = state.kind === "resource" ? state.resource : state.kind === "secret" ? SECRET : CONFIG_MAP;
     const { view } = this.#stateViewOf(kind);
+    const target = { definition: kind, cache: view };
     return new ObjectStateStore({
       ...{ dependent: name, movedFrom, state, primary, label: this.#label, view },
       form: { isMap: bulk !== undefined && state.perItem !== true, isObject },
       ownedBy: ({ metadata }) => view.byIndex(PRIMARY_INDEX, keyOf(metadata)).map(({ object }) => object),
-      apply: (object, about) => this.#operations(kind, view, causeOf(about)).apply(object as never),
-      delete: (object, about) =>
-        this.#sender.delete({ definition: kind, cache: view }, object, { cause: causeOf(about) }),
+      apply: (object, about) => operationsOn(target, about).apply(object as never),
+      delete: (object, about) => this.#sender.delete(target, object, { cause: causeOf(about) }),
       warn: (text, about) => this.#loggerFor(about).warn({ dependent: name }, text),
     });
   }
@@ -153,14 +156,5 @@ export class ExternalDependents {
   #loggerFor({ metadata: { namespace, name } }: KubernetesObject): Logger {
     const { name: controller, workflow } = this.#definition;
     return withFields(this.#parts.logger, () => ({ controller, kind: workflow.primary.kind, namespace, name }));
-  }
-
-  #operations(
-    definition: ResourceDefinition,
-    cache: ResourceView,
-    cause: WriteCause,
-  ): KindOperations<KubernetesObject> {
-    // Nor is it held back when it is written over and over.
-    return new KindOperations({ definition, cache }, { sender: this.#sender, isUrgent: true, cause });
   }
 }
