@@ -83,10 +83,8 @@ function placedMetadata(
   if (scope === "Cluster" && own !== undefined) fail("namespace", "must be absent, as the kind is cluster-scoped");
   if (scope === "Cluster" || isText(own)) return metadata;
   if (own === undefined && namespace !== undefined) return { ...metadata, namespace };
-  fail(
-    "namespace",
-    own === undefined ? "is required; state one here or in the options" : "must be a text that is not empty",
-  );
+  const isAbsent = own === undefined;
+  fail("namespace", isAbsent ? "is required; state one here or in the options" : "must be a text that is not empty");
   return metadata;
 }
 

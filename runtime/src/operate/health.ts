@@ -58,8 +58,6 @@ export function healthOf(controllers: readonly ObservedController[] | undefined,
   const isComplete = all.length === count && all.every(([, { isStarted }]) => isStarted);
   const sources = all.flatMap(([, health]) => Object.values(health.sources));
   const isUnhealthy = sources.some(({ status }) => status === "unhealthy");
-  return {
-    status: isUnhealthy ? "unhealthy" : isComplete ? "healthy" : "starting",
-    controllers: Object.fromEntries(all),
-  };
+  const status = isUnhealthy ? "unhealthy" : isComplete ? "healthy" : "starting";
+  return { status, controllers: Object.fromEntries(all) };
 }

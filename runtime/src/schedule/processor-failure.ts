@@ -43,11 +43,8 @@ export function afterFailure(
   const holdMs = Math.min(FIRST_HOLD_MS * HOLD_FACTOR ** (failures - 1), LONGEST_HOLD_MS);
   const state: PrimaryState = { ...running, running: "nothing", failures, isGivenUp: false, heldUntil: now + holdMs };
   const giveUp = (): Transition => {
-    const log = failureLog(error, {
-      what: "and is not tried again before something changes",
-      isHandled,
-      last: "error",
-    });
+    const what = "and is not tried again before something changes";
+    const log = failureLog(error, { what, isHandled, last: "error" });
     const given: PrimaryState = { ...state, isGivenUp: true };
     return withLog(isPending ? waitFor(given, "hold", holdMs) : resync(given, settings), log);
   };

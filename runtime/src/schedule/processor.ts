@@ -150,10 +150,8 @@ function afterFinish(running: PrimaryState, event: EventOf<"finished">, settings
   if ((isGone || isReplaced) && !isDeletionNext(running, settings)) {
     const next = isKnown ? recreated(isGone ? NEW_STATE : running, RELEASE) : { state: undefined, effects: RELEASE };
     if (outcome.failure === undefined) return next;
-    return withLog(
-      next,
-      logOf("debug", `the primary was deleted during its reconcile: ${messageOf(outcome.failure.error)}`),
-    );
+    const message = `the primary was deleted during its reconcile: ${messageOf(outcome.failure.error)}`;
+    return withLog(next, logOf("debug", message));
   }
   if (outcome.failure !== undefined) return afterFailure(running, event, settings);
   return afterSuccess(succeeded(running), event, settings);

@@ -66,10 +66,9 @@ export function debugHandler(subject: DebugSubject, token: DebugToken, probing =
       useAlone(async () => {
         const headroom = snapshotHeadroom(probing.readMemoryFacts());
         if (headroom.missingBytes > 0) return noRoom(headroom);
-        logger.warn(
-          {},
-          "the debug endpoint takes a heap snapshot: the process stands still, and all it holds is in the file",
-        );
+        const what =
+          "the debug endpoint takes a heap snapshot: the process stands still, and all it holds is in the file";
+        logger.warn({}, what);
         const body = probing.takeHeapSnapshot();
         return { status: 200, body, contentType: "application/json", headers: fileName(instance, "heapsnapshot") };
       }),

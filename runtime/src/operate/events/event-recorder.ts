@@ -71,10 +71,8 @@ export class EventRecorder implements EventSink {
     if (this.#isClosed) return;
     const { reason, action = "Reconcile", type = "Normal" } = draft;
     const problem = problemOf({ reason, action, type });
-    if (problem !== undefined) {
-      this.#options.logger.warn({ controller, reason }, `an Event was not recorded: ${problem}`);
-      return;
-    }
+    if (problem !== undefined)
+      return this.#options.logger.warn({ controller, reason }, `an Event was not recorded: ${problem}`);
     const { uid = "", name, namespace = "" } = about.metadata;
     const key = [controller, about.kind, namespace, name, uid, type, reason, action].join("\n");
     const known = this.#series.get(key);
@@ -85,11 +83,8 @@ export class EventRecorder implements EventSink {
       return;
     }
     if (!this.#takeBudget(`${about.kind} ${namespace}/${name}`)) {
-      this.#options.logger.debug(
-        { controller, reason },
-        "an Event was not recorded: there are too many about its object",
-      );
-      return;
+      const message = "an Event was not recorded: there are too many about its object";
+      return this.#options.logger.debug({ controller, reason }, message);
     }
     const series = this.#createSeries(source, { ...draft, type, action });
     // The oldest go first: a Map keeps the order.

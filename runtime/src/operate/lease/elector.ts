@@ -196,10 +196,8 @@ export class Elector {
     this.#problem = "";
     fence.open(since, terms.renewDeadlineMs, (reason) => this.#lose(reason));
     if (!this.isLeading) return;
-    logger.info(
-      { lease: this.#name, leader: this.#options.identity, term: termOf(this.#lease) },
-      `leads by ${this.#name}`,
-    );
+    const fields = { lease: this.#name, leader: this.#options.identity, term: termOf(this.#lease) };
+    logger.info(fields, `leads by ${this.#name}`);
     this.#options.onChange?.();
     this.#options.onLeading();
   }

@@ -92,9 +92,8 @@ export class Leadership {
   readonly #logger: Logger;
 
   constructor({ terms, connection, fence, logger, observe, onLost, count }: LeadershipOptions) {
-    const client = (this.#client = new ApiClient(connection, {
-      ...{ maxAttempts: 1, logger, observe: count, observeStream: count },
-    }));
+    const options = { maxAttempts: 1, logger, observe: count, observeStream: count };
+    const client = (this.#client = new ApiClient(connection, options));
     this.#terms = terms;
     this.#logger = logger;
     let onLeading = () => {};
