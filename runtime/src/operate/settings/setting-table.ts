@@ -45,11 +45,7 @@ export const OPERATOR_SETTINGS = settingsIn({
     help: "Replicas agree on one. Default: in a cluster",
   },
   "leaderElection.name": { type: text, flag: "leader-election-id", help: "The name of the Lease" },
-  "leaderElection.namespace": {
-    type: text,
-    flag: "leader-election-namespace",
-    help: "The namespace of the Lease",
-  },
+  "leaderElection.namespace": { type: text, flag: "leader-election-namespace", help: "The namespace of the Lease" },
   "leaderElection.leaseDuration": {
     type: duration,
     flag: "leader-elect-lease-duration",
@@ -70,10 +66,7 @@ export const OPERATOR_SETTINGS = settingsIn({
     flag: "leader-election-on-loss",
     help: "What a leader does that leads no more. Default: exit",
   },
-  healthProbeBindAddress: {
-    type: address,
-    help: "Where probes are answered, 0 for nowhere. Default: :8081 in a pod",
-  },
+  healthProbeBindAddress: { type: address, help: "Where probes are answered, 0 for nowhere. Default: :8081 in a pod" },
   metricsBindAddress: { type: address, help: "Where /metrics is, 0 for nowhere. Default: :8080 in a pod" },
   metricsAuthentication: { type: boolean, help: "Only tokens that may get /metrics" },
   debugBindAddress: {
@@ -84,18 +77,12 @@ export const OPERATOR_SETTINGS = settingsIn({
     type: text,
     help: "A file with the token that /debug asks for. Default: one is made, and the log names its file",
   },
-  checkCrds: {
-    type: boolean,
-    help: "Compares the CustomResourceDefinitions, with their schemas, before the start",
-  },
+  checkCrds: { type: boolean, help: "Compares the CustomResourceDefinitions, with their schemas, before the start" },
   requestTimeout: {
     type: duration,
     help: "How long the API server may take for an answer, 0s for any time. Default: 1m",
   },
-  maxConnections: {
-    type: integer(1),
-    help: "How many requests are under way at once, besides watches. Default: 16",
-  },
+  maxConnections: { type: integer(1), help: "How many requests are under way at once, besides watches. Default: 16" },
   startTimeout: { type: duration, help: "Ends with 1 if the start takes longer. Default: never" },
   stopTimeout: { type: duration, help: "How long reconciles may take at the stop. Default: 25s" },
 });
