@@ -34,7 +34,7 @@ export function applyMethod(sender: Sender): WriteMethod {
       const asDesired = planApply(target.definition, desired, false);
       const verdict: Verdict = isForced ? DIFFERENT : sender.matcher.compare(applicationOf(target, asDesired)!, live);
       if (verdict.matches) {
-        sender.noteMatch(target, asDesired.ref);
+        sender.noteMatch(target, asDesired, cause);
         return { kind: "unchanged", entry: live };
       }
       // With the uid an apply neither creates what is gone, nor takes over what somebody else made under the name.

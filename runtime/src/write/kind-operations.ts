@@ -194,7 +194,7 @@ export class KindOperations<Resource extends KubernetesObject, Input = WholeObje
     const live = (plan.given ?? before?.object) as Resource | undefined;
     const isCompared = matcher !== false && mode !== "forceFilter" && plan.verb !== "create" && live !== undefined;
     if (isCompared && this.#matches(plan, { live, before }, matcher)) {
-      sender.noteMatch(this.#target, plan.ref, plan.isStatus);
+      sender.noteMatch(this.#target, plan, cause);
       return { kind: "unchanged", object: (before?.object as Resource | undefined) ?? live };
     }
     const write = { target: this.#target, plan, before, cause, isUrgent, isFiltered: mode !== "cacheOnly" };

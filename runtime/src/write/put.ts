@@ -39,7 +39,7 @@ export function putMethod(sender: Sender): WriteMethod {
         // After a conflict somebody else may have made it as desired.
         const isCompared = isForced !== true || before !== live;
         if (isCompared && isAsDesired(target, body, before.object)) {
-          sender.noteMatch(target, desired.metadata);
+          sender.noteMatch(target, { ref: desired.metadata, isStatus: false }, cause);
           return { kind: "unchanged", entry: before };
         }
         const plan = planUpdate(definition, body, false);

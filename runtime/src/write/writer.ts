@@ -104,7 +104,7 @@ export class Writer {
     const { uid } = cause.primary.metadata;
     const change = (object: KubernetesObject) => untyingOperations(object, uid);
     await this.#takeOff(target, live, { change, cause, isUrgent: true });
-    this.#sender.forget(target, live.object);
+    this.#sender.forget(target, live.object, cause);
   }
 
   /** Takes the owner references of a primary off an object, which something else ties to it. */

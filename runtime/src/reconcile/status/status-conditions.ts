@@ -192,8 +192,8 @@ export async function writeConditions(
   const now = new Date();
   const conditions = [...kept, ...statusConditionsOf({ ...facts, isSkipped, before, generation, now })];
   const wanted = write.serverSideApply ? { conditions } : wholeStatus(latest, conditions, dependents);
-  // A status that somebody else changes each time has another time each time; that of another primary of the name is another one.
-  const statement = [metadata.uid, ...conditions.map(({ lastTransitionTime: _, ...rest }) => rest)];
+  // A status that somebody else changes each time has another time each time.
+  const statement = conditions.map(({ lastTransitionTime: _, ...rest }) => rest);
   const stated = { ...write, cause: { ...write.cause, statement } };
   let isWritten = false;
   await writePrimary(stated, { primary: latest, status: wanted }, (parts) => (isWritten = parts.wroteStatus === true));

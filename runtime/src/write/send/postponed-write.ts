@@ -62,26 +62,25 @@ export interface LoopListener {
   onPostponed(postponed: PostponedWrite, cause: WriteCause): void;
 }
 
-// Either looks the same to a watch that selects the label.
-const IS_GONE = `is deleted, or loses its label ${CONTROLLER_LABEL}, again and again`;
-
 /** Says in one sentence what is postponed, and why. */
 export function describePostponed({ kind, object, loop, paths, managers, writes }: PostponedWrite): string {
   const what = paths.length === 0 ? "" : ` (${paths.join(", ")})`;
-  const who = managers.length === 0 ? "somebody" : managers.map((name) => `"${name}"`).join(" and ");
+  const who =
+    managers.length === 0 ? "somebody, or another primary," : managers.map((name) => `"${name}"`).join(" and ");
   const why =
     loop === "unsettled"
       ? "another content was desired each time"
       : paths.length === 0
-        ? `it ${IS_GONE}`
+        ? // Either looks the same to a watch that selects the label.
+          `it is deleted, or loses its label ${CONTROLLER_LABEL}, again and again`
         : `${who} undoes it each time`;
   return `${kind} ${object} is not as desired${what}: it was written ${writes} times, and ${why}; it is written less and less often`;
 }
 
-/** Creates the error of a step that cannot go on without the object that a postponed write would create. */
+/** Creates the error of a step that cannot go on without a write that is postponed. */
 export function createPostponedError(postponed: PostponedWrite): RetryAfterError {
-  const { kind, object, retryAfterMs } = postponed;
-  const message = `${kind} ${object} ${IS_GONE}; it is created again in ${Math.ceil(retryAfterMs / 1000)} s`;
+  const { retryAfterMs } = postponed;
+  const message = `${describePostponed(postponed)}, next in ${Math.ceil(retryAfterMs / 1000)} s`;
   return Object.assign(new RetryAfterError(message, retryAfterMs), { postponed });
 }
 

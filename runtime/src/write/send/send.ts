@@ -16,7 +16,7 @@ import { logChange } from "./change-log.js";
 import { applicationOf, isExplained, plannedPaths, type Sending } from "./plan.js";
 import type { LoopListener, PostponedWrite, PrimaryCause, WriteCause } from "./postponed-write.js";
 import { findRivals } from "./rivals.js";
-import { digestOf, keyOfLoop, observedOf } from "./write-loops.js";
+import { digestOf, keyOfLoop, observedOf, type WrittenPart } from "./write-loops.js";
 
 /** With what a field manager writes. */
 export interface SenderOptions {
@@ -93,7 +93,7 @@ export class Sender {
   /** Writes, unless the object is in a loop and has to wait. The next read sees the answer, and no event comes of it. */
   async send<Resource extends KubernetesObject>(sending: Sending): Promise<Sent<Resource>> {
     const { cause = NO_CAUSE, isUrgent = false, plan, before, target, content = plan.body } = sending;
-    const key = keyOfLoop(target.definition, plan.ref, plan.isStatus);
+    const key = keyOfLoop(target.definition, plan, cause);
     const observed = () => observedOf(sending, digestOf(cause.statement ?? content));
     const pause = isUrgent ? undefined : this.#loops.postponementOf(key, observed);
     if (pause !== undefined) {
@@ -104,9 +104,8 @@ export class Sender {
       return { kind: "postponed", postponed: this.#postpone({ ...place, managers }, pause, cause) };
     }
     const { wasCreated, ...entry } = await this.#write<Resource>(sending);
-    const digest = digestOf(content);
     const application = applicationOf(target, plan, content);
-    if (application !== undefined) this.matcher.remember(application, entry, digest);
+    if (application !== undefined) this.matcher.remember(application, entry, digestOf(content));
     const isChanged = entry.object.metadata.resourceVersion !== (plan.lock ?? before?.object.metadata.resourceVersion);
     const kind = wasCreated ? "created" : isChanged ? "updated" : "unchanged";
     if (kind === "unchanged") return { kind, entry };
@@ -114,8 +113,7 @@ export class Sender {
     const what = `${plan.isStatus ? "the status of " : ""}${describeObject(target.definition, plan.ref)}`;
     const pathsOf = () => (kind === "created" ? [] : this.#pathsOf(sending, LOGGED_DIFFERENCES));
     logChange(`${kind} ${what}`, { target, cause, pathsOf });
-    const said = cause.statement === undefined ? digest : digestOf(cause.statement);
-    const loop = isUrgent ? undefined : this.#loops.noteWrite(key, observedOf(sending, said));
+    const loop = isUrgent ? undefined : this.#loops.noteWrite(key, observed());
     if (loop !== undefined) this.#tellLoop(this.#placeOf(sending), loop, cause);
     return { kind, entry };
   }
@@ -130,8 +128,8 @@ export class Sender {
       const part = asked === primaryPath ? "object" : asked === `${primaryPath}/status` ? "status" : undefined;
       if (part !== undefined) cause.onWritten?.({ part, fieldManager: this.fieldManager });
       if (part !== "object") return;
-      const edit = { content: `${this.#edits++}`, input: metadata.uid ?? "" };
-      const loop = this.#loops.noteWrite(keyOfEdits(definition, metadata), edit);
+      const edit = { content: `${this.#edits++}`, input: "" };
+      const loop = this.#loops.noteWrite(keyOfEdits(definition, cause), edit);
       if (loop !== undefined) this.#tellLoop(placeOfEdits(definition, metadata), loop, cause);
     };
     return variantOf(this.client, { observe });
@@ -140,21 +138,21 @@ export class Sender {
   /** Returns what keeps a primary from being reconciled, if its own reconciles edit it over and over. */
   postponementOfEdits({ definition }: WriteTarget, cause: PrimaryCause): PostponedWrite | undefined {
     const { metadata } = cause.primary;
-    const edit = () => ({ content: "", input: metadata.uid ?? "" });
-    const loop = this.#loops.postponementOf(keyOfEdits(definition, metadata), edit);
+    const edit = () => ({ content: "", input: "" });
+    const loop = this.#loops.postponementOf(keyOfEdits(definition, cause), edit);
     return loop && this.#postpone({ ...placeOfEdits(definition, metadata), managers: [] }, loop, cause);
   }
 
   /** Takes note that an object, or its status, was found as desired. */
-  noteMatch({ definition }: WriteTarget, ref: ObjectRef, isStatus = false): void {
+  noteMatch({ definition }: WriteTarget, part: WrittenPart, cause?: WriteCause): void {
     // Nearly always: a pass over unchanged objects must cost nothing here.
-    if (this.#loops.size > 0) this.#loops.noteMatch(keyOfLoop(definition, ref, isStatus));
+    if (this.#loops.size > 0) this.#loops.noteMatch(keyOfLoop(definition, part, cause));
   }
 
   /** Forgets what was learnt of an object that is given up on purpose. */
-  forget(target: WriteTarget, { metadata }: KubernetesObject): void {
-    this.matcher.forget(target, metadata);
-    for (const isStatus of [false, true]) this.#loops.forget(keyOfLoop(target.definition, metadata, isStatus));
+  forget(target: WriteTarget, { metadata: ref }: KubernetesObject, cause?: WriteCause): void {
+    this.matcher.forget(target, ref);
+    for (const isStatus of [false, true]) this.#loops.forget(keyOfLoop(target.definition, { ref, isStatus }, cause));
   }
 
   /** Deletes an object, unless it was made anew meanwhile; tells whether it is gone at once. */
@@ -184,7 +182,7 @@ export class Sender {
       throw error;
     } finally {
       end?.({ isGone });
-      this.forget(target, live);
+      this.forget(target, live, cause);
     }
   }
 
@@ -280,8 +278,8 @@ function hadNoEffect(error: unknown): boolean {
   return isApiError(error) || (error as Partial<ConnectionError>).wasSent === false;
 }
 
-function keyOfEdits(definition: ResourceDefinition, ref: ObjectRef): string {
-  return `${keyOfLoop(definition, ref)} edits`;
+function keyOfEdits(definition: ResourceDefinition, cause: PrimaryCause): string {
+  return `${keyOfLoop(definition, { ref: cause.primary.metadata, isStatus: false }, cause)} edits`;
 }
 
 function placeOfEdits(definition: ResourceDefinition, ref: ObjectRef): WrittenPlace {

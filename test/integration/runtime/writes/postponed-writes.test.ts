@@ -3,9 +3,11 @@ import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { sleep } from "#runtime/base/clock.js";
+import { messageOf } from "#runtime/base/logger.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import type { LoopEvent } from "#runtime/operate/loop-reporter.js";
-import { noUpdate, patchResource, updateStatus } from "#runtime/reconcile/reconciler.js";
+import { noUpdate, patchResource, updateStatus, type Reconciler } from "#runtime/reconcile/reconciler.js";
+import { informerSource } from "#runtime/sources/kind/informer-source.js";
 import { assert, shared, suite } from "../../../support/suite.js";
 import { openWatch } from "../../../support/api/watch-client.js";
 import {
@@ -162,6 +164,45 @@ suite("what never settles", (test) => {
     await setText(page, "second", "restless");
     await untilText(page, "second", "restless-text");
   });
+
+  const turns = ["apply", "mergePatch"] as const;
+  for (const way of turns)
+    test(`among two primaries that write one object in turns, by ${way}, is a loop of each`, async () => {
+      const names = [`${way.toLowerCase()}-a`, `${way.toLowerCase()}-b`];
+      const name = `${way.toLowerCase()}-shared`;
+      const shared = informerSource({
+        name: "shared",
+        resource: ConfigMap,
+        mapper: ({ metadata }) => (metadata.name === name ? names.map((primary) => `default/${primary}`) : []),
+      });
+      const reconcile: Reconciler<Page, object, object>["reconcile"] = async ({ primary, context }) => {
+        const data = { by: primary.metadata.name };
+        if (names.includes(data.by))
+          await context.resources.of(ConfigMap)[way]({ metadata: { name, namespace: "default" }, data });
+      };
+      await using page = await startWatched({
+        dependents: [],
+        eventSources: () => [shared],
+        reconciler: { reconcile },
+        statusConditions: undefined,
+      });
+      await page.operator.client.create(ConfigMap, { metadata: { name, namespace: "default" } });
+      for (const primary of names) await createPage(page, primary);
+      await waitFor("both are told", () => names.every((of) => page.loops.some(({ primary }) => primary.endsWith(of))));
+      await waitFor("one of them waits", () => page.operator.health().controllers["page"]!.postponed.length > 0);
+      const writesOf = () => page.requests.filter((line) => line.includes(`/configmaps/${name} 20`)).length;
+      const failure = page.events.find(({ error }) => error !== undefined)?.error;
+      assert.match(
+        messageOf(failure),
+        /\(data\.by\).* somebody, or another primary, undoes it each time; .*, next in 2 s/,
+      );
+      const before = writesOf();
+      assert.ok(before <= 8, `${before} writes`);
+      await sleep(500);
+      assert.is(writesOf(), before);
+      const { loop, paths, object } = page.loops[0]!;
+      assert.equal([loop, paths, object], ["undone", ["data.by"], `default/${name}`]);
+    });
 
   test("in a status is slowed down as well", async () => {
     let count = 0;
