@@ -2,6 +2,8 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type * as runtime from "@gen-operator/runtime";
+import { formatDiagnostic } from "../diagnostic.js";
+import { readPackageName } from "../input/project-files.js";
 import type { Esbuild } from "./code/transpile.js";
 
 /** What `dev` uses of the embedded API server. */
@@ -32,8 +34,10 @@ export class DevError extends Error {
   override readonly name = "DevError";
 }
 
-/** Finds the packages of a project; throws a DevError that names the first that is missing. */
+/** Finds the packages of a project; throws a DevError that names the first that is missing, or what is wrong with package.json. */
 export async function findPackages(project: string): Promise<ProjectPackages> {
+  const { problem } = await readPackageName(project);
+  if (problem !== undefined) throw new DevError(formatDiagnostic(problem));
   const { resolve } = createRequire(join(project, "package.json"));
   const find = (name: string, install = name) => {
     try {

@@ -1,6 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join, relative } from "node:path";
+import type { Diagnostic } from "../diagnostic.js";
+import { readPackageName } from "../input/project-files.js";
 import { isRecord } from "../input/yaml/json.js";
 import { packageFile } from "../package-file.js";
 import { ok, type Check } from "./check.js";
@@ -16,14 +18,23 @@ const LOCK_FILES = ["package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml"
 /** Checks Node.js, TypeScript, the packages of a project and its lock file. */
 export async function checkPackages(project: string): Promise<Check[]> {
   const generator = await readManifest(packageFile("package.json"));
+  const node = checkNode(process.versions.node, String((generator["engines"] as { node?: unknown } | undefined)?.node));
+  // Node.js finds no package from a package.json that it cannot read.
+  const { problem } = await readPackageName(project);
+  if (problem !== undefined) return [node, damaged(problem)];
   const versions = new Map<string, string | undefined>();
   for (const name of [...OURS, "typescript"]) versions.set(name, await installedVersion(project, name));
   return [
-    checkNode(process.versions.node, String((generator["engines"] as { node?: unknown } | undefined)?.node)),
+    node,
     checkTypeScript(versions.get("typescript")),
     checkOurs(String(generator["version"]), versions),
     await checkLockFile(project, versions.get(RUNTIME)),
   ];
+}
+
+function damaged({ message, position, hint }: Diagnostic): Check {
+  const place = position === undefined ? "" : ` in line ${position.line}, column ${position.column}`;
+  return { name: "package.json", outcome: "failed", message: message + place, advice: hint ?? "correct it" };
 }
 
 /** Checks a version of Node.js against the range of a `package.json`, such as `^20.19 || >=22.12`. */

@@ -25,10 +25,16 @@ export function checkTsconfig(project: string): Check {
     return {
       name: NAME,
       outcome: "failed",
-      message: typescript.flattenDiagnosticMessageText(problem.messageText, " "),
+      message: `${placeOf(problem)}${typescript.flattenDiagnosticMessageText(problem.messageText, " ")}`,
       advice: "correct it; npx tsc --showConfig prints what TypeScript reads",
     };
   return judge(parsed.options, typescript);
+}
+
+function placeOf({ file, start }: ts.Diagnostic): string {
+  if (file === undefined || start === undefined) return "";
+  const { line, character } = file.getLineAndCharacterOfPosition(start);
+  return `line ${line + 1}, column ${character + 1}: `;
 }
 
 // https://github.com/microsoft/TypeScript/blob/main/src/compiler/diagnosticMessages.json

@@ -72,17 +72,28 @@ export function pathInProject(project: string, path: string): string | undefined
   return slashed(inside);
 }
 
-/** Reads the name of the package of a project; that of its folder where there is none, or what says so cannot be read. */
-export async function readPackageName(project: string): Promise<string> {
+/** The name of the package of a project, or of its folder where no package.json says it. */
+export interface PackageName {
+  readonly name: string;
+  /** Says that package.json is no JSON: what is generated under another name would replace nothing that runs. */
+  readonly problem?: Diagnostic;
+}
+
+/** Reads the name of the package of a project. */
+export async function readPackageName(project: string): Promise<PackageName> {
   const file = join(project, "package.json");
+  const ofFolder = { name: basename(resolve(project)) };
+  // Reading a named pipe would wait for ever.
+  const isFile = (await statOf(file))?.isFile() ?? false;
+  const text = isFile ? await readFile(file, "utf8").catch(() => undefined) : undefined;
+  if (text === undefined) return ofFolder;
   try {
-    // Reading a named pipe would wait for ever.
-    const manifest = (await stat(file)).isFile() ? (JSON.parse(await readFile(file, "utf8")) as unknown) : undefined;
-    if (isRecord(manifest) && typeof manifest["name"] === "string") return manifest["name"];
-  } catch {
-    // npm says what is wrong with it.
+    const manifest: unknown = JSON.parse(text);
+    return isRecord(manifest) && typeof manifest["name"] === "string" ? { name: manifest["name"] } : ofFolder;
+  } catch (error) {
+    const { describeJsonError } = await import("./yaml/parse-yaml.js");
+    return { ...ofFolder, problem: describeJsonError("package.json", text, error as SyntaxError) };
   }
-  return basename(resolve(project));
 }
 
 /** Reads a file of a project, which has to be UTF-8, or returns the problem. */

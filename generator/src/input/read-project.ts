@@ -55,7 +55,7 @@ export async function readProject(
 ): Promise<ProjectInput> {
   const isDefinition = (file: string) => file.startsWith("crds/");
   const specTexts = new Map([...texts].filter(([file]) => isSpecFile(file)));
-  const [packageName, builtin, specs, found] = await Promise.all([
+  const [named, builtin, specs, found] = await Promise.all([
     readPackageName(project),
     readBuiltinKinds(),
     readSpecs(project, specTexts, parts),
@@ -73,6 +73,7 @@ export async function readProject(
     ),
   );
   const diagnostics = [
+    ...(named.problem === undefined ? [] : [named.problem]),
     ...specs.diagnostics,
     ...(Array.isArray(found) ? [] : [found]),
     ...read.flatMap(({ problem, content }) => [
@@ -85,7 +86,7 @@ export async function readProject(
   const described = read.flatMap(({ content }) => content?.kinds ?? []);
   const externalFiles = await readExternalFiles(project, specs.workflows, texts);
   return {
-    packageName,
+    packageName: named.name,
     crds,
     workflows: specs.workflows,
     specFiles: specs.files,

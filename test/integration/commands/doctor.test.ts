@@ -144,6 +144,8 @@ suite("doctor without a cluster", (test) => {
         await write(options);
         assert.match(check(await project.doctor(), "tsconfig.json"), outcome, JSON.stringify(options));
       }
+      await writeFile(join(project.path, "tsconfig.json"), '{\n  "include": ["src"]\n  "exclude": []\n}\n');
+      assert.match(check(await project.doctor(), "tsconfig.json"), /^failed .*: line 3, column 3: ',' expected\./);
       await rm(join(project.path, "tsconfig.json"));
       assert.match(check(await project.doctor(), "tsconfig.json"), /^failed .*the project has none/);
     },

@@ -2,7 +2,7 @@ import { LineCounter, parseAllDocuments, type Document, type DocumentOptions, ty
 import type { Diagnostic } from "../../diagnostic.js";
 import { checkNodes } from "../crd/check-nodes.js";
 import { KUBECTL_SCALARS } from "./kubectl-scalars.js";
-import { syntaxErrors, TOO_DEEP } from "./syntax-errors.js";
+import { jsonError, syntaxErrors, TOO_DEEP } from "./syntax-errors.js";
 import { createYamlDocument, type YamlDocument } from "./yaml-document.js";
 
 /** What a file holds, and what is wrong with it. */
@@ -32,6 +32,13 @@ const AS_KUBECTL: DocumentOptions & SchemaOptions = {
   schema: "failsafe",
   customTags: KUBECTL_SCALARS.map(({ tag, pattern, read }) => ({ tag, default: true, test: pattern, resolve: read })),
 };
+
+/** Says where a text is no JSON, and what to do; `error` is what `JSON.parse` threw. */
+export function describeJsonError(file: string, text: string, error: SyntaxError): Diagnostic {
+  const found = parseYaml(file, text).diagnostics.find(({ rule }) => rule === "yaml-syntax");
+  // YAML accepts more.
+  return found ?? jsonError(file, text, error);
+}
 
 function parseDocuments(file: string, text: string, schema: DocumentOptions & SchemaOptions): ParsedYaml {
   const lines = new LineCounter();

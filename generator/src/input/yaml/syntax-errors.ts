@@ -42,9 +42,20 @@ export function syntaxErrors({ file, text, document, lines: counter }: YamlSourc
 /** What is wrong if the library, which calls itself for each level of nesting, has run out of room. */
 export const TOO_DEEP = "the document is nested too deeply";
 
+const JSON_HINT = "JSON has names and texts in double quotes, a comma between two entries, and none after the last";
+
+/** Describes what `JSON.parse` says of a text. */
+export function jsonError(file: string, text: string, { message }: SyntaxError): Diagnostic {
+  const [, said = message, , offset] = /^(.*?)( in JSON)? at position (\d+)/.exec(message) ?? [];
+  const lines = text.slice(0, Number(offset ?? text.length)).split("\n");
+  const position = { file, line: lines.length, column: (lines.at(-1) ?? "").length + 1 };
+  const problem = `not JSON: ${lowerCase(said)}`;
+  return { severity: "error", rule: "yaml-syntax", message: problem, position, hint: JSON_HINT };
+}
+
 function jsonProblem({ error: { code, message }, end }: Stop): Problem {
   if (/call stack/.test(message)) return { message: TOO_DEEP };
-  const hint = "JSON has names and texts in double quotes, a comma between two entries, and none after the last";
+  const hint = JSON_HINT;
   const isComma = code === "MULTILINE_IMPLICIT_KEY" || code === "BLOCK_IN_FLOW" || /^Missing , between/.test(message);
   if (isComma) return { message: "not JSON: a comma is missing before this entry", hint, line: end.line };
   return { message: `not JSON: ${unclosed(message)?.message ?? lowerCase(message)}`, hint };

@@ -122,6 +122,33 @@ suite("slips of a spec and of a CRD", (test) => {
     assert.equal(await readdir(folder.path), ["a.yaml"]);
   });
 
+  test("a package.json that is no JSON is an error with its place, and no name of the operator changes", async () => {
+    const hint = "  JSON has names and texts in double quotes, a comma between two entries, and none after the last\n";
+    const cases: [text: string, expected: string][] = [
+      ['{ "name":\n', `package.json:1:10: error yaml-syntax: not JSON: "{" is not closed\n${hint}`],
+      [
+        '{ "name": "a",\n}\n',
+        "package.json:2:1: error yaml-syntax: not JSON: expected double-quoted property name\n" + hint,
+      ],
+      ["", `package.json:1:1: error yaml-syntax: not JSON: unexpected end of JSON input\n${hint}`],
+    ];
+    const spec =
+      "apiVersion: gen-operator.dev/v1alpha1\nkind: Workflow\nmetadata: { name: page }\nspec: { primary: v1/Service }\n";
+    for (const [text, expected] of cases) {
+      await using folder = await createFolderWith({ "workflow.yaml": spec, "package.json": text });
+      for (const command of ["generate", "dev"]) {
+        const { status, stderr } = await runCommand(folder.path, command);
+        assert.is(status, 1);
+        assert.is(
+          stderr,
+          command === "dev" ? `gen-operator: ${expected}` : `${expected}1 error; nothing was written\n`,
+        );
+      }
+      const { stdout } = await runCommand(folder.path, "doctor");
+      assert.match(stdout, /^failed +package\.json: not JSON: .* in line \d+, column \d+\n/m);
+    }
+  });
+
   test("a package.json that is no JSON object is refused", async () => {
     for (const text of ["{", "[]", "null", "7"]) {
       await using folder = await createFolderWith({ "a.yaml": crdText(PLAIN_SCHEMA), "op/package.json": text });
