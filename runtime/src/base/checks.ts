@@ -29,6 +29,18 @@ export function checkCounts(owner: string, options: NumberOptions): void {
   }
 }
 
+/** Throws unless each of these options is left out, or a function. */
+export function checkFunctions(owner: string, options: { readonly [option: string]: unknown }): void {
+  requireFunctions(owner, Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)));
+}
+
+/** Throws unless each of these options is a function. */
+export function requireFunctions(owner: string, options: { readonly [option: string]: unknown }): void {
+  for (const [option, value] of Object.entries(options))
+    if (typeof value !== "function")
+      throw new TypeError(`${owner} has ${describe(value)} for ${option}; it needs a function`);
+}
+
 /** The name of a namespace is a DNS label (1.36, ValidateNamespaceName). */
 export const DNS_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 
@@ -45,6 +57,7 @@ export function checkNamespaces(owner: string, namespaces: readonly string[] | u
   throw new TypeError(`${describe(namespaces[wrong])}, which ${owner} is to watch, is no name of a namespace`);
 }
 
-function describe(value: unknown): string {
+/** Names a value that an option has, for an error. */
+export function describe(value: unknown): string {
   return typeof value === "string" ? JSON.stringify(value) : String(value);
 }

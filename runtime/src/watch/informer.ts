@@ -162,7 +162,7 @@ function describeFailure(error: unknown, watched: InformerOptions): string {
   if (apiError?.code === 404 && definition.isCustom)
     return (
       `${kind} is not served by ${server}: the CustomResourceDefinition ${crdNameOf(definition)} is not installed or does not serve ` +
-      `${definition.version}; install it with kubectl apply -f crds/`
+      `${definition.version}; install it (kinds of this project: kubectl apply -f crds/)`
     );
   if (apiError?.code === 404) return `${kind} is not served by ${server}`;
   if (apiError?.code === 401)

@@ -58,7 +58,9 @@ async function problemsOf(client: ApiClient, definition: ResourceDefinition, sig
   const name = crdNameOf(definition);
   const crd = await readCrd(client, name, signal);
   if (crd === undefined)
-    return [`the CustomResourceDefinition ${name} is not installed; install it with kubectl apply -f crds/`];
+    return [
+      `the CustomResourceDefinition ${name} is not installed; install it (kinds of this project: kubectl apply -f crds/)`,
+    ];
   const problems: string[] = [];
   const { scope, names, versions, preserveUnknownFields } = crd.spec;
   if (names.kind !== definition.kind) problems.push(`${name} is of kind ${names.kind}, and not ${definition.kind}`);

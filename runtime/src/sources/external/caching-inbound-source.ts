@@ -1,3 +1,4 @@
+import { checkFunctions } from "../../base/checks.js";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
 import { untilAborted } from "../../base/promises.js";
 import { ExternalCore } from "./external-core.js";
@@ -5,7 +6,7 @@ import type { ExternalSource, ExternalSourceOptions, FetchContext, MaybePromise 
 
 /** Where the user's code hands over external resources, such as those that a webhook brings; what comes while nothing takes them is lost. */
 export interface Inbound<Resource> {
-  /** Takes one resource of a primary. */
+  /** Takes one resource of a primary; others that it has stay. */
   put(primary: ObjectKey, resource: Resource): void;
   /** Takes all resources of a primary; others that it had are gone. */
   replace(primary: ObjectKey, resources: readonly Resource[]): void;
@@ -35,7 +36,10 @@ export function createInbound<Resource>(): InboundChannel<Resource> {
 
 /** How a caching inbound source is configured. */
 export interface CachingInboundSourceOptions<Resource> extends ExternalSourceOptions<Resource> {
-  /** Returns the resources of a primary of which nothing was pushed yet; called once for each. Default: nothing is fetched. */
+  /**
+   * Returns the resources of a primary. Called once for each, by its first reconcile, unless `replace` told all of them before; what `put` and
+   * `delete` tell meanwhile is newer. Default: nothing is fetched.
+   */
   fetch?(primary: KubernetesObject, context: FetchContext): MaybePromise<readonly Resource[]>;
   /** Hands over what is pushed to it while the source runs. */
   readonly channel?: InboundChannel<Resource>;
@@ -48,6 +52,7 @@ export interface CachingInboundSource<Resource> extends ExternalSource<Resource>
 export function cachingInboundSource<Resource>(
   options: CachingInboundSourceOptions<Resource>,
 ): CachingInboundSource<Resource> {
+  checkFunctions(`event source "${options.name}"`, { fetch: options.fetch });
   const core = new ExternalCore(options);
   const { cache } = core;
   /** The primaries whose resources are complete, be it by a fetch or a push. */

@@ -1,5 +1,5 @@
 // What the event sources of external resources share: what they know and how they are, their start and stop, and their fetches.
-import { requireNumbers } from "../../base/checks.js";
+import { requireFunctions, requireNumbers } from "../../base/checks.js";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
 import { untilAborted } from "../../base/promises.js";
 import type { Semaphore } from "../../base/semaphore.js";
@@ -47,6 +47,7 @@ export class ExternalCore<Resource, Taken = void> {
     const { name, idOf, filters, fetchTimeoutMs = FETCH_TIMEOUT_MS } = options;
     this.#name = name;
     this.turns = turns;
+    requireFunctions(`event source "${name}"`, { idOf });
     requireNumbers(`event source "${name}"`, { fetchTimeoutMs: [fetchTimeoutMs, 1] });
     this.timeoutMs = fetchTimeoutMs;
     this.record = new HealthRecord(name);

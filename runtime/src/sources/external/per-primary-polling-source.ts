@@ -1,4 +1,4 @@
-import { checkCounts, requireNumbers } from "../../base/checks.js";
+import { checkCounts, requireFunctions, requireNumbers } from "../../base/checks.js";
 import { synchronous } from "../../base/promises.js";
 import { Semaphore } from "../../base/semaphore.js";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
@@ -30,6 +30,7 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
   options: PerPrimaryPollingSourceOptions<Resource, Primary>,
 ): ExternalSource<Resource> {
   const { name, type, intervalMs, intervalOf, maxConcurrentPolls = 10 } = options;
+  requireFunctions(`event source "${name}"`, { fetch: options.fetch });
   requireNumbers(`event source "${name}"`, { intervalMs: [intervalMs, 1] });
   checkCounts(`event source "${name}"`, { maxConcurrentPolls: [maxConcurrentPolls, 1] });
   // A fetch tells whether it brought an event.

@@ -1,5 +1,5 @@
 import { types } from "node:util";
-import { requireNumbers } from "../../base/checks.js";
+import { requireFunctions, requireNumbers } from "../../base/checks.js";
 import { Backoff } from "../../base/clock.js";
 import { keyOf, type ObjectKey } from "../../base/kubernetes-object.js";
 import { typeNameOf } from "../mappers.js";
@@ -27,6 +27,7 @@ export function pollingSource<Resource>(
   { isAwaited = true }: { readonly isAwaited?: boolean } = {},
 ): ExternalSource<Resource> {
   const { name, type, intervalMs } = options;
+  requireFunctions(`event source "${name}"`, { fetch: options.fetch });
   requireNumbers(`event source "${name}"`, { intervalMs: [intervalMs, 1] });
   const core = new ExternalCore(options);
   const { cache } = core;

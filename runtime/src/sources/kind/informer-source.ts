@@ -1,4 +1,4 @@
-import { checkCounts, checkNamespaces } from "../../base/checks.js";
+import { checkCounts, checkFunctions, checkNamespaces, describe } from "../../base/checks.js";
 import type { KubernetesObject, ObjectKey, ObjectRef, ResourceReader } from "../../base/kubernetes-object.js";
 import { messageOf } from "../../base/logger.js";
 import type { Defined } from "../../base/resource-definition.js";
@@ -68,7 +68,12 @@ export function informerSource<Resource extends KubernetesObject, Primary extend
   const { resource, cache: kept = "full", connection: cluster, ...rest } = options;
   const { name, mapper, primaryToSecondary, namespaces, filters, indexes, startPriority, ...selected } = rest;
   if (typeof namespaces !== "string") checkNamespaces(`event source "${name}"`, namespaces);
-  const { definition } = resource;
+  checkFunctions(`event source "${name}"`, { mapper, primaryToSecondary });
+  const definition = (resource as Partial<Defined<Resource>> | undefined)?.definition;
+  if (definition === undefined)
+    throw new TypeError(
+      `event source "${name}" has no resource; give it a generated class, or what untypedResource returns`,
+    );
   const connection = cluster && ("credentials" in cluster ? cluster : createConnection(cluster));
   if (connection !== undefined && mapper === undefined && primaryToSecondary === undefined)
     throw new Error(
@@ -86,7 +91,11 @@ export function informerSource<Resource extends KubernetesObject, Primary extend
 function checkStorage<Resource extends KubernetesObject, Primary extends KubernetesObject>(
   options: InformerSourceOptions<Resource, Primary>,
 ): void {
-  const { name, cache: kept, comparesVersions, maxCachedObjects: max } = options;
+  const { name, cache: kept = "full", comparesVersions, maxCachedObjects: max } = options;
+  if (typeof kept !== "object" && kept !== "full" && kept !== "metadata")
+    throw new TypeError(
+      `event source "${name}" has ${describe(kept)} for cache; it needs "full", "metadata" or an object with paths`,
+    );
   if (typeof kept === "object")
     try {
       compileProjection(kept.paths);

@@ -109,7 +109,7 @@ suite("CRD check", (test) => {
     const message = await failureOf(() => page.operator.start());
     assert.is(
       message,
-      `${server.url}: the CustomResourceDefinition pages.example.com is not installed; install it with kubectl apply -f crds/`,
+      `${server.url}: the CustomResourceDefinition pages.example.com is not installed; install it (kinds of this project: kubectl apply -f crds/)`,
     );
   });
 

@@ -47,13 +47,27 @@ suite("informer source", (test) => {
     await source.stop();
   });
 
-  test("namespaces that are none, and an index that is not stated, are refused", async () => {
+  test("options of a wrong type, and an index that is not stated, are refused", async () => {
     for (const [namespaces, message] of [
       [["home", "A/b"], '"A/b", which event source "configs" is to watch, is no name of a namespace'],
       [[" "], "is no name of a namespace"],
       [[], 'event source "configs" has an empty list of namespaces; name at least one, or leave the list out'],
     ] as const)
       assert.throws(() => informerSource({ name: "configs", resource: ConfigMap, namespaces }), message);
+    for (const [options, message] of [
+      [
+        { resource: undefined },
+        'event source "configs" has no resource; give it a generated class, or what untypedResource returns',
+      ],
+      [{ resource: ConfigMap.definition }, 'event source "configs" has no resource; '],
+      [{ mapper: "byLabel" }, 'event source "configs" has "byLabel" for mapper; it needs a function'],
+      [{ primaryToSecondary: [] }, "for primaryToSecondary; it needs a function"],
+      [
+        { cache: "some" },
+        'event source "configs" has "some" for cache; it needs "full", "metadata" or an object with paths',
+      ],
+    ] as [object, string][])
+      assert.throws(() => informerSource({ name: "configs", resource: ConfigMap, ...options }), message);
     const { source } = await startSource({ indexes: { byText: () => ["a"] } }, [objectOf("home/a")]);
     assert.equal(keysOf(source.byIndex("byText", "a")), ["home/a"]);
     assert.throws(

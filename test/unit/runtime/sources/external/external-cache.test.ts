@@ -2,6 +2,9 @@
 import type { ObjectKey } from "#runtime/base/kubernetes-object.js";
 import { createEventGate } from "#runtime/sources/filters.js";
 import { ExternalCache, kubernetesResource, singleResource } from "#runtime/sources/external/external-cache.js";
+import { cachingInboundSource } from "#runtime/sources/external/caching-inbound-source.js";
+import { perPrimaryPollingSource } from "#runtime/sources/external/per-primary-polling-source.js";
+import { pollingSource } from "#runtime/sources/external/polling-source.js";
 import { HealthRecord } from "#runtime/sources/health-record.js";
 import { assert, suite } from "../../../../support/suite.js";
 import { primaryOf } from "../source-context.js";
@@ -192,6 +195,16 @@ suite("external cache", (test) => {
     assert.throws(() => cache.put(key, a1), message);
     assert.throws(() => cache.replace(key, [a1]), message);
     assert.equal([cache.has("x"), cache.has(key)], [false, false]);
+  });
+
+  test("a source without a function that it needs is refused", () => {
+    const sources = { pollingSource, perPrimaryPollingSource, cachingInboundSource };
+    for (const [kind, create] of Object.entries(sources) as [string, (options: object) => unknown][]) {
+      const options = { name: "prices", intervalMs: 1, idOf: singleResource, fetch: () => new Map() };
+      const wrong = { ...options, idOf: undefined };
+      assert.throws(() => create(wrong), 'event source "prices" has undefined for idOf; it needs a function', kind);
+      assert.throws(() => create({ ...options, fetch: "f" }), 'has "f" for fetch; it needs a function', kind);
+    }
   });
 
   test("ids are ready-made for single resources and for what looks like Kubernetes'", () => {

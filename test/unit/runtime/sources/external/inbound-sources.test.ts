@@ -54,7 +54,7 @@ suite("caching inbound source", (test) => {
     assert.equal([notified(), source.secondariesOf(primaryOf("home/one"))], [["home/one"], []]);
   });
 
-  test("a primary of which nothing was pushed is fetched by its first reconcile, once, without an event", async () => {
+  test("the first reconcile of a primary fetches what it has, once and without an event, unless all of it was told", async () => {
     const fetched: ObjectKey[] = [];
     const fetch = async ({ metadata }: { metadata: { name: string } }) => {
       fetched.push(metadata.name);
@@ -67,8 +67,10 @@ suite("caching inbound source", (test) => {
     await source.load?.(primaryOf("home/one"), signal);
     assert.equal([fetched, source.secondariesOf(primaryOf("home/one")), notified()], [["one"], ["a1"], []]);
     source.replace("home/two", []);
-    await source.load?.(primaryOf("home/two"), signal);
-    assert.equal(fetched, ["one"], "all that the other has was pushed");
+    source.put("home/three", "b1");
+    for (const key of ["home/two", "home/three", "home/three"] as const) await source.load?.(primaryOf(key), signal);
+    assert.equal(fetched, ["one", "three"], "all that the second has was told, and one resource of the third");
+    assert.equal(source.secondariesOf(primaryOf("home/three")), ["b1", "a1"]);
     await source.stop();
   });
 
