@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { memberOf } from "../../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../../base/logger.js";
 import { describeAddress, type BindAddress } from "./bind-address.js";
 
@@ -39,6 +40,7 @@ export interface HttpEndpointOptions {
 
 const NOT_FOUND: EndpointAnswer = { status: 404, body: "404 page not found\n" };
 const READS = ["GET", "HEAD"];
+const LISTEN_PROBLEMS = { EADDRINUSE: "another process listens there", EACCES: "this process may not listen there" };
 // The clients are kubelets and Prometheus, which are quick and send little.
 const LIMITS = { headersTimeout: 5_000, requestTimeout: 10_000, keepAliveTimeout: 65_000, maxHeaderSize: 16_384 };
 
@@ -114,12 +116,7 @@ export class HttpEndpoint {
 
   #failure(error: NodeJS.ErrnoException): Error {
     const { what, setting, address } = this.#options;
-    const why =
-      error.code === "EADDRINUSE"
-        ? "another process listens there"
-        : error.code === "EACCES"
-          ? "this process may not listen there"
-          : messageOf(error);
+    const why = memberOf(LISTEN_PROBLEMS, error.code ?? "") ?? messageOf(error);
     const way = `state another address (${setting}), or "0" for none`;
     return new Error(`${what} cannot be served at ${describeAddress(address)}: ${why}; ${way}`);
   }
