@@ -88,9 +88,10 @@ function startOf(subject: ProbeSubject): readonly Check[] {
 }
 
 function checkOfStart(subject: ProbeSubject, controller: string, isStarted: boolean): Check {
-  const found = () => subject.controllers().find(({ definition }) => definition.name === controller);
-  const why = () => found()?.failures.join("; ") || "it has not begun";
-  return { name: `controller/${controller}`, problem: isStarted ? undefined : why() };
+  const name = `controller/${controller}`;
+  if (isStarted) return { name };
+  const found = subject.controllers().find(({ definition }) => definition.name === controller);
+  return { name, problem: found?.failures.join("; ") || "it has not begun" };
 }
 
 async function checksOf(checks: ProbeChecks["live"] = {}): Promise<readonly Check[]> {
