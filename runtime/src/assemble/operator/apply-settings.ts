@@ -48,7 +48,7 @@ export function applyToController(values: SettingValues, code: ControllerDefinit
   const options: StatedController = optionsIn(CONTROLLER_SETTINGS, values, prefix);
   const { namespaces, retry, rateLimit, ...stated } = options;
   const watched = namespaces ?? (code.namespaces ? undefined : values.get("namespaces"));
-  const limit: Partial<RateLimitOptions> = { ...(rateLimit && ownOptions(code, "rateLimit", "call")), ...rateLimit };
+  const limit: Partial<RateLimitOptions> = { ...(rateLimit && ownOptions(code, "rateLimit")), ...rateLimit };
   if (rateLimit !== undefined && (limit.maxReconciliations === undefined || limit.withinMs === undefined))
     throw new SettingsError([
       `${prefix}rateLimit needs both maxReconciliations and within, as the code states neither`,
@@ -57,7 +57,7 @@ export function applyToController(values: SettingValues, code: ControllerDefinit
     ...code,
     ...stated,
     ...(watched !== undefined && { namespaces: namespacesOf(watched as readonly string[]) }),
-    ...(retry !== undefined && { retry: { ...ownOptions(code, "retry", "next"), ...retry } }),
+    ...(retry !== undefined && { retry: { ...ownOptions(code, "retry"), ...retry } }),
     ...(rateLimit !== undefined && { rateLimit: limit as RateLimitOptions }),
   };
 }
@@ -89,10 +89,10 @@ function namespacesOf(namespaces: readonly string[]): ControllerDefinition["name
   return namespaces.length === 1 && namespaces[0] === "all" ? undefined : namespaces;
 }
 
-/** Returns the options that the code states; a function of the user's own has none. */
-function ownOptions(definition: ControllerDefinition, member: "retry" | "rateLimit", mark: string): object {
+/** Returns the options that the code states; a retry or a function of the user's own has none. */
+function ownOptions(definition: ControllerDefinition, member: "retry" | "rateLimit"): object {
   const own: unknown = definition[member];
-  const isOwn = typeof own === "function" || (typeof own === "object" && own !== null && mark in own);
+  const isOwn = typeof own === "function" || (typeof own === "object" && own !== null && "next" in own);
   if (isOwn)
     throw new SettingsError([
       `controllers.${definition.name}.${member} cannot be set: the code of the controller has a ${member} of its own`,
