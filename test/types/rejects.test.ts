@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { checkFiles, compileProject, compilers } from "../support/projects/compile.js";
+import { checkFiles, compileProject, compilers, strictOptions } from "../support/projects/compile.js";
 import { checkGolden } from "../support/projects/golden-file.js";
 import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";
@@ -27,6 +27,11 @@ suite("generated types", (declareTest) => {
       [...problems.keys()].filter((file) => !known.has(file)),
       [],
     );
+  });
+
+  test("accept the same code without exactOptionalPropertyTypes", () => {
+    const options = strictOptions({ exactOptionalPropertyTypes: false });
+    assert.equal([...checkFiles(filesIn("accepts"), options)], []);
   });
 
   const native = compilers.find(({ name }) => name === "typescript 7");

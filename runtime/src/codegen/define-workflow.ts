@@ -62,6 +62,11 @@ type BulkOf<Name extends string, Resource, Bulk> = [Bulk] extends [undefined]
 
 declare const workflowTypes: unique symbol;
 
+/** What the functions of a chain are called with. Never set: it only carries the types. */
+export interface ChainTypes<Primary = unknown, Secondary = unknown, Details = unknown> {
+  readonly [workflowTypes]?: { readonly primary: Primary; readonly secondary: Secondary; readonly details: Details };
+}
+
 /**
  * A workflow under construction, and a complete definition at every step.
  *
@@ -75,7 +80,10 @@ export interface WorkflowBuilder<
   Sources extends object = Record<never, never>,
   Bulks extends DependentTypes = Record<never, never>,
   Details extends object = Record<never, never>,
-> extends TypedWorkflow<keyof Nodes & string, Details> {
+>
+  extends
+    TypedWorkflow<keyof Nodes & string, Details>,
+    ChainTypes<Primary, SecondaryOf<Nodes, never, Sources & Bulks>, Details> {
   /** Adds a dependent that is created after those it depends on. */
   dependent<
     const Name extends string,
@@ -194,22 +202,11 @@ export interface WorkflowBuilder<
     Bulks & BulkOf<Name, Resource, Bulk>,
     Details & { readonly [N in Name]: NodeDetails<Activation, Precondition, Ready, Delete> }
   >;
-
-  /** Never set: it only carries the types. */
-  readonly [workflowTypes]?: {
-    readonly primary: Primary;
-    readonly secondary: SecondaryOf<Nodes, never, Sources & Bulks>;
-    readonly details: Details;
-  };
 }
 
 /** The reconciler of a workflow that is written by hand: what it is called with has the names and types of the chain. */
-export type ReconcilerOf<Workflow extends { readonly [workflowTypes]?: unknown }, Status> =
-  NonNullable<Workflow[typeof workflowTypes]> extends {
-    readonly primary: infer Primary;
-    readonly secondary: infer Secondary;
-    readonly details: infer Details;
-  }
+export type ReconcilerOf<Workflow extends ChainTypes, Status> =
+  Workflow extends ChainTypes<infer Primary, infer Secondary, infer Details>
     ? Reconciler<Primary, Secondary, Status, PrimaryPatch<Primary>, Details>
     : never;
 

@@ -46,6 +46,7 @@ export interface UpdateControl<Status, Input = never> extends RescheduleOptions 
   /** The status to write, after the resource; absent to leave it as it is. */
   readonly status?: Status;
   readonly withoutRetry?: never;
+  readonly removeFinalizer?: never;
 }
 
 /** What is done about an error besides retrying; made by `noUpdate`, `updateStatus` or `withoutRetry`. */
@@ -54,6 +55,7 @@ export interface ErrorControl<Status> extends RescheduleOptions {
   /** Takes the reconcile for a success, as a reschedule does, too. */
   readonly withoutRetry?: boolean;
   readonly resource?: never;
+  readonly removeFinalizer?: never;
 }
 
 /** What a cleanup wants done after it returns: only a primary that stays can be reconciled again. */
@@ -122,7 +124,9 @@ export function keepFinalizer(options: RescheduleOptions = {}): DeleteControl {
 }
 
 /** Takes a failed reconcile for a success, so that it is not retried: for errors that only a change can mend. */
-export function withoutRetry<Status = never>(control: ErrorControl<Status> = {}): ErrorControl<Status> {
+export function withoutRetry<Status = never>(
+  control: ErrorControl<NonNullable<Status>> = {},
+): ErrorControl<NonNullable<Status>> {
   return Object.freeze({ ...control, withoutRetry: true });
 }
 

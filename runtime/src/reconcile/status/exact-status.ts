@@ -7,12 +7,12 @@ export interface NoSuchField<Name, Known> {
 /**
  * A status as `Wanted`, without fields that `Wanted` does not have, at any depth.
  *
- * Where nothing says what is wanted, it is whatever is given. The compiler infers `Given` by that branch.
+ * Where nothing says what is wanted (`undefined` without exactOptionalPropertyTypes), it is whatever is given. The compiler infers `Given` so.
  */
-export type ExactStatus<Given, Wanted> = [Wanted] extends [never] ? Given : Wanted & Exact<Given, Wanted>;
+export type ExactStatus<Given, Wanted> = [Wanted] extends [undefined] ? Given : Wanted & Exact<Given, Wanted>;
 
 /** The status that a control has. */
-export type StatusOf<Given, Wanted> = [Wanted] extends [never] ? Given : Wanted;
+export type StatusOf<Given, Wanted> = [Wanted] extends [undefined] ? Given : Wanted;
 
 type Exact<Given, Wanted> = Given extends readonly (infer Item)[]
   ? readonly Exact<Item, ItemOf<Wanted>>[]

@@ -16,7 +16,7 @@ import { ALL_READ, createPrimaryReads, isReconciledFor } from "./primary-reads.j
 export type ContextualMapper<Secondary extends KubernetesObject = KubernetesObject> = (
   secondary: Secondary,
   context: { readonly primaries: IndexedPrimaries },
-) => Iterable<ObjectKey>;
+) => Iterable<ObjectKey> & object;
 
 /** What a mapper returned for a state of an object, and what it read of the primaries for that. */
 interface Mapped {

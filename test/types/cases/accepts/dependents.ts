@@ -64,7 +64,7 @@ export const workflow = defineWorkflow(WebPage, {
     desired: async ({ secondary }) => {
       type Shards = Expect<Equal<typeof secondary.shards, { readonly [key: string]: ConfigMap }>>;
       const holds: Shards = true;
-      return holds ? { a: { metadata: { name: "a" } } } : {};
+      return { a: { metadata: { name: `is-${holds}` } } };
     },
     readyPostcondition: ready,
   })

@@ -1,4 +1,5 @@
 import {
+  informerSource,
   keepFinalizer,
   noUpdate,
   patchResource,
@@ -29,6 +30,7 @@ export const controls: WebPageReconciler = {
     if (workflow === undefined) return;
     if (context.retry.attempt > 3) return withoutRetry(updateStatus({ ready: false }));
     if (error instanceof TypeError) return withoutRetry();
+    if (error instanceof RangeError) return withoutRetry(noUpdate());
     return error === undefined ? noUpdate({ rescheduleAfterMs: 5 }) : updateStatus({ ready: false });
   },
 };
@@ -93,4 +95,24 @@ export const controller = defineController({
   indexes: { host: ({ spec }) => (spec.host === undefined ? [] : [spec.host]) },
   serverSideApply: false,
   defaultFilters: false,
+});
+
+// Without a typed reconciler the workflow says what the functions are given.
+export const inPlace = defineController({
+  name: "pages",
+  workflow: defineWorkflow(WebPage).dependent("text", {
+    resource: ConfigMap,
+    desired: ({ primary }) => ({ metadata: { name: primary.metadata.name } }),
+  }),
+  onAllEvents: true,
+  eventSources: () => [informerSource({ name: "maps", resource: ConfigMap, mapper: () => new Set(["ns/name"]) })],
+  reconciler: {
+    reconcile: ({ primary, secondary, workflow }) =>
+      workflow.dependents.text.kind === "created" || secondary.text?.data === undefined
+        ? noUpdate()
+        : updateStatus({ ready: primary.spec.html !== "" }),
+    updateErrorStatus: ({ primary }) => withoutRetry(updateStatus({ ready: primary.spec.html !== "" })),
+  },
+  filters: { onUpdate: (page, old) => page.spec.html !== old.spec.html },
+  indexes: { host: ({ spec }) => [spec.host ?? ""] },
 });

@@ -1,3 +1,4 @@
+import { informerSource } from "@gen-operator/runtime";
 import type {
   NodePrimaryMapper,
   PodsUpdateFilter,
@@ -17,6 +18,8 @@ export const reconciler: PodWatchReconciler = {
 
 export const filter: PodsUpdateFilter = (object, old) => object.status?.phase === old.spec?.nodeName;
 export const mapper: NodePrimaryMapper = ({ spec }) => spec.node;
+
+export const ofOneKey = informerSource({ name: "pods", resource: PodClass, mapper: ({ metadata }) => metadata.name });
 
 export const looking: PodWatchReconciler = {
   reconcile: ({ context, workflow }) => {
