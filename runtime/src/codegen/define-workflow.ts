@@ -232,15 +232,9 @@ export function defineWorkflow<Primary extends KubernetesObject, Sources extends
   primary: Defined<Primary>,
   { removed = {}, ...options }: WorkflowOptions = {},
 ): StartedWorkflow<Primary, Sources> {
-  const old = Object.entries(removed).map(
-    ([name, each]) => [name, { ...each, resource: each.resource.definition }] as const,
-  );
-  const definition = {
-    ...options,
-    primary: primary.definition,
-    dependents: [],
-    ...(old.length === 0 ? {} : { removed: Object.fromEntries(old) }),
-  };
+  const old = Object.entries(removed).map(([name, each]) => [name, { ...each, resource: each.resource.definition }]);
+  const former = old.length > 0 && { removed: Object.fromEntries(old) };
+  const definition = { ...options, primary: primary.definition, dependents: [], ...former };
   return builderOf(definition) as unknown as StartedWorkflow<Primary, Sources>;
 }
 

@@ -120,27 +120,25 @@ export class Sender {
 
   /** Returns the client of the user's functions in one reconcile. What they write of the primary is the controller's own; edits of it count. */
   clientFor({ definition }: WriteTarget, cause: PrimaryCause): ApiClient {
-    const { metadata } = cause.primary;
-    const primaryPath = objectPath(definition, metadata);
+    const primaryPath = objectPath(definition, cause.primary.metadata);
+    const edits = editsOf(definition, cause);
     const observe: RequestObserver = ({ method, path, status = 500 }) => {
       const [asked, query = ""] = path.split("?");
       if (method === "GET" || status >= 300 || query.includes("dryRun=")) return;
       const part = asked === primaryPath ? "object" : asked === `${primaryPath}/status` ? "status" : undefined;
       if (part !== undefined) cause.onWritten?.({ part, fieldManager: this.fieldManager });
       if (part !== "object") return;
-      const edit = { content: `${this.#edits++}`, input: "" };
-      const loop = this.#loops.noteWrite(keyOfEdits(definition, cause), edit);
-      if (loop !== undefined) this.#tellLoop(placeOfEdits(definition, metadata), loop, cause);
+      const loop = this.#loops.noteWrite(edits.key, { content: `${this.#edits++}`, input: "" });
+      if (loop !== undefined) this.#tellLoop(edits.place, loop, cause);
     };
     return variantOf(this.client, { observe });
   }
 
   /** Returns what keeps a primary from being reconciled, if its own reconciles edit it over and over. */
   postponementOfEdits({ definition }: WriteTarget, cause: PrimaryCause): PostponedWrite | undefined {
-    const { metadata } = cause.primary;
-    const edit = () => ({ content: "", input: "" });
-    const loop = this.#loops.postponementOf(keyOfEdits(definition, cause), edit);
-    return loop && this.#postpone({ ...placeOfEdits(definition, metadata), managers: [] }, loop, cause);
+    const { key, place } = editsOf(definition, cause);
+    const loop = this.#loops.postponementOf(key, () => ({ content: "", input: "" }));
+    return loop && this.#postpone({ ...place, managers: [] }, loop, cause);
   }
 
   /** Takes note that an object, or its status, was found as desired. */
@@ -278,12 +276,11 @@ function hadNoEffect(error: unknown): boolean {
   return isApiError(error) || (error as Partial<ConnectionError>).wasSent === false;
 }
 
-function keyOfEdits(definition: ResourceDefinition, cause: PrimaryCause): string {
-  return `${keyOfLoop(definition, { ref: cause.primary.metadata, isStatus: false }, cause)} edits`;
-}
-
-function placeOfEdits(definition: ResourceDefinition, ref: ObjectRef): WrittenPlace {
-  return { kind: kindNameOf(definition), object: keyOf(ref), paths: ["spec"] };
+// How the loop of what a primary's own reconciles edit of it is named, and told.
+function editsOf(definition: ResourceDefinition, cause: PrimaryCause) {
+  const ref = cause.primary.metadata;
+  const key = `${keyOfLoop(definition, { ref, isStatus: false }, cause)} edits`;
+  return { key, place: { kind: kindNameOf(definition), object: keyOf(ref), paths: ["spec"] } };
 }
 
 // The last finalizer went: this is the answer of a write, but the object is no more.
