@@ -133,12 +133,14 @@ export class RunningController {
     this.#listener = {
       onPrimaryChange(change) {
         if (change.kind === "deleted") {
-          expectations.forget(change.key);
-          externals.forget(change.key);
           primaryDeletedChannel.publish({ controller: name, primary: change.key });
           if (finalizer !== undefined) warnIfLost(change, finalizer, logger);
         }
         controller.onPrimaryChange(change);
+      },
+      forget(primary) {
+        expectations.forget(primary);
+        externals.forget(primary);
       },
       onSecondaryChange: controller.onSecondaryChange.bind(controller),
       secondaryOf: (object) => runner.secondaryOf(object),

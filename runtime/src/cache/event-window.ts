@@ -46,6 +46,14 @@ export class EventWindow {
     insert(this.#held, { change, version });
   }
 
+  /** Returns the held deletion of an object when the next one of its name comes, unless that is our own. */
+  endBefore({ object }: ResourceChange, version: string): ResourceChange | undefined {
+    const last = this.#held.at(-1);
+    const isBefore = last?.change.kind === "deleted" && last.change.object.metadata.uid !== object.metadata.uid;
+    if (!isBefore || this.#own.some((own) => own.version === version)) return undefined;
+    return this.#settle(this.#held.length, countUpTo(this.#own, last.version));
+  }
+
   /** Returns the change to notify now, if there is one, and forgets what is settled. */
   check(): ResourceChange | undefined {
     const last = this.#held.at(-1);

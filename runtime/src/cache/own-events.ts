@@ -50,9 +50,10 @@ export class OwnEvents {
       own.held = { change, version };
       return [];
     }
-    // The held deletion of an earlier object of this name comes first.
+    // The held deletion of an earlier object of this name comes first: what is kept of that one has to go before.
     const earlier = [...this.#deletions.values()].find(({ held }) => held?.change.key === change.key);
-    return [earlier && this.#release(earlier), this.filter(change, version)];
+    const released = earlier && this.#release(earlier);
+    return [released, this.#windows.get(change.key)?.endBefore(change, version), this.filter(change, version)];
   }
 
   open(key: ObjectKey): void {

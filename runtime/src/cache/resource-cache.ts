@@ -1,6 +1,6 @@
 // The objects that one list-watch brings, overlaid with pending writes: the answers to own writes (JOSDK TemporaryResourceCache).
 // Promises: a write is visible to the next read; an older state never replaces a newer one; a deleted object does not come back.
-// Listeners are notified of everything that the watch brings. Each listener recognises its own writes itself (see own-events.ts).
+// Listeners are notified of everything that the watch brings, of an object that was re-created unseen as deleted and added. Each listener recognises its own writes itself (see own-events.ts).
 import { keyOf, type KubernetesObject, type ObjectKey, isNewerVersion } from "../base/kubernetes-object.js";
 import { BoundedObjects, createEvictedCopy, isEvicted, type CacheBound } from "./bounded-objects.js";
 import { uidOf, versionOf, type DecodedResource } from "../base/decoded-resource.js";
@@ -8,7 +8,7 @@ import { deepFreeze } from "./deep-freeze.js";
 import { ObjectIndexes, type IndexFunction, type IndexReporter } from "./object-index.js";
 import { ObservedDeletions } from "./observed-deletions.js";
 import { OwnDeletions, type OwnChange } from "./own-deletions.js";
-import type { CacheListener, ResourceChange } from "./resource-change.js";
+import { unseenDeletionOf, type CacheListener, type ResourceChange } from "./resource-change.js";
 
 interface ResourceCacheOptions {
   readonly comparesVersions?: boolean;
@@ -113,10 +113,12 @@ export class ResourceCache {
       return this.#advance(version);
     if (known === undefined || this.#isReplacing || this.#isNews(version, versionOf(known))) {
       this.take(key, entry);
-      // Generations went back with the versions: as an update, the change would be filtered out.
-      const isSame = this.#isReplacing && uidOf(known) === uidOf(entry);
-      const kind = known === undefined || isSame ? "added" : "updated";
-      this.#tell({ kind, key, object, owned, old: known?.object, isInitial }, version);
+      const isAnother = known !== undefined && uidOf(known) !== uidOf(entry);
+      if (isAnother) this.#tell(unseenDeletionOf(known.object, isInitial), versionOf(known));
+      const old = isAnother ? undefined : known?.object;
+      // Generations of a restored server went back with the versions: as an update, the change would be filtered out.
+      const kind = old === undefined || this.#isReplacing ? "added" : "updated";
+      this.#tell({ kind, key, object, owned, old, isInitial }, version);
     }
     if (!isInitial) this.#advance(version);
   }
@@ -252,8 +254,6 @@ export class ResourceCache {
     });
     const how = { isInitial: isUnseen, isFinalStateUnknown: isUnseen };
     this.#tell({ kind: "deleted", key, object, old: known?.object, ...how }, version ?? "0");
-    // Listeners ask whose deletion it is.
-    this.ownDeletions.delete(key, object.metadata.uid);
   }
 
   #advance(version: string): void {
@@ -282,6 +282,8 @@ export class ResourceCache {
 
   #tell(change: ResourceChange, version: string): void {
     for (const listener of this.#listeners) listener.onChange(change, version);
+    // Only now: listeners ask whose deletion it is.
+    if (change.kind === "deleted") this.ownDeletions.delete(change.key, change.object.metadata.uid);
   }
 
   #isNews(version: string, before: string): boolean {

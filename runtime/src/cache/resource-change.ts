@@ -1,4 +1,4 @@
-import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
+import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import type { OwnedFields } from "../base/decoded-resource.js";
 
 /** A change of an object. */
@@ -22,6 +22,11 @@ export interface ResourceChange {
 /** Returns the change that a reconcile of a primary made, as others hear of it; undefined if nobody has to. */
 export function changeMadeFor(change: ResourceChange, madeFor: ObjectKey | undefined): ResourceChange | undefined {
   return madeFor === undefined ? undefined : { ...change, madeFor };
+}
+
+/** Returns the deletion of an object that nobody saw, as of its last known state. */
+export function unseenDeletionOf(object: KubernetesObject, isInitial = true): ResourceChange {
+  return { kind: "deleted", key: keyOf(object.metadata), object, old: object, isInitial, isFinalStateUnknown: true };
 }
 
 /** Notified of what a cache learns, in the same turn of the event loop. */

@@ -3,13 +3,13 @@
 // A write of one controller is visible to the next read of any other. The watch notifies all controllers but the writer.
 import { describeObject, isNewerVersion, keyOf, refOfKey, type ObjectKey } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
-import { versionOf, type DecodedResource } from "../base/decoded-resource.js";
+import { uidOf, versionOf, type DecodedResource } from "../base/decoded-resource.js";
 import type { IndexFunction, IndexReporter, ObjectIndex } from "./object-index.js";
 import { OwnEvents } from "./own-events.js";
 import type { LoadOptions } from "./bounded-objects.js";
 import type { ResourceCache } from "./resource-cache.js";
 import type { OwnChange } from "./own-deletions.js";
-import { changeMadeFor, type ResourceChange } from "./resource-change.js";
+import { changeMadeFor, unseenDeletionOf, type ResourceChange } from "./resource-change.js";
 
 /** Selects objects of a view. */
 export interface ListOptions {
@@ -79,7 +79,7 @@ export class ResourceView {
     });
     this.#attachments.set(namespace, { cache, ownEvents, unsubscribe });
     this.addIndexesTo(cache);
-    for (const [key, entry] of cache.observed) this.#tell(sinceBefore(key, entry, before.get(key)));
+    for (const [key, entry] of cache.observed) this.#tell(...sinceBefore(key, entry, before.get(key)));
   }
 
   /** Stops showing a cache, without notifications, and forgets own writes there. Returns the changes that were held for these. */
@@ -112,9 +112,7 @@ export class ResourceView {
     }
     // Changes that were held back for a write are known already, so the new caches do not bring them.
     for (const change of held) if (this.#attachmentOf(change.key) !== undefined) this.#tell(change);
-    for (const [key, { object }] of before)
-      if (!this.has(key))
-        this.#tell({ kind: "deleted", key, object, old: object, isInitial: true, isFinalStateUnknown: true });
+    for (const [key, { object }] of before) if (!this.has(key)) this.#tell(unseenDeletionOf(object));
   }
 
   /** Notifies `listener` of every change that is not an own one; returns the function that ends it. */
@@ -290,9 +288,11 @@ export function viewOf(source: object): ResourceView | undefined {
 }
 
 // What a cache that is attached knows, and the view did not know before.
-function sinceBefore(key: ObjectKey, entry: DecodedResource, known?: DecodedResource): ResourceChange | undefined {
+function sinceBefore(key: ObjectKey, entry: DecodedResource, known?: DecodedResource): readonly ResourceChange[] {
   const { object, owned } = entry;
-  if (known === undefined) return { kind: "added", key, object, isInitial: true };
+  const added = { kind: "added", key, object, isInitial: true } as const;
+  if (known === undefined) return [added];
+  if (uidOf(known) !== uidOf(entry)) return [unseenDeletionOf(known.object), added];
   const isNews = isNewerVersion(versionOf(entry), versionOf(known));
-  return isNews ? { kind: "updated", key, object, owned, old: known.object, isInitial: true } : undefined;
+  return isNews ? [{ ...added, kind: "updated", owned, old: known.object }] : [];
 }

@@ -124,16 +124,10 @@ export class Controller {
 
   onPrimaryChange(change: ResourceChange): void {
     if (this.#isStopped) return;
-    const { kind, key, object, old, isInitial } = change;
+    const { kind, key, object, isInitial } = change;
     const { uid, deletionTimestamp } = object.metadata;
     const reason: ReconcileReason = { kind: "primary", change: kind, isInitial };
     if (kind === "deleted") return this.#onDeletion(change, reason);
-    // The deletion of the object before was missed.
-    if (kind === "updated" && old !== undefined && old.metadata.uid !== uid) {
-      const missed = { ...change, kind: "deleted" as const, object: old, isFinalStateUnknown: true };
-      this.#onDeletion(missed, { ...reason, change: "deleted" });
-      return this.onPrimaryChange({ ...change, kind: "added" });
-    }
     const isNews = isEdit(object, this.#primaries.get(key)?.seen);
     if (!this.#isRelevant(change, isNews)) return;
     const isMarkedForDeletion = deletionTimestamp !== undefined;

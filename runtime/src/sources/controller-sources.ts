@@ -1,11 +1,11 @@
 // All event sources of one controller: those of its primaries, of its dependents, and of the user.
 import { systemClock, type Clock } from "../base/clock.js";
 import type { SourceHealth } from "../base/activity.js";
-import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
+import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import type { SecondaryCause } from "../base/reconcile-reason.js";
 import { hasType, type SecondaryType } from "../base/resource-definition.js";
-import type { ResourceChange } from "../cache/resource-change.js";
+import { unseenDeletionOf, type ResourceChange } from "../cache/resource-change.js";
 import type { OwnViews } from "../cache/own-views.js";
 import { viewOf, type ResourceView } from "../cache/resource-view.js";
 import type { EventSource, EventSourceContext } from "./event-source.js";
@@ -36,7 +36,10 @@ export interface ControllerSourcesOptions extends Pick<
 
 /** Takes the events of the sources, from their start to their stop. */
 export interface SourcesListener {
+  /** Told of the changes of primaries that are not the controller's own, after the sources: what these know is there in the reconcile. */
   onPrimaryChange(change: ResourceChange): void;
+  /** Told of the primaries that are gone: deleted, or not watched any more. */
+  forget(primary: ObjectKey): void;
   onSecondaryChange(primaries: Iterable<ObjectKey>, cause: SecondaryCause & { readonly source: string }): void;
   secondaryOf?(primary: KubernetesObject): object;
 }
@@ -62,7 +65,10 @@ export class ControllerSources {
     this.namespaces = options.namespaces;
     this.primaries = primary.view;
     this.#registrar = { controller, logger, contextOf: (source) => this.#contextOf(source) };
-    primary.view.onChange((change) => change.madeFor === change.key || this.#onPrimaryChange(change));
+    primary.view.onChange((change) => {
+      this.#tellSources(change);
+      if (change.madeFor !== change.key) this.#listener?.onPrimaryChange(change);
+    });
     this.#primary = new RegisteredSource(primary, this.#registrar, { role: "primaries" });
     options.views.add(primary.view, primary);
     for (const [source, members] of groupDependents(dependents, primary.view.definition)) {
@@ -179,12 +185,19 @@ export class ControllerSources {
         [...this.#registered.values(), this.#primary].flatMap(({ source }) =>
           isKindSource(source) ? (source.following ?? []) : [],
         );
+      let known: ReturnType<ResourceView["list"]> = [];
       try {
-        await switchNamespaces(namespaces, following, () => (this.namespaces = namespaces));
+        await switchNamespaces(namespaces, following, () => {
+          this.namespaces = namespaces;
+          known = this.primaries.list();
+        });
       } catch (error) {
         const what = `the namespaces of controller "${this.#options.controller}" stay as they are`;
         throw new Error(`${what}: ${messageOf(error)}`, { cause: error });
       }
+      // An object of this name that is watched later may be another.
+      for (const { object } of known)
+        if (!this.primaries.has(keyOf(object.metadata))) this.#tellSources(unseenDeletionOf(object));
       await Promise.all([...this.#registered.values()].map((each) => each.setNamespaces(namespaces)));
     });
     this.#lastChange = change.catch(() => {});
@@ -220,8 +233,7 @@ export class ControllerSources {
   }
 
   #named(name: string): RegisteredSource | undefined {
-    const isOf = ({ dependents }: RegisteredSource) => dependents.includes(name);
-    return this.#registered.get(name) ?? [...this.#registered.values()].find(isOf);
+    return this.#registered.get(name) ?? [...this.#registered.values()].find((each) => each.dependents.includes(name));
   }
 
   #sourceOf(dependent: string, wanted = dependent): RegisteredSource {
@@ -268,12 +280,11 @@ export class ControllerSources {
     };
   }
 
-  // Sources come first: what they know of a primary is there when it is reconciled.
-  #onPrimaryChange(change: ResourceChange): void {
+  #tellSources(change: ResourceChange): void {
     for (const { source, record, isInUse } of this.#registered.values())
       if (isInUse && source.onPrimaryChange !== undefined)
         record.callUnawaited("onPrimaryChange", () => source.onPrimaryChange?.(change));
-    this.#listener?.onPrimaryChange(change);
+    if (change.kind === "deleted") this.#listener?.forget(change.key);
   }
 }
 

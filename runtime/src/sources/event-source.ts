@@ -66,7 +66,10 @@ export interface EventSource<Resource = unknown> {
   load?(primary: KubernetesObject, signal: AbortSignal): Promise<void>;
   /** Called at the end of a reconcile: what was fetched for it may be evicted. */
   release?(primary: ObjectKey): void;
-  /** Called for every change of a primary that is not the controller's own, before any filter (JOSDK ResourceEventAware). */
+  /**
+   * Called for every change of a primary, before any filter (JOSDK ResourceEventAware). One that is not watched any more, because
+   * the namespaces changed, counts here as deleted.
+   */
   onPrimaryChange?(change: ResourceChange): void;
   /** Follows a change of the controller's namespaces; resolves when the new state is known. */
   setNamespaces?(namespaces: readonly string[] | undefined): Promise<void>;

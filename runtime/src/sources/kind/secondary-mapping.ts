@@ -34,6 +34,7 @@ interface MappingParts {
 export const READ_INDEX = "reads of primaries";
 
 const NONE: readonly ObjectKey[] = [];
+const OWN_WRITES_MS = 1_000;
 
 /** The mapping of one event source, from its start to its stop. */
 export class SecondaryMapping {
@@ -51,6 +52,8 @@ export class SecondaryMapping {
   readonly #stale = new Set<string>();
   /** The primaries that made them stale, and whether each is reconciled for that anyway. */
   readonly #changed = new Map<ObjectKey, boolean>();
+  /** Cancels what makes the reads of all primaries stale for own writes. */
+  #cancelSoon: (() => void) | undefined;
   /** The states of primaries for which that was done. */
   readonly #seen = new WeakSet<KubernetesObject>();
   /** What primaries named in their last reconcile, where the index of the primaries does not know it. */
@@ -69,6 +72,7 @@ export class SecondaryMapping {
   }
 
   end(): void {
+    this.#cancelSoon?.();
     this.#parts.context.primaries.removeIndex(this.#primaryIndex);
   }
 
@@ -125,8 +129,19 @@ export class SecondaryMapping {
     if (kind === "deleted") this.#setNamed(key, NONE);
     if (!this.#isContextual) return;
     if (this.#stale.size === 0) queueMicrotask(() => this.#mapStale());
-    this.#makeStale(key, [object, old], isReconciledFor(change));
+    const isOwn = change.madeFor === key;
+    this.#makeStale(key, [object, old], !isOwn && isReconciledFor(change));
+    if (isOwn && kind === "updated") return this.#makeAllStaleSoon();
     this.#stale.add(ALL_READ);
+  }
+
+  // A mapper that reads all primaries is not called again for each status that is written.
+  #makeAllStaleSoon(): void {
+    this.#cancelSoon ??= this.#parts.context.clock.schedule(OWN_WRITES_MS, () => {
+      this.#cancelSoon = undefined;
+      this.#stale.add(ALL_READ);
+      this.#mapStale();
+    });
   }
 
   #setNamed(primary: ObjectKey, named: readonly ObjectKey[]): void {
@@ -165,7 +180,7 @@ export class SecondaryMapping {
     this.#changed.set(key, isReconciled || this.#changed.get(key) === true);
   }
 
-  // There is no event for it. A mapper that reads all primaries is not called again for each status that is written.
+  // Its event may be still to come.
   #noteOwnWrite(key: ObjectKey): void {
     const current = this.#parts.context.primaries.get(key)?.object;
     if (current !== undefined && !this.#seen.has(current)) this.#makeStale(key, [current], true);

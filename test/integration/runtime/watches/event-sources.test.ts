@@ -51,6 +51,7 @@ function createOperatorParts(server: ApiServer, namespace?: string) {
     running.push(controller);
     await controller.start({
       onPrimaryChange: ({ kind, key }) => void told.push(`${kind} ${key}`),
+      forget: () => {},
       onSecondaryChange: (keys, { source }) => void told.push(...[...keys].map((key) => `${source} ${key}`)),
     });
     const untilTold = (line: string) => waitFor(`${line} is told`, () => told.includes(line), RECOVERY);

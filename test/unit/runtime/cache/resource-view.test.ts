@@ -1,6 +1,7 @@
 // What one controller is told around its own writes (the parts of JOSDK's InformerEventSourceTest and ControllerEventSourceTest that are
 // about the cache).
 import { OwnViews } from "#runtime/cache/own-views.js";
+import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { createView, listInto } from "../../../support/runtime/resource-view.js";
 import { assert, suite } from "../../../support/suite.js";
 
@@ -58,6 +59,38 @@ suite("resource view", (test) => {
     assert.equal(told, []);
     endWrite("4");
     assert.equal(told, ["updated 4<1"]);
+  });
+
+  test("a deletion that is held behind a change is told before the next object of the name, whatever is being written", () => {
+    const { view, cache, told, beginWrite } = createTold();
+    const endWrite = beginWrite();
+    cache.observe({ object: object("2", { labels: { red: "" } }) });
+    cache.observeDeletion(object("3"));
+    assert.equal(told, []);
+    cache.observe({ object: object("4", { uid: "u2" }) });
+    assert.equal(told, ["deleted 3<2"]);
+    endWrite();
+    assert.equal([told, view.ownWrites], [["deleted 3<2", "added 4"], 0]);
+  });
+
+  test("an object that a list brings in place of another is told as deleted, then as added", () => {
+    const { cache, told, beginWrite } = createTold();
+    const relist = (version: string, uid: string) => listInto(cache, [{ object: object(version, { uid }) }], version);
+    relist("5", "u2");
+    assert.equal(told.splice(0), ["deleted 1<1", "added 5"]);
+    const endWrite = beginWrite();
+    relist("7", "u3");
+    assert.equal(told.splice(0), ["deleted 5<5"], "what is new may be our own");
+    endWrite();
+    assert.equal(told, ["added 7"]);
+  });
+
+  test("an object that other caches of a view know in place of another is told as deleted, then as added", () => {
+    const { view, told } = createTold();
+    const other = new ResourceCache();
+    listInto(other, [{ object: object("5", { uid: "u2" }) }], "5");
+    view.show(new Map([["x", other]]));
+    assert.equal(told, ["deleted 1<1", "added 5"]);
   });
 
   test("the index follows every change, whether or not it is told", () => {

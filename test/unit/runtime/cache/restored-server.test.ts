@@ -67,12 +67,13 @@ suite("restored server", (test) => {
     assert.equal(told, ["added a 30", "updated a 51"]);
   });
 
-  test("an object of another uid is told with the one before", () => {
+  test("an object of another uid is told as new, and the one before as deleted", () => {
     const { view, relist } = createBed(objectOf("a", 90, "later"));
     const uids: unknown[] = [];
     view.onChange(({ kind, object, old }) => void uids.push([kind, object.metadata.uid, old?.metadata.uid]));
     relist(50, objectOf("a", 30, "earlier"));
-    assert.equal(uids, [["updated", "earlier", "later"]]);
+    const later = ["deleted", "later", "later"];
+    assert.equal(uids, [later, ["added", "earlier", undefined]]);
   });
 
   test("what we wrote and is undone is forgotten", () => {

@@ -1,6 +1,7 @@
 // A controller on a clock that stands still, whose reconciles do what the test says.
 import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
 import type { DecodedResource } from "#runtime/base/decoded-resource.js";
+import { unseenDeletionOf } from "#runtime/cache/resource-change.js";
 import { Controller } from "#runtime/schedule/controller.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import type { PrimaryOutcome, ReconcileScope, ReconcileEvent } from "#runtime/schedule/reconcile-scope.js";
@@ -82,7 +83,7 @@ export function createBed({
   if (isStarted) controller.start();
   let version = 0;
 
-  /** Brings a state of a primary, as a watch does. */
+  /** Brings a state of a primary, as a cache does. */
   const observe = (metadata: Partial<KubernetesObject["metadata"]> = {}, options: { isInitial?: boolean } = {}) => {
     const generation = ++version;
     const named = { name: "one", namespace: "home", uid: "u1", generation, resourceVersion: `${version}`, ...metadata };
@@ -91,7 +92,12 @@ export function createBed({
     const old = cache.get(key)?.object;
     cache.set(key, { object });
     const { isInitial = false } = options;
-    controller.onPrimaryChange({ kind: old ? "updated" : "added", key, object, isInitial, ...(old && { old }) });
+    const isAnother = old !== undefined && old.metadata.uid !== named.uid;
+    if (isAnother) controller.onPrimaryChange(unseenDeletionOf(old, isInitial));
+    const change = { key, object, isInitial };
+    controller.onPrimaryChange(
+      old === undefined || isAnother ? { ...change, kind: "added" } : { ...change, kind: "updated", old },
+    );
     return object;
   };
 

@@ -130,6 +130,23 @@ suite("events of a controller", (test) => {
     await sources.stop();
   });
 
+  test("a change that the controller itself made is told to the sources only", async () => {
+    const told: string[] = [];
+    const aware = recordingSource("aware", [], { onPrimaryChange: ({ kind }) => void told.push(`aware ${kind}`) });
+    const { sources, informers, start } = createSources({
+      sources: [aware],
+      onPrimaryChange: ({ kind }) => void told.push(`controller ${kind}`),
+    });
+    await start({ Page: [primaryOf("home/one")] });
+    told.splice(0);
+    const endWrite = sources.primaries.beginWrite("home/one", { madeFor: "home/one" });
+    const object = objectOf("home/one", { resourceVersion: "11" });
+    informers.of("Page").observe(object);
+    endWrite({ entry: { object }, isOwn: true });
+    assert.equal(told, ["aware updated"]);
+    await sources.stop();
+  });
+
   test("a source that throws at a change of a primary is unhealthy until it works, and the controller is told", async () => {
     let fails = true;
     const onPrimaryChange = () => {
@@ -286,6 +303,26 @@ suite("namespaces of a controller", (test) => {
     await sync();
     await following;
     assert.equal([watched(), changed], [[["b"], ["x", "b"], ["vault", undefined]], [["b"]]]);
+    await sources.stop();
+  });
+
+  test("primaries that go with a namespace are gone for the sources, and not deleted for the controller", async () => {
+    const told: string[] = [];
+    const aware = recordingSource("aware", [], {
+      onPrimaryChange: ({ kind, key, isFinalStateUnknown }) => void told.push(`${kind} ${key} ${isFinalStateUnknown}`),
+    });
+    const { sources, start, sync } = createSources({
+      namespaces: ["home"],
+      sources: [aware],
+      onPrimaryChange: ({ kind, key }) => void told.push(`controller ${kind} ${key}`),
+      forget: (key) => void told.push(`forget ${key}`),
+    });
+    await start({ Page: [primaryOf("home/one")] });
+    told.splice(0);
+    const following = sources.setNamespaces(["a"]);
+    await sync();
+    await following;
+    assert.equal(told, ["deleted home/one true", "forget home/one"]);
     await sources.stop();
   });
 

@@ -13,12 +13,14 @@ import { createSourceContext, page } from "./source-context.js";
 /** Creates the sources of a controller of pages, with what they tell and what their informers know. */
 export function createSources({
   onPrimaryChange,
+  forget = () => {},
   ...options
 }: Partial<ControllerSourcesOptions & SourcesListener> = {}) {
   const { context, informers, lines, settle } = createSourceContext();
   const told: string[] = [];
   const listener: SourcesListener = {
     onPrimaryChange: onPrimaryChange ?? (({ kind, key }) => void told.push(`primary ${kind} ${key}`)),
+    forget,
     onSecondaryChange: (keys, { source, object }) => void told.push(`${source} ${object ?? ""} ${[...keys].join()}`),
   };
   const sources = new ControllerSources({

@@ -80,7 +80,7 @@ suite("failing index functions", (test) => {
       ...{ logger: context.logger, clock: context.clock, informers, views: new OwnViews() },
       primary: createPrimarySource({ definition: page, indexes: { tier: tierOf } }),
     });
-    const started = sources.start({ onPrimaryChange: () => {}, onSecondaryChange: () => {} });
+    const started = sources.start({ onPrimaryChange: () => {}, forget: () => {}, onSecondaryChange: () => {} });
     informers.all[0]!.sync("10", primaryOf("home/b"));
     await started;
     assert.equal(sources.health(), { primary: { status: "unhealthy", reason: REASON } });

@@ -23,13 +23,13 @@ async function startSource(mapping: Mapping, objects: readonly KubernetesObject[
   const informer = support.informers.all[0]!;
   informer.sync("10", ...objects);
   await started;
-  const change = (primary: KubernetesObject) => {
+  const change = (primary: KubernetesObject, madeFor?: ObjectKey) => {
     const key = keyOf(primary.metadata);
     const old = primaries.get(key)?.object;
     support.addPrimary(primary);
     const { object } = primaries.get(key)!;
     const kind = old === undefined ? "added" : "updated";
-    source.onPrimaryChange?.({ ...changeOf(kind, object), ...(old === undefined ? {} : { old }) });
+    source.onPrimaryChange?.({ ...changeOf(kind, object), madeFor, ...(old === undefined ? {} : { old }) });
   };
   const remove = (key: ObjectKey) => {
     support.deletePrimary(key);
@@ -142,6 +142,37 @@ suite("mappers that look at primaries", (test) => {
     addPrimary(naming("home/one", "home/b"));
     assert.equal(secondaries("home/one"), ["home/b"]);
     await source.stop();
+  });
+
+  test("whom the controller's own write into a primary gains or loses an object is told", async () => {
+    // What one page names belongs to that one and to another.
+    const toBoth: Look = (object, primaries) => [...byConfig(object, primaries)].flatMap((key) => [key, "home/other"]);
+    const { source, change, secondaries, notified, settle } = await startLooking(toBoth, [objectOf("home/a")]);
+    change(naming("home/one", "home/none"));
+    change(primaryOf("home/other"));
+    await settle();
+    assert.equal(notified(), []);
+    change(naming("home/one", "home/a", { generation: 1 }), "home/one");
+    await settle();
+    assert.equal([secondaries("home/other"), notified()], [["home/a"], ["home/one", "home/other"]]);
+    await source.stop();
+  });
+
+  test("a mapper that reads all primaries is called once a second for what the controller itself writes", async () => {
+    const ofAll: Look = (_, primaries) => primaries.list().flatMap(({ object }) => nameOf(object) as ObjectKey[]);
+    const { source, change, asked, notified, advance } = await startLooking(ofAll, [objectOf("home/a")]);
+    change(primaryOf("home/one"));
+    await advance(0);
+    asked.splice(0);
+    for (const name of ["home/x", "home/y"]) change(naming("home/one", name, { generation: 1 }), "home/one");
+    await advance(999);
+    assert.equal(asked, []);
+    await advance(1);
+    assert.equal([asked, notified()], [["home/a"], ["home/y"]]);
+    change(naming("home/one", "home/z", { generation: 1 }), "home/one");
+    await source.stop();
+    await advance(1000);
+    assert.is(asked.length, 1, "nor after the stop");
   });
 
   test("objects that have nothing to do with a primary are not mapped again for it", async () => {
