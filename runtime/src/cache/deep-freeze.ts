@@ -10,8 +10,7 @@ export function deepFreeze(value: unknown): void {
 function freezePlain(value: object): void {
   const prototype: unknown = Object.getPrototypeOf(value);
   // The prototype of all objects has none itself.
-  const isPlain = Array.isArray(value) || prototype === null || Object.getPrototypeOf(prototype) === null;
-  if (!isPlain) return;
+  if (!Array.isArray(value) && prototype !== null && Object.getPrototypeOf(prototype) !== null) return;
   Object.freeze(value);
   for (const name in value) {
     const part = (value as { readonly [name: string]: unknown })[name];

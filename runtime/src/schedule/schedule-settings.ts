@@ -19,10 +19,7 @@ export interface ScheduleSettings {
   readonly defaultFilters?: boolean;
   /** Which events of primaries cause a reconcile. Deletions, and their marks, are only filtered by `generic`. Default: all */
   readonly filters?: Omit<EventFilters<never>, "onDelete">;
-  /**
-   * Whether a deletion calls `reconcile`, too, also that of a primary that only left the `labelSelector`. Then there are no finalizers,
-   * cleanup or dependents. Default: false
-   */
+  /** Whether a deletion, or the loss of a label of `labelSelector`, calls `reconcile`, too; without finalizers, cleanup and dependents. Default: false */
   readonly onAllEvents?: boolean;
   /**
    * After how long the signal of a reconcile is aborted. A reconcile that goes on all the same loses its slot to other primaries; its own

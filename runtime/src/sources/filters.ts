@@ -24,17 +24,16 @@ export function createEventGate<Resource>(
   { onAdd, onUpdate, onDelete, generic }: EventFilters<Resource> = {},
   health: HealthRecord,
 ) {
-  const passes = (part: string, ask: (() => boolean) | undefined) => ask === undefined || health.guard(part, ask, true);
-  const passesGeneric = (resource: Resource) => passes("the generic filter", generic && (() => generic(resource)));
+  const passes = <Args extends readonly unknown[]>(part: string, filter: Filter<Args> | undefined, ...args: Args) =>
+    filter === undefined || health.guard(part, () => filter(...args), true);
+  const passesGeneric = (resource: Resource) => passes("the generic filter", generic, resource);
   return {
     passesGeneric,
-    passesAdd: (resource: Resource) =>
-      passesGeneric(resource) && passes("the filter onAdd", onAdd && (() => onAdd(resource))),
+    passesAdd: (resource: Resource) => passesGeneric(resource) && passes("the filter onAdd", onAdd, resource),
     passesUpdate: (resource: Resource, old: Resource) =>
-      passesGeneric(resource) && passes("the filter onUpdate", onUpdate && (() => onUpdate(resource, old))),
+      passesGeneric(resource) && passes("the filter onUpdate", onUpdate, resource, old),
     passesDelete: (resource: Resource, isFinalStateUnknown: boolean) =>
-      passesGeneric(resource) &&
-      passes("the filter onDelete", onDelete && (() => onDelete(resource, isFinalStateUnknown))),
+      passesGeneric(resource) && passes("the filter onDelete", onDelete, resource, isFinalStateUnknown),
   };
 }
 

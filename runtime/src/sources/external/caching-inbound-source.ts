@@ -36,10 +36,7 @@ export function createInbound<Resource>(): InboundChannel<Resource> {
 
 /** How a caching inbound source is configured. */
 export interface CachingInboundSourceOptions<Resource> extends ExternalSourceOptions<Resource> {
-  /**
-   * Returns the resources of a primary. Called once for each, by its first reconcile, unless `replace` told all of them before; what `put` and
-   * `delete` tell meanwhile is newer. Default: nothing is fetched.
-   */
+  /** Returns the resources of a primary; called once for each, by its first reconcile, unless `replace` told all before. Default: nothing is fetched. */
   fetch?(primary: KubernetesObject, context: FetchContext): MaybePromise<readonly Resource[]>;
   /** Hands over what is pushed to it while the source runs. */
   readonly channel?: InboundChannel<Resource>;

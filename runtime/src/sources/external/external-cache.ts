@@ -46,11 +46,11 @@ export class ExternalCache<Resource> {
     // Keys and ids are read before anything is stored: a function that throws leaves the cache as it was.
     const byId = new Map([...all].map(([primary, resources]) => [primary, this.#byId(primary, resources)]));
     const gone = [...this.#resources.keys()].filter((primary) => !byId.has(primary));
-    const changed = [...gone.map((primary) => [primary, NONE] as const), ...byId].filter(([primary, fetched]) =>
-      this.#store(primary, this.#newest(primary, fetched, since)),
+    const changed = [...gone, ...byId.keys()].filter((primary) =>
+      this.#store(primary, this.#newest(primary, byId.get(primary) ?? NONE, since)),
     );
     for (const primary of gone) if (this.#of(primary).size === 0) this.forget(primary);
-    return changed.map(([primary]) => primary);
+    return changed;
   }
 
   replace(primary: ObjectKey, resources: readonly Resource[], since = Infinity): boolean {

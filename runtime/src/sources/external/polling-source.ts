@@ -41,9 +41,7 @@ export function pollingSource<Resource>(
     const since = cache.now;
     const all = await options.fetch({ signal });
     if (!types.isMap(all))
-      throw new TypeError(
-        `it returned ${typeNameOf(all)}, and not a Map of lists of resources by the keys of primaries`,
-      );
+      throw new TypeError(`it returned ${typeNameOf(all)}, and not a Map of lists by the keys of primaries`);
     return () => {
       const primaries = new Set([...cache.replaceAll(all, since), ...core.takeRefused()]);
       if (primaries.size > 0) core.context?.notify(primaries, { isInitial: !isSynced });

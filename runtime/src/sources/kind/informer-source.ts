@@ -64,20 +64,19 @@ export interface InformerSource<Resource extends KubernetesObject>
 export function informerSource<Resource extends KubernetesObject, Primary extends KubernetesObject = KubernetesObject>(
   options: InformerSourceOptions<Resource, Primary>,
 ): InformerSource<Resource> {
-  checkStorage(options);
   const { resource, cache: kept = "full", connection: cluster, ...rest } = options;
   const { name, mapper, primaryToSecondary, namespaces, filters, indexes, startPriority, ...selected } = rest;
-  if (typeof namespaces !== "string") checkNamespaces(`event source "${name}"`, namespaces);
-  checkFunctions(`event source "${name}"`, { mapper, primaryToSecondary });
+  const owner = `event source "${name}"`;
+  checkStorage(owner, options);
+  if (typeof namespaces !== "string") checkNamespaces(owner, namespaces);
+  checkFunctions(owner, { mapper, primaryToSecondary });
   const definition = (resource as Partial<Defined<Resource>> | undefined)?.definition;
   if (definition === undefined)
-    throw new TypeError(
-      `event source "${name}" has no resource; give it a generated class, or what untypedResource returns`,
-    );
+    throw new TypeError(`${owner} has no resource; give it a generated class, or what untypedResource returns`);
   const connection = cluster && ("credentials" in cluster ? cluster : createConnection(cluster));
   if (connection !== undefined && mapper === undefined && primaryToSecondary === undefined)
     throw new Error(
-      `event source "${name}" watches ${definition.plural} in another cluster, where owner references mean nothing: give it a ` +
+      `${owner} watches ${definition.plural} in another cluster, where owner references mean nothing: give it a ` +
         "mapper, such as byLabel or byAnnotation",
     );
   const isMetadataOnly = kept === "metadata";
@@ -88,24 +87,23 @@ export function informerSource<Resource extends KubernetesObject, Primary extend
   return new KindSource(untyped as KindSourceOptions) as unknown as InformerSource<Resource>;
 }
 
-function checkStorage<Resource extends KubernetesObject, Primary extends KubernetesObject>(
-  options: InformerSourceOptions<Resource, Primary>,
-): void {
-  const { name, cache: kept = "full", comparesVersions, maxCachedObjects: max } = options;
+type Storage = Pick<InformerSourceOptions<KubernetesObject>, "cache" | "comparesVersions" | "maxCachedObjects">;
+
+function checkStorage(owner: string, { cache: kept = "full", comparesVersions, maxCachedObjects }: Storage): void {
   if (typeof kept !== "object" && kept !== "full" && kept !== "metadata")
     throw new TypeError(
-      `event source "${name}" has ${describe(kept)} for cache; it needs "full", "metadata" or an object with paths`,
+      `${owner} has ${describe(kept)} for cache; it needs "full", "metadata" or an object with paths`,
     );
   if (typeof kept === "object")
     try {
       compileProjection(kept.paths);
     } catch (error) {
-      throw new Error(`the cache of event source "${name}" is wrong: ${messageOf(error)}`, { cause: error });
+      throw new Error(`the cache of ${owner} is wrong: ${messageOf(error)}`, { cause: error });
     }
-  checkCounts(`event source "${name}"`, { maxCachedObjects: [max, 1] });
-  if (max !== undefined && comparesVersions === false)
+  checkCounts(owner, { maxCachedObjects: [maxCachedObjects, 1] });
+  if (maxCachedObjects !== undefined && comparesVersions === false)
     throw new Error(
-      `event source "${name}" cannot have maxCachedObjects: objects are read again, and without versions that can be compared nobody ` +
+      `${owner} cannot have maxCachedObjects: objects are read again, and without versions that can be compared nobody ` +
         "knows whether what was read is newer than what the watch brings",
     );
 }
