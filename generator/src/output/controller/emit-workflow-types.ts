@@ -22,6 +22,7 @@ import {
   sourceTypesOf,
 } from "./emit-source-types.js";
 import { dependentsTypesOf, secondaryTypesOf } from "./secondary-types.js";
+import { schemasOf } from "../../model/schema/raw-schema.js";
 import type { PartMemory } from "../../parts/part-memory.js";
 import { generatedFile, type OutputFile } from "../files/output-file.js";
 import { printAlias, printExport, printImport, printInterface, printNamespaceImport } from "../print/declarations.js";
@@ -190,8 +191,9 @@ interface StatusFacts {
 
 function recallStatus(primary: ResourceModel, parts: PartMemory): StatusFacts {
   const look = (): StatusFacts => {
-    const input = hasStatus(primary) ? statusInputOf(primary) : undefined;
-    return { isThere: hasStatus(primary), ...(input === undefined ? {} : { input }) };
+    const input = statusInputOf(primary);
+    const isThere = schemasOf(primary.schema, "properties").has("status");
+    return { isThere, ...(input === undefined ? {} : { input }) };
   };
   const { digest, version } = primary;
   return digest === undefined ? look() : parts.recall("status", `${digest} ${version}`, look);
@@ -207,11 +209,6 @@ function statusTypeOf(
   if (input === undefined) return reference("NonNullable", `${localName}["status"]`);
   const module = specifierOf(nameOrThrow(resources, primary), "../");
   return `import(${JSON.stringify(module)}).${input}`;
-}
-
-function hasStatus({ hasStatusSubresource, schema }: ResourceModel): boolean {
-  const properties = schema["properties"];
-  return hasStatusSubresource && typeof properties === "object" && properties !== null && "status" in properties;
 }
 
 function detailsOf(controller: ControllerModel, { details, primary }: ControllerNames): string {

@@ -65,12 +65,18 @@ async function contentOf(model: ProjectModel, path: string): Promise<string> {
 
 const compile = (model: ProjectModel) => compileAll(new Map([["one", model]]));
 
-/** Compiles models, each in a folder of its own, at once, and returns what the compiler prints. */
-async function compileAll(models: ReadonlyMap<string, ProjectModel>): Promise<string> {
+/** Compiles models, each in a folder of its own, at once, with these files in place of their own; returns what the compiler prints. */
+async function compileAll(
+  models: ReadonlyMap<string, ProjectModel>,
+  written: { readonly [path: string]: string } = {},
+): Promise<string> {
   await using folder = await createTemporaryFolder();
   const files = [];
   for (const [name, model] of models)
-    for (const file of await filesOf(model)) files.push({ ...file, path: `${name}/${file.path}` });
+    for (const file of await filesOf(model)) {
+      const path = `${name}/${file.path}`;
+      files.push({ path, content: written[path] ?? file.content });
+    }
   await writeProject(folder.path, files);
   return compileProject(folder.path, compilers.at(-1)?.command ?? "");
 }
@@ -217,7 +223,7 @@ suite("emitted project", (declareTest) => {
     assert.is(await compile(controllerOf(bare, [])), "");
   });
 
-  test("a reconciler may leave out of a status what the API server fills in", async () => {
+  test("a reconciler writes the status of its schema, with a subresource or without, and may leave out what has a default", async () => {
     const status = { type: "object", required: ["phase"], properties: { phase: { type: "string", default: "New" } } };
     const withDefault = thingOf(spec, {
       schema: { type: "object", properties: { status } },
@@ -227,16 +233,21 @@ suite("emitted project", (declareTest) => {
     const types = await contentOf(model, "src/generated/thing/types.ts");
     assert.match(types, /import\("\.\.\/resources\/example\.com\/v1\/thing\.js"\)\.ThingStatusInput/);
     assert.match(await contentOf(model, "src/generated/resources/example.com/v1/thing.ts"), / {2}phase: string;/);
-    const omit = controllerOf({ ...withDefault, kind: "Omit" }, []);
-    assert.is(
-      await compileAll(
-        new Map([
-          ["one", model],
-          ["two", omit],
-        ]),
-      ),
-      "",
-    );
+    const reconciler = [
+      'import { patchResourceAndStatus, updateStatus } from "@gen-operator/runtime";',
+      'import type { ThingReconciler } from "../generated/thing/types.js";',
+      "export const reconciler: ThingReconciler = {",
+      '  reconcile: () => (Date.now() > 0 ? updateStatus({}) : patchResourceAndStatus({}, { phase: "Old" })),',
+      '  updateErrorStatus: () => updateStatus({ phase: "Failed" }),',
+      "};",
+    ].join("\n");
+    const models = new Map([
+      ["with", model],
+      ["without", controllerOf({ ...withDefault, hasStatusSubresource: false }, [])],
+      ["omit", controllerOf({ ...withDefault, kind: "Omit" }, [])],
+    ]);
+    const written = ["with", "without"].map((name) => [`${name}/src/thing/reconciler.ts`, reconciler]);
+    assert.is(await compileAll(models, Object.fromEntries(written)), "");
   });
 
   thorough("kinds that are named like types of the runtime or of JavaScript compile", async () => {
