@@ -1,6 +1,7 @@
 // The objects of a kind as one controller sees them. Its caches are shared by all controllers of the operator; the view knows which changes
 // are own writes, and notifies its listeners of all others.
 // A write of one controller is visible to the next read of any other. The watch notifies all controllers but the writer.
+import { RetryAfterError } from "../base/errors.js";
 import { describeObject, isNewerVersion, keyOf, refOfKey, type ObjectKey } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import { uidOf, versionOf, type DecodedResource } from "../base/decoded-resource.js";
@@ -223,11 +224,11 @@ export class ResourceView {
   requireWhole(key: ObjectKey): void {
     const isOutdated = this.#attachmentOf(key)?.cache.isOutdated === true;
     if (!this.isPartial && !isOutdated) return;
-    const why = isOutdated
-      ? " now: the store of the API server was restored to an older state, which is being read; try again"
-      : ": the event source that watches it keeps only a part of each object; give the source " +
-        "cache: full, or write through another source";
-    throw new Error(`${describeObject(this.definition, refOfKey(key))} cannot be written${why}`);
+    const problem = `${describeObject(this.definition, refOfKey(key))} cannot be written`;
+    const restored = "the store of the API server was restored to an older state, which is being read";
+    if (isOutdated) throw new RetryAfterError(`${problem} now: ${restored}; try again`, 5_000);
+    const why = "the event source that watches it keeps only a part of each object";
+    throw new Error(`${problem}: ${why}; give the source cache: full, or write through another source`);
   }
 
   /** Begins a write: changes of the object are held in `views` until it is ended, with its answer unless it failed. Returns how to end it. */

@@ -1,5 +1,5 @@
 import { requireNumbers } from "../base/checks.js";
-import { findError, isRefusal, type ApiError } from "../base/errors.js";
+import { findError, isAbsent, isRefusal, type ApiError } from "../base/errors.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import { synchronous } from "../base/promises.js";
 
@@ -7,7 +7,7 @@ import { synchronous } from "../base/promises.js";
  * How often and when a failed reconcile is tried again; the defaults are those of JOSDK's GenericRetry. Every interval gets longer at random.
  *
  * No interval is shorter than what the API server asks for (Retry-After). After the last attempt retries go on slowly, after 1 minute at first and 10 in the end, unless the API server refuses the object (400,
- * 413, 422). While the API server cannot be reached or takes no requests, they go on at the last quick interval.
+ * 413, 422). While the API server cannot be reached, takes no requests or does not serve the kind, they go on at the last quick interval.
  */
 export interface RetryOptions {
   /** Quick retries after the first failure; -1 for no end, 0 for no retries at all. Default: 5 */
@@ -78,12 +78,8 @@ export function createRetry(options: RetryOptions = {}, random: () => number = M
 // Not 500: with that the API server refuses some objects.
 const OUTAGES: readonly number[] = [429, 502, 503, 504];
 
-function answerIn(part: unknown): ApiError | undefined {
-  return findError<ApiError>(part, "ApiError");
-}
-
 function askedMs(error: unknown): number {
-  return Math.max(0, ...partsOf(error).map((part) => answerIn(part)?.retryAfterMs ?? 0));
+  return Math.max(0, ...partsOf(error).map((part) => findError<ApiError>(part, "ApiError")?.retryAfterMs ?? 0));
 }
 
 /** Returns the errors that an aggregate consists of, at any depth; of another error itself. */
@@ -94,8 +90,10 @@ export function partsOf(error: unknown): readonly unknown[] {
 }
 
 function isOutage(part: unknown): boolean {
-  const answer = answerIn(part);
-  return answer === undefined ? findError(part, "ConnectionError") !== undefined : OUTAGES.includes(answer.code);
+  const answer = findError<ApiError>(part, "ApiError");
+  if (answer === undefined) return findError(part, "ConnectionError") !== undefined;
+  // A kind that is not served may be back soon.
+  return OUTAGES.includes(answer.code) || (answer.code === 404 && !isAbsent(answer));
 }
 
 /** Returns the retry of a definition, which has options or a retry of its own; if that one throws, the default decides. */

@@ -41,6 +41,7 @@ suite("controller: retries", (test) => {
     new ConnectionError("nobody there"),
     new ApiError(503, {}),
     new ApiError(429, {}),
+    new Error("a kind that is not served", { cause: new ApiError(404, { message: "404 page not found" }) }),
     new AggregateError([new Error("another"), new Error("what", { cause: new ApiError(504, {}) })]),
   ];
   for (const error of unavailable)
