@@ -1,6 +1,6 @@
 // What a controller itself writes to its primaries. Every write states the uid, so that a primary that is gone is not made anew. (The
 // status subresource of custom resources does not look at it when it applies: one that was made anew gets its own status a moment later.)
-import { isApiError, TerminalError } from "../base/errors.js";
+import { isAbsent, TerminalError } from "../base/errors.js";
 import {
   describeObject,
   keyOf,
@@ -97,7 +97,7 @@ export async function writePrimary(
   } catch (error) {
     // There is nothing left to report on.
     if (await isGone(error, primary, write)) return;
-    if (status === undefined || !isApiError(error, 404)) throw error;
+    if (status === undefined || !isAbsent(error)) throw error;
     const problem = "has no status subresource in the cluster; add subresources: { status: {} } to its definition";
     throw new Error(`${messageOf(error)}: ${crdNameOf(target.definition)} ${problem}`, { cause: error });
   }

@@ -1,9 +1,11 @@
 // A definition that stops to serve the version that the operator knows, while there are objects that it serves in another one.
 import { waitFor } from "#apiserver/wait-for.js";
+import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
 import { requesterOf } from "#runtime/client/api-client.js";
 import { isKnown } from "#runtime/client/served-kinds.js";
 import { startTestApiServer } from "../../../support/api/api-server.js";
 import { classOf, customDefinition } from "../../../support/kinds/kind-definitions.js";
+import { updateStatus } from "#runtime/reconcile/reconciler.js";
 import { failureOf } from "../../../support/runtime/failures.js";
 import { assert, suite } from "../../../support/suite.js";
 import { configMapOf, createPage, createPageOperator, Page, pageCrd, type PageOperator } from "../page-operator.js";
@@ -43,19 +45,20 @@ async function withBook(page: PageOperator): Promise<void> {
   await page.quiet();
 }
 
-/** Serves books in these versions only; the operator, if it watches them, notices. */
-async function serve(page: PageOperator, ...names: readonly string[]): Promise<void> {
+/** Serves books, or pages, in these versions only; the operator, if it watches them, notices. */
+async function serve(
+  page: PageOperator,
+  names: readonly string[],
+  kind: ResourceDefinition = definition,
+): Promise<void> {
   const versions = bookCrd.spec.versions.map((each) => ({ ...each, served: names.includes(each.name) }));
   await requesterOf(page.operator.client).send({
     method: "PATCH",
-    path: `${CRDS}/${bookCrd.metadata.name}`,
+    path: `${CRDS}/${kind.plural}.example.com`,
     contentType: "application/merge-patch+json",
     body: JSON.stringify({ spec: { versions } }),
   });
-  await waitFor(
-    "discovery has it",
-    async () => (await page.operator.client.isServed(definition)) === names.includes("v1"),
-  );
+  await waitFor("discovery has it", async () => (await page.operator.client.isServed(kind)) === names.includes("v1"));
 }
 
 const healthOf = (page: PageOperator) => page.operator.controller("page").health()["book"]?.status;
@@ -66,7 +69,7 @@ suite("a version that is not served any more", (test) => {
     await using page = createPageOperator(server, { dependents: [book] });
     const { client } = page.operator;
     await withBook(page);
-    await serve(page, "v2");
+    await serve(page, ["v2"]);
     await waitFor("the watch has failed", () => healthOf(page) === "unhealthy");
     await client.delete(Page, ONE);
     const cleanup = await waitFor("a failed cleanup", () =>
@@ -75,7 +78,7 @@ suite("a version that is not served any more", (test) => {
     assert.match(String(cleanup.error), 'delete of Book "default/one" failed: 404: 404 page not found');
     assert.ok(await client.get(Page, ONE));
     assert.ok(await client.get(LaterBook, ONE));
-    await serve(page, "v1", "v2");
+    await serve(page, ["v1", "v2"]);
     await waitFor("the page is gone", async () => (await client.get(Page, ONE)) === undefined);
     assert.is(await client.get(LaterBook, ONE), undefined);
   });
@@ -96,7 +99,7 @@ suite("a version that is not served any more", (test) => {
     {
       await using page = createPageOperator(server, { dependents: [book] });
       await withBook(page);
-      await serve(page, "v2");
+      await serve(page, ["v2"]);
     }
     const removed = { book: { resource: definition, deletion: "ordered" } } as const;
     await using page = createPageOperator(server, { dependents: [], workflow: { removed } });
@@ -104,6 +107,40 @@ suite("a version that is not served any more", (test) => {
     const { error } = await waitFor("a failed reconcile", () => page.events.find((each) => each.error !== undefined));
     assert.match(String(error), "Book.v1.example.com is served in other versions only; state one of them");
   });
+
+  for (const [how, serverSideApply] of [
+    ["server-side apply", true],
+    ["JSON patch", false],
+  ] as const)
+    test(`fails the status of its primaries and uses up no retries until it is served again: ${how}`, async () => {
+      const crd = { ...pageCrd, spec: { ...pageCrd.spec, versions: bookCrd.spec.versions } };
+      await using server = await startTestApiServer({ crds: [crd] });
+      let isServed = true;
+      const reconcile = async () => {
+        if (isServed) await serve(page, ["v2"], Page.definition);
+        isServed = false;
+        return updateStatus({ text: "seen" });
+      };
+      const retry = { maxRetries: 2, initialIntervalMs: 10 };
+      await using page = createPageOperator(server, {
+        dependents: [],
+        reconciler: { reconcile },
+        retry,
+        serverSideApply,
+      });
+      await page.operator.start();
+      await createPage(page);
+      await waitFor("more failures than retries", () => page.events.length > 5);
+      for (const { error, isGivenUp } of page.events) {
+        assert.match(
+          String(error),
+          /failed: 404: 404 page not found: the API server does not serve the kind, .* version$/,
+        );
+        assert.is(isGivenUp, undefined);
+      }
+      await serve(page, ["v1", "v2"], Page.definition);
+      await waitFor("the status is there", async () => (await page.operator.client.get(Page, ONE))?.status?.text);
+    });
 
   test("is no answer about an object", async () => {
     await using server = await startTestApiServer({ crds: [pageCrd] });
