@@ -37,12 +37,17 @@ export function microTimeOf(time: Date): string {
   return time.toISOString().replace(/Z$/, "000Z");
 }
 
-/** Waits for `ms`; rejects with the signal's reason as soon as it is aborted. */
-export async function sleep(ms: number, signal?: AbortSignal, clock: Clock = systemClock): Promise<void> {
-  signal?.throwIfAborted();
+/** Waits for `ms`; rejects with the reason of the first of the signals that is aborted. */
+export async function sleep(
+  ms: number,
+  signal?: AbortSignal | readonly (AbortSignal | undefined)[],
+  clock: Clock = systemClock,
+): Promise<void> {
+  const signals = [signal].flat();
+  for (const each of signals) each?.throwIfAborted();
   let cancel = () => {};
   const woken = new Promise<void>((resolve) => (cancel = clock.schedule(ms, resolve)));
-  await untilAborted(woken, signal).finally(cancel);
+  await untilAborted(woken, ...signals).finally(cancel);
 }
 
 interface BackoffOptions {

@@ -46,10 +46,24 @@ export async function untilAborted<Value>(
   }
 }
 
+/**
+ * Aborts a controller with the first of these signals, until the returned function is called. The signals may live long: of every
+ * AbortSignal.any() something stays in them.
+ */
+export function abortWith(controller: AbortController, ...signals: readonly (AbortSignal | undefined)[]): () => void {
+  const leaving = new AbortController();
+  for (const signal of signals) {
+    const onAbort = () => controller.abort(signal?.reason);
+    if (signal?.aborted === true) onAbort();
+    signal?.addEventListener("abort", onAbort, { once: true, signal: leaving.signal });
+  }
+  return () => leaving.abort();
+}
+
 /** How long something may take. */
 export interface Deadline {
   readonly timeoutMs: number;
-  /** Aborted when the time is over. Default: a new one */
+  /** Aborted when the time is over, or with one of the signals. Default: a new one */
   readonly late?: AbortController;
   /** Default: a timer of the platform, which does not keep the process alive. */
   readonly clock?: Pick<Clock, "schedule"> | undefined;
@@ -64,17 +78,19 @@ const PLATFORM: Pick<Clock, "schedule"> = {
   },
 };
 
-/** Calls something with a signal that is aborted when its time is over, and waits for it until then, or until one of the signals is aborted. */
+/** Calls something with a signal that is aborted when its time is over, or with one of `signals`, and waits for it until then. */
 export async function withDeadline<Value>(
-  call: (late: AbortSignal) => PromiseLike<Value> | Value,
+  call: (signal: AbortSignal) => PromiseLike<Value> | Value,
   { timeoutMs, late = new AbortController(), clock = PLATFORM, message }: Deadline,
   signals: readonly (AbortSignal | undefined)[] = [],
 ): Promise<Value> {
   const miss = () => late.abort(new Error(message ?? `no answer within ${Math.round(timeoutMs)} ms`));
   const cancel = clock.schedule(timeoutMs, miss);
+  const leave = abortWith(late, ...signals);
   try {
-    return await untilAborted(call(late.signal), ...signals, late.signal);
+    return await untilAborted(call(late.signal), late.signal);
   } finally {
     cancel();
+    leave();
   }
 }

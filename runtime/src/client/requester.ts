@@ -89,7 +89,7 @@ export class ApiRequester {
       try {
         // A client that is closed waits for nothing, as its timers would keep the process alive; the attempt then fails.
         if (waitMs > 0)
-          await sleep(waitMs, request.signal ? AbortSignal.any([request.signal, closed]) : closed).catch((error) => {
+          await sleep(waitMs, [request.signal, closed]).catch((error) => {
             if (error !== closed.reason) throw error;
           });
         return await this.#attempt(fenced);

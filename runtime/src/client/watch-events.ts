@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import type { ApiStatus } from "../base/errors.js";
 import { objectIn, type KubernetesObject } from "../base/kubernetes-object.js";
+import { abortWith } from "../base/promises.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import { LineSplitter } from "../decode/line-splitter.js";
 import type { WatchOptions } from "./call-options.js";
@@ -23,9 +24,13 @@ export async function* watchEvents<Resource extends KubernetesObject>(
 ): AsyncGenerator<WatchedEvent<Resource>, void> {
   const query = queryOf({ watch: true, ...selection, allowWatchBookmarks: allowBookmarks });
   const leaving = new AbortController();
-  const either = signal === undefined ? leaving.signal : AbortSignal.any([signal, leaving.signal]);
+  const leave = abortWith(leaving, signal);
   const body = new PassThrough();
-  const request = { method: "GET", path: collectionPath(definition, namespace) + query, signal: either } as const;
+  const request = {
+    method: "GET",
+    path: collectionPath(definition, namespace) + query,
+    signal: leaving.signal,
+  } as const;
   const answered = transport.send(request, {
     // Whoever is slow to take the events holds the server back.
     onData: (chunk) => (body.write(chunk) ? undefined : once(body, "drain").then(() => {})),
@@ -48,6 +53,7 @@ export async function* watchEvents<Resource extends KubernetesObject>(
   } catch (error) {
     if (signal?.aborted !== true) throw error;
   } finally {
+    leave();
     leaving.abort();
   }
 }

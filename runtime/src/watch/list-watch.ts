@@ -3,7 +3,7 @@
 // older than the version, cause a relist. Every other failure is retried after a growing, random delay.
 import { Backoff, sleep, systemClock, turns } from "../base/clock.js";
 import { ConnectionError, isApiError } from "../base/errors.js";
-import { callUnawaited } from "../base/promises.js";
+import { abortWith, callUnawaited } from "../base/promises.js";
 import { itemsOf, metadataOf, pagesOf } from "../client/list-page.js";
 import { errorOf } from "../client/requester.js";
 import { LineSplitter } from "../decode/line-splitter.js";
@@ -46,16 +46,16 @@ export async function runListWatch(options: ListWatchOptions, signal: AbortSigna
     const startedAt = clock.now();
     const isResumed = reader.isListed;
     attempt = new AbortController();
-    const either = AbortSignal.any([signal, attempt.signal]);
+    const leaveAttempt = abortWith(attempt, signal);
     try {
-      if (isResumed) await checkVersion(options, reader.version, either);
+      if (isResumed) await checkVersion(options, reader.version, attempt.signal);
       else {
         reader.beginList();
-        if (!usesWatchList) await list(options, reader, either);
+        if (!usesWatchList) await list(options, reader, attempt.signal);
         // The next relist tries WatchList again: a busy server may have ended the stream.
         usesWatchList = true;
       }
-      await watch(options, reader, either);
+      await watch(options, reader, attempt.signal);
       options.onEnded?.("ended");
       // Without a delay, a server that ends every stream at once would be asked in a tight loop.
       if (clock.now() - startedAt > SHORT_LIVED_MS) backoff.reset();
@@ -83,6 +83,8 @@ export async function runListWatch(options: ListWatchOptions, signal: AbortSigna
       const report = () => options.onFailure?.(error, retryAfterMs);
       if (!isExpired || !hasState) callUnawaited(report, { onFailure: () => {} });
       await sleep(retryAfterMs, signal, clock).catch(() => {});
+    } finally {
+      leaveAttempt();
     }
   }
 }

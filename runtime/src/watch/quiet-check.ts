@@ -84,5 +84,5 @@ function inTime<Answer>(
   ask: (signal: AbortSignal) => Promise<Answer>,
 ): Promise<Answer> {
   const message = `${requester.transport.connection.server} does not answer`;
-  return withDeadline((late) => ask(AbortSignal.any([signal, late])), { timeoutMs, clock, message });
+  return withDeadline(ask, { timeoutMs, clock, message }, [signal]);
 }

@@ -4,6 +4,7 @@ import { sleep, systemClock, type Clock } from "../../base/clock.js";
 import { findError, isApiError, LeadershipError } from "../../base/errors.js";
 import { describeObject } from "../../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../../base/logger.js";
+import { abortWith } from "../../base/promises.js";
 import type { ApiClient } from "../../client/api-client.js";
 import { acquired, durationOf, holderOf, LEASE, released, termOf, type Lease, type LeaseSpec } from "./lease.js";
 import { createLeaseRequests, type LeaseRequests } from "./lease-requests.js";
@@ -148,7 +149,7 @@ export class Elector {
   /** Watches the Lease until it is free as far as this replica knows, the watch ends, or the candidacy. */
   async #follow(resourceVersion: string | undefined): Promise<void> {
     const enough = new AbortController();
-    const signal = AbortSignal.any([enough.signal, this.#ending.signal]);
+    const leave = abortWith(enough, this.#ending.signal);
     let cancel = () => {};
     const expectExpiry = () => {
       cancel();
@@ -156,13 +157,14 @@ export class Elector {
     };
     expectExpiry();
     try {
-      for await (const lease of this.#requests.changes(resourceVersion, signal)) {
+      for await (const lease of this.#requests.changes(resourceVersion, enough.signal)) {
         this.#see(lease);
         if (this.#freeInMs === 0) return;
         expectExpiry();
       }
     } finally {
       cancel();
+      leave();
       enough.abort();
     }
   }

@@ -6,7 +6,8 @@ import type { LeaseTerms } from "./lease-settings.js";
 
 const defined = { definition: LEASE };
 
-interface LeaseRequestsOptions {
+/** What requests about a Lease are made with. */
+export interface LeaseRequestsOptions {
   /** Repeats nothing, and no fence holds it back. */
   readonly client: Pick<ApiClient, "get" | "create" | "update" | "watch">;
   readonly terms: LeaseTerms;
@@ -24,8 +25,7 @@ export function createLeaseRequests({ client, terms, clock, ending }: LeaseReque
   const bounded = async <Answer>(leftMs: number, send: (signal: AbortSignal) => Promise<Answer>): Promise<Answer> => {
     const timeoutMs = Math.min(leftMs, renewDeadlineMs / 2);
     // A release is sent although the candidacy has ended.
-    const others = ending.aborted ? [] : [ending];
-    return withDeadline((late) => send(AbortSignal.any([late, ...others])), { timeoutMs, clock }, others);
+    return withDeadline(send, { timeoutMs, clock }, ending.aborted ? [] : [ending]);
   };
   return {
     /** Reads the Lease, for `leftMs` at most; undefined if there is none. */

@@ -8,6 +8,7 @@ import { runListWatch } from "#runtime/watch/list-watch.js";
 import type { ListWatchOptions } from "#runtime/watch/list-watch-options.js";
 import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
+import { keptIn } from "../../../support/runtime/kept-in.js";
 import { VirtualClock } from "../../../support/runtime/virtual-clock.js";
 
 const FIRST_MS = 400;
@@ -79,6 +80,7 @@ async function meet(
   const reasons: string[] = [];
   const lists: string[] = [];
   const restores: boolean[] = [];
+  let kept = 0;
   /** When the server was asked for its version. */
   const checks: number[] = [];
   const versionsLeft = [...versions];
@@ -91,6 +93,7 @@ async function meet(
       queries.push(query);
       requests.push({ at: clock.now(), isList: query.has("sendInitialEvents"), version: query.get("resourceVersion") });
       const answer = left.shift();
+      kept = keptIn(abort.signal);
       if (answer !== undefined) return answer(consumer, { clock, signal: signal! });
       abort.abort(new Error("the script is over"));
       throw abort.signal.reason;
@@ -141,10 +144,18 @@ async function meet(
     if (clock.nextDueAt !== undefined) clock.advance(clock.nextDueAt - clock.now());
   }
   const waits = requests.slice(1).map(({ at }, index) => at - requests[index]!.at);
-  return { requests, queries, failures, reasons, lists, restores, checks, waits };
+  return { requests, queries, failures, reasons, lists, restores, checks, waits, kept };
 }
 
 suite("list-watch in time", (test) => {
+  test("attempts and checks that have ended leave nothing in the signal that ends the list-watch", async () => {
+    const listed = stream([endOfInitialEvents("5")]);
+    const { kept } = await meet([listed]);
+    const many = await meet([listed, refused(500), refused(503), expired, listed, refused(500)]);
+    assert.is(many.checks.length, 5, "each watch that goes on asks for the version of the server");
+    assert.is(many.kept, kept);
+  });
+
   test("every selector goes to the server, with the whole state and with each watch", async () => {
     const selectors = {
       labelSelector: "app=web",

@@ -1,5 +1,7 @@
 import fc from "../../../../support/fast-check.js";
 import { holderOf, termOf } from "#runtime/operate/lease/lease.js";
+import { createLeaseRequests, type LeaseRequestsOptions } from "#runtime/operate/lease/lease-requests.js";
+import { keptIn } from "../../../../support/runtime/kept-in.js";
 import { runs } from "../../../../support/runs.js";
 import { assert, suite } from "../../../../support/suite.js";
 import { VirtualClock } from "../../../../support/runtime/virtual-clock.js";
@@ -25,6 +27,14 @@ suite("an elector", (test) => {
     await pass(60_000, () => assert.is(a.mayWrite, true));
     assert.is(new Set(server.holders).size, 1);
     assert.ok(server.holders.length >= 25 && server.holders.length <= 32, `${server.holders.length} renewals`);
+  });
+
+  test("leaves nothing of a request in the signal of the candidacy, which may last for months", async () => {
+    const { signal: ending } = new AbortController();
+    const client = { get: async () => undefined } as unknown as LeaseRequestsOptions["client"];
+    const requests = createLeaseRequests({ client, terms: TERMS, clock: new VirtualClock(), ending });
+    for (let time = 0; time < 3; time++) await requests.read();
+    assert.is(keptIn(ending), 0);
   });
 
   test("takes a Lease that was released as soon as it sees that", async () => {
