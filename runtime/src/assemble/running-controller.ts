@@ -286,8 +286,10 @@ function createSources(
 function sourcesOfUser({ name, eventSources }: ControllerDefinition, facts: EventSourceFacts): readonly EventSource[] {
   try {
     const sources: unknown = synchronous(eventSources?.(facts) ?? []);
-    if (Array.isArray(sources)) return sources as EventSource[];
-    throw new TypeError(`eventSources() returned ${typeof sources}, and not a list`);
+    if (!Array.isArray(sources)) throw new TypeError(`eventSources() returned ${typeof sources}, and not a list`);
+    const missing = sources.findIndex((each) => typeof each !== "object" || each === null);
+    if (missing < 0) return sources as EventSource[];
+    throw new TypeError(`eventSources() returned ${String(sources[missing])} at [${missing}], and not an event source`);
   } catch (error) {
     const problem = `the event sources of controller "${name}" could not be made: ${messageOf(error)}`;
     throw new Error(problem, { cause: error });

@@ -51,7 +51,8 @@ export function parseSettings(
       else if (member !== null) read(member, memberPath);
     }
   };
-  if (document.contents !== null) read(document.contents, "");
+  // An alias may name nothing.
+  if (document.contents !== null) attempt(problems, `${file}:`, () => read(document.contents!, ""));
   if (problems.length > 0) throw new SettingsError(problems);
   return values;
 }

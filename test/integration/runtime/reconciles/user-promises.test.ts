@@ -3,7 +3,7 @@
 import { waitFor } from "#apiserver/wait-for.js";
 import type { EventSource } from "#runtime/sources/event-source.js";
 import { informerSource } from "#runtime/sources/kind/informer-source.js";
-import { inboundSource } from "#runtime/sources/trigger-sources.js";
+import { inboundSource, timerSource } from "#runtime/sources/trigger-sources.js";
 import { perPrimaryPollingSource } from "#runtime/sources/external/per-primary-polling-source.js";
 import { failuresOf } from "../../../support/runtime/recorded-operator.js";
 import { failureOf } from "../../../support/runtime/failures.js";
@@ -129,6 +129,10 @@ suite("promises of the user that nobody awaits", (test) => {
     for (const [eventSources, reason] of [
       [rejects, "it returned a promise; nothing waits for it here, so it has to be synchronous"],
       [() => 5 as never, "eventSources() returned number, and not a list"],
+      [
+        () => [timerSource({ name: "t" }), undefined as never],
+        "eventSources() returned undefined at [1], and not an event source",
+      ],
       [throws, "no sources today"],
     ] as const) {
       await using page = createPageOperator(server, { eventSources });

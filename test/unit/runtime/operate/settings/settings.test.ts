@@ -147,6 +147,10 @@ suite("the settings of an operator", (test) => {
       await problemOf(() => parseSettings("- a", { file: "c", settings })),
       "c:1:1: the file has to be a map of settings",
     );
+    assert.match(
+      await problemOf(() => parseSettings("namespaces: *b", { file: "config.yaml", settings })),
+      /^config\.yaml:.* alias/i,
+    );
     assert.is(parseSettings("", { file: "c", settings }).size, 0);
     assert.is(parseSettings("leaderElection:\n", { file: "c", settings }).size, 0);
   });
