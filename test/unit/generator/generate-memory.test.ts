@@ -92,12 +92,18 @@ suite("dependents that left the spec", (declareTest) => {
     const last = text.split("\n").length;
     const [entry = ""] = /^ +"page\/web".*\n/m.exec(text) ?? [];
     const line = text.slice(0, text.indexOf(entry)).split("\n").length;
+    const fieldLine = text.slice(0, text.indexOf('"dependents"')).split("\n").length;
     const damages: [text: string, line: number][] = [
       ["", 1],
       ["[]\n", 1],
       [text.slice(0, text.indexOf(entry)), line - 1],
       [text.slice(0, -3), last - 2],
       [text.replace(entry, entry.replace("}", "")), line],
+      [text.replace(entry, entry.replace(/\{.*\}/, "null")), line],
+      [text.replace(entry, entry.replace("resource", "resorce")), line],
+      [text.replace(entry, entry.replace("page/web", "page")), line],
+      [text.replace(/("dependents": )\{[^]*\n {2}\}/, "$1[]"), fieldLine],
+      [text.replace(/("dependents": )\{[^]*\n {2}\}/, "$1null"), fieldLine],
     ];
     for (const [damaged, at] of damages)
       for (const options of [{}, { check: true }]) {

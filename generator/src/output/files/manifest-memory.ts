@@ -51,7 +51,7 @@ function salvage(text: string): RememberedDependent[] | undefined {
   });
 }
 
-/** Says where a manifest is damaged, so that it may have lost entries. Of a merge that is not finished, the lines can be read. */
+/** Says where a manifest is damaged, so that it may have lost entries, or has some that cannot be read. Of a merge that is not finished, the lines can be read. */
 export function checkManifest(file: string, text: string): Diagnostic | undefined {
   const line = damagedLineOf(text);
   if (line === undefined) return undefined;
@@ -68,13 +68,23 @@ export function checkManifest(file: string, text: string): Diagnostic | undefine
 
 function damagedLineOf(text: string): number | undefined {
   try {
-    return isRecord(JSON.parse(text)) ? undefined : 1;
+    return damagedEntryLineOf(text, JSON.parse(text));
   } catch {
     const lines = text.trimEnd().split("\n");
     const damaged = lines.findIndex((line) => !isWholeLine(line));
     if (damaged !== -1) return damaged + 1;
     return /^(?:\}|>{7})/.test(lines.at(-1) ?? "") ? undefined : lines.length;
   }
+}
+
+function damagedEntryLineOf(text: string, manifest: unknown): number | undefined {
+  if (!isRecord(manifest)) return 1;
+  const memory = manifest[MEMORY_FIELD];
+  if (memory === undefined) return undefined;
+  const entries = isRecord(memory) ? Object.entries(memory) : undefined;
+  const key = entries === undefined ? MEMORY_FIELD : entries.find((entry) => entryOf(...entry) === undefined)?.[0];
+  if (key === undefined) return undefined;
+  return text.slice(0, text.lastIndexOf(JSON.stringify(key))).split("\n").length;
 }
 
 // A bracket, a path, an entry, or a mark of the merge.
@@ -89,7 +99,8 @@ function isWholeLine(line: string): boolean {
 
 function entryOf(key: string, facts: unknown): RememberedDependent | undefined {
   const [controller, name] = key.split("/");
-  const known = facts as Partial<RememberedDependent> | null;
-  if (controller === undefined || name === undefined || known?.resource === undefined) return undefined;
-  return { ...known, controller, name, resource: known.resource };
+  if (!controller || !name || !isRecord(facts)) return undefined;
+  const { resource } = facts;
+  if (typeof resource !== "string" && !isRecord(resource)) return undefined;
+  return { ...facts, controller, name, resource: resource as RememberedDependent["resource"] };
 }
