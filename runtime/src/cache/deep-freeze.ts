@@ -1,19 +1,16 @@
 import { completeObject } from "../decode/deferred-members.js";
 
-/** Freezes an object with its parts, unless it is frozen already; what was not parsed of it is. Dates, maps and other instances of classes are left alone. */
+/** Freezes a JSON value with all its parts, unless it is frozen already; what was not parsed of it is. */
 export function deepFreeze(value: unknown): void {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return;
   completeObject(value);
-  freezePlain(value);
+  freezeAll(value);
 }
 
-function freezePlain(value: object): void {
-  const prototype: unknown = Object.getPrototypeOf(value);
-  // The prototype of all objects has none itself.
-  if (!Array.isArray(value) && prototype !== null && Object.getPrototypeOf(prototype) !== null) return;
+function freezeAll(value: object): void {
   Object.freeze(value);
   for (const name in value) {
     const part = (value as { readonly [name: string]: unknown })[name];
-    if (typeof part === "object" && part !== null && !Object.isFrozen(part)) freezePlain(part);
+    if (typeof part === "object" && part !== null && !Object.isFrozen(part)) freezeAll(part);
   }
 }

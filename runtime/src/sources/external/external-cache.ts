@@ -1,8 +1,7 @@
 // What is known of resources outside Kubernetes, by primary and by their own ids (JOSDK ExternalResourceCachingEventSource). The cache takes
-// what differs by value, whether or not the gate finds it worth an event, and freezes it. What it returns is a snapshot.
+// what differs by value, whether or not the gate finds it worth an event. What it returns is a snapshot.
 import { isDeepStrictEqual } from "node:util";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
-import { deepFreeze } from "../../cache/deep-freeze.js";
 import type { EventGate } from "../filters.js";
 import { checkedKeys } from "../mappers.js";
 
@@ -95,11 +94,6 @@ export class ExternalCache<Resource> {
   #record(primary: ObjectKey, id: string, resources: ReadonlyMap<string, Resource>): void {
     const recorded = this.#recorded.get(primary) ?? new Map<string, number>();
     this.#recorded.set(primary, recorded.set(id, ++this.now));
-    this.#keep(primary, resources);
-  }
-
-  #keep(primary: ObjectKey, resources: ReadonlyMap<string, Resource>): void {
-    for (const resource of resources.values()) deepFreeze(resource);
     this.#resources.set(primary, resources);
   }
 
@@ -140,7 +134,7 @@ export class ExternalCache<Resource> {
 
   #store(primary: ObjectKey, resources: ReadonlyMap<string, Resource>): boolean {
     const known = this.#of(primary);
-    this.#keep(primary, resources);
+    this.#resources.set(primary, resources);
     const isNews = (resource: Resource, old: Resource | undefined) => {
       if (old === undefined) return this.#gate.passesAdd(resource);
       return !isDeepStrictEqual(resource, old) && this.#gate.passesUpdate(resource, old);

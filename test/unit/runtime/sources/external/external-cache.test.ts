@@ -103,29 +103,6 @@ suite("external cache", (test) => {
     assert.equal(before, [a1]);
   });
 
-  test("what is taken is frozen with its plain parts, whichever way it came; instances of classes are left alone", () => {
-    const made = (id: string) => ({
-      id,
-      tags: [{ text: "b" }],
-      at: new Date(0),
-      bytes: Buffer.from("a"),
-      ids: new Set(["a"]),
-    });
-    const gate = createEventGate<ReturnType<typeof made>>({}, new HealthRecord("test"));
-    const cache = new ExternalCache(({ id }) => id, gate);
-    cache.replaceAll(new Map([["x", [made("a")]]]));
-    const before = made("a");
-    cache.put("y", before);
-    cache.replace("z", [before]);
-    cache.recordUpdated("y", made("a"), before);
-    cache.recordCreated("y", made("b"));
-    for (const { tags, at, bytes, ids } of ["x", "y", "z"].flatMap((primary) => cache.of(primary as ObjectKey))) {
-      assert.throws(() => tags.push({ text: "c" }), "not extensible");
-      assert.throws(() => (tags[0]!.text = "c"), "read only");
-      assert.equal([at.setTime(1), (bytes[0] = 98), ids.add("b").size], [1, 98, 2]);
-    }
-  });
-
   test("an own creation is taken unless something is known by then; it is no event later", () => {
     const cache = createCache();
     cache.recordCreated("x", a1);
