@@ -1,6 +1,7 @@
 // The objects that one list-watch brings, overlaid with pending writes: the answers to own writes (JOSDK TemporaryResourceCache).
 // Promises: a write is visible to the next read; an older state never replaces a newer one; a deleted object does not come back.
-// Listeners are notified of everything that the watch brings, of an object that was re-created unseen as deleted and added. Each listener recognises its own writes itself (see own-events.ts).
+// Listeners are notified of everything that the watch brings, of an object that was re-created unseen as deleted and added. Each listener
+// recognises its own writes itself (see own-events.ts).
 import { keyOf, type KubernetesObject, type ObjectKey, isNewerVersion } from "../base/kubernetes-object.js";
 import { BoundedObjects, createEvictedCopy, isEvicted, type CacheBound } from "./bounded-objects.js";
 import { uidOf, versionOf, type DecodedResource } from "../base/decoded-resource.js";
