@@ -26,12 +26,9 @@ export function defineController<
   Secondary = Known,
   Input = PrimaryPatch<Primary>,
   Details = Found,
-  const OnAllEvents extends boolean = false,
 >(
   options: ControllerOptions<Primary, Secondary, Status, Input, Details> & {
     readonly workflow: ChainTypes<Primary, Known, Found>;
-    readonly onAllEvents?: OnAllEvents;
-    readonly reconciler?: OnAllEvents extends true ? { readonly cleanup?: "onAllEvents has no cleanup" } : unknown;
   },
 ): ControllerDefinition {
   return Object.freeze(options) as unknown as ControllerDefinition;

@@ -97,6 +97,15 @@ export const controller = defineController({
   defaultFilters: false,
 });
 
+// A type has a cleanup that the reconciler need not have.
+declare const annotated: Reconciler<WebPage, object, { ready: boolean }>;
+export const onAllEvents = defineController({
+  name: "pages",
+  workflow: defineWorkflow(WebPage),
+  reconciler: annotated,
+  onAllEvents: true,
+});
+
 // Without a typed reconciler the workflow says what the functions are given.
 export const inPlace = defineController({
   name: "pages",

@@ -12,5 +12,4 @@ export const controllers = [
   defineController({ ...common, indexes: { text: ({ data }) => [data] } }),
   defineController({ ...common, reconciler: another }),
   defineController({ ...common, reconciler: { reconcile: ({ primary }) => primary.data } }),
-  defineController({ ...common, reconciler: { reconcile: () => {}, cleanup: () => {} }, onAllEvents: true }),
 ];
