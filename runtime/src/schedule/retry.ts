@@ -69,7 +69,9 @@ export function createRetry(options: RetryOptions = {}, random: () => number = M
       // Of several failures one is enough.
       if (partsOf(error).some(isOutage)) return { attempt: state.attempt, intervalMs: jittered(lastQuickMs, error) };
       if (partsOf(error).every(isRefusal)) return undefined;
-      const slowMs = Math.min(FIRST_SLOW_MS * 2 ** (attempt - maxRetries - 1), LONGEST_SLOW_MS);
+      // A kind that is not served may be back soon.
+      const steps = partsOf(error).some(isUnserved) ? 0 : attempt - maxRetries - 1;
+      const slowMs = Math.min(FIRST_SLOW_MS * 2 ** steps, LONGEST_SLOW_MS);
       return { attempt, intervalMs: jittered(Math.max(slowMs, lastQuickMs), error), isSlow: true };
     },
   };
@@ -91,9 +93,12 @@ export function partsOf(error: unknown): readonly unknown[] {
 
 function isOutage(part: unknown): boolean {
   const answer = findError<ApiError>(part, "ApiError");
-  if (answer === undefined) return findError(part, "ConnectionError") !== undefined;
-  // A kind that is not served may be back soon.
-  return OUTAGES.includes(answer.code) || (answer.code === 404 && !isAbsent(answer));
+  return answer === undefined ? findError(part, "ConnectionError") !== undefined : OUTAGES.includes(answer.code);
+}
+
+function isUnserved(part: unknown): boolean {
+  const answer = findError<ApiError>(part, "ApiError");
+  return answer?.code === 404 && !isAbsent(answer);
 }
 
 /** Returns the retry of a definition, which has options or a retry of its own; if that one throws, the default decides. */

@@ -41,7 +41,6 @@ suite("controller: retries", (test) => {
     new ConnectionError("nobody there"),
     new ApiError(503, {}),
     new ApiError(429, {}),
-    new Error("a kind that is not served", { cause: new ApiError(404, { message: "404 page not found" }) }),
     new AggregateError([new Error("another"), new Error("what", { cause: new ApiError(504, {}) })]),
   ];
   for (const error of unavailable)
@@ -60,6 +59,23 @@ suite("controller: retries", (test) => {
       await advance(1);
       assert.is(times().length, 8);
     });
+
+  test("a kind that is not served is tried every minute when the quick retries are used up", async () => {
+    const { observe, settle, advance, times, events, respond } = createBed({ retry: { maxRetries: 1 } });
+    const error = new Error("what", { cause: new ApiError(404, { message: "404 page not found" }) });
+    respond(() => failureOf(error));
+    observe();
+    await settle();
+    for (let second = 0; second < 182; second += 2) await advance(2000);
+    assert.equal(times(), [0, 2000, 62_000, 122_000, 182_000]);
+    assert.is(events.at(-1)?.isGivenUp, true);
+    respond(() => failureOf(new ApiError(404, { reason: "NotFound" })));
+    for (let minute = 0; minute < 30; minute++) await advance(60_000);
+    const minutes = times()
+      .slice(5)
+      .map((at) => Math.round((at - 182_000) / 60_000));
+    assert.equal(minutes, [1, 11, 21], "an object that is not there is tried as all else");
+  });
 
   test("where no retries are wanted there are none, not even slow ones or in an outage", async () => {
     for (const error of [unavailable[0], new ApiError(500, {}), new Error("no")]) {
