@@ -16,12 +16,14 @@ export function keyOfLoop(definition: ResourceDefinition, { ref, isStatus }: Wri
 }
 
 /** Returns a write as its loop sees it: with the generation of the primary that it follows from. */
-export function observedOf({ plan, before, cause }: Sending, content: string): ObservedWrite {
+export function observedOf({ target, plan, before, cause }: Sending, content: string): ObservedWrite {
   const { uid, generation = 0 } = cause?.primary?.metadata ?? {};
-  // A write of the primary itself makes its next generation.
-  const isPrimary = !plan.isStatus && before !== undefined && before.object.metadata.uid === uid;
+  // A write of the primary itself makes its next generation, and so does one of its status without a subresource.
+  const isCounted = !plan.isStatus || !target.definition.hasStatusSubresource;
+  const isPrimary = isCounted && before !== undefined && before.object.metadata.uid === uid;
   const isFollowing = plan.isStatus && cause?.followsEvent === true;
-  const input = isPrimary ? "" : isFollowing ? `${generation} events` : `${generation}`;
+  const known = isPrimary ? "" : `${generation}`;
+  const input = isFollowing ? `${known} events` : known;
   return { content, input, isFollowing };
 }
 

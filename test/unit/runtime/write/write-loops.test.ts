@@ -1,0 +1,32 @@
+import { planApply } from "#runtime/write/send/plan.js";
+import { observedOf } from "#runtime/write/send/write-loops.js";
+import { classOf, customDefinition } from "../../../support/kinds/kind-definitions.js";
+import { createView } from "../../../support/runtime/resource-view.js";
+import { pageCrd } from "../../../integration/runtime/page.js";
+import { assert, suite } from "../../../support/suite.js";
+
+suite("writes that are told apart", (test) => {
+  const { definition: withSubresource } = classOf(customDefinition(pageCrd));
+  const { view: cache } = createView();
+  const pageOf = (generation: number) => ({
+    apiVersion: "example.com/v1",
+    kind: "Page",
+    metadata: { name: "one", namespace: "x", uid: "u1", generation },
+    status: { text: "a" },
+  });
+  const inputOf = (hasStatusSubresource: boolean, generation: number, followsEvent: boolean) => {
+    const definition = { ...withSubresource, hasStatusSubresource };
+    const primary = pageOf(generation);
+    const plan = planApply(definition, primary, true);
+    const cause = { primary, followsEvent };
+    return observedOf({ target: { definition, cache }, plan, before: { object: primary }, cause }, "content").input;
+  };
+
+  test("a status follows from the generation of its primary, but for one whose write makes the next generation", () => {
+    for (const followsEvent of [false, true]) {
+      assert.is.not(inputOf(true, 1, followsEvent), inputOf(true, 2, followsEvent));
+      assert.is(inputOf(false, 1, followsEvent), inputOf(false, 2, followsEvent));
+    }
+    assert.is.not(inputOf(false, 1, false), inputOf(false, 1, true), "what events cause is counted for itself");
+  });
+});
