@@ -94,7 +94,9 @@ export class Sender {
   async send<Resource extends KubernetesObject>(sending: Sending): Promise<Sent<Resource>> {
     const { cause = NO_CAUSE, isUrgent = false, plan, before, target, content = plan.body } = sending;
     const key = keyOfLoop(target.definition, plan, cause);
-    const observed = () => observedOf(sending, digestOf(cause.statement ?? content));
+    let digest: string | undefined;
+    const digested = () => (digest ??= digestOf(content));
+    const observed = () => observedOf(sending, cause.statement === undefined ? digested() : digestOf(cause.statement));
     const pause = isUrgent ? undefined : this.#loops.postponementOf(key, observed);
     if (pause !== undefined) {
       const place = this.#placeOf(sending);
@@ -105,7 +107,7 @@ export class Sender {
     }
     const { wasCreated, ...entry } = await this.#write<Resource>(sending);
     const application = applicationOf(target, plan, content);
-    if (application !== undefined) this.matcher.remember(application, entry, digestOf(content));
+    if (application !== undefined) this.matcher.remember(application, entry, digested());
     const isChanged = entry.object.metadata.resourceVersion !== (plan.lock ?? before?.object.metadata.resourceVersion);
     const kind = wasCreated ? "created" : isChanged ? "updated" : "unchanged";
     if (kind === "unchanged") return { kind, entry };
