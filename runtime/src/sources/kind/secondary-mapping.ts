@@ -34,7 +34,8 @@ interface MappingParts {
 export const READ_INDEX = "reads of primaries";
 
 const NONE: readonly ObjectKey[] = [];
-const OWN_WRITES_MS = 1_000;
+// So that objects times primaries are no load while every primary gets a status.
+const OWN_WRITES_MS = 5_000;
 
 /** The mapping of one event source, from its start to its stop. */
 export class SecondaryMapping {
