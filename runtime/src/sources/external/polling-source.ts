@@ -1,4 +1,3 @@
-import { types } from "node:util";
 import { requireFunctions, requireNumbers } from "../../base/checks.js";
 import { Backoff } from "../../base/clock.js";
 import { keyOf, type ObjectKey } from "../../base/kubernetes-object.js";
@@ -40,7 +39,7 @@ export function pollingSource<Resource>(
   const fetch = async (signal: AbortSignal) => {
     const since = cache.now;
     const all = await options.fetch({ signal });
-    if (!types.isMap(all))
+    if (typeof (all as Partial<typeof all> | undefined)?.entries !== "function" || Array.isArray(all))
       throw new TypeError(`it returned ${typeNameOf(all)}, and not a Map of lists by the keys of primaries`);
     return () => {
       const primaries = new Set([...cache.replaceAll(all, since), ...core.takeRefused()]);
