@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import type { Clock } from "./clock.js";
 
 // Functions of the user that nobody waits for may be asynchronous: a promise that is rejected while nobody looks ends the process.
@@ -54,8 +55,11 @@ export function abortWith(controller: AbortController, ...signals: readonly (Abo
   const leaving = new AbortController();
   for (const signal of signals) {
     const onAbort = () => controller.abort(signal?.reason);
-    if (signal?.aborted === true) onAbort();
-    signal?.addEventListener("abort", onAbort, { once: true, signal: leaving.signal });
+    if (signal === undefined) continue;
+    if (signal.aborted) onAbort();
+    // Many may follow one.
+    setMaxListeners(0, signal);
+    signal.addEventListener("abort", onAbort, { once: true, signal: leaving.signal });
   }
   return () => leaving.abort();
 }
