@@ -1,14 +1,14 @@
 import type { ControllerActivity, SourceHealth, Tracing } from "../base/activity.js";
 import { checkNamespaces, checkNumbers } from "../base/checks.js";
 import { systemClock } from "../base/clock.js";
-import { describeObject } from "../base/kubernetes-object.js";
+import { describeObject, type KubernetesObject } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
-import type { EventSource } from "../sources/event-source.js";
+import type { EventSource, SourcesListener } from "../sources/event-source.js";
 import type { IndexFunction } from "../cache/object-index.js";
 import { OwnViews } from "../cache/own-views.js";
 import type { ResourceChange } from "../cache/resource-change.js";
 import type { SharedInformers } from "../watch/informer-pool.js";
-import { ControllerSources, type SecondarySources, type SourcesListener } from "../sources/controller-sources.js";
+import { ControllerSources, type SecondarySources } from "../sources/controller-sources.js";
 import { createPrimarySource, type KindSource } from "../sources/kind/kind-source.js";
 import { crdSource } from "../sources/kind/crd-source.js";
 import { reconcilerFactory, watchOf, type ReconcilerParts, type SelectorOf } from "./dependent-reconcilers.js";
@@ -35,7 +35,7 @@ import { hasFinalizer, ResourceOperations } from "../write/resource-operations.j
 import { Sender } from "../write/send/send.js";
 import { Writer } from "../write/writer.js";
 import { synchronous } from "../base/promises.js";
-import type { GivenUp, ReconcileObserver } from "../schedule/reconcile-scope.js";
+import type { GivenUp, ReconcileEvent, ReconcileObserver } from "../schedule/reconcile-scope.js";
 
 /** What the controllers of an operator share. */
 export interface SharedParts extends Pick<ReconcilerParts, "client" | "clusters" | "fieldManagers"> {
@@ -120,11 +120,9 @@ export class RunningController {
       ...{ fencingToken, events, tracing, lateWrites },
       onPaused: (object, isPaused) => reportPause(object, isPaused, { controller: name, events, logger }),
     });
-    const onReconciled: ReconcileObserver = (event) => {
-      sources.release(event.primary);
+    const onReconciled = (event: ReconcileEvent, object: KubernetesObject) => {
+      sources.release(object);
       recordReconcile(events, primaries.get(event.primary)?.object, event);
-      // The last reconcile of a primary may have expected something more.
-      if (!primaries.has(event.primary)) expectations.forget(event.primary);
       observer?.(event);
     };
     const surroundings = { primaries, runner, logger, observer: onReconciled };
@@ -189,7 +187,7 @@ export class RunningController {
 
   /**
    * Watches other namespaces, all of them if undefined; resolves when their state is known. No event is lost, and none comes twice; what is
-   * not watched any more does not count as deleted. Throws, and leaves everything as it is, if one cannot be watched now.
+   * not watched any more is deleted for event sources alone. Throws, and leaves everything as it is, if one cannot be watched now.
    */
   async setNamespaces(namespaces: readonly string[] | undefined): Promise<void> {
     checkNamespaces(`controller "${this.definition.name}"`, namespaces);

@@ -46,12 +46,13 @@ export class EventWindow {
     insert(this.#held, { change, version });
   }
 
-  /** Returns the held deletion of an object when the next one of its name comes, unless that is our own. */
+  /** Returns the held deletion of an object when the next one of its name comes; whoever made that one needs no event of it. */
   endBefore({ object }: ResourceChange, version: string): ResourceChange | undefined {
     const last = this.#held.at(-1);
-    const isBefore = last?.change.kind === "deleted" && last.change.object.metadata.uid !== object.metadata.uid;
-    if (!isBefore || this.#own.some((own) => own.version === version)) return undefined;
-    return this.#settle(this.#held.length, countUpTo(this.#own, last.version));
+    if (last?.change.kind !== "deleted" || last.change.object.metadata.uid === object.metadata.uid) return undefined;
+    const maker = this.#own.find((own) => own.version === version);
+    this.#settle(this.#held.length, countUpTo(this.#own, last.version));
+    return maker === undefined ? last.change : { ...last.change, madeFor: maker.madeFor };
   }
 
   /** Returns the change to notify now, if there is one, and forgets what is settled. */

@@ -1,7 +1,7 @@
 import type { ControllerActivity } from "../base/activity.js";
 import { uidOf } from "../base/decoded-resource.js";
 import { systemClock, type Clock } from "../base/clock.js";
-import type { ObjectKey } from "../base/kubernetes-object.js";
+import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import { isPaused } from "../base/primary-link.js";
 import type { ReconcileReason, SecondaryCause } from "../base/reconcile-reason.js";
@@ -15,7 +15,7 @@ import { isDeletionNext, NEW_STATE, type ProcessorSettings, type Transition } fr
 import type { ProcessorEffect, ProcessorEvent } from "./processor-state.js";
 import { rateLimiterFactoryOf, type RateLimiterFactory } from "./rate-limiter.js";
 import { ReconcileRun, type RunSurroundings } from "./reconcile-run.js";
-import type { GivenUp, PrimaryLookup, PrimaryOutcome, PrimaryRunner, ReconcileObserver } from "./reconcile-scope.js";
+import type { GivenUp, PrimaryLookup, PrimaryOutcome, PrimaryRunner, ReconcileEvent } from "./reconcile-scope.js";
 import { guardedRetryOf } from "./retry.js";
 import type { ScheduleSettings } from "./schedule-settings.js";
 
@@ -29,7 +29,8 @@ export interface ControllerDependencies {
   readonly primaries: PrimaryLookup;
   readonly runner: PrimaryRunner;
   readonly logger: Logger;
-  readonly observer?: ReconcileObserver | undefined;
+  /** Told of the end of each reconcile, with the object that was reconciled. */
+  readonly observer?: ((event: ReconcileEvent, object: KubernetesObject) => void) | undefined;
   readonly clock?: Clock | undefined;
   /** Returns a number from 0 to 1 for the jitter of intervals. Default: `Math.random` */
   readonly random?: () => number;
@@ -277,7 +278,7 @@ export class Controller {
     primary.run = undefined;
     primary.lastError = transition.state?.isGivenUp === true ? messageOf(outcome.failure?.error) : undefined;
     try {
-      this.#dependencies.observer?.(run.eventOf(outcome, transition, now));
+      this.#dependencies.observer?.(run.eventOf(outcome, transition, now), entry.object);
     } catch (error) {
       this.#dependencies.logger.error({}, `the observer of reconciles failed: ${messageOf(error)}`);
     }

@@ -1,14 +1,15 @@
 // All event sources of one controller: those of its primaries, of its dependents, and of the user.
 import { systemClock, type Clock } from "../base/clock.js";
 import type { SourceHealth } from "../base/activity.js";
-import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
+import { uidOf } from "../base/decoded-resource.js";
+import { keyOf, type KubernetesObject, type ObjectKey, type ObjectMeta } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import type { SecondaryCause } from "../base/reconcile-reason.js";
 import { hasType, type SecondaryType } from "../base/resource-definition.js";
 import { unseenDeletionOf, type ResourceChange } from "../cache/resource-change.js";
 import type { OwnViews } from "../cache/own-views.js";
 import { viewOf, type ResourceView } from "../cache/resource-view.js";
-import type { EventSource, EventSourceContext } from "./event-source.js";
+import type { EventSource, EventSourceContext, SourcesListener } from "./event-source.js";
 import { createExternalDependentSource, createExternalSource, sharedBy } from "./external/external-watch.js";
 import type { ExternalDependentSource, ExternalWatch } from "./external/external-watch.js";
 import { createDependentSource, groupDependents } from "./kind/dependent-source.js";
@@ -16,7 +17,13 @@ import type { DependentSource, DependentWatch } from "./kind/dependent-source.js
 import type { KindSource } from "./kind/kind-source.js";
 import { switchNamespaces, type Namespaces } from "./kind/view-watch.js";
 import { checkedKeys } from "./mappers.js";
-import { isKindSource, RegisteredSource, type SourceRegistrar, type SourceRegistration } from "./registered-source.js";
+import {
+  isKindSource,
+  RegisteredSource,
+  STAGES,
+  type SourceRegistrar,
+  type SourceRegistration,
+} from "./registered-source.js";
 
 /** What a controller watches. */
 export interface ControllerSourcesOptions extends Pick<
@@ -32,16 +39,6 @@ export interface ControllerSourcesOptions extends Pick<
   readonly namespaces?: Namespaces;
   readonly onAllEvents?: boolean | undefined;
   readonly clock?: Clock | undefined;
-}
-
-/** Takes the events of the sources, from their start to their stop. */
-export interface SourcesListener {
-  /** Told of the changes of primaries that are not the controller's own, after the sources: what these know is there in the reconcile. */
-  onPrimaryChange(change: ResourceChange): void;
-  /** Told of the primaries that are gone: deleted, or not watched any more. */
-  forget(primary: ObjectKey): void;
-  onSecondaryChange(primaries: Iterable<ObjectKey>, cause: SecondaryCause & { readonly source: string }): void;
-  secondaryOf?(primary: KubernetesObject): object;
 }
 
 /** The event sources of one controller. */
@@ -171,13 +168,18 @@ export class ControllerSources {
     if (loads.length > 0) await Promise.all(loads);
   }
 
-  /** Ends a reconcile of a primary: what was fetched for it may be evicted. */
-  release(primary: ObjectKey): void {
+  /** Ends a reconcile of a primary: what was fetched for it may be evicted, and what was kept since it went is forgotten. */
+  release(primary: KubernetesObject): void {
+    const key = keyOf(primary.metadata);
     for (const { source, record } of this.#registered.values())
-      if (source.release !== undefined) record.callUnawaited("release", () => source.release?.(primary));
+      if (source.release !== undefined) record.callUnawaited("release", () => source.release?.(key));
+    const now = this.primaries.get(key);
+    if (uidOf(now) === primary.metadata.uid) return;
+    this.#tellSources(unseenDeletionOf(primary));
+    if (now !== undefined) this.#tellSources({ kind: "added", key, object: now.object, isInitial: true });
   }
 
-  /** Watches other namespaces, without events for what was known and for what is dropped; throws if one cannot be watched now. */
+  /** Watches other namespaces, without events for what was known; what is dropped is deleted for the sources alone. Throws if one cannot be watched now. */
   setNamespaces(namespaces: Namespaces): Promise<void> {
     const change = this.#lastChange.then(async () => {
       // The primaries come last: whoever reconciles them finds the secondaries there.
@@ -185,19 +187,19 @@ export class ControllerSources {
         [...this.#registered.values(), this.#primary].flatMap(({ source }) =>
           isKindSource(source) ? (source.following ?? []) : [],
         );
-      let known: ReturnType<ResourceView["list"]> = [];
+      // What is watched again later may be another object.
+      const isDropped = ({ namespace }: ObjectMeta) =>
+        namespace !== undefined && namespaces?.includes(namespace) === false;
       try {
         await switchNamespaces(namespaces, following, () => {
           this.namespaces = namespaces;
-          known = this.primaries.list();
+          for (const { object } of this.primaries.list())
+            if (isDropped(object.metadata)) this.#tellSources(unseenDeletionOf(object));
         });
       } catch (error) {
         const what = `the namespaces of controller "${this.#options.controller}" stay as they are`;
         throw new Error(`${what}: ${messageOf(error)}`, { cause: error });
       }
-      // An object of this name that is watched later may be another.
-      for (const { object } of known)
-        if (!this.primaries.has(keyOf(object.metadata))) this.#tellSources(unseenDeletionOf(object));
       await Promise.all([...this.#registered.values()].map((each) => each.setNamespaces(namespaces)));
     });
     this.#lastChange = change.catch(() => {});
@@ -229,7 +231,7 @@ export class ControllerSources {
 
   #startOrder(): readonly (readonly RegisteredSource[])[] {
     const all = this.#all();
-    return Array.from({ length: 2 * STAGES }, (_, stage) => all.filter((each) => stageOf(each) === stage));
+    return Array.from({ length: 2 * STAGES }, (_, stage) => all.filter((each) => each.stage === stage));
   }
 
   #named(name: string): RegisteredSource | undefined {
@@ -290,11 +292,3 @@ export class ControllerSources {
 
 /** The event sources of one controller, as its reconciles use them. */
 export type SecondarySources = Pick<ControllerSources, "deregister" | "find" | "get" | "load" | "names" | "register">;
-
-const STAGES = 4;
-
-// The watches are first. The fetches of external dependents may read what all others know.
-function stageOf({ role, source }: RegisteredSource): number {
-  const stage = { primaries: 0, dependents: 0, user: source.startPriority === "first" ? 1 : 2, external: 3 }[role];
-  return source.startsWhenLeading === true ? STAGES + stage : stage;
-}

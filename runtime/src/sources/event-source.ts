@@ -67,10 +67,21 @@ export interface EventSource<Resource = unknown> {
   /** Called at the end of a reconcile: what was fetched for it may be evicted. */
   release?(primary: ObjectKey): void;
   /**
-   * Called for every change of a primary, before any filter (JOSDK ResourceEventAware). One that is not watched any more, because
-   * the namespaces changed, counts here as deleted.
+   * Called for every change of a primary, before any filter (JOSDK ResourceEventAware). The `madeFor` of a change that its own reconcile
+   * made is its `key`: to notify the primary of it would go on for ever. One that is not watched any more, because the namespaces changed,
+   * counts as deleted, and so does, once more, one whose last reconcile ends after its deletion.
    */
   onPrimaryChange?(change: ResourceChange): void;
   /** Follows a change of the controller's namespaces; resolves when the new state is known. */
   setNamespaces?(namespaces: readonly string[] | undefined): Promise<void>;
+}
+
+/** Takes the events of the sources, from their start to their stop. */
+export interface SourcesListener {
+  /** Told of the changes of primaries that are not the controller's own, after the sources: what these know is there in the reconcile. */
+  onPrimaryChange(change: ResourceChange): void;
+  /** Told of the primaries that are gone: deleted, or not watched any more. */
+  forget(primary: ObjectKey): void;
+  onSecondaryChange(primaries: Iterable<ObjectKey>, cause: SecondaryCause & { readonly source: string }): void;
+  secondaryOf?(primary: KubernetesObject): object;
 }

@@ -26,6 +26,9 @@ export interface SourceRegistration {
   readonly isActivatedLater?: boolean;
 }
 
+/** How many stages of a start there are before those of the sources that start when this replica leads. */
+export const STAGES = 4;
+
 // A source notifies one controller: if two shared it, one of them would get no events.
 const registrars = new WeakMap<EventSource, SourceRegistrar>();
 
@@ -55,6 +58,13 @@ export class RegisteredSource {
     this.isActivatedLater = as.isActivatedLater ?? false;
     this.#registrar = registrar;
     this.record = new HealthRecord(source.name);
+  }
+
+  /** When it starts. The watches are first; the fetches of external dependents may read what all others know. */
+  get stage(): number {
+    const { startPriority, startsWhenLeading } = this.source;
+    const stage = { primaries: 0, dependents: 0, user: startPriority === "first" ? 1 : 2, external: 3 }[this.role];
+    return startsWhenLeading === true ? STAGES + stage : stage;
   }
 
   /** Whether it takes changes of primaries: it was started, or its dependents start it. */

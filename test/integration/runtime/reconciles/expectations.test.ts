@@ -61,4 +61,25 @@ suite("expectations of an operator", (test) => {
     await waitFor("the new one is reconciled", () => current.length === 2);
     assert.equal(current, [undefined, undefined]);
   });
+
+  test("what a reconcile expects of a primary that went meanwhile is nothing that the next one of its name has", async () => {
+    await using server = await startPageServer();
+    const current: (string | undefined)[] = [];
+    const reconciler = {
+      async reconcile({ context }: Args) {
+        current.push(context.expectations.current);
+        if (current.length > 1) return;
+        await page.operator.client.delete(Page, { name: "one", namespace: "default" });
+        const { metadata } = await createPage(page);
+        const isSeen = () => context.primaries.get("default/one")?.metadata.uid === metadata.uid;
+        await waitFor("the new one is known", isSeen);
+        context.expectations.expect({ name: "never", timeoutMs: 60_000, isFulfilled: () => false });
+      },
+    };
+    await using page = createPageOperator(server, { reconciler, dependents: [] });
+    await page.operator.start();
+    await createPage(page);
+    await waitFor("the new one is reconciled", () => current.length === 2);
+    assert.equal(current, [undefined, undefined]);
+  });
 });

@@ -2,6 +2,7 @@
 // about the cache).
 import { OwnViews } from "#runtime/cache/own-views.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
+import type { ResourceView } from "#runtime/cache/resource-view.js";
 import { createView, listInto } from "../../../support/runtime/resource-view.js";
 import { assert, suite } from "../../../support/suite.js";
 
@@ -27,6 +28,11 @@ function createTold(own?: OwnViews) {
       end(version === undefined ? undefined : { entry: { object: object(version) }, isOwn: true });
   };
   return { view, cache, told, beginWrite };
+}
+
+interface Recreated {
+  readonly cache: ResourceCache;
+  readonly endWrite: ReturnType<ResourceView["beginWrite"]>;
 }
 
 suite("resource view", (test) => {
@@ -71,6 +77,34 @@ suite("resource view", (test) => {
     assert.equal(told, ["deleted 3<2"]);
     endWrite();
     assert.equal([told, view.ownWrites], [["deleted 3<2", "added 4"], 0]);
+  });
+
+  test("a deletion before an own creation of the name is told to all but the primary for which that was made", () => {
+    const own = { entry: { object: object("9", { uid: "u2" }) }, isOwn: true };
+    for (const happen of [
+      ({ cache, endWrite }: Recreated) => {
+        endWrite(own);
+        listInto(cache, [own.entry], "10");
+      },
+      ({ cache, endWrite }: Recreated) => {
+        endWrite(own);
+        cache.observeDeletion(object("8"));
+        cache.observe(own.entry);
+      },
+      ({ cache, endWrite }: Recreated) => {
+        cache.observe({ object: object("7") });
+        cache.observeDeletion(object("8"));
+        endWrite(own);
+        cache.observe(own.entry);
+      },
+    ]) {
+      const { view, cache } = createTold();
+      const told: unknown[] = [];
+      view.onChange(({ kind, madeFor, object: { metadata } }) => void told.push([kind, metadata.uid, madeFor]));
+      happen({ cache, endWrite: view.beginWrite(KEY, { views: [view], madeFor: "x/other" }) });
+      assert.equal(told[0], ["deleted", "u1", "x/other"], happen.toString());
+      assert.equal([told.length, (told[1] as string[]).slice(0, 2), view.ownWrites], [2, ["added", "u2"], 0]);
+    }
   });
 
   test("an object that a list brings in place of another is told as deleted, then as added", () => {

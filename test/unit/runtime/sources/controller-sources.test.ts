@@ -306,26 +306,6 @@ suite("namespaces of a controller", (test) => {
     await sources.stop();
   });
 
-  test("primaries that go with a namespace are gone for the sources, and not deleted for the controller", async () => {
-    const told: string[] = [];
-    const aware = recordingSource("aware", [], {
-      onPrimaryChange: ({ kind, key, isFinalStateUnknown }) => void told.push(`${kind} ${key} ${isFinalStateUnknown}`),
-    });
-    const { sources, start, sync } = createSources({
-      namespaces: ["home"],
-      sources: [aware],
-      onPrimaryChange: ({ kind, key }) => void told.push(`controller ${kind} ${key}`),
-      forget: (key) => void told.push(`forget ${key}`),
-    });
-    await start({ Page: [primaryOf("home/one")] });
-    told.splice(0);
-    const following = sources.setNamespaces(["a"]);
-    await sync();
-    await following;
-    assert.equal(told, ["deleted home/one true", "forget home/one"]);
-    await sources.stop();
-  });
-
   test("the secondaries of a new namespace are there before its primaries are told", async () => {
     const seen: unknown[] = [];
     const { sources, start, sync } = createSources({

@@ -5,6 +5,7 @@ import { untypedResource } from "#runtime/codegen/define-resource.js";
 import { ViewWatch, type Namespaces } from "#runtime/sources/kind/view-watch.js";
 import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
+import { createSources, recordingSource } from "./controller-support.js";
 import { keysOf, objectOf, SimulatedInformers } from "./simulated-informers.js";
 
 const { definition } = untypedResource({
@@ -214,5 +215,56 @@ suite("namespaces of a view", (test) => {
         await watch.stop();
       }),
     );
+  });
+});
+
+suite("primaries that go, as event sources are told", (test) => {
+  test("primaries that go with a namespace are gone for the sources, and not deleted for the controller", async () => {
+    const told: string[] = [];
+    const aware = recordingSource("aware", [], {
+      onPrimaryChange: ({ kind, key, isFinalStateUnknown }) => void told.push(`${kind} ${key} ${isFinalStateUnknown}`),
+    });
+    const { sources, informers, start, sync } = createSources({
+      namespaces: ["home", "a"],
+      sources: [aware],
+      onPrimaryChange: ({ kind, key }) => void told.push(`controller ${kind} ${key}`),
+      forget: (key) => void told.push(`forget ${key}`),
+    });
+    await start();
+    informers.of("Page", "home").observe(objectOf("home/one", { resourceVersion: "11" }));
+    informers.of("Page", "a").observe(objectOf("a/kept", { resourceVersion: "11" }));
+    told.splice(0);
+    const following = sources.setNamespaces(["a"]);
+    await sync();
+    await following;
+    assert.equal(told, ["deleted home/one true", "forget home/one"]);
+    await sources.stop();
+  });
+
+  test("what was kept for a primary since it went is forgotten when its reconcile ends", async () => {
+    const told: string[] = [];
+    const aware = recordingSource("aware", [], {
+      onPrimaryChange: ({ kind, object }) => void told.push(`${kind} ${object.metadata.uid}`),
+      release: (key) => void told.push(`release ${key}`),
+    });
+    const { sources, informers, start } = createSources({
+      sources: [aware],
+      forget: (key) => void told.push(`forget ${key}`),
+    });
+    const first = objectOf("home/one", { uid: "u1", resourceVersion: "11" });
+    await start();
+    informers.of("Page").observe(first);
+    told.splice(0);
+    sources.release(first);
+    assert.equal(told.splice(0), ["release home/one"]);
+    informers.of("Page").observe(objectOf("home/one", { uid: "u2", resourceVersion: "12" }));
+    assert.equal(told.splice(0), ["deleted u1", "forget home/one", "added u2"]);
+    sources.release(first);
+    assert.equal(told.splice(0), ["release home/one", "deleted u1", "forget home/one", "added u2"]);
+    informers.of("Page").delete(objectOf("home/one", { uid: "u2", resourceVersion: "13" }));
+    told.splice(0);
+    sources.release(objectOf("home/one", { uid: "u2" }));
+    assert.equal(told, ["release home/one", "deleted u2", "forget home/one"]);
+    await sources.stop();
   });
 });
