@@ -86,7 +86,7 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
     },
     "damaged-record": {
       meaning:
-        "`.gen-operator.json` is no JSON. It records what the last generation wrote, and which dependents it had: objects of them may run.",
+        "`.gen-operator.json` is no JSON, or has entries that cannot be read. It records what the last generation wrote, and which dependents it had: objects of them may run.",
       remedy: "Restore the file from version control.",
     },
     "deletion-order": {
