@@ -411,7 +411,7 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       remedy: "Quote the text, or write `true`, `false` or a decimal number.",
     },
     "yaml-syntax": {
-      meaning: "The text is neither YAML nor JSON.",
+      meaning: "The file is not valid YAML, or not valid JSON.",
       remedy: "Correct the line that the message names.",
       example: "yaml-syntax",
     },

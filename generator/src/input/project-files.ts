@@ -85,7 +85,9 @@ export async function readPackageName(project: string): Promise<PackageName> {
   const ofFolder = { name: basename(resolve(project)) };
   // Reading a named pipe would wait for ever.
   const isFile = (await statOf(file))?.isFile() ?? false;
-  const text = isFile ? await readFile(file, "utf8").catch(() => undefined) : undefined;
+  const bytes = isFile ? await readFile(file).catch(() => undefined) : undefined;
+  // Node and npm accept a mark of the byte order.
+  const text = bytes === undefined ? undefined : new TextDecoder().decode(bytes);
   if (text === undefined) return ofFolder;
   try {
     const manifest: unknown = JSON.parse(text);

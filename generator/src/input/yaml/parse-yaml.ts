@@ -2,7 +2,7 @@ import { LineCounter, parseAllDocuments, type Document, type DocumentOptions, ty
 import type { Diagnostic } from "../../diagnostic.js";
 import { checkNodes } from "../crd/check-nodes.js";
 import { KUBECTL_SCALARS } from "./kubectl-scalars.js";
-import { jsonError, syntaxErrors, TOO_DEEP } from "./syntax-errors.js";
+import { jsonError, markOfMerge, syntaxErrors, TOO_DEEP } from "./syntax-errors.js";
 import { createYamlDocument, type YamlDocument } from "./yaml-document.js";
 
 /** What a file holds, and what is wrong with it. */
@@ -35,9 +35,9 @@ const AS_KUBECTL: DocumentOptions & SchemaOptions = {
 
 /** Says where a text is no JSON, and what to do; `error` is what `JSON.parse` threw. */
 export function describeJsonError(file: string, text: string, error: SyntaxError): Diagnostic {
-  const found = parseYaml(file, text).diagnostics.find(({ rule }) => rule === "yaml-syntax");
+  const isOfJson = ({ rule, message }: Diagnostic) => rule === "yaml-syntax" && !message.startsWith("not YAML");
   // YAML accepts more.
-  return found ?? jsonError(file, text, error);
+  return markOfMerge(file, text) ?? parseYaml(file, text).diagnostics.find(isOfJson) ?? jsonError(file, text, error);
 }
 
 function parseDocuments(file: string, text: string, schema: DocumentOptions & SchemaOptions): ParsedYaml {
@@ -50,6 +50,9 @@ function parseDocuments(file: string, text: string, schema: DocumentOptions & Sc
     merge: true,
     ...schema,
   });
+  const isBroken = parsed.some(({ errors }) => errors.length > 0);
+  const mark = isBroken ? markOfMerge(file, text) : undefined;
+  if (mark !== undefined) return { documents: [], diagnostics: [mark] };
   const documents: YamlDocument[] = [];
   const diagnostics: Diagnostic[] = [];
   for (const [index, document] of ("empty" in parsed ? [] : parsed).entries()) {

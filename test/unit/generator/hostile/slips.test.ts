@@ -125,7 +125,7 @@ suite("slips of a spec and of a CRD", (test) => {
   test("a package.json that is no JSON is an error with its place, and no name of the operator changes", async () => {
     const hint = "  JSON has names and texts in double quotes, a comma between two entries, and none after the last\n";
     const cases: [text: string, expected: string][] = [
-      ['{ "name":\n', `package.json:1:10: error yaml-syntax: not JSON: "{" is not closed\n${hint}`],
+      ['{ "name":\n', `package.json:1:1: error yaml-syntax: not JSON: "{" is not closed\n${hint}`],
       [
         '{ "name": "a",\n}\n',
         "package.json:2:1: error yaml-syntax: not JSON: expected double-quoted property name\n" + hint,
@@ -134,6 +134,8 @@ suite("slips of a spec and of a CRD", (test) => {
     ];
     const spec =
       "apiVersion: gen-operator.dev/v1alpha1\nkind: Workflow\nmetadata: { name: page }\nspec: { primary: v1/Service }\n";
+    await using marked = await createFolderWith({ "workflow.yaml": spec, "package.json": '\ufeff{ "name": "a" }\n' });
+    assert.is((await runCommand(marked.path, "generate")).status, 0, "npm accepts a mark of the byte order");
     for (const [text, expected] of cases) {
       await using folder = await createFolderWith({ "workflow.yaml": spec, "package.json": text });
       for (const command of ["generate", "dev"]) {

@@ -1,5 +1,5 @@
 import { formatDiagnostic } from "#generator/diagnostic.js";
-import { parseYaml } from "#generator/input/yaml/parse-yaml.js";
+import { describeJsonError, parseYaml } from "#generator/input/yaml/parse-yaml.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const valuesOf = (text: string) => parseYaml("a.yaml", text).documents.map(({ value }) => value);
@@ -39,7 +39,7 @@ suite("parseYaml", (test) => {
       [{ b: 2 }],
     );
     assert.is(diagnostics.length, 1);
-    assert.equal(diagnostics[0]?.position?.line, 2);
+    assert.equal(diagnostics[0]?.position?.line, 1);
   });
 
   test("a key that comes twice is an error that names both places, in any style and in JSON", () => {
@@ -59,7 +59,7 @@ suite("parseYaml", (test) => {
       `indent it by ${by} as line ${line}, or put the value of line ${line} into quotes if it goes on here`,
     ];
     const lost = (place: string, by: number, hint: string) => [
-      `${place}: the line is indented by ${by}, and nothing above that it could follow is`,
+      `${place}: no line above that it can follow is indented by ${by}`,
       `indent it ${hint}`,
     ];
     const cases: [text: string, expected: string[]][] = [
@@ -67,8 +67,8 @@ suite("parseYaml", (test) => {
       ["s:\n  a: x\n   b: 2\n", deep(2, 4, 2)],
       ["s:\n  - a: 1\n      b: 2\n", deep(2, 7, 4)],
       ["s:\r\n    a: 1\r\n  b: 2\r\n", lost("3:3", 2, "by 4 to follow line 2, or by 0 to follow line 1")],
-      ["s:\n  - a: 1\n\n   # x\n   b: 2\n", lost("5:4", 3, "by 4 to follow line 2, or by 2 to follow line 2")],
-      ["s:\n  - 1\n - 2\n", lost("3:2", 1, "by 2 to follow line 2, or by 0 to follow line 1")],
+      ["s:\n  - a: 1\n\n   # x\n   b: 2\n", lost("5:4", 3, "by 4 to follow line 2, or by 0 to follow line 1")],
+      ["s:\n  - 1\n - 2\n", lost("3:2", 1, "by 2 to follow line 2")],
       ["x: 1\n---\n  a: 1\nb: 2\n", lost("4:1", 0, "by 2 to follow line 3")],
       ["s:\n  a: 1\n  - 2\n", ["3:3: a list item stands among keys", "indent the list deeper than its key"]],
       [
@@ -86,31 +86,60 @@ suite("parseYaml", (test) => {
   test("a text that is neither YAML nor JSON is described by its first mistake, and by what to do", () => {
     const entry = "write a blank after the colon or the hyphen, or a colon after the key";
     const json = "JSON has names and texts in double quotes, a comma between two entries, and none after the last";
+    const commas = "entries in brackets have commas between them";
+    const marks = "finish the merge, and delete its marks";
     const cases: [text: string, problem: string, hint: string][] = [
       ["a:1\nb: 2\n", '1:1: not YAML: the line is neither "key: value" nor "- item"', entry],
-      [
-        "a: b: c\n",
-        '1:4: not YAML: the value has ": " in it',
-        "put the value into quotes, or write it into the next line, and indent it deeper",
-      ],
+      ["a: b: c\n", '1:4: not YAML: the value has ": " in it', "put the value into quotes"],
       [
         "a: [1\nb: 2\n",
-        '2:1: not YAML: "[" is not closed',
+        '1:4: not YAML: "[" is not closed',
         'close it with "]", and indent the lines in it deeper than its key',
       ],
-      ["a: 'b\n", "2:1: not YAML: a text in quotes is not closed", "close it with '"],
       [
-        "a: 1\n<<<<<<< ours\n",
-        "2:1: not YAML: the line is a mark of a merge that is not finished",
+        "a: {\n  b: [1,\n}\n",
+        '2:6: not YAML: "[" is not closed',
+        'close it with "]", and indent the lines in it deeper than its key',
+      ],
+      ["a: 'b\nc: 1\n", "1:4: not YAML: a text in quotes is not closed", "close it with '"],
+      [
+        "a: 1\n<<<<<<< ours\nb: [\n",
+        "2:1: the line is a mark of a merge that is not finished",
         "finish the merge, and delete its marks",
       ],
-      ['{ "a": 1,\n  "b": [2\n}\n', '3:1: not JSON: "[" is not closed', json],
+      ["a: {\n  b: 1\n  c: 2\n}\n", "3:3: not YAML: a comma is missing before this entry", commas],
+      ["a: [\n  b: 1\n  c: 2\n]\n", "3:3: not YAML: a comma is missing before this entry", commas],
+      ['{ "a": 1,\n||||||| base\n"b": 2 }\n', "2:1: the line is a mark of a merge that is not finished", marks],
+      ['{ "a": 1,\n  "b": [2\n}\n', '2:8: not JSON: "[" is not closed', json],
       ['{ "a": 1\n  "b": 2 }\n', "2:3: not JSON: a comma is missing before this entry", json],
-      ["{\n", '2:1: not JSON: "{" is not closed', json],
-      ['{ "a": "b\n}\n', "3:1: not JSON: a text in quotes is not closed", json],
+      ["{\n", '1:1: not JSON: "{" is not closed', json],
+      ['{ "a": "b\n}\n', "1:8: not JSON: a text in quotes is not closed", json],
     ];
     for (const [text, problem, hint] of cases)
       assert.equal(problemsOf(text), [`a.yaml:${problem.replace(": ", ": error yaml-syntax: ")}\n  ${hint}`]);
+  });
+
+  test("what JSON.parse says of a text has its place and one line", () => {
+    const cases: [text: string, problem: string][] = [
+      ['{ "a": [1,\n  ]\n}\n', '2:3: not JSON: unexpected "]"'],
+      [`{ "a": [${"1, ".repeat(30)}\n  ],\n  "b": [1]\n}\n`, '2:3: not JSON: unexpected "]"'],
+      ["\n// a\n{}", '2:1: not JSON: unexpected "/"'],
+      ['{ "a": 1, // a\n  "b": 2 }', "1:11: not JSON: expected double-quoted property name"],
+      ['{ "a": "b,\n  "c": "d"\n}\n', "1:8: not JSON: a text in quotes is not closed"],
+      ['{ "a": "b\t"\n}\n', "1:10: not JSON: bad control character in string literal"],
+      ['{ "a": "b', "1:8: not JSON: a text in quotes is not closed"],
+      ['{ "a": 1,\n<<<<<<< ours\n  "b": 2\n}\n', "2:1: the line is a mark of a merge that is not finished"],
+    ];
+    for (const [text, problem] of cases) {
+      assert.throws(
+        () => JSON.parse(text),
+        (error) => {
+          const { message, position } = describeJsonError("a.json", text, error);
+          assert.is(`${position?.line}:${position?.column}: ${message}`, problem);
+          return true;
+        },
+      );
+    }
   });
 
   test("aliases and merge keys are followed", () => {
