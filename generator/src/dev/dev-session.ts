@@ -3,6 +3,7 @@ import { formatDiagnostic, hasErrors, shellWord } from "../diagnostic.js";
 import { generate } from "../generate.js";
 import type { Crd } from "../input/crd/crd.js";
 import { readProject } from "../input/read-project.js";
+import { describeSystemError, isSystemError } from "../system-error.js";
 import { formatProblem, type CodeProblem } from "./code/code-problem.js";
 import { DevCluster } from "./dev-cluster.js";
 import { DevFolder } from "./dev-folder.js";
@@ -147,13 +148,13 @@ class DevSession {
         await this.#parts.operator.restart();
       }
     } catch (error) {
-      this.#parts.table.note((error as Error).message);
+      this.#parts.table.note(isSystemError(error) ? describeSystemError(error) : (error as Error).message);
     }
   }
 
   async #restoreFolder(): Promise<void> {
     const { folder, cluster, table } = this.#parts;
-    if (await folder.restore()) table.step("somebody deleted dist/dev; it is written again");
+    if (await folder.restore()) table.step("dist/dev was deleted; restoring it");
     await cluster.restoreKubeconfig();
   }
 

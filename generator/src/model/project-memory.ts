@@ -67,7 +67,7 @@ export function checkForgotten(dependents: readonly RememberedDependent[], forge
       return {
         severity: "error",
         rule: "unknown-forget",
-        message: `--forget ${quote(name)} names nothing that is remembered`,
+        message: `--forget ${quote(name)}: the last generation had no such controller or dependent`,
         hint: meant === undefined ? all : `${meant.hint} ${all}`,
       };
     });

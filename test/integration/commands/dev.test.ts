@@ -176,7 +176,7 @@ suite("npm run dev", (test) => {
     async () => {
       const dev = await session();
       await rm(join(dev.folder, "dist"), { recursive: true });
-      await dev.see("somebody deleted dist/dev; it is written again");
+      await dev.see("dist/dev was deleted; restoring it");
       await dev.see(/operator ready in \d/);
       const client = await dev.client();
       await client.delete(CONFIG_MAP, HELLO);
@@ -192,7 +192,7 @@ suite("npm run dev", (test) => {
       const dev = await session();
       const second = await runCommand(dev.folder, "dev");
       assert.is(second.status, 1);
-      assert.match(second.stderr, `already, as process ${dev.pid}; end that first`);
+      assert.match(second.stderr, `another gen-operator dev (process ${dev.pid}) runs `);
       await (await dev.client()).close();
     },
     LONG,

@@ -192,8 +192,8 @@ suite("dependents that left the spec", (declareTest) => {
         const { messages, report } = await project.run(text, { forget: ["page/wbe", "page/web", "site"], ...options });
         const known = "known names: page, page/config, page/web";
         assert.equal(messages.map(formatDiagnostic), [
-          `error unknown-forget: --forget "page/wbe" names nothing that is remembered\n  did you mean "page/web"? ${known}`,
-          `error unknown-forget: --forget "site" names nothing that is remembered\n  ${known}`,
+          `error unknown-forget: --forget "page/wbe": the last generation had no such controller or dependent\n  did you mean "page/web"? ${known}`,
+          `error unknown-forget: --forget "site": the last generation had no such controller or dependent\n  ${known}`,
         ]);
         assert.is(report, undefined);
       }
