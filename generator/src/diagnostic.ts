@@ -153,7 +153,8 @@ export function quote(text: string): string {
 
 /** Returns a word of a command as a shell takes it: `'my project'`. */
 export function shellWord(text: string): string {
-  return /^[\w@%+=:,./\\-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+  // On Windows a backslash separates folders; elsewhere the shell takes it away.
+  return /^[\w@%+=:,./-]+$/.test(slashed(text)) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /** Returns the beginning of a text that is too long for a message, or all of another one. */

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join, relative } from "node:path";
-import type { Diagnostic } from "../diagnostic.js";
+import { formatPosition, type Diagnostic } from "../diagnostic.js";
 import { readPackageName } from "../input/project-files.js";
 import { isRecord } from "../input/yaml/json.js";
 import { packageFile } from "../package-file.js";
@@ -33,8 +33,8 @@ export async function checkPackages(project: string): Promise<Check[]> {
 }
 
 function damaged({ message, position, hint }: Diagnostic): Check {
-  const place = position === undefined ? "" : ` in line ${position.line}, column ${position.column}`;
-  return { name: "package.json", outcome: "failed", message: message + place, advice: hint ?? "correct it" };
+  const place = position === undefined ? "" : `${formatPosition(position)}: `;
+  return { name: "package.json", outcome: "failed", message: place + message, advice: hint ?? "correct it" };
 }
 
 /** Checks a version of Node.js against the range of a `package.json`, such as `^20.19 || >=22.12`. */

@@ -1,5 +1,6 @@
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import type ts from "typescript";
+import { formatPosition, slashed } from "../diagnostic.js";
 import { loadLibrary } from "../model/expression/library.js";
 import { ok, type Check } from "./check.js";
 
@@ -25,16 +26,17 @@ export function checkTsconfig(project: string): Check {
     return {
       name: NAME,
       outcome: "failed",
-      message: `${placeOf(problem)}${typescript.flattenDiagnosticMessageText(problem.messageText, " ")}`,
+      message: `${placeOf(problem, project)}${typescript.flattenDiagnosticMessageText(problem.messageText, " ")}`,
       advice: "correct it; npx tsc --showConfig prints what TypeScript reads",
     };
   return judge(parsed.options, typescript);
 }
 
-function placeOf({ file, start }: ts.Diagnostic): string {
+function placeOf({ file, start }: ts.Diagnostic, project: string): string {
   if (file === undefined || start === undefined) return "";
   const { line, character } = file.getLineAndCharacterOfPosition(start);
-  return `line ${line + 1}, column ${character + 1}: `;
+  const position = { file: slashed(relative(project, file.fileName)), line: line + 1, column: character + 1 };
+  return `${formatPosition(position)}: `;
 }
 
 // https://github.com/microsoft/TypeScript/blob/main/src/compiler/diagnosticMessages.json

@@ -75,7 +75,7 @@ export function pathInProject(project: string, path: string): string | undefined
 /** The name of the package of a project, or of its folder where no package.json says it. */
 export interface PackageName {
   readonly name: string;
-  /** Says that package.json is no JSON: what is generated under another name would replace nothing that runs. */
+  /** Says that package.json cannot be read, or is no JSON: what is generated under another name would replace nothing that runs. */
   readonly problem?: Diagnostic;
 }
 
@@ -83,12 +83,20 @@ export interface PackageName {
 export async function readPackageName(project: string): Promise<PackageName> {
   const file = join(project, "package.json");
   const ofFolder = { name: basename(resolve(project)) };
-  // Reading a named pipe would wait for ever.
-  const isFile = (await statOf(file))?.isFile() ?? false;
-  const bytes = isFile ? await readFile(file).catch(() => undefined) : undefined;
-  // Node and npm accept a mark of the byte order.
-  const text = bytes === undefined ? undefined : new TextDecoder().decode(bytes);
-  if (text === undefined) return ofFolder;
+  const fail = (message: string): PackageName => ({
+    ...ofFolder,
+    problem: { severity: "error", rule: "unreadable-file", message },
+  });
+  let text: string;
+  try {
+    // Reading a named pipe would wait for ever.
+    if (!(await stat(file)).isFile()) return fail('"package.json" is not a file');
+    // Node and npm accept a mark of the byte order.
+    text = new TextDecoder().decode(await readFile(file));
+  } catch (error) {
+    if (!isSystemError(error)) throw error;
+    return error.code === "ENOENT" ? ofFolder : fail(`"package.json" cannot be read: ${reasonOf(error)}`);
+  }
   try {
     const manifest: unknown = JSON.parse(text);
     return isRecord(manifest) && typeof manifest["name"] === "string" ? { name: manifest["name"] } : ofFolder;

@@ -1,4 +1,11 @@
-import { didYouMean, formatDiagnostic, quote, sortDiagnostics, type Diagnostic } from "#generator/diagnostic.js";
+import {
+  didYouMean,
+  formatDiagnostic,
+  quote,
+  shellWord,
+  sortDiagnostics,
+  type Diagnostic,
+} from "#generator/diagnostic.js";
 import { assert, suite } from "../../support/suite.js";
 
 suite("diagnostics", (test) => {
@@ -38,6 +45,12 @@ suite("diagnostics", (test) => {
     assert.match(text, `write ${"x".repeat(100)}…`);
     const path = `spec.${"name.".repeat(50)}`;
     assert.match(formatDiagnostic({ ...diagnostic, message: path }), path);
+  });
+
+  test("a word of a command is quoted where a shell would change it", () => {
+    for (const word of ["a/b-c_1.yaml", "@x/y", "a=b:c,d+e%"]) assert.is(shellWord(word), word);
+    for (const word of ["a b", "a\\b", "$a", "a*", ""]) assert.is(shellWord(word), `'${word}'`);
+    assert.is(shellWord("it's"), "'it'\\''s'");
   });
 
   test("a near name is offered, a far one is not, and case counts least", () => {

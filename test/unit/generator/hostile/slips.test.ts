@@ -135,6 +135,12 @@ suite("slips of a spec and of a CRD", (test) => {
     const spec =
       "apiVersion: gen-operator.dev/v1alpha1\nkind: Workflow\nmetadata: { name: page }\nspec: { primary: v1/Service }\n";
     await using marked = await createFolderWith({ "workflow.yaml": spec, "package.json": '\ufeff{ "name": "a" }\n' });
+    await using folderInstead = await createFolderWith({ "workflow.yaml": spec, "package.json/a": "" });
+    const { status: refused, stderr: reason } = await runCommand(folderInstead.path, "generate");
+    assert.equal(
+      [refused, reason],
+      [1, 'error unreadable-file: "package.json" is not a file\n1 error; nothing was written\n'],
+    );
     assert.is((await runCommand(marked.path, "generate")).status, 0, "npm accepts a mark of the byte order");
     for (const [text, expected] of cases) {
       await using folder = await createFolderWith({ "workflow.yaml": spec, "package.json": text });
@@ -147,7 +153,7 @@ suite("slips of a spec and of a CRD", (test) => {
         );
       }
       const { stdout } = await runCommand(folder.path, "doctor");
-      assert.match(stdout, /^failed +package\.json: not JSON: .* in line \d+, column \d+\n/m);
+      assert.match(stdout, /^failed +package\.json: package\.json:\d+:\d+: not JSON: .*\n/m);
     }
   });
 
