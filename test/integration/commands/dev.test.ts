@@ -175,7 +175,8 @@ suite("npm run dev", (test) => {
     "goes on after somebody deleted dist, with the kubeconfig and what is compiled",
     async () => {
       const dev = await session();
-      await rm(join(dev.folder, "dist"), { recursive: true });
+      // What dev writes meanwhile makes the removal fail now and then.
+      await rm(join(dev.folder, "dist"), { recursive: true, maxRetries: 5 });
       await dev.see("dist/dev was deleted; restoring it");
       await dev.see(/operator ready in \d/);
       const client = await dev.client();
