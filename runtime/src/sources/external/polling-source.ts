@@ -39,7 +39,7 @@ export function pollingSource<Resource>(
   const fetch = async (signal: AbortSignal) => {
     const since = cache.now;
     const all = await options.fetch({ signal });
-    if (typeof (all as Partial<typeof all> | undefined)?.entries !== "function" || Array.isArray(all))
+    if (typeof (all as Partial<typeof all> | undefined)?.get !== "function")
       throw new TypeError(`it returned ${typeNameOf(all)}, and not a Map of lists by the keys of primaries`);
     return () => {
       const primaries = new Set([...cache.replaceAll(all, since), ...core.takeRefused()]);

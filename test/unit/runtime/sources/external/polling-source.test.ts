@@ -74,6 +74,7 @@ suite("polling source", (test) => {
     const wrong = [
       [["home/one", []]],
       { "home/one": [] },
+      new Set(["home/one"]),
       undefined,
       new Map<unknown, unknown>([...both, [5, ["a1"]]]),
     ];
@@ -81,7 +82,13 @@ suite("polling source", (test) => {
     const { context, notified, advance } = createSourceContext();
     await source.start(context);
     notified();
-    for (const problem of ["it returned object", "it returned object", "it returned undefined", "named by number"]) {
+    for (const problem of [
+      "it returned object",
+      "it returned object",
+      "it returned object",
+      "it returned undefined",
+      "named by number",
+    ]) {
       await advance(INTERVAL_MS);
       assert.match(source.health.reason ?? "", problem);
       assert.equal([notified(), source.secondariesOf(primaryOf("home/one"))], [[], ["a1"]]);
