@@ -1,7 +1,8 @@
-import { counted, shellWord } from "../diagnostic.js";
+import { counted } from "../diagnostic.js";
 import type { Check } from "../doctor/check.js";
 import type { AddCommand } from "./frame/command.js";
 import { FORMAT_OPTION } from "./frame/format.js";
+import { generateCommandOf } from "./frame/print.js";
 import { createProgressLine, painterFor } from "./frame/terminal.js";
 
 /** Adds `gen-operator doctor`. */
@@ -53,10 +54,9 @@ export const addDoctorCommand: AddCommand = (parser, { summary, end }) => {
         ...(context === undefined ? {} : { context }),
         ...(user === undefined ? {} : { user }),
       };
-      const folder = project === "." ? "" : ` --project ${shellWord(project)}`;
       const checks: Check[] = [];
       const progress = createProgressLine();
-      const update = `npx gen-operator generate${folder}`;
+      const update = generateCommandOf(project);
       for await (const check of examineProject({ project, cluster, update, onStep: progress.report })) {
         progress.clear();
         checks.push(check);

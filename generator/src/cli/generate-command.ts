@@ -1,7 +1,6 @@
-import { shellWord } from "../diagnostic.js";
 import type { AddCommand } from "./frame/command.js";
 import { FORMAT_OPTION, generateOutcome, printOutcome } from "./frame/format.js";
-import { printChanges, printResult } from "./frame/print.js";
+import { generateCommandOf, printChanges, printResult } from "./frame/print.js";
 import { withProgress } from "./frame/terminal.js";
 
 /** Adds `gen-operator generate`. */
@@ -70,8 +69,7 @@ export const addGenerateCommand: AddCommand = (parser, { summary, end }) => {
       const { generate } = await import("../generate.js");
       const result = await withProgress((onStep) => generate({ project, check, dryRun, strict, forget, onStep }));
       if (dryRun) return end(await printChanges(result));
-      const folder = project === "." ? "" : ` --project ${shellWord(project)}`;
-      const printText = () => printResult(result, { update: `npx gen-operator generate${folder}` });
+      const printText = () => printResult(result, { update: generateCommandOf(project) });
       end(await printOutcome(format, generateOutcome(result, project), printText));
     },
   );

@@ -1,7 +1,6 @@
-import { shellWord } from "../diagnostic.js";
 import type { AddCommand } from "./frame/command.js";
 import { FORMAT_OPTION, printOutcome } from "./frame/format.js";
-import { printDiagnostics } from "./frame/print.js";
+import { generateCommandOf, printDiagnostics } from "./frame/print.js";
 import { withProgress } from "./frame/terminal.js";
 
 /** Adds `gen-operator suggest`. */
@@ -42,8 +41,7 @@ export const addSuggestCommand: AddCommand = (parser, { summary, end }) => {
         for (const line of report) console.log(line);
         if (exitCode === 0 && report.length === 0) console.log("no event source watches a kind");
         for (const file of parts.updated) console.log(`updated ${file}`);
-        if (parts.updated.length > 0)
-          console.log(`next: npx gen-operator generate${project === "." ? "" : ` --project ${shellWord(project)}`}`);
+        if (parts.updated.length > 0) console.log(`next: ${generateCommandOf(project)}`);
         return exitCode;
       };
       end(await printOutcome(format, { diagnostics, project, parts }, printText));

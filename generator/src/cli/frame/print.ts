@@ -6,6 +6,7 @@ import {
   limitDiagnostics,
   shortenWords,
   type Diagnostic,
+  shellWord,
 } from "../../diagnostic.js";
 import type { GenerateResult } from "../../generate.js";
 import type { InitReport } from "../../output/project/init-project.js";
@@ -28,6 +29,11 @@ function paintDiagnostic(diagnostic: Diagnostic): string {
   const style = severity === "error" ? "red" : "yellow";
   const paint = painterFor(process.stderr);
   return formatDiagnostic(diagnostic).replace(`${severity} ${rule}: `, (label) => paint(style, label));
+}
+
+/** Returns the command that generates the code of a project, as a user types it. */
+export function generateCommandOf(project: string): string {
+  return `npx gen-operator generate${project === "." ? "" : ` --project ${shellWord(project)}`}`;
 }
 
 /** What a result is printed with. */
