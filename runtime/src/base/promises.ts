@@ -54,8 +54,8 @@ export async function untilAborted<Value>(
 export function abortWith(controller: AbortController, ...signals: readonly (AbortSignal | undefined)[]): () => void {
   const leaving = new AbortController();
   for (const signal of signals) {
-    const onAbort = () => controller.abort(signal?.reason);
     if (signal === undefined) continue;
+    const onAbort = () => controller.abort(signal.reason);
     if (signal.aborted) onAbort();
     // Many may follow one.
     setMaxListeners(0, signal);

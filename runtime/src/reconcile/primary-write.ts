@@ -15,7 +15,7 @@ import type { PrimaryOutcome } from "../schedule/reconcile-scope.js";
 import { KindOperations, type ResourceWrite } from "../write/kind-operations.js";
 import type { ResourceOperations } from "../write/resource-operations.js";
 import type { WriteTarget } from "../write/send/apply-matcher.js";
-import { isGone } from "../write/send/on-latest.js";
+import { failedAsGone } from "../write/send/on-latest.js";
 import { patchBetween } from "../write/send/plan.js";
 import { findPostponed, type PostponedWrite, type WriteCause } from "../write/send/postponed-write.js";
 import type { Sender } from "../write/send/send.js";
@@ -57,7 +57,7 @@ export async function putFinalizer(
     const written = await (isPatched ? resources.addFinalizer(object) : resources.applyFinalizer(object));
     return written?.object.metadata.deletionTimestamp === undefined ? written?.object : undefined;
   } catch (error) {
-    if (await isGone(error, object, write)) return undefined;
+    if (await failedAsGone(error, object, write)) return undefined;
     throw error;
   }
 }
@@ -96,7 +96,7 @@ export async function writePrimary(
       onWritten({ wroteStatus: await isChanged(writeStatus(write, primary, status)) });
   } catch (error) {
     // There is nothing left to report on.
-    if (await isGone(error, primary, write)) return;
+    if (await failedAsGone(error, primary, write)) return;
     if (status === undefined || !isAbsent(error)) throw error;
     const problem = "has no status subresource in the cluster; add subresources: { status: {} } to its definition";
     throw new Error(`${messageOf(error)}: ${crdNameOf(target.definition)} ${problem}`, { cause: error });

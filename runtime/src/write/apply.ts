@@ -3,7 +3,7 @@ import { messageOf } from "../base/logger.js";
 import type { DecodedResource } from "../base/decoded-resource.js";
 import type { Verdict } from "../match/match.js";
 import { clearingPatch } from "./foreign-entries.js";
-import { isGone } from "./send/on-latest.js";
+import { failedAsGone } from "./send/on-latest.js";
 import { applicationOf, locked, planApply, planJsonPatch, type Sending } from "./send/plan.js";
 import type { Sender } from "./send/send.js";
 import type { WriteMethod, Written } from "./write-method.js";
@@ -49,7 +49,7 @@ export function applyMethod(sender: Sender): WriteMethod {
       try {
         return await send(live);
       } catch (error) {
-        if (await isGone(error, live.object, { sender, target, cause })) return undefined;
+        if (await failedAsGone(error, live.object, { sender, target, cause })) return undefined;
         // Once: what is in the way again is refused again.
         return send(await clear(error, write));
       }

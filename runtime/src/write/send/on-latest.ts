@@ -55,7 +55,7 @@ export async function onLatest<Result>(
  * would create the object, and 422 if there is another one (1.36). It answers the same where a version or a value was tested, and where the
  * object is not valid.
  */
-export async function isGone(
+export async function failedAsGone(
   error: unknown,
   { metadata }: KubernetesObject,
   { sender, target, cause }: Pick<OnLatestOptions, "sender" | "target"> & { readonly cause?: WriteCause | undefined },
