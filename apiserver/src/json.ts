@@ -1,18 +1,12 @@
-/** Any JSON value. */
-export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject;
+import { isJsonObject, memberOf, type JsonObject, type JsonValue } from "@gen-operator/schema";
 
-/** A JSON object; the order of its members is kept but never means anything. */
-export type JsonObject = { [key: string]: JsonValue };
-
-/** True for a JSON object, false for null, arrays and scalars. */
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
+export { clone, deepEqual, isJsonObject as isObject, memberOf, setMember } from "@gen-operator/schema";
+export type { JsonObject, JsonValue };
 
 /** Gives the member `key` if it is an object. */
 export function objectAt(object: JsonObject | undefined, key: string): JsonObject | undefined {
   const value = memberOf(object, key);
-  return isObject(value) ? value : undefined;
+  return isJsonObject(value) ? value : undefined;
 }
 
 /** Gives the member `key` if it is an array. */
@@ -25,46 +19,6 @@ export function arrayAt(object: JsonObject | undefined, key: string): JsonValue[
 export function stringAt(object: JsonObject | undefined, key: string): string | undefined {
   const value = memberOf(object, key);
   return typeof value === "string" ? value : undefined;
-}
-
-/** Gives the object's own member `key`; names such as "constructor" are never inherited. */
-export function memberOf(object: JsonObject | undefined, key: string): JsonValue | undefined {
-  return object !== undefined && Object.hasOwn(object, key) ? object[key] : undefined;
-}
-
-/** Sets the object's own member `key`, whatever its name; a plain assignment to "__proto__" would not. */
-export function setMember(object: JsonObject, key: string, value: JsonValue): void {
-  if (key !== "__proto__") object[key] = value;
-  else Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
-}
-
-/** Copies a value deeply. */
-export function clone<Value extends JsonValue>(value: Value): Value {
-  return cloneAny(value) as Value;
-}
-
-function cloneAny(value: JsonValue): JsonValue {
-  if (typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) return value.map(cloneAny);
-  const copy: JsonObject = {};
-  for (const key of Object.keys(value)) setMember(copy, key, cloneAny(value[key] as JsonValue));
-  return copy;
-}
-
-/** True if both are the same JSON value; the order of object members does not matter, an absent value equals only itself. */
-export function deepEqual(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
-  if (a === b) return true;
-  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
-  if (Array.isArray(a)) {
-    return Array.isArray(b) && a.length === b.length && a.every((item, index) => deepEqual(item, b[index]));
-  }
-  if (Array.isArray(b)) return false;
-  const keys = Object.keys(a);
-  if (keys.length !== Object.keys(b).length) return false;
-  for (const key of keys) {
-    if (!Object.hasOwn(b, key) || !deepEqual(a[key], b[key])) return false;
-  }
-  return true;
 }
 
 /** Orders strings by their UTF-8 bytes, as Go does. */
@@ -98,7 +52,7 @@ export function sortedPairs(object: JsonObject): MemberPair[] {
 /** Copies a value with the members of all its objects in order, as Go writes a map. */
 export function sortedJson(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return value.map(sortedJson);
-  if (!isObject(value)) return value;
+  if (!isJsonObject(value)) return value;
   return Object.fromEntries(sortedPairs(value).map(([name, member]) => [name, sortedJson(member)]));
 }
 

@@ -1,5 +1,5 @@
 // Schemas
-export type { JsonValue, Schema, ValidationRule } from "./values/schema.js";
+export type { Schema, ValidationRule } from "./values/schema.js";
 
 // Texts
 export { canonicalTextOf, isMapped, readAddress, type Address } from "./texts/addresses.js";
@@ -9,6 +9,21 @@ export { quote } from "./texts/quote.js";
 export { RESERVED_WORDS } from "./texts/reserved-words.js";
 export { parseVersion, type Version } from "./texts/version.js";
 export { canonicalQuantity, compareQuantities, isSameQuantity, parseQuantity } from "./texts/quantity.js";
+
+// JSON, and the patches of it that Kubernetes takes
+export {
+  clone,
+  deepEqual,
+  isJsonObject,
+  isTooDeep,
+  MAX_DEPTH,
+  memberOf,
+  setMember,
+  type JsonObject,
+  type JsonValue,
+} from "./values/json.js";
+export { applyJsonPatch, PatchFailure, type PatchOperation } from "./patches/json-patch.js";
+export { applyMergePatch } from "./patches/merge-patch.js";
 
 // Values
 export { checkValue, type Place, type SchemaProblem } from "./values/check-value.js";

@@ -51,13 +51,13 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     },
   },
   runtime: {
-    base: { values: [], types: ["@gen-operator/schema"] },
+    base: { values: ["@gen-operator/schema"] },
     decode: { values: ["base"] },
     client: { values: ["decode", "base"] },
     cache: { values: ["decode", "base"] },
     watch: { values: ["cache", "decode", "client", "base"] },
     match: { values: ["base", "@gen-operator/schema"] },
-    write: { values: ["match", "cache", "client", "base"] },
+    write: { values: ["match", "cache", "client", "base", "@gen-operator/schema"] },
     sources: { values: ["cache", "client", "base"], types: ["watch"] },
     workflow: { values: ["base"], types: ["write", "cache", "client", "sources"] },
     schedule: { values: ["base"], types: ["workflow", "cache"] },
@@ -72,7 +72,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     },
   },
   apiserver: {
-    json: { values: [] },
+    json: { values: ["@gen-operator/schema"] },
     clock: { values: [] },
     "package-file": { values: [] },
     "yaml-library": { values: [] },
@@ -85,8 +85,11 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     persistence: { values: [], types: ["storage"] },
     builtin: { values: ["package-file", "errors", "json", "@gen-operator/schema"] },
     object: { values: ["clock", "builtin", "errors", "json"] },
-    decode: { values: ["yaml-library", "package-file", "builtin", "errors", "json"], types: ["object"] },
-    patch: { values: ["decode", "builtin", "errors", "json"] },
+    decode: {
+      values: ["yaml-library", "package-file", "builtin", "errors", "json", "@gen-operator/schema"],
+      types: ["object"],
+    },
+    patch: { values: ["builtin", "errors", "json", "@gen-operator/schema"] },
     ssa: { values: ["errors", "json"] },
     // What CustomResourceDefinitions may say, and what objects of their kinds are checked against.
     definitions: {
@@ -123,6 +126,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
         "builtin",
         "errors",
         "json",
+        "@gen-operator/schema",
       ],
       types: ["admission", "identity"],
     },
@@ -193,6 +197,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
   schema: {
     texts: { values: [] },
     values: { values: ["texts"] },
+    patches: { values: ["values"] },
     cel: { values: ["values", "texts"] },
   },
 };

@@ -1,11 +1,5 @@
 // What is refused of every body before anything else looks at it: values that are nested too deeply, and numbers that no float64 holds.
-import type { JsonValue } from "../json.js";
-
-/**
- * How deeply values may be nested. A kube-apiserver takes 10,000 levels; what walks over an object here needs the stack of the thread, which holds
- * about 2,500.
- */
-export const MAX_DEPTH = 1_000;
+import { MAX_DEPTH } from "@gen-operator/schema";
 
 /** Says that a body is valid JSON or YAML, and holds a number that Kubernetes cannot keep. */
 export class NumberRangeError extends Error {
@@ -35,22 +29,6 @@ export function tooDeepBracket(json: string): "{" | "[" | undefined {
         depth--;
     }
   return undefined;
-}
-
-/** Tells whether a value is nested too deeply. */
-export function isTooDeep(value: JsonValue): boolean {
-  let level: JsonValue[] = [value];
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth > MAX_DEPTH) return true;
-    level = level.flatMap(childrenOf);
-  }
-  return false;
-}
-
-function childrenOf(value: JsonValue): JsonValue[] {
-  if (typeof value !== "object" || value === null) return [];
-  const children = Array.isArray(value) ? value : Object.values(value);
-  return children.filter((child) => typeof child === "object" && child !== null);
 }
 
 // Three digits of an exponent, or as many digits as the largest number has.

@@ -1,3 +1,4 @@
+import { isTooDeep } from "@gen-operator/schema";
 import type { Tags, YAMLParseError } from "yaml";
 import { MEDIA_TYPES } from "../errors/media-types.js";
 import { quote } from "../errors/quote.js";
@@ -5,7 +6,7 @@ import { unsupportedMediaType } from "../errors/status-error.js";
 import { sortedJson, type JsonValue } from "../json.js";
 import { yamlLibrary } from "../yaml-library.js";
 import { BodySyntaxError } from "./body-syntax-error.js";
-import { checkNumbers, isTooDeep, tooDeepBracket } from "./check-limits.js";
+import { checkNumbers, tooDeepBracket } from "./check-limits.js";
 import { duplicateFieldTexts, mayHaveDuplicates, memberCountOf } from "./duplicate-fields.js";
 import { jsonSyntaxError } from "../errors/json-syntax-error.js";
 import { parseProtobuf } from "./protobuf.js";

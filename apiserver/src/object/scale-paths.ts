@@ -52,7 +52,7 @@ function accessAt(object: JsonObject, path: string, expected: string): { value?:
   for (const name of path.slice(1).split(".")) {
     if (value === null) return {};
     if (!isObject(value)) return { misfit: misfitText(path, value, "map[string]interface{}") };
-    const member = memberOf(value, name);
+    const member: JsonValue | undefined = memberOf(value, name);
     if (member === undefined) return {};
     value = member;
   }

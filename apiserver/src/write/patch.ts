@@ -1,5 +1,6 @@
+import { isTooDeep } from "@gen-operator/schema";
 import { BodySyntaxError } from "../decode/body-syntax-error.js";
-import { isTooDeep, NumberRangeError } from "../decode/check-limits.js";
+import { NumberRangeError } from "../decode/check-limits.js";
 import { mediaTypeOf, parseJson } from "../decode/parse-body.js";
 import type { ServedType } from "../builtin/served-type.js";
 import { invalidError } from "../errors/field-error.js";

@@ -1,5 +1,6 @@
 import type { JsonValue } from "@gen-operator/schema";
 
+export { memberOf } from "@gen-operator/schema";
 export type { JsonValue };
 
 /** A value that Kubernetes accepts as a number or as text, such as a port or a percentage. */
@@ -123,11 +124,6 @@ export interface JsonPatchOperation {
 
 /** The ways to write an object: POST, PUT, server-side apply, JSON patch (RFC 6902), JSON merge patch (RFC 7386). */
 export type WriteVerb = "create" | "update" | "apply" | "jsonPatch" | "mergePatch";
-
-/** Returns a member of an object whose keys may be those of every object, such as `constructor`. */
-export function memberOf<Value>(object: { readonly [name: string]: Value }, name: string): Value | undefined {
-  return Object.hasOwn(object, name) ? object[name] : undefined;
-}
 
 /** Returns the object or list that a text is in JSON; undefined if it is none. A parser's own error would quote the text, which may be secret. */
 export function objectIn<Value extends object>(text: string): Partial<Value> | undefined {

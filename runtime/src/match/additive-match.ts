@@ -1,9 +1,7 @@
 // The comparison of JOSDK's generic matcher. Additions in live are not told from values that are no longer desired.
 import { isDeepStrictEqual } from "node:util";
-import type { JsonValue } from "../base/kubernetes-object.js";
-import { isSameQuantity } from "@gen-operator/schema";
+import { isJsonObject, isSameQuantity, type JsonObject, type JsonValue } from "@gen-operator/schema";
 import { pathText, type Difference } from "./match.js";
-import { isJsonObject, type JsonObject } from "./json-value.js";
 import type { SchemaNode } from "./schema-node.js";
 
 /** The search for moved items takes time and memory for all pairs of items. Longer lists count as different, which costs one write. */

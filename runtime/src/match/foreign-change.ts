@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
-import type { JsonValue, KubernetesObject } from "../base/kubernetes-object.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "@gen-operator/schema";
+import type { KubernetesObject } from "../base/kubernetes-object.js";
 import { isLeaf, keyOfListItem, type FieldNode, type ItemKey } from "./owned-fields.js";
-import { isJsonObject, type JsonObject } from "./json-value.js";
 import type { SchemaNode } from "./schema-node.js";
 
 // The API server sets these fields on every write.

@@ -1,10 +1,6 @@
 // Values as JSON carries them, and whether the API server stores two of them as the same, however they are written.
-import type { JsonValue } from "../base/kubernetes-object.js";
-import { isSameQuantity } from "@gen-operator/schema";
+import { isJsonObject, isSameQuantity, type JsonObject, type JsonValue } from "@gen-operator/schema";
 import type { SchemaNode } from "./schema-node.js";
-
-/** A JSON object. */
-export type JsonObject = { [key: string]: JsonValue };
 
 /** Returns a value as JSON carries it; undefined if it does not. */
 export function plainOf(value: unknown): JsonValue | undefined {
@@ -59,11 +55,6 @@ export function isEmptyValue(value: JsonValue): boolean {
   if (Array.isArray(value)) return value.length === 0;
   if (isJsonObject(value)) return Object.keys(value).length === 0 && isOfJson(value);
   return value === null || value === "" || value === 0 || value === false;
-}
-
-/** Tells whether a value is a JSON object. */
-export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Tells whether an object becomes JSON as it is, and not by a `toJSON` of its class. */

@@ -2,9 +2,9 @@
  * Server-side-apply matching: `matches` is true only if applying `desired` now would change nothing. It may be falsely negative (one needless
  * apply), never falsely positive. What the manager owns, and the values there, have to be exactly what is desired, as the API server stores it.
  */
-import { memberOf, type JsonValue } from "../base/kubernetes-object.js";
+import { isJsonObject, memberOf, type JsonObject, type JsonValue } from "@gen-operator/schema";
 import { isLeaf, keyOfListItem, LEAF, NOTHING, type FieldNode, type ItemKey } from "./owned-fields.js";
-import { isEmptyValue, isJsonObject, isOfJson, isSameValue, type JsonObject } from "./json-value.js";
+import { isEmptyValue, isOfJson, isSameValue } from "./json-value.js";
 import type { SchemaNode } from "./schema-node.js";
 
 /** A place where an object is not as desired. */

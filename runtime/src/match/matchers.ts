@@ -1,11 +1,11 @@
 // JOSDK's matchers. Server-side apply has its own matcher, in match.ts.
 import { isDeepStrictEqual } from "node:util";
+import { applyJsonPatch, type JsonObject } from "@gen-operator/schema";
 import type { JsonValue, KubernetesObject, WriteVerb } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import { findMissing, includes, type AdditiveOptions } from "./additive-match.js";
-import { applyJsonPatch } from "./json-patch.js";
 import type { Difference } from "./match.js";
-import { isSameValue, plainOf, type JsonObject } from "./json-value.js";
+import { isSameValue, plainOf } from "./json-value.js";
 import { schemaOf } from "./schema-node.js";
 
 /** What a write is about to do to an object. */

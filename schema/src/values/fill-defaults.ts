@@ -1,4 +1,4 @@
-import type { JsonValue } from "./schema.js";
+import type { JsonValue } from "./json.js";
 import type { Schema } from "./schema.js";
 
 /** The schemas that others refer to, by their names. */

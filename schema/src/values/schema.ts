@@ -1,5 +1,4 @@
-/** Any value that JSON can hold. */
-export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
+import type { JsonValue } from "./json.js";
 
 /**
  * The structural schema of a kind, in the words of OpenAPI v3 and Kubernetes' extensions, without prose. The matcher reads list types, map types, quantities and defaults from it; `parse` reads the rest. `$ref` names an entry of

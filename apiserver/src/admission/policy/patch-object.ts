@@ -1,9 +1,9 @@
+import { applyJsonPatch, PatchFailure, type PatchOperation } from "@gen-operator/schema";
 import { applyConfigurationOf, jsonPatchOf, type ExpressionResult } from "@gen-operator/schema/cel";
 import { internalError } from "../../errors/status-error.js";
 import { unregisteredKind } from "../../errors/unregistered.js";
 import { isObject, stringAt, type JsonObject } from "../../json.js";
 import { withScale } from "../../object/scale.js";
-import { applyOperations, PatchFailure } from "../../patch/json-patch.js";
 import type { ServedResource } from "../../registry/served-resource.js";
 import { mergeConfiguration } from "../../ssa/merge-configuration.js";
 import type { MergeType } from "../../ssa/types/merge-type.js";
@@ -68,9 +68,9 @@ function decodeChanged(
 }
 
 // A test that does not hold leaves everything as it is.
-function withOperations(before: JsonObject, operations: Parameters<typeof applyOperations>[1]): JsonObject {
+function withOperations(before: JsonObject, operations: readonly PatchOperation[]): JsonObject {
   try {
-    const changed = applyOperations(before, operations);
+    const changed = applyJsonPatch(before, operations);
     return isObject(changed) ? changed : before;
   } catch (error) {
     if (!(error instanceof PatchFailure)) throw error;

@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
-import type { JsonValue, KubernetesObject, ObjectRef } from "../../base/kubernetes-object.js";
+import type { JsonObject, JsonValue } from "@gen-operator/schema";
+import type { KubernetesObject, ObjectRef } from "../../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import { ownedBy, type DecodedResource, type OwnedFields } from "../../base/decoded-resource.js";
 import type { ResourceView } from "../../cache/resource-view.js";
@@ -14,7 +15,7 @@ import {
   valueKeyOf,
   type FieldNode,
 } from "../../match/owned-fields.js";
-import { isPlain, plainOf, type JsonObject } from "../../match/json-value.js";
+import { isPlain, plainOf } from "../../match/json-value.js";
 import { schemaOf, type SchemaNode } from "../../match/schema-node.js";
 import { digestOf } from "./write-loops.js";
 import { StoredForms } from "./stored-forms.js";

@@ -1,4 +1,5 @@
 // What each way to write an object sends, and what it makes of the object. Nothing here makes a request.
+import { applyJsonPatch, applyMergePatch, type JsonObject } from "@gen-operator/schema";
 import type {
   KubernetesObject,
   ObjectMeta,
@@ -9,9 +10,9 @@ import type {
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import type { DecodedResource } from "../../base/decoded-resource.js";
 import { hasForeignChange } from "../../match/foreign-change.js";
-import { applyJsonPatch, applyMergePatch, jsonDiff } from "../../match/json-patch.js";
+import { jsonDiff } from "../../match/json-diff.js";
 import { genericDifferences } from "../../match/matchers.js";
-import { plainOf, type JsonObject } from "../../match/json-value.js";
+import { plainOf } from "../../match/json-value.js";
 import { schemaOf } from "../../match/schema-node.js";
 import type { Application, WriteTarget } from "./apply-matcher.js";
 import type { WriteCause } from "./postponed-write.js";
