@@ -4,6 +4,7 @@ export type { Schema, ValidationRule } from "./values/schema.js";
 // Texts
 export { canonicalTextOf, isMapped, readAddress, type Address } from "./texts/addresses.js";
 export { hasFormat, isKnownFormat } from "./texts/formats.js";
+export { generateName, NAME_CHARACTERS } from "./texts/generate-name.js";
 export { findPatternProblem, hasMatch } from "./texts/pattern.js";
 export { quote } from "./texts/quote.js";
 export { RESERVED_WORDS } from "./texts/reserved-words.js";

@@ -188,8 +188,8 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     faults: { values: ["http", "identity", "decode", "errors", "json"], types: ["registry", "read"] },
     // Controllers that speak to any API server over HTTP.
     simulate: {
-      values: ["x509", "quota", "builtin", "errors", "@gen-operator/schema/cel"],
-      types: ["json", "@gen-operator/schema"],
+      values: ["x509", "quota", "builtin", "errors", "@gen-operator/schema", "@gen-operator/schema/cel"],
+      types: ["json"],
     },
     // Which of them run beside a server, and their start.
     simulated: { values: ["simulate"], types: ["x509"] },

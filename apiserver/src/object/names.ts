@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { exactAddressProblems } from "../builtin/rules/address-syntax.js";
 import { quote } from "../errors/quote.js";
 import { badRequest } from "../errors/status-error.js";
@@ -9,10 +8,6 @@ const LABEL_TEXT =
   "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an " +
   `alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '${LABEL}')`;
 const labelPattern = new RegExp(`^${LABEL}$`);
-
-const GENERATED_ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
-const GENERATED_LENGTH = 5;
-const MAX_GENERATE_NAME = 63 - GENERATED_LENGTH;
 
 /** How a type restricts the names of its objects. */
 export type NameRule = "subdomain" | "label" | "path-segment" | "namespace" | "address" | "long-name";
@@ -37,13 +32,6 @@ function checkLabel(text: string): string[] {
     ...(text.length > 63 ? ["must be no more than 63 characters"] : []),
     ...(labelPattern.test(text) ? [] : [isDotted ? "must not contain dots" : LABEL_TEXT]),
   ];
-}
-
-/** Returns a name made of `base` and five random characters, as Kubernetes generates them. */
-export function generateName(base: string): string {
-  let suffix = "";
-  for (const byte of randomBytes(GENERATED_LENGTH)) suffix += GENERATED_ALPHABET[byte % GENERATED_ALPHABET.length];
-  return base.slice(0, MAX_GENERATE_NAME) + suffix;
 }
 
 /** Fails for the name of a path that no object can have. */

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
+import { generateName } from "@gen-operator/schema";
 import type { ServedType } from "../builtin/served-type.js";
 import { alreadyExists, generatedNamesTaken, invalid, plainError } from "../errors/status-error.js";
 import type { UserInfo } from "../identity/user.js";
 import { objectAt, stringAt, type JsonObject } from "../json.js";
 import { setFirstGeneration } from "../object/generation.js";
-import { generateName } from "../object/names.js";
 import { keyOf, kindRefOf, resourceRefOf } from "../object/object-key.js";
 import { checkObjectMeta, dropDuplicateOwners, isTerminating, metadataOf, now } from "../object/object-meta.js";
 import { wipeReset } from "../object/reset-paths.js";

@@ -1,4 +1,5 @@
-import { checkCounts, checkNamespaces, checkNumbers, DNS_LABEL, requireNumbers } from "../base/checks.js";
+import { hasFormat } from "@gen-operator/schema";
+import { checkCounts, checkNamespaces, checkNumbers, requireNumbers } from "../base/checks.js";
 import { namespaceOf, type Connection } from "../client/connect/connection.js";
 import { checkDependents, type Fail } from "./check-dependents.js";
 import { defaultFinalizerOf, dependentsOf, finalizerNameOf, finalizerOf } from "../reconcile/controller-definition.js";
@@ -123,6 +124,5 @@ export function namespacesOf(
 function isQualified(finalizer: string): boolean {
   const [domain = "", name = "", ...rest] = finalizer.split("/");
   const isName = name.length <= 63 && /^[A-Za-z0-9]([-\w.]*[A-Za-z0-9])?$/.test(name);
-  const isDomain = domain.length <= 253 && domain.split(".").every((label) => DNS_LABEL.test(label));
-  return rest.length === 0 && isName && isDomain;
+  return rest.length === 0 && isName && hasFormat(domain, "k8s-long-name") === true;
 }

@@ -1,4 +1,5 @@
 // Checks of what users state; code without types states anything.
+import { hasFormat } from "@gen-operator/schema";
 
 /** The values of options by their names, with the least and the greatest number that each may be. */
 interface NumberOptions {
@@ -41,9 +42,6 @@ export function requireFunctions(owner: string, options: { readonly [option: str
       throw new TypeError(`${owner} has ${describe(value)} for ${option}; it needs a function`);
 }
 
-/** The name of a namespace is a DNS label (1.36, ValidateNamespaceName). */
-export const DNS_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
-
 /** Throws if these are no names of namespaces: the API server would answer as if there were nothing in them. */
 export function checkNamespaces(owner: string, namespaces: readonly string[] | undefined): void {
   if (namespaces === undefined) return;
@@ -51,7 +49,8 @@ export function checkNamespaces(owner: string, namespaces: readonly string[] | u
     throw new TypeError(`the namespaces of ${owner} are ${describe(namespaces)}, and not a list`);
   if (namespaces.length === 0)
     throw new TypeError(`${owner} has an empty list of namespaces; name at least one, or leave the list out`);
-  const isName = (each: unknown) => typeof each === "string" && each.length <= 63 && DNS_LABEL.test(each);
+  // A DNS label (1.36, ValidateNamespaceName).
+  const isName = (each: unknown) => typeof each === "string" && hasFormat(each, "k8s-short-name");
   const wrong = namespaces.findIndex((each) => !isName(each));
   if (wrong === -1) return;
   throw new TypeError(`${describe(namespaces[wrong])}, which ${owner} is to watch, is no name of a namespace`);

@@ -1,5 +1,4 @@
-import { fillDefaults } from "@gen-operator/schema";
-import { randomInt } from "node:crypto";
+import { fillDefaults, generateName } from "@gen-operator/schema";
 import type { KubernetesObject, ObjectMeta } from "../base/kubernetes-object.js";
 import type { NewResource } from "../base/resource-definition.js";
 import type { ResourceClass, ResourceDefinition } from "../base/resource-definition.js";
@@ -30,17 +29,9 @@ export function createResource<Resource extends KubernetesObject>(
   const given = { apiVersion, kind, ...init };
   const { definitions = {} } = schema;
   const object = (isCustom ? fillDefaults(given, schema, definitions) : given) as Resource;
-  const { name, generateName } = init.metadata ?? {};
-  if (name !== undefined || generateName === undefined) return object;
-  return { ...object, metadata: { ...init.metadata, name: generateName.slice(0, GENERATED_LENGTH) + nameEnding() } };
-}
-
-// The API server's: five characters that spell no words, behind what fits into a label of DNS with them.
-const GENERATED_LENGTH = 58;
-const NAME_CHARACTERS = "bcdfghjklmnpqrstvwxz2456789";
-
-function nameEnding(): string {
-  return Array.from({ length: 5 }, () => NAME_CHARACTERS[randomInt(NAME_CHARACTERS.length)]).join("");
+  const { name, generateName: base } = init.metadata ?? {};
+  if (name !== undefined || base === undefined) return object;
+  return { ...object, metadata: { ...init.metadata, name: generateName(base) } };
 }
 
 /** Tells whether a value is an object of the kind, by apiVersion and kind alone. */

@@ -1,6 +1,6 @@
+import { generateName } from "@gen-operator/schema";
 import { objectsAt } from "../../builtin/read-path.js";
 import type { JsonObject } from "../../json.js";
-import { generateName } from "../../object/names.js";
 
 const PREFIX = "kube-api-access-";
 const MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount";

@@ -1,5 +1,6 @@
 // What the controllers of workloads have in common.
 import { createHash } from "node:crypto";
+import { NAME_CHARACTERS } from "@gen-operator/schema";
 import { ApiError } from "../feed/api-client.js";
 import type { Cluster, NewObject } from "../feed/cluster.js";
 import { controllerOf, keyOfObject, type KubernetesObject } from "../feed/kubernetes-object.js";
@@ -45,15 +46,12 @@ export function countAt(status: object | undefined, field: string): number {
   return typeof value === "number" ? value : 0;
 }
 
-// The alphabet of generated names: no vowels, nothing that looks like another letter.
-const ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
-
 /** A short name for a pod template, like those that the names of replica sets and revisions end with. */
 export function templateHash(template: unknown, collisions = 0): string {
   const digest = createHash("sha256")
     .update(JSON.stringify(template ?? null) + (collisions === 0 ? "" : String(collisions)))
     .digest();
-  return [...digest.subarray(0, 10)].map((byte) => ALPHABET[byte % ALPHABET.length]).join("");
+  return [...digest.subarray(0, 10)].map((byte) => NAME_CHARACTERS[byte % NAME_CHARACTERS.length]).join("");
 }
 
 /** A new Pod of a workload, without a name. */

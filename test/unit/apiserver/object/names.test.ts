@@ -1,4 +1,5 @@
-import { checkName, generateName, type NameRule } from "#apiserver/object/names.js";
+import { checkName, type NameRule } from "#apiserver/object/names.js";
+import { generateName } from "#schema/texts/generate-name.js";
 import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
 
