@@ -72,8 +72,11 @@ function createSourceOf(members: readonly DependentWatch[], primary: ResourceDef
   const { mapper = byLink ? byDefaultAnnotations({ definition: primary }) : undefined } = members[0]!;
   const request = { definition: resource, labelSelector, fieldSelector, connection };
   const dependentOf = ({ metadata }: KubernetesObject) => {
-    const stated = metadata.annotations?.[DEPENDENT_NAME] ?? "";
-    return members.find((member) => member.name === stated || member.movedFrom?.includes(stated) === true)?.name;
+    const stated = metadata.annotations?.[DEPENDENT_NAME];
+    // One that the workflow no longer has keeps its name.
+    return (
+      members.find(({ movedFrom }) => stated !== undefined && movedFrom?.includes(stated) === true)?.name ?? stated
+    );
   };
   return new KindSource({ name, request, namespaces, mapper, primaryToSecondary, filters, dependentOf });
 }

@@ -172,6 +172,17 @@ suite("events of a controller", (test) => {
     assert.equal(keysOf(sources.get("second")!.secondariesOf(primaryOf("home/one")) as KubernetesObject[]), ["home/a"]);
     await sources.stop();
   });
+
+  test("an event of a shared watch names the dependent of the object, also one that the workflow no longer has", async () => {
+    const dependents = [dependent("first"), dependent("second", { movedFrom: ["before"] })];
+    const { sources, start, told } = createSources({ dependents });
+    const of = (name: string) => ({ ...ownedBy("one"), annotations: { "gen-operator.dev/dependent": name } });
+    const names = ["first", "second", "before", "gone"];
+    await start({ ConfigMap: names.map((name) => objectOf(`home/${name}`, of(name))) });
+    const named = ["first home/first", "second home/second", "second home/before", "gone home/gone"];
+    assert.equal(told.sort(), named.map((each) => `${each} home/one`).sort());
+    await sources.stop();
+  });
 });
 
 suite("activation of dependents", (test) => {
