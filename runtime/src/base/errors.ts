@@ -91,14 +91,6 @@ export function findError<Found extends Error>(error: unknown, name: Found["name
   return firstIn(error, (each) => (each.name === name ? (each as Found) : undefined));
 }
 
-// Bad request, too large, invalid.
-const REFUSALS: readonly number[] = [400, 413, 422];
-
-/** Tells whether the API server refused an object itself, so that trying again is useless until somebody changes something. */
-export function isRefusal(error: unknown): boolean {
-  return REFUSALS.includes(findError<ApiError>(error, "ApiError")?.code ?? 0);
-}
-
 // The stack of these errors leads into the runtime and tells nothing.
 const EXPECTED = /^(Api|Connection|Leadership|RetryAfter|Terminal|Timeout|Abort)Error$/;
 

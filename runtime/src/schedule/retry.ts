@@ -1,13 +1,13 @@
 import { requireNumbers } from "../base/checks.js";
-import { findError, isAbsent, isRefusal, type ApiError } from "../base/errors.js";
+import { findError, isAbsent, type ApiError } from "../base/errors.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import { synchronous } from "../base/promises.js";
 
 /**
  * How often and when a failed reconcile is tried again; the defaults are those of JOSDK's GenericRetry. Every interval gets longer at random.
  *
- * No interval is shorter than what the API server asks for (Retry-After). After the last attempt retries go on slowly, after 1 minute at first and 10 in the end, unless the API server refuses the object (400,
- * 413, 422). While the API server cannot be reached, takes no requests or does not serve the kind, they go on at the last quick interval.
+ * No interval is shorter than what the API server asks for (Retry-After). After the last attempt retries go on slowly, after 1 minute at first and 10 in the end. While the API server
+ * cannot be reached or takes no requests, they go on at the last quick interval; while it does not serve the kind, every minute.
  */
 export interface RetryOptions {
   /** Quick retries after the first failure; -1 for no end, 0 for no retries at all. Default: 5 */
@@ -68,7 +68,6 @@ export function createRetry(options: RetryOptions = {}, random: () => number = M
       const lastQuickMs = quickMs(maxRetries);
       // Of several failures one is enough.
       if (partsOf(error).some(isOutage)) return { attempt: state.attempt, intervalMs: jittered(lastQuickMs, error) };
-      if (partsOf(error).every(isRefusal)) return undefined;
       // A kind that is not served may be back soon.
       const steps = partsOf(error).some(isUnserved) ? 0 : attempt - maxRetries - 1;
       const slowMs = Math.min(FIRST_SLOW_MS * 2 ** steps, LONGEST_SLOW_MS);

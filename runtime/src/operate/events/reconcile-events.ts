@@ -1,8 +1,11 @@
 import type { EventSink } from "../../base/activity.js";
-import { isRefusal } from "../../base/errors.js";
+import { findError, type ApiError } from "../../base/errors.js";
 import type { KubernetesObject } from "../../base/kubernetes-object.js";
 import { messageOf } from "../../base/logger.js";
 import type { ReconcileEvent } from "../../schedule/reconcile-scope.js";
+
+// The API server refused an object itself: bad request, too large, invalid.
+const REFUSALS: readonly number[] = [400, 413, 422];
 
 /** Records what people want to see of a reconcile at its primary: that an object was rejected, and that one was pruned. */
 export function recordReconcile(
@@ -11,7 +14,7 @@ export function recordReconcile(
   { controller, workflow, error }: ReconcileEvent,
 ): void {
   if (about === undefined) return;
-  if (isRefusal(error))
+  if (REFUSALS.includes(findError<ApiError>(error, "ApiError")?.code ?? 0))
     events.record({ controller, about }, { type: "Warning", reason: "Rejected", note: messageOf(error) });
   for (const [name, outcome] of Object.entries(workflow?.removed ?? {}))
     if (outcome.kind === "deleted")
