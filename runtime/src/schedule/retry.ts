@@ -7,7 +7,7 @@ import { synchronous } from "../base/promises.js";
  * How often and when a failed reconcile is tried again; the defaults are those of JOSDK's GenericRetry. Every interval gets longer at random.
  *
  * No interval is shorter than what the API server asks for (Retry-After). After the last attempt retries go on slowly, after 1 minute at first and 10 in the end. While the API server
- * cannot be reached or takes no requests, they go on at the last quick interval; while it does not serve the kind, every minute.
+ * cannot be reached, rejects the credentials or takes no requests, they go on at the last quick interval; while it does not serve the kind, every minute.
  */
 export interface RetryOptions {
   /** Quick retries after the first failure; -1 for no end, 0 for no retries at all. Default: 5 */
@@ -77,7 +77,7 @@ export function createRetry(options: RetryOptions = {}, random: () => number = M
 }
 
 // Not 500: with that the API server refuses some objects.
-const OUTAGES: readonly number[] = [429, 502, 503, 504];
+const OUTAGES: readonly number[] = [401, 429, 502, 503, 504];
 
 function askedMs(error: unknown): number {
   return Math.max(0, ...partsOf(error).map((part) => findError<ApiError>(part, "ApiError")?.retryAfterMs ?? 0));

@@ -27,6 +27,7 @@ suite("controller: retries", (test) => {
     new ConnectionError("nobody there"),
     new ApiError(503, {}),
     new ApiError(429, {}),
+    new ApiError(401, {}),
     new AggregateError([new Error("another"), new Error("what", { cause: new ApiError(504, {}) })]),
   ];
   for (const error of unavailable)
