@@ -23,7 +23,7 @@ export interface OperatorOptions extends EndpointSettings {
   readonly logLevels?: LogLevels;
   /** Told about every reconcile. */
   readonly observer?: ReconcileObserver;
-  /** Told about every write of a dependent that others undo each time; such a dependent is written less and less often. */
+  /** Told about every write of a loop, of a dependent, the primary or its status; such an object is written less and less often. */
   readonly onLoop?: LoopObserver;
   /** Told about every request, but for watches. */
   readonly onRequest?: RequestObserver;

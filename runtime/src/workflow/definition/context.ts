@@ -35,7 +35,7 @@ export interface SecondaryOptions {
 export interface SecondariesOptions {
   /** The name of the event source that knows them. Default: all of the type */
   readonly source?: string;
-  /** Whether an object that several event sources know is returned once, in its latest version. */
+  /** Whether an object that several event sources know is returned once, in its latest version. Default: false */
   readonly deduplicated?: boolean;
 }
 
