@@ -16,6 +16,8 @@ export interface DependentRun extends DependentArguments<KubernetesObject, objec
   /** The namespaces that the controller watches; all of them if absent. */
   readonly namespaces?: readonly string[] | undefined;
   readonly notes: ReconcileNotes;
+  /** Whose object is written, in the log. Default: that of the reconciler */
+  readonly dependent?: string;
   /** Is told of the changes of its objects. */
   readonly tracing?: Pick<Tracing, "changed"> | undefined;
   /** Is told of every write that is given up, and that may create an object later that nobody but the runtime deletes. */

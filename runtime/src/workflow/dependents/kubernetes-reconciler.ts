@@ -168,8 +168,14 @@ export class KubernetesReconciler implements DependentReconciler {
   }
 
   // A step that runs out of time cancels its write.
-  #causeOf({ primary, tracing, context: { signal, logger }, onGivenUp }: DependentRun): PrimaryCause {
-    const dependent = this.#options.definition.name;
+  #causeOf({
+    primary,
+    tracing,
+    context,
+    onGivenUp,
+    dependent = this.#options.definition.name,
+  }: DependentRun): PrimaryCause {
+    const { signal, logger } = context;
     const cause = { signal, logger, primary, dependent, onChange: tracing?.changed };
     return this.isGarbageCollected ? cause : { ...cause, onGivenUp };
   }

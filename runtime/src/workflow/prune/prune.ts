@@ -2,7 +2,7 @@
 //
 // An object goes only after its successor is written and ready, and after everything that depends on the successor has run. The successor
 // of an object of a removed dependent may be anything in the workflow, so such an object stays while the workflow is not ready.
-import { compareResourceVersions, describeObject, type KubernetesObject } from "../../base/kubernetes-object.js";
+import { compareResourceVersions, type KubernetesObject } from "../../base/kubernetes-object.js";
 import { messageOf } from "../../base/logger.js";
 import { DEPENDENT_ITEM, isOwnedBy } from "../../base/primary-link.js";
 import type { KubernetesDependent } from "../definition/workflow-definition.js";
@@ -123,10 +123,7 @@ class Pruning {
         const { deletionTimestamp, uid = "" } = live.metadata;
         if (deletionTimestamp !== undefined || notes.removals.has(uid)) continue;
         context.signal.throwIfAborted();
-        await reconciler.remove({ ...run, secondary: {} }, { object: live });
-        if (notes.kept.has(live)) continue;
-        const object = describeObject(live, live.metadata);
-        context.logger.info({ dependent: name }, `removed ${object}, which is not wanted any more`);
+        await reconciler.remove({ ...run, secondary: {}, dependent: name }, { object: live });
       }
       return { kind: "deleted", isGone: this.#find(isMeant).length === 0, because: BECAUSE };
     } catch (error) {

@@ -71,7 +71,7 @@ suite("an own delete of a dependent", (test) => {
     assert.equal([...new Set(seen)].sort(), ["one one-many-0", "one one-many-1"]);
   });
 
-  test("leaves an object under a former name, which nobody logs as removed", async () => {
+  test("leaves an object under a former name, which nobody logs as deleted", async () => {
     await using space = await openSpace();
     const dependent = configOf("a", {
       deletion: "ordered",
@@ -87,7 +87,7 @@ suite("an own delete of a dependent", (test) => {
     assert.ok(await space.get(ConfigMap, "one-first"));
     assert.is(running.events.at(-1)?.workflow?.isReady, true);
     assert.equal(
-      running.logs.filter((line) => line.includes("removed")),
+      running.logs.filter((line) => line.includes("deleted")),
       [],
     );
   });

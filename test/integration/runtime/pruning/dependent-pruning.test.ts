@@ -47,13 +47,19 @@ suite("a dependent that the workflow no longer has", (test) => {
     assert.equal(again.requests, [], "a pass with nothing to do makes no request");
   });
 
-  test("is deleted without being named where another dependent has its kind", async () => {
+  test("is deleted without being named where another dependent has its kind, with one line in the log", async () => {
     await using space = await openSpace();
     await runFirst(space, [configOf("a"), configOf("b"), bulkOf("many")]);
-    await using running = await startSecond(space, [configOf("a")]);
+    const lines: string[] = [];
+    const info = (fields: object, message: string) =>
+      void ("dependent" in fields && lines.push(`${String(fields.dependent)}: ${message.replace(/"[^"]*\//, '"')}`));
+    const nothing = () => {};
+    const logger = { debug: nothing, info, warn: nothing, error: nothing };
+    await using running = await space.start([dependentController([configOf("a")])], { logger });
     await space.untilGone(ConfigMap, "one-b");
     await running.quiet();
     assert.ok(await space.get(ConfigMap, "one-a"));
+    assert.equal(lines, ['b: deleted ConfigMap "one-b"']);
   });
 
   test("is not forgotten when an older version, which still runs, makes it anew", async () => {
