@@ -13,7 +13,7 @@ import { crdNameOf } from "../base/resource-definition.js";
 import { ownedBy, type DecodedResource } from "../base/decoded-resource.js";
 import type { PrimaryOutcome } from "../schedule/reconcile-scope.js";
 import { KindOperations, type ResourceWrite } from "../write/kind-operations.js";
-import type { ResourceOperations } from "../write/resource-operations.js";
+import { hasFinalizer, type ResourceOperations } from "../write/resource-operations.js";
 import type { WriteTarget } from "../write/send/apply-matcher.js";
 import { failedAsGone } from "../write/send/on-latest.js";
 import { patchBetween } from "../write/send/plan.js";
@@ -55,7 +55,12 @@ export async function putFinalizer(
   const isPatched = !write.serverSideApply || ownedBy(entry, write.sender.fieldManager) !== undefined;
   try {
     const written = await (isPatched ? resources.addFinalizer(object) : resources.applyFinalizer(object));
-    return written?.object.metadata.deletionTimestamp === undefined ? written?.object : undefined;
+    if (written === undefined || written.object.metadata.deletionTimestamp !== undefined) return undefined;
+    if (hasFinalizer(written.object, write.finalizer!)) return written.object;
+    throw new Error(
+      `${describeObject(write.target.definition, object.metadata)} was stored without the finalizer "${write.finalizer}": an admission ` +
+        "policy or webhook takes it off; exempt this kind from it. Nothing is made for the primary before it has the finalizer",
+    );
   } catch (error) {
     if (await failedAsGone(error, object, write)) return undefined;
     throw error;

@@ -7,6 +7,7 @@ import { waitFor } from "#apiserver/wait-for.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import { updateStatus, type Reconciler } from "#runtime/reconcile/reconciler.js";
 import type { DependentDefinition, WorkflowDefinition } from "#runtime/workflow/definition/workflow-definition.js";
+import { apiRequestOrThrow, type Connection } from "../../support/api/api-request.js";
 import { createRecordedOperator, type RecordedOperator } from "../../support/runtime/recorded-operator.js";
 import { ConfigMap, configMapOf, Page, pageCrd } from "./page.js";
 
@@ -79,6 +80,27 @@ export async function startPageOperator(options?: PageOperatorOptions): Promise<
     throw error;
   }
   return { ...page, server, [Symbol.asyncDispose]: stop };
+}
+
+/** Puts an admission policy in force, which changes what others write: `expression` is that of the operations of a JSON patch. */
+export async function admitChanged(to: Connection, resource: string, expression: string): Promise<AsyncDisposable> {
+  const collection = (kind: string) => `/apis/admissionregistration.k8s.io/v1/mutatingadmission${kind}`;
+  const metadata = { name: `changes-${resource.replace("/", "-")}` };
+  const rule = { apiGroups: ["*"], apiVersions: ["*"], operations: ["CREATE", "UPDATE"], resources: [resource] };
+  const spec = {
+    reinvocationPolicy: "Never",
+    matchConstraints: { resourceRules: [rule] },
+    mutations: [{ patchType: "JSONPatch", jsonPatch: { expression } }],
+  };
+  const binding = { metadata, spec: { policyName: metadata.name } };
+  await apiRequestOrThrow(to, `POST ${collection("policies")}`, { body: { metadata, spec } });
+  await apiRequestOrThrow(to, `POST ${collection("policybindings")}`, { body: binding });
+  return {
+    [Symbol.asyncDispose]: async () => {
+      for (const kind of ["policybindings", "policies"])
+        await apiRequestOrThrow(to, `DELETE ${collection(kind)}/${metadata.name}`);
+    },
+  };
 }
 
 /** Creates a page. */

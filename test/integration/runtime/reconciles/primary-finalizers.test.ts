@@ -1,13 +1,46 @@
 // Finalizers and other changes of a primary that are made anew after a conflict: JOSDK's ResourceOperationsTest on an API server; the names
 // of the originals stand in brackets.
+import { waitFor } from "#apiserver/wait-for.js";
 import { keyOf } from "#runtime/base/kubernetes-object.js";
+import { messageOf } from "#runtime/base/logger.js";
 import { failureOf } from "../../../support/runtime/failures.js";
 import { assert, suite } from "../../../support/suite.js";
-import { Page } from "../page-operator.js";
+import {
+  admitChanged,
+  configMapOf,
+  createPage,
+  createPageOperator,
+  Page,
+  startPageServer,
+  textOf,
+} from "../page-operator.js";
 import { newName, refOf, server } from "../writes/ways-to-write.js";
 import { FINALIZER, knownIn, startWrittenKinds, type WrittenKinds } from "../writes/written-kinds.js";
 
 suite("finalizers", (test) => {
+  test("nothing is made for a primary whose finalizer an admission policy takes off, and the error says so", async () => {
+    await using server = await startPageServer();
+    const dependents = [configMapOf("text", { deletion: "ordered" })];
+    for (const serverSideApply of [true, false]) {
+      await using page = createPageOperator(server, { dependents, serverSideApply });
+      await page.operator.start();
+      await using _policy = await admitChanged(
+        server,
+        "pages",
+        "[JSONPatch{op: 'add', path: '/metadata/finalizers', value: []}]",
+      );
+      await createPage(page);
+      const failed = await waitFor("the reconcile fails", () => page.events.find(({ error }) => error !== undefined));
+      assert.is(
+        messageOf(failed.error),
+        'Page "default/one" was stored without the finalizer "pages.example.com/finalizer": an admission policy or webhook takes it off; ' +
+          "exempt this kind from it. Nothing is made for the primary before it has the finalizer",
+      );
+      assert.is(await textOf(page), undefined);
+      await page.operator.client.delete(Page, { name: "one", namespace: "default" });
+    }
+  });
+
   const has = (object: { metadata: { finalizers?: string[] | undefined } } | undefined, finalizer = FINALIZER) =>
     object?.metadata.finalizers?.includes(finalizer) === true;
 
