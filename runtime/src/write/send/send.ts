@@ -99,7 +99,8 @@ export class Sender {
     const observed = () => observedOf(sending, cause.statement === undefined ? digested() : digestOf(cause.statement));
     const pause = isUrgent ? undefined : this.#loops.postponementOf(key, observed);
     if (pause !== undefined) {
-      const place = this.#placeOf(sending);
+      // What is to be created may be there, untied: a watch shows it, and its primary does not find it.
+      const place = this.#placeOf({ ...sending, before: before ?? target.cache.get(keyOf(plan.ref)) });
       const isUndone = pause.kind === "undone" && place.paths.length > 0;
       const search = { path: objectPath(target.definition, plan.ref), paths: place.paths, own: this.fieldManager };
       const managers = isUndone ? await findRivals(this.client, search, cause.signal) : [];

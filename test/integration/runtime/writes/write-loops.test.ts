@@ -189,6 +189,21 @@ suite("dependents that are undone", (test) => {
     assert.is(page.requests.filter((line) => /^POST .*\/configmaps 201/.test(line)).length, 3);
   });
 
+  test("an object that is untied each time is waited for, and the error names what is taken off, and by whom", async () => {
+    const untie = (client: ApiClient, { metadata: { name, ownerReferences } }: DataObject) => {
+      const ref = { name, namespace: "default", fieldManager: "opponent" };
+      return ownerReferences && client.mergePatch(ConfigMap, ref, { metadata: { ownerReferences: null } });
+    };
+    await using _opponent = await startOpponent(await server(), "untied-text", async (...args) => untie(...args));
+    await using page = await startWatched();
+    await createPage(page, "untied");
+    const failed = await waitFor("a reconcile that waits", () => page.events.find(({ error }) => error !== undefined));
+    assert.match(
+      messageOf((failed.error as AggregateError).errors[0]),
+      /untied-text is not as desired \(metadata\.ownerReferences.*\): it was written 3 times, and .* undoes it each time;/,
+    );
+  });
+
   test("the same again for two dependents is told of each", async () => {
     const edit = (client: ApiClient, { metadata: { name } }: DataObject) =>
       client.mergePatch(ConfigMap, { name, namespace: "default" }, { data: { text: "theirs" } });
