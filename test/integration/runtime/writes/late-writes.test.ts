@@ -61,6 +61,7 @@ suite("a write that was given up", (test) => {
       await waitFor("its step ran out of time", () =>
         page.events.some(({ error }) => String(error).includes("longer than the 300 ms")),
       );
+      assert.match(page.requests.join("\n"), /\/configmaps\/one-text undefined$/m, "its request was broken off");
       await setText(page, "third");
       await untilText(page, "third");
       await sleep(LATE_MS);
