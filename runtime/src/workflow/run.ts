@@ -166,7 +166,7 @@ class WorkflowRun {
     const { because } = this.#states[index] as NodeState & { readonly kind: "condemned" };
     this.#states[index] = { kind: "running" };
     // The garbage collector acts only after the primary is gone: waiting for it here would never end.
-    if (because === DELETED && target.reconciler.isGarbageCollected) return { kind: "left" };
+    if (because === DELETED && target.reconciler.isCollected?.(this.#runs[index]!) === true) return { kind: "left" };
     const step = takeStep(target.definition, this.#runs[index]!, async (run): Promise<DependentOutcome | undefined> => {
       if (!(await target.activate(run))) return { kind: "inactive" };
       return bulk === undefined ? target.delete(run, because) : undefined;

@@ -59,14 +59,14 @@ export type FindRun = Pick<DependentRun, "primary"> & Partial<Pick<DependentRun,
 export interface DependentReconciler {
   /** Runs the watch of a dependent with an activation condition while a primary needs it. */
   readonly source: Pick<DependentSource, "activate" | "deactivate">;
-  /** Whether its objects may be left in a cleanup, because the garbage collector deletes them after their primary. */
-  readonly isGarbageCollected: boolean;
   /** A dependent without `write` is only waited for, one without `remove` is left. */
   readonly capabilities: { readonly write: boolean; readonly remove: boolean };
   /** The client of the cluster of its objects; absent for external resources. */
   readonly client?: ApiClient | undefined;
   /** Tells whether there is an object that a primary may want. Default: there is. */
   isNamed?(run: FindRun): boolean;
+  /** Tells whether the garbage collector deletes its objects after their primary, so that a cleanup leaves them. Default: it does not. */
+  isCollected?(run: FindRun): boolean;
   /** Completes what `desired` returned, for one item of a bulk dependent if its key is given. Throws a TerminalError if it cannot be written. */
   complete(run: DependentRun, desired: unknown, item?: string): Wanted;
   /**

@@ -27,8 +27,6 @@ const SINGLE = "";
 
 /** Finds, writes and removes the resources of one dependent outside Kubernetes, by functions of the user. */
 export class ExternalReconciler implements DependentReconciler {
-  // A resource outside Kubernetes has no owner references.
-  readonly isGarbageCollected = false;
   readonly capabilities: DependentReconciler["capabilities"];
   readonly source: ExternalDependentSource;
   readonly #options: ExternalReconcilerOptions;

@@ -23,16 +23,16 @@ interface KubernetesReconcilerOptions extends LiveObjectsOptions {
 /** Finds, writes and removes the objects of one dependent in Kubernetes. */
 export class KubernetesReconciler implements DependentReconciler {
   readonly source: KnownObjects;
-  readonly isGarbageCollected: boolean;
   readonly capabilities: DependentReconciler["capabilities"];
   readonly objects: LiveObjects;
   readonly #options: KubernetesReconcilerOptions;
   readonly #label: string;
+  readonly #isGarbageCollected: boolean;
 
   constructor(options: KubernetesReconcilerOptions) {
     const { mode, operations } = options.definition;
     const isWritten = mode !== "readOnly";
-    this.isGarbageCollected = deletionOf(options.definition) === "garbageCollected";
+    this.#isGarbageCollected = deletionOf(options.definition) === "garbageCollected";
     this.capabilities = { write: isWritten, remove: isWritten && operations?.delete !== false };
     this.source = options.source;
     this.#options = options;
@@ -47,6 +47,11 @@ export class KubernetesReconciler implements DependentReconciler {
   isNamed({ primary }: FindRun): boolean {
     const { definition } = this.#options;
     return definition.ref === undefined || referencedKeyOf(definition, primary) !== undefined;
+  }
+
+  isCollected(run: FindRun): boolean {
+    // An earlier version of the operator may have tied its objects otherwise.
+    return this.#isGarbageCollected && !(this.capabilities.remove && this.objects.isAnnotated(run));
   }
 
   complete(run: DependentRun, desired: unknown, item?: string): Wanted {
@@ -91,7 +96,7 @@ export class KubernetesReconciler implements DependentReconciler {
 
   async write(run: DependentRun, wanted: Wanted, found: Live | undefined): Promise<WriteOutcome> {
     const outcome = await this.#write(run, wanted, found);
-    if (!this.isGarbageCollected) await this.#disown(run, wanted);
+    if (!this.#isGarbageCollected) await this.#disown(run, wanted);
     return outcome;
   }
 
@@ -177,7 +182,7 @@ export class KubernetesReconciler implements DependentReconciler {
   }: DependentRun): PrimaryCause {
     const { signal, logger } = context;
     const cause = { signal, logger, primary, dependent, onChange: tracing?.changed };
-    return this.isGarbageCollected ? cause : { ...cause, onGivenUp };
+    return this.#isGarbageCollected ? cause : { ...cause, onGivenUp };
   }
 
   // Another dependent may have had the object, and delete it just now.

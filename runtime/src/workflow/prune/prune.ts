@@ -72,16 +72,19 @@ class Pruning {
 
   // In reverse order: what depends on an object goes before it.
   async #pruneFormerNames(leftovers: readonly Leftover[]): Promise<DependentOutcome[]> {
-    const { plan } = this.#options.run;
+    const { plan, primary } = this.#options.run;
     const outcomes: DependentOutcome[] = [];
     for (const [index, { definition, reconciler }] of [...plan.nodes.entries()].reverse()) {
-      const isLeft = reconciler.capabilities.remove && leftovers.some((each) => each.index === index);
-      if (!isLeft || !isReplacedAt(index, this.#options)) continue;
+      const isFound = reconciler.capabilities.remove && leftovers.some((each) => each.index === index);
+      if (!isFound || !isReplacedAt(index, this.#options)) continue;
       const isKnown = haveAllSaid(definition as KubernetesDependent, this.#options);
       const outcome = this.#options.result.dependents[definition.name];
       // Where others have not said what they want, what has an item goes that is deleted: its next run would delete that as the item.
       const isUnwanted = (live: KubernetesObject) => isKnown || isOfDeletedItem(live, outcome);
-      const isMeant = (each: Leftover) => each.index === index && isUnwanted(each.live);
+      // What the dependent leaves to the garbage collector has an owner.
+      const isLeft = ({ metadata }: KubernetesObject) =>
+        outcome?.kind === "left" && isOwnedBy(metadata, primary.metadata);
+      const isMeant = ({ index: at, live }: Leftover) => at === index && isUnwanted(live) && !isLeft(live);
       outcomes.push(await this.#remove("dependent", definition.name, isMeant));
     }
     return outcomes;
@@ -158,8 +161,7 @@ function isReplacedAt(index: number, { run, result }: PruneOptions): boolean {
   const { nodes } = run.plan;
   const outcomeAt = (each: number) => result.dependents[nodes[each]!.definition.name]!;
   const outcome = outcomeAt(index);
-  if (outcome.kind === "deleted") return true;
-  if (outcome.kind === "left") return !nodes[index]!.reconciler.isGarbageCollected;
+  if (outcome.kind === "deleted" || outcome.kind === "left") return true;
   if (!isReady(outcome)) return false;
   const seen = new Set([index]);
   for (const each of seen) for (const next of endsOf(nodes[each]!.neededBy, "required", "items")) seen.add(next);

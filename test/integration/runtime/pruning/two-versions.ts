@@ -35,9 +35,13 @@ export async function untilReady(running: TestOperator): Promise<void> {
 }
 
 /** Runs a first version until it has made its dependents, and stops it. */
-export async function runFirst(space: Space, dependents: readonly KubernetesDependent[]): Promise<void> {
+export async function runFirst(
+  space: Space,
+  dependents: readonly KubernetesDependent[],
+  primary = sample(),
+): Promise<void> {
   await using running = await space.start([dependentController(dependents)]);
-  await space.create(Sample, sample());
+  await space.create(Sample, primary);
   await untilReady(running);
 }
 

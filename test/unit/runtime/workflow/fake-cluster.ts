@@ -111,8 +111,8 @@ class FakeReconciler implements DependentReconciler {
     deactivate: async (primary: ObjectKey) =>
       void this.#cluster.history.push(`deactivate ${this.#name} for ${primary}`),
   };
-  readonly isGarbageCollected: boolean;
   readonly capabilities: { readonly write: boolean; readonly remove: boolean };
+  readonly isCollected: () => boolean;
   readonly #name: string;
   readonly #cluster: FakeCluster;
 
@@ -122,7 +122,7 @@ class FakeReconciler implements DependentReconciler {
   ) {
     this.#name = name;
     this.#cluster = cluster;
-    this.isGarbageCollected = garbageCollected;
+    this.isCollected = () => garbageCollected;
     this.capabilities = { write: canWrite, remove: canRemove };
   }
 

@@ -151,9 +151,9 @@ suite("the reconciler of dependents in Kubernetes", (test) => {
   });
 
   test("what has to be orphaned is not left to the garbage collector", () => {
-    const reconcilers = createReconcilers([dependentOf("a", { deletion: "orphan" }), dependentOf("b")]).reconcilers;
+    const { reconcilers, run } = createReconcilers([dependentOf("a", { deletion: "orphan" }), dependentOf("b")]);
     assert.equal(
-      reconcilers.map(({ isGarbageCollected }) => isGarbageCollected),
+      reconcilers.map((each) => each.isCollected(run)),
       [false, true],
     );
   });
