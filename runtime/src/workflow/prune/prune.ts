@@ -58,9 +58,10 @@ class Pruning {
   async #openKinds(): Promise<void> {
     const { workflow, kinds } = this.#options;
     for (const [name, removed] of Object.entries(workflow.removed ?? {})) {
-      const isKept = removed.deletion === "garbageCollected";
-      this.#removed[name] = isKept ? { kind: "left" } : { kind: "deleted", isGone: true, because: BECAUSE };
-      if (isKept) continue;
+      if (removed.deletion === "garbageCollected") {
+        this.#removed[name] = { kind: "left" };
+        continue;
+      }
       try {
         const kind = await kinds.open(name, removed);
         if (kind !== undefined) this.#kinds.add(kind);
