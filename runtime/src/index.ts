@@ -113,11 +113,11 @@ export { createLogger, messageOf, type CreateLoggerOptions, type Logger, type Lo
 export type { LogLevels } from "./operate/settings/log-levels.js";
 
 // Talking to a cluster
-export { ApiClient, type ApiClientOptions, type ApplyOptions, type PatchTarget } from "./client/api-client.js";
+export { ApiClient, type ApiClientOptions } from "./client/api-client.js";
 export type { DeleteOptions, Deletion, ListOptions, ReadOptions, WatchOptions } from "./client/call-options.js";
 export type { EvictOptions, Scale, ScaleOptions } from "./client/call-options.js";
 export type { WatchedEvent } from "./client/watch-events.js";
-export type { Applied, WriteOptions, WriteRequest } from "./client/write-request.js";
+export type { Applied, ApplyOptions, PatchTarget, WriteOptions, WriteRequest } from "./client/write-request.js";
 export type { WriteVerb } from "./base/kubernetes-object.js";
 export { createConnection } from "./client/connect/connection.js";
 export type { Connection, ConnectionOptions, Credentials, Impersonation } from "./client/connect/connection.js";

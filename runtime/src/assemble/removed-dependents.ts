@@ -1,7 +1,6 @@
 import { selectorOf } from "../base/primary-link.js";
-import { kindNameOf } from "../base/resource-definition.js";
+import { isReachable } from "../base/resource-definition.js";
 import type { ApiClient } from "../client/api-client.js";
-import { isKnown } from "../client/served-kinds.js";
 import { dependentsOf, type ControllerDefinition } from "../reconcile/controller-definition.js";
 import { KindSource } from "../sources/kind/kind-source.js";
 import { byDefaultAnnotations } from "../sources/mappers.js";
@@ -70,10 +69,7 @@ export class RemovedDependents implements RemovedKinds {
     const client = this.#clientOf(cluster);
     const isElsewhere = cluster !== undefined;
     // Nobody has to install what is looked for only to be removed, so no watch of it may complain.
-    if (!(await client.isServed(resource))) {
-      if (!(await isKnown(client, resource))) throw NOT_SERVED;
-      throw new Error(`${kindNameOf(resource)} is served in other versions only; state one of them`);
-    }
+    if (!isReachable(resource, await client.servedVersions(resource))) throw NOT_SERVED;
     const connection = isElsewhere ? client.connection : undefined;
     const source = new KindSource({
       name: `removed ${name} (${resource.plural})`,

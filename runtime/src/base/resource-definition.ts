@@ -73,6 +73,15 @@ export function kindNameOf({ group, version, kind }: ResourceDefinition): string
   return group === "" ? `${kind}.${version}` : `${kind}.${version}.${group}`;
 }
 
+/** Tells whether a kind is served, by the versions that are; throws if its own is none of them: its objects may exist, and cannot be reached. */
+export function isReachable(definition: ResourceDefinition, served: readonly string[]): boolean {
+  const { version } = definition;
+  if (served.includes(version) || served.length === 0) return served.length > 0;
+  throw new Error(
+    `${kindNameOf(definition)} is served in other versions only (${served.join(", ")}): serve ${version} again, or state a version that is served`,
+  );
+}
+
 /** Returns the name of the CustomResourceDefinition of a kind: `plural.group`. */
 export function crdNameOf({ group, plural }: ResourceDefinition): string {
   return `${plural}.${group}`;

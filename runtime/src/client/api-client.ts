@@ -30,21 +30,14 @@ import type { Connection } from "./connect/connection.js";
 import { applyEmptying } from "./emptied-fields.js";
 import { pagesOf } from "./list-page.js";
 import { ApiRequester, failed, type ApiRequest, type RequesterOptions } from "./requester.js";
-import { collectionPath, objectPath, queryOf } from "./resource-path.js";
+import { collectionPath, describeCollection, objectPath, queryOf } from "./resource-path.js";
 import { Transport, type TransportOptions } from "./transport.js";
 import { watchEvents, type WatchedEvent } from "./watch-events.js";
-import { readAnswer, requestOf, type Applied, type WriteOptions, type WriteRequest } from "./write-request.js";
+import { readAnswer, requestOf } from "./write-request.js";
+import type { Applied, ApplyOptions, PatchTarget, WriteOptions, WriteRequest } from "./write-request.js";
 
 /** How a client differs from the usual one. */
 export interface ApiClientOptions extends RequesterOptions, TransportOptions {}
-
-/** What an apply sends; the kind is that of the definition. */
-export interface ApplyOptions extends WriteOptions, Pick<WriteRequest, "force" | "fieldManagers" | "findKnown"> {
-  readonly fieldManager: string;
-}
-
-/** The object that a patch changes, and how. */
-export interface PatchTarget extends ObjectRef, WriteOptions {}
 
 const POD: ResourceDefinition = builtinKindOf({ kind: "Pod", plural: "pods" });
 
@@ -102,7 +95,7 @@ export class ApiClient {
     { namespace, labelSelector, fieldSelector, signal }: ListOptions = {},
   ): Promise<Resource[]> {
     const found: Resource[] = [];
-    const what = `list ${describeKind(definition, namespace)}`;
+    const what = `list ${describeCollection(definition, namespace)}`;
     const collection = collectionPath(definition, namespace);
     const pages = pagesOf(this.#requester, {
       ...{ signal, what },
@@ -129,7 +122,7 @@ export class ApiClient {
     try {
       yield* watchEvents<Resource>(this.#requester.transport, definition, options);
     } catch (error) {
-      throw failed(`watch of ${describeKind(definition, options.namespace)}`, error);
+      throw failed(`watch of ${describeCollection(definition, options.namespace)}`, error);
     }
   }
 
@@ -255,6 +248,15 @@ export class ApiClient {
     return (found.resources ?? []).some(({ name }) => name === definition.plural);
   }
 
+  /** Returns the versions in which the API server serves a kind: without one there are no objects of the kind. */
+  async servedVersions(definition: ResourceDefinition, options: ReadOptions = {}): Promise<string[]> {
+    if (definition.group === "") return (await this.isServed(definition, options)) ? [definition.version] : [];
+    const text = (await this.readPath(`/apis/${definition.group}`, options)) ?? "{}";
+    const { versions = [] } = JSON.parse(text) as { versions?: { version: string }[] };
+    const served = await Promise.all(versions.map(({ version }) => this.isServed({ ...definition, version }, options)));
+    return versions.flatMap(({ version }, index) => (served[index] === true ? version : []));
+  }
+
   /** Reads what is no object, such as `/version` or `/openapi/v3`, as text; undefined if the server has no such path. */
   async readPath(path: string, { signal }: ReadOptions = {}): Promise<string | undefined> {
     const request = { method: "GET", path, signal, what: `read ${path}`, isText: true } as const;
@@ -289,8 +291,4 @@ export class ApiClient {
 
 function is404(error: unknown): boolean {
   return isApiError(error, 404);
-}
-
-function describeKind({ plural }: ResourceDefinition, namespace: string | undefined): string {
-  return namespace === undefined ? plural : `${plural} in "${namespace}"`;
 }

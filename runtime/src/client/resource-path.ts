@@ -8,6 +8,11 @@ export function collectionPath({ group, version, plural, scope }: ResourceDefini
   return scoped ? `${root}/namespaces/${encodeURIComponent(namespace)}/${plural}` : `${root}/${plural}`;
 }
 
+/** Returns what messages call a collection. */
+export function describeCollection({ plural }: ResourceDefinition, namespace: string | undefined): string {
+  return namespace === undefined ? plural : `${plural} in "${namespace}"`;
+}
+
 /** Returns the path of one object, or of a subresource of it; throws if the reference names none. */
 export function objectPath(definition: ResourceDefinition, ref: ObjectRef, subresource?: string): string {
   checkSegment(definition, ref, "name");

@@ -31,6 +31,14 @@ export interface WriteRequest extends WriteOptions {
   readonly findKnown?: ((version: string) => DecodedResource | undefined) | undefined;
 }
 
+/** What an apply sends; the kind is that of the definition. */
+export interface ApplyOptions extends WriteOptions, Pick<WriteRequest, "force" | "fieldManagers" | "findKnown"> {
+  readonly fieldManager: string;
+}
+
+/** The object that a patch changes, and how. */
+export interface PatchTarget extends ObjectRef, WriteOptions {}
+
 /** What became of a write. */
 export interface Applied<Resource extends KubernetesObject = KubernetesObject> extends DecodedResource<Resource> {
   /** Whether the object did not exist before. */

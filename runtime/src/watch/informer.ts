@@ -4,7 +4,6 @@ import { messageOf, type LineLevel, type Logger } from "../base/logger.js";
 import { untilAborted } from "../base/promises.js";
 import { crdNameOf, kindNameOf } from "../base/resource-definition.js";
 import { requesterOf, type ApiClient } from "../client/api-client.js";
-import { isKnown } from "../client/served-kinds.js";
 import type { ResourceCache } from "../cache/resource-cache.js";
 import { runListWatch } from "./list-watch.js";
 import type { InformerScope, ListWatchOptions } from "./list-watch-options.js";
@@ -137,8 +136,8 @@ export class Informer {
   // A kind that is served in no version has no objects. After any other failure the objects are unknown, and stay cached.
   async #clearIfGone({ controller: { signal } }: Run, failure: unknown): Promise<void> {
     const { cache, client, definition } = this.#options;
-    const mayExist = await isKnown(client, definition, { signal }).catch(() => true);
-    if (mayExist || this.#lastFailure !== failure) return;
+    const versions = await client.servedVersions(definition, { signal }).catch(() => undefined);
+    if (versions?.length !== 0 || this.#lastFailure !== failure) return;
     cache.beginReplace();
     cache.endReplace(cache.observedVersion);
   }

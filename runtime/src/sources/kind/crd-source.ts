@@ -7,10 +7,10 @@ import type { SourceHealth } from "../../base/activity.js";
 // A definition may have a megabyte of schemas. The parts that it lacks itself are missing in what is left of it, too.
 const KEPT = ["spec.versions[].name", "spec.versions[].served", "status.conditions"];
 
-/** Knows whether the API server serves a kind: the event source that has the name of its CustomResourceDefinition. */
+/** Knows in which versions the API server serves a kind: the event source that has the name of its CustomResourceDefinition. */
 export interface ServedKind {
   /** Undefined while that is not known. */
-  readonly isServed: boolean | undefined;
+  readonly servedVersions: readonly string[] | undefined;
 }
 
 /** Creates an event source that reconciles all primaries when a kind is defined or no longer is. Nothing waits for it, or needs the right to it. */
@@ -28,12 +28,13 @@ export function crdSource(definition: ResourceDefinition): EventSource & ServedK
       const { health } = watch;
       return health.status === "unhealthy" ? { ...health, status: "unknown" } : health;
     },
-    get isServed() {
+    get servedVersions() {
       if (watch.health.status !== "healthy") return undefined;
       const { spec, status } = (watch.get(name) ?? {}) as Partial<CustomResourceDefinition>;
-      const isEstablished = status?.conditions?.some(({ type, status }) => type === "Established" && status === "True");
-      const isServed = spec?.versions?.some(({ name, served }) => name === definition.version && served === true);
-      return isEstablished === true && isServed === true;
+      const isTrue = (wanted: string) =>
+        status?.conditions?.some(({ type, status }) => type === wanted && status === "True") === true;
+      if (!isTrue("Established")) return [];
+      return (spec?.versions ?? []).filter(({ served }) => served === true).map(({ name }) => name);
     },
     async start(context) {
       void watch.start(context);

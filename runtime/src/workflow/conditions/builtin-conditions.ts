@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { keyOf, type JsonValue, type KubernetesObject, type StatusCondition } from "../../base/kubernetes-object.js";
-import { crdNameOf, type ResourceDefinition } from "../../base/resource-definition.js";
+import { crdNameOf, isReachable, type ResourceDefinition } from "../../base/resource-definition.js";
 import { missingCondition, missingForReady } from "./readiness.js";
 import {
   isKubernetes,
@@ -59,7 +59,8 @@ const CHECK_AGAIN_AFTER_MS = 10_000;
 const served = new WeakMap<object, Map<string, { isServed: Promise<boolean>; checkedAt: number }>>();
 
 /**
- * Holds when the API server serves the kind of the dependent: its CustomResourceDefinition is installed.
+ * Holds when the API server serves the kind of the dependent: its CustomResourceDefinition is installed. Fails while the kind
+ * is served in other versions only, as the object may exist then: a cleanup waits.
  *
  * The controller watches the definition, so that a change of the definition reconciles the primaries. If the controller may not watch
  * definitions, or the kind is not custom, the API server is asked at most every 10 s, until it serves the kind.
@@ -71,14 +72,14 @@ export const crdPresent: Condition<unknown, unknown, never> = async ({ dependent
   const { connection } = client;
   const source = connection === context.client.connection ? context.eventSources.get(crdNameOf(definition)) : undefined;
   const watched = source as Partial<ServedKind> | undefined;
-  if (watched?.isServed !== undefined) return watched.isServed;
+  if (watched?.servedVersions !== undefined) return isReachable(definition, watched.servedVersions);
   const checks = served.get(connection) ?? new Map<string, { isServed: Promise<boolean>; checkedAt: number }>();
   served.set(connection, checks);
   const kind = `${definition.apiVersion}/${definition.kind}`;
   const last = checks.get(kind);
   if (last !== undefined && ((await last.isServed) || performance.now() - last.checkedAt < CHECK_AGAIN_AFTER_MS))
     return last.isServed;
-  const isServed = client.isServed(definition);
+  const isServed = client.servedVersions(definition).then((versions) => isReachable(definition, versions));
   checks.set(kind, { isServed, checkedAt: performance.now() });
   isServed.catch(() => checks.delete(kind));
   return isServed;

@@ -58,6 +58,7 @@ suite("the signal of a call", (test) => {
     create,
     list: (client, signal) => client.list(ConfigMap, { signal }),
     isServed: (client, signal) => client.isServed(ConfigMap.definition, { signal }),
+    servedVersions: (client, signal) => client.servedVersions(Deployment.definition, { signal }),
   };
   for (const [method, call] of Object.entries(calls))
     test(`ends ${method} with its reason`, async () => {

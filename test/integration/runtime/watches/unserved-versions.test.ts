@@ -2,13 +2,21 @@
 import { waitFor } from "#apiserver/wait-for.js";
 import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
 import { requesterOf } from "#runtime/client/api-client.js";
-import { isKnown } from "#runtime/client/served-kinds.js";
 import { startTestApiServer } from "../../../support/api/api-server.js";
 import { classOf, customDefinition } from "../../../support/kinds/kind-definitions.js";
+import { crdPresent } from "#runtime/workflow/conditions/builtin-conditions.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
 import { failureOf } from "../../../support/runtime/failures.js";
 import { assert, suite } from "../../../support/suite.js";
-import { configMapOf, createPage, createPageOperator, Page, pageCrd, type PageOperator } from "../page-operator.js";
+import {
+  configMapOf,
+  createPage,
+  createPageOperator,
+  Page,
+  pageCrd,
+  startPageServer,
+  type PageOperator,
+} from "../page-operator.js";
 
 const ONE = { name: "one", namespace: "default" };
 const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -29,16 +37,23 @@ const Book = classOf(customDefinition(bookCrd));
 const { definition } = Book;
 const LaterBook = { definition: { ...definition, version: "v2", apiVersion: "example.com/v2" } };
 
+const OTHER_VERSIONS =
+  "Book.v1.example.com is served in other versions only (v2): serve v1 again, or state a version that is served";
+
 const book = configMapOf("book", {
   resource: definition,
   deletion: "ordered",
   desired: ({ primary }) => ({ metadata: { name: primary.metadata.name }, spec: { text: primary.spec.text } }),
 });
 
+async function installBooks({ operator: { client } }: PageOperator): Promise<void> {
+  await requesterOf(client).send({ method: "POST", path: CRDS, body: JSON.stringify(bookCrd) });
+  await waitFor("books are served", () => client.isServed(definition));
+}
+
 /** Starts a server with books, and creates a page with its book. */
 async function withBook(page: PageOperator): Promise<void> {
-  await requesterOf(page.operator.client).send({ method: "POST", path: CRDS, body: JSON.stringify(bookCrd) });
-  await waitFor("books are served", () => page.operator.client.isServed(definition));
+  await installBooks(page);
   await page.operator.start();
   await createPage(page);
   await waitFor("all is made", () => page.events.at(-1)?.workflow?.isReady === true);
@@ -64,23 +79,39 @@ async function serve(
 const healthOf = (page: PageOperator) => page.operator.controller("page").health()["book"]?.status;
 
 suite("a version that is not served any more", (test) => {
-  test("keeps a primary until the objects that the runtime deletes can be deleted", async () => {
-    await using server = await startTestApiServer({ crds: [pageCrd] });
-    await using page = createPageOperator(server, { dependents: [book] });
-    const { client } = page.operator;
-    await withBook(page);
+  for (const [how, more, problem] of [
+    ["always active", {}, 'delete of Book "default/one" failed: 404: 404 page not found'],
+    ["crdPresent", { activationCondition: crdPresent }, OTHER_VERSIONS],
+  ] as const)
+    test(`keeps a primary until the objects that the runtime deletes can be deleted: ${how}`, async () => {
+      await using server = await startTestApiServer({ crds: [pageCrd] });
+      await using page = createPageOperator(server, { dependents: [{ ...book, ...more }] });
+      const { client } = page.operator;
+      await withBook(page);
+      await serve(page, ["v2"]);
+      await waitFor("the watch has failed", () => healthOf(page) === "unhealthy");
+      await client.delete(Page, ONE);
+      const cleanup = await waitFor("a failed cleanup", () =>
+        page.events.find(({ kind, error }) => kind === "cleanup" && error !== undefined),
+      );
+      assert.match(String(cleanup.error), problem);
+      assert.ok(await client.get(Page, ONE));
+      assert.ok(await client.get(LaterBook, ONE));
+      await serve(page, ["v1", "v2"]);
+      await waitFor("the page is gone", async () => (await client.get(Page, ONE)) === undefined);
+      assert.is(await client.get(LaterBook, ONE), undefined);
+    });
+
+  test("is not taken for a kind that is not installed by crdPresent, which then asks the API server", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server, { dependents: [{ ...book, activationCondition: crdPresent }] });
+    await installBooks(page);
     await serve(page, ["v2"]);
-    await waitFor("the watch has failed", () => healthOf(page) === "unhealthy");
-    await client.delete(Page, ONE);
-    const cleanup = await waitFor("a failed cleanup", () =>
-      page.events.find(({ kind, error }) => kind === "cleanup" && error !== undefined),
-    );
-    assert.match(String(cleanup.error), 'delete of Book "default/one" failed: 404: 404 page not found');
-    assert.ok(await client.get(Page, ONE));
-    assert.ok(await client.get(LaterBook, ONE));
-    await serve(page, ["v1", "v2"]);
-    await waitFor("the page is gone", async () => (await client.get(Page, ONE)) === undefined);
-    assert.is(await client.get(LaterBook, ONE), undefined);
+    server.faults.add({ verb: ["list", "watch"], path: "/customresourcedefinitions", forbid: true });
+    await page.operator.start();
+    await createPage(page);
+    const { error } = await waitFor("a failed reconcile", () => page.events.find((each) => each.error !== undefined));
+    assert.match(String(error), OTHER_VERSIONS);
   });
 
   test("holds nothing back if no version is served, as there are no objects then", async () => {
@@ -105,7 +136,7 @@ suite("a version that is not served any more", (test) => {
     await using page = createPageOperator(server, { dependents: [], workflow: { removed } });
     await page.operator.start();
     const { error } = await waitFor("a failed reconcile", () => page.events.find((each) => each.error !== undefined));
-    assert.match(String(error), "Book.v1.example.com is served in other versions only; state one of them");
+    assert.match(String(error), OTHER_VERSIONS);
   });
 
   for (const [how, serverSideApply] of [
@@ -141,7 +172,7 @@ suite("a version that is not served any more", (test) => {
       "404: 404 page not found: the API server does not serve the kind, or the subresource, in this version";
     assert.match(await failureOf(() => client.get(LaterBook, ONE)), `get Book "default/one" failed: ${problem}`);
     assert.match(await failureOf(() => client.delete(Book, ONE)), `delete of Book "default/one" failed: ${problem}`);
-    assert.equal([await client.isServed(definition), await isKnown(client, definition)], [false, false]);
+    assert.equal([await client.isServed(definition), await client.servedVersions(definition)], [false, []]);
     assert.is(await client.get(Page, ONE), undefined);
   });
 });

@@ -6,7 +6,10 @@ import { configMap } from "../graphs.js";
 /** A client that counts how often it is asked, and a condition that is asked at a time. */
 function createAsking(isServed: boolean) {
   const state = { isServed, calls: 0 };
-  const client = { connection: {}, isServed: async () => (state.calls++, state.isServed) };
+  const client = {
+    connection: {},
+    servedVersions: async () => (state.calls++, state.isServed ? ["v1"] : []),
+  };
   const ask = async (atMs: number, definition: ResourceDefinition | undefined = configMap) => {
     const { now } = performance;
     performance.now = () => atMs;
