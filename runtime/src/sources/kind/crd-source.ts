@@ -33,7 +33,8 @@ export function crdSource(definition: ResourceDefinition): EventSource & ServedK
       const { spec, status } = (watch.get(name) ?? {}) as Partial<CustomResourceDefinition>;
       const isTrue = (wanted: string) =>
         status?.conditions?.some(({ type, status }) => type === wanted && status === "True") === true;
-      if (!isTrue("Established")) return [];
+      // While a definition is terminating, its objects are deleted and none can be created.
+      if (!isTrue("Established") || isTrue("Terminating")) return [];
       return (spec?.versions ?? []).filter(({ served }) => served === true).map(({ name }) => name);
     },
     async start(context) {

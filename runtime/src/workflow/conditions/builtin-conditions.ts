@@ -59,7 +59,7 @@ const CHECK_AGAIN_AFTER_MS = 10_000;
 const served = new WeakMap<object, Map<string, { isServed: Promise<boolean>; checkedAt: number }>>();
 
 /**
- * Holds when the API server serves the kind of the dependent: its CustomResourceDefinition is installed. Fails while the kind
+ * Holds when the API server serves the kind of the dependent: its CustomResourceDefinition is installed, and not being deleted. Fails while the kind
  * is served in other versions only, as the object may exist then: a cleanup waits.
  *
  * The controller watches the definition, so that a change of the definition reconciles the primaries. If the controller may not watch

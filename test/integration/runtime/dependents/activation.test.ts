@@ -2,7 +2,7 @@
 import { requesterOf } from "#runtime/client/api-client.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { crdPresent } from "#runtime/workflow/conditions/builtin-conditions.js";
-import { customDefinition } from "../../../support/kinds/kind-definitions.js";
+import { classOf, customDefinition } from "../../../support/kinds/kind-definitions.js";
 import { failuresOf } from "../../../support/runtime/recorded-operator.js";
 import { assert, suite } from "../../../support/suite.js";
 import {
@@ -126,8 +126,12 @@ suite("activation", (test) => {
     const requester = requesterOf(page.operator.client);
     await requester.send({ method: "POST", path, body: JSON.stringify(bookCrd) });
     await waitFor("the book is made", () => last() === "created" || last() === "unchanged");
+    // Its finalizer keeps the definition, which serves objects no longer than it takes to delete them.
+    const kept = { metadata: { name: "kept", namespace: "default", finalizers: ["example.com/kept"] } };
+    await page.operator.client.create(classOf(customDefinition(bookCrd)), { ...kept, spec: { text: "theirs" } });
     await requester.send({ method: "DELETE", path: `${path}/${bookCrd.metadata.name}` });
     await waitFor("the book is inactive", () => last() === "inactive");
+    await requester.send({ method: "GET", path: `${path}/${bookCrd.metadata.name}` });
     assert.is(page.operator.controller("page").health()[bookCrd.metadata.name]?.status, "healthy");
   });
 
