@@ -1,7 +1,10 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import type ts from "typescript";
 import { loadLibrary } from "#generator/model/expression/library.js";
+import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";
-import { readPackageSources, type SourceFile } from "./source-files.js";
+import { findPages, readPackageSources, type SourceFile } from "./source-files.js";
 
 const compiler = loadLibrary("typescript");
 
@@ -30,12 +33,14 @@ suite("exported names", (test) => {
   });
 
   test("a default is stated as `Default: …`", () => {
-    const violations = sources.flatMap(({ path, text }) =>
-      text
-        .split("\n")
-        .flatMap((line, index) =>
-          /unless (given|stated|said otherwise)/.test(line) ? [`${path}:${index + 1}: ${line.trim()}`] : [],
-        ),
+    const pages = [...findPages(), "test/FEATURES.md"].map((path) => ({
+      path,
+      text: readFileSync(join(repositoryRoot, path), "utf8"),
+    }));
+    const other =
+      /unless (given|stated|(said|told) otherwise|(one|another one) is (given|stated))|which is the default/;
+    const violations = [...sources, ...pages].flatMap(({ path, text }) =>
+      text.split("\n").flatMap((line, index) => (other.test(line) ? [`${path}:${index + 1}: ${line.trim()}`] : [])),
     );
     assert.equal(violations, []);
   });

@@ -1,7 +1,7 @@
 import { describeObject, type ObjectRef } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 
-/** Returns the path of a collection: all namespaces unless one is given. */
+/** Returns the path of a collection. Default: all namespaces */
 export function collectionPath({ group, version, plural, scope }: ResourceDefinition, namespace?: string): string {
   const root = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
   const scoped = scope === "Namespaced" && namespace !== undefined;

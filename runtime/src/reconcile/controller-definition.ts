@@ -18,7 +18,7 @@ export interface EventSourceFacts {
 
 /** Everything about one controller: its workflow, the user's reconciler and the settings; generated from the spec. */
 export interface ControllerDefinition extends ScheduleSettings {
-  /** Names the controller in logs, and is its field manager unless one is given. */
+  /** Names the controller in logs, and is the default of `fieldManager`. */
   readonly name: string;
   readonly workflow: WorkflowDefinition;
   /**

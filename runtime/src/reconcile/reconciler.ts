@@ -99,8 +99,8 @@ export function updateStatus<Given extends object, Status = Given>(
 /**
  * Asks for the resource to be written.
  *
- * With server-side apply, which is the default, `resource` has the fields that the controller intends and no others: what it applied
- * before and is missing now is removed. Without it, `resource` is the whole primary as it should become.
+ * With server-side apply (the default), `resource` has the fields that the controller intends and no others: what it applied before and is
+ * missing now is removed. Without it, `resource` is the whole primary as it should become.
  */
 export function patchResource<Input extends object>(
   resource: Input,

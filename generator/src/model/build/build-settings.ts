@@ -11,7 +11,7 @@ export function buildSettings(
   const { retry, rateLimit, maxConcurrentReconciles, reconcileTimeout } = spec;
   const { initialInterval, maxInterval, maxRetries, multiplier } = retry ?? {};
   return Object.freeze({
-    // All namespaces are what a controller watches unless told otherwise.
+    // Default: all
     ...(namespaces === undefined || namespaces === "all" ? {} : { namespaces }),
     ...(labelSelector === undefined ? {} : { labelSelector }),
     ...(fieldSelector === undefined ? {} : { fieldSelector }),

@@ -32,7 +32,7 @@ export interface ProbeSubject extends Pick<ObservedOperator, "health" | "control
   readonly checks: ProbeChecks;
 }
 
-// The kubelet waits for a second unless told otherwise.
+// Less than the kubelet waits for an answer. Default of timeoutSeconds: 1
 const CHECK_TIMEOUT_MS = 900;
 
 /** Returns what answers `/livez`, `/readyz` and `/startupz`, and `/healthz`, which kubebuilder calls the first of them. */
