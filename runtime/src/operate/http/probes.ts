@@ -3,6 +3,7 @@ import { memberOf } from "../../base/kubernetes-object.js";
 import { messageOf } from "../../base/logger.js";
 import { withDeadline } from "../../base/promises.js";
 import type { ObservedOperator } from "../health.js";
+import type { LeadershipState } from "../lease/leadership.js";
 import type { EndpointAnswer, EndpointHandler } from "./http-endpoint.js";
 
 /** One thing that a probe looks at. */
@@ -74,10 +75,15 @@ function readinessOf(subject: ProbeSubject): readonly Check[] {
       note: state === "unknown" ? "it does not run now" : undefined,
     })),
   ]);
-  // A replica that stands by is ready: otherwise no rolling update would get past the first.
-  const leads =
-    leadership?.isLeading === true ? "this one leads" : `stands by, "${leadership?.leader ?? "nobody"}" leads`;
-  return [operator, ...sources, ...(leadership === undefined ? [] : [{ name: "leader-election", note: leads }])];
+  return [operator, ...sources, ...(leadership === undefined ? [] : [checkOfLeadership(leadership)])];
+}
+
+// A replica that stands by is ready: otherwise no rolling update would get past the first.
+function checkOfLeadership({ isLeading, leader, problem }: LeadershipState): Check {
+  const name = "leader-election";
+  if (problem !== undefined) return { name, problem: `nobody leads as far as this replica knows: ${problem}` };
+  const holder = leader === undefined ? "nobody" : `"${leader}"`;
+  return { name, note: isLeading ? "this one leads" : `stands by, ${holder} leads` };
 }
 
 function startOf(subject: ProbeSubject): readonly Check[] {

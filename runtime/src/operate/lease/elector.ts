@@ -42,7 +42,7 @@ export class Elector {
   /** The Lease as it was seen last, also after somebody deleted it: who held it may not know yet. */
   #lease: Lease | undefined;
   #seenAtMs = -Infinity;
-  /** The last problem that was logged: one that lasts is told once. */
+  /** The last problem that was logged, until an attempt succeeds: one that lasts is told once. */
   #problem = "";
 
   constructor(options: ElectorOptions) {
@@ -56,9 +56,14 @@ export class Elector {
     return this.#state === "leader" && this.#options.fence.leftMs > 0;
   }
 
-  /** The identity of the leader as far as it is known. */
+  /** The identity of the leader as far as it is known; undefined also when its Lease has expired. */
   get leader(): string | undefined {
-    return holderOf(this.#lease);
+    return this.isLeading || this.#freeInMs > 0 ? holderOf(this.#lease) : undefined;
+  }
+
+  /** Why no leader is known: the Lease cannot be taken; undefined while there is no problem. */
+  get problem(): string | undefined {
+    return this.leader === undefined && this.#problem !== "" ? this.#problem : undefined;
   }
 
   /** The number of the term; absent unless it leads. */
@@ -139,10 +144,10 @@ export class Elector {
     } catch (error) {
       if (this.#ending.signal.aborted) return false;
       this.#tell(`${this.#name} could not be taken or watched: ${messageOf(error)}`, error);
+      await this.#pause(retryPeriodMs);
     }
     const passedMs = this.#clock.now() - beganAtMs;
     if (passedMs < retryPeriodMs && this.#freeInMs > 0) await this.#pause(retryPeriodMs - passedMs);
-    else if (this.#problem !== "") await this.#pause(retryPeriodMs);
     return false;
   }
 
@@ -173,11 +178,15 @@ export class Elector {
     // Its holder may not have noticed yet that it was deleted.
     if (lease === undefined) return;
     const [before, now] = [holderOf(this.#lease), holderOf(lease)];
-    if (JSON.stringify(lease.spec) !== JSON.stringify(this.#lease?.spec)) this.#seenAtMs = this.#clock.now();
-    this.#lease = lease;
+    this.#keep(lease);
     if (now === undefined || now === before || now === this.#options.identity) return;
     this.#options.logger.info({ lease: this.#name, leader: now }, `stands by: "${now}" leads`);
     this.#options.onChange?.();
+  }
+
+  #keep(lease: Lease | undefined): void {
+    if (JSON.stringify(lease?.spec) !== JSON.stringify(this.#lease?.spec)) this.#seenAtMs = this.#clock.now();
+    this.#lease = lease;
   }
 
   /** The time until the Lease may be taken unless it changes, in milliseconds. */
@@ -196,7 +205,8 @@ export class Elector {
     if (this.#ending.signal.aborted) return;
     this.#state = "leader";
     this.#problem = "";
-    fence.open(since, terms.renewDeadlineMs, (reason) => this.#lose(reason));
+    const onShut = (reason: string) => this.#lose(this.#problem === "" ? reason : `${reason}; ${this.#problem}`);
+    fence.open(since, terms.renewDeadlineMs, onShut);
     if (!this.isLeading) return;
     const fields = { lease: this.#name, leader: this.#options.identity, term: termOf(this.#lease) };
     logger.info(fields, `leads by ${this.#name}`);
@@ -208,8 +218,8 @@ export class Elector {
     const { fence, terms } = this.#options;
     await this.#pause(Math.min(terms.retryPeriodMs, fence.leftMs), 0);
     const { leftMs } = fence;
-    // A fence that has run out says so itself.
-    if (leftMs === 0 || this.#ending.signal.aborted) return;
+    // A fence that has run out says so itself; the timer may ring a moment before.
+    if (leftMs < 1 || this.#ending.signal.aborted) return;
     try {
       await this.#renew(leftMs);
       this.#problem = "";
@@ -229,7 +239,7 @@ export class Elector {
       const found = await this.#requests.read(fence.leftMs);
       const holder = holderOf(found);
       if (holder !== undefined && holder !== identity) {
-        this.#lease = found;
+        this.#keep(found);
         throw new LeadershipError(`"${holder}" has taken ${this.#name}`);
       }
       since = fence.now();
@@ -275,8 +285,8 @@ export class Elector {
   #tell(problem: string, error: unknown): void {
     const { logger } = this.#options;
     // Another candidate was faster.
-    const level = isApiError(error, 409) || problem === this.#problem ? "debug" : "warn";
+    if (isApiError(error, 409)) return logger.debug({ lease: this.#name }, problem);
+    logger[problem === this.#problem ? "debug" : "warn"]({ lease: this.#name }, problem);
     this.#problem = problem;
-    logger[level]({ lease: this.#name }, problem);
   }
 }

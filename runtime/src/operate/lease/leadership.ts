@@ -16,8 +16,10 @@ export interface LeadershipState {
   readonly isLeading: boolean;
   /** What stands in the Lease for this replica. */
   readonly identity: string;
-  /** The identity of the leader; absent if none is known. */
+  /** The identity of the leader; absent if none is known, as when its Lease has expired. */
   readonly leader?: string | undefined;
+  /** Why this replica cannot take the Lease while it knows no leader; absent if nothing is wrong. */
+  readonly problem?: string | undefined;
 }
 
 /** Told when this or another replica begins to lead, and when this one leads no more (JOSDK LeaderCallbacks). */
@@ -105,9 +107,8 @@ export class Leadership {
   }
 
   get state(): LeadershipState {
-    const { isLeading, leader } = this.#elector;
-    const isOver = leader === this.#identity && !isLeading;
-    return { isLeading, identity: this.#identity, leader: isOver ? undefined : leader };
+    const { isLeading, leader, problem } = this.#elector;
+    return { isLeading, identity: this.#identity, leader, ...(problem !== undefined && { problem }) };
   }
 
   /** The name of the Lease, and whether this replica holds it. */

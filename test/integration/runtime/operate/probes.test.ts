@@ -84,6 +84,22 @@ suite("the probes of an operator", (test) => {
     assert.ok((await ask(leader, "/readyz?verbose")).text.includes("[+]leader-election ok: this one leads"));
   });
 
+  test("are not ready while nobody leads because the Lease cannot be taken, and say why", async () => {
+    await using server = await startPageServer();
+    const refused = server.faults.add({ verb: "create", path: "/leases", forbid: true });
+    await using page = createPageOperator(server, {
+      operator: { ...probes, leaderElection: { namespace: "default" } },
+    });
+    await page.operator.start();
+    const read = async () => (await ask(page, "/readyz?verbose")).text;
+    const failed =
+      /^\[-\]leader-election failed: nobody leads as far as this replica knows: Lease "default\/page-leader" could not be taken .*403/m;
+    await waitFor("it is not ready", async () => failed.test(await read()));
+    assert.is((await ask(page, "/livez")).status, 200);
+    refused.remove();
+    await waitFor("it leads", async () => (await read()).includes("[+]leader-election ok: this one leads"));
+  });
+
   test("say no to traffic while it stops, and are gone after it", async () => {
     await using server = await startPageServer();
     let finish = () => {};

@@ -107,6 +107,34 @@ suite("an elector", (test) => {
     assert.is(a.lost.length, 1);
   });
 
+  test("says why its Lease could not be renewed when it loses the leadership", async () => {
+    const { replicas, pass } = openWorld(["a"]);
+    const [a] = replicas as [Replica];
+    await pass(5_000);
+    a.network = "forbids writes";
+    await pass(15_000);
+    assert.match(
+      a.lost.join(),
+      /not renewed for 10\d* ms; Lease "home\/shop-leader" could not be renewed: 403: leases/,
+    );
+  });
+
+  test("knows no leader when the Lease has expired, and says why it cannot be taken", async () => {
+    const { replicas, pass } = openWorld();
+    await pass(5_000);
+    const [leader, other] = [...replicas].sort((one) => (one.mayWrite ? -1 : 1)) as [Replica, Replica];
+    const shown = () => [other.elector.leader, other.elector.problem];
+    other.network = "forbids writes";
+    leader.pause();
+    await pass(12_000, () => assert.equal(shown(), [`${leader.name}-1`, undefined]));
+    await pass(8_000);
+    const problem = 'Lease "home/shop-leader" could not be taken or watched: 403: leases is forbidden';
+    assert.equal(shown(), [undefined, problem]);
+    other.network = "works";
+    await pass(5_000);
+    assert.equal(shown(), [`${other.name}-1`, undefined]);
+  });
+
   test("goes on after a renewal that was made although its answer was lost", async () => {
     const { server, replicas, pass } = openWorld(["a"]);
     const [a] = replicas as [Replica];

@@ -57,7 +57,7 @@ export class Replica {
   readonly fence: WriteFence;
   elector: Elector;
   /** What happens to requests and answers. */
-  network: "works" | "loses requests" | "loses answers" | "refuses" = "works";
+  network: "works" | "loses requests" | "loses answers" | "refuses" | "forbids writes" = "works";
   latencyMs = 5;
   /** By how much its date is wrong. */
   wallOffsetMs = 0;
@@ -157,10 +157,15 @@ export class Replica {
 
   #client(): LeaseClient {
     const { server } = this;
+    const write = (lease: Pick<Lease, "metadata" | "spec">, isNew: boolean) =>
+      this.#after(() => {
+        if (this.network === "forbids writes") throw new ApiError(403, { message: "leases is forbidden" });
+        return server.write(lease, isNew);
+      });
     const client = {
       get: () => this.#after(() => server.lease),
-      create: (_: unknown, lease: Pick<Lease, "metadata" | "spec">) => this.#after(() => server.write(lease, true)),
-      update: (_: unknown, lease: Pick<Lease, "metadata" | "spec">) => this.#after(() => server.write(lease, false)),
+      create: (_: unknown, lease: Pick<Lease, "metadata" | "spec">) => write(lease, true),
+      update: (_: unknown, lease: Pick<Lease, "metadata" | "spec">) => write(lease, false),
       watch: (_: unknown, { signal }: { signal: AbortSignal }) => this.#watch(signal),
     };
     return client as unknown as LeaseClient;
@@ -170,7 +175,7 @@ export class Replica {
     const events: { type: string; object: Lease }[] = [];
     let wake = silent;
     const watcher: Watcher = (type, object) => {
-      if (this.network !== "works") return;
+      if (this.network !== "works" && this.network !== "forbids writes") return;
       this.#time.schedule(this.latencyMs, () =>
         this.#whenAwake(() => {
           events.push({ type, object });
