@@ -42,6 +42,8 @@ export class Elector {
   /** The Lease as it was seen last, also after somebody deleted it: who held it may not know yet. */
   #lease: Lease | undefined;
   #seenAtMs = -Infinity;
+  /** The highest term that was seen: somebody may clear the Lease. */
+  #term = -1;
   /** The last problem that was logged, until an attempt succeeds: one that lasts is told once. */
   #problem = "";
 
@@ -68,7 +70,7 @@ export class Elector {
 
   /** The number of the term; absent unless it leads. */
   get term(): number | undefined {
-    return this.isLeading && this.#lease !== undefined ? termOf(this.#lease) : undefined;
+    return this.isLeading ? this.#term : undefined;
   }
 
   /** Begins to watch the Lease, and takes it when it is free. */
@@ -184,8 +186,9 @@ export class Elector {
     this.#options.onChange?.();
   }
 
-  #keep(lease: Lease | undefined): void {
-    if (JSON.stringify(lease?.spec) !== JSON.stringify(this.#lease?.spec)) this.#seenAtMs = this.#clock.now();
+  #keep(lease: Lease): void {
+    if (JSON.stringify(lease.spec) !== JSON.stringify(this.#lease?.spec)) this.#seenAtMs = this.#clock.now();
+    this.#term = Math.max(this.#term, termOf(lease));
     this.#lease = lease;
   }
 
@@ -200,7 +203,7 @@ export class Elector {
   async #take(found: Lease | undefined): Promise<void> {
     const { fence, terms, logger } = this.#options;
     const since = fence.now();
-    this.#lease = await this.#requests.write(found, this.#acquired(), terms.renewDeadlineMs);
+    this.#keep(await this.#requests.write(found, this.#acquired(), terms.renewDeadlineMs));
     // Whoever was stopped meanwhile must not lead; the Lease expires.
     if (this.#ending.signal.aborted) return;
     this.#state = "leader";
@@ -208,7 +211,7 @@ export class Elector {
     const onShut = (reason: string) => this.#lose(this.#problem === "" ? reason : `${reason}; ${this.#problem}`);
     fence.open(since, terms.renewDeadlineMs, onShut);
     if (!this.isLeading) return;
-    const fields = { lease: this.#name, leader: this.#options.identity, term: termOf(this.#lease) };
+    const fields = { lease: this.#name, leader: this.#options.identity, term: this.#term };
     logger.info(fields, `leads by ${this.#name}`);
     this.#options.onChange?.();
     this.#options.onLeading();
@@ -238,14 +241,14 @@ export class Elector {
       if (!isApiError(error, 409) && !isApiError(error, 404)) throw error;
       const found = await this.#requests.read(fence.leftMs);
       const holder = holderOf(found);
-      if (holder !== undefined && holder !== identity) {
+      if (found !== undefined && holder !== undefined && holder !== identity) {
         this.#keep(found);
         throw new LeadershipError(`"${holder}" has taken ${this.#name}`);
       }
       since = fence.now();
       return this.#requests.write(found, this.#acquired(found?.spec), fence.leftMs);
     };
-    this.#lease = await this.#requests.write(this.#lease, this.#acquired(), leftMs).catch(again);
+    this.#keep(await this.#requests.write(this.#lease, this.#acquired(), leftMs).catch(again));
     fence.extend(since, terms.renewDeadlineMs);
   }
 
@@ -263,7 +266,7 @@ export class Elector {
 
   #acquired(spec: LeaseSpec | undefined = this.#lease?.spec): LeaseSpec {
     const { identity, terms } = this.#options;
-    return acquired(spec, { identity, durationMs: terms.leaseDurationMs, now: this.#now });
+    return acquired(spec, { identity, durationMs: terms.leaseDurationMs, now: this.#now, seenTerm: this.#term });
   }
 
   /** After its end another replica may hold the Lease. */

@@ -33,11 +33,21 @@ export function termOf(lease: Lease): number {
   return lease.spec?.leaseTransitions ?? 0;
 }
 
+interface Acquisition {
+  readonly identity: string;
+  readonly durationMs: number;
+  readonly now: Date;
+  /** The highest term that the candidate has seen. */
+  readonly seenTerm?: number;
+}
+
 /** Returns what a holder, or who becomes it, writes. */
 export function acquired(
   spec: LeaseSpec | undefined,
-  { identity, durationMs, now }: { readonly identity: string; readonly durationMs: number; readonly now: Date },
+  { identity, durationMs, now, seenTerm = -1 }: Acquisition,
 ): LeaseSpec {
+  // A Lease that is new has had no leader before.
+  const before = spec === undefined ? -1 : (spec.leaseTransitions ?? 0);
   const isHolder = spec?.holderIdentity === identity;
   const time = microTimeOf(now);
   return {
@@ -46,8 +56,7 @@ export function acquired(
     leaseDurationSeconds: durationMs / 1000,
     acquireTime: isHolder ? (spec.acquireTime ?? time) : time,
     renewTime: time,
-    // A Lease that is new has had no leader before.
-    leaseTransitions: (spec?.leaseTransitions ?? 0) + (spec === undefined || isHolder ? 0 : 1),
+    leaseTransitions: Math.max(before, seenTerm) + (isHolder ? 0 : 1),
   };
 }
 

@@ -165,6 +165,24 @@ suite("an elector", (test) => {
     assert.is(holderOf(server.lease), `${leader.name}-1`);
   });
 
+  test("counts on from the highest term that it has seen when somebody clears the Lease", async () => {
+    for (const names of [["a"], ["a", "b"]])
+      for (const cleared of [{}, { spec: {} }]) {
+        const { server, replicas, pass } = openWorld(names);
+        const terms = () => replicas.flatMap(({ elector: { term } }) => term ?? []);
+        await pass(5_000);
+        server.write({ ...server.lease!, spec: { ...server.lease!.spec, leaseTransitions: 41 } }, false);
+        await pass(5_000);
+        assert.equal(terms(), [41], "it goes on with what somebody has written");
+        const holder = holderOf(server.lease);
+        server.write({ metadata: server.lease!.metadata, ...cleared }, false);
+        await pass(5_000);
+        const isNew = holderOf(server.lease) !== holder;
+        assert.equal(isNew, names.length > 1);
+        assert.ok(terms().length === 1 && terms()[0]! >= (isNew ? 42 : 41), `${terms()} comes after 41`);
+      }
+  });
+
   test("never writes beside another, whatever pauses, is lost or jumps, and in the end one of them leads", async () => {
     const networks = ["works", "loses requests", "loses answers", "refuses"] as const;
     const replica = fc.nat(2);
