@@ -114,8 +114,11 @@ export function hasLink(live: Partial<ObjectMeta>, desired: ObjectRef & Partial<
 /** Tells whether two objects are tied to the same primary, by an owner reference or by annotations. */
 export function sharesPrimary(desired: Partial<ObjectMeta>, live: Partial<ObjectMeta>): boolean {
   if (desired.ownerReferences?.some((owner) => isOwnedBy(live, owner)) === true) return true;
-  const isAnnotated = desired.annotations?.[PRIMARY_NAME] !== undefined;
-  return isAnnotated && PRIMARY.every((name) => desired.annotations?.[name] === live.annotations?.[name]);
+  const { annotations: wanted = {} } = desired;
+  // Where somebody took the namespace off, the object is taken for one beside its primary.
+  const home = wanted[PRIMARY_NAMESPACE] === undefined ? undefined : live.namespace;
+  const found: { [name: string]: string | undefined } = { [PRIMARY_NAMESPACE]: home, ...live.annotations };
+  return wanted[PRIMARY_NAME] !== undefined && PRIMARY.every((name) => wanted[name] === found[name]);
 }
 
 /** Tells whether a live object says that it was made as the same item of the same dependent, and by no other controller. */

@@ -118,6 +118,22 @@ suite("a dependent from which somebody took its link", (test) => {
         assert.equal(failuresOf(running.events), []);
       });
 
+  for (const name of ["primary-name", "primary-namespace", "primary-type"])
+    test(`has its annotation ${name} again, and no error`, async () => {
+      await using space = await openSpace();
+      const ordered = configOf("a", { deletion: "ordered", desired: () => ({ metadata: { name: "a" } }) });
+      await using running = await space.start([dependentController([ordered])]);
+      await space.create(Sample, sample());
+      const { metadata } = await space.until(ConfigMap, "a", () => true);
+      await running.quiet();
+      const annotation = `gen-operator.dev/${name}`;
+      await space.patch(ConfigMap, "a", { metadata: { annotations: { [annotation]: null } } });
+      const after = await space.until(ConfigMap, "a", (live) => live.metadata.annotations?.[annotation] !== undefined);
+      assert.is(after.metadata.uid, metadata.uid);
+      await running.quiet();
+      assert.equal(failuresOf(running.events), []);
+    });
+
   test("and all annotations and its label is like one that was untied", async () => {
     await using space = await openSpace();
     await using running = await space.start([dependentController([configOf("a")])]);

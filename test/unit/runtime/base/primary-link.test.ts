@@ -1,4 +1,4 @@
-import { isWrittenBy, labelValueOf, selectorOf, sharesDependent } from "#runtime/base/primary-link.js";
+import { isWrittenBy, labelValueOf, selectorOf, sharesDependent, sharesPrimary } from "#runtime/base/primary-link.js";
 import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
 
@@ -43,5 +43,21 @@ suite("the label of a controller", (test) => {
     assert.ok(sharesDependent(desired, { annotations }));
     assert.not(sharesDependent(desired, { annotations, labels: { [LABEL]: "book" } }));
     assert.not(sharesDependent(desired, { labels: { [LABEL]: "page" } }));
+  });
+});
+
+suite("the annotations of a primary", (test) => {
+  const name = { "gen-operator.dev/primary-name": "one", "gen-operator.dev/primary-type": "Page.example.com" };
+  const desired = { annotations: { ...name, "gen-operator.dev/primary-namespace": "home" } };
+
+  test("mean its own namespace where somebody took the namespace off an object", () => {
+    assert.ok(sharesPrimary(desired, { namespace: "home", annotations: name }));
+    assert.not(sharesPrimary(desired, { namespace: "away", annotations: name }));
+    assert.not(sharesPrimary(desired, { annotations: name }));
+    assert.not(
+      sharesPrimary(desired, { namespace: "home", annotations: { ...name, "gen-operator.dev/primary-name": "two" } }),
+    );
+    assert.ok(sharesPrimary({ annotations: name }, { namespace: "home", annotations: name }));
+    assert.not(sharesPrimary({ annotations: name }, { namespace: "home", annotations: desired.annotations }));
   });
 });
