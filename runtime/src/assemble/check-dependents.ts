@@ -1,12 +1,13 @@
+import { memberOf } from "../base/kubernetes-object.js";
 import { kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
-import { isSameKind } from "../workflow/prune/leftovers.js";
+import { isWritten } from "../workflow/prune/leftovers.js";
 import {
   deletionOf,
   isKubernetes,
+  type DependentDefinition,
   type ExternalDependent,
   type KubernetesDependent,
   type ObjectState,
-  type RemovedDependent,
   type WorkflowDefinition,
 } from "../workflow/definition/workflow-definition.js";
 import type { ControllerDefinition } from "../reconcile/controller-definition.js";
@@ -21,39 +22,39 @@ export function checkDependents({ workflow, workflows = {} }: ControllerDefiniti
     checkWorkflow(each, fail);
     if (each !== workflow && each.removed !== undefined)
       throw fail(`states${where} what is removed, and that is for its own one to say; state it there`);
-    const present = Object.entries(workflow.removed ?? {}).find(([name, removed]) => hasRemoved(each, name, removed));
+    const present = each.dependents.find((dependent) => isRemoved(dependent, dependent.name, workflow));
     if (present !== undefined)
-      throw fail(`says that dependent "${present[0]}" is removed, and has it${where}; take it out of one of them`);
+      throw fail(`says that dependent "${present.name}" is removed, and has it${where}; take it out of one of them`);
   }
 }
 
 function checkWorkflow(workflow: WorkflowDefinition, fail: Fail): void {
-  const { dependents, removed = {} } = workflow;
+  const { dependents, primary } = workflow;
   const owners = new Map(dependents.map(({ name }) => [name, name]));
-  for (const { name, movedFrom = [] } of dependents)
+  for (const dependent of dependents) {
+    const { name, movedFrom = [] } = dependent;
+    const problem = isKubernetes(dependent)
+      ? problemOfObject(dependent, primary)
+      : problemOfExternal(dependent, primary);
+    if (problem !== undefined) throw fail(`has the dependent "${name}", which ${problem}`);
     for (const former of movedFrom) {
-      if (Object.hasOwn(removed, former))
+      if (isRemoved(dependent, former, workflow))
         throw fail(`says that dependent "${former}" moved to "${name}", and that it is removed; state one of the two`);
       const other = owners.get(former);
       if (other !== undefined)
         throw fail(`says that dependent "${former}" moved to "${name}", and it is "${other}"; state it once`);
       owners.set(former, name);
     }
-  for (const dependent of workflow.dependents) {
-    const problem = isKubernetes(dependent)
-      ? problemOfObject(dependent, workflow.primary)
-      : problemOfExternal(dependent, workflow.primary);
-    if (problem !== undefined) throw fail(`has the dependent "${dependent.name}", which ${problem}`);
   }
   checkShared(workflow, fail);
 }
 
-function hasRemoved({ dependents }: WorkflowDefinition, name: string, removed: RemovedDependent): boolean {
-  const { resource, namespace, cluster } = removed;
-  const written = dependents.filter(isKubernetes).filter((each) => each.mode !== "readOnly" && each.name === name);
-  return written.some(
-    (each) => isSameKind(each.resource, resource) && each.namespace === namespace && each.cluster === cluster,
-  );
+// Whether objects are removed that the watch of a dependent shows. Those of another place or selector are not its own any more.
+function isRemoved(dependent: DependentDefinition, name: string, { removed = {} }: WorkflowDefinition): boolean {
+  const stated = memberOf(removed, name);
+  if (stated === undefined || !isKubernetes(dependent) || !isWritten(dependent, stated)) return false;
+  const { namespace, labelSelector, fieldSelector } = dependent;
+  return namespace === stated.namespace && labelSelector === undefined && fieldSelector === undefined;
 }
 
 // Each would take the resources of the other for its own, and a bulk dependent would delete them.

@@ -54,7 +54,7 @@ export interface Leftover {
 
 /** Returns the objects of the controller that are tied to the primary of a run, and that no dependent wants. */
 export function findLeftovers(
-  { run, workflow, kinds, isCleanup }: PruneOptions,
+  { run, result, workflow, kinds, isCleanup }: PruneOptions,
   opened: Iterable<WatchedKind>,
 ): Leftover[] {
   const { inventory: findsAll = true, removed = {} } = workflow;
@@ -66,10 +66,15 @@ export function findLeftovers(
     const judge = (name: string, id: ObjectKey): Omit<Leftover, "live"> | undefined => {
       const stated = statedFor(removed[name], kind, id);
       if (stated?.deletion === "garbageCollected") return undefined;
-      if (stated !== undefined)
-        return { kind, name, stated, index: -1, reconciler: kind.reconcilerFor(stated.deletion) };
       const isNamed = ({ definition }: Pick<PlanNode, "definition">) =>
         hasName(definition, name) && isWritten(definition, kind);
+      // A dependent that has the name now may want the object, and did not run to say so.
+      const isSilent = (each: Pick<PlanNode, "definition">) => {
+        const { kind: outcome = "inactive" } = result.dependents[each.definition.name] ?? {};
+        return isNamed(each) && outcome === "inactive" && !notes.hasWish(each.definition.name);
+      };
+      if (stated !== undefined && (isCleanup || ![...plan.nodes, ...others].some(isSilent)))
+        return { kind, name, stated, index: -1, reconciler: kind.reconcilerFor(stated.deletion) };
       if (!isSearched || others.some(isNamed)) return undefined;
       const index = plan.nodes.findIndex(isNamed);
       const reconciler = plan.nodes[index]?.reconciler ?? kind.reconcilerFor("ordered");

@@ -1,5 +1,6 @@
 // Two versions of an operator one after the other, for the tests of what the second does about the first.
 import { waitFor } from "#apiserver/wait-for.js";
+import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/definition/workflow-definition.js";
 import { configOf, dependentController } from "../../josdk/dependents/sample-dependents.js";
 import { Sample, Secret } from "../../josdk/sample-kind.js";
@@ -50,6 +51,7 @@ export function startSecond(
   space: Space,
   dependents: readonly KubernetesDependent[],
   workflow: Partial<WorkflowDefinition> = {},
+  rest: Pick<ControllerDefinition, "workflows"> = {},
 ) {
-  return space.start([dependentController(dependents, { workflow })]);
+  return space.start([dependentController(dependents, { workflow, ...rest })]);
 }

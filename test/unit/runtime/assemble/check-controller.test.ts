@@ -142,10 +142,22 @@ suite("check of a controller", (test) => {
       { workflow: workflowOf([dependentOf("a", { ...readOnly, resource: role, cluster: "west" })]) },
       {
         workflow: {
-          ...workflowOf([dependentOf("a")]),
-          removed: { a: { resource: role, deletion: "garbageCollected" }, b: { resource: role, deletion: "orphan" } },
+          ...workflowOf([dependentOf("a", { movedFrom: ["c"] })]),
+          removed: {
+            a: { resource: role, deletion: "garbageCollected" },
+            b: { resource: role, deletion: "orphan" },
+            c: { resource: role, deletion: "ordered" },
+          },
         },
       },
+      ...[
+        dependentOf("a", { namespace: "here" }),
+        dependentOf("a", { labelSelector: "a=b" }),
+        dependentOf("a", { fieldSelector: "metadata.name=a" }),
+        dependentOf("b", { movedFrom: ["a"], namespace: "here" }),
+      ].map((each) => ({
+        workflow: { ...workflowOf([each]), removed: { a: { resource: each.resource, deletion: "ordered" as const } } },
+      })),
       { filters: { onAdd: () => true, onUpdate: () => true, generic: () => true } },
       { retry: { maxRetries: -1, maxIntervalMs: -1, jitter: 0, initialIntervalMs: undefined as never } },
       { retry: { next: () => undefined, isLastAttempt: () => true }, rateLimit: () => ({ take: () => 0 }) },

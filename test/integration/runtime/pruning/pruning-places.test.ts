@@ -1,0 +1,73 @@
+// What becomes of the objects of a dependent that is elsewhere now, or has another selector: its watch does not show them.
+import { waitFor } from "#apiserver/wait-for.js";
+import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
+import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
+import { assert, suite } from "../../../support/suite.js";
+import { bulkOf, configOf, valuesIn } from "../../josdk/dependents/sample-dependents.js";
+import { ConfigMap, Sample } from "../../josdk/sample-kind.js";
+import { openSpace, runFirst, sample, startSecond, untilReady } from "./two-versions.js";
+
+const Namespace = classOf(builtinDefinition("v1", "Namespace"));
+const removedOf = (name: string, namespace?: string) => ({
+  removed: {
+    [name]: { resource: ConfigMap.definition, deletion: "ordered", ...(namespace && { namespace }) } as const,
+  },
+});
+const labelled = (name: string, rest: Partial<KubernetesDependent> = {}) =>
+  configOf(name, {
+    labelSelector: "tier=x",
+    desired: () => ({ metadata: { name: "labelled", labels: { tier: "x" } }, data: { value: "new" } }),
+    ...(rest as object),
+  });
+
+suite("a removed dependent under the name of one that is", (test) => {
+  test("loses what it left in its former namespace", async () => {
+    await using space = await openSpace();
+    const { client, namespace } = space;
+    const other = `${namespace}-other`;
+    await client.create(Namespace, { metadata: { name: other } });
+    const first = { ...sample(), spec: { value: "first", number: 1 } };
+    await runFirst(space, [configOf("a", { deletion: "ordered" }), bulkOf("many", { deletion: "ordered" })], first);
+    const elsewhere = { deletion: "ordered", namespace: other } as const;
+    const { removed } = removedOf("a", namespace);
+    await using running = await startSecond(space, [configOf("a", elsewhere), bulkOf("many", elsewhere)], {
+      removed: { ...removed, ...removedOf("many", namespace).removed },
+    });
+    await waitFor("the former ones are gone", async () => (await space.list(ConfigMap)).length === 0);
+    await untilReady(running);
+    for (const name of ["one-a", "one-many-0"])
+      assert.ok(await client.get(ConfigMap, { name, namespace: other }), name);
+  });
+
+  test("loses what its selector does not select", async () => {
+    await using space = await openSpace();
+    await runFirst(space, [configOf("a", { deletion: "ordered" }), configOf("before")]);
+    const moved = labelled("now", {
+      movedFrom: ["before"],
+      desired: () => ({ metadata: { name: "moved", labels: { tier: "x" } } }),
+    });
+    const { removed } = removedOf("a");
+    await using running = await startSecond(space, [labelled("a", { deletion: "ordered" }), moved], {
+      removed: { ...removed, ...removedOf("before").removed },
+    });
+    await waitFor("the former ones are gone", async () => !(await space.get(ConfigMap, "one-a")));
+    await waitFor("the former ones are gone", async () => !(await space.get(ConfigMap, "one-before")));
+    await untilReady(running);
+    assert.equal(Object.keys(await valuesIn(space)).sort(), ["labelled", "moved"]);
+    await space.delete(Sample, "one");
+    await space.untilGone(Sample, "one");
+    assert.is(await space.get(ConfigMap, "labelled"), undefined);
+  });
+
+  test("keeps what that one may want: it is inactive, or of a workflow that did not run", async () => {
+    await using space = await openSpace();
+    await runFirst(space, [configOf("a"), configOf("b")]);
+    const inactive = configOf("a", { labelSelector: "tier=x", activationCondition: () => false });
+    const extra = { extra: { primary: Sample.definition, dependents: [configOf("b", { labelSelector: "tier=x" })] } };
+    const removed = { ...removedOf("a").removed, ...removedOf("b").removed };
+    await using running = await startSecond(space, [inactive], { removed }, { workflows: extra });
+    await waitFor("it is reconciled", () => running.events.length > 0);
+    await running.quiet();
+    assert.equal(Object.keys(await valuesIn(space)).sort(), ["one-a", "one-b"]);
+  });
+});
