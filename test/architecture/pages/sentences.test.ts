@@ -53,6 +53,23 @@ suite("sentences on the pages for users", (test) => {
   });
 });
 
+suite("the decisions of the runtime", (test) => {
+  test("are in the order of their dates, within a subject", () => {
+    const page = readFileSync(join(repositoryRoot, "runtime/docs/decisions.md"), "utf8");
+    const late = page.split("\n## ").flatMap((subject) => {
+      const entries = subject.match(/^- .*/gm) ?? [];
+      return entries.filter(
+        (entry, index) => !/^- 20\d\d-\d\d-\d\d: /.test(entry) || dateOf(entry) < dateOf(entries[index - 1]),
+      );
+    });
+    assert.equal(late, []);
+  });
+});
+
+function dateOf(entry = ""): string {
+  return entry.slice(2, 12);
+}
+
 interface Sentence {
   line: number;
   text: string;
