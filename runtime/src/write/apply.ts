@@ -1,14 +1,11 @@
 import { describeObject } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import type { DecodedResource } from "../base/decoded-resource.js";
-import type { Verdict } from "../match/match.js";
 import { clearingPatch } from "./foreign-entries.js";
 import { failedAsGone } from "./send/on-latest.js";
 import { applicationOf, locked, planApply, planJsonPatch, type Sending } from "./send/plan.js";
 import type { Sender } from "./send/send.js";
-import type { WriteMethod, Written } from "./write-method.js";
-
-const DIFFERENT = { matches: false, path: "", reason: "is not as desired, as its matcher says" } as const;
+import type { WriteMethod } from "./write-method.js";
 
 /** Returns the way to write objects by server-side apply. */
 export function applyMethod(sender: Sender): WriteMethod {
@@ -28,12 +25,15 @@ export function applyMethod(sender: Sender): WriteMethod {
     return cleared.entry;
   };
   return {
-    // An apply that states a version meets a conflict if the object exists, and creates it if not: so nothing of others is taken over.
-    planCreation: (definition, desired) => locked({ ...planApply(definition, desired, false), version: "1" }),
-    async change(target, desired, { live, isForced = false, cause }) {
+    create(target, desired, cause) {
+      // An apply that states a version meets a conflict if the object exists, and creates it if not: so nothing of others is taken over.
+      const plan = locked({ ...planApply(target.definition, desired, false), version: "1" });
+      return sender.send({ target, plan, before: undefined, cause, content: desired });
+    },
+    async change(target, desired, { live, isForced, cause }) {
       const asDesired = planApply(target.definition, desired, false);
-      const verdict: Verdict = isForced ? DIFFERENT : sender.matcher.compare(applicationOf(target, asDesired)!, live);
-      if (verdict.matches) {
+      const application = applicationOf(target, asDesired)!;
+      if (isForced !== true && sender.matcher.compare(application, live, cause).matches) {
         sender.noteMatch(target, asDesired, cause);
         return { kind: "unchanged", entry: live };
       }
@@ -42,16 +42,12 @@ export function applyMethod(sender: Sender): WriteMethod {
       const stated = Object.assign({}, desired, { metadata });
       const plan = planApply(target.definition, stated, false);
       const write = { target, plan, before: live, cause, content: desired };
-      const send = async (before: DecodedResource): Promise<Written> => {
-        const sent = await sender.send({ ...write, before });
-        return sent.kind === "postponed" ? sent : { verdict, ...sent };
-      };
       try {
-        return await send(live);
+        return await sender.send(write);
       } catch (error) {
         if (await failedAsGone(error, live.object, { sender, target, cause })) return undefined;
         // Once: what is in the way again is refused again.
-        return send(await clear(error, write));
+        return sender.send({ ...write, before: await clear(error, write) });
       }
     },
   };

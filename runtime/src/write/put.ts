@@ -2,20 +2,18 @@ import { isApiError } from "../base/errors.js";
 import { groupOf, type KubernetesObject, type ObjectMeta, type OwnerReference } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { DecodedResource } from "../base/decoded-resource.js";
-import { genericMatcher } from "../match/matchers.js";
-import type { WriteTarget } from "./send/apply-matcher.js";
+import { genericDifferences, genericMatcher } from "../match/matchers.js";
+import { NAMED_DIFFERENCES, type WriteTarget } from "./send/apply-matcher.js";
 import { onLatest } from "./send/on-latest.js";
-import { planCreate, planUpdate, type Stated } from "./send/plan.js";
-import type { Sender } from "./send/send.js";
-import { StoredForms } from "./send/stored-forms.js";
+import { planCreate, planUpdate, type Sending, type Stated } from "./send/plan.js";
+import type { Sender, Sent } from "./send/send.js";
 import type { WriteMethod, Written } from "./write-method.js";
 
-const DIFFERS = { matches: false, path: "", reason: "is not as desired" } as const;
 const matches = genericMatcher();
 
 /** Returns the way to write by POST and PUT (JOSDK's GenericResourceUpdater); what is no longer desired inside of a field causes no write. */
 export function putMethod(sender: Sender): WriteMethod {
-  const forms = new StoredForms();
+  const { forms } = sender.matcher;
   const isAsDesired = (target: WriteTarget, body: Stated, live: KubernetesObject): boolean => {
     const compare = (desired: Stated) => matches({ ...target, verb: "update", isStatus: false, desired, live });
     if (compare(body)) return true;
@@ -23,13 +21,25 @@ export function putMethod(sender: Sender): WriteMethod {
     return isKnown && compare({ ...live, metadata: body.metadata });
   };
   // The server stores some values in another form, which only a schema tells: without one the same would be sent in every reconcile.
-  const learn = (target: WriteTarget, body: Stated, stored: KubernetesObject): void => {
-    const isStored = isAsDesired(target, { ...body, metadata: stored.metadata }, stored);
-    if (!isStored) forms.remember({ target, part: "object", desired: body }, formOf(body, stored));
+  const send = async (sending: Sending): Promise<Sent> => {
+    const sent = await sender.send(sending);
+    if (sent.kind === "postponed") return sent;
+    const { target, cause, plan } = sending;
+    const [body, stored] = [plan.body as Stated, sent.entry.object];
+    const differences = genericDifferences({
+      ...target,
+      desired: { ...body, metadata: stored.metadata },
+      live: stored,
+    });
+    const application = { target, part: "object", desired: body } as const;
+    if (differences.length === 0) forms.forget(target.cache, body.metadata);
+    else
+      forms.learn(application, formOf(body, stored), { differences: differences.slice(0, NAMED_DIFFERENCES), cause });
+    return sent;
   };
   return {
-    planCreation: planCreate,
-    learn,
+    create: (target, desired, cause) =>
+      send({ target, plan: planCreate(target.definition, desired), before: undefined, cause, content: desired }),
     async change(target, desired, { live, isForced, cause }) {
       const { definition } = target;
       const attempt = async (before: DecodedResource): Promise<Written> => {
@@ -42,11 +52,7 @@ export function putMethod(sender: Sender): WriteMethod {
           sender.noteMatch(target, { ref: desired.metadata, isStatus: false }, cause);
           return { kind: "unchanged", entry: before };
         }
-        const plan = planUpdate(definition, body, false);
-        const sent = await sender.send({ target, plan, before, cause, content: desired });
-        if (sent.kind === "postponed") return sent;
-        learn(target, body, sent.entry.object);
-        return { ...sent, verdict: DIFFERS };
+        return send({ target, plan: planUpdate(definition, body, false), before, cause, content: desired });
       };
       const isConflict = (error: unknown) => isApiError(error, 409);
       return onLatest(live, attempt, { sender, target, maxAttempts: 5, isConflict });

@@ -32,7 +32,6 @@ import type { DeletionSending, Sender } from "./send/send.js";
 import type { ChangeOptions, WriteMethod, Written } from "./write-method.js";
 
 const LOOK_AGAIN_AFTER_MS = 10_000;
-const ABSENT = { matches: false, path: "", reason: "does not exist" } as const;
 
 /** What is known of an object that is written, and what may be done to it. */
 export interface ApplyOptions extends Omit<ChangeOptions, "live"> {
@@ -59,18 +58,16 @@ export class Writer {
 
   /** Makes an object as desired. The creation of one that exists after all fails if it is not of this primary and not to be adopted. */
   async apply(target: WriteTarget, stated: Stated, options: ApplyOptions): Promise<Written> {
-    const { live, cause } = options;
     const desired = withEncodedData(target.definition, stated);
     target.cache.requireWhole(keyOf(desired.metadata));
+    const { live, cause } = options;
     const changed = live && (await this.#method.change(target, desired, Object.assign({}, options, { live })));
     if (changed !== undefined) return changed;
     try {
-      const plan = this.#method.planCreation(target.definition, desired);
-      const sent = await this.#sender.send({ target, plan, before: undefined, cause, content: desired });
+      const sent = await this.#method.create(target, desired, cause);
       // A postponed change leaves the object as it is, but a missing object has to be waited for.
       if (sent.kind === "postponed") throw createPostponedError(sent.postponed);
-      this.#method.learn?.(target, desired, sent.entry.object);
-      return { verdict: ABSENT, ...sent };
+      return sent;
     } catch (error) {
       if (!isApiError(error, 409)) throw error;
       return this.#resume(target, desired, { conflict: error, options });

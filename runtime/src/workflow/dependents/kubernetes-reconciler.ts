@@ -112,7 +112,7 @@ export class KubernetesReconciler implements DependentReconciler {
   }
 
   async #write(run: DependentRun, wanted: Wanted, found: Live | undefined): Promise<WriteOutcome> {
-    const { mode, operations, existing, name: dependent } = this.#options.definition;
+    const { mode, operations, existing } = this.#options.definition;
     const desired = wanted.object as Stated;
     const known = await this.#afterRemoval(found as DecodedResource | undefined, wanted, run);
     const live = known?.object;
@@ -132,8 +132,6 @@ export class KubernetesReconciler implements DependentReconciler {
         cause: this.#causeOf(run),
       });
       if (written.kind === "postponed") return written;
-      if (written.verdict !== undefined && known !== undefined)
-        run.context.logger.debug({ dependent, ...written.verdict }, "the live object was not as desired");
       return written.kind === "terminating" ? "waiting" : written.kind;
     };
     const name = live === undefined ? "create" : "update";
@@ -173,13 +171,8 @@ export class KubernetesReconciler implements DependentReconciler {
   }
 
   // A step that runs out of time cancels its write.
-  #causeOf({
-    primary,
-    tracing,
-    context,
-    onGivenUp,
-    dependent = this.#options.definition.name,
-  }: DependentRun): PrimaryCause {
+  #causeOf(run: DependentRun): PrimaryCause {
+    const { primary, tracing, context, onGivenUp, dependent = this.#options.definition.name } = run;
     const { signal, logger } = context;
     const cause = { signal, logger, primary, dependent, onChange: tracing?.changed };
     return this.#isGarbageCollected ? cause : { ...cause, onGivenUp };

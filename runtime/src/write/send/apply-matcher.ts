@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import type { JsonObject, JsonValue } from "@gen-operator/schema";
 import type { KubernetesObject, ObjectRef } from "../../base/kubernetes-object.js";
+import type { Clock } from "../../base/clock.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import { ownedBy, type DecodedResource, type OwnedFields } from "../../base/decoded-resource.js";
 import type { ResourceView } from "../../cache/resource-view.js";
@@ -17,6 +18,7 @@ import {
 } from "../../match/owned-fields.js";
 import { isPlain, plainOf } from "../../match/json-value.js";
 import { schemaOf, type SchemaNode } from "../../match/schema-node.js";
+import type { WriteCause } from "./postponed-write.js";
 import { digestOf } from "./write-loops.js";
 import { StoredForms } from "./stored-forms.js";
 
@@ -33,21 +35,24 @@ export interface Application {
   readonly desired: object & { readonly metadata: ObjectRef };
 }
 
+/** How many places are named that are not as desired. */
+export const NAMED_DIFFERENCES = 10;
 const ABSENT: Difference = { path: "", reason: "does not exist" };
 const UNOWNED: Difference = { path: "", reason: "was not applied by this controller in this version" };
 
 /** Compares what one field manager wants to apply with what is there, and learns in which other form the server stores some values. */
 export class ApplyMatcher {
   readonly #fieldManager: string;
-  readonly #forms = new StoredForms();
+  readonly forms: StoredForms;
   /** The body of the last write, by the object of its answer. Whether that object matches is only looked at in the next reconcile. */
   readonly #sent = new WeakMap<KubernetesObject, Pick<Application, "part"> & { readonly digest: string }>();
 
-  constructor(fieldManager: string) {
+  constructor(fieldManager: string, clock?: Clock) {
     this.#fieldManager = fieldManager;
+    this.forms = new StoredForms(clock);
   }
 
-  compare(application: Application, live: DecodedResource | undefined): Verdict {
+  compare(application: Application, live: DecodedResource | undefined, cause?: WriteCause): Verdict {
     if (live === undefined) return { matches: false, ...ABSENT };
     const options = this.#matchOptions(application, live);
     const { desired, target, part } = application;
@@ -65,10 +70,14 @@ export class ApplyMatcher {
     if (sent?.part === application.part) {
       // The answer to what is desired does not match: the server stores something else than we send. It is looked at only now because most
       // objects are never reconciled again in that state.
-      if (!verdict.matches && sent.digest === digestOf(desired)) this.#forms.remember(application, formOf());
+      if (verdict.matches) this.forms.forget(target.cache, desired.metadata, [part]);
+      else if (sent.digest === digestOf(desired)) {
+        const differences = this.differences(application, live, NAMED_DIFFERENCES);
+        this.forms.learn(application, formOf(), { differences, cause });
+      }
       this.#sent.delete(live.object);
     }
-    return verdict.matches || !this.#forms.isKnown(application, formOf) ? verdict : { matches: true };
+    return verdict.matches || !this.forms.isKnown(application, formOf) ? verdict : { matches: true };
   }
 
   /** Names the places, `limit` at most, that keep an object from being as desired. */
@@ -85,10 +94,6 @@ export class ApplyMatcher {
 
   remember({ part, desired }: Application, answer: DecodedResource, digest = digestOf(desired)): void {
     this.#sent.set(answer.object, { part, digest });
-  }
-
-  forget({ cache }: WriteTarget, ref: ObjectRef): void {
-    this.#forms.forget(cache, ref);
   }
 
   /** Tells whether an apply changed something, and nothing has changed that it does not cover. */

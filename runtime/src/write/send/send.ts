@@ -1,5 +1,6 @@
 // The one place where a controller's writes leave: those of dependents, primaries, finalizers, status, external state and
 // `context.resources`. A write that was given up is cancelled, and what it may have done counts as somebody else's change.
+import type { Clock } from "../../base/clock.js";
 import { isApiError, type ConnectionError } from "../../base/errors.js";
 import { describeObject, keyOf, type KubernetesObject, type ObjectRef } from "../../base/kubernetes-object.js";
 import { kindNameOf, type ResourceDefinition } from "../../base/resource-definition.js";
@@ -11,7 +12,7 @@ import type { OwnViews } from "../../cache/own-views.js";
 import type { Written } from "../../cache/resource-view.js";
 import type { DecodedResource } from "../../base/decoded-resource.js";
 import { LoopDetector, type KnownLoop, type WriteLoop } from "../../match/loop-detector.js";
-import { ApplyMatcher, type WriteTarget } from "./apply-matcher.js";
+import { ApplyMatcher, NAMED_DIFFERENCES, type WriteTarget } from "./apply-matcher.js";
 import { logChange } from "./change-log.js";
 import { applicationOf, isExplained, plannedPaths, type Sending } from "./plan.js";
 import type { LoopListener, PostponedWrite, PrimaryCause, WriteCause } from "./postponed-write.js";
@@ -28,6 +29,8 @@ export interface SenderOptions {
   readonly listener?: LoopListener | undefined;
   /** The views of the controller. Default: a write is its own event only in the view through which it is sent. */
   readonly views?: OwnViews | undefined;
+  /** By which stored forms hold for a while. Default: that of the machine */
+  readonly clock?: Clock | undefined;
 }
 
 /** What became of a write; `unchanged`: the server stored nothing new. */
@@ -44,7 +47,6 @@ export interface DeletionSending {
 /** What is written over and over. */
 type WrittenPlace = Pick<PostponedWrite, "kind" | "object" | "paths">;
 
-const NAMED_DIFFERENCES = 10;
 const LOGGED_DIFFERENCES = 5;
 const FIND_CREATED_MS = 2_000;
 const NO_CAUSE: WriteCause = {};
@@ -60,10 +62,10 @@ export class Sender {
   #edits = 0;
 
   constructor(options: SenderOptions) {
-    const { fieldManager, fieldManagers = [fieldManager] } = options;
+    const { fieldManager, fieldManagers = [fieldManager], clock } = options;
     this.fieldManager = fieldManager;
     this.fieldManagers = fieldManagers;
-    this.matcher = new ApplyMatcher(fieldManager);
+    this.matcher = new ApplyMatcher(fieldManager, clock);
     this.#options = options;
   }
 
@@ -151,9 +153,9 @@ export class Sender {
   }
 
   /** Forgets what was learnt of an object that is given up on purpose. */
-  forget(target: WriteTarget, { metadata: ref }: KubernetesObject, cause?: WriteCause): void {
-    this.matcher.forget(target, ref);
-    for (const isStatus of [false, true]) this.#loops.forget(keyOfLoop(target.definition, { ref, isStatus }, cause));
+  forget({ definition, cache }: WriteTarget, { metadata: ref }: KubernetesObject, cause?: WriteCause): void {
+    this.matcher.forms.forget(cache, ref);
+    for (const isStatus of [false, true]) this.#loops.forget(keyOfLoop(definition, { ref, isStatus }, cause));
   }
 
   /** Deletes an object, unless it was made anew meanwhile; tells whether it is gone at once. */

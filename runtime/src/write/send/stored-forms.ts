@@ -1,35 +1,68 @@
-import { keyOf, type ObjectRef } from "../../base/kubernetes-object.js";
+import { systemClock, type Clock } from "../../base/clock.js";
+import { describeObject, keyOf, type ObjectRef } from "../../base/kubernetes-object.js";
 import type { ResourceView } from "../../cache/resource-view.js";
+import type { Difference } from "../../match/match.js";
 import type { Application } from "./apply-matcher.js";
+import type { WriteCause } from "./postponed-write.js";
+
+const HOLDS_MS = 600_000;
 
 interface StoredForm {
   readonly sent: string;
   readonly stored: string;
 }
 
-/** What the server made of values that it normalises in ways that no schema tells: else such an object would be written in every reconcile. */
+/**
+ * What the server stores otherwise than it is sent, in ways that no schema tells: else such an object would be written in every reconcile. The
+ * reason may be an admission policy, and may go, so a form holds for ten minutes; then the same is sent once more.
+ */
 export class StoredForms {
-  readonly #forms = new WeakMap<ResourceView, Map<string, StoredForm>>();
+  readonly #clock: Clock;
+  readonly #forms = new WeakMap<ResourceView, Map<string, StoredForm & { readonly places: string; until: number }>>();
 
-  /** Tells whether the same was sent before, and stored as it is now. */
+  constructor(clock: Clock = systemClock) {
+    this.#clock = clock;
+  }
+
+  /** Tells whether the same was sent before, and stored as it is now. Says no when the form has held long enough, which then holds again. */
   isKnown({ target, part, desired }: Application, formOf: () => StoredForm): boolean {
     const known = this.#forms.get(target.cache)?.get(`${part} ${keyOf(desired.metadata)}`);
     if (known === undefined) return false;
     const { sent, stored } = formOf();
-    return known.sent === sent && known.stored === stored;
+    if (known.sent !== sent || known.stored !== stored) return false;
+    const isHolding = this.#clock.now() < known.until;
+    if (!isHolding) known.until = this.#clock.now() + HOLDS_MS;
+    return isHolding;
   }
 
-  remember({ target: { cache }, part, desired }: Application, form: StoredForm): void {
+  /** Learns how an object is stored, and warns of the places that differ if they are not known yet. */
+  learn(
+    { target: { cache, definition }, part, desired }: Application,
+    form: StoredForm,
+    { differences, cause }: { differences: readonly Difference[]; cause: WriteCause | undefined },
+  ): void {
     let forms = this.#forms.get(cache);
     if (forms === undefined) {
       this.#forms.set(cache, (forms = new Map()));
       // What somebody else deleted, such as the garbage collector.
       cache.onChange((change) => void (change.kind === "deleted" && this.forget(cache, change.object.metadata)));
     }
-    forms.set(`${part} ${keyOf(desired.metadata)}`, form);
+    const key = `${part} ${keyOf(desired.metadata)}`;
+    const paths = differences.map(({ path }) => path);
+    const places = paths.join(", ");
+    const isTold = forms.get(key)?.places === places;
+    forms.set(key, { ...form, places, until: this.#clock.now() + HOLDS_MS });
+    if (isTold) return;
+    const what = `${part === "status" ? "the status of " : ""}${describeObject(definition, desired.metadata)}`;
+    cause?.logger?.warn(
+      { dependent: cause.dependent, paths },
+      `${what} is stored otherwise than desired (${places}): an admission policy or webhook, or the API server, changes it. This counts ` +
+        "as desired, and is sent again after 10 minutes at the earliest; exempt the object from the policy, or desire what is stored",
+    );
   }
 
-  forget(cache: ResourceView, ref: ObjectRef): void {
-    for (const part of ["object", "status"]) this.#forms.get(cache)?.delete(`${part} ${keyOf(ref)}`);
+  /** Forgets how an object is stored, or one part of it. */
+  forget(cache: ResourceView, ref: ObjectRef, parts: readonly Application["part"][] = ["object", "status"]): void {
+    for (const part of parts) this.#forms.get(cache)?.delete(`${part} ${keyOf(ref)}`);
   }
 }

@@ -1,3 +1,4 @@
+import { systemClock, type Clock } from "#runtime/base/clock.js";
 import { ApiError } from "#runtime/base/errors.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import type { ApiClient } from "#runtime/client/api-client.js";
@@ -30,7 +31,10 @@ const page = defineResource({
 const ref = { name: "a", namespace: "x" };
 
 /** A client whose server stores what `store` makes of a request. */
-function createWriter(store: (desired: object, request: WriteRequest) => DecodedResource) {
+function createWriter(
+  store: (desired: object, request: WriteRequest) => DecodedResource,
+  { serverSideApply = true, clock = systemClock }: { serverSideApply?: boolean; clock?: Clock } = {},
+) {
   const applied: object[] = [];
   const client = {
     write: async (_: unknown, request: WriteRequest) => {
@@ -41,8 +45,8 @@ function createWriter(store: (desired: object, request: WriteRequest) => Decoded
     },
   } as unknown as ApiClient;
   const { view, cache: watched } = createView();
-  const sender = new Sender({ client, fieldManager: "us" });
-  return { applied, sender, writer: new Writer(sender), cache: view, watched };
+  const sender = new Sender({ client, fieldManager: "us", clock });
+  return { applied, sender, writer: new Writer(sender, { serverSideApply }), cache: view, watched };
 }
 
 const stored = (resourceVersion: string, content: object, fields: object): DecodedResource => ({
@@ -92,6 +96,59 @@ suite("writer", (test) => {
     assert.is((await apply("2026-01-01T00:00:00Z")).kind, "unchanged", "this is what it stores");
     assert.is(applied.length, 1);
   });
+
+  const ways = ["server-side apply", "PUT", "a status"] as const;
+  for (const way of ways)
+    test(`what is stored otherwise is told once, and sent again after ten minutes, by ${way}`, async () => {
+      const [part, subresource] = way === "a status" ? (["status", "status"] as const) : (["data", ""] as const);
+      const fieldsV1 = JSON.stringify({ [`f:${part}`]: { "f:at": {} } });
+      const owned = [
+        { fieldManager: "us", subresource, apiVersion: part === "data" ? "v1" : "example.com/v1", fieldsV1 },
+      ];
+      let [version, policy, now] = [1, "policy" as string | undefined, 0];
+      let live = stored("1", { [part]: { at: "old" } }, { owned });
+      const { applied, sender, writer, cache, watched } = createWriter(
+        (desired) => {
+          const at = policy ?? (desired as Record<string, { at: string }>)[part]!.at;
+          if ((live.object as unknown as Record<string, { at: string }>)[part]!.at !== at)
+            live = stored(`${++version}`, { [part]: { at } }, { owned });
+          return live;
+        },
+        { serverSideApply: way !== "PUT", clock: { ...systemClock, now: () => now } },
+      );
+      const warnings: string[] = [];
+      const warn = (_: object, message: string) => void warnings.push(message);
+      const cause = { logger: { debug() {}, info() {}, warn, error() {} } };
+      const statuses = new KindOperations<Page>({ definition: page, cache }, { sender, cause });
+      const sendsOf = async (at: string) => {
+        watched.observe(live);
+        const before = applied.length;
+        if (part === "status") await statuses.applyStatus({ metadata: ref, status: { at } });
+        else
+          await writer.apply({ definition: configMap, cache }, { metadata: ref, data: { at } } as never, {
+            live,
+            cause,
+          });
+        return applied.length - before;
+      };
+      const foreign = (at: string) => (live = stored(`${++version}`, { [part]: { at } }, { owned }));
+      assert.equal([await sendsOf("wanted"), await sendsOf("wanted"), await sendsOf("wanted")], [1, 0, 0]);
+      assert.is(warnings.length, 1);
+      const what = part === "status" ? 'the status of Page "x/a"' : 'ConfigMap "x/a"';
+      assert.ok(warnings[0]!.startsWith(`${what} is stored otherwise than desired (${part}.at): `), warnings[0]);
+      now = 599_999;
+      assert.is(await sendsOf("wanted"), 0);
+      now = 600_000;
+      assert.equal([await sendsOf("wanted"), await sendsOf("wanted")], [1, 0], "it is stored as before");
+      now = 1_199_999;
+      assert.is(await sendsOf("wanted"), 0);
+      policy = undefined;
+      now = 1_200_000;
+      assert.equal([await sendsOf("wanted"), await sendsOf("wanted")], [1, 0]);
+      foreign("policy");
+      assert.is(await sendsOf("wanted"), 1, "what was learned is forgotten when it is stored as desired");
+      assert.is(warnings.length, 1, warnings.join("\n"));
+    });
 
   test("the uid goes with a status, so that nothing is made anew", async () => {
     const { sender, cache, applied } = createWriter(() => stored("2", {}, {}));
