@@ -103,12 +103,21 @@ export function linkOf(desired: ObjectRef & Partial<ObjectMeta>): ObjectRef & Pa
 
 /** Tells whether a live object is tied to its primary as a desired one is. */
 export function hasLink(live: Partial<ObjectMeta>, desired: ObjectRef & Partial<ObjectMeta>): boolean {
+  return missingLink(live, desired).length === 0;
+}
+
+/** Names what ties a desired object to its primary, and a live one lacks. */
+export function missingLink(live: Partial<ObjectMeta>, desired: ObjectRef & Partial<ObjectMeta>): readonly string[] {
   const { annotations = {}, ownerReferences = [] } = linkOf(desired);
-  return (
-    !lacksLabel(live, desired) &&
-    Object.entries(annotations).every(([name, value]) => live.annotations?.[name] === value) &&
-    ownerReferences.every((owner) => isOwnedBy(live, owner))
-  );
+  return [
+    ...(lacksLabel(live, desired) ? [`label ${CONTROLLER_LABEL}`] : []),
+    ...Object.entries(annotations).flatMap(([name, value]) =>
+      live.annotations?.[name] === value ? [] : `annotation ${name}`,
+    ),
+    ...ownerReferences.flatMap((owner) =>
+      isOwnedBy(live, owner) ? [] : `owner reference ${owner.kind} "${owner.name}"`,
+    ),
+  ];
 }
 
 /** Tells whether two objects are tied to the same primary, by an owner reference or by annotations. */

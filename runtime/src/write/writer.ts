@@ -15,6 +15,7 @@ import {
   lacksLabel,
   LINK_ANNOTATIONS,
   linkOf,
+  missingLink,
   otherOwnerOf,
   PRIMARY_NAME,
   sharesDependent,
@@ -60,6 +61,12 @@ export class Writer {
   async apply(target: WriteTarget, stated: Stated, options: ApplyOptions): Promise<Written> {
     const desired = withEncodedData(target.definition, stated);
     target.cache.requireWhole(keyOf(desired.metadata));
+    const written = await this.#write(target, desired, options);
+    if (written.kind !== "postponed") checkLink(target, desired.metadata, written.entry);
+    return written;
+  }
+
+  async #write(target: WriteTarget, desired: Stated, options: ApplyOptions): Promise<Written> {
     const { live, cause } = options;
     const changed = live && (await this.#method.change(target, desired, Object.assign({}, options, { live })));
     if (changed !== undefined) return changed;
@@ -93,7 +100,9 @@ export class Writer {
     const metadata = { ...link, uid, ...(!hasOwners && { ownerReferences, resourceVersion }) };
     const plan = planMergePatch({ metadata }, false);
     const sent = await this.#sender.send({ target, plan, before: live, isUrgent: true, ...sending });
-    return sent.kind === "postponed" ? live : sent.entry;
+    if (sent.kind === "postponed") return live;
+    checkLink(target, desired, sent.entry);
+    return sent.entry;
   }
 
   /** Takes off an object what ties it to a primary: by a JSON patch, so that nothing else of it changes, nor who manages it. */
@@ -168,6 +177,16 @@ export class Writer {
     const isStripped = isFree && !lacksLabel(metadata, desired) && metadata.annotations?.[DEPENDENT_NAME] === undefined;
     return (!isTied || isUntied || isStripped) && this.#sender.matcher.ownedFields(live, "object") !== undefined;
   }
+}
+
+// Nothing would find such an object, so nobody would write or delete it.
+function checkLink({ definition }: WriteTarget, desired: Stated["metadata"], { object }: DecodedResource): void {
+  const missing = missingLink(object.metadata, desired);
+  if (missing.length === 0 || object.metadata.deletionTimestamp !== undefined) return;
+  throw new Error(
+    `${describeObject(definition, desired)} was stored without what ties it to its primary (${missing.join(", ")}): an admission policy or ` +
+      "webhook takes it off; exempt the object from it. Else the operator does not find the object, and leaves it when its primary is deleted",
+  );
 }
 
 /** Returns the operations that take owner references of an owner, and the label and annotations of a dependent, off an object. */

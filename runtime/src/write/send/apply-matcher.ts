@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import type { JsonObject, JsonValue } from "@gen-operator/schema";
 import type { KubernetesObject, ObjectRef } from "../../base/kubernetes-object.js";
 import type { Clock } from "../../base/clock.js";
+import { hasLink } from "../../base/primary-link.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import { ownedBy, type DecodedResource, type OwnedFields } from "../../base/decoded-resource.js";
 import type { ResourceView } from "../../cache/resource-view.js";
@@ -69,9 +70,9 @@ export class ApplyMatcher {
     const sent = this.#sent.get(live.object);
     if (sent?.part === application.part) {
       // The answer to what is desired does not match: the server stores something else than we send. It is looked at only now because most
-      // objects are never reconciled again in that state.
+      // objects are never reconciled again in that state. An object without its link is an error of its write, and no form.
       if (verdict.matches) this.forms.forget(target.cache, desired.metadata, [part]);
-      else if (sent.digest === digestOf(desired)) {
+      else if (sent.digest === digestOf(desired) && hasLink(live.object.metadata, desired.metadata)) {
         const differences = this.differences(application, live, NAMED_DIFFERENCES);
         this.forms.learn(application, formOf(), { differences, cause });
       }

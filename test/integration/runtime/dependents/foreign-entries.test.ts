@@ -1,9 +1,20 @@
-// List entries of others that an apply cannot remove, and that keep it from being accepted.
+// What others make of a write: list entries that keep it from being accepted, and admission policies that change it.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import { messageOf } from "#runtime/base/logger.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
-import { configMapOf, createPage, createPageOperator, startPageServer, type Page } from "../page-operator.js";
+import {
+  admitChanged,
+  ConfigMap,
+  configMapOf,
+  createPage,
+  createPageOperator,
+  startPageServer,
+  textOf,
+  untilText,
+  type Page,
+} from "../page-operator.js";
 
 interface ServiceObject extends KubernetesObject {
   spec: { ports: { name: string; port: number; protocol?: string }[] };
@@ -42,4 +53,81 @@ suite("list entries of others", (test) => {
     assert.is(told.length, 1, page.logs.join("\n"));
     assert.match(told[0]!, 'out of Service "default/one"');
   });
+});
+
+suite("an admission policy", (test) => {
+  const replaced = (path: string, value: string) => `[JSONPatch{op: 'add', path: '${path}', value: ${value}}]`;
+  const annotations = ["dependent", "object", "primary-name", "primary-type", "primary-namespace"];
+  const named = annotations.map((name) => `annotation gen-operator.dev/${name}`).join(", ");
+  const owners = { path: "/metadata/ownerReferences", value: "[]", parts: 'owner reference Page "one"' };
+  const links: readonly [Parameters<typeof configMapOf>[1], { path: string; value: string; parts: string }][] = [
+    [{}, owners],
+    [{ serverSideApply: false }, owners],
+    [{ mode: "createOnly" }, owners],
+    [{ deletion: "ordered" }, { path: "/metadata/annotations", value: "{'a': 'b'}", parts: named }],
+    [{}, { path: "/metadata/labels", value: "{'a': 'b'}", parts: "label gen-operator.dev/controller" }],
+  ];
+  for (const [stated, { path, value, parts }] of links)
+    test(`that takes off ${path} makes every write of a dependent fail, until it is gone: ${JSON.stringify(stated)}`, async () => {
+      await using server = await startPageServer();
+      await using page = createPageOperator(server, { dependents: [configMapOf("text", stated)] });
+      await page.operator.start();
+      {
+        await using _policy = await admitChanged(server, "configmaps", replaced(path, value));
+        await createPage(page);
+        await waitFor("three attempts", () => page.events.length >= 3);
+      }
+      const failures = page.events.slice(0, 3).map(({ error }) => messageOf((error as AggregateError).errors[0]));
+      const what = `dependent "text": ConfigMap "default/one-text" was stored without what ties it to its primary (${parts}): an admission policy`;
+      assert.equal(
+        failures.map((failure) => failure.slice(0, what.length)),
+        [what, what, what],
+      );
+      await waitFor("it is tied", () => page.events.at(-1)?.error === undefined);
+      const { metadata } = (await page.operator.client.get(ConfigMap, { name: "one-text", namespace: "default" }))!;
+      assert.is(metadata.labels?.["gen-operator.dev/controller"], "page");
+      assert.equal(
+        page.logs.filter((line) => line.startsWith("warn") && line.includes("otherwise")),
+        [],
+      );
+    });
+
+  test("that takes off what ties an object that is only created again is told, too", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server, { dependents: [configMapOf("text", { mode: "createOnly" })] });
+    await page.operator.start();
+    await createPage(page);
+    await untilText(page, "first");
+    await using _policy = await admitChanged(server, "configmaps", replaced("/metadata/annotations", "{'a': 'b'}"));
+    const ref = { name: "one-text", namespace: "default" };
+    await page.operator.client.mergePatch(ConfigMap, ref, { metadata: { annotations: { x: "y" } } });
+    const failed = await waitFor("a failure", () => page.events.find(({ error }) => error !== undefined));
+    assert.match(
+      messageOf((failed.error as AggregateError).errors[0]),
+      "without what ties it to its primary (annotation",
+    );
+  });
+
+  for (const serverSideApply of [true, false])
+    test(`that stores something else is told once, and what it stores counts as desired: ${serverSideApply ? "apply" : "PUT"}`, async () => {
+      await using server = await startPageServer();
+      const dependents = [configMapOf("text", { serverSideApply })];
+      await using page = createPageOperator(server, { dependents, maxReconciliationIntervalMs: 50 });
+      await page.operator.start();
+      await using _policy = await admitChanged(server, "configmaps", replaced("/data/text", "'policy'"));
+      await createPage(page);
+      await waitFor("some reconciles", () => page.events.length >= 6);
+      assert.equal(
+        page.events.flatMap(({ error }) => error ?? []),
+        [],
+      );
+      assert.is(await textOf(page), "policy");
+      const told = page.logs.filter((line) => line.startsWith("warn"));
+      assert.equal(told, [
+        'warn ConfigMap "default/one-text" is stored otherwise than desired (data.text): an admission policy or webhook, or the API server, ' +
+          "changes it. This counts as desired, and is sent again after 10 minutes at the earliest; exempt the object from the policy, or " +
+          "desire what is stored",
+      ]);
+      assert.is(page.requests.filter((line) => /^(PATCH|POST|PUT) .*configmaps/.test(line)).length, 1);
+    });
 });
