@@ -29,8 +29,10 @@ export function requireNotOlder(cache: ResourceCache, version: string, last: str
 export async function checkVersion(options: ListWatchOptions, last: string, signal: AbortSignal): Promise<void> {
   // With a label selector the server would scan all objects. Roles with resourceNames need the field selector.
   const path = pathOf(options, { labelSelector: undefined, shardSelector: undefined, limit: 1 });
+  // So few attempts end before the time is over, and tell why they failed.
+  const requester = options.requester.with({ maxAttempts: 5 });
   const { body } = await inTime(options, signal, (inner) =>
-    options.requester.send({ method: "GET", path, accept: METADATA_LIST, signal: inner }),
+    requester.send({ method: "GET", path, accept: METADATA_LIST, signal: inner }),
   );
   requireNotOlder(options.cache, metadataOf(body).resourceVersion, last);
 }

@@ -160,6 +160,17 @@ suite("list-watch", (test) => {
     assert.is(followed.replacements(), 1);
   });
 
+  test("a server that cannot be reached is said with the cause", async () => {
+    await using server = await startPageServer();
+    await using followed = follow(server);
+    await write(followed, "a", "one");
+    await untilText(followed, "a", "one");
+    await server.close();
+    const isSaid = () => followed.failures.some((failure) => failure.includes("ECONNREFUSED"));
+    await waitFor("it is said", isSaid, { timeoutMs: 7_000 });
+    assert.not(followed.failures.some((failure) => failure.includes("does not answer")));
+  });
+
   test("a logger that fails keeps nobody from the state", async () => {
     await using server = await startPageServer();
     await using writer = follow(server);

@@ -99,8 +99,9 @@ async function meet(
       throw abort.signal.reason;
     },
   } as unknown as Transport;
-  const requester = {
+  const requester: ApiRequester = {
     transport,
+    with: () => requester,
     async send({ path, signal }: TransportRequest) {
       assert.is(new URL(path, "https://example").searchParams.get("limit"), "1");
       checks.push(clock.now());
