@@ -19,16 +19,19 @@ interface RenewalOptions {
 }
 
 const MINUTE_MS = 60_000;
+// A plugin may ask people, or a service that limits its callers.
+const REJECTION_PAUSE_MS = 5_000;
 
 /**
- * Creates credentials that are read again every so often, before they expire, and at once when the server rejects them. All requests share
- * one read, and none waits for it while the credentials of the read before are still good.
+ * Creates credentials that are read again every so often, before they expire, and when the server rejects them, at most every 5 s. All requests
+ * share one read, and none waits for it while the credentials of the read before are still good.
  */
 export function createRenewedCredentials(options: RenewalOptions): Connection["credentials"] {
   const { what, everyMs = MINUTE_MS, timeoutMs = MINUTE_MS } = options;
   let current: ReadCredentials | undefined;
   let reading: Promise<Credentials> | undefined;
-  let dueAt = 0;
+  let [dueAt, rejectedAt] = [0, 0];
+  let isAwaited = false;
   const read = async (): Promise<Credentials> => {
     try {
       const message = `it did not answer within ${timeoutMs / 1000} s`;
@@ -41,20 +44,23 @@ export function createRenewedCredentials(options: RenewalOptions): Connection["c
       throw new Error(`${what} failed`, { cause: error });
     } finally {
       reading = undefined;
+      isAwaited = false;
     }
   };
   return ({ isRejected }) => {
     const now = Date.now();
-    if (isRejected || (current?.expiresAt ?? Infinity) <= now) current = undefined;
+    if ((current?.expiresAt ?? Infinity) <= now) current = undefined;
+    const isReplaced = isRejected && Math.abs(now - rejectedAt) >= REJECTION_PAUSE_MS;
+    if (isReplaced) [rejectedAt, isAwaited] = [now, true];
     // Later than that only after the clock was set back.
     const isDue = now >= dueAt || dueAt > now + everyMs;
-    if (reading === undefined && (current === undefined || isDue)) {
+    if (reading === undefined && (current === undefined || isReplaced || isDue)) {
       dueAt = now + everyMs;
       reading = read();
       // Nobody may be waiting for this read; the next one comes when it is due, or after a 401.
       reading.catch(() => {});
     }
-    return current ?? reading!;
+    return isAwaited || current === undefined ? reading! : current;
   };
 }
 

@@ -57,6 +57,31 @@ suite("renewed credentials", (test) => {
     assert.instance(ask(), Promise);
   });
 
+  test("are read again at most every five seconds because the server rejects them, and used in between", async () => {
+    const { reads, ask } = createReads({ everyMs: Infinity });
+    const { now } = Date;
+    const askAt = (ms: number, isRejected: boolean) => {
+      Date.now = () => ms;
+      const asked = ask(isRejected);
+      Date.now = now;
+      return asked;
+    };
+    const first = askAt(1e6, false);
+    reads[0]!.resolve(of("a"));
+    await first;
+    const second = askAt(1e6, true);
+    assert.is(askAt(1e6, true), second, "all requests wait for the read");
+    reads[1]!.resolve(of("b"));
+    await second;
+    assert.equal([askAt(1e6 + 4_999, true), reads.length], [of("b"), 2]);
+    const third = askAt(1e6 + 5_000, true);
+    assert.instance(third, Promise);
+    reads[2]!.reject(new Error("sso is down"));
+    assert.is(await failureOf(third), "the plugin failed: sso is down");
+    assert.equal([askAt(1e6 + 5_001, true), reads.length], [of("b"), 3], "it may be good again");
+    assert.instance(askAt(1e6 + 10_000, true), Promise);
+  });
+
   test("are read again in time when the clock is set back", async () => {
     const { reads, ask } = createReads();
     const first = ask();
