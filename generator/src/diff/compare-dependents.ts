@@ -31,13 +31,17 @@ export function compareDependent(before: DependentModel, after: DependentModel, 
     );
   else if (kind.version !== kindAfter.version)
     add("compatible", name, `${kind.version} → ${kindAfter.version} of ${kind.kind}; the objects stay`);
-  for (const option of ["namespace", "cluster"] as const)
-    if (before[option] !== after[option])
+  for (const option of ["namespace", "cluster"] as const) {
+    const [former, now] = [before, after].map((each) => each[option] ?? "of the primary");
+    const isSeen = option === "namespace" && after.namespace === undefined;
+    const fate = `new objects are created there, and ${isSeen ? "the old ones are pruned" : OLD_ONES}`;
+    if (former !== now)
       add(
         "breaking",
         name,
-        `${option} ${before[option] ?? "of the primary"} → ${after[option] ?? "of the primary"}; new objects are created there, and the old ones are pruned or stay`,
+        `${option} ${former} → ${now}; ${before.mode === "readOnly" ? "objects are read there" : fate}`,
       );
+  }
   if (before.fieldManager !== after.fieldManager)
     add(
       "breaking",
@@ -65,13 +69,13 @@ export function compareDependent(before: DependentModel, after: DependentModel, 
 // What decides which objects are seen, and how they are written.
 function compareWriting(before: KubernetesDependentModel, after: KubernetesDependentModel, add: AddChange): void {
   const { name } = after;
-  for (const option of ["labelSelector", "fieldSelector"] as const)
-    if (before[option] !== after[option])
-      add(
-        after[option] === undefined ? "compatible" : "breaking",
-        name,
-        `${option} ${before[option] ?? "none"} → ${after[option] ?? "none"}; ${after[option] === undefined ? "more objects are seen" : "objects that it does not select are not seen any more, and are made anew"}`,
-      );
+  for (const option of ["labelSelector", "fieldSelector"] as const) {
+    const [former, now] = [before, after].map((each) => each[option] ?? "none");
+    const isWider = after[option] === undefined;
+    const fate = before.mode === "readOnly" ? "" : `, and are made anew; ${OLD_ONES}`;
+    const seen = isWider ? "more objects are seen" : `objects that it does not select are not seen any more${fate}`;
+    if (former !== now) add(isWider ? "compatible" : "breaking", name, `${option} ${former} → ${now}; ${seen}`);
+  }
   if (before.serverSideApply !== after.serverSideApply)
     add(
       "breaking",
@@ -97,6 +101,8 @@ function compareWriting(before: KubernetesDependentModel, after: KubernetesDepen
   }
   compareFacts(factsOf(before), factsOf(after), (field, text) => add("compatible", name, `${field} ${text}`));
 }
+
+const OLD_ONES = "removed: has to say what becomes of the old ones";
 
 const NEVER = {
   create: "somebody else has to create its objects",

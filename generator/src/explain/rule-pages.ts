@@ -361,7 +361,8 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       example: "unknown-kind",
     },
     "unstated-removal": {
-      meaning: "A dependent of the last generation left the spec, and nothing says what becomes of its objects.",
+      meaning:
+        "A dependent of the last generation left the spec, or does not see its old objects any more: it has another kind, cluster, namespace or selector. Nothing says what becomes of these objects.",
       remedy:
         "Paste one of the entries of the message: `removed`, or `moved` for a dependent that has another name now.",
       example: "unstated-removal",

@@ -13,6 +13,8 @@ export interface RememberedDependent {
   readonly isReadOnly?: true;
   readonly namespace?: string;
   readonly cluster?: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
   /** What became of its objects when they had to go. Default: garbageCollected */
   readonly deletion?: "ordered" | "orphan";
   /** Where the ids of external resources are kept. */
@@ -83,12 +85,14 @@ function factsOf(dependent: DependentModel): Omit<RememberedDependent, "controll
       ...(place === undefined ? {} : { state: place }),
     };
   }
-  const { resource, mode, namespace, cluster, deletion } = dependent;
+  const { resource, mode, namespace, cluster, labelSelector, fieldSelector, deletion } = dependent;
   return {
     resource: statedKindOf(resource),
     ...(mode === "readOnly" ? { isReadOnly: true as const } : {}),
     ...(namespace === undefined ? {} : { namespace }),
     ...(cluster === undefined ? {} : { cluster }),
+    ...(labelSelector === undefined ? {} : { labelSelector }),
+    ...(fieldSelector === undefined ? {} : { fieldSelector }),
     ...(deletion === "garbageCollected" ? {} : { deletion }),
   };
 }

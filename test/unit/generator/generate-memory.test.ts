@@ -66,6 +66,39 @@ suite("dependents that left the spec", (declareTest) => {
     assert.is(messages[0]?.path, "spec.dependents.web");
     const beside = spec(WEB.replace("apps/v1/Deployment", "apps/v1/StatefulSet"), CONFIG) + REMOVED;
     assert.equal((await project.run(beside)).rules, []);
+    const moved = `${beside.replace("web:", "site:")}  moved: [{ from: web, to: site }]\n`;
+    assert.equal((await project.run(moved)).rules, [], "the objects of the old kind go, and those of the new one stay");
+  });
+
+  test("a dependent does not see its old objects from another namespace, or through another selector", async () => {
+    await using project = await createProject();
+    const web = (more: string) => spec(WEB.replace(" }", `, deletion: ordered${more} }`), CONFIG);
+    const changes: [before: string, after: string, was: string, is: string, entry: string][] = [
+      ["", ", namespace: a", "", ' in namespace "a"', ""],
+      [", namespace: a", ", namespace: b", ' in namespace "a"', ' in namespace "b"', ", namespace: a"],
+      ["", ", labelSelector: tier=x", "", ' with labelSelector "tier=x"', ""],
+      [", labelSelector: x", ", labelSelector: y", ' with labelSelector "x"', ' with labelSelector "y"', ""],
+      ["", ', fieldSelector: "metadata.name=x"', "", ' with fieldSelector "metadata.name=x"', ""],
+    ];
+    for (const [before, after, was, is, entry] of changes) {
+      assert.equal((await project.run(web(before), { forget: ["page/web"] })).rules, [], before);
+      const { rules, messages } = await project.run(web(after));
+      const message = `dependent "web" was a Deployment of apps${was}, and is a Deployment of apps${is} now`;
+      assert.equal([rules, messages[0]?.message.split(";")[0]], [["unstated-removal"], message]);
+      const [, removed = ""] = /^( *removed:\n.*$)/m.exec(formatDiagnostic(messages[0]!)) ?? [];
+      assert.is(removed, `  removed:\n    web: { resource: apps/v1/Deployment${entry}, deletion: ordered }`);
+      const moved = web(after).replace("web:", "site:") + "  moved: [{ from: web, to: site }]\n";
+      assert.equal((await project.run(moved)).rules, ["moved-dependent"]);
+      assert.equal((await project.run(`${web(after)}${removed}\n`)).rules, []);
+      assert.equal((await project.run(web(after))).rules, []);
+    }
+    for (const [before, after] of [
+      [", namespace: a", ""],
+      [", labelSelector: x", ""],
+    ] as const) {
+      await project.run(web(before), { forget: ["page/web"] });
+      assert.equal((await project.run(web(after))).rules, [], "all of them are seen");
+    }
   });
 
   test("a kind that nothing has is reported as such alone", async () => {

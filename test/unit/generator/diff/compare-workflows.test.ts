@@ -101,9 +101,21 @@ suite("the difference of workflows", (test) => {
       ],
     );
     assert.equal(await diff(web("timeout: 5s"), web("labelSelector: tier=web, serverSideApply: false, timeout: 10s")), [
-      "breaking web: labelSelector none → tier=web; objects that it does not select are not seen any more, and are made anew",
+      "breaking web: labelSelector none → tier=web; objects that it does not select are not seen any more, and are made anew; removed: has to say what becomes of the old ones",
       "breaking web: written by PUT now; fields of others are overwritten",
       "compatible web: timeoutMs 5000 → 10000",
+    ]);
+  });
+
+  test("a change of the place says where the new objects are, and what becomes of the old ones", async () => {
+    const web = (more: string) => ({ dependents: `web: { resource: apps/v1/Deployment, deletion: ordered${more} }` });
+    const stated = "new objects are created there, and removed: has to say what becomes of the old ones";
+    assert.equal(await diff(web(""), web(", namespace: a")), [`breaking web: namespace of the primary → a; ${stated}`]);
+    assert.equal(await diff(web(", namespace: a"), web(", namespace: b")), [
+      `breaking web: namespace a → b; ${stated}`,
+    ]);
+    assert.equal(await diff(web(", namespace: a"), web("")), [
+      "breaking web: namespace a → of the primary; new objects are created there, and the old ones are pruned",
     ]);
   });
 

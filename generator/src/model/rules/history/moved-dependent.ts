@@ -1,11 +1,11 @@
 import { didYouMean, formatPosition, quote, type Diagnostic } from "../../../diagnostic.js";
 import { presentNames } from "../../moved-names.js";
 import { ruleOfController } from "../../build/resolved-project.js";
-import { describePlace, isSamePlace, placeOf, placeOfRemembered } from "./dependent-place.js";
+import { describePlace, isSamePlace, isSeenBy, placeOf, placeOfRemembered } from "./dependent-place.js";
 
 /** Finds entries of `moved` that no object can follow. */
 export const checkMovedDependent = ruleOfController((controller, { memory }) => {
-  const { spec, dependents } = controller;
+  const { spec, dependents, removed } = controller;
   const present = presentNames(spec.moved);
   const names = dependents.map(({ name }) => name);
   return spec.moved.flatMap(({ from, to }, index): Diagnostic[] => {
@@ -18,7 +18,12 @@ export const checkMovedDependent = ruleOfController((controller, { memory }) => 
       return fail("from", `${quote(from)} is still a dependent of the workflow`, {
         hint: "remove it under dependents, or remove this entry if the name is used for something else now",
       });
-    if (spec.removed.has(from))
+    const last = present.get(from) ?? to;
+    const dependent = dependents.find(({ name }) => name === last);
+    const stated = removed.find(({ name }) => name === from);
+    const [place, gone] = [dependent, stated].map((each) => each && placeOf(each));
+    // An entry of removed may be about objects of another kind that had the name.
+    if (stated !== undefined && (place === undefined || gone === undefined || isSamePlace(place, gone)))
       return fail("from", `${quote(from)} is listed under removed, too, and its objects cannot go and stay`, {
         hint: "remove one of the two entries",
       });
@@ -36,8 +41,6 @@ export const checkMovedDependent = ruleOfController((controller, { memory }) => 
           hint: "two dependents cannot become one: keep one entry, and list the other dependent under removed",
         },
       );
-    const last = present.get(from) ?? to;
-    const dependent = dependents.find(({ name }) => name === last);
     if (dependent === undefined) {
       // A chain that ends nowhere is reported once, at its end.
       if (last !== to && last !== from) return [];
@@ -58,7 +61,7 @@ export const checkMovedDependent = ruleOfController((controller, { memory }) => 
       });
     const [before, now] = [known && placeOfRemembered(known), placeOf(dependent)];
     if (before === undefined || now === undefined) return [];
-    if (isSamePlace(before, now) && before.state === now.state) return [];
+    if (isSeenBy(now, before) && before.state === now.state) return [];
     return fail("to", `${quote(from)} was ${describePlace(before)}, and ${quote(last)} is ${describePlace(now)}`, {
       hint: `a name alone can move; list ${quote(from)} under removed`,
     });

@@ -15,7 +15,7 @@ export const checkRemovedDependent = ruleOfController((controller, { controllers
   return removed.flatMap((each): Diagnostic[] => {
     const { name, path, spec: stated } = each;
     const found = { rule: "removed-dependent", ...spec.document.keyAt(path) } as const;
-    if (dependents.some((dependent) => isSame(dependent, each)))
+    if (dependents.some((dependent) => isSame(dependent, each) && isWhole(dependent, each)))
       return [
         {
           ...found,
@@ -91,6 +91,11 @@ function checkExternal({ name, path, spec: stated }: ResolvedRemoved, { spec }: 
 
 function sharesPrimary({ primary: one }: ResolvedController, { primary: other }: ResolvedController): boolean {
   return one !== undefined && other !== undefined && isSameKind(one, other);
+}
+
+// A dependent that is in another namespace, or has a selector, may not see what it had before.
+function isWhole({ spec: { namespace, labelSelector, fieldSelector } }: ResolvedDependent, removed: ResolvedRemoved) {
+  return namespace === removed.spec.namespace && labelSelector === undefined && fieldSelector === undefined;
 }
 
 // What is of another kind, or in another cluster, is not the same, though it has the name.

@@ -2,13 +2,13 @@ import { quote, type Diagnostic } from "../../../diagnostic.js";
 import type { WorkflowSpec } from "../../../input/workflow-spec.js";
 import type { ResolvedController, ResolvedProject } from "../../build/resolved-project.js";
 import { EXTERNAL, type ProjectMemory, type RememberedDependent, type StubWitness } from "../../project-memory.js";
-import { describePlace, isSamePlace, placeOf, placeOfRemembered } from "./dependent-place.js";
+import { describePlace, isSamePlace, isSeenBy, placeOf, placeOfRemembered } from "./dependent-place.js";
 
 const RULE = { severity: "error", rule: "unstated-removal" } as const;
 
 /**
  * Finds dependents of the last generation that left the spec, of which nothing says what becomes of their objects. A dependent that has
- * another kind now, or is in another cluster, has left objects behind as well.
+ * another kind now, is elsewhere, or has another selector, has left objects behind as well.
  */
 export function checkUnstatedRemoval({ controllers, memory }: ResolvedProject): Diagnostic[] {
   const written = memory.dependents.filter(({ isReadOnly }) => isReadOnly !== true);
@@ -38,7 +38,7 @@ function checkRemembered(
   const dependent = dependents.find((each) => each.name === name);
   // An unknown kind is reported as such.
   const now = dependent === undefined ? undefined : (placeOf(dependent) ?? place);
-  if (now !== undefined && isSamePlace(place, now)) return [];
+  if (now !== undefined && isSeenBy(now, place)) return [];
   if (now === undefined && spec.moved.some(({ from }) => from === name)) return [];
   const stated = removed.find((each) => each.name === name);
   if (stated === undefined) {
@@ -76,7 +76,7 @@ function hintFor(remembered: RememberedDependent, { controller, memory, mayMove 
   const place = placeOfRemembered(remembered);
   const successors = dependents.filter((each) => {
     const own = placeOf(each);
-    return own !== undefined && isNew(each.name) && isSamePlace(place, own);
+    return own !== undefined && isNew(each.name) && isSeenBy(own, place);
   });
   const [successor] = successors;
   const moved = pasted(
