@@ -81,7 +81,7 @@ export class LoopReporter implements LoopListener {
     const what = paths.length === 0 ? "the object itself" : paths.join(", ");
     const why =
       loop === "undone"
-        ? `although nothing else was desired: somebody, or another primary, undoes ${what} each time`
+        ? `although nothing else was desired: somebody, another primary or an admission policy undoes ${what} each time`
         : `without a change of the primary: ${what} is desired otherwise each time`;
     const message = `${kind} ${object} was written ${writes} times ${why}; it is written less and less often from now on`;
     logger.warn({ controller, dependent, primary, object, paths, writes }, message);

@@ -66,7 +66,9 @@ export interface LoopListener {
 export function describePostponed({ kind, object, loop, paths, managers, writes }: PostponedWrite): string {
   const what = paths.length === 0 ? "" : ` (${paths.join(", ")})`;
   const who =
-    managers.length === 0 ? "somebody, or another primary," : managers.map((name) => `"${name}"`).join(" and ");
+    managers.length === 0
+      ? "somebody, another primary or an admission policy"
+      : managers.map((name) => `"${name}"`).join(" and ");
   const why =
     loop === "unsettled"
       ? "another content was desired each time"

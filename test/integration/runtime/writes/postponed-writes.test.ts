@@ -194,7 +194,7 @@ suite("what never settles", (test) => {
       const failure = page.events.find(({ error }) => error !== undefined)?.error;
       assert.match(
         messageOf(failure),
-        /\(data\.by\).* somebody, or another primary, undoes it each time; .*, next in 2 s/,
+        /\(data\.by\).* somebody, another primary or an admission policy undoes it each time; .*, next in 2 s/,
       );
       const before = writesOf();
       assert.ok(before <= 8, `${before} writes`);
