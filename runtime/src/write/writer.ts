@@ -47,6 +47,8 @@ export interface ApplyOptions extends Omit<ChangeOptions, "live"> {
   readonly leaves?: "none" | "own" | "any";
 }
 
+type Removal = Pick<Sending, "cause" | "isUrgent"> & { what(object: KubernetesObject): readonly JsonPatchOperation[] };
+
 /** Writes objects by server-side apply, or by POST and PUT, and only those that are not as desired already. */
 export class Writer {
   readonly #sender: Sender;
@@ -108,30 +110,20 @@ export class Writer {
   /** Takes off an object what ties it to a primary: by a JSON patch, so that nothing else of it changes, nor who manages it. */
   async untie(target: WriteTarget, live: DecodedResource, cause: PrimaryCause): Promise<void> {
     const { uid } = cause.primary.metadata;
-    const change = (object: KubernetesObject) => untyingOperations(object, uid);
-    await this.#takeOff(target, live, { change, cause, isUrgent: true });
+    await this.#takeOff(target, live, { what: (object) => untyingOperations(object, uid), cause, isUrgent: true });
     this.#sender.forget(target, live.object, cause);
   }
 
   /** Takes the owner references of a primary off an object, which something else ties to it. */
   async disown(target: WriteTarget, live: DecodedResource, cause: PrimaryCause): Promise<void> {
     const { uid } = cause.primary.metadata;
-    const change = ({ metadata }: KubernetesObject) => tested(metadata, ownerRemovals(metadata, uid));
-    await this.#takeOff(target, live, { change, cause });
+    const what = ({ metadata }: KubernetesObject) => tested(metadata, ownerRemovals(metadata, uid));
+    await this.#takeOff(target, live, { what, cause });
   }
 
-  async #takeOff(
-    target: WriteTarget,
-    live: DecodedResource,
-    {
-      change,
-      ...sending
-    }: Pick<Sending, "cause" | "isUrgent"> & {
-      readonly change: (object: KubernetesObject) => readonly JsonPatchOperation[];
-    },
-  ): Promise<void> {
+  async #takeOff(target: WriteTarget, live: DecodedResource, { what, ...sending }: Removal): Promise<void> {
     const takeOff = async (before: DecodedResource) => {
-      const operations = change(before.object);
+      const operations = what(before.object);
       if (operations.length === 0) return;
       const plan = planJsonPatch(before.object, operations, false);
       await this.#sender.send({ target, plan, before, ...sending });
