@@ -106,7 +106,7 @@ export class ExternalDependents {
   #createStore({ name, movedFrom, state, bulk, stateOf }: ExternalDependent): ExternalStateStore | undefined {
     const { primary } = this.#definition.workflow;
     const { primaries } = this.#parts;
-    const isObject = stateOf !== undefined;
+    const form = { isMap: bulk !== undefined, isObject: stateOf !== undefined };
     // What is kept is written to its end also when its step is given up: an id that is not kept is lost with the process.
     const causeOf = (about: KubernetesObject) => ({ dependent: name, logger: this.#loggerFor(about) });
     // Nor is it held back when it is written over and over.
@@ -115,7 +115,7 @@ export class ExternalDependents {
     if (state?.kind === "status")
       return createStatusState({
         path: state.path,
-        form: { isMap: bulk !== undefined, isObject },
+        form,
         latest: (object) => latestOf(primaries, object),
         mergePatchStatus: (about, status) => {
           const { name: own, namespace } = about.metadata;
@@ -128,8 +128,7 @@ export class ExternalDependents {
     const { view } = this.#stateViewOf(kind);
     const target = { definition: kind, cache: view };
     return new ObjectStateStore({
-      ...{ dependent: name, movedFrom, state, primary, label: this.#label, view },
-      form: { isMap: bulk !== undefined && state.perItem !== true, isObject },
+      ...{ dependent: name, movedFrom, form, state, primary, label: this.#label, view },
       ownedBy: ({ metadata }) => view.byIndex(PRIMARY_INDEX, keyOf(metadata)).map(({ object }) => object),
       apply: (object, about) => operationsOn(target, about).apply(object as never),
       delete: (object, about) => this.#sender.delete(target, object, { cause: causeOf(about) }),

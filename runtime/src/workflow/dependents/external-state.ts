@@ -16,13 +16,13 @@ export interface ExternalStateStore {
   read(primary: KubernetesObject): States;
   /** Keeps a state under a key; `undefined` forgets it. */
   set(primary: KubernetesObject, key: string, state: KeptState | undefined): Promise<void>;
-  /** Tells whether a state is kept under a former name of its dependent, and has to be kept anew. Default: it is not */
-  isMoving?(primary: KubernetesObject, key: string): boolean;
+  /** Tells whether states of a primary are where an earlier version kept them, and have to be kept anew. Default: they are not */
+  isMoving?(primary: KubernetesObject): boolean;
 }
 
 /** How states look where they are kept. */
 export interface StateForm {
-  /** Whether the states of all items are together, by their keys. */
+  /** Whether the states are those of items, by their keys. */
   readonly isMap: boolean;
   /** Whether a state is an object (`stateOf`), or an id. */
   readonly isObject: boolean;
@@ -40,23 +40,24 @@ export function idIn(state: KeptState): string {
 }
 
 /** Reads a state in the form that is kept now, also if an earlier version of the operator wrote the other; undefined if it is neither. */
-export function readState(value: unknown, { isObject }: Pick<StateForm, "isObject">): KeptState | undefined {
+function readState(value: unknown, isObject: boolean): KeptState | undefined {
   const id = typeof value === "string" ? value : (value as { id?: unknown } | null | undefined)?.id;
   if (typeof id !== "string") return undefined;
   if (!isObject) return id;
   return typeof value === "string" ? { id } : (value as KeptState);
 }
 
+/** Reads states by their keys; what has no key, or is no state, is somebody else's. */
+export function readStates(entries: Iterable<readonly [string | undefined, unknown]>, isObject: boolean): States {
+  const states = new Map<string, KeptState>();
+  for (const [key, value] of entries) if (key !== undefined) put(states, key, readState(value, isObject));
+  return states;
+}
+
 /** Reads states at a path of an object. */
 export function readStatesAt(object: unknown, path: readonly string[], form: StateForm): States {
   const found = path.reduce((value, name) => (value as Record<string, unknown> | undefined)?.[name], object);
-  const all = form.isMap ? Object.entries(found ?? {}) : [["", found] as const];
-  return new Map(
-    all.flatMap(([key, value]) => {
-      const state = readState(value, form);
-      return state === undefined ? [] : [[key, state] as const];
-    }),
-  );
+  return readStates(form.isMap ? Object.entries(found ?? {}) : [["", found]], form.isObject);
 }
 
 /** Returns an object with a value at a path. */
@@ -89,14 +90,16 @@ export function createStatusState({ path, form, latest, mergePatchStatus }: Stat
 }
 
 /** What is remembered of one primary. */
-interface Memory {
-  readonly known: Map<string, KeptState>;
+class Memory {
+  readonly known = new Map<string, KeptState>();
   /** What was kept when it was looked at last: only what differs from it is somebody's change. */
-  readonly seen: Map<string, KeptState>;
+  readonly seen = new Map<string, KeptState>();
   /** How many writes of a key are under way: until they end, what is kept there is older than what is known. */
-  readonly writes: Map<string, number>;
+  readonly writes = new Map<string, number>();
   /** The keys of resources that were to be deleted, and whose states are not forgotten yet. */
-  readonly ending: Set<string>;
+  readonly ending = new Set<string>();
+  /** Whether states may still be where an earlier version kept them. */
+  isMoving = true;
 }
 
 /** Remembers states while they are written, that could not be written, or whose object somebody deleted. A state that somebody changes there counts. */
@@ -124,8 +127,10 @@ export class RememberedState implements ExternalStateStore {
 
   /** Tells whether an id was kept under a key when states were read last, and is not only known. */
   isKept(primary: KubernetesObject, key: string, id: string): boolean {
-    const kept = this.#memoryOf(primary).seen.get(key);
-    return kept !== undefined && idIn(kept) === id && this.#kept.isMoving?.(primary, key) !== true;
+    const memory = this.#memoryOf(primary);
+    const kept = memory.seen.get(key);
+    memory.isMoving &&= this.#kept.isMoving?.(primary) === true;
+    return kept !== undefined && idIn(kept) === id && !memory.isMoving;
   }
 
   /** Takes note that a resource is to be deleted: when it is gone, its state has to be forgotten, also where the deletion seems to fail. */
@@ -165,7 +170,7 @@ export class RememberedState implements ExternalStateStore {
   #memoryOf({ metadata }: KubernetesObject): Memory {
     const { uid = "" } = metadata;
     const ofName = this.#memories.get(keyOf(metadata)) ?? new Map<string, Memory>();
-    const memory = ofName.get(uid) ?? { known: new Map(), seen: new Map(), writes: new Map(), ending: new Set() };
+    const memory = ofName.get(uid) ?? new Memory();
     this.#memories.set(keyOf(metadata), ofName.set(uid, memory));
     return memory;
   }

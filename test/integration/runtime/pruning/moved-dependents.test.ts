@@ -1,4 +1,4 @@
-// What becomes of the objects of a dependent that has another name in the next version of an operator.
+// What becomes of the objects of a dependent that has another name, or keeps its ids in another form, in the next version of an operator.
 import { waitFor } from "#apiserver/wait-for.js";
 import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
 import { assert, suite } from "../../../support/suite.js";
@@ -176,4 +176,37 @@ suite("a dependent that has another name", (test) => {
     const removed = { web: { resource: ConfigMap.definition, deletion: "orphan" } };
     assert.throws(start([moved], removed), 'says that dependent "web" moved to "deployment", and that it is removed');
   });
+});
+
+suite("an external dependent whose ids are kept in another form", (test) => {
+  for (const [what, before, now] of [
+    ["together, and then apart for each item", false, true],
+    ["apart for each item, and then together", true, false],
+  ] as const)
+    test(`keeps its resources, and leaves none: ${what}`, async () => {
+      await using space = await openSpace();
+      await using service = await startAccountService();
+      const accounts = (perItem: boolean) =>
+        namelessOf(service, { state: { kind: "configMap", perItem }, bulk: {}, desired: (args) => itemsOf(args) });
+      const states = async () => (await space.list(ConfigMap)).length;
+      {
+        await using first = await startWith(space, accounts(before));
+        await space.create(Sample, { ...sample(), spec: { value: "first", number: 3 } });
+        await untilValues(service, "first", "first", "first");
+        await first.quiet();
+        assert.is(await states(), before ? 3 : 1);
+        await first.operator.stop();
+      }
+      // One item is no longer wanted when the second version starts.
+      await space.patch(Sample, "one", { spec: { value: "second", number: 2 } });
+      await using second = await startWith(space, accounts(now));
+      await untilValues(service, "second", "second");
+      await second.quiet();
+      assert.is(await states(), now ? 2 : 1);
+      await space.delete(Sample, "one");
+      await space.untilGone(Sample, "one");
+      assert.is(service.accounts.size, 0);
+      assert.is(service.changes.filter((change) => change.startsWith("POST")).length, 3, "none is made twice");
+      await waitFor("no id is left", async () => (await states()) === 0);
+    });
 });
