@@ -120,13 +120,17 @@ function factsOf({ bulk, eventSource, matcher, timeoutMs, retry, filters }: Kube
 
 function compareExternal(before: ExternalDependentModel, after: ExternalDependentModel, add: AddChange): void {
   const { name } = after;
-  const [former, now] = [before, after].map(({ external }) => stateText(external.state));
-  if (former !== now)
+  const states = [before, after].map(({ external }) => external.state);
+  const [former, now] = states.map(stateText);
+  const [formerPlace, place] = states.map(placeText);
+  if (formerPlace !== place)
     add(
       "breaking",
       name,
-      `ids kept in ${former} → ${now}; those that were kept are not found, and resources are created twice`,
+      `ids kept in ${former} → ${now}; those that were kept are not found: copy them before, or resources are created twice`,
     );
+  else if (former !== now)
+    add("compatible", name, `ids kept in ${former} → ${now}; the operator moves those that were kept`);
   for (const operation of CAPABILITIES) {
     const [could, can] = [before, after].map(({ external }) => external.capabilities.includes(operation));
     if (could !== can)
@@ -159,11 +163,17 @@ function compareExternal(before: ExternalDependentModel, after: ExternalDependen
   );
 }
 
-function stateText(state: ExternalDependentModel["external"]["state"]): string {
+type State = ExternalDependentModel["external"]["state"];
+
+function placeText(state: State): string {
   if (state === undefined) return "nothing";
   if (state.kind === "status") return `status.${state.path.join(".")}`;
-  const place = state.kind === "resource" ? `${kindOf(state.resource)} ${state.path.join(".")}` : state.kind;
-  return state.perItem === true ? `${place} of each item` : place;
+  return state.kind === "resource" ? `${kindOf(state.resource)} ${state.path.join(".")}` : state.kind;
+}
+
+function stateText(state: State): string {
+  const isPerItem = state !== undefined && state.kind !== "status" && state.perItem === true;
+  return isPerItem ? `${placeText(state)} of each item` : placeText(state);
 }
 
 // What a dependent requires is what deletes it.

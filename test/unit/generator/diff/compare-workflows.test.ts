@@ -142,9 +142,13 @@ suite("the difference of workflows", (test) => {
     assert.equal(none, ["compatible eventSources.pods: removed; its changes cause no reconcile any more"]);
   });
 
-  test("ids that are kept elsewhere are not found, so that is breaking", async () => {
+  test("ids that are kept elsewhere are not found, so that is breaking, but those in another form are", async () => {
     assert.equal(await diff({ dependents: poll("{ in: secret }") }, { dependents: poll("{ in: configMap }") }), [
-      "breaking db: ids kept in secret → configMap; those that were kept are not found, and resources are created twice",
+      "breaking db: ids kept in secret → configMap; those that were kept are not found: copy them before, or resources are created twice",
+    ]);
+    const bulk = (state: string) => ({ dependents: poll(state).replace("db: {", "db: { bulk: {},") });
+    assert.equal(await diff(bulk("{ in: secret }"), bulk("{ in: secret, perItem: true }")), [
+      "compatible db: ids kept in secret → secret of each item; the operator moves those that were kept",
     ]);
   });
 });
