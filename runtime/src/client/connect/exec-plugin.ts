@@ -56,7 +56,9 @@ async function run(plugin: ExecPlugin, context: ExecPluginContext, signal: Abort
   running.child.stdin?.end();
   const { stdout } = await running.catch((error: ExecFileException) => {
     const hint = error.code === "ENOENT" && installHint ? `; ${installHint}` : "";
-    throw new Error(`${command}: ${error.stderr?.trim() || error.message}${hint}`, { cause: error });
+    const text = (error.stderr?.trim() || error.message).replace(/\s*\n\s*/g, " ");
+    // The message of the error repeats what the plugin has printed.
+    throw new Error(`${command}: ${text}${hint}`);
   });
   return credentialsIn(stdout, command);
 }

@@ -263,6 +263,9 @@ suite("an authentication plugin", (test) => {
       await failureOf(() => client.get(ConfigMap, ONE)),
       /plugin of kubeconfig .*, context "c" failed: [^]*log in first/,
     );
+    const refusing = 'console.error("sso is down\\ncall Ann"); process.exit(3)';
+    await using refused = await load({ kubeconfig: await writePlugin(folder.path, "http://127.0.0.1:1", refusing) });
+    assert.match(await failureOf(() => refused.get(ConfigMap, ONE)), /failed: \S*node: sso is down call Ann$/);
     const more = { command: "./nowhere", installHint: "run npm install nowhere" };
     await using other = await load({ kubeconfig: await writePlugin(folder.path, "http://127.0.0.1:1", "", more) });
     assert.match(await failureOf(() => other.get(ConfigMap, ONE)), /nowhere.* ENOENT; run npm install nowhere/);
