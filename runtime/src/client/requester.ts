@@ -173,6 +173,9 @@ const SECRET_PATH = /^\/api\/v1\/(namespaces\/[^/]+\/)?secrets([/?]|$)/;
 // What the API server answers for a path that it does not have: of a group as a text, of a kind or a subresource as a Status.
 const NOT_SERVED = /^404 page not found|the server could not find the requested resource/;
 
+const NOT_SERVED_HINT =
+  "the API server does not serve the kind, or the subresource, in this version, or the kind has another scope in the cluster";
+
 /** Turns an answer of 300 or above into an ApiError; what is no Status becomes its message, but nothing that an answer about a Secret quotes. */
 export function errorOf({ path, status, headers, body }: TransportResponse): ApiError {
   const text = body.toString("utf8");
@@ -187,8 +190,7 @@ export function errorOf({ path, status, headers, body }: TransportResponse): Api
   if (value !== undefined) parsed = isAboutSecret ? withoutValues(value) : value;
   const retryAfterMs = retryAfterMsOf(headers["retry-after"]) ?? retryAfterMsOf(parsed.details?.retryAfterSeconds);
   const notServed = NOT_SERVED.exec(text)?.[0];
-  if (status === 404 && notServed !== undefined)
-    parsed = { message: `${notServed}: the API server does not serve the kind, or the subresource, in this version` };
+  if (status === 404 && notServed !== undefined) parsed = { message: `${notServed}: ${NOT_SERVED_HINT}` };
   else if (status === 404 && parsed.kind !== "Status") {
     // A proxy that has lost its way must not be taken to say that an object, or a kind, is gone.
     const message = `something between here and the API server answered 404: ${quoted}`;

@@ -158,7 +158,7 @@ suite("a version that is not served any more", (test) => {
       const { error } = await waitFor("a failure", () => page.events[0]);
       assert.match(
         String(error),
-        /failed: 404: 404 page not found: the API server does not serve the kind, .* version$/,
+        /failed: 404: 404 page not found: the API server does not serve the kind, .* version, or the kind has another scope in the cluster$/,
       );
       await serve(page, ["v1", "v2"], Page.definition);
       await waitFor("the status is there", async () => (await page.operator.client.get(Page, ONE))?.status?.text);
@@ -169,7 +169,7 @@ suite("a version that is not served any more", (test) => {
     await using page = createPageOperator(server);
     const { client } = page.operator;
     const problem =
-      "404: 404 page not found: the API server does not serve the kind, or the subresource, in this version";
+      "404: 404 page not found: the API server does not serve the kind, or the subresource, in this version, or the kind has another scope in the cluster";
     assert.match(await failureOf(() => client.get(LaterBook, ONE)), `get Book "default/one" failed: ${problem}`);
     assert.match(await failureOf(() => client.delete(Book, ONE)), `delete of Book "default/one" failed: ${problem}`);
     assert.equal([await client.isServed(definition), await client.servedVersions(definition)], [false, []]);
