@@ -272,7 +272,7 @@ export class Controller {
     const isReplaced = known !== undefined && uid !== undefined && uidOf(known) !== uid;
     const isKnown = (known !== undefined && !isReplaced) || this.#isKnown(key);
     const now = this.#clock.now();
-    const event = { kind: "finished", outcome, isEnded, now, uid, isReplaced, isKnown } as const;
+    const event = { kind: "finished", outcome, isEnded, now, entry, isReplaced, isKnown } as const;
     // After a stop, outcomes are ignored: the aborted signal causes the failures.
     const transition = this.#dispatcher.isAborted ? NO_TRANSITION : this.#apply(primary, event);
     primary.run = undefined;

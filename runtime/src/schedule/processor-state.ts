@@ -77,8 +77,8 @@ export type ProcessorEvent =
       /** Whether the run was ended early, because its primary is being deleted. */
       readonly isEnded: boolean;
       readonly now: number;
-      /** The object that was reconciled. */
-      readonly uid: string | undefined;
+      /** What was reconciled. */
+      readonly entry: DecodedResource;
       /** Whether the cache has another object of its name now. */
       readonly isReplaced: boolean;
       readonly isKnown: boolean;

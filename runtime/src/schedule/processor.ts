@@ -3,6 +3,8 @@
 // Promises: never two reconciles of one primary at once; after the last event of a primary there is a reconcile that sees it, unless
 // the primary is gone; of a primary that is gone nothing is kept. After a failure only an edit of the primary runs at once: every other
 // event waits for the retry, or for the end of a pause that grows from 3 to 15 s with each failure, whichever comes first.
+import { uidOf } from "../base/decoded-resource.js";
+import { describeObject } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import {
   CANCEL_TIMER,
@@ -144,13 +146,14 @@ function afterStart(state: PrimaryState, settings: ProcessorSettings): Transitio
 
 function afterFinish(running: PrimaryState, event: EventOf<"finished">, settings: ProcessorSettings): Transition {
   if (running.running === "deletion") return afterDeletionRun(running, event, settings);
-  const { outcome, isReplaced, isKnown } = event;
+  const { outcome, entry, isReplaced, isKnown } = event;
   const isGone = isDeleted(running) || !isKnown;
   // The reconciled object is gone, and with it the meaning of the outcome.
   if ((isGone || isReplaced) && !isDeletionNext(running, settings)) {
     const next = isKnown ? recreated(isGone ? NEW_STATE : running, RELEASE) : { state: undefined, effects: RELEASE };
     if (outcome.failure === undefined) return next;
-    const message = `the primary was deleted during its reconcile: ${messageOf(outcome.failure.error)}`;
+    const name = describeObject(entry.object, entry.object.metadata);
+    const message = `${name} was deleted during its reconcile: ${messageOf(outcome.failure.error)}`;
     return withLog(next, logOf("debug", message));
   }
   if (outcome.failure !== undefined) return afterFailure(running, event, settings);
@@ -164,11 +167,11 @@ function succeeded(running: PrimaryState): PrimaryState {
 }
 
 function afterSuccess(state: PrimaryState, event: EventOf<"finished">, settings: ProcessorSettings): Transition {
-  const { outcome, uid } = event;
+  const { outcome, entry } = event;
   if (isDeletionNext(state, settings)) return submitAnew(state);
   if (outcome.isFinalizerRemoved) {
     const nothing = { eventing: "finalizerRemoved", reasons: NEW_STATE.reasons, priority: "background" } as const;
-    return { state: { ...state, ...nothing, releasedUid: uid }, effects: CANCEL_TIMER };
+    return { state: { ...state, ...nothing, releasedUid: uidOf(entry) }, effects: CANCEL_TIMER };
   }
   if (state.eventing === "event") return submitAnew(state);
   const { rescheduleAfterMs: askedMs } = outcome;
@@ -176,14 +179,14 @@ function afterSuccess(state: PrimaryState, event: EventOf<"finished">, settings:
 }
 
 function afterDeletionRun(running: PrimaryState, event: EventOf<"finished">, settings: ProcessorSettings): Transition {
-  const { outcome, uid, isKnown } = event;
+  const { outcome, entry, isKnown } = event;
   if (outcome.failure !== undefined) {
     const next = afterFailure(running, event, settings);
     // The successor cannot wait for a deletion that has no quick retry left.
     const isGivenUp = running.eventing === "deleted" && next.state?.isGivenUp === true;
     return isGivenUp && isKnown ? recreated(NEW_STATE, [...next.effects, ...RELEASE]) : next;
   }
-  const wasReplaced = running.lastKnown?.object.metadata.uid !== uid;
+  const wasReplaced = running.lastKnown?.object.metadata.uid !== uidOf(entry);
   const next = wasReplaced ? submitAnew(succeeded(running)) : gone(isKnown);
   if (outcome.rescheduleAfterMs === undefined) return next;
   return withLog(next, logOf("warn", "a deleted primary is not reconciled again; its reschedule is ignored"));

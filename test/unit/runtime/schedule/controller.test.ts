@@ -28,7 +28,7 @@ suite("controller: what is reconciled", (test) => {
     assert.equal(controller.counts(), NOTHING);
     assert.equal(
       lines.map(({ level, message }) => [level, message]),
-      [["debug", "the primary was deleted during its reconcile: no"]],
+      [["debug", 'Page "home/one" was deleted during its reconcile: no']],
     );
   });
 

@@ -41,7 +41,7 @@ const finished: ProcessorEvent & { kind: "finished" } = {
   outcome: { kind: "reconcile", isFinalizerRemoved: false, wroteStatus: false, wroteResource: false },
   isEnded: false,
   now: 1000,
-  uid: "u1",
+  entry: deleted.entry,
   isReplaced: false,
   isKnown: true,
 };
