@@ -34,9 +34,14 @@ export const MatchResources: Schema = {
       "x-kubernetes-list-type": "atomic",
       items: { $ref: "NamedRuleWithOperations" },
     },
-    matchPolicy: { type: "string", enum: ["Equivalent", "Exact"] },
-    namespaceSelector: { $ref: "LabelSelector" },
-    objectSelector: { $ref: "LabelSelector" },
+    matchPolicy: {
+      type: "string",
+      enum: ["Equivalent", "Exact"],
+      default: "Equivalent",
+      "x-gen-operator-keeps-zero": true,
+    },
+    namespaceSelector: { $ref: "LabelSelector", default: {} },
+    objectSelector: { $ref: "LabelSelector", default: {} },
     resourceRules: { type: "array", "x-kubernetes-list-type": "atomic", items: { $ref: "NamedRuleWithOperations" } },
   },
 };
@@ -115,7 +120,7 @@ export const NamedRuleWithOperations: Schema = {
     },
     resourceNames: { type: "array", "x-kubernetes-list-type": "atomic", items: { type: "string" } },
     resources: { type: "array", "x-kubernetes-list-type": "atomic", items: { type: "string" } },
-    scope: { type: "string", enum: ["*", "Cluster", "Namespaced"] },
+    scope: { type: "string", enum: ["*", "Cluster", "Namespaced"], default: "*", "x-gen-operator-keeps-zero": true },
   },
 };
 
@@ -131,7 +136,7 @@ export const ParamRef: Schema = {
   properties: {
     name: { type: "string" },
     namespace: { type: "string" },
-    parameterNotFoundAction: { type: "string" },
+    parameterNotFoundAction: { type: "string", "x-gen-operator-keeps-zero": true },
     selector: { $ref: "LabelSelector" },
   },
 };
@@ -147,7 +152,7 @@ export const RuleWithOperations: Schema = {
       items: { type: "string", enum: ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"] },
     },
     resources: { type: "array", "x-kubernetes-list-type": "atomic", items: { type: "string" } },
-    scope: { type: "string", enum: ["*", "Cluster", "Namespaced"] },
+    scope: { type: "string", enum: ["*", "Cluster", "Namespaced"], default: "*", "x-gen-operator-keeps-zero": true },
   },
 };
 
@@ -251,7 +256,7 @@ export const Validation: Schema = {
     expression: { type: "string" },
     message: { type: "string" },
     messageExpression: { type: "string" },
-    reason: { type: "string" },
+    reason: { type: "string", "x-gen-operator-keeps-zero": true },
   },
 };
 

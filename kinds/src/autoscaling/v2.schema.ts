@@ -136,7 +136,7 @@ export const MetricTarget: Schema = {
   type: "object",
   required: ["type"],
   properties: {
-    averageUtilization: { type: "integer", format: "int32" },
+    averageUtilization: { type: "integer", format: "int32", "x-gen-operator-keeps-zero": true },
     averageValue: { format: "quantity" },
     type: { type: "string" },
     value: { format: "quantity" },

@@ -203,7 +203,7 @@ export const PodFailurePolicyOnExitCodesRequirement: Schema = {
   type: "object",
   required: ["operator", "values"],
   properties: {
-    containerName: { type: "string" },
+    containerName: { type: "string", "x-gen-operator-keeps-zero": true },
     operator: { type: "string", enum: ["In", "NotIn"] },
     values: { type: "array", "x-kubernetes-list-type": "set", items: { type: "integer", format: "int32" } },
   },
@@ -212,7 +212,7 @@ export const PodFailurePolicyOnExitCodesRequirement: Schema = {
 export const PodFailurePolicyOnPodConditionsPattern: Schema = {
   type: "object",
   required: ["type"],
-  properties: { status: { type: "string" }, type: { type: "string" } },
+  properties: { status: { type: "string", default: "True" }, type: { type: "string" } },
 };
 
 export const PodFailurePolicyRule: Schema = {
@@ -237,7 +237,10 @@ export const SuccessPolicy: Schema = {
 
 export const SuccessPolicyRule: Schema = {
   type: "object",
-  properties: { succeededCount: { type: "integer", format: "int32" }, succeededIndexes: { type: "string" } },
+  properties: {
+    succeededCount: { type: "integer", format: "int32", "x-gen-operator-keeps-zero": true },
+    succeededIndexes: { type: "string", "x-gen-operator-keeps-zero": true },
+  },
 };
 
 export const UncountedTerminatedPods: Schema = {

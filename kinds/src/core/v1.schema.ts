@@ -163,10 +163,10 @@ export const ClusterTrustBundleProjection: Schema = {
   required: ["path"],
   properties: {
     labelSelector: { $ref: "LabelSelector" },
-    name: { type: "string" },
-    optional: { type: "boolean" },
+    name: { type: "string", "x-gen-operator-keeps-zero": true },
+    optional: { type: "boolean", "x-gen-operator-keeps-zero": true },
     path: { type: "string" },
-    signerName: { type: "string" },
+    signerName: { type: "string", "x-gen-operator-keeps-zero": true },
   },
 };
 
@@ -183,14 +183,18 @@ export const ComponentCondition: Schema = {
 
 export const ConfigMapEnvSource: Schema = {
   type: "object",
-  properties: { name: { type: "string" }, optional: { type: "boolean" } },
+  properties: { name: { type: "string" }, optional: { type: "boolean", "x-gen-operator-keeps-zero": true } },
 };
 
 export const ConfigMapKeySelector: Schema = {
   type: "object",
   required: ["key"],
   "x-kubernetes-map-type": "atomic",
-  properties: { key: { type: "string" }, name: { type: "string" }, optional: { type: "boolean" } },
+  properties: {
+    key: { type: "string" },
+    name: { type: "string" },
+    optional: { type: "boolean", "x-gen-operator-keeps-zero": true },
+  },
 };
 
 export const ConfigMapNodeConfigSource: Schema = {
@@ -210,7 +214,7 @@ export const ConfigMapProjection: Schema = {
   properties: {
     items: { type: "array", "x-kubernetes-list-type": "atomic", items: { $ref: "KeyToPath" } },
     name: { type: "string" },
-    optional: { type: "boolean" },
+    optional: { type: "boolean", "x-gen-operator-keeps-zero": true },
   },
 };
 
@@ -477,7 +481,7 @@ export const DownwardAPIVolumeFile: Schema = {
   required: ["path"],
   properties: {
     fieldRef: { $ref: "ObjectFieldSelector" },
-    mode: { type: "integer", format: "int32" },
+    mode: { type: "integer", format: "int32", "x-gen-operator-keeps-zero": true },
     path: { type: "string" },
     resourceFieldRef: { $ref: "ResourceFieldSelector" },
   },
@@ -503,7 +507,7 @@ export const EndpointAddress: Schema = {
   properties: {
     hostname: { type: "string" },
     ip: { type: "string" },
-    nodeName: { type: "string" },
+    nodeName: { type: "string", "x-gen-operator-keeps-zero": true },
     targetRef: { $ref: "ObjectReference" },
   },
 };
@@ -513,10 +517,10 @@ export const EndpointPort: Schema = {
   required: ["port"],
   "x-kubernetes-map-type": "atomic",
   properties: {
-    appProtocol: { type: "string" },
-    name: { type: "string" },
-    port: { type: "integer", format: "int32" },
-    protocol: { type: "string", enum: ["SCTP", "TCP", "UDP"] },
+    appProtocol: { type: "string", "x-gen-operator-keeps-zero": true },
+    name: { type: "string", default: "", "x-gen-operator-keeps-zero": true },
+    port: { type: "integer", format: "int32", "x-gen-operator-keeps-zero": true },
+    protocol: { type: "string", enum: ["SCTP", "TCP", "UDP"], default: "TCP", "x-gen-operator-keeps-zero": true },
   },
 };
 
@@ -648,7 +652,7 @@ export const FileKeySelector: Schema = {
   "x-kubernetes-map-type": "atomic",
   properties: {
     key: { type: "string" },
-    optional: { type: "boolean" },
+    optional: { type: "boolean", "x-gen-operator-keeps-zero": true },
     path: { type: "string" },
     volumeName: { type: "string" },
   },
@@ -817,7 +821,11 @@ export const ImageVolumeStatus: Schema = {
 export const KeyToPath: Schema = {
   type: "object",
   required: ["key", "path"],
-  properties: { key: { type: "string" }, mode: { type: "integer", format: "int32" }, path: { type: "string" } },
+  properties: {
+    key: { type: "string" },
+    mode: { type: "integer", format: "int32", "x-gen-operator-keeps-zero": true },
+    path: { type: "string" },
+  },
 };
 
 export const Lifecycle: Schema = {
@@ -1197,7 +1205,7 @@ export const ObjectFieldSelector: Schema = {
   type: "object",
   required: ["fieldPath"],
   "x-kubernetes-map-type": "atomic",
-  properties: { apiVersion: { type: "string" }, fieldPath: { type: "string" } },
+  properties: { apiVersion: { type: "string", default: "v1" }, fieldPath: { type: "string" } },
 };
 
 export const ObjectReference: Schema = {
@@ -1217,11 +1225,11 @@ export const ObjectReference: Schema = {
 export const PersistentVolumeClaim: Schema = {
   type: "object",
   properties: {
-    apiVersion: { type: "string" },
-    kind: { type: "string" },
+    apiVersion: { type: "string", default: "v1" },
+    kind: { type: "string", default: "PersistentVolumeClaim" },
     metadata: { $ref: "ObjectMeta" },
     spec: { $ref: "PersistentVolumeClaimSpec" },
-    status: { $ref: "PersistentVolumeClaimStatus" },
+    status: { $ref: "PersistentVolumeClaimStatus", default: { phase: "Pending" } },
   },
 };
 
@@ -1250,9 +1258,14 @@ export const PersistentVolumeClaimSpec: Schema = {
     dataSourceRef: { $ref: "TypedObjectReference" },
     resources: { $ref: "VolumeResourceRequirements" },
     selector: { $ref: "LabelSelector" },
-    storageClassName: { type: "string" },
-    volumeAttributesClassName: { type: "string" },
-    volumeMode: { type: "string", enum: ["Block", "Filesystem"] },
+    storageClassName: { type: "string", "x-gen-operator-keeps-zero": true },
+    volumeAttributesClassName: { type: "string", "x-gen-operator-keeps-zero": true },
+    volumeMode: {
+      type: "string",
+      enum: ["Block", "Filesystem"],
+      default: "Filesystem",
+      "x-gen-operator-keeps-zero": true,
+    },
     volumeName: { type: "string" },
   },
 };
@@ -1287,7 +1300,7 @@ export const PersistentVolumeClaimStatus: Schema = {
       "x-kubernetes-list-map-keys": ["type"],
       items: { $ref: "PersistentVolumeClaimCondition" },
     },
-    currentVolumeAttributesClassName: { type: "string" },
+    currentVolumeAttributesClassName: { type: "string", "x-gen-operator-keeps-zero": true },
     modifyVolumeStatus: { $ref: "ModifyVolumeStatus" },
     phase: { type: "string", enum: ["Bound", "Lost", "Pending"] },
   },
@@ -1415,7 +1428,7 @@ export const PodCertificateProjection: Schema = {
     credentialBundlePath: { type: "string" },
     keyPath: { type: "string" },
     keyType: { type: "string" },
-    maxExpirationSeconds: { type: "integer", format: "int32" },
+    maxExpirationSeconds: { type: "integer", format: "int32", "x-gen-operator-keeps-zero": true },
     signerName: { type: "string" },
     userAnnotations: { type: "object", additionalProperties: { type: "string" } },
   },
@@ -1446,7 +1459,7 @@ export const PodDNSConfig: Schema = {
 
 export const PodDNSConfigOption: Schema = {
   type: "object",
-  properties: { name: { type: "string" }, value: { type: "string" } },
+  properties: { name: { type: "string" }, value: { type: "string", "x-gen-operator-keeps-zero": true } },
 };
 
 export const PodExtendedResourceClaimStatus: Schema = {
@@ -1807,7 +1820,11 @@ export const ResourceFieldSelector: Schema = {
   type: "object",
   required: ["resource"],
   "x-kubernetes-map-type": "atomic",
-  properties: { containerName: { type: "string" }, divisor: { format: "quantity" }, resource: { type: "string" } },
+  properties: {
+    containerName: { type: "string" },
+    divisor: { format: "quantity", default: "0" },
+    resource: { type: "string" },
+  },
 };
 
 export const ResourceHealth: Schema = {
@@ -1964,14 +1981,18 @@ export const SeccompProfile: Schema = {
 
 export const SecretEnvSource: Schema = {
   type: "object",
-  properties: { name: { type: "string" }, optional: { type: "boolean" } },
+  properties: { name: { type: "string" }, optional: { type: "boolean", "x-gen-operator-keeps-zero": true } },
 };
 
 export const SecretKeySelector: Schema = {
   type: "object",
   required: ["key"],
   "x-kubernetes-map-type": "atomic",
-  properties: { key: { type: "string" }, name: { type: "string" }, optional: { type: "boolean" } },
+  properties: {
+    key: { type: "string" },
+    name: { type: "string" },
+    optional: { type: "boolean", "x-gen-operator-keeps-zero": true },
+  },
 };
 
 export const SecretProjection: Schema = {
@@ -1979,7 +2000,7 @@ export const SecretProjection: Schema = {
   properties: {
     items: { type: "array", "x-kubernetes-list-type": "atomic", items: { $ref: "KeyToPath" } },
     name: { type: "string" },
-    optional: { type: "boolean" },
+    optional: { type: "boolean", "x-gen-operator-keeps-zero": true },
   },
 };
 
@@ -2022,7 +2043,7 @@ export const ServiceAccountTokenProjection: Schema = {
   required: ["path"],
   properties: {
     audience: { type: "string" },
-    expirationSeconds: { type: "integer", format: "int64" },
+    expirationSeconds: { type: "integer", format: "int64", default: 3600, "x-gen-operator-keeps-zero": true },
     path: { type: "string" },
   },
 };
@@ -2147,7 +2168,7 @@ export const Toleration: Schema = {
     effect: { type: "string", enum: ["NoExecute", "NoSchedule", "PreferNoSchedule"] },
     key: { type: "string" },
     operator: { type: "string", enum: ["Equal", "Exists", "Gt", "Lt"] },
-    tolerationSeconds: { type: "integer", format: "int64" },
+    tolerationSeconds: { type: "integer", format: "int64", "x-gen-operator-keeps-zero": true },
     value: { type: "string" },
   },
 };
@@ -2192,17 +2213,21 @@ export const TypedLocalObjectReference: Schema = {
   type: "object",
   required: ["kind", "name"],
   "x-kubernetes-map-type": "atomic",
-  properties: { apiGroup: { type: "string" }, kind: { type: "string" }, name: { type: "string" } },
+  properties: {
+    apiGroup: { type: "string", "x-gen-operator-keeps-zero": true },
+    kind: { type: "string" },
+    name: { type: "string" },
+  },
 };
 
 export const TypedObjectReference: Schema = {
   type: "object",
   required: ["kind", "name"],
   properties: {
-    apiGroup: { type: "string" },
+    apiGroup: { type: "string", "x-gen-operator-keeps-zero": true },
     kind: { type: "string" },
     name: { type: "string" },
-    namespace: { type: "string" },
+    namespace: { type: "string", "x-gen-operator-keeps-zero": true },
   },
 };
 

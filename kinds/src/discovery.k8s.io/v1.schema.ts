@@ -11,16 +11,20 @@ export const Endpoint: Schema = {
     conditions: { $ref: "EndpointConditions" },
     deprecatedTopology: { type: "object", additionalProperties: { type: "string" } },
     hints: { $ref: "EndpointHints" },
-    hostname: { type: "string" },
-    nodeName: { type: "string" },
+    hostname: { type: "string", "x-gen-operator-keeps-zero": true },
+    nodeName: { type: "string", "x-gen-operator-keeps-zero": true },
     targetRef: { $ref: "ObjectReference" },
-    zone: { type: "string" },
+    zone: { type: "string", "x-gen-operator-keeps-zero": true },
   },
 };
 
 export const EndpointConditions: Schema = {
   type: "object",
-  properties: { ready: { type: "boolean" }, serving: { type: "boolean" }, terminating: { type: "boolean" } },
+  properties: {
+    ready: { type: "boolean", "x-gen-operator-keeps-zero": true },
+    serving: { type: "boolean", "x-gen-operator-keeps-zero": true },
+    terminating: { type: "boolean", "x-gen-operator-keeps-zero": true },
+  },
 };
 
 export const EndpointHints: Schema = {
@@ -35,10 +39,10 @@ export const EndpointPort: Schema = {
   type: "object",
   "x-kubernetes-map-type": "atomic",
   properties: {
-    appProtocol: { type: "string" },
-    name: { type: "string" },
-    port: { type: "integer", format: "int32" },
-    protocol: { type: "string", enum: ["SCTP", "TCP", "UDP"] },
+    appProtocol: { type: "string", "x-gen-operator-keeps-zero": true },
+    name: { type: "string", default: "", "x-gen-operator-keeps-zero": true },
+    port: { type: "integer", format: "int32", "x-gen-operator-keeps-zero": true },
+    protocol: { type: "string", enum: ["SCTP", "TCP", "UDP"], default: "TCP", "x-gen-operator-keeps-zero": true },
   },
 };
 

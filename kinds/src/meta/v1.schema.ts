@@ -53,7 +53,7 @@ export const ObjectMeta: Schema = {
   properties: {
     annotations: { type: "object", additionalProperties: { type: "string" } },
     creationTimestamp: { type: "string", format: "date-time" },
-    deletionGracePeriodSeconds: { type: "integer", format: "int64" },
+    deletionGracePeriodSeconds: { type: "integer", format: "int64", "x-gen-operator-keeps-zero": true },
     deletionTimestamp: { type: "string", format: "date-time" },
     finalizers: { type: "array", "x-kubernetes-list-type": "set", items: { type: "string" } },
     generateName: { type: "string" },
@@ -78,8 +78,8 @@ export const OwnerReference: Schema = {
   "x-kubernetes-map-type": "atomic",
   properties: {
     apiVersion: { type: "string" },
-    blockOwnerDeletion: { type: "boolean" },
-    controller: { type: "boolean" },
+    blockOwnerDeletion: { type: "boolean", "x-gen-operator-keeps-zero": true },
+    controller: { type: "boolean", "x-gen-operator-keeps-zero": true },
     kind: { type: "string" },
     name: { type: "string" },
     uid: { type: "string" },

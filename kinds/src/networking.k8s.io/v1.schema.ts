@@ -10,7 +10,11 @@ export const HTTPIngressPath: Schema = {
   properties: {
     backend: { $ref: "IngressBackend" },
     path: { type: "string" },
-    pathType: { type: "string", enum: ["Exact", "ImplementationSpecific", "Prefix"] },
+    pathType: {
+      type: "string",
+      enum: ["Exact", "ImplementationSpecific", "Prefix"],
+      "x-gen-operator-keeps-zero": true,
+    },
   },
 };
 
@@ -145,9 +149,9 @@ export const NetworkPolicyPeer: Schema = {
 export const NetworkPolicyPort: Schema = {
   type: "object",
   properties: {
-    endPort: { type: "integer", format: "int32" },
-    port: { "x-kubernetes-int-or-string": true },
-    protocol: { type: "string", enum: ["SCTP", "TCP", "UDP"] },
+    endPort: { type: "integer", format: "int32", "x-gen-operator-keeps-zero": true },
+    port: { "x-kubernetes-int-or-string": true, "x-gen-operator-keeps-zero": true },
+    protocol: { type: "string", enum: ["SCTP", "TCP", "UDP"], default: "TCP", "x-gen-operator-keeps-zero": true },
   },
 };
 

@@ -26,7 +26,11 @@ export const RoleRef: Schema = {
   type: "object",
   required: ["kind", "name"],
   "x-kubernetes-map-type": "atomic",
-  properties: { apiGroup: { type: "string" }, kind: { type: "string" }, name: { type: "string" } },
+  properties: {
+    apiGroup: { type: "string", default: "rbac.authorization.k8s.io" },
+    kind: { type: "string" },
+    name: { type: "string" },
+  },
 };
 
 export const Subject: Schema = {
@@ -34,7 +38,7 @@ export const Subject: Schema = {
   required: ["kind", "name"],
   "x-kubernetes-map-type": "atomic",
   properties: {
-    apiGroup: { type: "string" },
+    apiGroup: { type: "string", default: "rbac.authorization.k8s.io" },
     kind: { type: "string" },
     name: { type: "string" },
     namespace: { type: "string" },

@@ -70,12 +70,12 @@ export const Device: Schema = {
   type: "object",
   required: ["name"],
   properties: {
-    allNodes: { type: "boolean" },
-    allowMultipleAllocations: { type: "boolean" },
+    allNodes: { type: "boolean", "x-gen-operator-keeps-zero": true },
+    allowMultipleAllocations: { type: "boolean", "x-gen-operator-keeps-zero": true },
     attributes: { type: "object", additionalProperties: { $ref: "DeviceAttribute" } },
     bindingConditions: { type: "array", "x-kubernetes-list-type": "atomic", items: { type: "string" } },
     bindingFailureConditions: { type: "array", "x-kubernetes-list-type": "atomic", items: { type: "string" } },
-    bindsToNode: { type: "boolean" },
+    bindsToNode: { type: "boolean", "x-gen-operator-keeps-zero": true },
     capacity: { type: "object", additionalProperties: { $ref: "DeviceCapacity" } },
     consumesCounters: {
       type: "array",
@@ -87,7 +87,7 @@ export const Device: Schema = {
       type: "object",
       additionalProperties: { $ref: "NodeAllocatableResourceMapping" },
     },
-    nodeName: { type: "string" },
+    nodeName: { type: "string", "x-gen-operator-keeps-zero": true },
     nodeSelector: { $ref: "NodeSelector" },
     taints: { type: "array", "x-kubernetes-list-type": "atomic", items: { $ref: "DeviceTaint" } },
   },
@@ -114,13 +114,13 @@ export const DeviceAllocationResult: Schema = {
 export const DeviceAttribute: Schema = {
   type: "object",
   properties: {
-    bool: { type: "boolean" },
+    bool: { type: "boolean", "x-gen-operator-keeps-zero": true },
     bools: { type: "array", "x-kubernetes-list-type": "atomic", items: { type: "boolean" } },
-    int: { type: "integer", format: "int64" },
+    int: { type: "integer", format: "int64", "x-gen-operator-keeps-zero": true },
     ints: { type: "array", "x-kubernetes-list-type": "atomic", items: { type: "integer", format: "int64" } },
-    string: { type: "string" },
+    string: { type: "string", "x-gen-operator-keeps-zero": true },
     strings: { type: "array", "x-kubernetes-list-type": "atomic", items: { type: "string" } },
-    version: { type: "string" },
+    version: { type: "string", "x-gen-operator-keeps-zero": true },
     versions: { type: "array", "x-kubernetes-list-type": "atomic", items: { type: "string" } },
   },
 };
@@ -165,8 +165,8 @@ export const DeviceClassSpec: Schema = {
 export const DeviceConstraint: Schema = {
   type: "object",
   properties: {
-    distinctAttribute: { type: "string" },
-    matchAttribute: { type: "string" },
+    distinctAttribute: { type: "string", "x-gen-operator-keeps-zero": true },
+    matchAttribute: { type: "string", "x-gen-operator-keeps-zero": true },
     requests: { type: "array", "x-kubernetes-list-type": "atomic", items: { type: "string" } },
   },
 };
@@ -213,9 +213,9 @@ export const DeviceSubRequest: Schema = {
   type: "object",
   required: ["name", "deviceClassName"],
   properties: {
-    allocationMode: { type: "string", enum: ["All", "ExactCount"] },
+    allocationMode: { type: "string", enum: ["All", "ExactCount"], default: "ExactCount" },
     capacity: { $ref: "CapacityRequirements" },
-    count: { type: "integer", format: "int64" },
+    count: { type: "integer", format: "int64", default: 1 },
     deviceClassName: { type: "string" },
     name: { type: "string" },
     selectors: { type: "array", "x-kubernetes-list-type": "atomic", items: { $ref: "DeviceSelector" } },
@@ -240,7 +240,7 @@ export const DeviceToleration: Schema = {
     effect: { type: "string", enum: ["NoExecute", "NoSchedule", "None"] },
     key: { type: "string" },
     operator: { type: "string", enum: ["Equal", "Exists"], default: "Equal" },
-    tolerationSeconds: { type: "integer", format: "int64" },
+    tolerationSeconds: { type: "integer", format: "int64", "x-gen-operator-keeps-zero": true },
     value: { type: "string" },
   },
 };
@@ -249,10 +249,10 @@ export const ExactDeviceRequest: Schema = {
   type: "object",
   required: ["deviceClassName"],
   properties: {
-    adminAccess: { type: "boolean" },
-    allocationMode: { type: "string", enum: ["All", "ExactCount"] },
+    adminAccess: { type: "boolean", "x-gen-operator-keeps-zero": true },
+    allocationMode: { type: "string", enum: ["All", "ExactCount"], default: "ExactCount" },
     capacity: { $ref: "CapacityRequirements" },
-    count: { type: "integer", format: "int64" },
+    count: { type: "integer", format: "int64", default: 1 },
     deviceClassName: { type: "string" },
     selectors: { type: "array", "x-kubernetes-list-type": "atomic", items: { $ref: "DeviceSelector" } },
     tolerations: { type: "array", "x-kubernetes-list-type": "atomic", items: { $ref: "DeviceToleration" } },
@@ -270,7 +270,10 @@ export const NetworkDeviceData: Schema = {
 
 export const NodeAllocatableResourceMapping: Schema = {
   type: "object",
-  properties: { allocationMultiplier: { format: "quantity" }, capacityKey: { type: "string" } },
+  properties: {
+    allocationMultiplier: { format: "quantity" },
+    capacityKey: { type: "string", "x-gen-operator-keeps-zero": true },
+  },
 };
 
 export const OpaqueDeviceConfiguration: Schema = {

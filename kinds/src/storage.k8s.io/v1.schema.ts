@@ -80,7 +80,10 @@ export const CSINodeSpec: Schema = {
 export const TokenRequest: Schema = {
   type: "object",
   required: ["audience"],
-  properties: { audience: { type: "string" }, expirationSeconds: { type: "integer", format: "int64" } },
+  properties: {
+    audience: { type: "string" },
+    expirationSeconds: { type: "integer", format: "int64", "x-gen-operator-keeps-zero": true },
+  },
 };
 
 export const VolumeAttachmentSource: Schema = {

@@ -1,6 +1,5 @@
 import type { JsonValue } from "../base/kubernetes-object.js";
 import type { ResourceDefinition, Schema } from "../base/resource-definition.js";
-import { keepsZero, UNSTATED_DEFAULTS } from "./unstated-facts.js";
 
 /**
  * How server-side apply merges a value.
@@ -63,14 +62,16 @@ export function schemaOf(definition: ResourceDefinition): SchemaNode {
 interface Surroundings {
   readonly definitions: { readonly [name: string]: Schema };
   readonly isBuiltin: boolean;
-  readonly keepsZero?: boolean;
+  readonly isValueOfMap?: boolean;
 }
 
 function createSchemaNode(schema: Schema | undefined, surroundings: Surroundings): SchemaNode {
-  const { definitions, isBuiltin } = surroundings;
+  const { definitions, isBuiltin, isValueOfMap = false } = surroundings;
   const { $ref: name = "", ...stated } = schema ?? {};
   const resolved = name === "" ? schema : { ...definitions[name], ...stated };
-  const unstated = (isBuiltin && UNSTATED_DEFAULTS[name]) || {};
+  // What stands under a key of a map is kept, whatever it is.
+  const keepsZero = isValueOfMap || resolved?.["x-gen-operator-keeps-zero"] === true;
+  const isMap = resolved?.properties === undefined;
   const properties = new Map<string, SchemaNode>();
   let items: SchemaNode | undefined;
   return {
@@ -79,19 +80,16 @@ function createSchemaNode(schema: Schema | undefined, surroundings: Surroundings
     isQuantity: resolved?.format === "quantity" && resolved.type === undefined,
     isTime: isBuiltin && resolved?.format === "date-time",
     isBuiltin,
-    dropsEmpty: isBuiltin && surroundings.keepsZero !== true && resolved?.properties === undefined,
+    dropsEmpty: isBuiltin && !keepsZero && isMap,
     default: resolved?.default,
     listMapKeys: [...(resolved?.["x-kubernetes-list-map-keys"] ?? [])].sort(),
     property(property) {
       // All keys of a map share one node: they are data, and there may be any number of them.
-      const key = resolved?.properties === undefined && !Object.hasOwn(unstated, property) ? "" : property;
+      const key = isMap ? "" : property;
       let node = properties.get(key);
       if (node === undefined) {
         const own = declaredProperty(resolved, property);
-        const whole = Object.hasOwn(unstated, property) ? { ...own, default: unstated[property]! } : own;
-        // What stands under a key of a map is kept, whatever it is.
-        const isKept = resolved?.properties === undefined || keepsZero(name, property);
-        node = createSchemaNode(whole, { definitions, isBuiltin, keepsZero: isKept });
+        node = createSchemaNode(own, { definitions, isBuiltin, isValueOfMap: isMap });
         properties.set(key, node);
       }
       return node;

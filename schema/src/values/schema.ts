@@ -40,6 +40,8 @@ export interface Schema {
   readonly "x-kubernetes-list-map-keys"?: readonly string[];
   readonly "x-kubernetes-map-type"?: "atomic" | "granular";
   readonly "x-kubernetes-validations"?: readonly ValidationRule[];
+  /** Of a field of a built-in kind: zero, false or empty is stored as such, and not left out. A pointer in Go, where nothing differs from zero. */
+  readonly "x-gen-operator-keeps-zero"?: boolean;
 }
 
 /** A rule in CEL that a value of the schema has to meet. */

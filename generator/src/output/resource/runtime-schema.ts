@@ -3,6 +3,7 @@ import type { RawSchema, ResourceModel } from "../../model/project-model.js";
 import { realDefaultOf, resolveRef, shortNameOf } from "../../model/definitions.js";
 import { NameAllocator } from "../naming.js";
 import { hasFields, isIntOrString, isRecord, ownSchema, schemasOf } from "../../model/schema/raw-schema.js";
+import { withUnstatedFacts } from "./unstated-facts.js";
 
 const COPIED = [
   "type",
@@ -64,7 +65,11 @@ export function buildSchemaParts(resource: ResourceModel): SchemaParts {
   const builder = new SchemaBuilder(resource);
   const { schema } = resolveRef(resource.schema, resource.definitions);
   const root = builder.schemaOf({ ...schema, properties: withPlainMetadata(schema) });
-  return { root, definitions: builder.definitions };
+  if (resource.isCustom) return { root, definitions: builder.definitions };
+  const definitions = [...builder.definitions].map(([full, { name, schema: each }]) => {
+    return [full, { name, schema: withUnstatedFacts(name, each) }] as const;
+  });
+  return { root, definitions: new Map(definitions) };
 }
 
 // The API server treats the metadata of every kind alike, so its schema says nothing but what names it may have.

@@ -1,10 +1,15 @@
 // What no schema states of the built-in kinds and the API server does all the same (1.36), as far as it matters to a comparison: inside of
 // lists and objects that are replaced as a whole, where what the server fills in or leaves out cannot be told by who owns it.
 // Recorded in fixtures/live-objects; test/integration/runtime/writes/match-every-kind.test.ts finds what is missing.
-import type { JsonValue } from "../base/kubernetes-object.js";
+import type { JsonValue, Schema } from "@gen-operator/runtime/codegen";
 
-/** What the API server fills in, by the name of the type and of the field. */
-export const UNSTATED_DEFAULTS: { readonly [definition: string]: { readonly [property: string]: JsonValue } } = {
+/** Facts by the short names of definitions. */
+interface Facts<Fact> {
+  readonly [definition: string]: Fact;
+}
+
+// What the API server fills in.
+const DEFAULTS: Facts<{ readonly [property: string]: JsonValue }> = {
   DeviceSubRequest: { allocationMode: "ExactCount", count: 1 },
   EndpointPort: { name: "", protocol: "TCP" },
   ExactDeviceRequest: { allocationMode: "ExactCount", count: 1 },
@@ -25,7 +30,7 @@ export const UNSTATED_DEFAULTS: { readonly [definition: string]: { readonly [pro
 
 // What is kept when it is zero, false or empty, because it is a pointer in Go: of these alone nothing differs from zero. Structs with declared
 // fields always are.
-const KEEPS_ZERO: { readonly [definition: string]: readonly string[] } = {
+const KEEPS_ZERO: Facts<readonly string[]> = {
   ClusterTrustBundleProjection: ["name", "optional", "signerName"],
   ConfigMapEnvSource: ["optional"],
   ConfigMapKeySelector: ["optional"],
@@ -93,7 +98,13 @@ const KEEPS_ZERO: { readonly [definition: string]: readonly string[] } = {
   ValidationRule: ["optionalOldSelf", "reason"],
 };
 
-/** Tells whether what is zero, false or empty is stored as such, and not left out. */
-export function keepsZero(definition: string, property: string): boolean {
-  return KEEPS_ZERO[definition]?.includes(property) === true;
+/** Returns the schema of a definition with what no schema states of its fields. Another definition of the name may lack one of these. */
+export function withUnstatedFacts(definition: string, schema: Schema): Schema {
+  const properties = { ...schema.properties };
+  const add = (name: string, fact: Partial<Schema>): void => {
+    if (properties[name] !== undefined) properties[name] = { ...properties[name], ...fact };
+  };
+  for (const [name, value] of Object.entries(DEFAULTS[definition] ?? {})) add(name, { default: value });
+  for (const name of KEEPS_ZERO[definition] ?? []) add(name, { "x-gen-operator-keeps-zero": true });
+  return schema.properties === undefined ? schema : { ...schema, properties };
 }
