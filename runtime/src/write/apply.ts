@@ -32,8 +32,7 @@ export function applyMethod(sender: Sender): WriteMethod {
     },
     async change(target, desired, { live, isForced, cause }) {
       const asDesired = planApply(target.definition, desired, false);
-      const application = applicationOf(target, asDesired)!;
-      if (isForced !== true && sender.matcher.compare(application, live, cause).matches) {
+      if (isForced !== true && sender.matcher.compare(applicationOf(target, asDesired)!, live).matches) {
         sender.noteMatch(target, asDesired, cause);
         return { kind: "unchanged", entry: live };
       }

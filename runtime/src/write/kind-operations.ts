@@ -213,9 +213,8 @@ export class KindOperations<Resource extends KubernetesObject, Input = WholeObje
     const { verb, isStatus } = plan;
     const { definition } = this.#target;
     const application = applicationOf(this.#target, plan);
-    const { sender, cause } = this.#dependencies;
     if (matcher === undefined && application !== undefined)
-      return sender.matcher.compare(application, before, cause).matches;
+      return this.#dependencies.sender.matcher.compare(application, before).matches;
     const desired = plan.desiredOf(live) as Partial<Resource> | undefined;
     const usual = (verb === "update" ? updateMatcher : patchMatcher) as unknown as Matcher<Resource>;
     return desired !== undefined && (matcher ?? usual)({ definition, verb, isStatus, desired, live });

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import type { JsonObject, JsonValue } from "@gen-operator/schema";
-import type { KubernetesObject, ObjectRef } from "../../base/kubernetes-object.js";
+import type { ObjectRef } from "../../base/kubernetes-object.js";
 import type { Clock } from "../../base/clock.js";
 import { hasLink } from "../../base/primary-link.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
@@ -20,7 +20,6 @@ import {
 import { isPlain, plainOf } from "../../match/json-value.js";
 import { schemaOf, type SchemaNode } from "../../match/schema-node.js";
 import type { WriteCause } from "./postponed-write.js";
-import { digestOf } from "./write-loops.js";
 import { StoredForms } from "./stored-forms.js";
 
 /** A kind that is written, and where the state of its objects is kept. */
@@ -45,15 +44,12 @@ const UNOWNED: Difference = { path: "", reason: "was not applied by this control
 export class ApplyMatcher {
   readonly #fieldManager: string;
   readonly forms: StoredForms;
-  /** The body of the last write, by the object of its answer. Whether that object matches is only looked at in the next reconcile. */
-  readonly #sent = new WeakMap<KubernetesObject, Pick<Application, "part"> & { readonly digest: string }>();
-
   constructor(fieldManager: string, clock?: Clock) {
     this.#fieldManager = fieldManager;
     this.forms = new StoredForms(clock);
   }
 
-  compare(application: Application, live: DecodedResource | undefined, cause?: WriteCause): Verdict {
+  compare(application: Application, live: DecodedResource | undefined): Verdict {
     if (live === undefined) return { matches: false, ...ABSENT };
     const options = this.#matchOptions(application, live);
     const { desired, target, part } = application;
@@ -66,19 +62,21 @@ export class ApplyMatcher {
         : { matches: false, ...UNOWNED };
     }
     const verdict = matchAsJson(desired, live.object as never, options);
-    const formOf = () => ({ sent: JSON.stringify(desired), stored: storedText(live, options) });
-    const sent = this.#sent.get(live.object);
-    if (sent?.part === application.part) {
-      // The answer to what is desired does not match: the server stores something else than we send. It is looked at only now because most
-      // objects are never reconciled again in that state. An object without its link is an error of its write, and no form.
-      if (verdict.matches) this.forms.forget(target.cache, desired.metadata, [part]);
-      else if (sent.digest === digestOf(desired) && hasLink(live.object.metadata, desired.metadata)) {
-        const differences = this.differences(application, live, NAMED_DIFFERENCES);
-        this.forms.learn(application, formOf(), { differences, cause });
-      }
-      this.#sent.delete(live.object);
-    }
-    return verdict.matches || !this.forms.isKnown(application, formOf) ? verdict : { matches: true };
+    const isKnown = () => this.forms.isKnown(application, () => formOf(application, live, options));
+    return verdict.matches || !isKnown() ? verdict : { matches: true };
+  }
+
+  /** Learns from the answer to a write whether, and how, the server stores something else. */
+  learn(application: Application, answer: DecodedResource, cause?: WriteCause): void {
+    const { desired, target, part } = application;
+    const options = this.#matchOptions(application, answer);
+    if (options === undefined) return;
+    if (matchAsJson(desired, answer.object as never, options).matches)
+      return this.forms.forget(target.cache, desired.metadata, [part]);
+    // An object without its link is an error of its write, and no form.
+    if (!hasLink(answer.object.metadata, desired.metadata)) return;
+    const differences = this.differences(application, answer, NAMED_DIFFERENCES);
+    this.forms.learn(application, formOf(application, answer, options), { differences, cause });
   }
 
   /** Names the places, `limit` at most, that keep an object from being as desired. */
@@ -91,10 +89,6 @@ export class ApplyMatcher {
     // Whoever changed all that we owned took it over; the values still tell where.
     const found = genericDifferences({ definition: target.definition, desired, live: live.object }).slice(0, limit);
     return found.length > 0 ? found : [UNOWNED];
-  }
-
-  remember({ part, desired }: Application, answer: DecodedResource, digest = digestOf(desired)): void {
-    this.#sent.set(answer.object, { part, digest });
   }
 
   /** Tells whether an apply changed something, and nothing has changed that it does not cover. */
@@ -141,6 +135,10 @@ function matchAsJson(desired: object, live: JsonObject, options: MatchOptions): 
   const verdict = match(desired as JsonObject, live, options);
   if (verdict.matches || isPlain(desired)) return verdict;
   return match(plainOf(desired) as JsonObject, live, options);
+}
+
+function formOf({ desired }: Application, live: DecodedResource, options: AppliedState) {
+  return { sent: JSON.stringify(desired), stored: storedText(live, options) };
 }
 
 function storedText({ object }: DecodedResource, { text, owned, schema }: AppliedState): string {

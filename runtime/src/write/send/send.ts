@@ -110,7 +110,7 @@ export class Sender {
     }
     const { wasCreated, ...entry } = await this.#write<Resource>(sending);
     const application = applicationOf(target, plan, content);
-    if (application !== undefined) this.matcher.remember(application, entry, digested());
+    if (application !== undefined) this.matcher.learn(application, entry, cause);
     const isChanged = entry.object.metadata.resourceVersion !== (plan.lock ?? before?.object.metadata.resourceVersion);
     const kind = wasCreated ? "created" : isChanged ? "updated" : "unchanged";
     if (kind === "unchanged") return { kind, entry };

@@ -38,7 +38,7 @@ suite("match, of objects recorded from a kube-apiserver", (test) => {
         const application: Application = { target, part: "object", desired };
         const answer = decode(liveObject);
         assert.not(matcher.compare(application, answer).matches);
-        matcher.remember(application, answer);
+        matcher.learn(application, answer);
         assert.ok(matcher.compare(application, answer).matches);
       });
     else

@@ -40,23 +40,25 @@ suite("apply matcher", (test) => {
       const { matcher, application, stored, matches } = createMatcher(part);
       const answer = stored("1");
       assert.not(matches(answer));
-      matcher.remember(application, answer);
+      matcher.learn(application, answer);
       assert.ok(matches(answer));
       assert.ok(matches(stored("2")));
       assert.not(matches(stored("3", "other")));
     });
 
-    test(`${part}: it is not learnt from an object that is no answer`, () => {
-      const { matcher, application, stored, matches } = createMatcher(part);
-      matcher.remember(application, stored("1"));
-      assert.not(matches(stored("1")));
+    test(`${part}: it is learnt of what was sent alone, and forgotten when the server stores what is sent`, () => {
+      const { matcher, application, applicationOf, stored, matches } = createMatcher(part);
+      matcher.learn(application, stored("1"));
+      assert.not(matcher.compare(applicationOf({ text: "other" }), stored("1")).matches);
+      matcher.learn(application, stored("2", "text"));
+      assert.not(matches(stored("3")));
     });
 
     test(`${part}: what was learnt of an object goes with it`, () => {
       const { watched, matcher, application, stored, matches } = createMatcher(part);
       const answer = stored("1");
       watched.observe(answer);
-      matcher.remember(application, answer);
+      matcher.learn(application, answer);
       assert.ok(matches(answer));
       watched.observeDeletion(stored("2").object);
       assert.not(matches(stored("3")));
@@ -97,7 +99,7 @@ suite("apply matcher", (test) => {
   test("what is learnt of the object and of its status is kept apart", () => {
     const { cache, matcher, application, stored, matches } = createMatcher("object");
     const answer = stored("1");
-    matcher.remember(application, answer);
+    matcher.learn(application, answer);
     assert.ok(matches(answer));
     const status = { ...application, part: "status" as const, target: { definition, cache } };
     assert.not(
