@@ -1,6 +1,6 @@
 import { memberOf } from "../base/kubernetes-object.js";
 import { kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
-import { isWritten } from "../workflow/prune/leftovers.js";
+import { seesRemoved } from "../workflow/prune/leftovers.js";
 import {
   deletionOf,
   isKubernetes,
@@ -49,12 +49,10 @@ function checkWorkflow(workflow: WorkflowDefinition, fail: Fail): void {
   checkShared(workflow, fail);
 }
 
-// Whether objects are removed that the watch of a dependent shows. Those of another place or selector are not its own any more.
+// An entry about objects that the dependent does not see is about those that it left elsewhere.
 function isRemoved(dependent: DependentDefinition, name: string, { removed = {} }: WorkflowDefinition): boolean {
   const stated = memberOf(removed, name);
-  if (stated === undefined || !isKubernetes(dependent) || !isWritten(dependent, stated)) return false;
-  const { namespace, labelSelector, fieldSelector } = dependent;
-  return namespace === stated.namespace && labelSelector === undefined && fieldSelector === undefined;
+  return stated !== undefined && seesRemoved(dependent, stated);
 }
 
 // Each would take the resources of the other for its own, and a bulk dependent would delete them.

@@ -11,7 +11,7 @@ import {
 } from "../workflow/definition/workflow-definition.js";
 import { KubernetesReconciler } from "../workflow/dependents/kubernetes-reconciler.js";
 import type { KnownObjects } from "../workflow/dependents/live-objects.js";
-import { isSameKind, type RemovedKinds, type WatchedKind } from "../workflow/prune/leftovers.js";
+import { seesRemoved, type RemovedKinds, type WatchedKind } from "../workflow/prune/leftovers.js";
 import { Sender } from "../write/send/send.js";
 import { Writer } from "../write/writer.js";
 import type { ReconcilerParts } from "./dependent-reconcilers.js";
@@ -118,10 +118,7 @@ export class RemovedDependents implements RemovedKinds {
 }
 
 function seesAllOf(dependent: KubernetesDependent, removed: RemovedDependent): boolean {
-  const { resource, cluster, namespace, labelSelector, fieldSelector, eventSource, activationCondition } = dependent;
-  const isWhole = [labelSelector, fieldSelector, eventSource, activationCondition, dependent.filters].every(
-    (limit) => limit === undefined,
-  );
-  const isPlace = cluster === removed.cluster && namespace === removed.namespace;
-  return isWhole && isPlace && isSameKind(removed.resource, resource);
+  const { eventSource, activationCondition, filters } = dependent;
+  const limits = [eventSource, activationCondition, filters];
+  return seesRemoved(dependent, removed) && limits.every((limit) => limit === undefined);
 }

@@ -49,9 +49,13 @@ export class KubernetesReconciler implements DependentReconciler {
     return definition.ref === undefined || referencedKeyOf(definition, primary) !== undefined;
   }
 
-  isCollected(run: FindRun): boolean {
-    // An earlier version of the operator may have tied its objects otherwise.
-    return this.#isGarbageCollected && !(this.capabilities.remove && this.objects.isAnnotated(run));
+  isCollected({ primary }: FindRun): boolean {
+    const { definition } = this.#options;
+    // An earlier version of the operator may have tied an object by annotations.
+    const isAnnotated = ({ name, live }: { name: string; live: KubernetesObject }) =>
+      hasName(definition, name) && !isOwnedBy(live.metadata, primary.metadata);
+    const isDeleted = () => this.capabilities.remove && this.objects.leftovers(primary, () => false).some(isAnnotated);
+    return this.#isGarbageCollected && !isDeleted();
   }
 
   complete(run: DependentRun, desired: unknown, item?: string): Wanted {

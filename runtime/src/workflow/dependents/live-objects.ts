@@ -91,13 +91,6 @@ export class LiveObjects {
     return items;
   }
 
-  /** Tells whether annotations, and no owner reference, tie an object of the dependent to its primary. */
-  isAnnotated(run: FindRun): boolean {
-    return this.#ownOf(run).some(({ object: { metadata } }) => {
-      return metadata.annotations?.[PRIMARY_NAME] !== undefined && !isOwnedBy(metadata, run.primary.metadata);
-    });
-  }
-
   /** Returns the objects of the controller that are tied to a primary and not taken, with the names of the dependents that they were written as. */
   leftovers(
     primary: KubernetesObject,

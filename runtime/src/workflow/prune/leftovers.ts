@@ -6,6 +6,7 @@ import {
   isKubernetes,
   type Deletion,
   type DependentDefinition,
+  type KubernetesDependent,
   type RemovedDependent,
   type WorkflowDefinition,
 } from "../definition/workflow-definition.js";
@@ -121,13 +122,19 @@ function statedFor(
 export function isWritten(
   definition: DependentDefinition,
   { resource, cluster }: Pick<WatchedKind, "resource" | "cluster">,
-): boolean {
+): definition is KubernetesDependent {
   if (!isKubernetes(definition) || definition.mode === "readOnly") return false;
   return definition.cluster === cluster && isSameKind(definition.resource, resource);
 }
 
-/** Tells whether two definitions are of one kind, in whichever versions. */
-export function isSameKind(a: ResourceDefinition, b: ResourceDefinition): boolean {
+/** Tells whether a dependent sees the objects of a removed one, as far as its namespace and its selectors say. */
+export function seesRemoved(dependent: DependentDefinition, removed: RemovedDependent): boolean {
+  const isThere = isWritten(dependent, removed) && dependent.namespace === removed.namespace;
+  return isThere && dependent.labelSelector === undefined && dependent.fieldSelector === undefined;
+}
+
+// In whichever versions.
+function isSameKind(a: ResourceDefinition, b: ResourceDefinition): boolean {
   return a.kind === b.kind && a.group === b.group;
 }
 

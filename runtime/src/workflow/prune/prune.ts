@@ -82,10 +82,9 @@ class Pruning {
       const outcome = this.#options.result.dependents[definition.name];
       // Where others have not said what they want, what has an item goes that is deleted: its next run would delete that as the item.
       const isUnwanted = (live: KubernetesObject) => isKnown || isOfDeletedItem(live, outcome);
-      // What the dependent leaves to the garbage collector has an owner.
-      const isLeft = ({ metadata }: KubernetesObject) =>
+      const isCollected = ({ metadata }: KubernetesObject) =>
         outcome?.kind === "left" && isOwnedBy(metadata, primary.metadata);
-      const isMeant = ({ index: at, live }: Leftover) => at === index && isUnwanted(live) && !isLeft(live);
+      const isMeant = ({ index: at, live }: Leftover) => at === index && isUnwanted(live) && !isCollected(live);
       outcomes.push(await this.#remove("dependent", definition.name, isMeant));
     }
     return outcomes;
