@@ -44,6 +44,7 @@ const UNOWNED: Difference = { path: "", reason: "was not applied by this control
 export class ApplyMatcher {
   readonly #fieldManager: string;
   readonly forms: StoredForms;
+
   constructor(fieldManager: string, clock?: Clock) {
     this.#fieldManager = fieldManager;
     this.forms = new StoredForms(clock);
