@@ -113,8 +113,9 @@ export class StreamConnection implements StreamSink {
   /** Breaks the connection in the middle of a line: of the next event, or of one that never was. */
   cut(options: { at: "now" | "next-event" }): void {
     this.#cutsNextLine = true;
+    // No filter keeps it back: a dead watch breaks as well.
     if (options.at === "now")
-      this.send(Buffer.from('{"type":"MODIFIED","object":{"kind":"Cut","metadata":{"name":"in-the-middle"}}}\n'));
+      this.#queue(Buffer.from('{"type":"MODIFIED","object":{"kind":"Cut","metadata":{"name":"in-the-middle"}}}\n'));
   }
 
   #schedule(): void {

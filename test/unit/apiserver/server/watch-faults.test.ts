@@ -55,6 +55,14 @@ suite("disturbed watches", (test) => {
     assert.equal([await dead.next(), await alsoDead.next()], [undefined, undefined]);
   });
 
+  test("a dead watch breaks like any other", async () => {
+    await using server = await startApiServer({ tls: false });
+    using dead = await openWatch(server, `${CONFIG_MAPS}?watch=true`);
+    server.faults.silenceWatches().release();
+    assert.is(server.faults.cutWatches(), 1);
+    await assert.rejects(dead.next(), /aborted/);
+  });
+
   test("a fault is for one user, kind or namespace, and leaves other watches alone", async () => {
     await using server = await startApiServer({ tls: false });
     const other = server.as("other", { groups: ["system:masters"] });
