@@ -1,6 +1,17 @@
 // The page about the architecture of the runtime says what the code says.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { Transport } from "#runtime/client/transport.js";
+import { PrimaryReconciler } from "#runtime/reconcile/primary-reconciler.js";
+import { WorkflowRuns } from "#runtime/reconcile/workflow-runs.js";
+import { Dispatcher } from "#runtime/schedule/dispatch/dispatcher.js";
+import {
+  ConfigMap,
+  configMapOf,
+  createPage,
+  startPageOperator,
+  untilText,
+} from "../../integration/runtime/page-operator.js";
 import { repositoryRoot } from "../../support/repository.js";
 import { assert, suite } from "../../support/suite.js";
 import { layers } from "../layer-table.js";
@@ -38,7 +49,82 @@ suite("the page about the architecture", (test) => {
     });
     assert.equal(missing, []);
   });
+
+  test("names these functions in the order in which they call each other", async () => {
+    const rows = rowsOf("From an event to a write").map(([, functions, file]) => {
+      const names = namesIn(functions).flatMap((name) => name.split("."));
+      return { file: namesIn(file)[0]!.replace(/\.ts$/, ""), names };
+    });
+    const stacks = await stacksOfWrite();
+    for (const [{ file, names }, next] of rows.slice(0, -1).map((row, index) => [row, rows[index + 1]!] as const)) {
+      const handsOver = stacks.some((frames) => {
+        const inner = frames.findIndex((frame) => frame.file === next.file && next.names.includes(frame.name));
+        const outer = frames.slice(inner + 1).find((frame) => frame.file !== next.file && isListed(frame));
+        return inner >= 0 && outer !== undefined && outer.file === file && names.includes(outer.name);
+      });
+      assert.ok(handsOver, `${file} (${names.join(", ")}) hands over to ${next.file} (${next.names.join(", ")})`);
+    }
+
+    function isListed(frame: Frame): boolean {
+      return rows.some(({ file, names }) => file === frame.file && names.includes(frame.name));
+    }
+  });
 });
+
+interface Frame {
+  readonly file: string;
+  readonly name: string;
+}
+
+/** Returns the stacks of the functions that somebody else's change of a dependent runs through, each with the innermost frame first. */
+async function stacksOfWrite(): Promise<Frame[][]> {
+  const stacks: Frame[][] = [];
+  let isRecorded = false;
+  const record = (file: string, name: string) => {
+    if (!isRecorded) return;
+    const lines = new Error().stack!.matchAll(
+      /at (?:async )?(?:[\w$]+\.)?(#?[\w$]+) \(\S*\/runtime\/dist\/(\S+)\.js:/g,
+    );
+    stacks.push([{ file, name }, ...[...lines].map(([, frame, path]) => ({ file: path!, name: frame! }))]);
+  };
+  const watched: readonly (readonly [object: object, file: string, name: string])[] = [
+    [Dispatcher.prototype, "schedule/dispatch/dispatcher", "submit"],
+    [PrimaryReconciler.prototype, "reconcile/primary-reconciler", "run"],
+    [WorkflowRuns.prototype, "reconcile/workflow-runs", "run"],
+    [Transport.prototype, "client/transport", "send"],
+  ];
+  const { stackTraceLimit } = Error;
+  const originals = watched.map(([object, file, name]) => {
+    const original = Object.getOwnPropertyDescriptor(object, name)!;
+    const value = function (this: unknown, ...args: unknown[]): unknown {
+      record(file, name);
+      return (original.value as (...args: unknown[]) => unknown).apply(this, args);
+    };
+    Object.defineProperty(object, name, { ...original, value });
+    return () => void Object.defineProperty(object, name, original);
+  });
+  Error.stackTraceLimit = 100;
+  try {
+    const activationCondition = () => {
+      record("the user", "activationCondition");
+      return true;
+    };
+    await using page = await startPageOperator({ dependents: [configMapOf("text", { activationCondition })] });
+    await createPage(page);
+    await page.quiet();
+    isRecorded = true;
+    await page.operator.client.mergePatch(
+      ConfigMap,
+      { name: "one-text", namespace: "default" },
+      { data: { text: "x" } },
+    );
+    await untilText(page, "first");
+    return stacks;
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+    for (const putBack of originals) putBack();
+  }
+}
 
 /** Tells whether a class, a function or a method of this name begins in a text, and is not only called or imported there. */
 function isDeclaredIn(text: string, name: string): boolean {
