@@ -94,7 +94,6 @@ class RunnableOperator implements Operator {
       connection: () => this.#client?.connection,
       controllers: () => this.#runningSession?.controllers ?? [],
       informers: () => this.#runningSession?.informers?.activity() ?? [],
-      leadership: () => this.#runningSession?.leadership?.status,
     });
     if (options.connection !== undefined) this.#client = this.#connectMain(options.connection);
   }

@@ -44,8 +44,6 @@ export interface ObservedOperator {
   /** None until the operator has found its API server. */
   controllers(): readonly ObservedController[];
   informers(): readonly InformerActivity[];
-  /** The name of the Lease, and whether this replica holds it; undefined without leader election. */
-  leadership(): { readonly lease: string; readonly isLeading: boolean } | undefined;
 }
 
 /** Returns the health of an operator from that of its controllers, of which there are `count` once all are there; it is stopped if none is given. */

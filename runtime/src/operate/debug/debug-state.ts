@@ -6,14 +6,13 @@ import type { ObservedOperator } from "../health.js";
 export function stateOf(operator: ObservedOperator) {
   const now = performance.now();
   const { status, controllers, leadership } = operator.health();
-  const lease = operator.leadership()?.lease;
   const shown = operator.controllers().map((each) => {
     const { name } = each.definition;
     return [name, { ...controllers[name], ...each.activity(), ...each.details() }] as const;
   });
   return {
     ...{ time: new Date().toISOString(), status },
-    ...(leadership !== undefined && { leadership: { ...(lease !== undefined && { lease }), ...leadership } }),
+    ...(leadership !== undefined && { leadership }),
     controllers: Object.fromEntries(shown),
     watches: operator.informers().map((each) => shownWatch(each, now)),
   };

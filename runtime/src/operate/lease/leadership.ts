@@ -13,6 +13,8 @@ import { WriteFence } from "./write-fence.js";
 
 /** Who leads, as this replica knows it. */
 export interface LeadershipState {
+  /** The name of the Lease. */
+  readonly lease: string;
   readonly isLeading: boolean;
   /** What stands in the Lease for this replica. */
   readonly identity: string;
@@ -108,12 +110,8 @@ export class Leadership {
 
   get state(): LeadershipState {
     const { isLeading, leader, problem } = this.#elector;
-    return { isLeading, identity: this.#identity, leader, ...(problem !== undefined && { problem }) };
-  }
-
-  /** The name of the Lease, and whether this replica holds it. */
-  get status(): { readonly lease: string; readonly isLeading: boolean } {
-    return { lease: this.#terms.ref.name, isLeading: this.#elector.isLeading };
+    const known = { lease: this.#terms.ref.name, isLeading, identity: this.#identity, leader };
+    return problem === undefined ? known : { ...known, problem };
   }
 
   /** A number that grows with every new leader; absent unless this replica leads. */

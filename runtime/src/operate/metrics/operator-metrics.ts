@@ -85,7 +85,7 @@ export class OperatorMetrics {
       metrics.gen_operator_paused_primaries.set(own, paused);
     }
     this.#readInformers();
-    const leadership = this.#subject.leadership();
+    const { leadership } = this.#subject.health();
     if (leadership !== undefined)
       metrics.leader_election_master_status.set([leadership.lease], leadership.isLeading ? 1 : 0);
   }

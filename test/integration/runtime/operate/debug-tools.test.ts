@@ -25,7 +25,6 @@ async function serve(probing: Partial<Probing> = {}, own?: Parameters<typeof cre
   const subject = {
     ...{ logger, levels, names: ["page", "web job"], instance: "page-7d9/x" },
     ...{ health: () => ({ status: "healthy" as const, controllers: {} }), controllers: () => [], informers: () => [] },
-    leadership: () => undefined,
   };
   const token = { open: async () => {}, read: async () => TOKEN, close: async () => {} };
   const room = { usedHeapBytes: MB, residentBytes: MB, freeBytes: 1_000 * MB };
