@@ -57,6 +57,13 @@ async function onConfig(world: World, name: string, run: (ref: ReturnType<typeof
   if (page !== undefined) await attempt(() => run(refOf(configNameOf(page))));
 }
 
+function isSoon(isSo: () => Promise<boolean>): Promise<boolean> {
+  return waitFor("it is so", isSo, { timeoutMs: SOON_MS, intervalMs: 5 }).then(
+    () => true,
+    () => false,
+  );
+}
+
 /** Undoes what the operator writes until that gives in, as it has to. */
 async function writeAgainst(world: World, name: string): Promise<void> {
   const { client, problems } = world;
@@ -64,12 +71,7 @@ async function writeAgainst(world: World, name: string): Promise<void> {
     for (let undone = 0; undone < MAX_UNDONE; undone++) {
       await client.mergePatch(ConfigMap, ref, { data: { text: "theirs" } });
       const isUndone = async () => (await client.get(ConfigMap, ref))?.data?.["text"] !== "theirs";
-      const limits = { timeoutMs: SOON_MS, intervalMs: 5 };
-      const wasUndone = await waitFor("the operator undoes it", isUndone, limits).then(
-        () => true,
-        () => false,
-      );
-      if (!wasUndone) return;
+      if (!(await isSoon(isUndone))) return;
     }
     problems.push(`${ref.name} was written ${MAX_UNDONE} times against somebody else`);
   });
@@ -88,12 +90,16 @@ async function renameHindered(world: World, name: string, hinder: (config: strin
   hinder(successor);
   const readyConfigs = async () => (await world.configs(name)).filter(world.isReady);
   const isMade = (each: Config) => each.metadata.name === configNameOf(page) && each.data?.text === spec.text;
-  const wasMade = metadata.deletionTimestamp === undefined && (await readyConfigs()).some(isMade);
+  const wasMade =
+    metadata.deletionTimestamp === undefined && (await isSoon(async () => (await readyConfigs()).some(isMade)));
   await world.edit(name, { more });
-  for (const until = Date.now() + SOON_MS; wasMade && Date.now() < until; await sleep(2)) {
-    const names = (await readyConfigs()).map((each) => each.metadata.name);
-    if (names.includes(successor)) return;
-    if (names.length === 0) return void world.problems.push(`${configNameOf(page)} went before ${successor} was ready`);
+  for (let until = Date.now() + 5 * SOON_MS; wasMade && Date.now() < until; await sleep(2)) {
+    const configs = await world.configs(name);
+    const ready = configs.filter(world.isReady).map((each) => each.metadata.name);
+    if (ready.includes(successor)) return;
+    if (ready.length === 0) return void world.problems.push(`${configNameOf(page)} went before ${successor} was ready`);
+    // It was written just now, and is not ready: what goes for it goes soon.
+    if (configs.some((each) => each.metadata.name === successor)) until = Math.min(until, Date.now() + SOON_MS);
   }
 }
 
