@@ -221,8 +221,9 @@ export class Sender {
     } catch (error) {
       // A creation whose answer is lost, or not waited for, may have had an effect.
       if (sending.before === undefined && !hadNoEffect(error)) {
-        if (end !== undefined) written ??= await this.#findCreated(sending);
+        // What is found there may be somebody else's, and the write may still come when that is gone.
         if (written === undefined && signal?.aborted === true) cause.onGivenUp?.();
+        if (end !== undefined) written ??= await this.#findCreated(sending);
       }
       throw error;
     } finally {

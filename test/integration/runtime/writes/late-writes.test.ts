@@ -5,6 +5,7 @@ import { sleep } from "#runtime/base/clock.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
 import type { ExternalDependent } from "#runtime/workflow/definition/workflow-definition.js";
+import { ConfigMap } from "#kinds/core/v1.js";
 import { assert, suite } from "../../../support/suite.js";
 import { openWatch } from "../../../support/api/watch-client.js";
 import {
@@ -142,6 +143,26 @@ suite("a creation that lands when its primary is being deleted", (test) => {
       assert.equal(recorded.texts, ["first", "first"], "it landed, and was deleted");
       assert.is(await textOf(page), undefined);
     });
+
+  test("after somebody else's object of its name came and went, is undone before the primary goes", async () => {
+    await using server = await startPageServer();
+    const dependents = [configMapOf("text", { deletion: "ordered", timeoutMs: 300 })];
+    await using page = createPageOperator(server, { retry: RETRY, dependents });
+    const { client } = await page.operator.start();
+    await using recorded = await recordTexts(server);
+    const held = server.faults.add({ verb: "patch", path: "/configmaps", times: 1, delayMs: LATE_MS });
+    await createPage(page);
+    await waitFor("the creation is held", () => held.hits === 1);
+    const name = { name: "one-text", namespace: "default" };
+    await client.create(ConfigMap, { metadata: name, data: { text: "theirs" } } as never);
+    const lookedFor = () => page.requests.some((line) => /^GET .*\/configmaps\/one-text 200$/.test(line));
+    await waitFor("the creation is given up, and looked for", lookedFor);
+    await client.delete(ConfigMap, name);
+    await client.delete(Page, { name: "one", namespace: "default" });
+    await untilGone(page);
+    await waitFor("the creation has landed", () => recorded.texts.includes("first"));
+    await waitFor("it was deleted", async () => (await textOf(page)) === undefined);
+  });
 
   test("holds up no primary whose dependents the garbage collector deletes", async () => {
     await using server = await startPageServer();
