@@ -90,12 +90,11 @@ export { allOf, anyOf, not } from "./sources/filters.js";
 export { keyOf, type ObjectKey } from "./base/kubernetes-object.js";
 
 // Observing
-export type { EventDraft, RequestObservation } from "./base/activity.js";
+export type { EventDraft, PostponedWrite, RequestObservation } from "./base/activity.js";
 export type { Events } from "./workflow/definition/context.js";
 export type { LeadershipObserver, LeadershipState } from "./operate/lease/leadership.js";
 export type { LeaderElectionSettings } from "./operate/lease/lease-settings.js";
 export type { LoopEvent, LoopObserver } from "./operate/loop-reporter.js";
-export type { PostponedWrite } from "./write/send/postponed-write.js";
 export type { GivenUp, GivenUpPrimary, ReconcileEvent, ReconcileObserver } from "./schedule/reconcile-scope.js";
 export type {
   ConditionOutcome,

@@ -65,7 +65,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
       values: ["workflow", "write", "cache", "base"],
       types: ["schedule", "sources", "client"],
     },
-    operate: { values: ["client", "base"], types: ["schedule", "write"] },
+    operate: { values: ["client", "base"], types: ["schedule"] },
     codegen: {
       values: ["@gen-operator/schema", "@gen-operator/schema/cel"],
       types: ["workflow", "reconcile", "sources", "cache", "base"],

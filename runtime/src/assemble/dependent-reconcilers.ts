@@ -1,4 +1,5 @@
 // Which event source and which writer each dependent of a controller has.
+import type { LoopListener } from "../base/activity.js";
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import { selectorOf } from "../base/primary-link.js";
 import type { ApiClient } from "../client/api-client.js";
@@ -9,7 +10,6 @@ import type { ExternalDependents } from "./external-dependents.js";
 import { dependentsOf, type ControllerDefinition } from "../reconcile/controller-definition.js";
 import type { DependentReconciler } from "../workflow/dependents/dependent-reconciler.js";
 import { KubernetesReconciler } from "../workflow/dependents/kubernetes-reconciler.js";
-import type { LoopListener } from "../write/send/postponed-write.js";
 import type { PlanNode } from "../workflow/plan.js";
 import {
   deletionOf,

@@ -1,4 +1,4 @@
-import type { ControllerActivity, SourceHealth, Tracing } from "../base/activity.js";
+import type { ControllerActivity, PostponedWrite, SourceHealth, Tracing } from "../base/activity.js";
 import { checkNamespaces, checkNumbers } from "../base/checks.js";
 import { systemClock } from "../base/clock.js";
 import { describeObject, type KubernetesObject } from "../base/kubernetes-object.js";
@@ -30,7 +30,6 @@ import { conditionsManagerOf } from "../reconcile/status/status-conditions.js";
 import { RemovedDependents } from "./removed-dependents.js";
 import { kindsAskedFor } from "../workflow/conditions/builtin-conditions.js";
 import { isKubernetes } from "../workflow/definition/workflow-definition.js";
-import type { PostponedWrite } from "../write/send/postponed-write.js";
 import { hasFinalizer, ResourceOperations } from "../write/resource-operations.js";
 import { Sender } from "../write/send/send.js";
 import { Writer } from "../write/writer.js";

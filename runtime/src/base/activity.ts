@@ -1,5 +1,5 @@
 // What parts of the runtime say of their work, for metrics and traces. Times are by the clock of the controller (`performance.now()`).
-import type { KubernetesObject } from "./kubernetes-object.js";
+import type { KubernetesObject, ObjectKey } from "./kubernetes-object.js";
 
 /** How long one dependent took in one run of a workflow, with what it waited for inside: a slot, a retry, the user's functions, the server. */
 export interface StepTiming {
@@ -70,6 +70,45 @@ export interface ReconcileFacts {
 
 /** Returns the places, `limit` at most, where an object was not as desired, such as `spec.replicas`; never a value. */
 export type ChangedPaths = (limit: number) => readonly string[];
+
+/** A write that is not made now, because its object is written over and over; it is made when the pause is over. */
+export interface PostponedWrite {
+  /** The kind of the object, such as `Deployment.v1.apps`. */
+  readonly kind: string;
+  /** `namespace/name` of the object. */
+  readonly object: ObjectKey;
+  /** `undone`: the same content each time. `unsettled`: another content each time. */
+  readonly loop: "undone" | "unsettled";
+  /** How many writes belong to the loop so far. */
+  readonly writes: number;
+  /** What differs, such as `spec.replicas`; empty if the object itself is missing. */
+  readonly paths: readonly string[];
+  /** The field managers that last wrote what differs, from `managedFields`. */
+  readonly managers: readonly string[];
+  readonly retryAfterMs: number;
+}
+
+/** For whom an object is written. */
+export interface WrittenFor {
+  readonly primary?: KubernetesObject | undefined;
+  readonly dependent?: string | undefined;
+}
+
+/** A write that belongs to a loop, with what differed before it. */
+export interface LoopWrite extends Omit<PostponedWrite, "retryAfterMs" | "managers"> {
+  /** Whether it made the writes a loop. */
+  readonly isNew: boolean;
+  /** How long the object is left as it is. */
+  readonly pauseMs: number;
+}
+
+/** Told of writes that belong to a loop; must not throw. */
+export interface LoopListener {
+  /** Told after every write of a loop. */
+  onLoop(written: LoopWrite, cause: WrittenFor): void;
+  /** Told when a write is postponed, so that its primary is reconciled again after `retryAfterMs`. */
+  onPostponed(postponed: PostponedWrite, cause: WrittenFor): void;
+}
 
 /** Follows work as spans: calls `work` at once, and returns what that returns. */
 export interface Tracing {

@@ -1,3 +1,4 @@
+import type { PostponedWrite } from "../base/activity.js";
 import { systemClock } from "../base/clock.js";
 
 /**
@@ -35,8 +36,7 @@ export interface ObservedWrite {
 
 /** What is known of a loop. */
 export interface KnownLoop {
-  /** `undone`: the same content each time. `unsettled`: another content each time. */
-  readonly kind: "undone" | "unsettled";
+  readonly kind: PostponedWrite["loop"];
   /** How many writes belong to it, from the first on. */
   readonly writes: number;
   /** How long the object is left as it is. */

@@ -1,8 +1,7 @@
-import type { ControllerActivity, InformerActivity, SourceHealth } from "../base/activity.js";
+import type { ControllerActivity, InformerActivity, PostponedWrite, SourceHealth } from "../base/activity.js";
 import type { LeadershipState } from "./lease/leadership.js";
 import type { ControllerDetails } from "../schedule/details/controller-details.js";
 import type { GivenUp } from "../schedule/reconcile-scope.js";
-import type { PostponedWrite } from "../write/send/postponed-write.js";
 
 /** How a controller is doing. */
 export interface ControllerHealth {

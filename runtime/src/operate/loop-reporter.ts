@@ -1,10 +1,7 @@
-import type { EventSink } from "../base/activity.js";
+import type { EventSink, LoopListener, LoopWrite, PostponedWrite, WrittenFor } from "../base/activity.js";
 import { systemClock, type Clock } from "../base/clock.js";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import type { Logger } from "../base/logger.js";
-import type { LoopListener, PostponedWrite, WriteCause } from "../write/send/postponed-write.js";
-
-type LoopWrite = Parameters<LoopListener["onLoop"]>[0];
 
 /** An object that was written over and over, because somebody undoes it, or because its desired state never settles. */
 export interface LoopEvent extends LoopWrite {
@@ -45,7 +42,7 @@ export class LoopReporter implements LoopListener {
     return [...this.#waiting.values()].map(({ postponed }) => postponed);
   }
 
-  onLoop(written: LoopWrite, { primary, dependent }: WriteCause): void {
+  onLoop(written: LoopWrite, { primary, dependent }: WrittenFor): void {
     if (primary === undefined) return;
     const { controller, observer } = this.#options;
     const at = { controller, primary: keyOf(primary.metadata), ...(dependent !== undefined && { dependent }) };
@@ -54,7 +51,7 @@ export class LoopReporter implements LoopListener {
     observer?.(event);
   }
 
-  onPostponed(postponed: PostponedWrite, { primary, dependent }: WriteCause): void {
+  onPostponed(postponed: PostponedWrite, { primary, dependent }: WrittenFor): void {
     if (primary === undefined || this.#isClosed) return;
     const { clock = systemClock, reconcile } = this.#options;
     const { kind, object, retryAfterMs } = postponed;

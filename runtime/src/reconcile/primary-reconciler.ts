@@ -1,4 +1,4 @@
-import type { EventSink } from "../base/activity.js";
+import type { EventSink, PostponedWrite } from "../base/activity.js";
 import { findError } from "../base/errors.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
@@ -11,7 +11,6 @@ import type { PrimaryOutcome, ReconcileScope } from "../schedule/reconcile-scope
 import type { DependentArguments } from "../workflow/definition/workflow-definition.js";
 import { hasFinalizer, type ResourceOperations } from "../write/resource-operations.js";
 import type { WorkflowResult } from "../workflow/workflow-result.js";
-import type { PostponedWrite } from "../write/send/postponed-write.js";
 import type { Sender } from "../write/send/send.js";
 import { finalizerNameOf, finalizerOf, type ControllerDefinition } from "./controller-definition.js";
 import { isRetried, logUnreported } from "./error-report.js";

@@ -1,5 +1,6 @@
 // What a controller itself writes to its primaries. Every write states the uid, so that a primary that is gone is not made anew. (The
 // status subresource of custom resources does not look at it when it applies: one that was made anew gets its own status a moment later.)
+import type { PostponedWrite } from "../base/activity.js";
 import { isAbsent, TerminalError } from "../base/errors.js";
 import {
   describeObject,
@@ -17,7 +18,7 @@ import { hasFinalizer, type ResourceOperations } from "../write/resource-operati
 import type { WriteTarget } from "../write/send/apply-matcher.js";
 import { failedAsGone } from "../write/send/on-latest.js";
 import { patchBetween } from "../write/send/plan.js";
-import { findPostponed, type PostponedWrite, type WriteCause } from "../write/send/postponed-write.js";
+import { findPostponed, type WriteCause } from "../write/send/postponed-write.js";
 import type { Sender } from "../write/send/send.js";
 
 type WithStatus = KubernetesObject & { readonly status?: unknown };

@@ -1,6 +1,6 @@
+import type { PostponedWrite } from "../base/activity.js";
 import { memberOf } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
-import type { PostponedWrite } from "../write/send/postponed-write.js";
 import type { Conditions, WorkflowDefinition } from "./definition/workflow-definition.js";
 import { isGone, isReady } from "./plan.js";
 

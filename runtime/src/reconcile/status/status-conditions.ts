@@ -6,7 +6,8 @@ import { messageOf } from "../../base/logger.js";
 import { PAUSED } from "../../base/primary-link.js";
 import type { Schema } from "../../base/resource-definition.js";
 import { isSettled, type DependentOutcome, type WorkflowResult } from "../../workflow/workflow-result.js";
-import { describePostponed, type PostponedWrite } from "../../write/send/postponed-write.js";
+import type { PostponedWrite } from "../../base/activity.js";
+import { describePostponed } from "../../write/send/postponed-write.js";
 import { writePrimary, type PrimaryWrite } from "../primary-write.js";
 
 /** An object of a kind whose status has conditions. */

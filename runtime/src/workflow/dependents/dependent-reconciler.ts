@@ -1,11 +1,10 @@
 // What a run needs of each kind of dependents: how their objects are found, written and removed. A dependent reconciler does not know when
 // that is done, nor of conditions, order, retries or the items of a bulk dependent.
-import type { Tracing } from "../../base/activity.js";
+import type { PostponedWrite, Tracing } from "../../base/activity.js";
 import type { KubernetesObject } from "../../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { DependentSource } from "../../sources/kind/dependent-source.js";
-import type { PostponedWrite } from "../../write/send/postponed-write.js";
 import type { DependentArguments } from "../definition/workflow-definition.js";
 import type { ReconcileNotes } from "../reconcile-notes.js";
 

@@ -1,27 +1,10 @@
-import type { ChangedPaths } from "../../base/activity.js";
+import type { ChangedPaths, PostponedWrite, WrittenFor } from "../../base/activity.js";
 import { RetryAfterError } from "../../base/errors.js";
-import type { KubernetesObject, ObjectKey } from "../../base/kubernetes-object.js";
+import type { KubernetesObject } from "../../base/kubernetes-object.js";
 import type { Logger } from "../../base/logger.js";
 import { CONTROLLER_LABEL } from "../../base/primary-link.js";
 import type { DecodedResource } from "../../base/decoded-resource.js";
-import type { WriteLoop } from "../../match/loop-detector.js";
 import type { Application } from "./apply-matcher.js";
-
-/** A write that is not made now, because its object is written over and over; it is made when the pause is over. */
-export interface PostponedWrite {
-  /** The kind of the object, such as `Deployment.v1.apps`. */
-  readonly kind: string;
-  /** `namespace/name` of the object. */
-  readonly object: ObjectKey;
-  readonly loop: WriteLoop["kind"];
-  /** How many writes belong to the loop so far. */
-  readonly writes: number;
-  /** What differs, such as `spec.replicas`; empty if the object itself is missing. */
-  readonly paths: readonly string[];
-  /** The field managers that last wrote what differs, from `managedFields`. */
-  readonly managers: readonly string[];
-  readonly retryAfterMs: number;
-}
 
 /** A write of an object, or of its status. */
 export interface OwnWrite {
@@ -32,13 +15,11 @@ export interface OwnWrite {
 }
 
 /** For what a write is made. */
-export interface WriteCause {
+export interface WriteCause extends WrittenFor {
   /** Cancels the write when its step, or its reconcile, is given up. */
   readonly signal?: AbortSignal | undefined;
   /** Gets a line for every write that changed something. */
   readonly logger?: Logger | undefined;
-  readonly primary?: KubernetesObject | undefined;
-  readonly dependent?: string | undefined;
   /** Whether somebody else changed a secondary resource before: a status may follow that more often than a write may repeat. */
   readonly followsEvent?: boolean;
   /** Told of every write that changed an object; to ask where, with the most paths that are wanted, costs as much as the match did. */
@@ -53,14 +34,6 @@ export interface WriteCause {
 
 /** For which primary a write is made. */
 export type PrimaryCause = WriteCause & { readonly primary: KubernetesObject };
-
-/** Told of writes that belong to a loop; must not throw. */
-export interface LoopListener {
-  /** Told after every write of a loop, with what differed before it. */
-  onLoop(written: Omit<PostponedWrite, "retryAfterMs" | "managers"> & Omit<WriteLoop, "kind">, cause: WriteCause): void;
-  /** Told when a write is postponed, so that its primary is reconciled again after `retryAfterMs`. */
-  onPostponed(postponed: PostponedWrite, cause: WriteCause): void;
-}
 
 /** Says in one sentence what is postponed, and why. */
 export function describePostponed({ kind, object, loop, paths, managers, writes }: PostponedWrite): string {

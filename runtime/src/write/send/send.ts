@@ -1,5 +1,6 @@
 // The one place where a controller's writes leave: those of dependents, primaries, finalizers, status, external state and
 // `context.resources`. A write that was given up is cancelled, and what it may have done counts as somebody else's change.
+import type { LoopListener, PostponedWrite } from "../../base/activity.js";
 import type { Clock } from "../../base/clock.js";
 import { isApiError, type ConnectionError } from "../../base/errors.js";
 import { describeObject, keyOf, type KubernetesObject, type ObjectRef } from "../../base/kubernetes-object.js";
@@ -15,7 +16,7 @@ import { LoopDetector, type KnownLoop, type WriteLoop } from "../../match/loop-d
 import { ApplyMatcher, NAMED_DIFFERENCES, type WriteTarget } from "./apply-matcher.js";
 import { logChange } from "./change-log.js";
 import { applicationOf, isExplained, plannedPaths, type Sending } from "./plan.js";
-import type { LoopListener, PostponedWrite, PrimaryCause, WriteCause } from "./postponed-write.js";
+import type { PrimaryCause, WriteCause } from "./postponed-write.js";
 import { findRivals } from "./rivals.js";
 import { digestOf, keyOfLoop, observedOf, type WrittenPart } from "./write-loops.js";
 

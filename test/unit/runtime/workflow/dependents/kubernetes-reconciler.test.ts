@@ -8,7 +8,7 @@ import type { DependentRun } from "#runtime/workflow/dependents/dependent-reconc
 import { KubernetesReconciler } from "#runtime/workflow/dependents/kubernetes-reconciler.js";
 import { buildPlan, withReconcilers } from "#runtime/workflow/plan.js";
 import { ReconcileNotes } from "#runtime/workflow/reconcile-notes.js";
-import type { PostponedWrite } from "#runtime/write/send/postponed-write.js";
+import type { PostponedWrite } from "#runtime/base/activity.js";
 import { pruneWorkflow } from "#runtime/workflow/prune/prune.js";
 import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
 import { createWorkflowResult, type DependentOutcome } from "#runtime/workflow/workflow-result.js";
