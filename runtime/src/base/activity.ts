@@ -1,4 +1,4 @@
-// What parts of the runtime say of their work, for metrics and traces. Times are by the clock of the controller (`performance.now()`).
+// What parts of the runtime say of their work, for metrics, traces and reports. Times are by the clock of the controller (`performance.now()`).
 import type { KubernetesObject, ObjectKey } from "./kubernetes-object.js";
 
 /** How long one dependent took in one run of a workflow, with what it waited for inside: a slot, a retry, the user's functions, the server. */

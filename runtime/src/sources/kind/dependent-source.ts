@@ -74,9 +74,7 @@ function createSourceOf(members: readonly DependentWatch[], primary: ResourceDef
   const dependentOf = ({ metadata }: KubernetesObject) => {
     const stated = metadata.annotations?.[DEPENDENT_NAME];
     // One that the workflow no longer has keeps its name.
-    return (
-      members.find(({ movedFrom }) => stated !== undefined && movedFrom?.includes(stated) === true)?.name ?? stated
-    );
+    return members.find(({ movedFrom }) => movedFrom?.some((name) => name === stated))?.name ?? stated;
   };
   return new KindSource({ name, request, namespaces, mapper, primaryToSecondary, filters, dependentOf });
 }
