@@ -28,4 +28,4 @@ export { applyMergePatch } from "./patches/merge-patch.js";
 
 // Values
 export { checkValue, type Place, type SchemaProblem } from "./values/check-value.js";
-export { fillDefaults, isRecord, type Definitions } from "./values/fill-defaults.js";
+export { fillDefaults, type Definitions } from "./values/fill-defaults.js";

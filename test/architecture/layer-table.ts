@@ -198,6 +198,6 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     texts: { values: [] },
     values: { values: ["texts"] },
     patches: { values: ["values"] },
-    cel: { values: ["values", "texts"] },
+    cel: { values: ["values", "texts"], types: ["patches"] },
   },
 };

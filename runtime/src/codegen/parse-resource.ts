@@ -1,4 +1,4 @@
-import { checkValue, fillDefaults, isRecord, type Definitions, type SchemaProblem } from "@gen-operator/schema";
+import { checkValue, fillDefaults, isJsonObject, type Definitions, type SchemaProblem } from "@gen-operator/schema";
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition, Schema } from "../base/resource-definition.js";
 import { METADATA_SCHEMA } from "./metadata-schema.js";
@@ -45,7 +45,7 @@ export function parseResource<Resource extends KubernetesObject>(
   value: unknown,
   { checkRules, ...options }: CheckedParseOptions = {},
 ): Resource {
-  if (!isRecord(value)) throw new SchemaError(definition.kind, [{ path: "<root>", message: "must be an object" }]);
+  if (!isJsonObject(value)) throw new SchemaError(definition.kind, [{ path: "<root>", message: "must be an object" }]);
   const { definitions = {}, ...schema } = definition.schema;
   const problems: SchemaProblem[] = [];
   for (const name of ["apiVersion", "kind"] as const)
@@ -56,9 +56,10 @@ export function parseResource<Resource extends KubernetesObject>(
   const placed = placedMetadata(metadata, { ...options, scope: definition.scope }, problems);
   const { apiVersion: _3, kind: _4, metadata: _5, ...properties } = schema.properties ?? {};
   const required = (schema.required ?? []).filter((name) => Object.hasOwn(properties, name));
-  if (isRecord(metadata)) checkValue(metadata, METADATA_SCHEMA, { path: "metadata", definitions: {}, problems });
+  if (isJsonObject(metadata)) checkValue(metadata, METADATA_SCHEMA, { path: "metadata", definitions: {}, problems });
   for (const [name, property] of Object.entries(schema.properties?.["metadata"]?.properties ?? {}))
-    if (isRecord(metadata)) checkValue(metadata[name], property, { path: `metadata.${name}`, definitions, problems });
+    if (isJsonObject(metadata))
+      checkValue(metadata[name], property, { path: `metadata.${name}`, definitions, problems });
   checkValue(rest, { ...schema, properties, required }, { path: "", definitions, problems });
   if (problems.length === 0 && checkRules !== undefined)
     problems.push(...checkRules(filled as Record<string, unknown>, schema, definitions));
@@ -73,7 +74,7 @@ function placedMetadata(
   { scope, namespace }: ParseOptions & Pick<ResourceDefinition, "scope">,
   problems: SchemaProblem[],
 ): unknown {
-  if (!isRecord(metadata)) {
+  if (!isJsonObject(metadata)) {
     problems.push({ path: "metadata", message: "must be an object" });
     return metadata;
   }

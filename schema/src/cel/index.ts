@@ -8,7 +8,7 @@ export { estimateCost } from "./cost/estimate-cost.js";
 export { LARGEST_REQUEST, sizedTypeOf, type SizedType } from "./cost/sized-type.js";
 export { OBJECT_LIMIT } from "./budget.js";
 export { compileExpression, type Compilation } from "./compile-rule.js";
-export { applyConfigurationOf, jsonPatchOf, type JsonPatchOperation, type PatchJson } from "./patch-values.js";
+export { applyConfigurationOf, jsonPatchOf } from "./patch-values.js";
 export { RequestExpressions, type ExpressionResult } from "./request-expressions.js";
 export type { AccessQuestion, RequestSurroundings } from "./functions/requests.js";
 export { checkRules } from "./rules/check-rules.js";

@@ -2,20 +2,11 @@
 import type { CelMap, CelValue } from "@bufbuild/cel";
 import { KIND, kindOf } from "./kubernetes-value.js";
 import { loadLibrary } from "./library.js";
-
-/** A value of JSON. */
-export type PatchJson = null | boolean | number | string | PatchJson[] | { [name: string]: PatchJson };
-
-/** One operation of a JSON patch. */
-export interface JsonPatchOperation {
-  readonly op: string;
-  readonly path: string;
-  readonly from?: string;
-  readonly value?: PatchJson;
-}
+import type { PatchOperation } from "../patches/json-patch.js";
+import type { JsonObject, JsonValue } from "../values/json.js";
 
 /** Returns what an expression of an apply configuration came to; throws if its types are not those of its fields. */
-export function applyConfigurationOf(value: CelValue): { [name: string]: PatchJson } {
+export function applyConfigurationOf(value: CelValue): JsonObject {
   const { isCelMap } = loadLibrary();
   if (!isCelMap(value) || kindOf(value) !== "Object")
     throw new Error("unsupported return type from ApplyConfiguration expression");
@@ -24,7 +15,7 @@ export function applyConfigurationOf(value: CelValue): { [name: string]: PatchJs
 }
 
 /** Returns the operations that an expression of a JSON patch came to; throws if it has made none. */
-export function jsonPatchOf(value: CelValue): JsonPatchOperation[] {
+export function jsonPatchOf(value: CelValue): PatchOperation[] {
   const { isCelList, isCelMap } = loadLibrary();
   if (!isCelList(value)) throw new Error("type mismatch: JSONPatchType.expression should evaluate to array");
   return [...value].map((operation) => {
@@ -71,13 +62,13 @@ function typeProblems(value: CelValue, path: string): string[] {
   ];
 }
 
-function objectOf(object: CelMap): { [name: string]: PatchJson } {
+function objectOf(object: CelMap): JsonObject {
   const fields = [...object.entries()].filter(([name]) => name !== KIND);
   return Object.fromEntries(fields.map(([name, value]) => [String(name), fieldOf(value)]));
 }
 
 // kube-apiserver does not convert what is inside of lists and maps, so a map in a list is nothing that a field can be.
-function fieldOf(value: CelValue, isInside = false): PatchJson {
+function fieldOf(value: CelValue, isInside = false): JsonValue {
   const { isCelList, isCelMap } = loadLibrary();
   if (value === null || value instanceof Uint8Array)
     throw new Error(`a field cannot be ${value === null ? "null" : "bytes"}`);
@@ -91,7 +82,7 @@ function fieldOf(value: CelValue, isInside = false): PatchJson {
 // Fits neither a list nor a map.
 const UNCONVERTED = "map[ref.Val]ref.Val";
 
-function jsonOf(value: CelValue): PatchJson {
+function jsonOf(value: CelValue): JsonValue {
   const { isCelList, isCelMap, isCelUint } = loadLibrary();
   if (value === null || typeof value === "boolean" || typeof value === "string" || typeof value === "number")
     return value;

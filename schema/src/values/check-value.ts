@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Schema } from "./schema.js";
 import { checkCount, checkNumber, checkText, type Fail } from "./check-scalar.js";
-import { followRef, isRecord, memberSchema, type Definitions } from "./fill-defaults.js";
+import { followRef, memberSchema, type Definitions } from "./fill-defaults.js";
+import { isJsonObject } from "./json.js";
 
 /** What is wrong with a value, and where: `path` is in Kubernetes' notation, such as `spec.ports[0].name`. */
 export interface SchemaProblem {
@@ -35,7 +36,7 @@ export function checkValue(value: unknown, given: Schema, place: Place): void {
     if (typeof value === "number") checkNumber(value, schema, fail);
     if (typeof value === "string") checkText(value, schema, fail);
     if (Array.isArray(value)) checkList(value, schema, { ...place, depth: depth + 1 });
-    else if (isRecord(value)) checkObject(value, schema, { ...place, depth: depth + 1 });
+    else if (isJsonObject(value)) checkObject(value, schema, { ...place, depth: depth + 1 });
     if (value !== null) checkJunctors(value, schema, place);
   }
   checkEnum(value, schema, fail);
@@ -89,7 +90,7 @@ function checkUnique(items: readonly unknown[], schema: Schema, fail: (index: nu
   const seen = new Set<string>();
   items.forEach((item, index) => {
     const isKeyed = listType === "map";
-    if (isKeyed && !isRecord(item)) return;
+    if (isKeyed && !isJsonObject(item)) return;
     const identity = canonicalOf(isKeyed ? keys.map((key) => (item as Record<string, unknown>)[key]) : item, 0);
     if (seen.has(identity)) fail(index, isKeyed ? `the ${keys.join(", ")} of another item` : "another item");
     seen.add(identity);
@@ -99,7 +100,7 @@ function checkUnique(items: readonly unknown[], schema: Schema, fail: (index: nu
 function canonicalOf(value: unknown, depth: number): string {
   if (depth > MAX_DEPTH) return "…";
   if (Array.isArray(value)) return `[${value.map((item) => canonicalOf(item, depth + 1)).join()}]`;
-  if (!isRecord(value)) return JSON.stringify(value) ?? "";
+  if (!isJsonObject(value)) return JSON.stringify(value) ?? "";
   const names = Object.keys(value).sort();
   return `{${names.map((name) => `${JSON.stringify(name)}:${canonicalOf(value[name], depth + 1)}`).join()}}`;
 }

@@ -1,4 +1,4 @@
-import type { JsonValue } from "./json.js";
+import { isJsonObject, type JsonValue } from "./json.js";
 import type { Schema } from "./schema.js";
 
 /** The schemas that others refer to, by their names. */
@@ -16,7 +16,7 @@ export function fillDefaults(value: unknown, schema: Schema, definitions: Defini
     const { items } = target;
     return items === undefined ? value : filledItems(value, items, definitions);
   }
-  return isRecord(value) ? filledMembers(value, target, definitions) : value;
+  return isJsonObject(value) ? filledMembers(value, target, definitions) : value;
 }
 
 /** Follows the reference of a schema. */
@@ -29,11 +29,6 @@ export function followRef(schema: Schema, definitions: Definitions): Schema {
 export function memberSchema({ properties, additionalProperties }: Schema, name: string): Schema | undefined {
   if (properties !== undefined && Object.hasOwn(properties, name)) return properties[name];
   return typeof additionalProperties === "object" ? additionalProperties : undefined;
-}
-
-/** Tells whether a value is an object of JSON, no list. */
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function filledItems(items: readonly unknown[], schema: Schema, definitions: Definitions): readonly unknown[] {

@@ -1,7 +1,8 @@
 // What the API server makes of a value before a rule sees it: `UnstructuredToVal` of k8s.io/apiserver/pkg/cel/common.
 import type { celList } from "@bufbuild/cel";
 import type { Schema } from "../../values/schema.js";
-import { followRef, isRecord, type Definitions } from "../../values/fill-defaults.js";
+import { followRef, type Definitions } from "../../values/fill-defaults.js";
+import { isJsonObject } from "../../values/json.js";
 import { escapeName, isPlainlyNamed } from "./escape-name.js";
 import { resourceFields } from "./resource-fields.js";
 import { setKey, setMerging, setUnknown } from "../merging-values.js";
@@ -29,7 +30,7 @@ export function misfitText(value: unknown, schema: Schema): string | undefined {
 }
 
 const FITTING: { readonly [type: string]: (value: unknown) => boolean } = {
-  object: isRecord,
+  object: isJsonObject,
   array: Array.isArray,
   string: (value) => typeof value === "string",
   boolean: (value) => typeof value === "boolean",
@@ -48,7 +49,7 @@ const EXPECTED: { readonly [type: string]: readonly [article: string, expected: 
 
 function goTypeOf(value: unknown): string {
   if (Array.isArray(value)) return "[]interface {}";
-  if (isRecord(value)) return "map[string]interface {}";
+  if (isJsonObject(value)) return "map[string]interface {}";
   if (typeof value === "number") return Number.isInteger(value) ? "int64" : "float64";
   return typeof value === "boolean" ? "bool" : "string";
 }
@@ -91,7 +92,7 @@ export class ValueAdapter {
     const keys = list["x-kubernetes-list-map-keys"] ?? [];
     if (type === "map")
       items.forEach((item, index) => {
-        const key = isRecord(item) ? JSON.stringify(keys.map((name) => item[name])) : undefined;
+        const key = isJsonObject(item) ? JSON.stringify(keys.map((name) => item[name])) : undefined;
         if (key !== undefined) setKey(adapted[index] as object, key);
       });
     return made;
@@ -101,7 +102,7 @@ export class ValueAdapter {
     const { properties, additionalProperties } = schema;
     const fields = isResource ? resourceFields(properties) : properties;
     const values = typeof additionalProperties === "object" ? additionalProperties : undefined;
-    if (!isRecord(value)) return undefined;
+    if (!isJsonObject(value)) return undefined;
     if (fields === undefined && values === undefined && schema["x-kubernetes-preserve-unknown-fields"] !== true)
       return undefined;
     const entries = new Map<string, CelInput>();

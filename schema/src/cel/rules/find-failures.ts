@@ -1,6 +1,7 @@
 // Walks through an object and evaluates the rules of its schema, in the order and within the budget of the API server.
 import { isDeepStrictEqual } from "node:util";
-import { followRef, isRecord, memberSchema, type Definitions } from "../../values/fill-defaults.js";
+import { followRef, memberSchema, type Definitions } from "../../values/fill-defaults.js";
+import { isJsonObject } from "../../values/json.js";
 import type { Schema, ValidationRule } from "../../values/schema.js";
 import { misfitText, ValueAdapter, type CelInput } from "./adapt-value.js";
 import { OBJECT_LIMIT, RULE_LIMIT, TOO_COSTLY } from "../budget.js";
@@ -91,7 +92,7 @@ class RuleWalk {
     for (const branch of schema.allOf ?? [])
       this.visit({ value, old }, branch, { ...here, twins: nearestOf(place.twins) });
     if (Array.isArray(value)) this.#visitItems({ value, old }, schema, here);
-    else if (isRecord(value)) this.#visitMembers({ value, old }, schema, here);
+    else if (isJsonObject(value)) this.#visitMembers({ value, old }, schema, here);
   }
 
   #visitItems({ value, old }: Pair & { value: readonly unknown[] }, { items }: Schema, place: Place): void {
@@ -113,7 +114,7 @@ class RuleWalk {
     for (const [name, member] of Object.entries(value)) {
       const inner = memberSchema(schema, name);
       if (inner === undefined) continue;
-      const twin = isRecord(old) && Object.hasOwn(old, name) ? old[name] : undefined;
+      const twin = isJsonObject(old) && Object.hasOwn(old, name) ? old[name] : undefined;
       const isField = schema.properties !== undefined && Object.hasOwn(schema.properties, name);
       // Both are of one type, so these never changed.
       const isTypeMeta = steps.length === 0 && (name === "apiVersion" || name === "kind");
@@ -201,7 +202,8 @@ function below(twins: Twins, pair: Pair | undefined): Twins {
 function itemTwins(node: Schema, old: unknown): (item: unknown) => unknown {
   const keys = node["x-kubernetes-list-map-keys"];
   if (node["x-kubernetes-list-type"] !== "map" || keys === undefined || !Array.isArray(old)) return () => undefined;
-  const keyOf = (item: unknown) => (isRecord(item) ? JSON.stringify(keys.map((key) => item[key] ?? null)) : undefined);
+  const keyOf = (item: unknown) =>
+    isJsonObject(item) ? JSON.stringify(keys.map((key) => item[key] ?? null)) : undefined;
   const known = new Map<string | undefined, unknown>(old.map((item: unknown) => [keyOf(item), item]));
-  return (item) => (isRecord(item) ? known.get(keyOf(item)) : undefined);
+  return (item) => (isJsonObject(item) ? known.get(keyOf(item)) : undefined);
 }
