@@ -14,7 +14,8 @@ const WORDS = /(`[^`]*`|[^\s`])+/g;
 const BANNED_WORDS = /\b(told|twins|ghost)\b/;
 
 suite("sentences on the pages for users", (test) => {
-  const sentences = findPages().flatMap((path) =>
+  const pages = [...findPages(), "CONTRIBUTING.md", "generator/docs/compared.md"];
+  const sentences = pages.flatMap((path) =>
     sentencesOf(readFileSync(join(repositoryRoot, path), "utf8")).map((each) => ({ path, ...each })),
   );
 
