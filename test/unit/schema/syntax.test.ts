@@ -34,6 +34,9 @@ suite("mistakes in the syntax of expressions", (test) => {
     ["0xffffffffffffffffff", "0: invalid int literal"],
     ["18446744073709551616u", "0: invalid uint literal"],
     ["1e999 == 1.0", "0: invalid double literal"],
+    [String.raw`self.matches(r"""^(\*\.)?("[a-z]"|'')+$""")`],
+    [String.raw`self.matches(R'''\d'"''') && b == br"""\a"""`],
+    [String.raw`r"" + r'' + r"\d"`],
     ["self.`a-b`", "5: unsupported syntax: '`'"],
     ["let x", "0: reserved identifier: let", "4: Syntax error: extraneous input 'x' expecting <EOF>"],
   ];

@@ -27,7 +27,7 @@ export const KINDS: readonly TokenKind[] = [
 ];
 
 const ESCAPE = String.raw`\\(?:[abfnrtv"'\\?${"`"}]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7][0-7])`;
-const RAW = String.raw`[rR](?:"[^"\n\r]*"|'[^'\n\r]*'|"""[^]*?"""|'''[^]*?''')`;
+const RAW = String.raw`[rR](?:"""[^]*?"""|'''[^]*?'''|"[^"\n\r]*"|'[^'\n\r]*')`;
 const QUOTED = String.raw`"(?:${ESCAPE}|[^\\"\n\r])*"|'(?:${ESCAPE}|[^\\'\n\r])*'|"""(?:${ESCAPE}|[^\\])*?"""|'''(?:${ESCAPE}|[^\\])*?'''`;
 const EXPONENT = String.raw`[eE][+-]?\d+`;
 
