@@ -14,16 +14,12 @@ export interface Difference {
   readonly reason: string;
 }
 
-/** Whether an object is as desired, or the first place where it is not. */
-export type Verdict = { readonly matches: true } | ({ readonly matches: false } & Difference);
-
 /** What of an object is owned, and the schema of its kind. */
 export interface MatchOptions {
   readonly owned: FieldNode;
   readonly schema: SchemaNode;
 }
 
-const MATCH: Verdict = { matches: true };
 const DIFFERS = "differs";
 
 // The identity of an object is never owned (kubernetes-api-semantics: stripped fields).
@@ -40,10 +36,9 @@ const UNOWNED_METADATA: ReadonlySet<string> = new Set([
   "resourceVersion",
 ]);
 
-/** Compares what should be applied with a live object. What is desired may be what JSON is made of (dates), and then it does not match. */
-export function match(desired: JsonObject, live: JsonObject, options: MatchOptions): Verdict {
-  const [first] = findDifferences(desired, live, options);
-  return first === undefined ? MATCH : { matches: false, ...first };
+/** Tells whether an apply would change nothing. What is desired may be what JSON is made of (dates), and then it does not match. */
+export function matches(desired: JsonObject, live: JsonObject, options: MatchOptions): boolean {
+  return findDifferences(desired, live, options).length === 0;
 }
 
 /** Finds the places, `limit` at most, that keep an object from matching. Default: the first one */

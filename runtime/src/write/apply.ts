@@ -32,7 +32,7 @@ export function applyMethod(sender: Sender): WriteMethod {
     },
     async change(target, desired, { live, isForced, cause }) {
       const asDesired = planApply(target.definition, desired, false);
-      if (isForced !== true && sender.matcher.compare(applicationOf(target, asDesired)!, live).matches) {
+      if (isForced !== true && sender.matcher.matches(applicationOf(target, asDesired)!, live)) {
         sender.noteMatch(target, asDesired, cause);
         return { kind: "unchanged", entry: live };
       }

@@ -214,7 +214,7 @@ export class KindOperations<Resource extends KubernetesObject, Input = WholeObje
     const { definition } = this.#target;
     const application = applicationOf(this.#target, plan);
     if (matcher === undefined && application !== undefined)
-      return this.#dependencies.sender.matcher.compare(application, before).matches;
+      return this.#dependencies.sender.matcher.matches(application, before);
     const desired = plan.desiredOf(live) as Partial<Resource> | undefined;
     const usual = (verb === "update" ? updateMatcher : patchMatcher) as unknown as Matcher<Resource>;
     return desired !== undefined && (matcher ?? usual)({ definition, verb, isStatus, desired, live });

@@ -7,7 +7,7 @@ import type { ResourceDefinition } from "../../base/resource-definition.js";
 import { ownedBy, type DecodedResource, type OwnedFields } from "../../base/decoded-resource.js";
 import type { ResourceView } from "../../cache/resource-view.js";
 import { hasForeignChange } from "../../match/foreign-change.js";
-import { findDifferences, match, type Difference, type MatchOptions, type Verdict } from "../../match/match.js";
+import { findDifferences, matches, type Difference, type MatchOptions } from "../../match/match.js";
 import { genericDifferences } from "../../match/matchers.js";
 import {
   isLeaf,
@@ -50,21 +50,19 @@ export class ApplyMatcher {
     this.forms = new StoredForms(clock);
   }
 
-  compare(application: Application, live: DecodedResource | undefined): Verdict {
-    if (live === undefined) return { matches: false, ...ABSENT };
+  /** Tells whether an apply would change nothing. */
+  matches(application: Application, live: DecodedResource | undefined): boolean {
+    if (live === undefined) return false;
     const options = this.#matchOptions(application, live);
     const { desired, target, part } = application;
     if (options === undefined) {
       // Whoever applies nothing but empty lists owns nothing.
       const isApplied = this.ownedFields(live, part) !== undefined;
       const bare = { owned: NOTHING, schema: schemaOf(target.definition) };
-      return !isApplied && matchAsJson(desired, live.object as never, bare).matches
-        ? { matches: true }
-        : { matches: false, ...UNOWNED };
+      return !isApplied && matchesAsJson(desired, live.object as never, bare);
     }
-    const verdict = matchAsJson(desired, live.object as never, options);
-    const isKnown = () => this.forms.isKnown(application, () => formOf(application, live, options));
-    return verdict.matches || !isKnown() ? verdict : { matches: true };
+    if (matchesAsJson(desired, live.object as never, options)) return true;
+    return this.forms.isKnown(application, () => formOf(application, live, options));
   }
 
   /** Learns from the answer to a write whether, and how, the server stores something else. */
@@ -72,7 +70,7 @@ export class ApplyMatcher {
     const { desired, target, part } = application;
     const options = this.#matchOptions(application, answer);
     if (options === undefined) return;
-    if (matchAsJson(desired, answer.object as never, options).matches)
+    if (matchesAsJson(desired, answer.object as never, options))
       return this.forms.forget(target.cache, desired.metadata, [part]);
     // An object without its link is an error of its write, and no form.
     if (!hasLink(answer.object.metadata, desired.metadata)) return;
@@ -132,10 +130,9 @@ interface AppliedState extends MatchOptions {
 }
 
 // Nearly always it is plain and matches, and need not be looked through before.
-function matchAsJson(desired: object, live: JsonObject, options: MatchOptions): Verdict {
-  const verdict = match(desired as JsonObject, live, options);
-  if (verdict.matches || isPlain(desired)) return verdict;
-  return match(plainOf(desired) as JsonObject, live, options);
+function matchesAsJson(desired: object, live: JsonObject, options: MatchOptions): boolean {
+  if (matches(desired as JsonObject, live, options)) return true;
+  return !isPlain(desired) && matches(plainOf(desired) as JsonObject, live, options);
 }
 
 function formOf({ desired }: Application, live: DecodedResource, options: AppliedState) {

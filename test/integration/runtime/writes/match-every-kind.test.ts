@@ -5,7 +5,7 @@ import type { JsonObject } from "#apiserver/json.js";
 import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
 import { decodeResource } from "#runtime/decode/decode-resource.js";
 import { objectPath } from "#runtime/client/resource-path.js";
-import { match, type Verdict } from "#runtime/match/match.js";
+import { findDifferences, type Difference } from "#runtime/match/match.js";
 import { parseOwnedFields } from "#runtime/match/owned-fields.js";
 import { schemaOf } from "#runtime/match/schema-node.js";
 import { withEncodedData } from "#runtime/write/send/plan.js";
@@ -116,12 +116,13 @@ class Kind {
     return status < 300 ? { text, refusal: "" } : { refusal: `${status} ${text}` };
   }
 
-  verdictOf(desired: JsonObject, answer: string): Verdict {
+  /** Returns the first place where an object is not as desired. */
+  differenceOf(desired: JsonObject, answer: string): Difference | undefined {
     const { object, owned: [owned] = [] } = decodeResource<JsonResource>(Buffer.from(answer), {
       fieldManagers: [FIELD_MANAGER],
     });
     const options = { owned: parseOwnedFields(owned?.fieldsV1 ?? "{}"), schema: schemaOf(this.definition) };
-    return match(structuredClone(desired), object, options);
+    return findDifferences(structuredClone(desired), object, options)[0];
   }
 }
 
@@ -164,12 +165,12 @@ async function grown(kind: Kind, minimal: MinimalObject, random: Random) {
     const desired = kind.named(object, `step-${step}`);
     const { text } = await kind.apply(desired, { isDryRun: true });
     if (text === undefined) continue;
-    const verdict = kind.verdictOf(desired, text);
-    if (!verdict.matches && !isUnrecognised(minimal, verdict.path))
-      mismatches.push(`${path}: ${verdict.path} ${verdict.reason}: ${JSON.stringify(desired)} → ${text}`);
+    const difference = kind.differenceOf(desired, text);
+    if (difference !== undefined && !isUnrecognised(minimal, difference.path))
+      mismatches.push(`${path}: ${difference.path} ${difference.reason}: ${JSON.stringify(desired)} → ${text}`);
     accepted++;
     paths.add(path);
-    if (verdict.matches) content = object;
+    if (difference === undefined) content = object;
   }
   return { content, accepted, paths, mismatches, grower };
 }
@@ -192,7 +193,7 @@ suite(`match, of every built-in kind, with seed ${seed}`, (test) => {
         const desired = kind.named(content, "stored");
         const stored = await kind.apply(desired, { isDryRun: false });
         assert.is(stored.refusal, "");
-        assert.ok(kind.verdictOf(desired, stored.text!).matches);
+        assert.is(kind.differenceOf(desired, stored.text!), undefined);
         const again = await kind.apply(desired, { isDryRun: false });
         // An immutable Secret without data is taken for changed, though it is the same.
         if (again.refusal.includes("is immutable")) return;
@@ -201,13 +202,16 @@ suite(`match, of every built-in kind, with seed ${seed}`, (test) => {
         for (let mutation = 0; mutation < MUTATIONS; mutation++) {
           const { object, path } = grower.grow(content);
           const changed = kind.named(object, "stored");
-          const verdict = kind.verdictOf(changed, again.text!);
+          const difference = kind.differenceOf(changed, again.text!);
           const { text, refusal } = await kind.apply(changed, { isDryRun: true });
           // An empty list is another value to what checks that nothing changes, and the same when it is stored.
           if (refusal.includes("immutable") && JSON.stringify(object).includes("[]")) continue;
           // What the server refuses to change has to be sent, so that it is said.
           const hasNoEffect = text !== undefined && isUnchanged(text, again.text!);
-          assert.ok(hasNoEffect || !verdict.matches, `a change of ${path} was not seen: ${JSON.stringify(changed)}`);
+          assert.ok(
+            hasNoEffect || difference !== undefined,
+            `a change of ${path} was not seen: ${JSON.stringify(changed)}`,
+          );
         }
       },
       { timeoutMs: isRealApiServer ? 60_000 : 30_000 },

@@ -20,17 +20,20 @@ function stored(object: JsonResource, fields: object): DecodedResource<JsonResou
   return { object: structuredClone(object), owned };
 }
 
-function verdictOf(desired: JsonResource, live: DecodedResource | undefined) {
+function applicationOf(desired: JsonResource): Application {
   const definition = builtinDefinition(desired.apiVersion, desired.kind);
   const cache = new ResourceView(definition);
   cache.attach(new ResourceCache());
   const { apiVersion: _apiVersion, kind: _kind, ...rest } = structuredClone(desired);
-  const application: Application = { target: { definition, cache }, part: "object", desired: rest };
-  return new ApplyMatcher(FIELD_MANAGER).compare(application, live);
+  return { target: { definition, cache }, part: "object", desired: rest };
 }
 
 function matches(desired: JsonResource, live: DecodedResource | undefined): boolean {
-  return verdictOf(desired, live).matches;
+  return new ApplyMatcher(FIELD_MANAGER).matches(applicationOf(desired), live);
+}
+
+function differencesOf(desired: JsonResource, live: DecodedResource) {
+  return new ApplyMatcher(FIELD_MANAGER).differences(applicationOf(desired), live, 1);
 }
 
 const ALL = {};
@@ -124,8 +127,8 @@ suite("JOSDK's SSABasedGenericKubernetesResourceMatcherTest", (test) => {
   test("4, 5: a secret is compared by its data, and no value of it is told", () => {
     const live = stored(secret({ password: "czNjcmV0" }), { "f:data": { "f:password": {} } });
     assert.ok(matches(secret({ password: "czNjcmV0" }), live));
-    const verdict = verdictOf(secret({ password: "b3RoZXI=" }), live);
-    assert.equal(verdict, { matches: false, path: "data.password", reason: "differs" });
+    const found = differencesOf(secret({ password: "b3RoZXI=" }), live);
+    assert.equal(found, [{ path: "data.password", reason: "differs" }]);
   });
 
   test("6: what others added does not count", () => {
@@ -135,11 +138,7 @@ suite("JOSDK's SSABasedGenericKubernetesResourceMatcherTest", (test) => {
 
   test("7: an item of a list that is owned and not there does not match", () => {
     const { desired, live } = pair([nginx(), nginx({ name: "side" })], [nginx()]);
-    assert.equal(verdictOf(desired, live), {
-      matches: false,
-      path: "spec.template.spec.containers[1]",
-      reason: "is missing",
-    });
+    assert.equal(differencesOf(desired, live), [{ path: "spec.template.spec.containers[1]", reason: "is missing" }]);
   });
 
   test("8: an item that is there twice is compared, not an error", () => {
@@ -249,8 +248,8 @@ suite("JOSDK's SSABasedGenericKubernetesResourceMatcherTest", (test) => {
       const target = { definition: builtinDefinition("apps/v1", one), cache };
       const { desired } = pair([nginx()], [nginx()], one);
       const key = "x/a";
-      const verdict = new ApplyMatcher(FIELD_MANAGER).compare({ target, part: "object", desired }, cache.get(key));
-      assert.equal(verdict, { matches: false, path: "", reason: "does not exist" });
+      const found = new ApplyMatcher(FIELD_MANAGER).differences({ target, part: "object", desired }, cache.get(key), 1);
+      assert.equal(found, [{ path: "", reason: "does not exist" }]);
     });
 
   test("34: managed fields that cannot be read are an error that names what is wrong with them", () => {
