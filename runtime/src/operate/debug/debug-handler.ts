@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 import { getHeapSnapshot } from "node:v8";
 import { memberOf } from "../../base/kubernetes-object.js";
 import type { ObservedOperator } from "../health.js";
-import { notAllowed, type EndpointAnswer, type EndpointHandler } from "../http/http-endpoint.js";
+import { notAllowed, textAnswer, type EndpointAnswer, type EndpointHandler } from "../http/http-endpoint.js";
 import { refusalOf } from "./debug-access.js";
 import { stateOf } from "./debug-state.js";
 import type { DebugToken } from "./debug-token.js";
@@ -33,8 +33,7 @@ GET /debug/log-levels
 PUT /debug/log-levels
 PUT /debug/log-levels/CONTROLLER
 GET /debug/cpu-profile?seconds=${DEFAULT_SECONDS}
-GET /debug/heap-snapshot
-`;
+GET /debug/heap-snapshot`;
 const LEVELS = /^\/debug\/log-levels(?:\/([^/]+))?$/;
 
 // Nobody pays for the inspector who does not use it.
@@ -55,7 +54,7 @@ export function debugHandler(subject: DebugSubject, token: DebugToken, probing =
     "/debug/cpu-profile": (url, gone) => {
       const seconds = secondsIn(url);
       if (seconds === undefined)
-        return { status: 400, body: `400 bad request: seconds has to be a number from 1 to ${MAX_SECONDS}\n` };
+        return textAnswer(400, `bad request: seconds has to be a number from 1 to ${MAX_SECONDS}`);
       return useAlone(async () => {
         logger.info({ seconds }, `the debug endpoint records a CPU profile for ${seconds} s`);
         const body = await probing.recordCpuProfile(seconds * 1000, gone);
@@ -82,7 +81,7 @@ export function debugHandler(subject: DebugSubject, token: DebugToken, probing =
       return controller === undefined ? showLevels(subject) : notAllowed(["PUT"]);
     }
     const route = memberOf(paths, url.pathname);
-    if (route === undefined) return { status: 404, body: `404 not found; there are\n${PATHS}` };
+    if (route === undefined) return textAnswer(404, `not found; there are\n${PATHS}`);
     return request.method === "GET" ? route(url, gone) : notAllowed(["GET"]);
   };
 }
@@ -92,7 +91,7 @@ function createSingleUse(): (look: () => Promise<EndpointAnswer>) => Promise<End
   let isInUse = false;
   const free = () => void (isInUse = false);
   return async (look) => {
-    if (isInUse) return { status: 409, body: "409 conflict: another profile or snapshot is under way\n" };
+    if (isInUse) return textAnswer(409, "conflict: another profile or snapshot is under way");
     isInUse = true;
     try {
       const answer = await look();
@@ -117,7 +116,7 @@ function noRoom({ neededBytes, availableBytes, missingBytes }: ReturnType<typeof
     (bytes) => `${Math.ceil(bytes / 2 ** 20)} MiB`,
   );
   const what = `a heap snapshot may take ${needed}, and the process has ${available} left: ${missing} are missing`;
-  return { status: 503, body: `503 no room: ${what}; give it more memory, or ask a replica that has more\n` };
+  return textAnswer(503, `no room: ${what}; give it more memory, or ask a replica that has more`);
 }
 
 function fileName(instance: string, ending: string): { readonly [header: string]: string } {

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import { objectIn } from "../../base/kubernetes-object.js";
 import type { Logger, LogLevel } from "../../base/logger.js";
-import type { EndpointAnswer } from "../http/http-endpoint.js";
+import { textAnswer, type EndpointAnswer } from "../http/http-endpoint.js";
 import { LOG_LEVELS, type LogLevels } from "../settings/log-levels.js";
 
 /** What the levels of an operator are changed with. */
@@ -29,21 +29,15 @@ export async function changeLevel(
   controller: string | undefined,
 ): Promise<EndpointAnswer> {
   const { levels, logger, names } = subject;
-  if (controller !== undefined && !names.includes(controller)) {
-    const body = `404 not found: there is no controller "${controller}", only ${names.join(", ")}\n`;
-    return { status: 404, body };
-  }
+  if (controller !== undefined && !names.includes(controller))
+    return textAnswer(404, `not found: there is no controller "${controller}", only ${names.join(", ")}`);
   const text = await readBody(request);
-  if (text === undefined) return { status: 413, body: `413: the body has more than ${MAX_BODY_BYTES} bytes\n` };
+  if (text === undefined) return textAnswer(413, `content too large: the body has more than ${MAX_BODY_BYTES} bytes`);
   const level = levelIn(text);
-  if (level === undefined) {
-    const body = `400 bad request: the body has to be {"level":"debug"}, with one of ${LOG_LEVELS.join(", ")}\n`;
-    return { status: 400, body };
-  }
-  if (levels.isWritten?.(level) === false) {
-    const body = `409 conflict: the logger of this operator writes no ${level} lines; give it one that does\n`;
-    return { status: 409, body };
-  }
+  if (level === undefined)
+    return textAnswer(400, `bad request: the body has to be {"level":"debug"}, with one of ${LOG_LEVELS.join(", ")}`);
+  if (levels.isWritten?.(level) === false)
+    return textAnswer(409, `conflict: the logger of this operator writes no ${level} lines; give it one that does`);
   const whose = controller === undefined ? "the operator" : `controller "${controller}"`;
   logger.info({ controller, logLevel: level }, `the debug endpoint sets the log level of ${whose} to ${level}`);
   if (controller === undefined) levels.operator = level;

@@ -38,7 +38,7 @@ export interface HttpEndpointOptions {
   readonly logger: Logger;
 }
 
-const NOT_FOUND: EndpointAnswer = { status: 404, body: "404 page not found\n" };
+const NOT_FOUND = textAnswer(404, "page not found");
 const READS = ["GET", "HEAD"];
 const LISTEN_PROBLEMS = { EADDRINUSE: "another process listens there", EACCES: "this process may not listen there" };
 // The clients are kubelets and Prometheus, which are quick and send little.
@@ -105,7 +105,7 @@ export class HttpEndpoint {
     } catch (error) {
       if (gone.aborted) this.#reportBroken(error);
       else logger.error({}, `${what} could not be served: ${messageOf(error)}`);
-      return { status: 500, body: "500 internal server error\n" };
+      return textAnswer(500, "internal server error");
     }
   }
 
@@ -120,6 +120,11 @@ export class HttpEndpoint {
     const way = `state another address (${setting}), or "0" for none`;
     return new Error(`${what} cannot be served at ${describeAddress(address)}: ${why}; ${way}`);
   }
+}
+
+/** Answers with a line that begins with the status. */
+export function textAnswer(status: number, text: string): EndpointAnswer {
+  return { status, body: `${status} ${text}\n` };
 }
 
 /** Answers a request whose method is none of these. */

@@ -3,15 +3,15 @@ import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { ApiClient } from "../../client/api-client.js";
 import { review } from "../access-review.js";
-import type { EndpointAnswer } from "../http/http-endpoint.js";
+import { textAnswer, type EndpointAnswer } from "../http/http-endpoint.js";
 
 // How long a decision holds. Prometheus asks every 15 to 60 s.
 const KEPT_MS = 60_000;
 const MAX_KEPT = 1_000;
 const REVIEW_TIMEOUT_MS = 5_000;
 
-const UNKNOWN: EndpointAnswer = { status: 401, body: "401 unauthorized: a bearer token of the cluster is needed\n" };
-const FORBIDDEN: EndpointAnswer = { status: 403, body: "403 forbidden: the token may not get this path\n" };
+const UNKNOWN = textAnswer(401, "unauthorized: a bearer token of the cluster is needed");
+const FORBIDDEN = textAnswer(403, "forbidden: the token may not get this path");
 
 /**
  * Creates what asks the API server who may get a path, and remembers the answers for a minute. It returns the refusal; undefined for whoever may
