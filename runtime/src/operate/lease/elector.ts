@@ -23,8 +23,6 @@ export interface ElectorOptions {
   readonly clock?: Clock;
   /** Returns a number from 0 to 1. Default: `Math.random`. */
   readonly random?: () => number;
-  /** Called when the fence is open. */
-  onLeading(): void;
   /** Called when this or another one begins to lead, and when this one leads no more. */
   onChange?(): void;
   /** Called once when the leadership is lost, with the fence shut; not called for a release. */
@@ -39,6 +37,8 @@ export class Elector {
   readonly #requests: LeaseRequests;
   #state: "candidate" | "leader" | "ended" = "candidate";
   #loop: Promise<void> | undefined;
+  #resolveLeading = () => {};
+  readonly #leading = new Promise<void>((resolve) => (this.#resolveLeading = resolve));
   /** The Lease as it was seen last, also after somebody deleted it: who held it may not know yet. */
   #lease: Lease | undefined;
   #seenAtMs = -Infinity;
@@ -73,12 +73,13 @@ export class Elector {
     return this.isLeading ? this.#term : undefined;
   }
 
-  /** Begins to watch the Lease, and takes it when it is free. */
-  start(): void {
+  /** Begins to watch the Lease, and takes it when it is free; resolves when this replica leads, with the fence open, which may be never. */
+  start(): Promise<void> {
     this.#loop ??= this.#run().catch((error: unknown) => {
       // Nothing in it throws but a broken promise of this class; to go on without renewals would be worse.
       if (!this.#ending.signal.aborted) this.#lose(messageOf(error));
     });
+    return this.#leading;
   }
 
   /** Ends the candidacy or the leadership; the others wait until the Lease has expired. */
@@ -214,7 +215,7 @@ export class Elector {
     const fields = { lease: this.#name, leader: this.#options.identity, term: this.#term };
     logger.info(fields, `leads by ${this.#name}`);
     this.#options.onChange?.();
-    this.#options.onLeading();
+    this.#resolveLeading();
   }
 
   async #renewSoon(): Promise<void> {

@@ -86,8 +86,6 @@ interface LeadershipOptions {
 
 /** The leadership of one start of an operator. */
 export class Leadership {
-  /** Resolves when this replica leads, which may be never. */
-  readonly #acquired: Promise<void>;
   readonly #identity = createIdentity();
   // Connections of its own: a renewal waits for no other request. An attempt that fails is made again in time.
   readonly #client: ApiClient;
@@ -100,10 +98,8 @@ export class Leadership {
     const client = (this.#client = new ApiClient(connection, options));
     this.#terms = terms;
     this.#logger = logger;
-    let onLeading = () => {};
-    this.#acquired = new Promise((resolve) => (onLeading = resolve));
     this.#elector = new Elector({
-      ...{ client, fence, terms, identity: this.#identity, logger, onLeading, onLost },
+      ...{ client, fence, terms, identity: this.#identity, logger, onLost },
       onChange: () => observe?.(this.state),
     });
   }
@@ -134,8 +130,7 @@ export class Leadership {
 
   /** Becomes a candidate, if it is none yet; resolves when this replica leads. */
   stand(): Promise<void> {
-    this.#elector.start();
-    return this.#acquired;
+    return this.#elector.start();
   }
 
   /** Ends it. `drain` waits for writes under way, and tells whether all of them have ended: only then another may lead at once. */

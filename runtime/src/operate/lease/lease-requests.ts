@@ -1,16 +1,11 @@
 import type { Clock } from "../../base/clock.js";
 import { withDeadline } from "../../base/promises.js";
-import type { ApiClient } from "../../client/api-client.js";
 import { LEASE, type Lease, type LeaseSpec } from "./lease.js";
-import type { LeaseTerms } from "./lease-settings.js";
+import type { ElectorOptions } from "./elector.js";
 
 const defined = { definition: LEASE };
 
-/** What requests about a Lease are made with. */
-export interface LeaseRequestsOptions {
-  /** Repeats nothing, and no fence holds it back. */
-  readonly client: Pick<ApiClient, "get" | "create" | "update" | "watch">;
-  readonly terms: LeaseTerms;
+interface LeaseRequestsOptions extends Pick<ElectorOptions, "client" | "terms"> {
   readonly clock: Clock;
   /** Aborted when the candidacy ends: only a release is sent after that. */
   readonly ending: AbortSignal;

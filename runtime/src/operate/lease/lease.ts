@@ -33,18 +33,10 @@ export function termOf(lease: Lease): number {
   return lease.spec?.leaseTransitions ?? 0;
 }
 
-interface Acquisition {
-  readonly identity: string;
-  readonly durationMs: number;
-  readonly now: Date;
-  /** The highest term that the candidate has seen. */
-  readonly seenTerm?: number;
-}
-
-/** Returns what a holder, or who becomes it, writes. */
+/** Returns what a holder, or who becomes it, writes; `seenTerm` is the highest term that it has seen. */
 export function acquired(
   spec: LeaseSpec | undefined,
-  { identity, durationMs, now, seenTerm = -1 }: Acquisition,
+  { identity, durationMs, now, seenTerm = -1 }: { identity: string; durationMs: number; now: Date; seenTerm?: number },
 ): LeaseSpec {
   // A Lease that is new has had no leader before.
   const before = spec === undefined ? -1 : (spec.leaseTransitions ?? 0);

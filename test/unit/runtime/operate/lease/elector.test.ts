@@ -1,6 +1,7 @@
 import fc from "../../../../support/fast-check.js";
 import { holderOf, termOf } from "#runtime/operate/lease/lease.js";
-import { createLeaseRequests, type LeaseRequestsOptions } from "#runtime/operate/lease/lease-requests.js";
+import type { ElectorOptions } from "#runtime/operate/lease/elector.js";
+import { createLeaseRequests } from "#runtime/operate/lease/lease-requests.js";
 import { keptIn } from "../../../../support/runtime/kept-in.js";
 import { runs } from "../../../../support/runs.js";
 import { assert, suite } from "../../../../support/suite.js";
@@ -31,7 +32,7 @@ suite("an elector", (test) => {
 
   test("leaves nothing of a request in the signal of the candidacy, which may last for months", async () => {
     const { signal: ending } = new AbortController();
-    const client = { get: async () => undefined } as unknown as LeaseRequestsOptions["client"];
+    const client = { get: async () => undefined } as unknown as ElectorOptions["client"];
     const requests = createLeaseRequests({ client, terms: TERMS, clock: new VirtualClock(), ending });
     for (let time = 0; time < 3; time++) await requests.read();
     assert.is(keptIn(ending), 0);

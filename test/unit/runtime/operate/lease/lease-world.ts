@@ -112,10 +112,9 @@ export class Replica {
       ...{ client: this.#client(), fence: this.fence, terms: TERMS, logger, clock: this.#clock },
       identity: `${this.name}-${++this.#terms}`,
       random: () => 0.5,
-      onLeading: silent,
       onLost: ({ message }) => void this.lost.push(message),
     });
-    elector.start();
+    void elector.start();
     return elector;
   }
 
