@@ -2,12 +2,6 @@ import { isNewerVersion, type KubernetesObject, type ObjectKey } from "../base/k
 import { uidOf, versionOf, type DecodedResource } from "../base/decoded-resource.js";
 import type { ResourceView } from "./resource-view.js";
 
-interface OwnDeletion {
-  /** The last known state. Every state up to its version is gone. */
-  readonly entry: DecodedResource;
-  readonly by: OwnChange;
-}
-
 /** Who changed an object: a controller, by its views that may show the object, and the primary for whose reconcile it did. */
 export interface OwnChange {
   readonly views: readonly ResourceView[];
@@ -16,7 +10,8 @@ export interface OwnChange {
 
 /** Own deletions by key, until the watch brings them. */
 export class OwnDeletions {
-  readonly #deletions = new Map<ObjectKey, OwnDeletion>();
+  /** With the last known state: every state up to its version is gone. */
+  readonly #deletions = new Map<ObjectKey, { readonly entry: DecodedResource; readonly by: OwnChange }>();
 
   get size(): number {
     return this.#deletions.size;

@@ -1,8 +1,5 @@
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 
-/** Returns the part of an object that is kept; what is kept whole is the same value. */
-export type Projection = (object: KubernetesObject) => KubernetesObject;
-
 // What an object is, what it belongs to and whether it is going away: caches, mappers and filters need that of every object.
 const IDENTITY = [
   "name",
@@ -20,10 +17,10 @@ type Kept = "whole" | Map<string, Kept>;
 
 /**
  * Compiles paths such as `status.phase`, `spec.containers[].image` or `metadata.labels["example.com/app"]` into the function that keeps
- * what they lead to, and always `apiVersion`, `kind` and the metadata: if a path leads into these, only what identifies the object and its
+ * what they lead to (what is kept whole is the same value), and always `apiVersion`, `kind` and the metadata: if a path leads into these, only what identifies the object and its
  * owners. A path through a list, with or without empty brackets, leads into each of its items.
  */
-export function compileProjection(paths: readonly string[]): Projection {
+export function compileProjection(paths: readonly string[]): (object: KubernetesObject) => KubernetesObject {
   const root = new Map<string, Kept>();
   const segments = paths.map(parsePath);
   const isCut = segments.some(([first]) => first === "metadata");

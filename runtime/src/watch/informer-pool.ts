@@ -71,10 +71,6 @@ export class InformerPool implements SharedInformers {
     for (const client of options.clusters ?? []) this.#addCluster(client.connection, client).users++;
   }
 
-  get size(): number {
-    return this.#informers.size;
-  }
-
   activity(): readonly InformerActivity[] {
     return [...this.#informers.values()].map(({ informer }) => informer.activity);
   }

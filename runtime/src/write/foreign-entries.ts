@@ -1,3 +1,4 @@
+import type { JsonObject } from "@gen-operator/schema";
 import { isApiError } from "../base/errors.js";
 import type { JsonPatchOperation, JsonValue } from "../base/kubernetes-object.js";
 import type { DecodedResource } from "../base/decoded-resource.js";
@@ -5,8 +6,6 @@ import { keyOfListItem } from "../match/owned-fields.js";
 import { schemaOf, type SchemaNode } from "../match/schema-node.js";
 import type { WriteTarget } from "./send/apply-matcher.js";
 import { uidTest } from "./send/plan.js";
-
-type JsonObject = { readonly [name: string]: JsonValue | undefined };
 
 /**
  * Returns the JSON patch that takes entries of others out of the way of an apply; undefined if that is not why it failed. An entry of another

@@ -1,5 +1,4 @@
 // What GET /debug/state tells: who waits for what. It never has the contents of objects; messages of errors about Secrets come without values.
-import type { InformerActivity } from "../../base/activity.js";
 import type { ObservedOperator } from "../health.js";
 
 /** Reads the state of an operator. */
@@ -14,11 +13,10 @@ export function stateOf(operator: ObservedOperator) {
     ...{ time: new Date().toISOString(), status },
     ...(leadership !== undefined && { leadership }),
     controllers: Object.fromEntries(shown),
-    watches: operator.informers().map((each) => shownWatch(each, now)),
+    // The age is absent before the watch has brought anything.
+    watches: operator.informers().map(({ receivedAt, ...watch }) => ({
+      ...watch,
+      ...(receivedAt !== undefined && { lastEventAgeMs: Math.max(0, Math.round(now - receivedAt)) }),
+    })),
   };
-}
-
-// The age is absent before the watch has brought anything.
-function shownWatch({ receivedAt, ...watch }: InformerActivity, now: number) {
-  return { ...watch, ...(receivedAt !== undefined && { lastEventAgeMs: Math.max(0, Math.round(now - receivedAt)) }) };
 }

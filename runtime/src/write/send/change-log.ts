@@ -12,10 +12,6 @@ export function logChange(
   // To find the places of a change costs as much as to find that there is one.
   if (logger === undefined || !isWritten(logger, "info")) return;
   const paths = pathsOf?.() ?? [];
-  const fields = {
-    ...(dependent === undefined ? {} : { dependent }),
-    resource: kindNameOf(target.definition),
-    ...(paths.length === 0 ? {} : { paths }),
-  };
+  const fields = { dependent, resource: kindNameOf(target.definition), ...(paths.length > 0 && { paths }) };
   logger.info(fields, paths.length === 0 ? what : `${what}: ${paths.join(", ")}`);
 }

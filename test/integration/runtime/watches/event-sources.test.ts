@@ -79,7 +79,10 @@ suite("event sources on an API server", (test) => {
     await using parts = createOperatorParts(server);
     const create = () => informerSource({ name: "configs", resource: ConfigMap, mapper: pageLink });
     const [a, b] = [await parts.start([create()]), await parts.start([create()])];
-    assert.equal([parts.informers.size, watchesOf(server, "/configmaps"), watchesOf(server, "/pages")], [2, 1, 1]);
+    assert.equal(
+      [parts.informers.activity().length, watchesOf(server, "/configmaps"), watchesOf(server, "/pages")],
+      [2, 1, 1],
+    );
     await parts.client.create(ConfigMap, config("a", { annotations: annotationsOf("one") }));
     await Promise.all([a.untilTold("configs default/one"), b.untilTold("configs default/one")]);
     await a.controller.stop();
@@ -91,7 +94,7 @@ suite("event sources on an API server", (test) => {
     await b.untilTold("configs default/two");
     assert.equal(a.told, ["configs default/one"]);
     await b.controller.stop();
-    assert.is(parts.informers.size, 0);
+    assert.is(parts.informers.activity().length, 0);
   });
 
   test("the server selects by fields and labels, and sends the rest to nobody [27, 37]", async () => {
@@ -189,7 +192,7 @@ suite("event sources on an API server", (test) => {
       ["remote default/one"],
     );
     await controller.stop();
-    assert.is(parts.informers.size, 0);
+    assert.is(parts.informers.activity().length, 0);
   });
 
   test("two sources of one kind are each told [45], and a change of references tells whom it was about, too [71]", async () => {
@@ -261,7 +264,7 @@ suite("event sources on an API server", (test) => {
       error as string,
       'the namespaces of controller "page" stay as they are: not allowed to list and watch Page.v1.example.com in namespace "b"',
     );
-    assert.is(parts.informers.size, 1);
+    assert.is(parts.informers.activity().length, 1);
   });
 });
 

@@ -106,9 +106,9 @@ suite("what informer sources keep", (test) => {
     const { context } = createSourceContext();
     const pool = new InformerPool({ client: context.client, fieldManagers: [], logger: context.logger });
     const count = (...requests: readonly object[]) => {
-      const before = pool.size;
+      const before = pool.activity().length;
       for (const request of requests) pool.acquire({ definition, ...request });
-      return pool.size - before;
+      return pool.activity().length - before;
     };
     assert.is(count({}, {}), 1);
     assert.is(count({ projection: ["data.a", "data.b"] }, { projection: ["data.b", "data.a"] }), 1);
