@@ -10,10 +10,10 @@ import type { ExternalDependents } from "./external-dependents.js";
 import { dependentsOf, type ControllerDefinition } from "../reconcile/controller-definition.js";
 import type { DependentReconciler } from "../workflow/dependents/dependent-reconciler.js";
 import { KubernetesReconciler } from "../workflow/dependents/kubernetes-reconciler.js";
-import type { PlanNode } from "../workflow/plan.js";
 import {
   deletionOf,
   isKubernetes,
+  type DependentDefinition,
   type KubernetesDependent,
   type ObjectReference,
 } from "../workflow/definition/workflow-definition.js";
@@ -42,7 +42,7 @@ export interface ReconcilerParts {
 export function reconcilerFactory(
   { name: controller, fieldManager: ofController = controller }: ControllerDefinition,
   { externals, sources, client: own, clusters, writer, fieldManagers, views, loops: listener }: ReconcilerParts,
-): (node: Pick<PlanNode, "definition">) => DependentReconciler {
+): (dependent: DependentDefinition) => DependentReconciler {
   const writers = new Map<string, Writer>();
   const writerOf = (
     { cluster, fieldManager = ofController, serverSideApply = true }: KubernetesDependent,
@@ -60,7 +60,7 @@ export function reconcilerFactory(
     }
     return known;
   };
-  return ({ definition }) => {
+  return (definition) => {
     if (!isKubernetes(definition))
       return externals.createReconciler(definition, sources.externals.get(definition.name)!);
     const source = sources.dependents.get(definition.name)!;

@@ -5,13 +5,14 @@ import { Semaphore } from "../base/semaphore.js";
 import type { SecondarySources } from "../sources/controller-sources.js";
 import type { Context } from "../workflow/definition/context.js";
 import type { DependentReconciler } from "../workflow/dependents/dependent-reconciler.js";
-import { buildPlan, withReconcilers, type ReconciledNode, type PlanNode } from "../workflow/plan.js";
+import { buildPlan, type PlanNode } from "../workflow/plan.js";
 import type { RemovedKinds } from "../workflow/prune/leftovers.js";
 import { pruneWorkflow } from "../workflow/prune/prune.js";
 import { cleanupWorkflow, createSecondary, MOST_STEPS_AT_ONCE, reconcileWorkflow } from "../workflow/run.js";
 import type { RunOptions } from "../workflow/run.js";
 import { ReconcileNotes } from "../workflow/reconcile-notes.js";
-import { isKubernetes, type WorkflowDefinition } from "../workflow/definition/workflow-definition.js";
+import { isKubernetes } from "../workflow/definition/workflow-definition.js";
+import type { DependentDefinition, WorkflowDefinition } from "../workflow/definition/workflow-definition.js";
 import type { WorkflowInvocation, WorkflowResult } from "../workflow/workflow-result.js";
 import { needsCleanup, type ControllerDefinition } from "./controller-definition.js";
 import type { ReconcileScope } from "../schedule/reconcile-scope.js";
@@ -20,7 +21,7 @@ import { LateWrites } from "./late-writes.js";
 /** What the runs of a controller need besides its definition. */
 export interface WorkflowDependencies {
   /** Makes what finds and writes the objects of a dependent. */
-  reconcilerOf(node: PlanNode): DependentReconciler;
+  reconcilerOf(dependent: DependentDefinition): DependentReconciler;
   readonly secondaries: SecondarySources;
   /** Returns the namespaces that the controller watches now. Default: all of them */
   namespaces?(): readonly string[] | undefined;
@@ -43,7 +44,7 @@ export class ControllerWorkflows {
   readonly own: CompiledWorkflow;
   readonly named: ReadonlyMap<string, CompiledWorkflow>;
   readonly dependencies: WorkflowDependencies;
-  readonly dependents: readonly ReconciledNode[];
+  readonly dependents: readonly PlanNode[];
   readonly definition: ControllerDefinition;
   readonly lateWrites: LateWrites;
 
@@ -54,12 +55,12 @@ export class ControllerWorkflows {
     this.dependencies = onAllEvents ? { ...dependencies, removedKinds: undefined } : dependencies;
     const compile = (each: WorkflowDefinition): CompiledWorkflow => ({
       definition: each,
-      plan: withReconcilers(buildPlan(each), (node) => dependencies.reconcilerOf(node)),
+      plan: buildPlan(each, (dependent) => dependencies.reconcilerOf(dependent)),
       slots: new Semaphore(each.maxConcurrency ?? MOST_STEPS_AT_ONCE),
     });
     this.own = compile(workflow);
     this.named = new Map(Object.entries(workflows).map(([key, each]) => [key, compile(each)]));
-    this.dependents = [this.own, ...this.named.values()].flatMap(({ plan }) => plan.nodes);
+    this.dependents = [this.own, ...this.named.values()].flatMap(({ plan }) => plan);
     const names = this.dependents.map((each) => each.definition.name);
     const twice = names.find((each, index) => names.indexOf(each) !== index);
     if (twice !== undefined) throw new Error(`controller "${name}" has two dependents named "${twice}"`);
@@ -190,7 +191,7 @@ export class WorkflowRuns {
       tracing: dependencies.tracing,
       linger: (write) => void this.lingering.push(write),
       onGivenUp: () => this.#workflows.lateWrites.note(primary, this.#workflows.definition),
-      others: dependents.filter((each) => !compiled.plan.nodes.includes(each)),
+      others: dependents.filter((each) => !compiled.plan.includes(each)),
     };
     const isCleanup = kind === "cleanup";
     let result = await (isCleanup ? cleanupWorkflow(run) : reconcileWorkflow(run));

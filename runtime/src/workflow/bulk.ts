@@ -16,12 +16,10 @@ const MOST_AT_ONCE = 10;
 const MOST_ERRORS = 5;
 const NOT_RETURNED = "desired() does not return it";
 
-/** What surrounds a bulk dependent in a run. */
-interface Surroundings {
-  /** Returns the run as the dependent sees it. */
-  run(): Run;
-  /** Returns the bulk dependents that it names in itemsDependOn, or that name it there. */
-  edges(end: "needs" | "neededBy"): readonly BulkRun[];
+/** A bulk dependent, and the run as it sees it. */
+interface BulkNode {
+  readonly target: Target;
+  readonly run: Run;
 }
 
 interface ItemWork {
@@ -34,30 +32,39 @@ interface ItemWork {
 
 /** The items of a bulk dependent in one run. */
 export class BulkRun {
-  /** Whether the wanted items are known. */
-  isReconciled = false;
-  readonly #node: Target;
-  readonly #surroundings: Surroundings;
+  readonly #node: BulkNode;
+  /** The bulk dependents that it names in itemsDependOn. */
+  readonly #needs: readonly BulkRun[];
+  /** Those that name it there. */
+  readonly #neededBy: BulkRun[] = [];
   readonly #slots: Semaphore;
   readonly #items: LiveItems;
   readonly #wanted = new Set<string>();
   readonly #unwanted = new Set<string>();
   readonly #outcomes = new Map<string, DependentOutcome>();
   readonly #listeners = new Map<string, ((outcome: DependentOutcome) => void)[]>();
+  /** Whether the wanted items are known. */
+  #isReconciled = false;
   /** Whether the postcondition holds that was asked once, without an item, because there are no items. */
   #isMetEmpty = true;
 
-  /** `node` is the dependent itself. */
-  constructor(node: Target, surroundings: Surroundings) {
+  constructor(node: BulkNode, needs: readonly BulkRun[]) {
+    const { definition, reconciler } = node.target;
     this.#node = node;
-    this.#surroundings = surroundings;
-    this.#items = new LiveItems(node.reconciler, surroundings.run);
-    this.#slots = new Semaphore(node.definition.bulk?.maxConcurrency ?? MOST_AT_ONCE);
+    this.#needs = needs;
+    for (const each of needs) each.#neededBy.push(this);
+    this.#items = new LiveItems(reconciler, node.run);
+    this.#slots = new Semaphore(definition.bulk?.maxConcurrency ?? MOST_AT_ONCE);
+  }
+
+  /** Whether it may have items that nobody wants and that others needed until now. */
+  get isUnswept(): boolean {
+    return this.#isReconciled && this.#neededBy.length > 0;
   }
 
   /** Writes the items that `desired` returned, by their keys; of a read-only dependent, asks whether the live items are ready. */
   async reconcile(onKnown: () => void): Promise<DependentOutcome> {
-    const { desired, definition } = this.#node;
+    const { desired, definition } = this.#node.target;
     const completed = desired === undefined ? undefined : await this.#complete(desiredItemsOf(desired.object));
     const live = this.#items.known;
     // A read-only set without items is not ready, unless its readyPostcondition holds without an item.
@@ -66,13 +73,13 @@ export class BulkRun {
     const items = completed ?? [...live.keys()].map((key) => this.#target(key));
     for (const { item } of items) this.#wanted.add(item!);
     // Items that others may still need are deleted at the end of the run.
-    const isSweptLater = this.#surroundings.edges("neededBy").length > 0;
+    const isSweptLater = this.#neededBy.length > 0;
     const deletions = isSweptLater ? undefined : this.#deleteItems(this.#unwantedOf(live), NOT_RETURNED);
-    this.isReconciled = true;
+    this.#isReconciled = true;
     onKnown();
     await deletions;
     await this.#settleAll(items, {
-      others: this.#surroundings.edges("needs"),
+      others: this.#needs,
       lets: async (other, key) => other.#wanted.has(key) && isReady(await other.#awaitOutcome(key)),
       act: (item) => this.#step(item, (run) => item.reconcile(run)),
     });
@@ -98,7 +105,7 @@ export class BulkRun {
 
   /** Returns the outcome of the dependent: failed if an item failed; ready, or gone, if all items are. */
   #outcome(because?: string): DependentOutcome {
-    const { name } = this.#node.definition;
+    const { name } = this.#node.target.definition;
     if (!this.#isMetEmpty)
       return because === undefined ? { kind: "waiting", for: [name] } : { kind: "deleted", isGone: false, because };
     const outcomes = [...this.#outcomes.values()];
@@ -125,11 +132,12 @@ export class BulkRun {
   }
 
   #target(item: string): Target {
-    return new Target(this.#node, { item, items: this.#items });
+    return new Target(this.#node.target, { item, items: this.#items });
   }
 
   #askEmpty(name: "readyPostcondition" | "deletePostcondition"): Promise<boolean> {
-    return takeStep(this.#node.definition, this.#surroundings.run(), (run) => this.#node.ask(name, run));
+    const { target, run } = this.#node;
+    return takeStep(target.definition, run, (step) => target.ask(name, step));
   }
 
   /** Returns the items that can be written; the others have failed. */
@@ -140,7 +148,7 @@ export class BulkRun {
       const item = this.#target(key);
       this.#wanted.add(key);
       try {
-        item.wanted = item.reconciler.complete(this.#surroundings.run(), each, key);
+        item.wanted = item.reconciler.complete(this.#node.run, each, key);
         const { id } = item.wanted;
         const other = keys.get(id);
         if (other !== undefined) throw new TerminalError(`it is ${id}, and so is the item "${other}"`);
@@ -169,8 +177,8 @@ export class BulkRun {
     await this.#settleAll(
       [...live.keys()].map((key) => this.#target(key)),
       {
-        ...{ others: this.#surroundings.edges("neededBy"), lets },
-        act: (item) => remove(item).catch((error: unknown) => item.release(this.#surroundings.run(), error)),
+        ...{ others: this.#neededBy, lets },
+        act: (item) => remove(item).catch((error: unknown) => item.release(this.#node.run, error)),
       },
     );
   }
@@ -194,7 +202,7 @@ export class BulkRun {
     try {
       const blockers: string[] = [];
       for (const other of others)
-        if (!(await lets(other, key))) blockers.push(`${other.#node.definition.name}[${key}]`);
+        if (!(await lets(other, key))) blockers.push(`${other.#node.target.definition.name}[${key}]`);
       if (blockers.length > 0) return this.#end(item, { kind: "waiting", for: blockers });
       if (others.length > 0) await this.#slots.acquire();
       this.#end(item, await act(item));
@@ -205,7 +213,7 @@ export class BulkRun {
 
   /** Takes the step of an item that has a slot. */
   #step({ definition }: Target, body: (run: StepRun) => Promise<DependentOutcome>): Promise<DependentOutcome> {
-    const run = this.#surroundings.run();
+    const { run } = this.#node;
     return takeStep(definition, { ...run, slots: [takenSlot(this.#slots), ...run.slots] }, body);
   }
 
@@ -224,7 +232,7 @@ export class BulkRun {
 
   #hasLive(key: string): boolean {
     // The live items of an inactive dependent are unknown.
-    if (this.#node.conditions.activationCondition?.isMet === false) return false;
+    if (this.#node.target.conditions.activationCondition?.isMet === false) return false;
     const outcome = this.#outcomes.get(key);
     if (outcome !== undefined && isGone(outcome)) return false;
     return outcome?.kind === "deleted" || this.#items.get(key) !== undefined;

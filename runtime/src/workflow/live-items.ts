@@ -3,19 +3,19 @@ import type { DependentReconciler, FindRun, KnownItems, Live } from "./dependent
 /** The live items of a bulk dependent in one run. To find them takes as long as there are many, so that is not done for each of them. */
 export class LiveItems implements KnownItems {
   readonly #reconciler: DependentReconciler;
-  readonly #run: () => FindRun;
+  readonly #run: FindRun;
   #known: ReadonlyMap<string, Live> | undefined;
   /** The items that were written or removed since then. */
   readonly #changed = new Set<string>();
 
-  constructor(reconciler: DependentReconciler, run: () => FindRun) {
+  constructor(reconciler: DependentReconciler, run: FindRun) {
     this.#reconciler = reconciler;
     this.#run = run;
   }
 
   /** All items as they were found last. */
   get known(): ReadonlyMap<string, Live> {
-    return (this.#known ??= this.#reconciler.findItems(this.#run()));
+    return (this.#known ??= this.#reconciler.findItems(this.#run));
   }
 
   /** Finds all items again. */

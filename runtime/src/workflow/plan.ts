@@ -8,64 +8,72 @@ import type { DependentOutcome } from "./workflow-result.js";
 // A dependent cannot exist without another, waits for it only if that is wanted, or its items wait for the items of the same keys.
 type EdgeKind = "required" | "optional" | "items";
 
-// An edge of the graph, as one of its two ends sees it; `node` is the index of the other end.
+// An edge of the graph, as one of its two ends sees it; `node` is the other end.
 interface Edge {
-  readonly node: number;
+  readonly node: PlanNode;
   readonly kind: EdgeKind;
 }
 
-/** A dependent in the graph. */
+/** A dependent in the graph, and what finds and writes its objects. */
 export interface PlanNode {
+  /** Its place in the plan. */
+  readonly index: number;
   readonly definition: DependentDefinition;
+  readonly reconciler: DependentReconciler;
   readonly needs: readonly Edge[];
   readonly neededBy: readonly Edge[];
 }
 
-/** A dependent in the graph, and what finds and writes its objects. */
-export interface ReconciledNode extends PlanNode {
-  readonly reconciler: DependentReconciler;
+// Others may still turn out to need it.
+interface NewNode extends PlanNode {
+  readonly neededBy: Edge[];
 }
 
-/** The graph of a workflow. */
-export interface Plan<Node extends PlanNode = PlanNode> {
-  readonly nodes: readonly Node[];
-  /** The bulk dependents whose items others need, each after those that need them. */
-  readonly sweepOrder: readonly number[];
-}
+/** The graph of a workflow: its dependents, each after those that it needs. */
+export type Plan = readonly PlanNode[];
 
-/** Where a dependent stands in a run. `hasItems`: its items are known, so items of other dependents that need one of them can go on. */
-export type NodeState = { readonly hasItems?: boolean } & (
-  | { readonly kind: "pending" | "running" }
+/** What has become of a dependent in a run so far. */
+export type NodeState =
+  | { readonly kind: "pending" }
+  | { readonly kind: "running" }
   /** It must not exist; it is deleted as soon as all that depends on it is gone. */
   | { readonly kind: "condemned"; readonly because: string }
-  | DependentOutcome
-);
+  | DependentOutcome;
 
-/** Builds the graph; throws for unknown names, duplicates, cycles and impossible numbers, which only a hand-written definition can have. */
-export function buildPlan({ dependents }: WorkflowDefinition): Plan {
-  const indexes = new Map<string, number>();
-  for (const [index, definition] of dependents.entries()) {
-    const { name } = definition;
-    checkLimits(definition);
-    if (indexes.has(name)) throw new Error(`the workflow has two dependents named "${name}"`);
-    indexes.set(name, index);
-  }
-  const needs = dependents.map((definition) => edgesOf(definition, dependents, indexes));
-  const sweepOrder = sorted(dependents, needs).reverse();
-  const nodes = dependents.map((definition, index) => ({
-    definition,
-    needs: needs[index]!,
-    neededBy: needs.flatMap((edges, node) => edges.flatMap((edge) => (edge.node === index ? { ...edge, node } : []))),
-  }));
-  return { nodes, sweepOrder: sweepOrder.filter((index) => endsOf(nodes[index]!.neededBy, "items").length > 0) };
+/** Where a dependent stands in a run, which has them all in the order of the plan. */
+export interface Standing {
+  readonly node: PlanNode;
+  readonly state: NodeState;
+  /** Whether its items are known, so that items of other dependents that need one of them can go on. */
+  readonly hasItems: boolean;
 }
 
-/** Returns the graph with a reconciler for each dependent. */
-export function withReconcilers(
-  plan: Plan,
-  reconcilerOf: (node: PlanNode) => DependentReconciler,
-): Plan<ReconciledNode> {
-  return { ...plan, nodes: plan.nodes.map((node) => ({ ...node, reconciler: reconcilerOf(node) })) };
+/** Builds the graph; throws for unknown names, duplicates, cycles and impossible numbers, which only a hand-written definition can have. */
+export function buildPlan(
+  { dependents }: WorkflowDefinition,
+  reconcilerOf: (dependent: DependentDefinition) => DependentReconciler,
+): Plan {
+  dependents.forEach(checkLimits);
+  const definitions = new Map(dependents.map((each) => [each.name, each]));
+  const twice = dependents.find((each) => definitions.get(each.name) !== each);
+  if (twice !== undefined) throw new Error(`the workflow has two dependents named "${twice.name}"`);
+  const nodes = new Map<string, NewNode>();
+  const visit = (definition: DependentDefinition, path: readonly string[]): NewNode => {
+    const { name } = definition;
+    if (path.includes(name))
+      throw new Error(`the workflow has a cycle: ${[...path.slice(path.indexOf(name)), name].join(" → ")}`);
+    const known = nodes.get(name);
+    if (known !== undefined) return known;
+    const needs = edgesOf(definition, definitions).map(({ needed, kind }) => {
+      return { node: visit(needed, [...path, name]), kind };
+    });
+    const node = { index: nodes.size, definition, reconciler: reconcilerOf(definition), needs, neededBy: [] };
+    for (const { node: needed, kind } of needs) needed.neededBy.push({ node, kind });
+    nodes.set(name, node);
+    return node;
+  };
+  for (const definition of dependents) visit(definition, []);
+  return [...nodes.values()];
 }
 
 function checkLimits({ name, timeoutMs, retry, bulk }: DependentDefinition): void {
@@ -82,20 +90,19 @@ function checkLimits({ name, timeoutMs, retry, bulk }: DependentDefinition): voi
 
 function edgesOf(
   { name, dependsOn, itemsDependOn = [], bulk }: DependentDefinition,
-  dependents: readonly DependentDefinition[],
-  indexes: ReadonlyMap<string, number>,
-): Edge[] {
-  const edgeTo = (needed: string, kind: EdgeKind): Edge => {
-    const node = indexes.get(needed);
-    if (node !== undefined) return { node, kind };
-    throw new Error(`dependent "${name}" depends on "${needed}", which the workflow does not have`);
+  definitions: ReadonlyMap<string, DependentDefinition>,
+) {
+  const edgeTo = (other: string, kind: EdgeKind) => {
+    const needed = definitions.get(other);
+    if (needed !== undefined) return { needed, kind };
+    throw new Error(`dependent "${name}" depends on "${other}", which the workflow does not have`);
   };
   const edges = [...new Set(dependsOn)].flatMap((each) => {
     if (typeof each === "string") return edgeTo(each, "required");
     return dependsOn.includes(each.name) ? [] : edgeTo(each.name, "optional");
   });
-  const ofItems = itemsDependOn.map((needed) => edgeTo(needed, "items"));
-  const single = bulk === undefined ? name : itemsDependOn.find((_, at) => !dependents[ofItems[at]!.node]!.bulk);
+  const ofItems = itemsDependOn.map((each) => edgeTo(each, "items"));
+  const single = bulk === undefined ? name : ofItems.find(({ needed }) => needed.bulk === undefined)?.needed.name;
   if (ofItems.length > 0 && single !== undefined)
     throw new Error(
       `dependent "${name}" has itemsDependOn (${itemsDependOn.join(", ")}), and "${single}" is no bulk dependent; use dependsOn`,
@@ -103,91 +110,71 @@ function edgesOf(
   return [...edges, ...ofItems];
 }
 
-/** Returns the nodes, each after those it needs. */
-function sorted(dependents: readonly DependentDefinition[], needs: readonly (readonly Edge[])[]): number[] {
-  const done = new Set<number>();
-  const visit = (index: number, path: readonly number[]): void => {
-    if (path.includes(index)) {
-      const names = [...path.slice(path.indexOf(index)), index].map((each) => dependents[each]!.name);
-      throw new Error(`the workflow has a cycle: ${names.join(" → ")}`);
-    }
-    if (done.has(index)) return;
-    for (const { node } of needs[index]!) visit(node, [...path, index]);
-    done.add(index);
-  };
-  for (const index of dependents.keys()) visit(index, []);
-  return [...done];
-}
-
 /** Returns the other ends of edges of these kinds. */
-export function endsOf(edges: readonly Edge[], ...kinds: readonly EdgeKind[]): number[] {
+export function endsOf(edges: readonly Edge[], ...kinds: readonly EdgeKind[]): PlanNode[] {
   return edges.flatMap(({ node, kind }) => (kinds.includes(kind) ? node : []));
 }
 
 /** Returns the dependents that may be reconciled or deleted now, all at once. */
-export function nextSteps(plan: Plan, states: readonly NodeState[]): { reconcile: number[]; delete: number[] } {
+export function nextSteps<Each extends Standing>(all: readonly Each[]): { reconcile: Each[]; delete: Each[] } {
   // Every end of a step looks at every node again, so nothing is made for those that go on waiting.
-  const steps: ReturnType<typeof nextSteps> = { reconcile: [], delete: [] };
-  for (let index = 0; index < states.length; index++) {
-    const { kind } = states[index]!;
-    if (kind === "pending" && isFree(plan, states, index)) steps.reconcile.push(index);
-    if (kind === "condemned" && isFree(plan, states, index)) steps.delete.push(index);
+  const steps: ReturnType<typeof nextSteps<Each>> = { reconcile: [], delete: [] };
+  for (const each of all) {
+    const { kind } = each.state;
+    if (kind === "pending" && isFree(all, each)) steps.reconcile.push(each);
+    if (kind === "condemned" && isFree(all, each)) steps.delete.push(each);
   }
   return steps;
 }
 
-function isFree(plan: Plan, states: readonly NodeState[], index: number): boolean {
-  const { edges, lets } = edgesThatHold(plan, states, index);
-  return edges.every(({ node, kind }) => lets[kind](states[node]!));
+function isFree(all: readonly Standing[], each: Standing): boolean {
+  const { edges, lets } = edgesThatHold(each);
+  return edges.every(({ node, kind }) => lets[kind](all[node.index]!));
 }
 
-/** Returns the states after it turned out that a dependent must not exist: all that depends on it must not exist either. */
-export function condemn(
-  { nodes }: Plan,
-  states: readonly NodeState[],
-  { index, because, isActive }: { index: number; because: string; isActive: boolean },
-): NodeState[] {
-  const next = [...states];
-  const visit = (each: number, reason: string): void => {
+/** Returns all that must not exist because a dependent must not, with the reasons: it, and what depends on it and still waits. */
+export function condemnedBy<Each extends Standing>(
+  all: readonly Each[],
+  one: Each,
+  because: string,
+): Map<Each, string> {
+  const condemned = new Map<Each, string>();
+  const visit = (each: Each, reason: string): void => {
     // A dependent that no longer waits is being deleted, or was, for another reason: once is enough.
-    if (each !== index && next[each]!.kind !== "pending") return;
-    next[each] = { kind: "condemned", because: reason };
-    const { definition, neededBy } = nodes[each]!;
-    for (const next of endsOf(neededBy, "required", "items")) visit(next, `"${definition.name}" must not exist`);
+    if (condemned.has(each) || (each !== one && each.state.kind !== "pending")) return;
+    condemned.set(each, reason);
+    const { definition, neededBy } = each.node;
+    for (const next of endsOf(neededBy, "required", "items"))
+      visit(all[next.index]!, `"${definition.name}" must not exist`);
   };
-  visit(index, because);
-  // An inactive dependent counts as absent: only what depends on it is deleted.
-  if (!isActive) next[index] = { kind: "inactive" };
-  return next;
+  visit(one, because);
+  return condemned;
 }
 
 // What a dependent that an edge leads to must have reached before a dependent is reconciled.
-const LETS_START: { readonly [Kind in EdgeKind]: (state: NodeState) => boolean } = {
-  required: isReady,
+const LETS_START: { readonly [Kind in EdgeKind]: (other: Standing) => boolean } = {
+  required: ({ state }) => isReady(state),
   // The deletion of an unwanted dependency starts only after what goes on without it is ready.
-  optional: (state) => isReady(state) || state.kind === "condemned" || state.kind === "inactive",
-  items: ({ hasItems = false }) => hasItems,
+  optional: ({ state }) => isReady(state) || state.kind === "condemned" || state.kind === "inactive",
+  items: ({ hasItems }) => hasItems,
 };
 
 // What a dependent that depends on another must have reached before the other is deleted.
 const LETS_GO: typeof LETS_START = {
-  required: isGone,
-  optional: (state) => isGone(state) || isReady(state),
-  items: (state) => isGone(state) || state.hasItems === true,
+  required: ({ state }) => isGone(state),
+  optional: ({ state }) => isGone(state) || isReady(state),
+  items: ({ state, hasItems }) => isGone(state) || hasItems,
 };
 
 /** Returns the names of the dependents that hold a dependent back. */
-export function blockersOf(plan: Plan, states: readonly NodeState[], index: number): string[] {
-  const { edges, lets } = edgesThatHold(plan, states, index);
-  const blockers = edges.filter(({ node, kind }) => !lets[kind](states[node]!));
-  return [...new Set(blockers.map(({ node }) => plan.nodes[node]!.definition.name))];
+export function blockersOf(all: readonly Standing[], each: Standing): string[] {
+  const { edges, lets } = edgesThatHold(each);
+  const blockers = edges.filter(({ node, kind }) => !lets[kind](all[node.index]!));
+  return [...new Set(blockers.map(({ node }) => node.definition.name))];
 }
 
-function edgesThatHold({ nodes }: Plan, states: readonly NodeState[], index: number) {
-  const isDeleted = states[index]!.kind === "condemned";
-  return isDeleted
-    ? { edges: nodes[index]!.neededBy, lets: LETS_GO }
-    : { edges: nodes[index]!.needs, lets: LETS_START };
+function edgesThatHold({ node, state }: Standing) {
+  return state.kind === "condemned" ? { edges: node.neededBy, lets: LETS_GO } : { edges: node.needs, lets: LETS_START };
 }
 
 /** Tells whether a dependent, or an item of one, exists and is ready. */

@@ -5,16 +5,8 @@ import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { Semaphore } from "../base/semaphore.js";
 import type { SecondarySources } from "../sources/controller-sources.js";
 import { BulkRun } from "./bulk.js";
-import {
-  blockersOf,
-  condemn,
-  endsOf,
-  isReady,
-  nextSteps,
-  type ReconciledNode,
-  type NodeState,
-  type Plan,
-} from "./plan.js";
+import { blockersOf, condemnedBy, endsOf, isReady, nextSteps } from "./plan.js";
+import type { NodeState, Plan, Standing } from "./plan.js";
 import { takeStep, type Run } from "./step.js";
 import { Target } from "./target.js";
 import { createWorkflowResult, type DependentOutcome, type WorkflowResult } from "./workflow-result.js";
@@ -33,7 +25,7 @@ export const MOST_STEPS_AT_ONCE = 50;
 
 /** Everything that one run needs. */
 export interface RunOptions extends Omit<Run, "secondary" | "clock" | "slots"> {
-  readonly plan: Plan<ReconciledNode>;
+  readonly plan: Plan;
   readonly secondaries?: SecondarySources | undefined;
   /** The dependents of the other workflows of the controller, which functions of the user see as well. */
   readonly others?: readonly SeenDependent[];
@@ -56,39 +48,40 @@ export function cleanupWorkflow(options: RunOptions): Promise<WorkflowResult> {
   return new WorkflowRun(options, { kind: "condemned", because: isDeleted ? DELETED : CLEANED_UP }).finish();
 }
 
+/** A dependent in one run. */
+interface Step extends Standing {
+  readonly target: Target;
+  /** Its items, if it is a bulk dependent. */
+  bulk: BulkRun | undefined;
+  /** The run as the dependent sees it. */
+  run: Run;
+  state: NodeState;
+  hasItems: boolean;
+}
+
 /** The state of one run, which is thrown away with it. */
 class WorkflowRun {
   readonly #options: RunOptions;
-  readonly #plan: RunOptions["plan"];
   readonly #clock: Run["clock"];
   readonly #seen: SecondaryFacts;
-  readonly #targets: readonly Target[];
-  /** The run as each dependent sees it. */
-  readonly #runs: Run[];
-  readonly #bulks: readonly (BulkRun | undefined)[];
-  #states: NodeState[];
-  readonly #outcomes: DependentOutcome[] = [];
+  readonly #steps: Step[] = [];
   #running = 0;
   #onIdle: () => void = () => {};
 
   constructor(options: RunOptions, state: NodeState) {
     const { plan, primary, secondaries: sources, others = [], slots, clock = systemClock } = options;
     this.#options = options;
-    this.#plan = plan;
     this.#clock = clock;
-    this.#states = plan.nodes.map(() => state);
-    this.#targets = plan.nodes.map((node) => new Target(node));
-    this.#seen = { primary, dependents: [...this.#targets, ...others], sources };
+    const targets = plan.map((node) => new Target(node));
+    this.#seen = { primary, dependents: [...targets, ...others], sources };
     const own = { secondary: createSecondary(this.#seen), clock, slots: [slots] };
     const run: Run = Object.assign({}, options, own);
-    this.#runs = plan.nodes.map(() => run);
-    this.#bulks = plan.nodes.map((node, index) => {
-      if (node.definition.bulk === undefined) return undefined;
-      return new BulkRun(this.#targets[index]!, {
-        run: () => this.#runs[index]!,
-        edges: (end) => endsOf(node[end], "items").map((each) => this.#bulks[each]!),
-      });
-    });
+    for (const node of plan) {
+      const step: Step = { node, target: targets[node.index]!, bulk: undefined, run, state, hasItems: false };
+      const needs = endsOf(node.needs, "items").map((each) => this.#steps[each.index]!.bulk!);
+      if (node.definition.bulk !== undefined) step.bulk = new BulkRun(step, needs);
+      this.#steps.push(step);
+    }
   }
 
   async finish(): Promise<WorkflowResult> {
@@ -98,14 +91,14 @@ class WorkflowRun {
       this.#advance();
     });
     // The items that needed an unwanted item may be gone by now.
-    for (const index of this.#plan.sweepOrder) {
-      const bulk = this.#bulks[index]!;
-      if (bulk.isReconciled && !signal.aborted) this.#end(index, await bulk.sweep());
-    }
+    for (const step of this.#steps.toReversed())
+      if (step.bulk?.isUnswept === true && !signal.aborted) this.#end(step, await step.bulk.sweep());
     signal.throwIfAborted();
-    const outcomes = this.#targets.map((target, index) => {
-      const waiting = () => ({ kind: "waiting", for: blockersOf(this.#plan, this.#states, index) }) as const;
-      return [target.definition.name, this.#outcomes[index] ?? target.withConditions(waiting())] as const;
+    const outcomes = this.#steps.map((step) => {
+      const { target, state } = step;
+      const isOver = state.kind !== "pending" && state.kind !== "running" && state.kind !== "condemned";
+      const waiting = () => ({ kind: "waiting", for: blockersOf(this.#steps, step) }) as const;
+      return [target.definition.name, isOver ? state : target.withConditions(waiting())] as const;
     });
     return createWorkflowResult(outcomes);
   }
@@ -113,86 +106,82 @@ class WorkflowRun {
   // Every end of a step looks again, so a step never waits for another that it does not depend on.
   #advance(): void {
     if (!this.#options.context.signal.aborted) {
-      const steps = nextSteps(this.#plan, this.#states);
-      for (const index of steps.reconcile) void this.#settle(index, () => this.#reconcile(index));
-      for (const index of steps.delete) void this.#settle(index, () => this.#delete(index));
+      const next = nextSteps(this.#steps);
+      for (const step of next.reconcile) void this.#settle(step, () => this.#reconcile(step));
+      for (const step of next.delete) void this.#settle(step, () => this.#delete(step));
     }
     if (this.#running === 0) this.#onIdle();
   }
 
-  async #settle(index: number, step: () => Promise<DependentOutcome | Refusal>): Promise<void> {
+  async #settle(step: Step, work: () => Promise<DependentOutcome | Refusal>): Promise<void> {
     const { tracing, onStep } = this.#options;
-    const dependent = this.#targets[index]!.definition.name;
+    const { target } = step;
+    const { name: dependent } = target.definition;
     this.#running++;
     const startedAt = this.#clock.now();
     try {
-      const outcome = await (tracing?.dependent(dependent, step) ?? step());
+      const outcome = await (tracing?.dependent(dependent, work) ?? work());
       if (typeof outcome !== "string") {
-        if (outcome.kind !== "failed") await this.#targets[index]!.reconciler.finishRemovals?.(this.#options);
-        this.#end(index, outcome);
+        if (outcome.kind !== "failed") await target.reconciler.finishRemovals?.(this.#options);
+        this.#end(step, outcome);
       } else {
-        const isActive = outcome !== INACTIVE;
-        this.#states = condemn(this.#plan, this.#states, { index, because: outcome, isActive });
-        if (!isActive) this.#end(index, { kind: "inactive" });
+        const condemned = condemnedBy(this.#steps, step, outcome);
+        for (const [each, because] of condemned) each.state = { kind: "condemned", because };
+        // An inactive dependent counts as absent: only what depends on it is deleted.
+        if (outcome === INACTIVE) this.#end(step, { kind: "inactive" });
       }
     } catch (error) {
-      this.#end(index, this.#targets[index]!.failure(error));
+      this.#end(step, target.failure(error));
     }
-    const { kind: outcome } = this.#outcomes[index] ?? {};
+    const { kind: outcome } = step.state;
     // A dependent that is not wanted is told of when it has been deleted.
-    if (outcome !== undefined) onStep?.({ dependent, startedAt, durationMs: this.#clock.now() - startedAt, outcome });
+    if (outcome !== "condemned") onStep?.({ dependent, startedAt, durationMs: this.#clock.now() - startedAt, outcome });
     this.#running--;
     this.#advance();
   }
 
-  async #reconcile(index: number): Promise<DependentOutcome | Refusal> {
-    const target = this.#targets[index]!;
-    const bulk = this.#bulks[index];
-    this.#states[index] = { kind: "running" };
-    this.#hideMissing(index);
-    const outcome = await takeStep(target.definition, this.#runs[index]!, async (run) => {
+  async #reconcile(step: Step): Promise<DependentOutcome | Refusal> {
+    const { target, bulk } = step;
+    step.state = { kind: "running" };
+    this.#hideMissing(step);
+    const outcome = await takeStep(target.definition, step.run, async (run) => {
       if (!(await target.activate(run))) return INACTIVE;
       if (target.reconciler.isNamed?.(run) === false) return UNNAMED;
       if (!(await target.ask("reconcilePrecondition", run))) return UNWANTED;
       await target.desire(run);
       return bulk === undefined ? target.reconcile(run) : undefined;
     });
-    return outcome ?? bulk!.reconcile(() => this.#goOn(index));
+    return outcome ?? bulk!.reconcile(() => this.#goOn(step));
   }
 
-  async #delete(index: number): Promise<DependentOutcome> {
-    const target = this.#targets[index]!;
-    const bulk = this.#bulks[index];
-    const { because } = this.#states[index] as NodeState & { readonly kind: "condemned" };
-    this.#states[index] = { kind: "running" };
+  async #delete(step: Step): Promise<DependentOutcome> {
+    const { target, bulk, run } = step;
+    const { because } = step.state as NodeState & { readonly kind: "condemned" };
+    step.state = { kind: "running" };
     // The garbage collector acts only after the primary is gone: waiting for it here would never end.
-    if (because === DELETED && target.reconciler.isCollected?.(this.#runs[index]!) === true) return { kind: "left" };
-    const step = takeStep(target.definition, this.#runs[index]!, async (run): Promise<DependentOutcome | undefined> => {
+    if (because === DELETED && target.reconciler.isCollected?.(run) === true) return { kind: "left" };
+    const deletion = takeStep(target.definition, run, async (run): Promise<DependentOutcome | undefined> => {
       if (!(await target.activate(run))) return { kind: "inactive" };
       return bulk === undefined ? target.delete(run, because) : undefined;
-    });
-    const deletion = step.then((outcome) => outcome ?? bulk!.delete(because, () => this.#goOn(index)));
-    return deletion.catch((error: unknown) => target.release(this.#runs[index]!, error));
+    }).then((outcome) => outcome ?? bulk!.delete(because, () => this.#goOn(step)));
+    return deletion.catch((error: unknown) => target.release(run, error));
   }
 
   // Others may go on with the items of a dependent as soon as its items are known.
-  #goOn(index: number): void {
-    this.#states[index] = { kind: "running", hasItems: true };
+  #goOn(step: Step): void {
+    step.hasItems = true;
     this.#advance();
   }
 
-  #end(index: number, outcome: DependentOutcome): void {
-    const { hasItems = false } = this.#states[index]!;
-    this.#outcomes[index] = this.#targets[index]!.withConditions(outcome);
-    this.#states[index] = { hasItems, ...outcome };
+  #end(step: Step, outcome: DependentOutcome): void {
+    step.state = step.target.withConditions(outcome);
   }
 
   // A dependent that goes on without an optional dependency does not see that, which may exist until it stopped using it.
-  #hideMissing(index: number): void {
-    const optional = endsOf(this.#plan.nodes[index]!.needs, "optional");
-    const missing = optional.filter((each) => !isReady(this.#states[each]!)).map((each) => this.#targets[each]!);
-    if (missing.length > 0)
-      this.#runs[index] = { ...this.#runs[index]!, secondary: createSecondary(this.#seen, missing) };
+  #hideMissing(step: Step): void {
+    const optional = endsOf(step.node.needs, "optional").map((each) => this.#steps[each.index]!);
+    const missing = optional.filter(({ state }) => !isReady(state)).map(({ target }) => target);
+    if (missing.length > 0) step.run = { ...step.run, secondary: createSecondary(this.#seen, missing) };
   }
 }
 

@@ -47,8 +47,8 @@ export interface Leftover {
   readonly kind: WatchedKind;
   readonly live: KubernetesObject;
   readonly name: string;
-  /** The dependent in the plan; -1 if it is removed. */
-  readonly index: number;
+  /** The dependent that has the name now; absent if it is removed. */
+  readonly node: PlanNode | undefined;
   readonly stated: RemovedDependent | undefined;
   readonly reconciler: Pick<DependentReconciler, "remove">;
 }
@@ -74,12 +74,11 @@ export function findLeftovers(
         const { kind: outcome = "inactive" } = result.dependents[each.definition.name] ?? {};
         return isNamed(each) && outcome === "inactive" && !notes.hasWish(each.definition.name);
       };
-      if (stated !== undefined && (isCleanup || ![...plan.nodes, ...others].some(isSilent)))
-        return { kind, name, stated, index: -1, reconciler: kind.reconcilerFor(stated.deletion) };
+      if (stated !== undefined && (isCleanup || ![...plan, ...others].some(isSilent)))
+        return { kind, name, stated, node: undefined, reconciler: kind.reconcilerFor(stated.deletion) };
       if (!isSearched || others.some(isNamed)) return undefined;
-      const index = plan.nodes.findIndex(isNamed);
-      const reconciler = plan.nodes[index]?.reconciler ?? kind.reconcilerFor("ordered");
-      return { kind, name, stated, index, reconciler };
+      const node = plan.find(isNamed);
+      return { kind, name, stated, node, reconciler: node?.reconciler ?? kind.reconcilerFor("ordered") };
     };
     // A cleanup wants nothing.
     const place = placeOf(kind);
@@ -104,7 +103,7 @@ export function haveAllSaid(
     // A bulk dependent may want nothing. One of which an item is missing may want more than it said.
     return definition.bulk === undefined ? run.notes.hasWish(definition.name) : hasRun(outcome);
   };
-  return isCleanup || run.plan.nodes.every(hasSaid);
+  return isCleanup || run.plan.every(hasSaid);
 }
 
 function statedFor(

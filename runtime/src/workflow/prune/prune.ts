@@ -6,7 +6,7 @@ import { compareResourceVersions, type KubernetesObject } from "../../base/kuber
 import { messageOf } from "../../base/logger.js";
 import { DEPENDENT_ITEM, isOwnedBy } from "../../base/primary-link.js";
 import type { KubernetesDependent } from "../definition/workflow-definition.js";
-import { endsOf, isGone, isReady } from "../plan.js";
+import { endsOf, isGone, isReady, type PlanNode } from "../plan.js";
 import { createWorkflowResult, type DependentOutcome, type WorkflowResult } from "../workflow-result.js";
 import {
   findLeftovers,
@@ -75,16 +75,17 @@ class Pruning {
   async #pruneFormerNames(leftovers: readonly Leftover[]): Promise<DependentOutcome[]> {
     const { plan, primary } = this.#options.run;
     const outcomes: DependentOutcome[] = [];
-    for (const [index, { definition, reconciler }] of [...plan.nodes.entries()].reverse()) {
-      const isFound = reconciler.capabilities.remove && leftovers.some((each) => each.index === index);
-      if (!isFound || !isReplacedAt(index, this.#options)) continue;
+    for (const node of plan.toReversed()) {
+      const { definition, reconciler } = node;
+      const isFound = reconciler.capabilities.remove && leftovers.some((each) => each.node === node);
+      if (!isFound || !isReplaced(node, this.#options)) continue;
       const isKnown = haveAllSaid(definition as KubernetesDependent, this.#options);
       const outcome = this.#options.result.dependents[definition.name];
       // Where others have not said what they want, what has an item goes that is deleted: its next run would delete that as the item.
       const isUnwanted = (live: KubernetesObject) => isKnown || isOfDeletedItem(live, outcome);
       const isCollected = ({ metadata }: KubernetesObject) =>
         outcome?.kind === "left" && isOwnedBy(metadata, primary.metadata);
-      const isMeant = ({ index: at, live }: Leftover) => at === index && isUnwanted(live) && !isCollected(live);
+      const isMeant = ({ node: of, live }: Leftover) => of === node && isUnwanted(live) && !isCollected(live);
       outcomes.push(await this.#remove("dependent", definition.name, isMeant));
     }
     return outcomes;
@@ -93,7 +94,7 @@ class Pruning {
   // One dependent after the other, the youngest first: others may need what is older.
   async #pruneRemoved(leftovers: readonly Leftover[]): Promise<void> {
     const { isCleanup, result } = this.#options;
-    const isRemoved = ({ index }: Leftover) => index === -1;
+    const isRemoved = ({ node }: Leftover) => node === undefined;
     const youngest = leftovers.filter(isRemoved).sort(byAge);
     // A kind that cannot be watched may have the object that has to go first.
     const before = Object.entries(this.#removed).flatMap(([name, { kind }]) => (kind === "failed" ? name : []));
@@ -157,15 +158,14 @@ function silentRivals(leftovers: readonly Leftover[], { run }: PruneOptions): st
 }
 
 // Whether the successors of the objects of a dependent are written and ready, and all that depends on them has run.
-function isReplacedAt(index: number, { run, result }: PruneOptions): boolean {
-  const { nodes } = run.plan;
-  const outcomeAt = (each: number) => result.dependents[nodes[each]!.definition.name]!;
-  const outcome = outcomeAt(index);
+function isReplaced(node: PlanNode, { result }: PruneOptions): boolean {
+  const outcomeOf = ({ definition }: PlanNode) => result.dependents[definition.name]!;
+  const outcome = outcomeOf(node);
   if (outcome.kind === "deleted" || outcome.kind === "left") return true;
   if (!isReady(outcome)) return false;
-  const seen = new Set([index]);
-  for (const each of seen) for (const next of endsOf(nodes[each]!.neededBy, "required", "items")) seen.add(next);
-  return [...seen].every((each) => hasRun(outcomeAt(each)) && !isPostponed(outcomeAt(each)));
+  const seen = new Set([node]);
+  for (const each of seen) for (const next of endsOf(each.neededBy, "required", "items")) seen.add(next);
+  return [...seen].every((each) => hasRun(outcomeOf(each)) && !isPostponed(outcomeOf(each)));
 }
 
 function isOfDeletedItem({ metadata }: KubernetesObject, outcome: DependentOutcome | undefined): boolean {

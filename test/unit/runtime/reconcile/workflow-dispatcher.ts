@@ -2,7 +2,6 @@
 import type { PrimaryOutcome } from "#runtime/schedule/reconcile-scope.js";
 import type { Context } from "#runtime/workflow/definition/context.js";
 import type { DependentDefinition, WorkflowDefinition } from "#runtime/workflow/definition/workflow-definition.js";
-import type { PlanNode } from "#runtime/workflow/plan.js";
 import type { WorkflowResult } from "#runtime/workflow/workflow-result.js";
 import { createFakeReconciler, definitionOf, FakeCluster, type FakeDependent } from "../workflow/fake-cluster.js";
 import { createDispatcher, FINALIZER, markForDeletion, Page, type DispatcherOptions } from "./page-dispatcher.js";
@@ -30,9 +29,9 @@ export async function createWorkflowDispatcher({ dependents = [{ name: "a" }], w
     dependents: each.map(definitionOf) as DependentDefinition[],
   });
   const others = Object.fromEntries(Object.entries(workflows).map(([name, each]) => [name, workflowOf(each)]));
-  const reconcilerOf = ({ definition }: PlanNode) =>
+  const reconcilerOf = (dependent: DependentDefinition) =>
     createFakeReconciler(
-      all.find(({ name }) => name === definition.name)!,
+      all.find(({ name }) => name === dependent.name)!,
       cluster,
     );
   const dispatcher = await createDispatcher({

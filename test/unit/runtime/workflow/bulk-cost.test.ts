@@ -16,7 +16,7 @@ import type { DependentReconciler } from "#runtime/workflow/dependents/dependent
 import { ExternalReconciler } from "#runtime/workflow/dependents/external-reconciler.js";
 import { RememberedState } from "#runtime/workflow/dependents/external-state.js";
 import { KubernetesReconciler } from "#runtime/workflow/dependents/kubernetes-reconciler.js";
-import { buildPlan, withReconcilers } from "#runtime/workflow/plan.js";
+import { buildPlan } from "#runtime/workflow/plan.js";
 import { ReconcileNotes } from "#runtime/workflow/reconcile-notes.js";
 import { cleanupWorkflow, reconcileWorkflow, type RunOptions } from "#runtime/workflow/run.js";
 import type { WorkflowResult } from "#runtime/workflow/workflow-result.js";
@@ -49,9 +49,7 @@ interface Running {
 function run({ dependents, reconcilerOf }: Running, isCleanup = false): Promise<WorkflowResult> {
   const definitions = dependents.map(definitionOf);
   const options: RunOptions = {
-    plan: withReconcilers(buildPlan({ primary: page, dependents: definitions }), ({ definition }) =>
-      reconcilerOf(definition.name),
-    ),
+    plan: buildPlan({ primary: page, dependents: definitions }, ({ name }) => reconcilerOf(name)),
     ...{ definition: page, primary, notes: new ReconcileNotes(), slots: new Semaphore(50) },
     context: {
       signal: new AbortController().signal,

@@ -8,7 +8,7 @@ import type {
   Live,
   Wanted,
 } from "#runtime/workflow/dependents/dependent-reconciler.js";
-import { buildPlan, withReconcilers } from "#runtime/workflow/plan.js";
+import { buildPlan } from "#runtime/workflow/plan.js";
 import { ReconcileNotes } from "#runtime/workflow/reconcile-notes.js";
 import { cleanupWorkflow, reconcileWorkflow, type RunOptions } from "#runtime/workflow/run.js";
 import type {
@@ -181,9 +181,7 @@ export function createWorkflow(
     metadata: { name: "one", namespace: "home", uid: "u1" },
   };
   const options: RunOptions = {
-    plan: withReconcilers(buildPlan({ primary: page, dependents: definitions }), (node) =>
-      reconcilers.get(node.definition)!,
-    ),
+    plan: buildPlan({ primary: page, dependents: definitions }, (each) => reconcilers.get(each)!),
     definition: page,
     primary,
     context: contextOf(new AbortController().signal),

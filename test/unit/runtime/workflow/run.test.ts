@@ -5,12 +5,16 @@ import type { DecodedResource } from "#runtime/base/decoded-resource.js";
 import { PRIMARY_INDEX } from "#runtime/base/primary-link.js";
 import { byAnyLink } from "#runtime/sources/mappers.js";
 import { deleted, ready } from "#runtime/workflow/conditions/builtin-conditions.js";
-import { buildPlan, withReconcilers, type PlanNode } from "#runtime/workflow/plan.js";
+import { buildPlan } from "#runtime/workflow/plan.js";
 import { ReconcileNotes } from "#runtime/workflow/reconcile-notes.js";
 import { cleanupWorkflow, reconcileWorkflow, type RunOptions } from "#runtime/workflow/run.js";
 import { KubernetesReconciler } from "#runtime/workflow/dependents/kubernetes-reconciler.js";
 import type { KnownObjects } from "#runtime/workflow/dependents/live-objects.js";
-import type { Condition, KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
+import type {
+  Condition,
+  DependentDefinition,
+  KubernetesDependent,
+} from "#runtime/workflow/definition/workflow-definition.js";
 import type { Writer } from "#runtime/write/writer.js";
 import { createView } from "../../../support/runtime/resource-view.js";
 import { unusedClient } from "../../../support/runtime/clients.js";
@@ -61,7 +65,7 @@ function createRun(dependents: readonly KubernetesDependent[], { pauses = [] }: 
     activate: async () => void history.push("activate"),
     deactivate: async () => void history.push("deactivate"),
   };
-  const reconcilerOf = ({ definition }: Pick<PlanNode, "definition">) =>
+  const reconcilerOf = (definition: DependentDefinition) =>
     new KubernetesReconciler({
       definition: definition as KubernetesDependent,
       source,
@@ -69,7 +73,7 @@ function createRun(dependents: readonly KubernetesDependent[], { pauses = [] }: 
       client: () => unusedClient,
       controller: "page",
     });
-  const planOf = (all: readonly KubernetesDependent[]) => withReconcilers(buildPlan(workflowOf(all)), reconcilerOf);
+  const planOf = (all: readonly KubernetesDependent[]) => buildPlan(workflowOf(all), reconcilerOf);
   const logger = { debug() {}, info() {}, warn() {}, error() {} };
   const options: RunOptions = {
     plan: planOf(dependents),

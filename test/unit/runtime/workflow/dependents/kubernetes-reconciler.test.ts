@@ -6,7 +6,7 @@ import { byAnyLink } from "#runtime/sources/mappers.js";
 import type { RunOptions } from "#runtime/workflow/run.js";
 import type { DependentRun } from "#runtime/workflow/dependents/dependent-reconciler.js";
 import { KubernetesReconciler } from "#runtime/workflow/dependents/kubernetes-reconciler.js";
-import { buildPlan, withReconcilers } from "#runtime/workflow/plan.js";
+import { buildPlan } from "#runtime/workflow/plan.js";
 import { ReconcileNotes } from "#runtime/workflow/reconcile-notes.js";
 import type { PostponedWrite } from "#runtime/base/activity.js";
 import { pruneWorkflow } from "#runtime/workflow/prune/prune.js";
@@ -53,7 +53,7 @@ function createReconcilers(dependents: readonly KubernetesDependent[]) {
   const nothing = async () => {};
   const source = { cache: view, activate: nothing, deactivate: nothing };
   const reconcilers: KubernetesReconciler[] = [];
-  const plan = withReconcilers(buildPlan(workflowOf(dependents)), ({ definition }) => {
+  const plan = buildPlan(workflowOf(dependents), (definition) => {
     const options = {
       source,
       writer,
