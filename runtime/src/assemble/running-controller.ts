@@ -17,7 +17,7 @@ import { namespacesOf } from "./check-controller.js";
 import { dependentsOf, finalizerNameOf, finalizerOf } from "../reconcile/controller-definition.js";
 import type { ControllerDefinition, EventSourceFacts } from "../reconcile/controller-definition.js";
 import { Controller } from "../schedule/controller.js";
-import type { ControllerDetails } from "../schedule/details/controller-details.js";
+import { detailsOf, givenUpOf, pausedIn, type ControllerDetails } from "../schedule/details/controller-details.js";
 import { ExpectationRegistry } from "../reconcile/expectations.js";
 import { primaryDeletedChannel } from "../operate/channels.js";
 import { LoopReporter, type LoopObserver } from "../operate/loop-reporter.js";
@@ -175,7 +175,7 @@ export class RunningController {
   }
 
   whenIdle(): Promise<void> {
-    return this.#controller.whenIdle();
+    return this.#controller.dispatcher.whenIdle();
   }
 
   /** Stops its event sources, for `deadlineMs` at most; resolves with whether all of them stopped. */
@@ -217,12 +217,12 @@ export class RunningController {
 
   /** The primaries whose last reconcile failed without a quick retry left. */
   get givenUp(): GivenUp {
-    return this.#controller.givenUp;
+    return givenUpOf(this.#controller.primaries);
   }
 
   /** How many of its primaries somebody has paused. */
   get paused(): number {
-    return this.#controller.paused;
+    return pausedIn(this.#controller.primaries).length;
   }
 
   /** The writes that are postponed now. */
@@ -237,17 +237,17 @@ export class RunningController {
   /** Changes how many primaries are reconciled at once, to the default without a number; reconciles under way go on. */
   setMaxConcurrentReconciles(count?: number): void {
     checkNumbers(`controller "${this.definition.name}"`, { maxConcurrentReconciles: [count, 1] });
-    this.#controller.setMaxConcurrentReconciles(count);
+    this.#controller.dispatcher.setMaxRunning(count);
   }
 
   /** What it does now, and how much it was given to do. */
   activity(): ControllerActivity {
-    return this.#controller.activity();
+    return this.#controller.dispatcher.activity();
   }
 
   /** What it knows of its primaries, for people. */
   details(): ControllerDetails {
-    return this.#controller.details();
+    return detailsOf(this.#controller.primaries, systemClock.now());
   }
 
   /** Counts what is kept of primaries. */

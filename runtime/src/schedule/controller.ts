@@ -1,4 +1,3 @@
-import type { ControllerActivity } from "../base/activity.js";
 import { uidOf } from "../base/decoded-resource.js";
 import { systemClock, type Clock } from "../base/clock.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
@@ -6,7 +5,6 @@ import { messageOf, type Logger } from "../base/logger.js";
 import { isPaused } from "../base/primary-link.js";
 import type { ReconcileReason, SecondaryCause } from "../base/reconcile-reason.js";
 import type { ResourceChange } from "../cache/resource-change.js";
-import { detailsOf, givenUpOf, pausedIn, type ControllerDetails } from "./details/controller-details.js";
 import { Dispatcher } from "./dispatch/dispatcher.js";
 import { KnownPrimary, type PrimaryTiming } from "./known-primary.js";
 import { createPrimaryFilter, isEdit, seenOf, type PrimaryFilter } from "./primary-filter.js";
@@ -15,7 +13,7 @@ import { isDeletionNext, NEW_STATE, type ProcessorSettings, type Transition } fr
 import type { ProcessorEffect, ProcessorEvent } from "./processor-state.js";
 import { rateLimiterFactoryOf, type RateLimiterFactory } from "./rate-limiter.js";
 import { ReconcileRun, type RunSurroundings } from "./reconcile-run.js";
-import type { GivenUp, PrimaryLookup, PrimaryOutcome, PrimaryRunner, ReconcileEvent } from "./reconcile-scope.js";
+import type { PrimaryLookup, PrimaryOutcome, PrimaryRunner, ReconcileEvent } from "./reconcile-scope.js";
 import { guardedRetryOf } from "./retry.js";
 import type { ScheduleSettings } from "./schedule-settings.js";
 
@@ -50,6 +48,8 @@ const BROKEN = { kind: "reconcile", isFinalizerRemoved: false, wroteStatus: fals
  * but `stop` runs to its end in one turn of the event loop, so no event comes in between.
  */
 export class Controller {
+  /** What may run, and how much of it at once. */
+  readonly dispatcher: Dispatcher;
   readonly #definition: ControllerFacts;
   readonly #dependencies: ControllerDependencies;
   readonly #clock: Clock;
@@ -58,7 +58,6 @@ export class Controller {
   readonly #timing: PrimaryTiming;
   readonly #isRelevant: PrimaryFilter;
   readonly #createLimiter: RateLimiterFactory | undefined;
-  readonly #dispatcher: Dispatcher;
   readonly #primaries = new Map<ObjectKey, KnownPrimary>();
   #isStopped = false;
 
@@ -78,34 +77,29 @@ export class Controller {
     const { kind } = definition.workflow.primary;
     this.#surroundings = { controller: definition.name, kind, logger, clock, settings: this.#settings };
     const { reconcileTimeoutMs: timeoutMs = RECONCILE_TIMEOUT_MS, maxConcurrentReconciles: maxRunning } = definition;
-    const primaries = () => this.#primaries.values();
+    const primaries = () => this.primaries;
     const begin = (primary: KnownPrimary) => this.#begin(primary);
-    this.#dispatcher = new Dispatcher({ clock, timeoutMs, maxRunning, primaries, begin });
+    this.dispatcher = new Dispatcher({ clock, timeoutMs, maxRunning, primaries, begin });
     const isUndone = runner.isUndone.bind(runner);
     this.#isRelevant = createPrimaryFilter({ ...definition, isUndone, logger });
     this.#createLimiter = rateLimiterFactoryOf(definition.rateLimit, logger);
   }
 
-  /** Changes how many reconciles may run at once, to the default without a number; those under way go on. */
-  setMaxConcurrentReconciles(count?: number): void {
-    this.#dispatcher.setMaxRunning(count);
-  }
-
   /** Starts to reconcile, beginning with the primaries of all events so far. */
   start(): void {
-    this.#dispatcher.start();
+    this.dispatcher.start();
   }
 
   /** Starts no further reconcile until `resume`. Events are kept, and running reconciles go on. */
   pause(): void {
-    this.#dispatcher.pause();
+    this.dispatcher.pause();
   }
 
   /** Goes on after `pause`. Primaries that have left the cache with their namespace are forgotten. */
   resume(): void {
     for (const primary of this.#primaries.values())
       if (!this.#dependencies.primaries.has(primary.key)) this.#apply(primary, { kind: "missed" });
-    this.#dispatcher.resume();
+    this.dispatcher.resume();
   }
 
   /** Starts nothing more, waits for what runs, and then aborts its signals; tells whether all of it ended in time. */
@@ -113,14 +107,9 @@ export class Controller {
     this.#isStopped = true;
     for (const primary of this.#primaries.values()) {
       primary.timer.cancel();
-      this.#dispatcher.withdraw(primary);
+      this.dispatcher.withdraw(primary);
     }
-    return this.#dispatcher.stop(deadlineMs);
-  }
-
-  /** Resolves when the last reconcile has ended after a stop, be it after the deadline. Resolves at once without a stop. */
-  whenIdle(): Promise<void> {
-    return this.#dispatcher.whenIdle();
+    return this.dispatcher.stop(deadlineMs);
   }
 
   onPrimaryChange(change: ResourceChange): void {
@@ -148,30 +137,16 @@ export class Controller {
     }
   }
 
-  get givenUp(): GivenUp {
-    return givenUpOf(this.#primaries.values());
-  }
-
-  /** How many primaries the last reconcile found paused. */
-  get paused(): number {
-    return pausedIn(this.#primaries.values()).length;
+  /** All that is known of its primaries. */
+  get primaries(): Iterable<KnownPrimary> {
+    return this.#primaries.values();
   }
 
   /** Counts the objects that the controller keeps, to find leaks. */
   counts(): { readonly states: number; readonly timers: number; readonly queued: number; readonly running: number } {
     const timers = [...this.#primaries.values()].filter(({ timer }) => timer.isSet).length;
-    const { queued, running } = this.activity();
+    const { queued, running } = this.dispatcher.activity();
     return { states: this.#primaries.size, timers, queued, running };
-  }
-
-  /** What it does now, and how much it was given to do. */
-  activity(): ControllerActivity {
-    return this.#dispatcher.activity();
-  }
-
-  /** What it knows of its primaries, for people. */
-  details(): ControllerDetails {
-    return detailsOf(this.#primaries.values(), this.#clock.now());
   }
 
   #onDeletion(change: ResourceChange, reason: ReconcileReason): void {
@@ -179,7 +154,7 @@ export class Controller {
     const isKnown = this.#isKnown(key);
     const facts = { kind: "deleted", reason, entry: { object }, isFinalStateUnknown, isKnown } as const;
     // A deletion that a filter rejects is not reconciled, but the state of its primary goes.
-    const isStarted = this.#dispatcher.isStarted && this.#isRelevant(change, true);
+    const isStarted = this.dispatcher.isStarted && this.#isRelevant(change, true);
     this.#tell(key, { ...facts, isStarted });
     this.#endRunOf(key);
   }
@@ -222,7 +197,7 @@ export class Controller {
     if (this.#isStopped && effect.kind !== "release" && effect.kind !== "log") return;
     switch (effect.kind) {
       case "submit":
-        return this.#dispatcher.submit(primary, primary.state.priority);
+        return this.dispatcher.submit(primary, primary.state.priority);
       case "schedule":
         return primary.wakeAfter(effect.delayMs);
       case "scheduleAt":
@@ -242,7 +217,7 @@ export class Controller {
     // What a successor with this name gets anew.
     primary.seen = undefined;
     primary.limiter = undefined;
-    this.#dispatcher.withdraw(primary);
+    this.dispatcher.withdraw(primary);
     primary.timer.cancel();
     primary.lastError = undefined;
     this.#dependencies.runner.release(primary.key);
@@ -258,7 +233,7 @@ export class Controller {
     const run = (primary.run = new ReconcileRun(primary, { entry, now }, this.#surroundings));
     this.#apply(primary, { kind: "started" });
     if (!run.isPrimaryDeleted) primary.seen = seenOf(entry.object);
-    this.#dispatcher.add();
+    this.dispatcher.add();
     this.#dependencies.runner.run(run).then(
       (outcome) => this.#finish(primary, run, outcome),
       (error: unknown) => this.#finish(primary, run, { ...BROKEN, failure: { error, isHandled: false } }),
@@ -274,7 +249,7 @@ export class Controller {
     const now = this.#clock.now();
     const event = { kind: "finished", outcome, isEnded, now, entry, isReplaced, isKnown } as const;
     // After a stop, outcomes are ignored: the aborted signal causes the failures.
-    const transition = this.#dispatcher.isAborted ? NO_TRANSITION : this.#apply(primary, event);
+    const transition = this.dispatcher.isAborted ? NO_TRANSITION : this.#apply(primary, event);
     primary.run = undefined;
     primary.lastError = transition.state?.isGivenUp === true ? messageOf(outcome.failure?.error) : undefined;
     try {
@@ -282,6 +257,6 @@ export class Controller {
     } catch (error) {
       this.#dependencies.logger.error({}, `the observer of reconciles failed: ${messageOf(error)}`);
     }
-    this.#dispatcher.delete(run);
+    this.dispatcher.delete(run);
   }
 }

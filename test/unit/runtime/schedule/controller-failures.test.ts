@@ -4,6 +4,7 @@ import fc from "../../../support/fast-check.js";
 import { ApiError, RetryAfterError, TerminalError } from "#runtime/base/errors.js";
 import type { PrimaryOutcome } from "#runtime/schedule/reconcile-scope.js";
 import type { Retry } from "#runtime/schedule/retry.js";
+import { givenUpOf } from "#runtime/schedule/details/controller-details.js";
 import { runs } from "../../../support/runs.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createBed, failureOf, KEY, SUCCESS } from "./controller-bed.js";
@@ -145,9 +146,9 @@ suite("controller: what is given up", (test) => {
     observe();
     observe({ name: "two" });
     await settle();
-    assert.equal(controller.givenUp, { count: 0, primaries: [] });
+    assert.equal(givenUpOf(controller.primaries), { count: 0, primaries: [] });
     await advance(2000);
-    assert.equal(controller.givenUp, {
+    assert.equal(givenUpOf(controller.primaries), {
       count: 2,
       primaries: [
         { primary: KEY, failures: 2, error: `no ${KEY}` },
@@ -164,10 +165,10 @@ suite("controller: what is given up", (test) => {
       ],
     );
     observeDeletion("home/two");
-    assert.is(controller.givenUp.count, 1);
+    assert.is(givenUpOf(controller.primaries).count, 1);
     respond(() => SUCCESS);
     await advance(MINUTE);
-    assert.is(controller.givenUp.count, 0);
+    assert.is(givenUpOf(controller.primaries).count, 0);
     assert.is(events.at(-1)?.isGivenUp, undefined);
   });
 
@@ -176,7 +177,7 @@ suite("controller: what is given up", (test) => {
     respond(() => failureOf());
     for (let index = 0; index < 30; index++) observe({ name: `page-${index}` });
     await settle();
-    assert.equal([controller.givenUp.count, controller.givenUp.primaries.length], [30, 10]);
+    assert.equal([givenUpOf(controller.primaries).count, givenUpOf(controller.primaries).primaries.length], [30, 10]);
   });
 });
 
@@ -312,7 +313,7 @@ suite("controller: the timeout of a reconcile", (test) => {
     clock.advance(100);
     assert.is(await stopped, false);
     let isIdle = false;
-    void controller.whenIdle().then(() => (isIdle = true));
+    void controller.dispatcher.whenIdle().then(() => (isIdle = true));
     await settle();
     assert.not(isIdle);
     await finish();
