@@ -8,9 +8,7 @@ import type { ResourceView } from "../cache/resource-view.js";
 import { deepFreeze } from "../cache/deep-freeze.js";
 import type { DecodedResource } from "../base/decoded-resource.js";
 import type { PrimaryOutcome, ReconcileScope } from "../schedule/reconcile-scope.js";
-import type { DependentArguments } from "../workflow/definition/workflow-definition.js";
 import { hasFinalizer, type ResourceOperations } from "../write/resource-operations.js";
-import type { WorkflowResult } from "../workflow/workflow-result.js";
 import type { Sender } from "../write/send/send.js";
 import { finalizerNameOf, finalizerOf, type ControllerDefinition } from "./controller-definition.js";
 import { isRetried, logUnreported } from "./error-report.js";
@@ -52,13 +50,7 @@ interface Attempt {
   /** Whether somebody has paused the primary, so that nothing is done for it. */
   readonly isPaused: boolean;
   /** Absent before the functions of the user are called. */
-  call?: Call;
-}
-
-/** What the functions of the user are called with. */
-interface Call {
-  readonly runs: WorkflowRuns;
-  readonly args: DependentArguments<KubernetesObject, object>;
+  runs?: WorkflowRuns;
 }
 
 /**
@@ -142,9 +134,10 @@ export class PrimaryReconciler {
     await this.#keepConditions(attempt);
     this.#ownFields.end(object);
     // A write that ran out of time may still have its effect: what comes next would be made beside it.
-    const lingering = attempt.call?.runs.lingering ?? [];
+    const { lingering = [], result } = attempt.runs ?? {};
     if (lingering.length > 0)
       await scope.tasks.track("a write that ran out of time", () => Promise.allSettled(lingering));
+    if (result !== undefined) attempt.outcome.workflow = result;
     return attempt.outcome;
   }
 
@@ -167,9 +160,9 @@ export class PrimaryReconciler {
       : entry.object;
     // The primary is gone, or has become another one: there will be an event.
     if (primary === undefined) return;
-    const call = this.#prepare(primary, attempt);
+    const runs = this.#prepare(primary, attempt);
     try {
-      const control = await this.#call<UpdateControl<object, object>>("reconcile", call, scope);
+      const control = await this.#call<UpdateControl<object, object>>("reconcile", runs, scope);
       if (this.#definition.reconciler === undefined) return;
       const { resource, status, rescheduleAfterMs } = control ?? {};
       scope.signal.throwIfAborted();
@@ -179,7 +172,7 @@ export class PrimaryReconciler {
       // What was given up may not write any more: somebody else may be in charge by now.
       if (scope.signal.aborted) throw error;
       attempt.error = error;
-      const control = await this.#report(error, call, attempt);
+      const control = await this.#report(error, runs, attempt);
       if (isRetried(control)) attempt.outcome.failure = { error, isHandled: control !== undefined };
       else attempt.outcome.rescheduleAfterMs = control?.rescheduleAfterMs;
     }
@@ -189,11 +182,10 @@ export class PrimaryReconciler {
     const { scope } = attempt;
     const { object } = scope.entry;
     if (!hasFinalizer(object, this.#finalizer)) return;
-    const call = this.#prepare(object, attempt);
-    const control = await this.#call<DeleteControl>("cleanup", call, scope);
+    const runs = this.#prepare(object, attempt);
+    const control = await this.#call<DeleteControl>("cleanup", runs, scope);
     attempt.outcome.rescheduleAfterMs = control?.rescheduleAfterMs;
     if (control?.removeFinalizer === false) return;
-    const { runs } = call;
     runs.warnOfOrphans();
     // An object that is not gone yet brings an event when it goes. A failure brings none.
     const failed = runs.cleanups.find(({ error }) => error !== undefined);
@@ -215,14 +207,14 @@ export class PrimaryReconciler {
 
   async #keepConditions(attempt: Attempt): Promise<void> {
     const { conditionsSender: sender } = this.#dependencies;
-    const { scope, outcome, error, postponed, isPaused: isStill } = attempt;
+    const { scope, outcome, error, postponed, isPaused, runs } = attempt;
     const wasLastFinalizer = outcome.isFinalizerRemoved && scope.entry.object.metadata.finalizers?.length === 1;
     if (sender === undefined || scope.signal.aborted || scope.isPrimaryDeleted || wasLastFinalizer) return;
     try {
-      const { workflow, kind } = outcome;
       // Conditions of former names are over as well.
       const dependents = this.#dependentNames;
-      const facts = { workflow, error, isCleanup: kind === "cleanup", dependents, postponed, isPaused: isStill };
+      const isCleanup = outcome.kind === "cleanup";
+      const facts = { workflow: runs?.result, error, isCleanup, dependents, postponed, isPaused };
       const wroteStatus = await writeConditions({ ...this.#writeIn(scope), sender }, scope.entry.object, facts);
       if (wroteStatus) outcome.wroteStatus = true;
     } catch (error) {
@@ -234,9 +226,10 @@ export class PrimaryReconciler {
   /** Runs the workflow, unless the reconciler does that, and then the function of the reconciler; returns what that wants. */
   async #call<Control extends object>(
     kind: "reconcile" | "cleanup",
-    { runs, args }: Call,
+    runs: WorkflowRuns,
     { tasks, signal }: ReconcileScope,
   ): Promise<Control | undefined> {
+    const { args } = runs;
     const { reconciler, workflow: definition } = this.#definition;
     await tasks.track("an event source", () => this.#dependencies.secondaries.load(args.primary, signal));
     if (reconciler?.initContext !== undefined)
@@ -252,11 +245,11 @@ export class PrimaryReconciler {
   }
 
   /** Lets the reconciler report an error, and writes the status that it returns; never throws. Returns its control. */
-  async #report(error: unknown, { args }: Call, attempt: Attempt): Promise<ErrorControl<object> | undefined> {
+  async #report(error: unknown, runs: WorkflowRuns, attempt: Attempt): Promise<ErrorControl<object> | undefined> {
     const { reconciler } = this.#definition;
-    const { scope, outcome } = attempt;
+    const { scope } = attempt;
     if (reconciler?.updateErrorStatus === undefined) return undefined;
-    const { workflow } = outcome;
+    const { args, result: workflow } = runs;
     const facts = { ...args, error, ...(workflow !== undefined && { workflow }) };
     let control: ErrorControl<object> | undefined;
     try {
@@ -287,13 +280,11 @@ export class PrimaryReconciler {
     return { cause: { signal, logger, primary, onWritten, followsEvent }, ...this.#write };
   }
 
-  #prepare(primary: KubernetesObject, attempt: Attempt): Call {
+  #prepare(primary: KubernetesObject, attempt: Attempt): WorkflowRuns {
     const { scope } = attempt;
     // An answer to what was just written is the same object that the cache has, as yet unfrozen.
     deepFreeze(primary);
-    const onResult = (workflow: WorkflowResult) => void (attempt.outcome.workflow = workflow);
-    const createContext = (runs: WorkflowRuns) => this.#createContext(scope, primary, runs);
-    const runs = new WorkflowRuns(this.#workflows, { primary, scope, createContext, onResult });
-    return (attempt.call = { runs, args: { primary, secondary: this.secondaryOf(primary), context: runs.context } });
+    const createContext = this.#createContext;
+    return (attempt.runs = new WorkflowRuns(this.#workflows, { primary, scope, createContext }));
   }
 }

@@ -12,7 +12,11 @@ import { cleanupWorkflow, createSecondary, MOST_STEPS_AT_ONCE, reconcileWorkflow
 import type { RunOptions } from "../workflow/run.js";
 import { ReconcileNotes } from "../workflow/reconcile-notes.js";
 import { isKubernetes } from "../workflow/definition/workflow-definition.js";
-import type { DependentDefinition, WorkflowDefinition } from "../workflow/definition/workflow-definition.js";
+import type {
+  DependentArguments,
+  DependentDefinition,
+  WorkflowDefinition,
+} from "../workflow/definition/workflow-definition.js";
 import type { WorkflowInvocation, WorkflowResult } from "../workflow/workflow-result.js";
 import { needsCleanup, type ControllerDefinition } from "./controller-definition.js";
 import type { ReconcileScope } from "../schedule/reconcile-scope.js";
@@ -87,14 +91,15 @@ export class ControllerWorkflows {
 interface RunsOptions {
   readonly primary: KubernetesObject;
   readonly scope: ReconcileScope;
-  /** Creates what the functions of the user are called with. */
-  createContext(runs: WorkflowRuns): Context;
-  onResult(result: WorkflowResult): void;
+  createContext(scope: ReconcileScope, primary: KubernetesObject, runs: WorkflowRuns): Context;
 }
 
 /** The runs of the workflows in one reconcile of one primary. */
 export class WorkflowRuns {
-  readonly context: Context;
+  /** What the functions of the user are called with. */
+  readonly args: DependentArguments<KubernetesObject, object>;
+  /** What the workflow of the controller came to; absent before it has run. */
+  result?: WorkflowResult;
   readonly cleanups: WorkflowResult[] = [];
   /** The writes of steps that can run out of time. Until they end, nobody knows what is there. */
   readonly lingering: Promise<unknown>[] = [];
@@ -106,7 +111,9 @@ export class WorkflowRuns {
   constructor(workflows: ControllerWorkflows, options: RunsOptions) {
     this.#workflows = workflows;
     this.#options = options;
-    this.context = options.createContext(this);
+    const { primary, scope, createContext } = options;
+    const secondary = workflows.createSecondary(primary);
+    this.args = { primary, secondary, context: createContext(scope, primary, this) };
   }
 
   /** Runs a workflow, once for each kind. Default: the workflow of the controller */
@@ -176,7 +183,7 @@ export class WorkflowRuns {
   async #start(workflow: CompiledWorkflow, kind: Kind, before: Promise<unknown>): Promise<WorkflowResult> {
     const { dependencies, dependents, own } = this.#workflows;
     const { secondaries, removedKinds: kinds } = dependencies;
-    const { primary, scope, onResult } = this.#options;
+    const { primary, scope } = this.#options;
     const { definition, ...compiled } = workflow;
     // One dependent is not written and deleted at once.
     await before;
@@ -184,7 +191,7 @@ export class WorkflowRuns {
       definition: definition.primary,
       ...{ primary, secondaries, ...compiled },
       namespaces: dependencies.namespaces?.(),
-      context: this.context,
+      context: this.args.context,
       track: (what, task) => scope.tasks.track(what, task),
       notes: this.#notes,
       onStep: (step) => scope.onStep(step),
@@ -198,7 +205,7 @@ export class WorkflowRuns {
     if (workflow === own && kinds !== undefined)
       result = await pruneWorkflow({ run, result, isCleanup, workflow: definition, kinds });
     if (isCleanup) this.cleanups.push(result);
-    if (workflow === own) onResult(result);
+    if (workflow === own) this.result = result;
     return result;
   }
 }
