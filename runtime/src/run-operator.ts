@@ -31,14 +31,12 @@ export async function runOperator(
   controllers: readonly ControllerDefinition[],
   options: RunOperatorOptions = {},
 ): Promise<void> {
-  const { signal, args = process.argv.slice(2), logger: own, ...code } = options;
+  const { args = process.argv.slice(2), ...code } = options;
   const names = controllers.map(({ name }) => name);
   try {
     const settings = await loadSettings(names, args);
     if (settings.help !== undefined) return void process.stdout.write(settings.help);
-    const definitions = controllers.map((each) => applyToController(settings.values, each));
-    const given = applyToOptions(settings.values, { ...(isInPod() ? POD_ADDRESSES : {}), ...code });
-    await run(definitions, { ...given, own, signal, settings, code: controllers });
+    await run(controllers, code, settings);
   } catch (error) {
     // Whoever set it wrong reads every line of it.
     if (!(error instanceof Error) || error.name !== "SettingsError") throw error;
@@ -47,25 +45,24 @@ export async function runOperator(
   }
 }
 
-interface RunOptions extends Omit<OperatorOptions, "controllers" | "logger"> {
-  readonly own: Logger | undefined;
-  readonly signal: AbortSignal | undefined;
-  readonly settings: LoadedSettings;
-  /** The definitions as the code has them. */
-  readonly code: readonly ControllerDefinition[];
-}
-
-async function run(controllers: readonly ControllerDefinition[], options: RunOptions): Promise<void> {
-  const { own, signal, settings, code, ...rest } = options;
+/** Runs what the code has with what the settings say in its place. */
+async function run(
+  code: readonly ControllerDefinition[],
+  { signal, logger: own, ...options }: RunOperatorOptions,
+  settings: LoadedSettings,
+): Promise<void> {
+  const controllersOf = (values: SettingValues) => code.map((each) => applyToController(values, each));
+  const controllers = controllersOf(settings.values);
+  const given = applyToOptions(settings.values, { ...(isInPod() ? POD_ADDRESSES : {}), ...options });
   const format = settings.values.get("logFormat") as "json" | "pretty" | undefined;
   const { logger, levels } = createLeveledLogger(own, { format });
   const first = levels.operator;
   applyToLevels(settings.values, levels, first);
-  const operator = createOrReport({ ...rest, controllers, logger, logLevels: levels });
+  const operator = createOrReport({ ...given, controllers, logger, logLevels: levels });
   if (operator === undefined) return;
   const onChange = (values: SettingValues) => {
     applyToLevels(values, levels, first);
-    for (const { name, maxConcurrentReconciles } of code.map((each) => applyToController(values, each)))
+    for (const { name, maxConcurrentReconciles } of controllersOf(values))
       operator.controller(name).setMaxConcurrentReconciles(maxConcurrentReconciles);
   };
   const unfollow = followSettings(settings, { logger, onChange });
