@@ -1,11 +1,8 @@
-import type { EventSink } from "../base/activity.js";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import { labelValueOf, PRIMARY_INDEX } from "../base/primary-link.js";
 import { withFields, type Logger } from "../base/logger.js";
 import { builtinKindOf, kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
-import type { ApiClient } from "../client/api-client.js";
 import type { EventSource } from "../sources/event-source.js";
-import type { OwnViews } from "../cache/own-views.js";
 import type { ResourceView } from "../cache/resource-view.js";
 import type { ExternalDependentSource, ExternalOrigin, ExternalWatch } from "../sources/external/external-watch.js";
 import type { FetchContext } from "../sources/external/external-source.js";
@@ -19,16 +16,12 @@ import { isKubernetes, type ExternalDependent } from "../workflow/definition/wor
 import { KindOperations } from "../write/kind-operations.js";
 import type { WriteTarget } from "../write/send/apply-matcher.js";
 import { latestOf } from "../write/send/on-latest.js";
-import { Sender } from "../write/send/send.js";
+import type { Sender } from "../write/send/send.js";
 
 interface ExternalParts {
-  readonly client: ApiClient;
-  readonly fieldManager: string;
-  /** All controllers of the operator: they share what the answers bring. */
-  readonly fieldManagers: readonly string[];
-  readonly views: OwnViews;
+  /** Keeps the ids. */
+  readonly sender: Sender;
   readonly primaries: ResourceView;
-  readonly events: EventSink;
   readonly logger: Logger;
 }
 
@@ -46,7 +39,6 @@ export class ExternalDependents {
   readonly sources: readonly EventSource[];
   readonly #definition: ControllerDefinition;
   readonly #parts: ExternalParts;
-  readonly #sender: Sender;
   readonly #label: string;
   /** What knows the objects that keep ids, by their kind. */
   readonly #stateViews = new Map<string, KindSource>();
@@ -55,7 +47,6 @@ export class ExternalDependents {
   constructor(definition: ControllerDefinition, parts: ExternalParts) {
     this.#definition = definition;
     this.#parts = parts;
-    this.#sender = new Sender(parts);
     this.#label = labelValueOf(definition.name);
     const externals = dependentsOf(definition).flatMap((each) => (isKubernetes(each) ? [] : [each]));
     for (const each of externals) {
@@ -67,13 +58,7 @@ export class ExternalDependents {
   }
 
   createReconciler(definition: ExternalDependent, source: ExternalDependentSource): ExternalReconciler {
-    const state = this.#stores.get(definition.name);
-    const onReleased = (about: KubernetesObject, note: string) =>
-      this.#parts.events.record(
-        { controller: this.#definition.name, about },
-        { type: "Warning", reason: "DeletionFailed", action: "Delete", note },
-      );
-    return new ExternalReconciler({ definition, source, state, onReleased });
+    return new ExternalReconciler({ definition, source, state: this.#stores.get(definition.name) });
   }
 
   forget(primary: ObjectKey): void {
@@ -105,13 +90,13 @@ export class ExternalDependents {
 
   #createStore({ name, movedFrom, state, bulk, stateOf }: ExternalDependent): ExternalStateStore | undefined {
     const { primary } = this.#definition.workflow;
-    const { primaries } = this.#parts;
+    const { primaries, sender } = this.#parts;
     const form = { isMap: bulk !== undefined, isObject: stateOf !== undefined };
     // What is kept is written to its end also when its step is given up: an id that is not kept is lost with the process.
     const causeOf = (about: KubernetesObject) => ({ dependent: name, logger: this.#loggerFor(about) });
     // Nor is it held back when it is written over and over.
     const operationsOn = (target: WriteTarget, about: KubernetesObject) =>
-      new KindOperations(target, { sender: this.#sender, isUrgent: true, cause: causeOf(about) });
+      new KindOperations(target, { sender, isUrgent: true, cause: causeOf(about) });
     if (state?.kind === "status")
       return createStatusState({
         path: state.path,
@@ -131,7 +116,7 @@ export class ExternalDependents {
       ...{ dependent: name, movedFrom, form, state, primary, label: this.#label, view },
       ownedBy: ({ metadata }) => view.byIndex(PRIMARY_INDEX, keyOf(metadata)).map(({ object }) => object),
       apply: (object, about) => operationsOn(target, about).apply(object as never),
-      delete: (object, about) => this.#sender.delete(target, object, { cause: causeOf(about) }),
+      delete: (object, about) => sender.delete(target, object, { cause: causeOf(about) }),
       warn: (text, about) => this.#loggerFor(about).warn({ dependent: name }, text),
     });
   }

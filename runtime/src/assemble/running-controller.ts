@@ -90,7 +90,8 @@ export class RunningController {
     const primaries = primary.view;
     const views = new OwnViews();
     const ofAll = { client, fieldManagers, views };
-    const externals = new ExternalDependents(definition, { ...ofAll, fieldManager, primaries, events, logger });
+    const ofStates = new Sender({ ...ofAll, fieldManager });
+    const externals = new ExternalDependents(definition, { sender: ofStates, primaries, logger });
     const sources = (this.#sources = createSources(definition, { ...shared, primary, externals, views }));
     const loops = (this.#loops = new LoopReporter({
       ...{ controller: name, events, logger, observer: onLoop },

@@ -13,8 +13,6 @@ interface ExternalReconcilerOptions {
   readonly source: ExternalDependentSource;
   /** Keeps the ids of created resources; absent if the dependent has no state. */
   readonly state?: Pick<RememberedState, "read" | "isKept" | "beginEnd" | "endingOf" | "set"> | undefined;
-  /** Told of a resource that is left, outside Kubernetes, because it could not be deleted. */
-  readonly onReleased?: ((primary: KubernetesObject, message: string) => void) | undefined;
 }
 
 /** A resource with the key of its item, which is empty unless the dependent is a bulk one. */
@@ -125,9 +123,9 @@ export class ExternalReconciler implements DependentReconciler {
     // An error that says when to try again is no end.
     if (findError(error, "RetryAfterError") !== undefined) return false;
     const dependent = item === undefined ? `"${name}"` : `"${name}", item "${item}"`;
-    const message = `the resource of dependent ${dependent} could not be deleted and is left: ${messageOf(error)}`;
-    context.logger.warn({ dependent: name, item, error }, message);
-    this.#options.onReleased?.(primary, message);
+    const note = `the resource of dependent ${dependent} could not be deleted and is left: ${messageOf(error)}`;
+    context.logger.warn({ dependent: name, item, error }, note);
+    context.events.record({ type: "Warning", reason: "DeletionFailed", action: "Delete", note });
     return true;
   }
 
