@@ -15,8 +15,8 @@ export interface Wish {
 export class ReconcileNotes {
   /** The removals of objects, in flight or done, by uid. */
   readonly removals = new Map<string, Promise<unknown>>();
-  /** The live objects that the own `delete` of a dependent left, so that nothing else deletes them. */
-  readonly kept = new Set<object>();
+  /** The uids of the objects that the own `delete` of a dependent left, so that nothing else deletes them. */
+  readonly kept = new Set<string | undefined>();
   readonly #wishes = new Map<string, Wish>();
   /** The names of the dependents that want an object. */
   readonly #wishing = new Set<string>();

@@ -171,7 +171,7 @@ export class KubernetesReconciler implements DependentReconciler {
     if (call === undefined) return remove();
     const args = { ...argumentsOf(run), live: live.object };
     const done = await callOwn({ name: "delete", call, args }, remove);
-    if (done !== undefined) run.notes.kept.add(live.object);
+    if (done !== undefined) run.notes.kept.add(live.object.metadata.uid);
   }
 
   // A step that runs out of time cancels its write.

@@ -86,7 +86,7 @@ export function findLeftovers(
     for (const { name, live } of kind.reconcilerFor("ordered").objects.leftovers(run.primary, isTaken)) {
       const judged = judge(name, keyOf(live.metadata));
       // Two watches may show one object.
-      if (judged !== undefined && !notes.kept.has(live)) found.set(live.metadata.uid, { ...judged, live });
+      if (judged !== undefined && !notes.kept.has(live.metadata.uid)) found.set(live.metadata.uid, { ...judged, live });
     }
   }
   return [...found.values()];

@@ -58,7 +58,9 @@ suite("an own delete of a dependent", (test) => {
         },
       }),
     });
-    await using running = await space.start([dependentController([dependent])]);
+    // Its watch shows the objects of the other one, too.
+    const foreign = configOf("foreign", own({ create: false }));
+    await using running = await space.start([dependentController([dependent, foreign])]);
     await space.create(Sample, { metadata: { name: "one" }, spec: { number: 2 } });
     await space.until(ConfigMap, "one-many-1", () => true);
     await running.quiet();
