@@ -9,14 +9,8 @@ import type { ResourceView } from "../../cache/resource-view.js";
 import { hasForeignChange } from "../../match/foreign-change.js";
 import { findDifferences, matches, type Difference, type MatchOptions } from "../../match/match.js";
 import { genericDifferences } from "../../match/matchers.js";
-import {
-  isLeaf,
-  keyOfListItem,
-  NOTHING,
-  parseOwnedFields,
-  valueKeyOf,
-  type FieldNode,
-} from "../../match/owned-fields.js";
+import { isLeaf, keyOfListItem, NOTHING, parseOwnedFields, valueKeyOf } from "../../match/owned-fields.js";
+import type { FieldNode } from "../../match/owned-fields.js";
 import { isPlain, plainOf } from "../../match/json-value.js";
 import { schemaOf, type SchemaNode } from "../../match/schema-node.js";
 import type { WriteCause } from "./postponed-write.js";
@@ -74,7 +68,11 @@ export class ApplyMatcher {
       return this.forms.forget(target.cache, desired.metadata, [part]);
     // An object without its link is an error of its write, and no form.
     if (!hasLink(answer.object.metadata, desired.metadata)) return;
-    const differences = this.differences(application, answer, NAMED_DIFFERENCES);
+    // Without a schema nobody knows how a field is owned, so that its values alone tell whether somebody changed them.
+    const isUntyped = Object.keys(target.definition.schema).length === 0;
+    const differences = isUntyped
+      ? genericDifferences({ definition: target.definition, desired, live: answer.object }).slice(0, NAMED_DIFFERENCES)
+      : this.differences(application, answer, NAMED_DIFFERENCES);
     this.forms.learn(application, formOf(application, answer, options), { differences, cause });
   }
 

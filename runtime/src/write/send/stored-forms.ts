@@ -52,7 +52,7 @@ export class StoredForms {
     const places = paths.join(", ");
     const isTold = forms.get(key)?.places === places;
     forms.set(key, { ...form, places, until: this.#clock.now() + HOLDS_MS });
-    if (isTold) return;
+    if (isTold || paths.length === 0) return;
     const what = `${part === "status" ? "the status of " : ""}${describeObject(definition, desired.metadata)}`;
     cause?.logger?.warn(
       { dependent: cause.dependent, paths },

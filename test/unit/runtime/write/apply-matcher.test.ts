@@ -2,6 +2,7 @@ import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
 import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
 import type { DecodedResource } from "#runtime/base/decoded-resource.js";
+import type { WriteCause } from "#runtime/write/send/postponed-write.js";
 import { ApplyMatcher, type Application } from "#runtime/write/send/apply-matcher.js";
 import { customDefinition } from "../../../support/kinds/kind-definitions.js";
 import { widgetCrd } from "../../../support/kinds/live-objects.js";
@@ -94,6 +95,28 @@ suite("apply matcher", (test) => {
     assert.equal([{}, new Date(0)].map(compare), [true, false]);
     const dropped = { ...entry, object: { ...entry.object, spec: {} } };
     assert.not(matcher.matches(applicationOf({ text: new Date(0) }), dropped), "nor nothing");
+  });
+
+  test("in a kind without a schema, values alone tell that somebody changed what was sent", () => {
+    const { cache, matcher, applicationOf, stored } = createMatcher("object");
+    const target = { definition: { ...definition, schema: {} }, cache };
+    const told: object[] = [];
+    const nothing = () => {};
+    const warn = (fields: object) => void told.push(fields);
+    const cause: WriteCause = { logger: { debug: nothing, info: nothing, warn, error: nothing } };
+    // An atomic field, which the server completes.
+    const learn = (version: string, text: object) => {
+      const entry = stored(version);
+      const answer = { ...entry, object: { ...entry.object, spec: { text } } };
+      const application = { ...applicationOf({ text: { name: "a" } }), target };
+      assert.not(matcher.matches(application, answer));
+      matcher.learn(application, answer, cause);
+      assert.ok(matcher.matches(application, answer));
+    };
+    learn("1", { name: "a", kind: "Default" });
+    assert.equal(told, []);
+    learn("2", { name: "A", kind: "Default" });
+    assert.equal(told, [{ dependent: undefined, paths: ["spec.text.name"] }]);
   });
 
   test("what is learnt of the object and of its status is kept apart", () => {
