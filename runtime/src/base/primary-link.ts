@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { keyOf, type ObjectMeta, type ObjectRef } from "./kubernetes-object.js";
+import { groupOf, keyOf, type KubernetesObject, type ObjectMeta, type ObjectRef } from "./kubernetes-object.js";
 import type { ResourceDefinition } from "./resource-definition.js";
 
 // These tie a dependent to its primary where an owner reference cannot: across namespaces, and where the runtime deletes in order.
@@ -75,7 +75,7 @@ export function isOfOther(live: Partial<ObjectMeta>, { name, uid }: ObjectMeta):
 }
 
 /** Returns what stands in the annotation of the primary's type. */
-export function typeOfPrimary({ kind, group }: ResourceDefinition): string {
+export function typeOfPrimary({ kind, group }: Pick<ResourceDefinition, "kind" | "group">): string {
   return group === "" ? kind : `${kind}.${group}`;
 }
 
@@ -120,8 +120,19 @@ export function missingLink(live: Partial<ObjectMeta>, desired: ObjectRef & Part
   ];
 }
 
+/** Returns the owner and the annotations that may tie an object to a primary: `deletion` decides which of them it has. */
+export function linksTo({ apiVersion, kind, metadata: { uid, name, namespace } }: KubernetesObject) {
+  const type = typeOfPrimary({ kind, group: groupOf(apiVersion) });
+  const home = namespace !== undefined && { [PRIMARY_NAMESPACE]: namespace };
+  return { ownerReferences: [{ uid }], annotations: { [PRIMARY_NAME]: name, [PRIMARY_TYPE]: type, ...home } };
+}
+
+type Links = Pick<ObjectMeta, "annotations"> & {
+  readonly ownerReferences?: readonly Pick<ObjectMeta, "uid">[] | undefined;
+};
+
 /** Tells whether two objects are tied to the same primary, by an owner reference or by annotations. */
-export function sharesPrimary(desired: Partial<ObjectMeta>, live: Partial<ObjectMeta>): boolean {
+export function sharesPrimary(desired: Links, live: Partial<ObjectMeta>): boolean {
   if (desired.ownerReferences?.some((owner) => isOwnedBy(live, owner)) === true) return true;
   const { annotations: wanted = {} } = desired;
   // Where somebody took the namespace off, the object is taken for one beside its primary.

@@ -15,13 +15,13 @@ import {
   lacksLabel,
   LINK_ANNOTATIONS,
   linkOf,
+  linksTo,
   missingLink,
   otherOwnerOf,
   PRIMARY_NAME,
   sharesDependent,
   sharesPrimary,
 } from "../base/primary-link.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { DecodedResource } from "../base/decoded-resource.js";
 import { applyMethod } from "./apply.js";
 import { mergedMetadata, putMethod } from "./put.js";
@@ -141,8 +141,8 @@ export class Writer {
     const { metadata } = desired;
     const live = await this.#sender.read(target, metadata);
     if (live === undefined) throw conflict;
-    const isOwn = this.#isOwn(metadata, live);
-    if (!isOwn) checkAdoption({ definition: target.definition, desired: metadata, live: live.object }, existing);
+    const isOwn = this.#isOwn(metadata, live, cause?.primary);
+    if (!isOwn) checkAdoption(metadata, live.object, existing);
     target.cache.put(live);
     const isTerminating = live.object.metadata.deletionTimestamp !== undefined;
     if (isTerminating || (isOwn && leaves !== "none")) {
@@ -157,10 +157,11 @@ export class Writer {
   }
 
   // Tied to the same primary; what is tied to none is ours if it says so of itself, or if we have applied it as this dependent.
-  #isOwn(desired: Partial<ObjectMeta>, live: DecodedResource): boolean {
+  #isOwn(desired: Partial<ObjectMeta>, live: DecodedResource, primary?: KubernetesObject): boolean {
     const { metadata } = live.object;
     const isTied = desired.annotations?.[PRIMARY_NAME] !== undefined || (desired.ownerReferences ?? []).length > 0;
-    if (isTied && sharesPrimary(desired, metadata)) return true;
+    // Before its deletion changed, or in another controller, it may have been tied in the other way.
+    if (isTied && sharesPrimary(primary === undefined ? desired : linksTo(primary), metadata)) return true;
     const isFree = otherOwnerOf(metadata, desired) === undefined;
     // Somebody may have taken off what tied it.
     const isUntied = isFree && sharesDependent(desired, metadata);
@@ -215,14 +216,11 @@ function tested({ uid }: ObjectMeta, operations: readonly JsonPatchOperation[]):
 
 /** Throws if an object must not be taken over: a lost answer or a late watch hid it, or it is somebody else's. */
 export function checkAdoption(
-  {
-    definition,
-    desired,
-    live,
-  }: { definition: ResourceDefinition; desired: Stated["metadata"]; live: KubernetesObject },
+  desired: Stated["metadata"],
+  live: KubernetesObject,
   policy: ApplyOptions["existing"],
 ): void {
-  const object = describeObject(definition, desired);
+  const object = describeObject(live, desired);
   // The conflict that told of it is the runtime's own doing, and would only confuse.
   const fail = (problem: string) => new Error(`${object} ${problem}`);
   const isTerminating = live.metadata.deletionTimestamp !== undefined;

@@ -1,15 +1,6 @@
 import { TerminalError } from "../../base/errors.js";
 import { keyOf, type KubernetesObject, type ObjectMeta } from "../../base/kubernetes-object.js";
-import {
-  CONTROLLER_LABEL,
-  DEPENDENT_ITEM,
-  DEPENDENT_NAME,
-  OBJECT_KEY,
-  PRIMARY_NAME,
-  PRIMARY_NAMESPACE,
-  PRIMARY_TYPE,
-  typeOfPrimary,
-} from "../../base/primary-link.js";
+import { CONTROLLER_LABEL, DEPENDENT_ITEM, DEPENDENT_NAME, linksTo, OBJECT_KEY } from "../../base/primary-link.js";
 import type { Stated } from "../../write/send/plan.js";
 import { deletionOf, type KubernetesDependent } from "../definition/workflow-definition.js";
 import type { DependentRun } from "./dependent-reconciler.js";
@@ -61,8 +52,7 @@ export function completeDesired(
     [DEPENDENT_NAME]: name,
     [OBJECT_KEY]: keyOf({ name: metadata.name, namespace }),
     ...(item !== undefined && { [DEPENDENT_ITEM]: item }),
-    ...(!isOwned && { [PRIMARY_NAME]: ownerName, [PRIMARY_TYPE]: typeOfPrimary(definition) }),
-    ...(!isOwned && home !== undefined && { [PRIMARY_NAMESPACE]: home }),
+    ...(!isOwned && linksTo(primary).annotations),
   };
   const link: Partial<ObjectMeta> = {
     labels: Object.assign({}, metadata.labels, { [CONTROLLER_LABEL]: label }),

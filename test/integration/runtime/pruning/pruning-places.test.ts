@@ -1,9 +1,11 @@
 // What becomes of the objects of a dependent that is elsewhere now, or has another selector: its watch does not show them.
 import { waitFor } from "#apiserver/wait-for.js";
+import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
-import { bulkOf, configOf, valuesIn } from "../../josdk/dependents/sample-dependents.js";
+import { bulkOf, configOf, dependentController, valuesIn } from "../../josdk/dependents/sample-dependents.js";
 import { ConfigMap, Sample } from "../../josdk/sample-kind.js";
 import { openSpace, runFirst, sample, startSecond, untilReady } from "./two-versions.js";
 
@@ -69,5 +71,43 @@ suite("a removed dependent under the name of one that is", (test) => {
     await waitFor("it is reconciled", () => running.events.length > 0);
     await running.quiet();
     assert.equal(Object.keys(await valuesIn(space)).sort(), ["one-a", "one-b"]);
+  });
+});
+
+suite("a dependent whose watch does not show its object", (test) => {
+  const [collected, ordered] = [{ deletion: "garbageCollected" }, { deletion: "ordered" }] as const;
+  const of = (dependent: KubernetesDependent, rest: Partial<ControllerDefinition> = {}) =>
+    ({ ...dependentController([dependent]), finalizer: "example.com/other", ...rest }) as const;
+  for (const [before, after] of [
+    [collected, ordered],
+    [ordered, collected],
+  ] as const) {
+    const what = `${before.deletion} before and is ${after.deletion} now`;
+    test(`takes it over from another controller, where it was ${what}`, async () => {
+      await using space = await openSpace();
+      await runFirst(space, [configOf("a", before)]);
+      const was = await space.get(ConfigMap, "one-a");
+      const left = { a: { resource: ConfigMap.definition, ...collected } };
+      const former = dependentController([], { workflow: { removed: left } });
+      await using running = await space.start([former, of(configOf("a", after), { name: "other" })]);
+      const isTheirs = ({ metadata }: KubernetesObject) => metadata.labels?.["gen-operator.dev/controller"] === "other";
+      await space.until(ConfigMap, "one-a", isTheirs);
+      await running.quiet();
+      const is = await space.get(ConfigMap, "one-a");
+      assert.is(is?.metadata.uid, was?.metadata.uid);
+      assert.is(is?.metadata.ownerReferences === undefined, after === ordered);
+      await space.delete(Sample, "one");
+      await space.untilGone(ConfigMap, "one-a");
+    });
+  }
+
+  test("takes it over where it has another selector and another deletion", async () => {
+    await using space = await openSpace();
+    const desired = () => ({ metadata: { name: "labelled" }, data: { value: "old" } });
+    await runFirst(space, [configOf("a", { ...collected, desired })]);
+    const was = await space.get(ConfigMap, "labelled");
+    await using running = await startSecond(space, [labelled("a", ordered)], removedOf("a"));
+    await untilReady(running);
+    assert.is((await space.get(ConfigMap, "labelled"))?.metadata.uid, was?.metadata.uid);
   });
 });

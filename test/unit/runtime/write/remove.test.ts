@@ -4,10 +4,9 @@ import type { RetryAfterError } from "#runtime/base/errors.js";
 import { replacementOf } from "#runtime/write/put.js";
 import { checkAdoption, untyingOperations } from "#runtime/write/writer.js";
 import { applyJsonPatch } from "#schema/patches/json-patch.js";
-import { builtinDefinition, type JsonResource } from "../../../support/kinds/kind-definitions.js";
+import type { JsonResource } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
 
-const definition = builtinDefinition("v1", "ConfigMap");
 const owner = (uid: string, controller = false) => ({ apiVersion: "v1", kind: "X", name: uid, uid, controller });
 const link = {
   "gen-operator.dev/primary-name": "one",
@@ -130,14 +129,14 @@ suite("adoption", (test) => {
   ];
   for (const [title, metadata, policy, message] of refused)
     test(`does not take ${title}`, () => {
-      assert.throws(() => checkAdoption({ definition, desired, live: objectOf(metadata) }, policy), message);
+      assert.throws(() => checkAdoption(desired, objectOf(metadata), policy), message);
     });
 
   test("looks again at what is being deleted, of which nobody would tell, without using up an attempt", () => {
     const live = objectOf({ deletionTimestamp: "x" });
     for (const policy of ["adopt", "refuse"] as const)
       try {
-        checkAdoption({ definition, desired, live }, policy);
+        checkAdoption(desired, live, policy);
         assert.unreachable();
       } catch (error) {
         assert.is((error as RetryAfterError).name, "RetryAfterError");
@@ -147,6 +146,6 @@ suite("adoption", (test) => {
 
   test("takes what is free, or owned by somebody who does not control it", () => {
     for (const metadata of [{}, { ownerReferences: [owner("2")] }, { ownerReferences: [owner("1", true)] }])
-      assert.is(checkAdoption({ definition, desired, live: objectOf(metadata) }, "adopt"), undefined);
+      assert.is(checkAdoption(desired, objectOf(metadata), "adopt"), undefined);
   });
 });
