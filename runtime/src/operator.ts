@@ -153,12 +153,14 @@ class RunnableOperator implements Operator {
       await untilAborted(idle, signal).catch((error: unknown) => {
         throw session.stopping.signal.aborted ? error : new Error(describeUnfinished(session), { cause: error });
       });
-      const client = (session.client = await this.#openClient(signal));
+      const client = await this.#openClient(signal);
+      session.clients = [client];
       // It may have been stopped while it looked.
       signal.throwIfAborted();
       const fieldManagers = [...new Set(controllers.flatMap(fieldManagersOf))];
       const others = Object.entries(this.#options.clusters ?? {});
-      const clusters = (session.clusters = new Map(others.map(([name, given]) => [name, this.#connect(given)])));
+      const clusters = new Map(others.map(([name, given]) => [name, this.#connect(given)]));
+      session.clients = [client, ...clusters.values()];
       const logger = this.#logger;
       const onLost = (error: Error) => this.#onLost(session, error);
       const { connection } = client;

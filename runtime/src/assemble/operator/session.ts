@@ -33,8 +33,8 @@ export class OperatorSession {
   isStarted = false;
   /** Whether the leadership was lost. */
   isAbandoned = false;
-  client: ApiClient | undefined;
-  clusters: ReadonlyMap<string, ApiClient> = new Map();
+  /** Those of its API servers; they are closed at the end. */
+  clients: readonly ApiClient[];
   controllers: readonly RunningController[] = [];
   leadership: Leadership | undefined;
   informers: InformerPool | undefined;
@@ -48,7 +48,7 @@ export class OperatorSession {
   constructor(options: SessionOptions) {
     const { previous, client } = options;
     this.#options = options;
-    this.client = client;
+    this.clients = client === undefined ? [] : [client];
     this.before = previous?.ended;
     this.idle = Promise.resolve(this.before).then(() => previous?.idle);
   }
@@ -68,12 +68,8 @@ export class OperatorSession {
   /** Breaks off all that writes: another replica may do so from now on. */
   abandon(error: Error): void {
     this.isAbandoned = true;
-    for (const client of this.#clients) requesterOf(client).transport.abortWrites(error);
+    for (const client of this.clients) requesterOf(client).transport.abortWrites(error);
     for (const controller of this.controllers) void controller.stopReconciling(0);
-  }
-
-  get #clients(): readonly ApiClient[] {
-    return [this.client ?? [], ...this.clusters.values()].flat();
   }
 
   async #end(): Promise<boolean> {
@@ -92,14 +88,14 @@ export class OperatorSession {
     const isHandedOver = isFinished && !controllers.some(({ definition }) => lateWrites.hasAny(definition));
     await this.leadership?.end(isHandedOver ? () => this.#drainWrites(leftMs()) : undefined);
     const stopped = await Promise.all(controllers.map((controller) => controller.stopSources(leftMs())));
-    await Promise.all(this.#clients.map((client) => client.close()));
+    await Promise.all(this.clients.map((client) => client.close()));
     if (!isFinished) logger.warn({ deadlineMs: stopTimeoutMs }, "stopped while reconciles were still under way");
     return isFinished && stopped.every(Boolean) && wasFinished;
   }
 
   /** Waits for the writes that are under way; tells whether all of them have ended in time. */
   async #drainWrites(timeoutMs: number): Promise<boolean> {
-    const ended = Promise.all(this.#clients.map((client) => requesterOf(client).transport.whenWritesEnded()));
+    const ended = Promise.all(this.clients.map((client) => requesterOf(client).transport.whenWritesEnded()));
     return withDeadline(() => ended, { timeoutMs, clock: systemClock }).then(
       () => true,
       () => false,
