@@ -141,7 +141,7 @@ export class RunningController {
         externals.forget(primary);
       },
       onSecondaryChange: controller.onSecondaryChange.bind(controller),
-      secondaryOf: (object) => runner.secondaryOf(object),
+      secondaryOf: (object) => runner.workflows.createSecondary(object),
     };
   }
 

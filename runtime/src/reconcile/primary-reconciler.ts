@@ -58,13 +58,11 @@ interface Attempt {
  * the report of an error. It knows nothing of when (JOSDK's ReconciliationDispatcher).
  */
 export class PrimaryReconciler {
+  readonly workflows: ControllerWorkflows;
   readonly #definition: ControllerDefinition;
   readonly #dependencies: PrimaryDependencies;
-  readonly #workflows: ControllerWorkflows;
   readonly #createContext: ReturnType<typeof contextFactoryOf>;
   readonly #write: Omit<PrimaryWrite, "cause">;
-  /** The finalizer that primaries may have, whether or not the controller puts it there now. */
-  readonly #finalizer: string;
   /** The names that dependents have, or had. */
   readonly #dependentNames: readonly string[];
   readonly #ownFields: OwnFields;
@@ -74,13 +72,12 @@ export class PrimaryReconciler {
     const { primaries, sender, conditionsSender } = dependencies;
     this.#definition = definition;
     this.#dependencies = dependencies;
-    this.#finalizer = finalizerNameOf(definition);
     const dependents = workflow.dependents.flatMap(({ name, movedFrom = [] }) => [name, ...movedFrom]);
     this.#dependentNames = dependents;
     const target = { definition: workflow.primary, cache: primaries };
     this.#ownFields = createOwnFields(target, { sender, conditionsSender, serverSideApply, dependents });
     this.#write = { target, sender, serverSideApply, finalizer: finalizerOf(definition) };
-    this.#workflows = new ControllerWorkflows(definition, dependencies);
+    this.workflows = new ControllerWorkflows(definition, dependencies);
     this.#createContext = contextFactoryOf(definition, dependencies);
   }
 
@@ -93,11 +90,6 @@ export class PrimaryReconciler {
   #lacksFinalizer(primary: KubernetesObject): boolean {
     const { finalizer } = this.#write;
     return finalizer !== undefined && !hasFinalizer(primary, finalizer);
-  }
-
-  /** Returns what is known now of the dependents and the event sources of a primary, by name. */
-  secondaryOf(primary: KubernetesObject): object {
-    return this.#workflows.createSecondary(primary);
   }
 
   /** Makes everything about a primary as desired, or lets it go if it is being deleted; never rejects. */
@@ -143,7 +135,7 @@ export class PrimaryReconciler {
 
   /** Forgets what is kept for a primary that is gone. */
   release(key: ObjectKey): void {
-    this.#workflows.release(key);
+    this.workflows.release(key);
     this.#ownFields.release(key);
   }
 
@@ -154,7 +146,7 @@ export class PrimaryReconciler {
     const postponed = write.sender.postponementOfEdits(write.target, write.cause);
     if (postponed !== undefined) return void (attempt.postponed = [postponed]);
     const isNew = this.#lacksFinalizer(entry.object);
-    if (isNew) this.#workflows.lateWrites.noteNew(entry.object);
+    if (isNew) this.workflows.lateWrites.noteNew(entry.object);
     const primary = isNew
       ? await putFinalizer(write, this.#dependencies.resources.within(write.cause), entry)
       : entry.object;
@@ -181,7 +173,8 @@ export class PrimaryReconciler {
   async #cleanup(attempt: Attempt): Promise<void> {
     const { scope } = attempt;
     const { object } = scope.entry;
-    if (!hasFinalizer(object, this.#finalizer)) return;
+    // It may have one that the controller does not put there any more.
+    if (!hasFinalizer(object, finalizerNameOf(this.#definition))) return;
     const runs = this.#prepare(object, attempt);
     const control = await this.#call<DeleteControl>("cleanup", runs, scope);
     attempt.outcome.rescheduleAfterMs = control?.rescheduleAfterMs;
@@ -192,7 +185,7 @@ export class PrimaryReconciler {
     if (failed !== undefined) attempt.outcome.failure = { error: failed.error, isHandled: true };
     if (failed !== undefined || !runs.cleanups.every(({ isReady }) => isReady)) return;
     scope.signal.throwIfAborted();
-    const lateMs = this.#workflows.lateMsOf(object);
+    const lateMs = this.workflows.lateMsOf(object);
     if (lateMs > 0) {
       // What such a write creates brings an event, and is deleted then.
       const what =
@@ -285,6 +278,6 @@ export class PrimaryReconciler {
     // An answer to what was just written is the same object that the cache has, as yet unfrozen.
     deepFreeze(primary);
     const createContext = this.#createContext;
-    return (attempt.runs = new WorkflowRuns(this.#workflows, { primary, scope, createContext }));
+    return (attempt.runs = new WorkflowRuns(this.workflows, { primary, scope, createContext }));
   }
 }

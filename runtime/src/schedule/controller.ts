@@ -9,7 +9,7 @@ import { Dispatcher } from "./dispatch/dispatcher.js";
 import { KnownPrimary, type PrimaryTiming } from "./known-primary.js";
 import { createPrimaryFilter, isEdit, seenOf, type PrimaryFilter } from "./primary-filter.js";
 import { transitionOf } from "./processor.js";
-import { isDeletionNext, NEW_STATE, type ProcessorSettings, type Transition } from "./processor-state.js";
+import { isDeletionNext, NEW_STATE, type Transition } from "./processor-state.js";
 import type { ProcessorEffect, ProcessorEvent } from "./processor-state.js";
 import { rateLimiterFactoryOf, type RateLimiterFactory } from "./rate-limiter.js";
 import { ReconcileRun, type RunSurroundings } from "./reconcile-run.js";
@@ -52,8 +52,6 @@ export class Controller {
   readonly dispatcher: Dispatcher;
   readonly #definition: ControllerFacts;
   readonly #dependencies: ControllerDependencies;
-  readonly #clock: Clock;
-  readonly #settings: ProcessorSettings;
   readonly #surroundings: RunSurroundings;
   readonly #timing: PrimaryTiming;
   readonly #isRelevant: PrimaryFilter;
@@ -66,16 +64,15 @@ export class Controller {
     const { clock = systemClock, random = Math.random, runner, logger } = dependencies;
     this.#definition = definition;
     this.#dependencies = dependencies;
-    this.#clock = clock;
     const onDue = (primary: KnownPrimary) => void this.#apply(primary, { kind: "timer" });
     this.#timing = { clock, random, resyncAfterMs: longest, onDue };
-    this.#settings = {
+    const settings = {
       retry: guardedRetryOf(definition.retry, { logger, random }),
       resyncAfterMs: longest > 0 ? longest : undefined,
       onAllEvents: definition.onAllEvents ?? false,
     };
     const { kind } = definition.workflow.primary;
-    this.#surroundings = { controller: definition.name, kind, logger, clock, settings: this.#settings };
+    this.#surroundings = { controller: definition.name, kind, logger, clock, settings };
     const { reconcileTimeoutMs: timeoutMs = RECONCILE_TIMEOUT_MS, maxConcurrentReconciles: maxRunning } = definition;
     const primaries = () => this.primaries;
     const begin = (primary: KnownPrimary) => this.#begin(primary);
@@ -161,7 +158,7 @@ export class Controller {
 
   // A controller on all events sees every reconcile to its end before that of the deletion.
   #endRunOf(key: ObjectKey): void {
-    if (!this.#settings.onAllEvents) this.#primaries.get(key)?.run?.end();
+    if (!this.#surroundings.settings.onAllEvents) this.#primaries.get(key)?.run?.end();
   }
 
   // Whether the cache has an object of this name that passes the user's filters.
@@ -176,7 +173,7 @@ export class Controller {
   #tell(key: ObjectKey, event: ProcessorEvent): void {
     const known = this.#primaries.get(key);
     if (known !== undefined) return void this.#apply(known, event);
-    const { state, effects } = transitionOf(undefined, event, this.#settings);
+    const { state, effects } = transitionOf(undefined, event, this.#surroundings.settings);
     if (state === undefined) return;
     const primary = new KnownPrimary(key, state, this.#timing);
     this.#primaries.set(key, primary);
@@ -184,7 +181,7 @@ export class Controller {
   }
 
   #apply(primary: KnownPrimary, event: ProcessorEvent): Transition {
-    const transition = transitionOf(primary.state, event, this.#settings);
+    const transition = transitionOf(primary.state, event, this.#surroundings.settings);
     const { state, effects } = transition;
     if (state === undefined) this.#primaries.delete(primary.key);
     primary.state = state ?? NEW_STATE;
@@ -201,7 +198,7 @@ export class Controller {
       case "schedule":
         return primary.wakeAfter(effect.delayMs);
       case "scheduleAt":
-        return primary.wakeAfter(effect.at - this.#clock.now());
+        return primary.wakeAfter(effect.at - this.#surroundings.clock.now());
       case "scheduleResync":
         return primary.wakeAfter(primary.resyncAfterMs);
       case "cancelTimer":
@@ -225,8 +222,10 @@ export class Controller {
 
   #begin(primary: KnownPrimary): void {
     const { key, state } = primary;
-    const now = this.#clock.now();
-    const entry = isDeletionNext(state, this.#settings) ? state.lastKnown : this.#dependencies.primaries.get(key);
+    const now = this.#surroundings.clock.now();
+    const entry = isDeletionNext(state, this.#surroundings.settings)
+      ? state.lastKnown
+      : this.#dependencies.primaries.get(key);
     if (entry === undefined) return void this.#apply(primary, { kind: "missed" });
     const delayMs = (primary.limiter ??= this.#createLimiter?.())?.take(now) ?? 0;
     if (delayMs > 0) return void this.#apply(primary, { kind: "limited", delayMs });
@@ -246,7 +245,7 @@ export class Controller {
     const known = this.#dependencies.primaries.get(key);
     const isReplaced = known !== undefined && uid !== undefined && uidOf(known) !== uid;
     const isKnown = (known !== undefined && !isReplaced) || this.#isKnown(key);
-    const now = this.#clock.now();
+    const now = this.#surroundings.clock.now();
     const event = { kind: "finished", outcome, isEnded, now, entry, isReplaced, isKnown } as const;
     // After a stop, outcomes are ignored: the aborted signal causes the failures.
     const transition = this.dispatcher.isAborted ? NO_TRANSITION : this.#apply(primary, event);
