@@ -6,14 +6,11 @@ import type { ApiClient } from "../client/api-client.js";
 import type { EventSource } from "../sources/event-source.js";
 import type { ControllerSources } from "../sources/controller-sources.js";
 import type { DependentSource, DependentWatch } from "../sources/kind/dependent-source.js";
-import type { ExternalDependents } from "./external-dependents.js";
 import { dependentsOf, type ControllerDefinition } from "../reconcile/controller-definition.js";
-import type { DependentReconciler } from "../workflow/dependents/dependent-reconciler.js";
 import { KubernetesReconciler } from "../workflow/dependents/kubernetes-reconciler.js";
 import {
   deletionOf,
   isKubernetes,
-  type DependentDefinition,
   type KubernetesDependent,
   type ObjectReference,
 } from "../workflow/definition/workflow-definition.js";
@@ -35,14 +32,16 @@ export interface ReconcilerParts {
   readonly sources: ControllerSources;
   readonly views: OwnViews;
   readonly loops: LoopListener;
-  readonly externals: ExternalDependents;
 }
 
-/** Returns what makes the reconcilers of the dependents of a controller; those that write alike share a writer, and what that has learnt. */
+/** Makes what finds and writes the objects of a dependent, which are known in a source. */
+export type ReconcilerFactory = (dependent: KubernetesDependent, source: DependentSource) => KubernetesReconciler;
+
+/** Returns what makes the reconcilers of a controller; those that write alike share a writer, and what that has learnt. */
 export function reconcilerFactory(
   { name: controller, fieldManager: ofController = controller }: ControllerDefinition,
-  { externals, sources, client: own, clusters, writer, fieldManagers, views, loops: listener }: ReconcilerParts,
-): (dependent: DependentDefinition) => DependentReconciler {
+  { client: own, clusters, writer, fieldManagers, views, loops: listener }: ReconcilerParts,
+): ReconcilerFactory {
   const writers = new Map<string, Writer>();
   const writerOf = (
     { cluster, fieldManager = ofController, serverSideApply = true }: KubernetesDependent,
@@ -60,10 +59,7 @@ export function reconcilerFactory(
     }
     return known;
   };
-  return (definition) => {
-    if (!isKubernetes(definition))
-      return externals.createReconciler(definition, sources.externals.get(definition.name)!);
-    const source = sources.dependents.get(definition.name)!;
+  return (definition, source) => {
     const { name, mode, cluster } = definition;
     if (mode !== "readOnly" && deletionOf(definition) === "garbageCollected" && isElsewhere(source.source))
       throw new Error(

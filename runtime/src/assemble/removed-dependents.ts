@@ -2,6 +2,7 @@ import { selectorOf } from "../base/primary-link.js";
 import { isReachable } from "../base/resource-definition.js";
 import type { ApiClient } from "../client/api-client.js";
 import { dependentsOf, type ControllerDefinition } from "../reconcile/controller-definition.js";
+import type { DependentSource } from "../sources/kind/dependent-source.js";
 import { KindSource } from "../sources/kind/kind-source.js";
 import { byDefaultAnnotations } from "../sources/mappers.js";
 import {
@@ -9,12 +10,8 @@ import {
   type KubernetesDependent,
   type RemovedDependent,
 } from "../workflow/definition/workflow-definition.js";
-import { KubernetesReconciler } from "../workflow/dependents/kubernetes-reconciler.js";
-import type { KnownObjects } from "../workflow/dependents/live-objects.js";
 import { seesRemoved, type RemovedKinds, type WatchedKind } from "../workflow/prune/leftovers.js";
-import { Sender } from "../write/send/send.js";
-import { Writer } from "../write/writer.js";
-import type { ReconcilerParts } from "./dependent-reconcilers.js";
+import type { ReconcilerFactory, ReconcilerParts } from "./dependent-reconcilers.js";
 
 const NOT_SERVED = new Error("its kind is not served");
 
@@ -29,14 +26,16 @@ export class RemovedDependents implements RemovedKinds {
   readonly watched: readonly WatchedKind[];
   readonly #definition: ControllerDefinition;
   readonly #parts: ReconcilerParts;
+  readonly #createReconciler: ReconcilerFactory;
   /** The watch of a dependent shows what other dependents of the kind left as well. */
-  readonly #dependents: readonly { readonly dependent: KubernetesDependent; readonly source: KnownObjects }[];
-  readonly #kinds = new Map<KnownObjects["cache"], WatchedKind>();
+  readonly #dependents: readonly { readonly dependent: KubernetesDependent; readonly source: DependentSource }[];
+  readonly #kinds = new Map<DependentSource["cache"], WatchedKind>();
   readonly #opened = new Map<string, { readonly kind: Promise<WatchedKind>; failedAt?: number }>();
 
-  constructor(definition: ControllerDefinition, parts: ReconcilerParts) {
+  constructor(definition: ControllerDefinition, parts: ReconcilerParts, createReconciler: ReconcilerFactory) {
     this.#definition = definition;
     this.#parts = parts;
+    this.#createReconciler = createReconciler;
     this.#dependents = dependentsOf(definition)
       .filter(isKubernetes)
       .map((dependent) => ({ dependent, source: parts.sources.dependents.get(dependent.name)! }))
@@ -87,21 +86,17 @@ export class RemovedDependents implements RemovedKinds {
       throw error;
     }
     const nothing = async () => {};
-    return this.#kindOf(removed, { cache: source.view, activate: nothing, deactivate: nothing });
+    return this.#kindOf(removed, { source, cache: source.view, activate: nothing, deactivate: nothing });
   }
 
-  #kindOf({ resource, cluster }: Pick<RemovedDependent, "resource" | "cluster">, source: KnownObjects): WatchedKind {
+  #kindOf(
+    { resource, cluster }: Pick<KubernetesDependent, "resource" | "cluster">,
+    source: DependentSource,
+  ): WatchedKind {
     const known = this.#kinds.get(source.cache);
     if (known !== undefined) return known;
-    const { fieldManager = this.#definition.name, name: controller } = this.#definition;
-    const { fieldManagers, views } = this.#parts;
-    const client = () => this.#clientOf(cluster);
-    const writer = new Writer(new Sender({ client, fieldManager, fieldManagers, views }));
-    const reconcilerOf = (deletion: "ordered" | "orphan") => {
-      const { definition: kept } = source.cache;
-      const definition = { name: "removed", resource: kept, dependsOn: [], deletion };
-      return new KubernetesReconciler({ definition, source, writer, client, controller });
-    };
+    const removed = { name: "removed", resource: source.cache.definition, dependsOn: [], ...(cluster && { cluster }) };
+    const reconcilerOf = (deletion: "ordered" | "orphan") => this.#createReconciler({ ...removed, deletion }, source);
     const reconcilers = { ordered: reconcilerOf("ordered"), orphan: reconcilerOf("orphan") };
     const kind: WatchedKind = { resource, cluster, reconcilerFor: (deletion) => reconcilers[deletion] };
     this.#kinds.set(source.cache, kind);

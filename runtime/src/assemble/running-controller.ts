@@ -103,11 +103,15 @@ export class RunningController {
     }));
     const senderOf = (name: string) => new Sender({ ...ofAll, fieldManager: name, listener: loops });
     const sender = senderOf(fieldManager);
-    const parts = { ...shared, writer: new Writer(sender), loops, sources, externals, views };
+    const parts = { ...shared, writer: new Writer(sender), loops, sources, views };
+    const createReconciler = reconcilerFactory(definition, parts);
     const runner = new PrimaryReconciler(definition, {
       ...{ primaries, sender, expectations, secondaries: sources },
-      reconcilerOf: reconcilerFactory(definition, parts),
-      removedKinds: new RemovedDependents(definition, parts),
+      reconcilerOf: (dependent) =>
+        isKubernetes(dependent)
+          ? createReconciler(dependent, sources.dependents.get(dependent.name)!)
+          : externals.createReconciler(dependent, sources.externals.get(dependent.name)!),
+      removedKinds: new RemovedDependents(definition, parts, createReconciler),
       resources: new ResourceOperations({
         ...{ sender, sources, logger },
         primary: { definition: workflow.primary, cache: primaries },

@@ -221,6 +221,36 @@ suite("a dependent in another cluster", (test) => {
     );
   });
 
+  test("is deleted in the cluster of the event source that it shared when the workflow no longer has it", async () => {
+    await using space = await openSpace();
+    await using other = await startCluster();
+    const far = informerSource({
+      ...{ name: "far", resource: ConfigMap, mapper: byDefaultAnnotations(Sample) },
+      ...{ namespaces: ["default"], connection: other.connection },
+    });
+    const controllerOf = (...names: readonly string[]) =>
+      dependentController(
+        names.map((name) => configOf(name, { namespace: "default", deletion: "ordered", eventSource: "far" })),
+        { eventSources: () => [far] },
+      );
+    const former = { name: "one-b", namespace: "default" };
+    {
+      await using _ = await space.start([controllerOf("a", "b")]);
+      await space.create(Sample, sample());
+      await waitFor("both are made", async () => {
+        return (await other.client.get(ConfigMap, ref)) && (await other.client.get(ConfigMap, former));
+      });
+    }
+    await using running = await space.start([controllerOf("a")]);
+    await waitFor("the former one is gone", async () => !(await other.client.get(ConfigMap, former)));
+    await running.quiet();
+    assert.ok(await other.client.get(ConfigMap, ref));
+    assert.equal(
+      writesOf(running).filter((write) => write.includes("configmaps")),
+      [],
+    );
+  });
+
   test("needs a cluster that the operator knows, also in a workflow that is invoked by name", () => {
     const own = dependentController([configOf("a", far)]);
     const named = { ...dependentController([]), workflows: { more: own.workflow } };
