@@ -1,4 +1,4 @@
-import type { PostponedWrite } from "../base/activity.js";
+import type { LoopWrite } from "../base/activity.js";
 import { systemClock } from "../base/clock.js";
 
 /**
@@ -35,16 +35,7 @@ export interface ObservedWrite {
 }
 
 /** What is known of a loop. */
-export interface KnownLoop {
-  readonly kind: PostponedWrite["loop"];
-  /** How many writes belong to it, from the first on. */
-  readonly writes: number;
-  /** How long the object is left as it is. */
-  readonly pauseMs: number;
-}
-
-/** A loop after a write, and whether that made it one. */
-export type WriteLoop = KnownLoop & { readonly isNew: boolean };
+export type KnownLoop = Pick<LoopWrite, "loop" | "writes" | "pauseMs">;
 
 const SWEEP_INTERVAL_MS = 1_000;
 
@@ -82,7 +73,11 @@ export class LoopDetector {
   }
 
   /** Takes note of a write; returns the loop that it belongs to, if it does. */
-  noteWrite(key: string, write: ObservedWrite, now = systemClock.now()): WriteLoop | undefined {
+  noteWrite(
+    key: string,
+    write: ObservedWrite,
+    now = systemClock.now(),
+  ): (KnownLoop & Pick<LoopWrite, "isNew">) | undefined {
     const { sameWrites, initialPauseMs, maxPauseMs } = this.#options;
     const writes = this.#options[write.isFollowing === true ? "followingWrites" : "writes"];
     const last = this.#objects.get(key);
@@ -94,9 +89,9 @@ export class LoopDetector {
     const sameTimes =
       known === undefined ? times : this.#added(isSame ? known.sameTimes : [], { now, most: sameWrites });
     const kind =
-      before?.kind ?? (sameTimes.length === sameWrites ? "undone" : times.length === writes ? "unsettled" : undefined);
+      before?.loop ?? (sameTimes.length === sameWrites ? "undone" : times.length === writes ? "unsettled" : undefined);
     const loop = kind && {
-      kind,
+      loop: kind,
       writes: before === undefined ? (kind === "undone" ? sameTimes : times).length : before.writes + 1,
       pauseMs: before === undefined ? initialPauseMs : Math.min(maxPauseMs, before.pauseMs * 2),
     };
@@ -141,5 +136,5 @@ export class LoopDetector {
 
 // What is desired anew ends a loop in which the same was undone; only a new input ends one that never settles.
 function continues({ loop, content, input }: Writes, write: ObservedWrite): boolean {
-  return loop !== undefined && (loop.kind === "undone" ? content === write.content : input === write.input);
+  return loop !== undefined && (loop.loop === "undone" ? content === write.content : input === write.input);
 }

@@ -12,7 +12,7 @@ import type { Applied } from "../../client/write-request.js";
 import type { OwnViews } from "../../cache/own-views.js";
 import type { Written } from "../../cache/resource-view.js";
 import type { DecodedResource } from "../../base/decoded-resource.js";
-import { LoopDetector, type KnownLoop, type WriteLoop } from "../../match/loop-detector.js";
+import { LoopDetector, type KnownLoop } from "../../match/loop-detector.js";
 import { ApplyMatcher, NAMED_DIFFERENCES, type WriteTarget } from "./apply-matcher.js";
 import { logChange } from "./change-log.js";
 import { applicationOf, isExplained, plannedPaths, type Sending } from "./plan.js";
@@ -104,7 +104,7 @@ export class Sender {
     if (pause !== undefined) {
       // What is to be created may be there, untied: a watch shows it, and its primary does not find it.
       const place = this.#placeOf({ ...sending, before: before ?? target.cache.get(keyOf(plan.ref)) });
-      const isUndone = pause.kind === "undone" && place.paths.length > 0;
+      const isUndone = pause.loop === "undone" && place.paths.length > 0;
       const search = { path: objectPath(target.definition, plan.ref), paths: place.paths, own: this.fieldManager };
       const managers = isUndone ? await findRivals(this.client, search, cause.signal) : [];
       return { kind: "postponed", postponed: this.#postpone({ ...place, managers }, pause, cause) };
@@ -120,7 +120,7 @@ export class Sender {
     const pathsOf = () => (kind === "created" ? [] : this.#pathsOf(sending, LOGGED_DIFFERENCES));
     logChange(`${kind} ${what}`, { target, cause, pathsOf });
     const loop = isUrgent ? undefined : this.#loops.noteWrite(key, observed());
-    if (loop !== undefined) this.#tellLoop(this.#placeOf(sending), loop, cause);
+    if (loop !== undefined) this.#options.listener?.onLoop({ ...this.#placeOf(sending), ...loop }, cause);
     return { kind, entry };
   }
 
@@ -135,7 +135,7 @@ export class Sender {
       if (part !== undefined) cause.onWritten?.({ part, fieldManager: this.fieldManager });
       if (part !== "object") return;
       const loop = this.#loops.noteWrite(edits.key, { content: `${this.#edits++}`, input: "" });
-      if (loop !== undefined) this.#tellLoop(edits.place, loop, cause);
+      if (loop !== undefined) this.#options.listener?.onLoop({ ...edits.place, ...loop }, cause);
     };
     return variantOf(this.client, { observe });
   }
@@ -250,16 +250,12 @@ export class Sender {
     return isExplained(plan, { before: before.object, after: after.object, definition: target.definition });
   }
 
-  #tellLoop(place: WrittenPlace, { kind, ...facts }: WriteLoop, cause: WriteCause): void {
-    this.#options.listener?.onLoop({ ...place, loop: kind, ...facts }, cause);
-  }
-
   #postpone(
     written: WrittenPlace & Pick<PostponedWrite, "managers">,
-    { kind, writes, pauseMs }: KnownLoop,
+    { pauseMs, ...loop }: KnownLoop,
     cause: WriteCause,
   ): PostponedWrite {
-    const postponed = { ...written, loop: kind, writes, retryAfterMs: pauseMs };
+    const postponed = { ...written, ...loop, retryAfterMs: pauseMs };
     this.#options.listener?.onPostponed(postponed, cause);
     return postponed;
   }

@@ -20,13 +20,13 @@ suite("loop detector", (test) => {
     assert.is(detector.noteWrite("object", write("same"), 0), undefined);
     assert.is(detector.noteWrite("object", write("same"), 10), undefined);
     assert.equal(detector.noteWrite("object", write("same"), 20), {
-      kind: "undone",
+      loop: "undone",
       writes: 3,
       isNew: true,
       pauseMs: 2_000,
     });
     assert.equal(detector.noteWrite("object", write("same"), 30), {
-      kind: "undone",
+      loop: "undone",
       writes: 4,
       isNew: false,
       pauseMs: 4_000,
@@ -62,7 +62,7 @@ suite("loop detector", (test) => {
     const detector = new LoopDetector();
     const at = (version: number) => detector.noteWrite("object", write(`version ${version}`), version * 1_000);
     for (let version = 1; version < 20; version++) assert.is(at(version), undefined);
-    assert.equal(at(20), { kind: "unsettled", writes: 20, isNew: true, pauseMs: 2_000 });
+    assert.equal(at(20), { loop: "unsettled", writes: 20, isNew: true, pauseMs: 2_000 });
     assert.is(pauseOf(detector, write("version 21"), 20_500), 1_500);
     assert.equal(detector.noteWrite("object", write("version 21"), 22_000)?.pauseMs, 4_000);
     assert.is(pauseOf(detector, write("version 22", "generation 2"), 22_000), 0);
@@ -74,7 +74,7 @@ suite("loop detector", (test) => {
     const following = (version: number) => ({ ...write(`version ${version}`, "events"), isFollowing: true });
     const at = (version: number) => detector.noteWrite("object", following(version), version * 100);
     for (let version = 1; version < 200; version++) assert.is(at(version), undefined);
-    assert.equal(at(200), { kind: "unsettled", writes: 200, isNew: true, pauseMs: 2_000 });
+    assert.equal(at(200), { loop: "unsettled", writes: 200, isNew: true, pauseMs: 2_000 });
   });
 
   test("an object that never settles is written ever less often, whatever is written", () => {
