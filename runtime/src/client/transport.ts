@@ -2,6 +2,7 @@ import { EventEmitter, once, setMaxListeners } from "node:events";
 import { readFile } from "node:fs/promises";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher, Pool } from "undici";
+import type { RequestObservation } from "../base/activity.js";
 import { checkNumbers } from "../base/checks.js";
 import { ConnectionError } from "../base/errors.js";
 import { withDeadline } from "../base/promises.js";
@@ -41,8 +42,7 @@ export interface TransportOptions extends PoolLimits {
   /** How long the credentials of a request may take. Default: 70 s, longer than those of a kubeconfig ever take. */
   readonly credentialsTimeoutMs?: number;
   /** Told of every stream once: when the head of its answer arrives, or when it failed without one, by `status: undefined`. */
-  readonly observeStream?:
-    ((stream: Pick<TransportRequest, "method" | "path"> & { readonly status: number | undefined }) => void) | undefined;
+  readonly observeStream?: ((stream: Omit<RequestObservation, "durationMs">) => void) | undefined;
 }
 
 // The error codes of OpenSSL for a certificate that no trusted authority has signed.

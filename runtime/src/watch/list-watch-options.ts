@@ -2,16 +2,13 @@ import type { WatchEnd } from "../base/activity.js";
 import type { Backoff, Clock } from "../base/clock.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ResourceCache } from "../cache/resource-cache.js";
+import type { ListOptions } from "../client/call-options.js";
 import type { ApiRequester } from "../client/requester.js";
 import type { Restores } from "./restores.js";
 
 /** The objects that one list-watch follows. */
-export interface InformerScope {
+export interface InformerScope extends Omit<ListOptions, "signal"> {
   readonly definition: ResourceDefinition;
-  /** One namespace. Default: all namespaces. */
-  readonly namespace?: string | undefined;
-  readonly labelSelector?: string | undefined;
-  readonly fieldSelector?: string | undefined;
   /** A hash range of the objects (ShardedListAndWatch, an alpha feature of Kubernetes 1.36). */
   readonly shardSelector?: string | undefined;
   /** Whether the server sends only the metadata of the objects. */

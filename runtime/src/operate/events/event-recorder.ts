@@ -48,9 +48,7 @@ const REFILL_MS = 5 * 60_000;
 
 /** Writes the Events of an operator. */
 export class EventRecorder implements EventSink {
-  readonly #options: EventRecorderOptions;
-  readonly #clock: Clock;
-  readonly #now: () => Date;
+  readonly #options: Required<EventRecorderOptions>;
   readonly #series = new Map<string, Series>();
   /** What is left of the burst of each object, and since when. */
   readonly #budgets = new Map<string, { left: number; sinceMs: number }>();
@@ -60,9 +58,7 @@ export class EventRecorder implements EventSink {
   #isClosed = false;
 
   constructor(options: EventRecorderOptions) {
-    this.#options = options;
-    this.#clock = options.clock ?? systemClock;
-    this.#now = options.now ?? (() => new Date());
+    this.#options = { clock: systemClock, now: () => new Date(), ...options };
   }
 
   /** Records an Event about an object, or counts one more; returns at once. What cannot be written is logged, and lost. */
@@ -76,9 +72,9 @@ export class EventRecorder implements EventSink {
     const { uid = "", name, namespace = "" } = about.metadata;
     const key = [controller, about.kind, namespace, name, uid, type, reason, action].join("\n");
     const known = this.#series.get(key);
-    if (known !== undefined && this.#now().getTime() - known.lastAt.getTime() < SERIES_MS) {
+    if (known !== undefined && this.#options.now().getTime() - known.lastAt.getTime() < SERIES_MS) {
       known.count++;
-      known.lastAt = this.#now();
+      known.lastAt = this.#options.now();
       this.#flushLater(known);
       return;
     }
@@ -101,15 +97,15 @@ export class EventRecorder implements EventSink {
       series.cancelFlush?.();
       if (series.count > series.written) this.#send(series);
     }
-    await withDeadline(() => this.#writing, { timeoutMs, clock: this.#clock }).catch(() => {});
+    await withDeadline(() => this.#writing, { timeoutMs, clock: this.#options.clock }).catch(() => {});
     this.#series.clear();
   }
 
   #flushLater(series: Series): void {
     if (series.cancelFlush !== undefined) return;
-    const since = this.#clock.now() - series.lastWrittenAtMs;
+    const since = this.#options.clock.now() - series.lastWrittenAtMs;
     const delayMs = series.written <= 1 ? FIRST_FLUSH_MS : Math.max(0, FLUSH_MS - since);
-    series.cancelFlush = this.#clock.schedule(delayMs, () => {
+    series.cancelFlush = this.#options.clock.schedule(delayMs, () => {
       series.cancelFlush = undefined;
       this.#send(series);
     });
@@ -121,7 +117,7 @@ export class EventRecorder implements EventSink {
 
   async #write(series: Series): Promise<void> {
     const { count } = series;
-    series.lastWrittenAtMs = this.#clock.now();
+    series.lastWrittenAtMs = this.#options.clock.now();
     if (series.written === 0) {
       await series.create();
       series.written = 1;
@@ -149,7 +145,7 @@ export class EventRecorder implements EventSink {
   }
 
   #createSeries({ controller, about }: EventSourceName, draft: EventDraft): Series {
-    const at = this.#now();
+    const at = this.#options.now();
     const { namespace = "default", name } = about.metadata;
     const ref = { name: `${name.slice(0, 230)}.${randomBytes(8).toString("hex")}`, namespace };
     const { type, reason, action, note, related } = draft;
@@ -168,7 +164,7 @@ export class EventRecorder implements EventSink {
   }
 
   #takeBudget(object: string): boolean {
-    const now = this.#clock.now();
+    const now = this.#options.clock.now();
     const known = this.#budgets.get(object) ?? { left: BURST, sinceMs: now };
     const refilled = Math.floor((now - known.sinceMs) / REFILL_MS);
     const left = Math.min(BURST, known.left + refilled);

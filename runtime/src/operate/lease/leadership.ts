@@ -1,11 +1,11 @@
 // The part of leader election that an operator speaks to: from its start to its stop.
 import { sleep } from "../../base/clock.js";
-import { findError, isApiError, type LeadershipError } from "../../base/errors.js";
+import { findError, isApiError } from "../../base/errors.js";
 import { messageOf, type Logger } from "../../base/logger.js";
 import { ApiClient } from "../../client/api-client.js";
 import type { Connection } from "../../client/connect/connection.js";
 import type { RequestCounter } from "../../client/requester.js";
-import { Elector } from "./elector.js";
+import { Elector, type ElectorOptions } from "./elector.js";
 import { checkLeasePermissions } from "./lease-permissions.js";
 import { checkLeaderElection, createIdentity, leaseTermsOf } from "./lease-settings.js";
 import type { LeaderElectionSettings, LeaseTerms } from "./lease-settings.js";
@@ -73,13 +73,9 @@ export class LeaderElection {
   }
 }
 
-interface LeadershipOptions {
-  readonly terms: LeaseTerms;
+interface LeadershipOptions extends Pick<ElectorOptions, "terms" | "fence" | "logger" | "onLost"> {
   readonly connection: Connection;
-  readonly fence: WriteFence;
-  readonly logger: Logger;
   readonly observe: LeadershipObserver | undefined;
-  onLost(error: LeadershipError): void;
   /** Counts the requests about the Lease. */
   readonly count: RequestCounter | undefined;
 }

@@ -1,12 +1,6 @@
 // What each way to write an object sends, and what it makes of the object. Nothing here makes a request.
 import { applyJsonPatch, applyMergePatch, type JsonObject } from "@gen-operator/schema";
-import type {
-  KubernetesObject,
-  ObjectMeta,
-  ObjectRef,
-  JsonPatchOperation,
-  WriteVerb,
-} from "../../base/kubernetes-object.js";
+import type { KubernetesObject, ObjectMeta, ObjectRef, JsonPatchOperation } from "../../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import type { DecodedResource } from "../../base/decoded-resource.js";
 import { hasForeignChange } from "../../match/foreign-change.js";
@@ -14,17 +8,15 @@ import { jsonDiff } from "../../match/json-diff.js";
 import { genericDifferences } from "../../match/matchers.js";
 import { plainOf } from "../../match/json-value.js";
 import { schemaOf } from "../../match/schema-node.js";
+import type { WriteRequest } from "../../client/write-request.js";
 import type { Application, WriteTarget } from "./apply-matcher.js";
 import type { WriteCause } from "./postponed-write.js";
 
 const VERSION_PATH = "/metadata/resourceVersion";
 
 /** A write before it is decided whether it is made. */
-export interface PlannedWrite {
-  readonly verb: WriteVerb;
+export interface PlannedWrite extends Pick<WriteRequest, "verb" | "ref" | "body"> {
   readonly isStatus: boolean;
-  readonly ref: ObjectRef;
-  readonly body: object;
   /** The version of the object that the caller read. */
   readonly version: string | undefined;
   /** The version that is sent: the write fails with a conflict if the object has another one. */
