@@ -16,6 +16,7 @@ export class ProcessMetrics {
   render(lines: string[]): void {
     this.#timer ??= this.#watchLag();
     const { user, system } = process.cpuUsage();
+    const kilobytes = numberIn("status", /^VmSize:\s+(\d+) kB/m);
     const { rss, heapTotal, heapUsed, external } = process.memoryUsage();
     const facts: readonly (readonly [name: string, help: string, value: number | undefined])[] = [
       ["process_cpu_user_seconds_total", "CPU time in user mode.", user / 1e6],
@@ -23,9 +24,9 @@ export class ProcessMetrics {
       ["process_cpu_seconds_total", "CPU time.", (user + system) / 1e6],
       ["process_start_time_seconds", "When the process began, since the epoch.", PROCESS_START],
       ["process_resident_memory_bytes", "Memory that is in use.", rss],
-      ["process_virtual_memory_bytes", "Memory that is mapped.", virtualMemory()],
-      ["process_open_fds", "Open file descriptors.", openFiles()],
-      ["process_max_fds", "File descriptors that may be open.", maxFiles()],
+      ["process_virtual_memory_bytes", "Memory that is mapped.", kilobytes && kilobytes * 1024],
+      ["process_open_fds", "Open file descriptors.", readOrNothing(() => readdirSync("/proc/self/fd").length)],
+      ["process_max_fds", "File descriptors that may be open.", numberIn("limits", /^Max open files +(\d+)/m)],
       ["nodejs_heap_size_total_bytes", "Size of V8's heap.", heapTotal],
       ["nodejs_heap_size_used_bytes", "Size of the objects in V8's heap.", heapUsed],
       ["nodejs_external_memory_bytes", "Memory of buffers outside V8's heap.", external],
@@ -78,16 +79,7 @@ function readOrNothing<Value>(read: () => Value): Value | undefined {
   }
 }
 
-const openFiles = () => readOrNothing(() => readdirSync("/proc/self/fd").length);
-
-function maxFiles(): number | undefined {
-  const limits = readOrNothing(() => readFileSync("/proc/self/limits", "utf8")) ?? "";
-  const [, soft] = /^Max open files +(\d+)/m.exec(limits) ?? [];
-  return soft === undefined ? undefined : Number(soft);
-}
-
-function virtualMemory(): number | undefined {
-  const status = readOrNothing(() => readFileSync("/proc/self/status", "utf8")) ?? "";
-  const [, kilobytes] = /^VmSize:\s+(\d+) kB/m.exec(status) ?? [];
-  return kilobytes === undefined ? undefined : Number(kilobytes) * 1024;
+function numberIn(file: string, pattern: RegExp): number | undefined {
+  const found = pattern.exec(readOrNothing(() => readFileSync(`/proc/self/${file}`, "utf8")) ?? "")?.[1];
+  return found === undefined ? undefined : Number(found);
 }
