@@ -101,8 +101,8 @@ export class ResourceView {
     const overlaps = [...dropped, ...added.map(([namespace]) => namespace)].includes(undefined);
     const before = new Map<ObjectKey, DecodedResource>();
     for (const key of overlaps ? this.keys() : []) {
-      const entry = caches.has(undefined) || caches.has(refOfKey(key).namespace) ? this.peek(key) : undefined;
-      if (entry !== undefined) before.set(key, entry);
+      const isKept = caches.has(undefined) || caches.has(refOfKey(key).namespace);
+      if (isKept) before.set(key, this.#attachmentOf(key)!.cache.peek(key)!);
     }
     const held = dropped.flatMap((namespace) => this.detach(namespace));
     for (const [namespace, cache] of added) {
@@ -130,11 +130,6 @@ export class ResourceView {
   /** Returns an object; undefined if it is unknown or evicted. */
   get(key: ObjectKey): DecodedResource | undefined {
     return this.#attachmentOf(key)?.cache.get(key);
-  }
-
-  /** Returns an object, or the copy that is left of an evicted one. */
-  peek(key: ObjectKey): DecodedResource | undefined {
-    return this.#attachmentOf(key)?.cache.peek(key);
   }
 
   /** Tells whether an object is known, whole or evicted. */

@@ -35,11 +35,8 @@ export interface InformerHandle {
   release(): Promise<void>;
 }
 
-/** The informers of an operator, one for all equal requests. */
-export interface SharedInformers {
-  /** Returns a handle of the informer that follows these objects. It does not start the informer. */
-  acquire(request: InformerRequest): InformerHandle;
-}
+/** The informers of an operator, as those use them who watch. */
+export type SharedInformers = Pick<InformerPool, "acquire">;
 
 interface InformerPoolOptions {
   readonly client: ApiClient;
@@ -58,7 +55,7 @@ interface Cluster {
 }
 
 /** Creates informers, one for all equal requests. */
-export class InformerPool implements SharedInformers {
+export class InformerPool {
   readonly #options: InformerPoolOptions;
   readonly #informers = new Map<string, { readonly informer: Informer; users: number }>();
   /** That of the operator has no connection. */
@@ -75,6 +72,7 @@ export class InformerPool implements SharedInformers {
     return [...this.#informers.values()].map(({ informer }) => informer.activity);
   }
 
+  /** Returns a handle of the informer that follows these objects. It does not start the informer. */
   acquire(request: InformerRequest): InformerHandle {
     const { connection } = request;
     const cluster = this.#clusters.get(connection) ?? this.#addCluster(connection, new ApiClient(connection!));

@@ -98,8 +98,7 @@ export class Sender {
     const { cause = NO_CAUSE, isUrgent = false, plan, before, target, content = plan.body } = sending;
     const key = keyOfLoop(target.definition, plan, cause);
     let digest: string | undefined;
-    const digested = () => (digest ??= digestOf(content));
-    const observed = () => observedOf(sending, cause.statement === undefined ? digested() : digestOf(cause.statement));
+    const observed = () => observedOf(sending, (digest ??= digestOf(cause.statement ?? content)));
     const pause = isUrgent ? undefined : this.#loops.postponementOf(key, observed);
     if (pause !== undefined) {
       // What is to be created may be there, untied: a watch shows it, and its primary does not find it.

@@ -79,11 +79,11 @@ suite("bounded cache", (test) => {
   });
 
   test("what is left of an object is what it is and its metadata, without what kubectl applied", () => {
-    const { view, observe } = createBounded(1);
+    const { cache, observe } = createBounded(1);
     const annotations = { note: "n", "kubectl.kubernetes.io/last-applied-configuration": "{}" };
     observe("a", "1", { labels: { app: "web" }, annotations });
     observe("b", "2");
-    assert.equal(view.peek("x/a"), {
+    assert.equal(cache.peek("x/a"), {
       object: {
         apiVersion: "v1",
         kind: "ConfigMap",
