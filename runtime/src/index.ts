@@ -85,7 +85,8 @@ export {
   byOwnerReference,
   byOwnerType,
 } from "./sources/mappers.js";
-export type { PrimaryKeys, PrimaryToSecondaryMapper, SecondaryToPrimaryMapper } from "./sources/mappers.js";
+export type { MapperContext, PrimaryKeys } from "./sources/mappers.js";
+export type { PrimaryToSecondaryMapper, SecondaryToPrimaryMapper } from "./sources/mappers.js";
 export { allOf, anyOf, not } from "./sources/filters.js";
 export { keyOf, type ObjectKey } from "./base/kubernetes-object.js";
 

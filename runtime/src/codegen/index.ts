@@ -19,7 +19,7 @@ export type {
 } from "./dependent-options.js";
 export type * from "./explicit.js";
 export type * from "./kept.js";
-export type * from "./mapper-context.js";
+export type { MapperContext } from "../sources/mappers.js";
 export * from "./parse-resource.js";
 
 // Types of resources

@@ -1,6 +1,7 @@
 // Mappers from a secondary to the primaries that it concerns (JOSDK Mappers). A mapper must be a pure function of the object, and of the
 // primaries that it reads: the primaries that it returned for the old state of an object are reconciled, too.
 import { groupOf, keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
+import type { ResourceReader } from "../base/kubernetes-object.js";
 import type { Defined, ResourceDefinition } from "../base/resource-definition.js";
 import { PRIMARY_NAME, PRIMARY_NAMESPACE, PRIMARY_TYPE, typeOfPrimary } from "../base/primary-link.js";
 
@@ -8,6 +9,20 @@ import { PRIMARY_NAME, PRIMARY_NAMESPACE, PRIMARY_TYPE, typeOfPrimary } from "..
 export type SecondaryToPrimaryMapper<Secondary extends KubernetesObject = KubernetesObject> = (
   secondary: Secondary,
 ) => readonly ObjectKey[];
+
+/** The second argument of a mapper: the primaries that the cache knows, by the indexes of the controller. */
+export interface MapperContext<Index extends string = string, Primary = KubernetesObject> {
+  readonly primaries: Omit<ResourceReader<Primary>, "byIndex"> & {
+    /** Tells whether a primary with this key is known. */
+    has(key: ObjectKey): boolean;
+    /** Returns the keys of all primaries. */
+    keys(): Iterable<ObjectKey>;
+    /** Returns the keys of the primaries for which the index gave `value`. */
+    keysByIndex(index: Index, value: string): ReadonlySet<ObjectKey>;
+    /** Returns the primaries for which the index gave `value`. */
+    byIndex(index: Index, value: string): readonly Primary[];
+  };
+}
 
 /** Returns the keys of the secondaries that a primary refers to, whether they exist or not; pure. */
 export type PrimaryToSecondaryMapper<Primary extends KubernetesObject = KubernetesObject> = (

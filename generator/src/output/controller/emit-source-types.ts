@@ -124,7 +124,7 @@ function typesOf(
   switch (source.kind) {
     case "informer": {
       const className = nameOrThrow(resources, source.resource).localName;
-      const context = reference("MapperContext", indexNamesOf(controller));
+      const context = reference("MapperContext", indexNamesOf(controller), primary);
       return [
         documented(docOf(source, controller), types.resource, keptTypeOf(className, source, controller)),
         ...(source.mapping.kind === "function"

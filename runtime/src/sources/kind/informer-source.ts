@@ -21,7 +21,7 @@ export interface InformerSourceOptions<
   /** The kind: a generated class, or what `untypedResource` returns. */
   readonly resource: Defined<Resource>;
   /** Returns the primaries that an object concerns. Default: those that name it in `primaryToSecondary`, or else `byAnyLink`. */
-  readonly mapper?: ContextualMapper<Resource> | undefined;
+  readonly mapper?: ContextualMapper<Resource, Primary> | undefined;
   /** Returns the objects that a primary refers to, where the objects themselves do not say whose they are. */
   readonly primaryToSecondary?: PrimaryToSecondaryMapper<Primary> | undefined;
   /** The namespaces that are watched. Default: those of the controller, also when these change. */

@@ -1,7 +1,8 @@
 // What a mapper looked at among the primaries, so that it is asked again when that changes, and only then.
-import type { KubernetesObject, ObjectKey } from "../../base/kubernetes-object.js";
+import { keyFrom, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
 import type { ResourceChange } from "../../cache/resource-change.js";
 import type { IndexedPrimaries } from "../event-source.js";
+import type { MapperContext } from "../mappers.js";
 
 /** The read of all primaries. */
 export const ALL_READ = "all";
@@ -23,19 +24,16 @@ export function createPrimaryReads(known: IndexedPrimaries) {
     return indexRead(name, value);
   };
   /** The primaries to read; what is read of them while `record` runs is noted. */
-  const primaries: IndexedPrimaries = {
-    get: (key) => noting(keyRead(key), known.get(key)),
+  const primaries: MapperContext["primaries"] = {
+    get: (ref) => noting(keyRead(keyFrom(ref)), known.get(keyFrom(ref))?.object),
     has: (key) => noting(keyRead(key), known.has(key)),
     keys: () => noting(ALL_READ, known.keys()),
-    list: (options) => noting(ALL_READ, known.list(options)),
+    list: (options) => noting(ALL_READ, known.list(options)).map(({ object }) => object),
     keysByIndex: (name, value) => noting(readOfIndex(name, value), known.keysByIndex(name, value)),
-    byIndex: (name, value) => noting(readOfIndex(name, value), known.byIndex(name, value)),
-    indexFor: (name, key) => known.indexFor(name, key),
-    addIndex: (name, valuesOf) => known.addIndex(name, valuesOf),
-    removeIndex: (name) => known.removeIndex(name),
+    byIndex: (name, value) => noting(readOfIndex(name, value), known.byIndex(name, value)).map(({ object }) => object),
   };
   return {
-    primaries,
+    context: { primaries },
     record<Result>(call: () => Result): { readonly result: Result; readonly reads: readonly string[] } {
       const noted = (reads = new Set<string>());
       try {

@@ -6,16 +6,16 @@ import { isEvicted } from "../../cache/bounded-objects.js";
 import { ObjectIndex } from "../../cache/object-index.js";
 import type { ResourceChange } from "../../cache/resource-change.js";
 import type { ResourceView } from "../../cache/resource-view.js";
-import type { EventSourceContext, IndexedPrimaries } from "../event-source.js";
+import type { EventSourceContext } from "../event-source.js";
 import type { HealthRecord } from "../health-record.js";
-import { byAnyLink, checkedKeys, typeNameOf, type SecondaryToPrimaryMapper } from "../mappers.js";
+import { byAnyLink, checkedKeys, typeNameOf, type MapperContext, type SecondaryToPrimaryMapper } from "../mappers.js";
 import type { KindSourceOptions } from "./kind-source.js";
 import { ALL_READ, createPrimaryReads, isReconciledFor } from "./primary-reads.js";
 
 /** Returns the keys of the primaries that a secondary concerns; `primaries` are those that the cache knows. */
-export type ContextualMapper<Secondary extends KubernetesObject = KubernetesObject> = (
+export type ContextualMapper<Secondary extends KubernetesObject = KubernetesObject, Primary = KubernetesObject> = (
   secondary: Secondary,
-  context: { readonly primaries: IndexedPrimaries },
+  context: MapperContext<string, Primary>,
 ) => Iterable<ObjectKey> & object;
 
 /** What a mapper returned for a state of an object, and what it read of the primaries for that. */
@@ -40,8 +40,8 @@ const OWN_WRITES_MS = 5_000;
 /** The mapping of one event source, from its start to its stop. */
 export class SecondaryMapping {
   readonly #options: KindSourceOptions;
-  /** With primaries that note how they are read. */
   readonly #parts: MappingParts;
+  /** Has the primaries for mappers, and notes how they are read. */
   readonly #reader: ReturnType<typeof createPrimaryReads>;
   /** Maps if neither the user nor the primaries do. */
   readonly #byLink: SecondaryToPrimaryMapper;
@@ -66,7 +66,7 @@ export class SecondaryMapping {
     const { primary, primaries } = parts.context;
     this.#options = options;
     this.#reader = createPrimaryReads(primaries);
-    this.#parts = { ...parts, context: { ...parts.context, primaries: this.#reader.primaries } };
+    this.#parts = parts;
     this.#byLink = byAnyLink({ definition: primary });
     if (options.primaryToSecondary !== undefined && options.mapper === undefined)
       primaries.addIndex(this.#primaryIndex, (object) => this.#secondaryKeysOf(object));
@@ -166,8 +166,8 @@ export class SecondaryMapping {
 
   #map(object: KubernetesObject): Mapped {
     const { mapper } = this.#options;
-    const { context, record } = this.#parts;
-    const call = () => record.guard("the mapper", () => keysFrom(mapper?.(object, context)), NONE);
+    const { context } = this.#reader;
+    const call = () => this.#parts.record.guard("the mapper", () => keysFrom(mapper?.(object, context)), NONE);
     const { result: primaries, reads } = this.#reader.record(call);
     const mapped = { primaries, reads };
     this.#isContextual ||= reads.length > 0;

@@ -255,7 +255,7 @@ suite("emitted dependents", (declareTest) => {
     assert.match(textOf("src/shop/indexes.ts"), "export const sizesOf: ShopIndex = () => [];");
     assert.match(
       textOf("src/generated/shop/types.ts").replace(/\s+/g, " "),
-      'object: SizesResource, context: MapperContext<"size" | "shelf">',
+      'object: SizesResource, context: MapperContext<"size" | "shelf", Shop>',
     );
     const once = textOf("src/shop/dependents/once.ts");
     assert.match(once, `labels: { "app.example.com/part-of": "shop", tier: "back" }`, "by which it is watched");
@@ -288,7 +288,7 @@ suite("emitted dependents", (declareTest) => {
       };`;
     const mapper = `
       import type { SizesMapper } from "../../generated/shop/types.js";
-      export const shopsOfSize: SizesMapper = ({ data }, { primaries }) => [...primaries.keysByIndex("size", data?.size ?? "")];`;
+      export const shopsOfSize: SizesMapper = ({ data }, { primaries }) => primaries.byIndex("size", data?.size ?? "").map(({ metadata }) => metadata.name);`;
     const changed = new Map([
       ["src/shop/conditions.ts", conditions],
       ["src/shop/reconciler.ts", reconciler],

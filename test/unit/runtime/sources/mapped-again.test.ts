@@ -1,7 +1,7 @@
 // What an object concerns changes without the object: with the primaries that its mapper looks at, and with what primaries name.
 import { keyOf, type KubernetesObject, type ObjectKey } from "#runtime/base/kubernetes-object.js";
 import { untypedResource } from "#runtime/codegen/define-resource.js";
-import type { IndexedPrimaries } from "#runtime/sources/event-source.js";
+import type { MapperContext } from "#runtime/sources/mappers.js";
 import { informerSource, type InformerSourceOptions } from "#runtime/sources/kind/informer-source.js";
 import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
@@ -11,7 +11,7 @@ import { changeOf, createSourceContext, primaryOf } from "./source-context.js";
 const ConfigMap = untypedResource({ apiVersion: "v1", kind: "ConfigMap", plural: "configmaps", scope: "Namespaced" });
 
 type Mapping = Pick<InformerSourceOptions<KubernetesObject, KubernetesObject>, "mapper" | "primaryToSecondary">;
-type Look = (object: KubernetesObject, primaries: IndexedPrimaries) => Iterable<ObjectKey>;
+type Look = (object: KubernetesObject, primaries: MapperContext["primaries"]) => Iterable<ObjectKey>;
 
 /** Starts a source of ConfigMaps, which knows `objects`; `change` and `remove` bring a primary as its watch does. */
 async function startSource(mapping: Mapping, objects: readonly KubernetesObject[] = []) {
@@ -108,7 +108,7 @@ suite("mappers that look at primaries", (test) => {
     // What one page names belongs to another.
     const toParent: Look = (object, primaries) =>
       [...byConfig(object, primaries)].map(
-        (key) => `home/${primaries.get(key)?.object.metadata.labels?.["parent"]}` as ObjectKey,
+        (key) => `home/${primaries.get(key)?.metadata.labels?.["parent"]}` as ObjectKey,
       );
     const { source, change, notified, notifications, settle } = await startLooking(toParent, [objectOf("home/a")]);
     change(naming("home/child", "home/a", { labels: { parent: "one" } }));
@@ -159,7 +159,7 @@ suite("mappers that look at primaries", (test) => {
   });
 
   test("a mapper that reads all primaries is called every five seconds for what the controller itself writes", async () => {
-    const ofAll: Look = (_, primaries) => primaries.list().flatMap(({ object }) => nameOf(object) as ObjectKey[]);
+    const ofAll: Look = (_, primaries) => primaries.list().flatMap(nameOf) as ObjectKey[];
     const { source, change, asked, notified, advance } = await startLooking(ofAll, [objectOf("home/a")]);
     change(primaryOf("home/one"));
     await advance(0);
@@ -217,11 +217,10 @@ suite("mappers that look at primaries", (test) => {
     const looks: readonly Look[] = [
       byConfig,
       ({ metadata }, primaries) =>
-        primaries
-          .list()
-          .flatMap(({ object }) => (nameOf(object)[0] === keyOf(metadata) ? [keyOf(object.metadata)] : [])),
+        primaries.list().flatMap((page) => (nameOf(page)[0] === keyOf(metadata) ? [keyOf(page.metadata)] : [])),
+      ({ metadata }, primaries) => primaries.byIndex("config", keyOf(metadata)).map((page) => keyOf(page.metadata)),
       ({ metadata }, primaries) =>
-        pages.filter((page) => nameOf(primaries.get(page)?.object ?? primaryOf(page))[0] === keyOf(metadata)),
+        pages.filter((page) => nameOf(primaries.get(page) ?? primaryOf(page))[0] === keyOf(metadata)),
     ];
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(...looks), fc.array(step, { maxLength: 12 }), async (look, steps) => {
