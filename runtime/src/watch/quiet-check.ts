@@ -12,7 +12,8 @@ import { METADATA_LIST, METADATA_OBJECT, type InformerScope, type ListWatchOptio
 const ANSWER_TIMEOUT_MS = 8_000;
 // How long the watch may take to bring an event that the check has seen.
 const LATE_EVENT_MS = 1_000;
-const CHANGE = /^\s*\{"type":"(?:ADDED|MODIFIED|DELETED)"/;
+// A server that has started anew answers 410: it does not know what came after an older version.
+const CHANGE = /^\s*\{"type":"(?:ADDED|MODIFIED|DELETED|ERROR)"/;
 
 /** Thrown when the server is at an older version than the last one read from it: its store was restored from a backup. */
 export class RestoredError extends Error {}

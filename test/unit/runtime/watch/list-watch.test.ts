@@ -314,6 +314,26 @@ suite("list-watch in time", (test) => {
     assert.match(reasons[0]!, "has died: it does not bring what came after version 50");
   });
 
+  test("a watch whose server was started anew and forgot what came is dead, too, and the whole state is read again", async () => {
+    const expired = line("ERROR", {
+      kind: "Status",
+      code: 410,
+      reason: "Expired",
+      message: "too old resource version",
+    });
+    const { requests, reasons } = await meet([
+      silence(endOfInitialEvents("50")),
+      silence(expired),
+      stream([expired]),
+      stream([endOfInitialEvents("60")], 12_000),
+    ]);
+    assert.equal(
+      requests.slice(0, 4).map(({ version, isList }) => (isList ? "list" : version)),
+      ["list", "50", "50", "list"],
+    );
+    assert.match(reasons[0]!, "has died: it does not bring what came after version 50");
+  });
+
   test("a watch is quiet from the end of its list on, also if that was read in a later turn", async () => {
     const late: Answer = (consumer, on) => {
       // This turn of the event loop is used up.
