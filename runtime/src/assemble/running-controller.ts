@@ -22,8 +22,7 @@ import { ExpectationRegistry } from "../reconcile/expectations.js";
 import { primaryDeletedChannel } from "../operate/channels.js";
 import { LoopReporter, type LoopObserver } from "../operate/loop-reporter.js";
 import type { EventRecorder } from "../operate/events/event-recorder.js";
-import { recordReconcile } from "../operate/events/reconcile-events.js";
-import { reportPause } from "../operate/pause-reporter.js";
+import { recordPause, recordReconcile } from "../operate/events/reconcile-events.js";
 import { lateWrites } from "../reconcile/late-writes.js";
 import { PrimaryReconciler } from "../reconcile/primary-reconciler.js";
 import { conditionsManagerOf } from "../reconcile/status/status-conditions.js";
@@ -122,7 +121,7 @@ export class RunningController {
       }),
       namespaces: () => sources.namespaces,
       ...{ fencingToken, events, tracing, lateWrites },
-      onPaused: (object, isPaused) => reportPause(object, isPaused, { controller: name, events, logger }),
+      onPaused: (object, isPaused) => recordPause(object, isPaused, { controller: name, events, logger }),
     });
     const onReconciled = (event: ReconcileEvent, object: KubernetesObject) => {
       sources.release(object);

@@ -3,16 +3,12 @@ import { nameOfType } from "../base/resource-definition.js";
 import type { OwnChange } from "./own-deletions.js";
 import type { ResourceView } from "./resource-view.js";
 
-/** An event source with a view. Its client is set if it watches another cluster than the operator's own. */
-interface ViewHolder {
-  readonly client?: object | undefined;
-}
-
 /** The views of one controller: its own writes and deletions through one of them are no events of the others. */
 export class OwnViews {
-  readonly #holders = new Map<ResourceView, ViewHolder>();
+  readonly #holders = new Map<ResourceView, { readonly client?: object | undefined }>();
 
-  add(view: ResourceView, holder: ViewHolder): void {
+  /** Adds the view of an event source, whose client is set if it watches another cluster than the operator's own. */
+  add(view: ResourceView, holder: { readonly client?: object | undefined }): void {
     this.#holders.set(view, holder);
   }
 

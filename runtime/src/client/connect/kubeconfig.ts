@@ -86,9 +86,7 @@ async function credentialsOf(
     const stated = { ...rest, "certificate-authority-data": data, config };
     return createExecCredentials(entry.exec, { folder, origin, cluster: stated });
   }
-  if (entry["auth-provider"] !== undefined && !isPlain) {
-    return createAuthProviderCredentials(user, origin);
-  }
+  if (entry["auth-provider"] !== undefined && !isPlain) return createAuthProviderCredentials(user, origin);
   // Read here, what is missing is said at the start.
   const first = await plainCredentials(user);
   if (!entry.tokenFile && !entry["client-certificate"] && !entry["client-key"]) return () => first;

@@ -5,13 +5,7 @@ import { dirname, join } from "node:path";
 import { messageOf, type Logger } from "../../base/logger.js";
 
 /** The token that a request has to have. */
-export interface DebugToken {
-  /** Prepares the token, and writes its file if it has one; throws if that fails. */
-  open(): Promise<void>;
-  /** Returns the token; throws if it cannot be read. */
-  read(): Promise<string>;
-  close(): Promise<void>;
-}
+export type DebugToken = ReturnType<typeof createRandomToken>;
 
 const MIN_LENGTH = 16;
 // What may follow the word Bearer in a header (RFC 6750).
@@ -38,10 +32,11 @@ async function readToken(file: string): Promise<string> {
 }
 
 // The log names the file: a token in the log would reach everybody who reads the log.
-function createRandomToken(logger: Logger): DebugToken {
+function createRandomToken(logger: Logger) {
   let made: { readonly token: string; readonly file: string } | undefined;
   return {
-    async open() {
+    /** Prepares the token, and writes its file if it has one; throws if that fails. */
+    async open(): Promise<void> {
       if (made !== undefined) return;
       const token = randomBytes(32).toString("base64url");
       try {
@@ -57,11 +52,12 @@ function createRandomToken(logger: Logger): DebugToken {
       }
       logger.info({ file: made.file }, `the token of the debug endpoint is in ${made.file}`);
     },
-    async read() {
+    /** Returns the token; throws if it cannot be read. */
+    async read(): Promise<string> {
       if (made === undefined) throw new Error("the debug endpoint has no token, as it is not open");
       return made.token;
     },
-    async close() {
+    async close(): Promise<void> {
       const file = made?.file;
       made = undefined;
       if (file !== undefined) await rm(dirname(file), { recursive: true, force: true });

@@ -1,7 +1,8 @@
 import type { EventSink } from "../../base/activity.js";
 import { findError, type ApiError } from "../../base/errors.js";
-import type { KubernetesObject } from "../../base/kubernetes-object.js";
-import { messageOf } from "../../base/logger.js";
+import { keyOf, type KubernetesObject } from "../../base/kubernetes-object.js";
+import { messageOf, type Logger } from "../../base/logger.js";
+import { PAUSED } from "../../base/primary-link.js";
 import type { ReconcileEvent } from "../../schedule/reconcile-scope.js";
 
 // The API server refused an object itself: bad request, too large, invalid.
@@ -19,4 +20,17 @@ export function recordReconcile(
   for (const [name, outcome] of Object.entries(workflow?.removed ?? {}))
     if (outcome.kind === "deleted")
       events.record({ controller, about }, { reason: "Pruned", action: "Delete", note: `${name}: ${outcome.because}` });
+}
+
+/** Tells people that somebody has paused a primary, or that it is reconciled again. */
+export function recordPause(
+  about: KubernetesObject,
+  isPaused: boolean,
+  { controller, logger, events }: { readonly controller: string; readonly logger: Logger; readonly events: EventSink },
+): void {
+  const fields = { controller, primary: keyOf(about.metadata) };
+  if (!isPaused) return logger.info(fields, "resumed: the primary is reconciled again");
+  const message = `the annotation ${PAUSED} is "true": nothing is written until it is taken off, and finalizers stay`;
+  logger.info(fields, `paused: ${message}`);
+  events.record({ controller, about }, { reason: "Paused", action: "Pause", note: message });
 }
