@@ -67,8 +67,6 @@ export function abortWith(controller: AbortController, ...signals: readonly (Abo
 /** How long something may take. */
 export interface Deadline {
   readonly timeoutMs: number;
-  /** Aborted when the time is over, or with one of the signals. Default: a new one */
-  readonly late?: AbortController;
   /** Default: a timer of the platform, which does not keep the process alive. */
   readonly clock?: Pick<Clock, "schedule"> | undefined;
   /** What is thrown then. Default: `no answer within N ms` */
@@ -85,9 +83,10 @@ const PLATFORM: Pick<Clock, "schedule"> = {
 /** Calls something with a signal that is aborted when its time is over, or with one of `signals`, and waits for it until then. */
 export async function withDeadline<Value>(
   call: (signal: AbortSignal) => PromiseLike<Value> | Value,
-  { timeoutMs, late = new AbortController(), clock = PLATFORM, message }: Deadline,
+  { timeoutMs, clock = PLATFORM, message }: Deadline,
   signals: readonly (AbortSignal | undefined)[] = [],
 ): Promise<Value> {
+  const late = new AbortController();
   const miss = () => late.abort(new Error(message ?? `no answer within ${Math.round(timeoutMs)} ms`));
   const cancel = clock.schedule(timeoutMs, miss);
   const leave = abortWith(late, ...signals);

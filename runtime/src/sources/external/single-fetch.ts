@@ -24,7 +24,7 @@ export function createSingleFetch<Taken>(
       if (turn !== undefined) await turn;
       // Nothing is fetched before the start.
       const { clock } = context!;
-      const take = await withDeadline(fetch, { timeoutMs, late: abort, clock }).finally(() => turns?.release());
+      const take = await withDeadline(fetch, { timeoutMs, clock }, [signal]).finally(() => turns?.release());
       // It may have been closed in the turn in which the answer came.
       signal.throwIfAborted();
       const taken = take();
