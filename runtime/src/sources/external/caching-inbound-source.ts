@@ -52,10 +52,12 @@ export function cachingInboundSource<Resource>(
   checkFunctions(`event source "${options.name}"`, { fetch: options.fetch });
   const core = new ExternalCore(options);
   const { cache } = core;
-  /** The primaries whose resources are complete, be it by a fetch or a push. */
-  const complete = new Set<ObjectKey>();
-  /** The ids that were pushed as gone since the fetch of their primary began. */
-  const deleted = new Map<ObjectKey, Set<string>>();
+  /** Of a primary whose resources are complete, by a fetch or a push, `all`; else the ids that were pushed as gone since its fetch began. */
+  const known = new Map<ObjectKey, "all" | Set<string>>();
+  const noteGone = (primary: ObjectKey, id: string) => {
+    const gone = known.get(primary);
+    if (gone !== "all") gone?.add(id);
+  };
   let disconnect = () => {};
 
   const notifyIf = (primary: ObjectKey, change: () => boolean) => {
@@ -68,21 +70,21 @@ export function cachingInboundSource<Resource>(
     },
     onStop() {
       disconnect();
-      complete.clear();
-      deleted.clear();
+      known.clear();
     },
     async load(primary, signal) {
       const key = keyOf(primary.metadata);
-      if (core.context === undefined || options.fetch === undefined || complete.has(key)) return;
+      if (core.context === undefined || options.fetch === undefined || known.get(key) === "all") return;
       const fetched = core.fetchOf(key).run(async (given) => {
-        deleted.set(key, new Set());
+        const begun = new Set<string>();
+        known.set(key, begun);
         const resources = (await options.fetch?.(primary, core.contextOf(primary, given))) ?? [];
         return () => {
           // What was pushed meanwhile is newer. Whoever loads is about to read it, so there is no event.
-          const gone = deleted.get(key);
+          const gone = known.get(key);
+          if (gone === "all") return;
           for (const each of resources) if (gone?.has(options.idOf(each)) !== true) cache.recordCreated(key, each);
-          complete.add(key);
-          deleted.delete(key);
+          if (gone === begun) known.set(key, "all");
         };
       });
       await untilAborted(fetched, signal);
@@ -90,23 +92,27 @@ export function cachingInboundSource<Resource>(
     onPrimaryChange({ kind, key }) {
       if (kind !== "deleted") return;
       core.forget(key);
-      complete.delete(key);
-      deleted.delete(key);
+      known.delete(key);
     },
     put: (primary: ObjectKey, resource: Resource) => notifyIf(primary, () => cache.put(primary, resource)),
     replace(primary: ObjectKey, resources: readonly Resource[]) {
-      if (core.context !== undefined) complete.add(primary);
+      if (core.context !== undefined) known.set(primary, "all");
       notifyIf(primary, () => cache.replace(primary, resources));
     },
     delete(primary: ObjectKey, id: string) {
-      deleted.get(primary)?.add(id);
+      noteGone(primary, id);
       notifyIf(primary, () => cache.delete(primary, id));
     },
     recordDeleted(primary: ObjectKey, resource: Resource) {
-      deleted.get(primary)?.add(options.idOf(resource));
+      noteGone(primary, options.idOf(resource));
       cache.recordDeleted(primary, resource);
     },
-    invalidate: (primary: ObjectKey) => void complete.delete(primary),
+    invalidate(primary: ObjectKey) {
+      const gone = known.get(primary);
+      if (gone === "all") known.delete(primary);
+      // The fetch under way may have begun too early: another set in place of its own says that this is not all.
+      else if (gone !== undefined) known.set(primary, new Set(gone));
+    },
   });
   return source;
 }

@@ -89,6 +89,29 @@ suite("caching inbound source", (test) => {
     await source.stop();
   });
 
+  test("all that is told while a fetch runs stands against the answer, and doubts of that time cause another fetch", async () => {
+    const answers: ((found: readonly string[]) => void)[] = [];
+    const fetch = () => new Promise<readonly string[]>((resolve) => answers.push(resolve));
+    const source = cachingInboundSource<string>({ name: "webhook", idOf, fetch });
+    await source.start(createSourceContext().context);
+    const told = source.load?.(primaryOf("home/one"), signal);
+    source.replace("home/one", ["b2"]);
+    answers[0]?.(["a1", "b1"]);
+    await told;
+    assert.equal(source.secondariesOf(primaryOf("home/one")), ["b2"]);
+    const doubted = source.load?.(primaryOf("home/two"), signal);
+    source.invalidate("home/two");
+    source.delete("home/two", "c");
+    answers[1]?.(["a1", "c1"]);
+    await doubted;
+    const again = source.load?.(primaryOf("home/two"), signal);
+    assert.is(answers.length, 3);
+    answers[2]?.(["a1", "b1"]);
+    await again;
+    assert.equal(source.secondariesOf(primaryOf("home/two")), ["a1", "b1"]);
+    await source.stop();
+  });
+
   test("a fetch that fails fails the reconcile, makes the source unhealthy, and is made again", async () => {
     let fails = true;
     const fetch = () => (fails ? Promise.reject(new Error("no route")) : ["a1"]);
