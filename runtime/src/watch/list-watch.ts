@@ -35,10 +35,11 @@ export async function runListWatch(options: ListWatchOptions, signal: AbortSigna
     reader.beginList();
     attempt.abort(new RestoredError("another watch found the store of the server restored to an older state"));
   };
-  const reader = new WatchReader(options, () => {
+  const onListed = () => {
     restores.settle(onRestored);
     options.onListed?.();
-  });
+  };
+  const reader = new WatchReader({ ...options, onListed });
   let usesWatchList = true;
   const leave = restores.add(onRestored);
   signal.addEventListener("abort", leave, { once: true });

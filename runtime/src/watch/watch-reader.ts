@@ -19,14 +19,12 @@ export class WatchReader {
   /** Whether the server was restored to an older version than this one. */
   isRestored = false;
   readonly #options: ListWatchOptions;
-  readonly #onListed: () => void;
   readonly #decode: ReturnType<typeof createWatchedDecoder>;
   /** How many lists have begun: objects of the first one are unknown. */
   #lists = 0;
 
-  constructor(options: ListWatchOptions, onListed: () => void) {
+  constructor(options: ListWatchOptions) {
     this.#options = options;
-    this.#onListed = onListed;
     this.#decode = createWatchedDecoder(options);
   }
 
@@ -44,7 +42,7 @@ export class WatchReader {
     this.version = version;
     this.isListed = true;
     this.isRestored = false;
-    this.#onListed();
+    this.#options.onListed?.();
   }
 
   /** Takes an object of a page, and changes its bytes. */

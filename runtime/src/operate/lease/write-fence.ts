@@ -19,9 +19,8 @@ const MAX_DRIFT_MS = 1_000;
 export class WriteFence {
   /** Reads both clocks. */
   readonly now: () => Moment;
-  #permit: { readonly since: Moment; readonly forMs: number } | undefined;
+  #permit: { readonly since: Moment; readonly forMs: number; readonly onShut: (reason: string) => void } | undefined;
   #reason = "it has not become the leader";
-  #onShut: ((reason: string) => void) | undefined;
 
   constructor(now = timeOfMachine) {
     this.now = now;
@@ -29,21 +28,19 @@ export class WriteFence {
 
   /** Opens the fence for a time since a moment; `onShut` is called once, when it is shut or found to be. */
   open(since: Moment, forMs: number, onShut: (reason: string) => void): void {
-    this.#permit = { since, forMs };
-    this.#onShut = onShut;
+    this.#permit = { since, forMs, onShut };
   }
 
   /** Moves the end of the time that is left; a fence that was shut stays so. */
   extend(since: Moment, forMs: number): void {
-    if (this.leftMs > 0) this.#permit = { since, forMs };
+    if (this.leftMs > 0) this.#permit = { ...this.#permit!, since, forMs };
   }
 
   shut(reason: string): void {
-    const onShut = this.#onShut;
+    const permit = this.#permit;
     this.#permit = undefined;
     this.#reason = reason;
-    this.#onShut = undefined;
-    onShut?.(reason);
+    permit?.onShut(reason);
   }
 
   /** How long writes may leave from now on, in milliseconds; 0 if none may. */
