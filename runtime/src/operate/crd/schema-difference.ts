@@ -58,24 +58,20 @@ class Comparison {
   }
 
   #compareLists(expected: Schema, found: Schema, path: string): void {
-    const [expectedMerge, foundMerge] = [describeList(expected), describeList(found)];
-    if (expectedMerge !== foundMerge) this.#add(path, expectedMerge, foundMerge);
+    this.#add(path, describeList(expected), describeList(found));
     if (expected.items !== undefined && found.items !== undefined)
       this.compare(expected.items, found.items, `${path}[]`);
   }
 
   #compareObjects(expected: Schema, found: Schema, path: string): void {
-    const [expectedMerge, foundMerge] = [describeMap(expected), describeMap(found)];
-    if (expectedMerge !== foundMerge) this.#add(path, expectedMerge, foundMerge);
-    if (isOpen(expected) && !this.#isOpen(found)) this.#add(path, "unknown fields kept", "unknown fields dropped");
+    const isKept = this.#keepsUnknownFields || isOpen(found) || typeOf(found) === undefined;
+    this.#add(path, describeMap(expected), describeMap(found));
+    if (isOpen(expected) && !isKept) this.#add(path, "unknown fields kept", "unknown fields dropped");
     const implicit = found["x-kubernetes-embedded-resource"] === true ? ROOT_FIELDS : [];
     for (const [name, property] of Object.entries(withoutFields(expected, implicit).properties ?? {}))
-      this.#compareField(property, fieldOf(found, name), { path: pathOf(path, name), isKept: this.#isOpen(found) });
-    const { additionalProperties = false } = expected;
-    if (additionalProperties === false) return;
-    const value = found.additionalProperties === true ? {} : found.additionalProperties || undefined;
-    const ofAnyKey = additionalProperties === true ? {} : additionalProperties;
-    this.#compareField(ofAnyKey, value, { path: `${path}.*`, isKept: this.#isOpen(found) });
+      this.#compareField(property, fieldOf(found, name), { path: pathOf(path, name), isKept });
+    const others = otherFieldsOf(expected);
+    if (others !== undefined) this.#compareField(others, otherFieldsOf(found), { path: `${path}.*`, isKept });
   }
 
   #compareField(stated: Schema, found: Schema | undefined, { path, isKept }: { path: string; isKept: boolean }): void {
@@ -83,16 +79,12 @@ class Comparison {
     if (!isKept) this.#add(path, typeOf(this.#resolve(stated)) ?? ANYTHING, NO_FIELD);
   }
 
-  #isOpen(found: Schema): boolean {
-    return this.#keepsUnknownFields || isOpen(found) || typeOf(found) === undefined;
-  }
-
   #resolve({ $ref, ...schema }: Schema): Schema {
     return $ref === undefined ? schema : { ...this.#definitions[$ref], ...schema };
   }
 
   #add(path: string, expected: string, found: string): void {
-    this.differences.push({ path: path === "" ? "." : path, expected, found });
+    if (expected !== found) this.differences.push({ path: path === "" ? "." : path, expected, found });
   }
 }
 
@@ -120,8 +112,13 @@ function describeMap(schema: Schema): string {
   return `map type ${schema["x-kubernetes-map-type"] ?? "granular"}`;
 }
 
-function fieldOf({ properties = {}, additionalProperties }: Schema, name: string): Schema | undefined {
-  if (Object.hasOwn(properties, name)) return properties[name];
+function fieldOf(schema: Schema, name: string): Schema | undefined {
+  const { properties = {} } = schema;
+  return Object.hasOwn(properties, name) ? properties[name] : otherFieldsOf(schema);
+}
+
+// What stands under every key that is no property.
+function otherFieldsOf({ additionalProperties }: Schema): Schema | undefined {
   return additionalProperties === true ? {} : additionalProperties || undefined;
 }
 
