@@ -1,6 +1,6 @@
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../client/api-client.js";
-import { checkCrds, type CheckCrdsOptions } from "../operate/crd/check-crds.js";
+import { checkCrds } from "../operate/crd/check-crds.js";
 import type { ReconcilerParts } from "./dependent-reconcilers.js";
 import { dependentsOf, type ControllerDefinition } from "../reconcile/controller-definition.js";
 import { isKubernetes } from "../workflow/definition/workflow-definition.js";
@@ -19,7 +19,7 @@ export function checkClusters(controllers: readonly ControllerDefinition[], clus
 /** Compares the kinds that controllers need with what their clusters serve; throws if one differs. */
 export async function checkDefinitions(
   controllers: readonly ControllerDefinition[],
-  { client, clusters, ...options }: CheckCrdsOptions & Pick<ReconcilerParts, "client" | "clusters">,
+  { client, clusters, ...options }: Parameters<typeof checkCrds>[2] & Pick<ReconcilerParts, "client" | "clusters">,
 ): Promise<void> {
   const check = (cluster: ApiClient, name?: string) => {
     const definitions = controllers.flatMap((controller) => definitionsOf(controller, name));

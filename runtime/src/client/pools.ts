@@ -7,10 +7,7 @@ import type { buildConnector, Pool } from "undici";
 import type { Connection, Credentials, PoolLimits } from "./connect/connection.js";
 
 /** The connections to one API server: streams have connections of their own. */
-export interface Pools {
-  readonly requests: Pool;
-  readonly streams: Pool;
-}
+export type Pools = ReturnType<typeof createPools>;
 
 // 8 to 16 connections carry all the requests that one process can make; more only cost the server.
 const REQUEST_CONNECTIONS = 16;
@@ -24,7 +21,7 @@ export function createPools(
   UndiciPool: typeof Pool,
   { server, serverName, skipTlsVerify, proxyUrl }: Connection,
   { ca, cert, key, ...limits }: Pick<Connection, "ca"> & Credentials & PoolLimits,
-): Pools {
+) {
   const { maxConnections: connections = REQUEST_CONNECTIONS, requestTimeoutMs: timeoutMs = HEADERS_TIMEOUT_MS } =
     limits;
   // Without a setting, Node asks the environment.

@@ -60,10 +60,8 @@ interface Search {
   readonly limit: number;
 }
 
-interface Place {
+interface Place extends MatchOptions {
   readonly live: JsonValue | undefined;
-  readonly owned: FieldNode;
-  readonly schema: SchemaNode;
 }
 
 function matchValue(search: Search, desired: JsonValue, place: Place): boolean {

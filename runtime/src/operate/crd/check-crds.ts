@@ -6,12 +6,6 @@ import { variantOf, type ApiClient } from "../../client/api-client.js";
 import { customResourceDefinition, type CrdVersion } from "../../client/custom-resource-definition.js";
 import { schemaDifferences, type ClusterSchema, type SchemaDifference } from "./schema-difference.js";
 
-/** Where a check says that it waits, and what ends it. */
-export interface CheckCrdsOptions {
-  readonly logger: Logger;
-  readonly signal: AbortSignal;
-}
-
 const BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 15_000 };
 
 /**
@@ -22,7 +16,7 @@ const BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 15_000 };
 export async function checkCrds(
   client: ApiClient,
   definitions: Iterable<ResourceDefinition>,
-  { logger, signal }: CheckCrdsOptions,
+  { logger, signal }: { readonly logger: Logger; readonly signal: AbortSignal },
 ): Promise<void> {
   const { server } = client.connection;
   // The client repeats requests in silence, for up to a minute.

@@ -19,12 +19,7 @@ export interface LeaderElectionSettings {
 }
 
 /** Settings that are complete. */
-export interface LeaseTerms {
-  readonly ref: Required<ObjectRef>;
-  readonly leaseDurationMs: number;
-  readonly renewDeadlineMs: number;
-  readonly retryPeriodMs: number;
-}
+export type LeaseTerms = ReturnType<typeof durationsOf> & { readonly ref: Required<ObjectRef> };
 
 /** Attempts come up to this part later than the period, so that candidates do not all come at once (client-go's JitterFactor). */
 export const JITTER = 0.2;
@@ -72,7 +67,7 @@ export function createIdentity(env: NodeJS.ProcessEnv = process.env): string {
   return `${instanceName(env)}_${randomUUID()}`;
 }
 
-function durationsOf(settings: LeaderElectionSettings): Omit<LeaseTerms, "ref"> {
+function durationsOf(settings: LeaderElectionSettings) {
   // The defaults are those of controller-runtime and client-go.
   const { leaseDurationMs = 15_000, renewDeadlineMs = 10_000, retryPeriodMs = 2_000 } = settings;
   return { leaseDurationMs, renewDeadlineMs, retryPeriodMs };
