@@ -1,23 +1,24 @@
-import { describeObject } from "../base/kubernetes-object.js";
+import { describeObject, type JsonPatchOperation } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
+import { CONTROLLER_LABEL } from "../base/primary-link.js";
 import type { DecodedResource } from "../base/decoded-resource.js";
+import { objectPath } from "../client/resource-path.js";
 import { clearingPatch } from "./foreign-entries.js";
-import { failedAsGone } from "./send/on-latest.js";
-import { applicationOf, locked, planApply, planJsonPatch, type Sending } from "./send/plan.js";
+import { failedAsGone, onLatest } from "./send/on-latest.js";
+import { applicationOf, locked, planApply, planJsonPatch, uidTest, type Sending } from "./send/plan.js";
+import { readManagedFields, type ManagedEntry } from "./send/rivals.js";
 import type { Sender } from "./send/send.js";
 import type { WriteMethod } from "./write-method.js";
+
+type Change = Sending & { readonly before: DecodedResource };
 
 /** Returns the way to write objects by server-side apply. */
 export function applyMethod(sender: Sender): WriteMethod {
   // Takes entries of others out of the way of a write; throws its error if that is not why it failed.
-  const clear = async (
-    error: unknown,
-    { target, plan, before, cause, content = plan.body }: Sending & { readonly before: DecodedResource },
-  ): Promise<DecodedResource> => {
+  const clear = async (error: unknown, { target, plan, before, cause, content = plan.body }: Change) => {
     const change = clearingPatch(error, { target, desired: content, live: before });
     if (change === undefined) throw error;
-    const clearing = planJsonPatch(before.object, change, false);
-    const cleared = await sender.send({ target, plan: clearing, before, cause });
+    const cleared = await sender.send({ target, plan: planJsonPatch(before.object, change, false), before, cause });
     if (cleared.kind === "postponed") throw error;
     const object = describeObject(target.definition, plan.ref);
     const text = `took list entries of others out of ${object}: ${messageOf(error)}`;
@@ -42,6 +43,9 @@ export function applyMethod(sender: Sender): WriteMethod {
       const plan = planApply(target.definition, stated, false);
       const write = { target, plan, before: live, cause, content: desired };
       try {
+        // What is only tied keeps its content.
+        const isFirst = Object.keys(desired).length > 1 && sender.matcher.ownedFields(live, "object") === undefined;
+        if (isFirst) await claimFields(sender, write);
         return await sender.send(write);
       } catch (error) {
         if (await failedAsGone(error, live.object, { sender, target, cause })) return undefined;
@@ -50,4 +54,25 @@ export function applyMethod(sender: Sender): WriteMethod {
       }
     },
   };
+}
+
+// An apply removes nothing of what the same manager wrote by PUT, nor of what the controller applied that had the object before. So the first
+// one takes their entry of the managed fields over (kubectl does that, too: csaupgrade).
+async function claimFields(sender: Sender, { target, before: live, cause }: Change): Promise<void> {
+  const { client, fieldManager } = sender;
+  const claim = async ({ object }: DecodedResource) => {
+    const { uid, labels } = object.metadata;
+    const entries = await readManagedFields(client, objectPath(target.definition, object.metadata), cause?.signal);
+    const isFormer = ({ manager, operation, subresource }: ManagedEntry) =>
+      subresource === undefined &&
+      (manager === fieldManager ? operation === "Update" : manager === labels?.[CONTROLLER_LABEL]);
+    const value = entries.find(isFormer);
+    if (value === undefined) return;
+    const path = `/metadata/managedFields/${entries.indexOf(value)}`;
+    const claimed = { ...value, manager: fieldManager, operation: "Apply" };
+    const change = [uidTest(uid), { op: "test", path, value }, { op: "replace", path, value: claimed }];
+    const plan = planJsonPatch(object, change as JsonPatchOperation[], false);
+    await sender.send({ target, plan, before: { object }, cause, isUrgent: true });
+  };
+  await onLatest(live, claim, { sender, target });
 }

@@ -158,10 +158,8 @@ export class KindOperations<Resource extends KubernetesObject, Input = WholeObje
     };
     const latest = latestOf(this.#target.cache, object);
     // What others took back may be gone altogether, which only the server can tell.
-    return onLatest({ object: isNeeded(latest) ? latest : object }, patch, {
-      sender: this.#dependencies.sender,
-      target: this.#target,
-    });
+    const { sender } = this.#dependencies;
+    return onLatest({ object: isNeeded(latest) ? latest : object }, patch, { sender, target: this.#target });
   }
 
   // An apply of the object gives up what it does not repeat: the finalizer, and with a status without subresource all finalizers.

@@ -26,11 +26,8 @@ export function putMethod(sender: Sender): WriteMethod {
     if (sent.kind === "postponed") return sent;
     const { target, cause, plan } = sending;
     const [body, stored] = [plan.body as Stated, sent.entry.object];
-    const differences = genericDifferences({
-      ...target,
-      desired: { ...body, metadata: stored.metadata },
-      live: stored,
-    });
+    const desired = { ...body, metadata: stored.metadata };
+    const differences = genericDifferences({ ...target, desired, live: stored });
     const application = { target, part: "object", desired: body } as const;
     if (differences.length === 0) forms.forget(target.cache, body.metadata);
     else

@@ -47,6 +47,7 @@ export interface ApplyOptions extends Omit<ChangeOptions, "live"> {
   readonly leaves?: "none" | "own" | "any";
 }
 
+type Tie = Pick<Sending, "cause" | "isFiltered"> & { readonly desired: Stated["metadata"] };
 type Removal = Pick<Sending, "cause" | "isUrgent"> & { what(object: KubernetesObject): readonly JsonPatchOperation[] };
 
 /** Writes objects by server-side apply, or by POST and PUT, and only those that are not as desired already. */
@@ -79,7 +80,7 @@ export class Writer {
       return sent;
     } catch (error) {
       if (!isApiError(error, 409)) throw error;
-      return this.#resume(target, desired, { conflict: error, options });
+      return this.#resume(target, desired, { conflict: error, ...options });
     }
   }
 
@@ -88,11 +89,7 @@ export class Writer {
   }
 
   /** Ties an object to its primary as a desired one is, and changes nothing else of it. */
-  async tie(
-    target: WriteTarget,
-    live: DecodedResource,
-    { desired, ...sending }: Pick<Sending, "cause" | "isFiltered"> & { readonly desired: Stated["metadata"] },
-  ): Promise<DecodedResource> {
+  async tie(target: WriteTarget, live: DecodedResource, { desired, ...sending }: Tie): Promise<DecodedResource> {
     if (hasLink(live.object.metadata, desired)) return live;
     const { uid, resourceVersion } = live.object.metadata;
     const { ownerReferences: wanted = [], ...link } = linkOf(desired);
@@ -132,12 +129,8 @@ export class Writer {
   }
 
   // There is an object that the watch has not brought yet. It is ours if the answer to its creation was lost, or after a restart.
-  async #resume(
-    target: WriteTarget,
-    desired: Stated,
-    { conflict, options }: { conflict: Error; options: ApplyOptions },
-  ): Promise<Written> {
-    const { existing, leaves = "none", cause } = options;
+  async #resume(target: WriteTarget, desired: Stated, options: ApplyOptions & { conflict: Error }): Promise<Written> {
+    const { existing, leaves = "none", cause, conflict } = options;
     const { metadata } = desired;
     const live = await this.#sender.read(target, metadata);
     if (live === undefined) throw conflict;
@@ -215,11 +208,7 @@ function tested({ uid }: ObjectMeta, operations: readonly JsonPatchOperation[]):
 }
 
 /** Throws if an object must not be taken over: a lost answer or a late watch hid it, or it is somebody else's. */
-export function checkAdoption(
-  desired: Stated["metadata"],
-  live: KubernetesObject,
-  policy: ApplyOptions["existing"],
-): void {
+export function checkAdoption(desired: Stated["metadata"], live: KubernetesObject, policy?: "refuse" | "adopt"): void {
   const object = describeObject(live, desired);
   // The conflict that told of it is the runtime's own doing, and would only confuse.
   const fail = (problem: string) => new Error(`${object} ${problem}`);

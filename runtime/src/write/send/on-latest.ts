@@ -40,11 +40,8 @@ export async function onLatest<Result>(
     } catch (error) {
       if (isAbsent(error)) return undefined;
       if (!isConflict(error)) throw error;
-      if (attempt === maxAttempts) {
-        const object = describeObject(target.definition, metadata);
-        const problem = `could not be patched in ${maxAttempts} attempts: ${messageOf(error)}`;
-        throw new Error(`${object} ${problem}`, { cause: error });
-      }
+      const problem = `${describeObject(target.definition, metadata)} could not be patched in ${maxAttempts} attempts`;
+      if (attempt === maxAttempts) throw new Error(`${problem}: ${messageOf(error)}`, { cause: error });
     }
     state = await sender.read(target, metadata);
   }

@@ -160,11 +160,8 @@ function replaced(before: KubernetesObject, body: Stated, { apiVersion, kind }: 
 }
 
 /** Returns the paths that a PUT or a patch changes, such as `spec.replicas`. */
-export function plannedPaths(
-  { verb, body, desiredOf }: PlannedWrite,
-  definition: ResourceDefinition,
-  live: KubernetesObject | undefined,
-): readonly string[] {
+export function plannedPaths(plan: PlannedWrite, definition: ResourceDefinition, live?: KubernetesObject): string[] {
+  const { verb, body, desiredOf } = plan;
   if (verb === "jsonPatch") {
     const isChange = ({ op, path }: JsonPatchOperation) => op !== "test" && path !== VERSION_PATH;
     return (body as JsonPatchOperation[]).filter(isChange).map(({ path }) => path.slice(1).replaceAll("/", "."));

@@ -1,5 +1,16 @@
 import type { ApiClient } from "../../client/api-client.js";
 
+/** An entry of the managed fields. */
+export type ManagedEntry = { readonly [member in "manager" | "operation" | "subresource"]?: string } & {
+  fieldsV1?: object;
+};
+
+/** Returns the managed fields of the object at `path`, which no cache keeps. */
+export async function readManagedFields(client: ApiClient, path: string, signal?: AbortSignal) {
+  const { metadata } = JSON.parse((await client.readPath(path, { signal })) ?? "{}");
+  return (metadata?.managedFields ?? []) as readonly ManagedEntry[];
+}
+
 /** Returns the field managers but `own` that own one of these paths (`data.text`) of the object at `path`; none if that cannot be read now. */
 export async function findRivals(
   client: ApiClient,
@@ -7,12 +18,10 @@ export async function findRivals(
   signal?: AbortSignal,
 ): Promise<readonly string[]> {
   try {
-    const { metadata } = JSON.parse((await client.readPath(path, { signal })) ?? "") as {
-      metadata: { managedFields?: { manager?: string; fieldsV1?: object }[] };
-    };
+    const managedFields = await readManagedFields(client, path, signal);
     // Up to the first item of a list, which managed fields name by its keys.
     const names = paths.map((each) => each.replace(/\[.*$/, "").split("."));
-    const rivals = (metadata.managedFields ?? []).flatMap(({ manager, fieldsV1 = {} }) =>
+    const rivals = managedFields.flatMap(({ manager, fieldsV1 = {} }) =>
       manager !== own && names.some((each) => owns(fieldsV1, each)) ? (manager ?? []) : [],
     );
     return [...new Set(rivals)];

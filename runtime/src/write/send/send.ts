@@ -47,6 +47,7 @@ export interface DeletionSending {
 
 /** What is written over and over. */
 type WrittenPlace = Pick<PostponedWrite, "kind" | "object" | "paths">;
+type HeldPlace = WrittenPlace & Pick<PostponedWrite, "managers">;
 
 const LOGGED_DIFFERENCES = 5;
 const FIND_CREATED_MS = 2_000;
@@ -84,11 +85,7 @@ export class Sender {
   }
 
   /** Reads an object as the caches hold it; undefined if there is none. */
-  read(
-    target: WriteTarget,
-    { name, namespace }: ObjectRef,
-    signal?: AbortSignal,
-  ): Promise<DecodedResource | undefined> {
+  read(target: WriteTarget, { name, namespace }: ObjectRef, signal?: AbortSignal) {
     const { fieldManagers } = this;
     return this.client.getEntry(target, { name, namespace }, { fieldManagers, signal });
   }
@@ -159,11 +156,7 @@ export class Sender {
   }
 
   /** Deletes an object, unless it was made anew meanwhile; tells whether it is gone at once. */
-  async delete(
-    target: WriteTarget,
-    live: KubernetesObject,
-    { cause = NO_CAUSE, propagationPolicy }: DeletionSending = {},
-  ): Promise<boolean> {
+  async delete(target: WriteTarget, live: KubernetesObject, { cause = NO_CAUSE, ...options }: DeletionSending = {}) {
     const { definition, cache } = target;
     const { name, namespace, uid } = live.metadata;
     const { primary, signal } = cause;
@@ -172,8 +165,8 @@ export class Sender {
     let isGone = false;
     try {
       signal?.throwIfAborted();
-      const options = { uid, fieldManagers: this.fieldManagers, signal, propagationPolicy };
-      const { entry, wasFound, ...ended } = await this.client.delete({ definition }, { name, namespace }, options);
+      const asked = { uid, fieldManagers: this.fieldManagers, signal, ...options };
+      const { entry, wasFound, ...ended } = await this.client.delete({ definition }, { name, namespace }, asked);
       ({ isGone } = ended);
       if (wasFound) logChange(`deleted ${describeObject(definition, live.metadata)}`, { target, cause });
       // The next reconcile knows that it is on its way out, and does not ask again.
@@ -249,11 +242,7 @@ export class Sender {
     return isExplained(plan, { before: before.object, after: after.object, definition: target.definition });
   }
 
-  #postpone(
-    written: WrittenPlace & Pick<PostponedWrite, "managers">,
-    { pauseMs, ...loop }: KnownLoop,
-    cause: WriteCause,
-  ): PostponedWrite {
+  #postpone(written: HeldPlace, { pauseMs, ...loop }: KnownLoop, cause: WriteCause): PostponedWrite {
     const postponed = { ...written, ...loop, retryAfterMs: pauseMs };
     this.#options.listener?.onPostponed(postponed, cause);
     return postponed;

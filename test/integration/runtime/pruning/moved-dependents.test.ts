@@ -1,11 +1,12 @@
-// What becomes of the objects of a dependent that has another name, or keeps its ids in another form, in the next version of an operator.
+// What becomes of the objects of a dependent that has another name, keeps its ids in another form, or is written in another way, in the next
+// version of an operator.
 import { waitFor } from "#apiserver/wait-for.js";
 import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
 import { assert, suite } from "../../../support/suite.js";
 import { startAccountService } from "../../josdk/dependents/account-service.js";
 import { bulkOf, configOf, dependentController, writesOf } from "../../josdk/dependents/sample-dependents.js";
 import { itemsOf, namelessOf, startWith, untilValues } from "../../josdk/dependents/sample-externals.js";
-import { ConfigMap, Sample } from "../../josdk/sample-kind.js";
+import { ConfigMap, Sample, type DataObject } from "../../josdk/sample-kind.js";
 import { openSpace, runFirst, sample, startSecond, untilReady } from "./two-versions.js";
 
 const DEPENDENT = "gen-operator.dev/dependent";
@@ -208,5 +209,53 @@ suite("an external dependent whose ids are kept in another form", (test) => {
       assert.is(service.accounts.size, 0);
       assert.is(service.changes.filter((change) => change.startsWith("POST")).length, 3, "none is made twice");
       await waitFor("no id is left", async () => (await states()) === 0);
+    });
+});
+
+suite("the first apply of a dependent", (test) => {
+  const of = (data: object, rest: Partial<KubernetesDependent> = {}) =>
+    configOf("a", { ...rest, desired: () => ({ metadata: { name: "one-a" }, data }) });
+  const before = { old: "x", both: "x" };
+  const rounds = [{ both: "x" }, { both: "y", next: "x" }, { both: "y" }];
+
+  test("takes over what was written by PUT, so that nothing of it is left that is no longer desired", async () => {
+    await using space = await openSpace();
+    await runFirst(space, [of(before, { serverSideApply: false })]);
+    await space.patch(ConfigMap, "one-a", { data: { theirs: "x" } });
+    for (const data of rounds) {
+      await using running = await startSecond(space, [of(data)]);
+      await untilReady(running);
+      assert.equal((await space.get(ConfigMap, "one-a"))?.data, { ...data, theirs: "x" });
+      assert.is(writesOf(running).length, data === rounds[0] ? 2 : 1);
+    }
+  });
+
+  test("leaves the content of an object that is only created, and taken over", async () => {
+    await using space = await openSpace();
+    await runFirst(space, [of(before, { serverSideApply: false })]);
+    {
+      const removed = { a: { resource: ConfigMap.definition, deletion: "orphan" } } as const;
+      await using running = await startSecond(space, [], { removed });
+      await space.until(ConfigMap, "one-a", ({ metadata }) => metadata.labels === undefined);
+      await running.quiet();
+    }
+    await using running = await startSecond(space, [of({}, { mode: "createOnly", existing: "adopt" })]);
+    await untilReady(running);
+    assert.equal((await space.get(ConfigMap, "one-a"))?.data, before);
+  });
+
+  for (const serverSideApply of [true, false])
+    test(`takes over what another controller wrote by ${serverSideApply ? "apply" : "PUT"}`, async () => {
+      await using space = await openSpace();
+      await runFirst(space, [of(before, { serverSideApply })]);
+      const former = dependentController([], {
+        workflow: { removed: { a: { resource: ConfigMap.definition, deletion: "garbageCollected" } } },
+      });
+      for (const data of rounds) {
+        await using running = await space.start([former, { ...dependentController([of(data)]), name: "other" }]);
+        const isAsDesired = (object: DataObject) => Object.keys(object.data ?? {}).join() === Object.keys(data).join();
+        await waitFor("it is as desired", async () => isAsDesired((await space.get(ConfigMap, "one-a"))!));
+        await running.quiet();
+      }
     });
 });

@@ -37,6 +37,7 @@ function createWriter(
 ) {
   const applied: object[] = [];
   const client = {
+    readPath: async () => undefined,
     write: async (_: unknown, request: WriteRequest) => {
       applied.push(request.body);
       const answer = store(request.body, request);
