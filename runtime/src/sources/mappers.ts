@@ -15,7 +15,6 @@ export interface MapperContext<Index extends string = string, Primary = Kubernet
   readonly primaries: Omit<ResourceReader<Primary>, "byIndex"> & {
     /** Tells whether a primary with this key is known. */
     has(key: ObjectKey): boolean;
-    /** Returns the keys of all primaries. */
     keys(): Iterable<ObjectKey>;
     /** Returns the keys of the primaries for which the index gave `value`. */
     keysByIndex(index: Index, value: string): ReadonlySet<ObjectKey>;

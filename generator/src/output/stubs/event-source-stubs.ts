@@ -68,7 +68,7 @@ async function renderFunctions({ name, resource, mapping, primaryToSecondary }: 
           {
             function: mapping.name,
             Type: types.mapper,
-            doc: `Returns the keys (namespace/name) of the primaries that a ${resource.kind} concerns. Use no input but the ${resource.kind}.`,
+            doc: `Returns the keys (namespace/name) of the primaries that a ${resource.kind} concerns. Use no input but the ${resource.kind} and \`primaries\`.`,
           },
         ]
       : []),

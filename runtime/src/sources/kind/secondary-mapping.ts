@@ -41,7 +41,6 @@ const OWN_WRITES_MS = 5_000;
 export class SecondaryMapping {
   readonly #options: KindSourceOptions;
   readonly #parts: MappingParts;
-  /** Has the primaries for mappers, and notes how they are read. */
   readonly #reader: ReturnType<typeof createPrimaryReads>;
   /** Maps if neither the user nor the primaries do. */
   readonly #byLink: SecondaryToPrimaryMapper;
