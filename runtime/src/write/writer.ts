@@ -48,7 +48,7 @@ export interface ApplyOptions extends Omit<ChangeOptions, "live"> {
 }
 
 type Tie = Pick<Sending, "cause" | "isFiltered"> & { readonly desired: Stated["metadata"] };
-type Removal = Pick<Sending, "cause" | "isUrgent"> & { what(object: KubernetesObject): readonly JsonPatchOperation[] };
+type Removal = Pick<Sending, "isUrgent"> & { readonly cause: PrimaryCause; readonly keepsLink?: boolean };
 
 /** Writes objects by server-side apply, or by POST and PUT, and only those that are not as desired already. */
 export class Writer {
@@ -106,21 +106,19 @@ export class Writer {
 
   /** Takes off an object what ties it to a primary: by a JSON patch, so that nothing else of it changes, nor who manages it. */
   async untie(target: WriteTarget, live: DecodedResource, cause: PrimaryCause): Promise<void> {
-    const { uid } = cause.primary.metadata;
-    await this.#takeOff(target, live, { what: (object) => untyingOperations(object, uid), cause, isUrgent: true });
+    await this.#takeOff(target, live, { cause, isUrgent: true });
     this.#sender.forget(target, live.object, cause);
   }
 
   /** Takes the owner references of a primary off an object, which something else ties to it. */
   async disown(target: WriteTarget, live: DecodedResource, cause: PrimaryCause): Promise<void> {
-    const { uid } = cause.primary.metadata;
-    const what = ({ metadata }: KubernetesObject) => tested(metadata, ownerRemovals(metadata, uid));
-    await this.#takeOff(target, live, { what, cause });
+    await this.#takeOff(target, live, { cause, keepsLink: true });
   }
 
-  async #takeOff(target: WriteTarget, live: DecodedResource, { what, ...sending }: Removal): Promise<void> {
+  async #takeOff(target: WriteTarget, live: DecodedResource, { keepsLink, ...sending }: Removal): Promise<void> {
+    const { uid } = sending.cause.primary.metadata;
     const takeOff = async (before: DecodedResource) => {
-      const operations = what(before.object);
+      const operations = untyingOperations(before.object, uid, keepsLink);
       if (operations.length === 0) return;
       const plan = planJsonPatch(before.object, operations, false);
       await this.#sender.send({ target, plan, before, ...sending });
@@ -175,35 +173,28 @@ function checkLink({ definition }: WriteTarget, desired: Stated["metadata"], { o
   );
 }
 
-/** Returns the operations that take owner references of an owner, and the label and annotations of a dependent, off an object. */
-export function untyingOperations({ metadata }: KubernetesObject, owner: string | undefined): JsonPatchOperation[] {
+/** Returns the operations that take owner references of an owner off an object, and its label and annotations unless it `keepsLink`. */
+export function untyingOperations(
+  { metadata }: KubernetesObject,
+  owner: string | undefined,
+  keepsLink = false,
+): JsonPatchOperation[] {
+  const { uid, ownerReferences = [] } = metadata;
+  const removal = (path: string, test: JsonPatchOperation): JsonPatchOperation[] => [test, { op: "remove", path }];
   const removedFrom = (member: "annotations" | "labels", name: string) => {
     const value = metadata[member]?.[name];
     const path = `/metadata/${member}/${name.replaceAll("/", "~1")}`;
     return value === undefined ? [] : removal(path, { op: "test", path, value });
   };
   const annotations = LINK_ANNOTATIONS.flatMap((name) => removedFrom("annotations", name));
-  return tested(metadata, [
-    ...annotations,
-    ...removedFrom("labels", CONTROLLER_LABEL),
-    ...ownerRemovals(metadata, owner),
-  ]);
-}
-
-function ownerRemovals({ ownerReferences = [] }: ObjectMeta, owner: string | undefined): JsonPatchOperation[] {
+  const links = keepsLink ? [] : [...annotations, ...removedFrom("labels", CONTROLLER_LABEL)];
   // From the last to the first, so that the places of those before stay right.
-  return [...ownerReferences.entries()].reverse().flatMap(([index, { uid }]) => {
+  const owners = [...ownerReferences.entries()].reverse().flatMap(([index, each]) => {
     const path = `/metadata/ownerReferences/${index}`;
-    return uid === owner ? removal(path, { op: "test", path: `${path}/uid`, value: uid }) : [];
+    return each.uid === owner ? removal(path, { op: "test", path: `${path}/uid`, value: owner }) : [];
   });
-}
-
-function removal(path: string, test: JsonPatchOperation): JsonPatchOperation[] {
-  return [test, { op: "remove", path }];
-}
-
-// The object of the name may be another one by now.
-function tested({ uid }: ObjectMeta, operations: readonly JsonPatchOperation[]): JsonPatchOperation[] {
+  const operations = [...links, ...owners];
+  // The object of the name may be another one by now.
   return operations.length === 0 ? [] : [uidTest(uid), ...operations];
 }
 
