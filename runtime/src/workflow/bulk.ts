@@ -7,7 +7,7 @@ import { Semaphore } from "../base/semaphore.js";
 import type { Live } from "./dependents/dependent-reconciler.js";
 import { LiveItems } from "./live-items.js";
 import { isGone, isReady } from "./plan.js";
-import { takeStep, type Slots, type Run, type StepRun } from "./step.js";
+import { takeStep, type Slots, type Run } from "./step.js";
 import { Target } from "./target.js";
 import type { DependentOutcome } from "./workflow-result.js";
 
@@ -212,7 +212,7 @@ export class BulkRun {
   }
 
   /** Takes the step of an item that has a slot. */
-  #step({ definition }: Target, body: (run: StepRun) => Promise<DependentOutcome>): Promise<DependentOutcome> {
+  #step({ definition }: Target, body: (run: Run) => Promise<DependentOutcome>): Promise<DependentOutcome> {
     const { run } = this.#node;
     return takeStep(definition, { ...run, slots: [takenSlot(this.#slots), ...run.slots] }, body);
   }

@@ -9,21 +9,18 @@ import type { DependentRun } from "./dependents/dependent-reconciler.js";
 /** Slots that steps take turns in. */
 export type Slots = Pick<Semaphore, "acquire" | "release">;
 
-/** A run in which steps are taken. */
+/**
+ * A run, as a dependent or one of its steps sees it. When a step runs out of time, the signal of its context is aborted, and `track` throws
+ * instead of returning.
+ */
 export interface Run extends DependentRun {
   /** Calls a function of the user under a name, so that a message can say which one does not return. */
   readonly track: <Result>(what: string, task: () => Result | Promise<Result>) => Promise<Result>;
   readonly clock: Clock;
-  /** Is told of every write that may still be in flight when the time of its step is over. */
-  linger?(write: Promise<unknown>): void;
+  /** Is told of every write that may still be in flight when the time of its step is over; absent in a step whose time is not limited. */
+  readonly linger?: ((write: Promise<unknown>) => void) | undefined;
   /** The slots of the controller, after those of a bulk dependent; a step has one of each while it works. */
   readonly slots: readonly Slots[];
-}
-
-/** A run as one step sees it: when the step runs out of time, `signal` is aborted, and `track` throws instead of returning. */
-export interface StepRun extends Run {
-  /** Makes a write, whose effect is unknown if the step runs out of time meanwhile. */
-  write<Result>(write: () => Promise<Result>): Promise<Result>;
 }
 
 /** Thrown by a step that took longer than its `timeoutMs`. */
@@ -35,10 +32,10 @@ export class TimeoutError extends Error {
 export async function takeStep<Result>(
   { timeoutMs, retry }: Pick<NodeDefinition, "timeoutMs" | "retry">,
   run: Run,
-  body: (run: StepRun) => Promise<Result>,
+  body: (step: Run) => Promise<Result>,
 ): Promise<Result> {
   const time = timeoutMs === undefined ? undefined : limitTime(timeoutMs, run);
-  const step: StepRun = time?.step ?? { write: (write) => write(), ...run };
+  const step = time?.step ?? { ...run, linger: undefined };
   const { signal } = step.context;
   const limit = <Value>(work: Promise<Value>) => (time === undefined ? work : untilAborted(work, signal));
   // A step that runs out of time gives its slots back, whether or not its body ever returns.
@@ -73,7 +70,7 @@ export async function takeStep<Result>(
 }
 
 function limitTime(timeoutMs: number, run: Run) {
-  const { context, track, clock, linger } = run;
+  const { context, track, clock } = run;
   const controller = new AbortController();
   const { signal } = controller;
   let cancel: (() => void) | undefined;
@@ -86,7 +83,7 @@ function limitTime(timeoutMs: number, run: Run) {
   const onGivenUp = () => controller.abort(context.signal.reason);
   context.signal.addEventListener("abort", onGivenUp);
   if (context.signal.aborted) onGivenUp();
-  const step: StepRun = {
+  const step: Run = {
     ...run,
     // Members of a context that are made when they are asked for stay so.
     context: new Proxy(context, {
@@ -98,11 +95,6 @@ function limitTime(timeoutMs: number, run: Run) {
       signal.throwIfAborted();
       awaited = undefined;
       return result;
-    },
-    write(write) {
-      const written = write();
-      linger?.(written);
-      return written;
     },
   };
   return {

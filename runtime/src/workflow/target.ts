@@ -16,7 +16,7 @@ import {
   type WriteOutcome,
 } from "./dependents/dependent-reconciler.js";
 import type { LiveItems } from "./live-items.js";
-import type { Run, StepRun } from "./step.js";
+import type { Run } from "./step.js";
 import type { ConditionResults, DependentOutcome } from "./workflow-result.js";
 
 /** An object of a dependent in one run, and what is known of it so far; a retry does not repeat what succeeded. */
@@ -46,7 +46,7 @@ export class Target {
   }
 
   /** Tells whether the dependent is active, and watches its objects for as long as it is. */
-  async activate(run: StepRun): Promise<boolean> {
+  async activate(run: Run): Promise<boolean> {
     const { activationCondition, name } = this.definition;
     if (activationCondition === undefined) return true;
     const { source } = this.reconciler;
@@ -58,7 +58,7 @@ export class Target {
   }
 
   /** Tells whether a condition holds. It is asked once in a run; an absent condition holds. */
-  async ask(name: keyof Conditions, run: StepRun): Promise<boolean> {
+  async ask(name: keyof Conditions, run: Run): Promise<boolean> {
     const { definition, reconciler, item, conditions } = this;
     const condition: Condition<never, never> | undefined = definition[name];
     if (condition === undefined) return true;
@@ -84,7 +84,7 @@ export class Target {
   }
 
   /** Asks `desired` what the object should be, or the items of a bulk dependent, if anything of them is to be written at all. */
-  async desire(run: StepRun): Promise<void> {
+  async desire(run: Run): Promise<void> {
     const { desired, name } = this.definition;
     if (!this.reconciler.capabilities.write || this.desired !== undefined) return;
     const compute = () => desired?.(argumentsOf(run) as never) as unknown;
@@ -92,7 +92,7 @@ export class Target {
   }
 
   /** Makes the object as wanted, if anything is to be written at all, and asks whether it is ready. */
-  async reconcile(run: StepRun): Promise<DependentOutcome> {
+  async reconcile(run: Run): Promise<DependentOutcome> {
     const { reconciler, definition, item } = this;
     const { signal } = run.context;
     const name = item === undefined ? definition.name : `${definition.name}[${item}]`;
@@ -115,7 +115,7 @@ export class Target {
   }
 
   /** Deletes the object if its reconciler may, and asks whether it is gone. `known` is the live object, if it need not be looked for. */
-  async delete(run: StepRun, because: string, known?: Live): Promise<DependentOutcome> {
+  async delete(run: Run, because: string, known?: Live): Promise<DependentOutcome> {
     const { reconciler } = this;
     const isRemoved = reconciler.capabilities.remove;
     const live = isRemoved ? (known ?? this.#live(run) ?? (await this.#recognize(run))) : undefined;
@@ -153,17 +153,19 @@ export class Target {
   }
 
   /** Writes or removes the object. What is known of an item is looked at again after that. */
-  async #change<Result>(run: StepRun, change: () => Promise<Result>): Promise<Result> {
+  async #change<Result>(run: Run, change: () => Promise<Result>): Promise<Result> {
     let result: Result | undefined;
     try {
-      return (result = await run.write(change));
+      const changing = change();
+      run.linger?.(changing);
+      return (result = await changing);
     } finally {
       if (result !== "unchanged") this.#items?.change(this.item!);
     }
   }
 
   /** Finds what somebody else made as the object. */
-  async #recognize(run: StepRun): Promise<Live | undefined> {
+  async #recognize(run: Run): Promise<Live | undefined> {
     const wanted = await this.reconciler.recognize?.(run, () => this.desire(run).then(() => this.desired?.object));
     if (wanted !== undefined) this.wanted = wanted;
     return wanted && this.#live(run);
