@@ -27,13 +27,28 @@ interface Known {
   isRunning: boolean;
 }
 
+interface Writers {
+  readonly sender: Sender;
+  readonly conditionsSender: Sender | undefined;
+  readonly serverSideApply: boolean;
+  /** The names of all dependents. */
+  readonly dependents: readonly string[];
+}
+
 /** What a controller itself wrote of its primaries: tells when somebody else overwrites it. */
 export class OwnFields {
   readonly #parts: readonly OwnPart[];
   readonly #known = new Map<ObjectKey, Known>();
 
-  constructor(parts: readonly OwnPart[]) {
-    this.#parts = parts;
+  constructor(target: WriteTarget, { sender, conditionsSender, serverSideApply, dependents }: Writers) {
+    const applied = (by: Sender, part: OwnPart["part"]) => appliedPart(by, { target, part });
+    const conditionsOf = (by: Sender) =>
+      // Of what was not applied, nothing but the types of conditions tells whose a field is.
+      serverSideApply ? applied(by, "status") : conditionPart(by, ownTypes(dependents));
+    this.#parts = [
+      ...(serverSideApply ? [applied(sender, "status"), applied(sender, "object")] : []),
+      ...(conditionsSender === undefined ? [] : [conditionsOf(conditionsSender)]),
+    ];
   }
 
   /** Takes the state with which a reconcile begins: what is overwritten in it is for this reconcile to put right. */
@@ -75,23 +90,6 @@ export class OwnFields {
     const known = this.#known.get(keyOf(metadata));
     return known?.uid === metadata.uid ? known : undefined;
   }
-}
-
-interface Writers {
-  readonly sender: Sender;
-  readonly conditionsSender: Sender | undefined;
-  readonly serverSideApply: boolean;
-  /** The names of all dependents. */
-  readonly dependents: readonly string[];
-}
-
-/** Creates what tells the own fields of a controller's primaries. */
-export function createOwnFields(target: WriteTarget, { sender, conditionsSender, ...rest }: Writers): OwnFields {
-  const ofStatus = [sender, conditionsSender ?? []].flat().map((each) => appliedPart(each, { target, part: "status" }));
-  if (rest.serverSideApply) return new OwnFields([...ofStatus, appliedPart(sender, { target, part: "object" })]);
-  // Nothing but the types of conditions tells whose a field is.
-  const types = ownTypes(rest.dependents);
-  return new OwnFields(conditionsSender === undefined ? [] : [conditionPart(conditionsSender, types)]);
 }
 
 // Whoever overwrites a field that was applied takes it over. An own write that was given up, and lands late, takes nothing over: its values tell.

@@ -16,7 +16,7 @@ import type { ExpectationRegistry } from "./expectations.js";
 import { putFinalizer, writePrimary, type PrimaryWrite, type WantedPrimary } from "./primary-write.js";
 import { contextFactoryOf } from "./reconcile-context.js";
 import { checkControl, type DeleteControl, type ErrorControl, type UpdateControl } from "./reconciler.js";
-import { createOwnFields, type OwnFields } from "./own-fields.js";
+import { OwnFields } from "./own-fields.js";
 import { withOwnConditions, writeConditions } from "./status/status-conditions.js";
 import { ControllerWorkflows, WorkflowRuns, type WorkflowDependencies } from "./workflow-runs.js";
 
@@ -75,7 +75,7 @@ export class PrimaryReconciler {
     const dependents = workflow.dependents.flatMap(({ name, movedFrom = [] }) => [name, ...movedFrom]);
     this.#dependentNames = dependents;
     const target = { definition: workflow.primary, cache: primaries };
-    this.#ownFields = createOwnFields(target, { sender, conditionsSender, serverSideApply, dependents });
+    this.#ownFields = new OwnFields(target, { sender, conditionsSender, serverSideApply, dependents });
     this.#write = { target, sender, serverSideApply, finalizer: finalizerOf(definition) };
     this.workflows = new ControllerWorkflows(definition, dependencies);
     this.#createContext = contextFactoryOf(definition, dependencies);
@@ -146,7 +146,7 @@ export class PrimaryReconciler {
     const postponed = write.sender.postponementOfEdits(write.target, write.cause);
     if (postponed !== undefined) return void (attempt.postponed = [postponed]);
     const isNew = this.#lacksFinalizer(entry.object);
-    if (isNew) this.workflows.lateWrites.noteNew(entry.object);
+    if (isNew) this.#dependencies.lateWrites.noteNew(entry.object);
     const primary = isNew
       ? await putFinalizer(write, this.#dependencies.resources.within(write.cause), entry)
       : entry.object;

@@ -20,7 +20,7 @@ import type {
 import type { WorkflowInvocation, WorkflowResult } from "../workflow/workflow-result.js";
 import { needsCleanup, type ControllerDefinition } from "./controller-definition.js";
 import type { ReconcileScope } from "../schedule/reconcile-scope.js";
-import { LateWrites } from "./late-writes.js";
+import type { LateWrites } from "./late-writes.js";
 
 /** What the runs of a controller need besides its definition. */
 export interface WorkflowDependencies {
@@ -32,8 +32,8 @@ export interface WorkflowDependencies {
   readonly tracing?: Tracing | undefined;
   /** Where objects may be that no dependent wants. Default: nothing is pruned. */
   readonly removedKinds?: RemovedKinds | undefined;
-  /** Which writes may still come that were given up. Default: those that are given up here */
-  readonly lateWrites?: LateWrites | undefined;
+  /** Which writes may still come that were given up. */
+  readonly lateWrites: LateWrites;
 }
 
 /** A workflow with what all its runs share. */
@@ -50,12 +50,10 @@ export class ControllerWorkflows {
   readonly dependencies: WorkflowDependencies;
   readonly dependents: readonly PlanNode[];
   readonly definition: ControllerDefinition;
-  readonly lateWrites: LateWrites;
 
   constructor(definition: ControllerDefinition, dependencies: WorkflowDependencies) {
     const { name, workflow, workflows = {}, onAllEvents = false } = definition;
     this.definition = definition;
-    this.lateWrites = dependencies.lateWrites ?? new LateWrites();
     this.dependencies = onAllEvents ? { ...dependencies, removedKinds: undefined } : dependencies;
     const compile = (each: WorkflowDefinition): CompiledWorkflow => ({
       definition: each,
@@ -78,7 +76,7 @@ export class ControllerWorkflows {
   /** Returns how long a write that was given up may still create an object which a cleanup of the primary has to delete; 0 if none may. */
   lateMsOf(primary: KubernetesObject): number {
     const isConcerned = this.dependents.some(({ definition }) => isKubernetes(definition) && needsCleanup(definition));
-    return isConcerned ? this.lateWrites.remainingMs(primary) : 0;
+    return isConcerned ? this.dependencies.lateWrites.remainingMs(primary) : 0;
   }
 
   /** Says that a primary is gone, so that what was watched for it alone is watched no more. */
@@ -197,7 +195,7 @@ export class WorkflowRuns {
       onStep: (step) => scope.onStep(step),
       tracing: dependencies.tracing,
       linger: (write) => void this.lingering.push(write),
-      onGivenUp: () => this.#workflows.lateWrites.note(primary, this.#workflows.definition),
+      onGivenUp: () => dependencies.lateWrites.note(primary, this.#workflows.definition),
       others: dependents.filter((each) => !compiled.plan.includes(each)),
     };
     const isCleanup = kind === "cleanup";

@@ -1,6 +1,6 @@
 import type { DecodedResource } from "#runtime/base/decoded-resource.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
-import { createOwnFields } from "#runtime/reconcile/own-fields.js";
+import { OwnFields } from "#runtime/reconcile/own-fields.js";
 import { Sender } from "#runtime/write/send/send.js";
 import { unusedClient } from "../../../support/runtime/clients.js";
 import { assert, suite } from "../../../support/suite.js";
@@ -31,7 +31,7 @@ const READY = '{"f:status":{"f:conditions":{"k:{\\"type\\":\\"Ready\\"}":{".":{}
 
 suite("own fields of a primary", (test) => {
   test("is overwritten when a field manager of the controller lost a field, until the next reconcile begins", () => {
-    const own = createOwnFields(target, writers);
+    const own = new OwnFields(target, writers);
     const lost = pageWith({ page: TEXT, other: "{}" });
     assert.is(own.isOverwritten(lost), false, "nothing is known before the first reconcile");
     own.begin(pageWith({ page: TEXT, "page-conditions": READY }));
@@ -42,7 +42,7 @@ suite("own fields of a primary", (test) => {
   });
 
   test("is overwritten when no reconcile is under way and a field that was applied has another value", () => {
-    const own = createOwnFields(target, writers);
+    const own = new OwnFields(target, writers);
     const states = ["ours", "late"].map((text) => pageWith({ page: TEXT }, "u1", { text, more: text }));
     own.begin(states[0]!);
     assert.is(own.isOverwritten(states[1]!), false, "the client of the user may have written it");
@@ -56,7 +56,7 @@ suite("own fields of a primary", (test) => {
   });
 
   test("is what the last own write left", () => {
-    const own = createOwnFields(target, writers);
+    const own = new OwnFields(target, writers);
     const [before, after] = [pageWith({ page: TEXT }), pageWith({ page: BOTH })];
     own.begin(before);
     own.note(before.object, { part: "status", fieldManager: "page", answer: after });
@@ -72,7 +72,7 @@ suite("own fields of a primary", (test) => {
   });
 
   test("of a successor of the same name, or of a primary that is gone, is not known", () => {
-    const own = createOwnFields(target, writers);
+    const own = new OwnFields(target, writers);
     own.begin(pageWith({ page: TEXT }));
     assert.is(own.isOverwritten(pageWith({}, "u2")), false);
     own.release("one");
@@ -81,7 +81,7 @@ suite("own fields of a primary", (test) => {
 
   test("without server-side apply is what the conditions of the controller say", () => {
     const conditions = (...types: string[]) => pageWith({}, "u1", { conditions: types.map((type) => ({ type })) });
-    const own = createOwnFields(target, { ...writers, serverSideApply: false });
+    const own = new OwnFields(target, { ...writers, serverSideApply: false });
     own.begin(conditions("Ready", "WebReady"));
     assert.equal(
       [conditions("Ready", "WebReady", "Theirs"), conditions("Ready"), pageWith({})].map((page) =>

@@ -15,6 +15,7 @@ import type { PrimaryOutcome } from "#runtime/schedule/reconcile-scope.js";
 import type { ReconcileScope } from "#runtime/schedule/reconcile-scope.js";
 import type { ErrorArguments, ReconcileArguments, Reconciler } from "#runtime/reconcile/reconciler.js";
 import { ExpectationRegistry } from "#runtime/reconcile/expectations.js";
+import { LateWrites } from "#runtime/reconcile/late-writes.js";
 import { RunningTasks } from "#runtime/schedule/reconcile-run.js";
 import type {
   DependentArguments,
@@ -122,6 +123,7 @@ export async function createDispatcher(options: DispatcherOptions = {}): Promise
         primary: { definition, cache },
       }),
       expectations: new ExpectationRegistry({ clock: new VirtualClock(), onTimeout() {} }),
+      lateWrites: new LateWrites(),
       ...dependencies,
     },
   );
