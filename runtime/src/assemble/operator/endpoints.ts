@@ -43,8 +43,8 @@ export class OperatorEndpoints {
   /** Absent if nobody is to see them. */
   readonly metrics: OperatorMetrics | undefined;
   readonly #subject: EndpointSubject;
-  readonly #endpoints: readonly HttpEndpoint[];
-  readonly #debugToken: DebugToken | undefined;
+  /** The token comes before the paths that ask for it. */
+  readonly #parts: readonly Pick<DebugToken, "open" | "close">[];
   #reviews: ApiClient | undefined;
 
   constructor(settings: EndpointSettings, subject: EndpointSubject) {
@@ -63,9 +63,8 @@ export class OperatorEndpoints {
     const paths = { what: "the debug paths", handle: handleDebug, methods: DEBUG_METHODS };
     const debug = endpointAt("debugBindAddress", paths, loopbackAddressOf);
     this.#subject = subject;
-    this.#endpoints = [probes, metrics, debug].filter((each) => each !== undefined);
+    this.#parts = [probes, metrics, debug && token, debug].filter((each) => each !== undefined);
     this.metrics = metrics && new OperatorMetrics(subject);
-    this.#debugToken = debug && token;
   }
 
   /** Returns what counts the requests to one server; undefined without metrics. */
@@ -77,13 +76,11 @@ export class OperatorEndpoints {
 
   /** Opens those that are not open; throws for an address, or a token, that cannot be had. */
   async open(): Promise<void> {
-    await this.#debugToken?.open();
-    for (const endpoint of this.#endpoints) await endpoint.open();
+    for (const each of this.#parts) await each.open();
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.#endpoints.map((endpoint) => endpoint.close()));
-    await this.#debugToken?.close();
+    await Promise.all(this.#parts.map((each) => each.close()));
     this.metrics?.close();
     await this.#reviews?.close();
     this.#reviews = undefined;
