@@ -17,8 +17,8 @@ export interface Run extends DependentRun {
   /** Calls a function of the user under a name, so that a message can say which one does not return. */
   readonly track: <Result>(what: string, task: () => Result | Promise<Result>) => Promise<Result>;
   readonly clock: Clock;
-  /** Is told of every write that may still be in flight when the time of its step is over; absent in a step whose time is not limited. */
-  readonly linger?: ((write: Promise<unknown>) => void) | undefined;
+  /** Is told of every write that may still be in flight when the time of its step is over. */
+  linger?(write: Promise<unknown>): void;
   /** The slots of the controller, after those of a bulk dependent; a step has one of each while it works. */
   readonly slots: readonly Slots[];
 }
@@ -35,7 +35,7 @@ export async function takeStep<Result>(
   body: (step: Run) => Promise<Result>,
 ): Promise<Result> {
   const time = timeoutMs === undefined ? undefined : limitTime(timeoutMs, run);
-  const step = time?.step ?? { ...run, linger: undefined };
+  const step = time?.step ?? run;
   const { signal } = step.context;
   const limit = <Value>(work: Promise<Value>) => (time === undefined ? work : untilAborted(work, signal));
   // A step that runs out of time gives its slots back, whether or not its body ever returns.

@@ -157,7 +157,7 @@ export class Target {
     let result: Result | undefined;
     try {
       const changing = change();
-      run.linger?.(changing);
+      if (this.definition.timeoutMs !== undefined) run.linger?.(changing);
       return (result = await changing);
     } finally {
       if (result !== "unchanged") this.#items?.change(this.item!);
