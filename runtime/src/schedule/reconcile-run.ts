@@ -62,13 +62,7 @@ export class ReconcileRun {
     this.#primary = primary;
     this.#state = primary.state;
     this.#around = around;
-    const { logger, controller, kind } = around;
-    // Each line says which reconcile it belongs to, and why that runs.
-    this.logger = withFields(logger, () => {
-      const { namespace, name, uid, resourceVersion, generation } = entry.object.metadata;
-      const object = { namespace, name, uid, resourceVersion, generation };
-      return { controller, kind, ...object, reasons: this.reasons.map(describeReason) };
-    });
+    this.logger = createScopeLogger(around, this);
     this.tasks = new RunningTasks(this.logger, around.clock);
     // Every dependent of a large workflow may wait on it.
     setMaxListeners(0, this.signal);
@@ -193,4 +187,13 @@ export class RunningTasks {
       this.#cancel = this.#watch();
     });
   }
+}
+
+// A logger whose lines say which reconcile they belong to, and why it runs.
+function createScopeLogger({ logger, controller, kind }: RunSurroundings, { entry, reasons }: ReconcileRun): Logger {
+  return withFields(logger, () => {
+    const { namespace, name, uid, resourceVersion, generation } = entry.object.metadata;
+    const object = { namespace, name, uid, resourceVersion, generation };
+    return { controller, kind, ...object, reasons: reasons.map(describeReason) };
+  });
 }
