@@ -42,7 +42,6 @@ export class KindSource implements EventSource<KubernetesObject> {
   readonly startPriority;
   readonly view: ResourceView;
   readonly connection: Connection | undefined;
-  readonly namespaces: NonNullable<KindSourceOptions["namespaces"]>;
   /** The namespaces that it watches, where these are not those of the controller; "all" for all of them. */
   ownNamespaces: readonly string[] | "all" | undefined;
   readonly #options: KindSourceOptions;
@@ -54,14 +53,13 @@ export class KindSource implements EventSource<KubernetesObject> {
   #context: EventSourceContext | undefined;
 
   constructor(options: KindSourceOptions) {
-    const { name, request, isInternal = false, isOfPrimaries = false } = options;
+    const { name, request, namespaces, isInternal = false, isOfPrimaries = false } = options;
     this.name = name;
     this.type = isInternal || isOfPrimaries ? undefined : request.definition;
     this.startPriority = options.startPriority ?? "default";
     this.connection = request.connection;
-    this.namespaces = options.namespaces ?? "sameAsController";
-    const isResolved = this.namespaces !== "sameAsController" && this.namespaces !== "current";
-    this.ownNamespaces = isResolved ? this.namespaces : undefined;
+    // What "current" stands for is known at the start.
+    this.ownNamespaces = namespaces === "sameAsController" || namespaces === "current" ? undefined : namespaces;
     this.#options = options;
     const record = (this.#record = new HealthRecord(name));
     this.#gate = createEventGate(options.filters, record);
@@ -98,8 +96,7 @@ export class KindSource implements EventSource<KubernetesObject> {
       const parts = { view: this.view, context, record: this.#record };
       if (this.#options.isOfPrimaries !== true) this.#mapping = new SecondaryMapping(this.#options, parts);
     }
-    const { namespaces } = this;
-    if (namespaces === "current")
+    if (this.#options.namespaces === "current")
       this.ownNamespaces = [namespaceOf(this.connection ?? context.client.connection, "it")];
     const { ownNamespaces = context.namespaces } = this;
     const watched = ownNamespaces === "all" ? undefined : ownNamespaces;
@@ -115,7 +112,8 @@ export class KindSource implements EventSource<KubernetesObject> {
 
   /** What watches the namespaces of the controller; undefined if this source does not. */
   get following(): ViewWatch | undefined {
-    return this.namespaces === "sameAsController" ? this.#watch : undefined;
+    const { namespaces = "sameAsController" } = this.#options;
+    return namespaces === "sameAsController" ? this.#watch : undefined;
   }
 
   secondariesOf(primary: KubernetesObject): readonly KubernetesObject[] {
