@@ -31,18 +31,14 @@ export async function checkCrds(
       throw new UnfitError(`${server}: ${problems.join("; ")}`);
     } catch (error) {
       if (error instanceof UnfitError || signal.aborted) throw error;
-      const retryAfterMs = Math.round(Math.max(backoff.next(), requestedWaitOf(error)));
+      // A server that asks for longer is asked again earlier: its trouble may be over.
+      const requestedMs = isApiError(error) ? (error.retryAfterMs ?? 0) : 0;
+      const retryAfterMs = Math.round(Math.max(backoff.next(), requestedMs > BACKOFF.maxMs ? 0 : requestedMs));
       const problem = `cannot check the CustomResourceDefinitions: ${messageOf(error)}`;
       logger.warn({ server, retryAfterMs }, `${problem}; trying again`);
       await sleep(retryAfterMs, signal);
     }
   }
-}
-
-// A server that asks for longer is asked again earlier: its trouble may be over.
-function requestedWaitOf(error: unknown): number {
-  const { retryAfterMs = 0 } = isApiError(error) ? error : {};
-  return retryAfterMs > BACKOFF.maxMs ? 0 : retryAfterMs;
 }
 
 /** What no further attempt would change. */

@@ -1,7 +1,7 @@
 // The levels of the log, as the debug endpoint shows and changes them.
 import type { IncomingMessage } from "node:http";
 import { objectIn } from "../../base/kubernetes-object.js";
-import type { Logger, LogLevel } from "../../base/logger.js";
+import type { Logger } from "../../base/logger.js";
 import { textAnswer, type EndpointAnswer } from "../http/http-endpoint.js";
 import { LOG_LEVELS, type LogLevels } from "../settings/log-levels.js";
 
@@ -33,7 +33,7 @@ export async function changeLevel(
     return textAnswer(404, `not found: there is no controller "${controller}", only ${names.join(", ")}`);
   const text = await readBody(request);
   if (text === undefined) return textAnswer(413, `content too large: the body has more than ${MAX_BODY_BYTES} bytes`);
-  const level = levelIn(text);
+  const level = LOG_LEVELS.find((each) => each === objectIn<{ readonly level: unknown }>(text)?.level);
   if (level === undefined)
     return textAnswer(400, `bad request: the body has to be {"level":"debug"}, with one of ${LOG_LEVELS.join(", ")}`);
   if (levels.isWritten?.(level) === false)
@@ -59,9 +59,4 @@ async function readBody(request: IncomingMessage): Promise<string | undefined> {
     if (size <= MAX_BODY_BYTES) parts.push(part);
   }
   return size > MAX_BODY_BYTES ? undefined : Buffer.concat(parts).toString("utf8");
-}
-
-function levelIn(text: string): LogLevel | undefined {
-  const { level } = objectIn<{ readonly level: unknown }>(text) ?? {};
-  return LOG_LEVELS.find((each) => each === level);
 }
