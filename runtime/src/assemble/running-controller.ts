@@ -1,4 +1,4 @@
-import type { ControllerActivity, PostponedWrite, SourceHealth, Tracing } from "../base/activity.js";
+import type { ControllerActivity, PostponedWrite, SourceHealth } from "../base/activity.js";
 import { checkNamespaces, checkNumbers } from "../base/checks.js";
 import { systemClock } from "../base/clock.js";
 import { describeObject, type KubernetesObject } from "../base/kubernetes-object.js";
@@ -24,7 +24,7 @@ import { LoopReporter, type LoopObserver } from "../operate/loop-reporter.js";
 import type { EventRecorder } from "../operate/events/event-recorder.js";
 import { recordPause, recordReconcile } from "../operate/events/reconcile-events.js";
 import { lateWrites } from "../reconcile/late-writes.js";
-import { PrimaryReconciler } from "../reconcile/primary-reconciler.js";
+import { PrimaryReconciler, type PrimaryDependencies } from "../reconcile/primary-reconciler.js";
 import { conditionsManagerOf } from "../reconcile/status/status-conditions.js";
 import { RemovedDependents } from "./removed-dependents.js";
 import { kindsAskedFor } from "../workflow/conditions/builtin-conditions.js";
@@ -36,16 +36,16 @@ import { synchronous } from "../base/promises.js";
 import type { GivenUp, ReconcileEvent, ReconcileObserver } from "../schedule/reconcile-scope.js";
 
 /** What the controllers of an operator share. */
-export interface SharedParts extends Pick<ReconcilerParts, "client" | "clusters" | "fieldManagers"> {
+export interface SharedParts
+  extends
+    Pick<ReconcilerParts, "client" | "clusters" | "fieldManagers">,
+    Pick<PrimaryDependencies, "fencingToken" | "tracing"> {
   readonly informers: SharedInformers;
   readonly logger: Logger;
   readonly observer?: ReconcileObserver | undefined;
   readonly onLoop?: LoopObserver | undefined;
   readonly selectorOf: SelectorOf;
   readonly events: EventRecorder;
-  readonly tracing?: Tracing | undefined;
-  /** Returns the number of the term in which this operator leads; absent without leader election. */
-  readonly fencingToken?: (() => number | undefined) | undefined;
 }
 
 /** Whom a controller waits for before it writes. */

@@ -1,5 +1,5 @@
 import type { ResourceDefinition } from "../base/resource-definition.js";
-import type { EventSource } from "../sources/event-source.js";
+import type { EventSource, EventSourceContext } from "../sources/event-source.js";
 import type { IndexFunction } from "../cache/object-index.js";
 import { deletionOf, isKubernetes, type DependentDefinition } from "../workflow/definition/workflow-definition.js";
 import type { WorkflowDefinition } from "../workflow/definition/workflow-definition.js";
@@ -7,14 +7,7 @@ import type { Reconciler } from "./reconciler.js";
 import type { ScheduleSettings } from "../schedule/schedule-settings.js";
 
 /** What is known of a controller when its event sources are made. */
-export interface EventSourceFacts {
-  /** The name of the controller. */
-  readonly controller: string;
-  readonly primary: ResourceDefinition;
-  /** The namespaces that the controller watches; all of them if absent. */
-  readonly namespaces: readonly string[] | undefined;
-  readonly fieldManager: string;
-}
+export type EventSourceFacts = Pick<EventSourceContext, "controller" | "fieldManager" | "namespaces" | "primary">;
 
 /** Everything about one controller: its workflow, the user's reconciler and the settings; generated from the spec. */
 export interface ControllerDefinition extends ScheduleSettings {

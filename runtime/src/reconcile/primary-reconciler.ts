@@ -35,7 +35,7 @@ export interface PrimaryDependencies extends WorkflowDependencies {
   readonly events?: EventSink;
   /** Called when somebody has paused or resumed a primary. */
   onPaused?(primary: KubernetesObject, isPaused: boolean): void;
-  /** Returns the number of the term in which the operator leads. */
+  /** Returns the number of the term in which the operator leads; absent without leader election. */
   readonly fencingToken?: (() => number | undefined) | undefined;
 }
 

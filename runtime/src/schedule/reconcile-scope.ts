@@ -1,6 +1,6 @@
 import type { ObjectKey } from "../base/kubernetes-object.js";
 import type { ReconcileReason } from "../base/reconcile-reason.js";
-import type { StepTiming } from "../base/activity.js";
+import type { ReconcileFacts, StepTiming } from "../base/activity.js";
 import type { ResourceView } from "../cache/resource-view.js";
 import type { DecodedResource } from "../base/decoded-resource.js";
 import type { WorkflowResult } from "../workflow/workflow-result.js";
@@ -20,9 +20,10 @@ export interface PrimaryOutcome {
   readonly rescheduleAfterMs?: number | undefined;
   /** Whether nothing holds the primary any more on our account, so that it is about to go. */
   readonly isFinalizerRemoved: boolean;
+  /** Whether the status was written. */
   readonly wroteStatus: boolean;
   readonly wroteResource: boolean;
-  /** Absent if it was not reached. */
+  /** What the workflow did; absent if it was not reached. */
   readonly workflow?: WorkflowResult;
   /** Why it failed; `isHandled` if the error status handler dealt with it, which makes it quiet while retries are left. */
   readonly failure?: { readonly error: unknown; readonly isHandled: boolean };
@@ -42,28 +43,17 @@ export interface PrimaryRunner {
 export type PrimaryLookup = Pick<ResourceView, "get" | "has">;
 
 /** What an observer is told at the end of every reconcile. */
-export interface ReconcileEvent {
-  readonly controller: string;
-  /** `namespace/name` of the primary. */
-  readonly primary: ObjectKey;
-  readonly kind: "reconcile" | "cleanup";
+export interface ReconcileEvent
+  extends Omit<ReconcileFacts, "reasons">, Pick<PrimaryOutcome, "kind" | "workflow" | "wroteStatus"> {
   /** Why it ran, as far as it is remembered. */
   readonly reasons: readonly ReconcileReason[];
   readonly durationMs: number;
-  /** How long it had waited for its turn. */
-  readonly queuedMs: number;
-  /** Which attempt it was: 0 unless the reconciles before failed. */
-  readonly attempt: number;
   /** When it began, by the clock of the controller (`performance.now()`). */
   readonly startedAt: number;
   /** The dependents in the order in which they were done with, those of all workflows. */
   readonly steps: readonly StepTiming[];
   /** After how long it is asked for again; absent if it is not. */
   readonly rescheduleAfterMs?: number;
-  /** What the workflow did; absent if it was not reached. */
-  readonly workflow?: WorkflowResult;
-  /** Whether the status was written. */
-  readonly wroteStatus: boolean;
   /** Absent after a success. */
   readonly error?: unknown;
   /** When the next attempt is made after a failure; absent if there is none. */

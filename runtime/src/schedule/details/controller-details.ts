@@ -4,7 +4,7 @@ import { describeReason, type ReconcilePriority } from "../../base/reconcile-rea
 import type { KnownPrimary } from "../known-primary.js";
 import type { TimerKind } from "../processor-state.js";
 import type { ReconcileRun } from "../reconcile-run.js";
-import type { GivenUp } from "../reconcile-scope.js";
+import type { GivenUp, GivenUpPrimary } from "../reconcile-scope.js";
 
 /** The first of many, and how many there are. */
 export interface Listed<Item> {
@@ -21,11 +21,8 @@ export interface QueuedPrimary {
 }
 
 /** A reconcile under way. */
-export interface RunningReconcile {
-  readonly primary: ObjectKey;
-  readonly forMs: number;
+export interface RunningReconcile extends Omit<QueuedPrimary, "priority"> {
   readonly attempt: number;
-  readonly reasons: readonly string[];
   /** The functions of the user that it waits for. */
   readonly waitsFor: readonly { readonly what: string; readonly forMs: number }[];
   /** Whether its signal was aborted. */
@@ -35,10 +32,7 @@ export interface RunningReconcile {
 }
 
 /** A primary whose last reconcile failed. */
-export interface FailedPrimary {
-  readonly primary: ObjectKey;
-  /** Reconciles that failed since the last success. */
-  readonly failures: number;
+export interface FailedPrimary extends Omit<GivenUpPrimary, "error"> {
   /** When it is reconciled again; absent if only a change does that. */
   readonly dueInMs?: number;
   /** The time that it waits for. */
