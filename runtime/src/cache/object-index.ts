@@ -67,7 +67,11 @@ export class ObjectIndex {
   move(key: ObjectKey, before: readonly string[], after: readonly string[]): void {
     // Nearly always, and a map that loses and gets an entry over and over becomes slow to read.
     if (before.length === after.length && before.every((value, at) => value === after[at])) return;
-    for (const value of before) this.#remove(key, value);
+    for (const value of before) {
+      const keys = this.#keys.get(value);
+      keys?.delete(key);
+      if (keys?.size === 0) this.#keys.delete(value);
+    }
     for (const value of after) this.#keys.set(value, (this.#keys.get(value) ?? new Set()).add(key));
   }
 
@@ -75,12 +79,6 @@ export class ObjectIndex {
     this.#keys.clear();
     for (const key of this.#failed) this.#report?.(key);
     this.#failed.clear();
-  }
-
-  #remove(key: ObjectKey, value: string): void {
-    const keys = this.#keys.get(value);
-    keys?.delete(key);
-    if (keys?.size === 0) this.#keys.delete(value);
   }
 }
 

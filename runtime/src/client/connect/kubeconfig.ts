@@ -96,7 +96,7 @@ async function credentialsOf(
 // OIDC or a cloud provider. Loads @kubernetes/client-node, which costs some 60 MB, so nothing else does; it may not be installed.
 async function createAuthProviderCredentials(user: Found<"user">, origin: string): Promise<Connection["credentials"]> {
   const { KubeConfig } = await import("@kubernetes/client-node").catch((cause: unknown) => {
-    throw isClientMissing(cause) ? new Error(missingClientOf(user, origin), { cause }) : cause;
+    throw errorOfClient(cause, user, origin);
   });
   const config = new KubeConfig();
   const contexts = [{ name: "context", context: { cluster: "cluster", user: "user" } }];
@@ -114,17 +114,15 @@ async function createAuthProviderCredentials(user: Found<"user">, origin: string
   return createRenewedCredentials({ what: `the authentication plugin of ${origin}`, read });
 }
 
-// A dependency of the package that is missing is another error.
-function isClientMissing(error: unknown): boolean {
-  const { code, message } = error as NodeJS.ErrnoException;
-  return code === "ERR_MODULE_NOT_FOUND" && message.includes("'@kubernetes/client-node'");
-}
-
-function missingClientOf({ entry, where }: Found<"user">, origin: string): string {
+// Says that the package is missing. A dependency of it that is missing is another error.
+function errorOfClient(cause: unknown, { entry, where }: Found<"user">, origin: string): unknown {
+  const { code, message } = cause as NodeJS.ErrnoException;
+  if (code !== "ERR_MODULE_NOT_FOUND" || !message.includes("'@kubernetes/client-node'")) return cause;
   const { name } = entry["auth-provider"] as { readonly name?: unknown };
-  return (
+  return new Error(
     `${origin}: the auth-provider "${String(name)}" of ${where} needs the package @kubernetes/client-node, which is not installed; ` +
-    "run npm install --save-prod @kubernetes/client-node, which also puts it into the bundle of the operator"
+      "run npm install --save-prod @kubernetes/client-node, which also puts it into the bundle of the operator",
+    { cause },
   );
 }
 

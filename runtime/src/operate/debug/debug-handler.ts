@@ -51,9 +51,9 @@ export function debugHandler(subject: DebugSubject, token: DebugToken, probing =
   const { logger, instance } = subject;
   const paths: { readonly [path: string]: Route } = {
     "/debug/state": () => jsonAnswer(stateOf(subject)),
-    "/debug/cpu-profile": (url, gone) => {
-      const seconds = secondsIn(url);
-      if (seconds === undefined)
+    "/debug/cpu-profile": ({ searchParams }, gone) => {
+      const seconds = Number(searchParams.get("seconds") ?? DEFAULT_SECONDS);
+      if (!(seconds >= 1 && seconds <= MAX_SECONDS))
         return textAnswer(400, `bad request: seconds has to be a number from 1 to ${MAX_SECONDS}`);
       return useAlone(async () => {
         logger.info({ seconds }, `the debug endpoint records a CPU profile for ${seconds} s`);
@@ -104,11 +104,6 @@ function createSingleUse(): (look: () => Promise<EndpointAnswer>) => Promise<End
       throw error;
     }
   };
-}
-
-function secondsIn({ searchParams }: URL): number | undefined {
-  const seconds = Number(searchParams.get("seconds") ?? DEFAULT_SECONDS);
-  return seconds >= 1 && seconds <= MAX_SECONDS ? seconds : undefined;
 }
 
 function noRoom({ neededBytes, availableBytes, missingBytes }: ReturnType<typeof snapshotHeadroom>): EndpointAnswer {

@@ -54,7 +54,11 @@ export function leaseTermsOf(
   settings: LeaderElectionSettings,
   { controller, namespace: own }: { readonly controller: string; readonly namespace?: string | undefined },
 ): LeaseTerms {
-  const { name = `${nameFrom(controller)}-leader`, namespace = own } = settings;
+  const prefix = controller
+    .toLowerCase()
+    .replace(/[^-a-z0-9.]/g, "-")
+    .slice(0, 200);
+  const { name = `${prefix}-leader`, namespace = own } = settings;
   if (namespace === undefined)
     throw new Error(
       "leader election needs the namespace of its Lease: state leaderElection.namespace, as the connection names none",
@@ -71,13 +75,6 @@ function durationsOf(settings: LeaderElectionSettings) {
   // The defaults are those of controller-runtime and client-go.
   const { leaseDurationMs = 15_000, renewDeadlineMs = 10_000, retryPeriodMs = 2_000 } = settings;
   return { leaseDurationMs, renewDeadlineMs, retryPeriodMs };
-}
-
-function nameFrom(controller: string): string {
-  return controller
-    .toLowerCase()
-    .replace(/[^-a-z0-9.]/g, "-")
-    .slice(0, 200);
 }
 
 function refuse(reason: string): never {

@@ -94,7 +94,9 @@ export class OperatorMetrics {
     const metrics = this.#metrics;
     const now = performance.now();
     // One kind may be watched in many namespaces.
-    for (const [kind, informers] of groupByKind(this.#subject.informers())) {
+    const kinds = new Map<string, InformerActivity[]>();
+    for (const each of this.#subject.informers()) kinds.set(each.kind, [...(kinds.get(each.kind) ?? []), each]);
+    for (const [kind, informers] of kinds) {
       const sum = (of: (informer: InformerActivity) => number) => informers.reduce((all, each) => all + of(each), 0);
       const objects = sum((each) => each.objects);
       metrics.gen_operator_cached_objects.set([kind], objects);
@@ -106,10 +108,4 @@ export class OperatorMetrics {
       }
     }
   }
-}
-
-function groupByKind(informers: readonly InformerActivity[]): Map<string, InformerActivity[]> {
-  const kinds = new Map<string, InformerActivity[]>();
-  for (const each of informers) kinds.set(each.kind, [...(kinds.get(each.kind) ?? []), each]);
-  return kinds;
 }

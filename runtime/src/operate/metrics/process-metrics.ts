@@ -33,9 +33,10 @@ export class ProcessMetrics {
       [
         "nodejs_eventloop_lag_max_seconds",
         "How late the event loop was at most since the last question.",
-        this.#takeLag(),
+        this.#maxLagMs / 1000,
       ],
     ];
+    this.#maxLagMs = 0;
     for (const [name, help, value] of facts) {
       if (value === undefined) continue;
       const metric = new Metric(name, { type: name.endsWith("_total") ? "counter" : "gauge", help, labels: [] });
@@ -52,12 +53,6 @@ export class ProcessMetrics {
   close(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
-  }
-
-  #takeLag(): number {
-    const lagMs = this.#maxLagMs;
-    this.#maxLagMs = 0;
-    return lagMs / 1000;
   }
 
   #watchLag(): NodeJS.Timeout {
