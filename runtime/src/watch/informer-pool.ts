@@ -24,13 +24,10 @@ export interface InformerRequest extends InformerScope {
   readonly maxCachedObjects?: number | undefined;
 }
 
-/** Keeps a cache up to date for all its users; tests simulate it, without a client. */
-export type SharedInformer = Pick<Informer, "cache" | "health" | "start" | "startOrThrow"> &
-  Partial<Pick<Informer, "client">>;
-
 /** A use of an informer, which runs as long as anybody uses it. */
 export interface InformerHandle {
-  readonly informer: SharedInformer;
+  /** Tests simulate it, without a client. */
+  readonly informer: Pick<Informer, "cache" | "health" | "start" | "startOrThrow"> & Partial<Pick<Informer, "client">>;
   /** Ends this use, once; the last release stops the informer. */
   release(): Promise<void>;
 }

@@ -15,9 +15,6 @@ export type StartMode = "start" | "startOrThrow";
 // One share for each namespace; that of all namespaces has no name.
 type Shares = ReadonlyMap<string | undefined, InformerHandle>;
 
-/** A change of namespaces whose new state is known already. */
-type NamespaceChange = Awaited<ReturnType<ViewWatch["prepare"]>>;
-
 /** Feeds one view, from a start to a stop, and then perhaps again. */
 export class ViewWatch {
   readonly #view: ResourceView;
@@ -140,7 +137,7 @@ export async function switchNamespaces(
   following: () => readonly ViewWatch[],
   onSwitch: () => void,
 ): Promise<void> {
-  let outdated: readonly NamespaceChange[] = [];
+  let outdated: readonly Awaited<ReturnType<ViewWatch["prepare"]>>[] = [];
   for (;;) {
     const watches = following();
     const settled = await Promise.allSettled(watches.map((watch) => watch.prepare(namespaces)));

@@ -6,6 +6,7 @@ import { isApiError, type ConnectionError } from "../../base/errors.js";
 import { describeObject, keyOf, type KubernetesObject, type ObjectRef } from "../../base/kubernetes-object.js";
 import { kindNameOf, type ResourceDefinition } from "../../base/resource-definition.js";
 import { variantOf, type ApiClient } from "../../client/api-client.js";
+import type { DeleteOptions } from "../../client/call-options.js";
 import type { RequestObserver } from "../../client/requester.js";
 import { objectPath } from "../../client/resource-path.js";
 import type { Applied } from "../../client/write-request.js";
@@ -40,10 +41,7 @@ export type Sent<Resource extends KubernetesObject = KubernetesObject> =
   | { readonly kind: "postponed"; readonly postponed: PostponedWrite };
 
 /** How an object is deleted. */
-export interface DeletionSending {
-  readonly cause?: WriteCause | undefined;
-  readonly propagationPolicy?: "Background" | "Foreground" | "Orphan" | undefined;
-}
+export type DeletionSending = Pick<Sending, "cause"> & Pick<DeleteOptions, "propagationPolicy">;
 
 /** What is written over and over. */
 type WrittenPlace = Pick<PostponedWrite, "kind" | "object" | "paths">;
