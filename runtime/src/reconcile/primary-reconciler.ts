@@ -61,7 +61,6 @@ export class PrimaryReconciler {
   readonly workflows: ControllerWorkflows;
   readonly #definition: ControllerDefinition;
   readonly #dependencies: PrimaryDependencies;
-  readonly #createContext: ReturnType<typeof contextFactoryOf>;
   readonly #write: Omit<PrimaryWrite, "cause">;
   /** The names that dependents have, or had. */
   readonly #dependentNames: readonly string[];
@@ -77,8 +76,7 @@ export class PrimaryReconciler {
     const target = { definition: workflow.primary, cache: primaries };
     this.#ownFields = new OwnFields(target, { sender, conditionsSender, serverSideApply, dependents });
     this.#write = { target, sender, serverSideApply, finalizer: finalizerOf(definition) };
-    this.workflows = new ControllerWorkflows(definition, dependencies);
-    this.#createContext = contextFactoryOf(definition, dependencies);
+    this.workflows = new ControllerWorkflows(definition, dependencies, contextFactoryOf(definition, dependencies));
   }
 
   /** Tells whether somebody took away what the controller itself writes to a primary: its finalizer, status or metadata. */
@@ -277,7 +275,6 @@ export class PrimaryReconciler {
     const { scope } = attempt;
     // An answer to what was just written is the same object that the cache has, as yet unfrozen.
     deepFreeze(primary);
-    const createContext = this.#createContext;
-    return (attempt.runs = new WorkflowRuns(this.workflows, { primary, scope, createContext }));
+    return (attempt.runs = new WorkflowRuns(this.workflows, primary, scope));
   }
 }

@@ -3,7 +3,7 @@ import type { Tracing } from "../base/activity.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { Semaphore } from "../base/semaphore.js";
 import type { SecondarySources } from "../sources/controller-sources.js";
-import type { Context } from "../workflow/definition/context.js";
+import type { contextFactoryOf } from "./reconcile-context.js";
 import type { DependentReconciler } from "../workflow/dependents/dependent-reconciler.js";
 import { buildPlan, type PlanNode } from "../workflow/plan.js";
 import type { RemovedKinds } from "../workflow/prune/leftovers.js";
@@ -50,10 +50,16 @@ export class ControllerWorkflows {
   readonly dependencies: WorkflowDependencies;
   readonly dependents: readonly PlanNode[];
   readonly definition: ControllerDefinition;
+  readonly createContext: ReturnType<typeof contextFactoryOf>;
 
-  constructor(definition: ControllerDefinition, dependencies: WorkflowDependencies) {
+  constructor(
+    definition: ControllerDefinition,
+    dependencies: WorkflowDependencies,
+    createContext: ReturnType<typeof contextFactoryOf>,
+  ) {
     const { name, workflow, workflows = {}, onAllEvents = false } = definition;
     this.definition = definition;
+    this.createContext = createContext;
     this.dependencies = onAllEvents ? { ...dependencies, removedKinds: undefined } : dependencies;
     const compile = (each: WorkflowDefinition): CompiledWorkflow => ({
       definition: each,
@@ -86,12 +92,6 @@ export class ControllerWorkflows {
   }
 }
 
-interface RunsOptions {
-  readonly primary: KubernetesObject;
-  readonly scope: ReconcileScope;
-  createContext(scope: ReconcileScope, primary: KubernetesObject, runs: WorkflowRuns): Context;
-}
-
 /** The runs of the workflows in one reconcile of one primary. */
 export class WorkflowRuns {
   /** What the functions of the user are called with. */
@@ -102,16 +102,15 @@ export class WorkflowRuns {
   /** The writes of steps that can run out of time. Until they end, nobody knows what is there. */
   readonly lingering: Promise<unknown>[] = [];
   readonly #workflows: ControllerWorkflows;
-  readonly #options: RunsOptions;
+  readonly #scope: ReconcileScope;
   readonly #started: { workflow: CompiledWorkflow; kind: Kind; result: Promise<WorkflowResult> }[] = [];
   readonly #notes = new ReconcileNotes();
 
-  constructor(workflows: ControllerWorkflows, options: RunsOptions) {
+  constructor(workflows: ControllerWorkflows, primary: KubernetesObject, scope: ReconcileScope) {
     this.#workflows = workflows;
-    this.#options = options;
-    const { primary, scope, createContext } = options;
-    const secondary = workflows.createSecondary(primary);
-    this.args = { primary, secondary, context: createContext(scope, primary, this) };
+    this.#scope = scope;
+    const context = workflows.createContext(scope, primary, this);
+    this.args = { primary, secondary: workflows.createSecondary(primary), context };
   }
 
   /** Runs a workflow, once for each kind. Default: the workflow of the controller */
@@ -160,7 +159,7 @@ export class WorkflowRuns {
     const left = own.definition.dependents.filter(needsCleanup);
     if (left.length === 0) return;
     const what = `nobody deletes what there is of ${left.map(({ name }) => name).join(", ")}`;
-    this.#options.scope.logger.warn({}, `cleanup() did not call context.workflow.cleanup(), so that ${what}`);
+    this.#scope.logger.warn({}, `cleanup() did not call context.workflow.cleanup(), so that ${what}`);
   }
 
   #invocationOf(workflow: CompiledWorkflow): WorkflowInvocation {
@@ -181,7 +180,8 @@ export class WorkflowRuns {
   async #start(workflow: CompiledWorkflow, kind: Kind, before: Promise<unknown>): Promise<WorkflowResult> {
     const { dependencies, dependents, own } = this.#workflows;
     const { secondaries, removedKinds: kinds } = dependencies;
-    const { primary, scope } = this.#options;
+    const { primary, context } = this.args;
+    const scope = this.#scope;
     const { definition, ...compiled } = workflow;
     // One dependent is not written and deleted at once.
     await before;
@@ -189,7 +189,7 @@ export class WorkflowRuns {
       definition: definition.primary,
       ...{ primary, secondaries, ...compiled },
       namespaces: dependencies.namespaces?.(),
-      context: this.args.context,
+      context,
       track: (what, task) => scope.tasks.track(what, task),
       notes: this.#notes,
       onStep: (step) => scope.onStep(step),
