@@ -119,14 +119,18 @@ export class ExternalReconciler implements DependentReconciler {
 
   release({ primary, context }: DependentRun, { error, item }: { error: unknown; item?: string | undefined }): boolean {
     const { name, onDeleteFailure } = this.#definition;
-    if (onDeleteFailure !== "release" || primary.metadata.deletionTimestamp === undefined) return false;
     // An error that says when to try again is no end.
-    if (findError(error, "RetryAfterError") !== undefined) return false;
+    const isOver =
+      primary.metadata.deletionTimestamp !== undefined && findError(error, "RetryAfterError") === undefined;
+    if (!isOver) return false;
+    const isLeft = onDeleteFailure === "release";
     const dependent = item === undefined ? `"${name}"` : `"${name}", item "${item}"`;
-    const note = `the resource of dependent ${dependent} could not be deleted and is left: ${messageOf(error)}`;
-    context.logger.warn({ dependent: name, item, error }, note);
+    const what = isLeft ? "is left" : "blocks the deletion of its primary";
+    const note = `the resource of dependent ${dependent} could not be deleted and ${what}: ${messageOf(error)}`;
+    // Where it blocks, the reconcile fails, and that is logged.
+    if (isLeft) context.logger.warn({ dependent: name, item, error }, note);
     context.events.record({ type: "Warning", reason: "DeletionFailed", action: "Delete", note });
-    return true;
+    return isLeft;
   }
 
   async #create(run: DependentRun, wanted: Wanted): Promise<WriteOutcome> {

@@ -112,6 +112,29 @@ suite("an external dependent that releases its primary", (test) => {
       assert.ok(running.logs.some((line) => line.includes("is left: out of order")));
     });
 
+  test("says by an Event that it blocks its primary, if it is not to release it", async () => {
+    await using space = await openSpace();
+    await using service = await startAccountService();
+    let isBroken = true;
+    const remove = ({ id }: { id: string }) => {
+      if (isBroken) throw new Error("out of order");
+      return service.delete(id);
+    };
+    await using _running = await startWith(space, accountOf("account", service, { delete: remove }));
+    await space.create(Sample, sample());
+    await untilValues(service, "first");
+    await space.delete(Sample, "one");
+    const note =
+      'the resource of dependent "account" could not be deleted and blocks the deletion of its primary: out of order';
+    await waitFor("there is an Event", async () =>
+      (await space.list(EventKind)).some(({ message }) => message === note),
+    );
+    assert.ok(await space.get(Sample, "one"));
+    isBroken = false;
+    await space.untilGone(Sample, "one");
+    assert.is(service.accounts.size, 0);
+  });
+
   test("keeps it while an error says when to try again", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
