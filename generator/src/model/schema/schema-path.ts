@@ -26,11 +26,12 @@ export type FieldAt =
       readonly known: readonly string[];
     };
 
-/** Looks a field up in the schema of a kind. */
-export function fieldAt({ schema, definitions }: ResourceModel, path: FieldPath): FieldAt {
+/** Looks a field up in the schema of a kind; one without a schema may have anything. */
+export function fieldAt({ schema, definitions, isUntyped }: ResourceModel, path: FieldPath): FieldAt {
   let current = resolveRef(schema, definitions).schema;
   for (const [depth, name] of path.entries()) {
     if (depth === 0 && IDENTITY_FIELDS.has(name)) return { kind: name === "metadata" ? "object" : "scalar" };
+    if (isUntyped === true) return { kind: "any" };
     const kind = kindOf(current);
     if (depth > 0 && kind !== "object") return { kind: "unknown", reason: "whole", depth, known: [] };
     const properties = schemasOf(current, "properties");

@@ -48,7 +48,8 @@ function checkSelector(
         "write terms such as metadata.name=main, status.phase!=Running",
       );
     const field = term[1] ?? "";
-    if (resource === undefined || resource.selectableFields.includes(field)) return [];
+    // By what it selects objects of a kind without a schema, nobody knows here.
+    if (resource === undefined || resource.isUntyped === true || resource.selectableFields.includes(field)) return [];
     return fail(
       `the API server cannot select objects of kind ${resource.kind} by ${quote(field)}`,
       hintFor(field, resource),

@@ -1,0 +1,34 @@
+import { formatDiagnostic } from "#generator/diagnostic.js";
+import { readBuiltinKinds } from "#generator/input/crd/builtin-kinds.js";
+import { readWorkflows } from "#generator/input/read-workflows.js";
+import { loadSpecSchema } from "#generator/input/spec-schema.js";
+import { buildModel } from "#generator/model/build/build-model.js";
+import { assert, suite } from "../../../support/suite.js";
+
+const builtin = await readBuiltinKinds();
+const checkSpec = await loadSpecSchema();
+
+/** Returns the rules that a dependent of a kind without a schema breaks. */
+async function problemsOf(rest: string): Promise<string[]> {
+  const kind = "{ apiVersion: x.example.com/v1, kind: Widget, plural: widgets, scope: Namespaced }";
+  const text =
+    "apiVersion: gen-operator.dev/v1alpha1\nkind: Workflow\nmetadata: { name: web }\nspec:\n" +
+    `  primary: apps/v1/Deployment\n  dependents: { widget: { resource: ${kind}, ${rest} } }\n`;
+  const { workflows, diagnostics } = readWorkflows({ file: "workflow.yaml", text }, checkSpec);
+  assert.equal(diagnostics.map(formatDiagnostic), []);
+  return (await buildModel({ crds: [], workflows, builtin })).diagnostics.map(({ rule }) => rule);
+}
+
+suite("a kind that is known by its name alone", (test) => {
+  test("may have any field, so a condition may look at it, and the API server may select by it", async () => {
+    assert.equal(await problemsOf("readyPostcondition: { condition: { type: Ready } }"), []);
+    assert.equal(await problemsOf("readyPostcondition: { fieldEquals: { path: status.phase, value: Done } }"), []);
+    assert.equal(await problemsOf("fieldSelector: spec.tier=gold"), []);
+  });
+
+  test("has the metadata of every object, and a selector has to be one", async () => {
+    const inMetadata = "readyPostcondition: { fieldEquals: { path: metadata, value: a } }";
+    assert.equal(await problemsOf(inMetadata), ["condition-field"]);
+    assert.equal(await problemsOf("fieldSelector: spec.tier"), ["field-selector"]);
+  });
+});
