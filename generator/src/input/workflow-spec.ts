@@ -70,9 +70,17 @@ export interface ScheduleSpec {
 /** The namespaces to watch: all, the one that the operator runs in, or a list. */
 export type NamespacesSpec = "all" | "current" | readonly string[];
 
+/** A kind of which a spec states all that has to be known. */
+export interface UntypedKindSpec {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly scope: "Namespaced" | "Cluster";
+}
+
 /** An event source as a spec states it: `resource`, `poll`, `perPrimaryPoll` or `inbound` is there; all else needs `resource`. */
 export interface EventSourceSpec {
-  readonly resource?: string;
+  readonly resource?: string | UntypedKindSpec;
   readonly poll?: ScheduleSpec;
   readonly perPrimaryPoll?: ScheduleSpec;
   readonly inbound?: object;
@@ -84,14 +92,6 @@ export interface EventSourceSpec {
   readonly filters?: FiltersSpec;
   readonly cache?: CacheSpec;
   readonly maxCachedObjects?: number;
-}
-
-/** A kind of which a spec states all that has to be known. */
-export interface UntypedKindSpec {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly plural: string;
-  readonly scope: "Namespaced" | "Cluster";
 }
 
 /** Where ids are kept as a spec states it: `in`, `status` or `resource` is there. */

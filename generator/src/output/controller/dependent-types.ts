@@ -22,7 +22,7 @@ export interface DependentTypeNames {
   readonly wanted: TypeNode;
 }
 
-/** Names the types of a dependent; what a kind without a class is made of has the types of the runtime. */
+/** Names the types of a dependent. */
 export function dependentTypesOf(dependent: DependentModel, { resources }: ControllerNames): DependentTypeNames {
   const { live, input } = isKubernetes(dependent)
     ? objectTypesOf(dependent.resource, resources)
@@ -36,7 +36,8 @@ export function dependentTypesOf(dependent: DependentModel, { resources }: Contr
   };
 }
 
-function objectTypesOf(resource: ResourceModel, resources: ControllerNames["resources"]) {
+/** Names the types of the objects of a kind; one without a class has those of the runtime. */
+export function objectTypesOf(resource: ResourceModel, resources: ControllerNames["resources"]) {
   if (resource.isUntyped === true) return { live: "UntypedResource", input: "UntypedInput" };
   const { localName } = nameOrThrow(resources, resource);
   return { live: localName, input: inputNameOf(localName) };

@@ -1,6 +1,6 @@
 import type { ControllerModel, ExpressionModel, FunctionModel, ResourceModel } from "../../model/project-model.js";
 import { sourceNamesOf, type ControllerNames } from "../controller-names.js";
-import { importClasses } from "./class-imports.js";
+import { importClasses, untypedValues } from "./class-imports.js";
 import {
   eventSourcesDoc,
   needsFunctions,
@@ -44,7 +44,7 @@ export function emitController(
   const resources = importedResources(controller);
   const imports = [
     ...(runtimeValues.length > 0 ? [printImport(runtimeValues, runtimeModule)] : []),
-    printImport(["defineController"], codegenModule),
+    printImport(["defineController", ...untypedValues(resources)], codegenModule),
     printImport(["ControllerDefinition"], codegenModule, true),
     ...userImports(controller, names),
     ...(hasReconciler ? [printImport(["reconciler"], `../../${names.folder}/reconciler.js`)] : []),

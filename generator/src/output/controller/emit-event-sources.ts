@@ -5,7 +5,8 @@ import type {
   InformerModel,
   MappingModel,
 } from "../../model/project-model.js";
-import { nameOrThrow, sourceNamesOf, type ControllerNames } from "../controller-names.js";
+import { sourceNamesOf, type ControllerNames } from "../controller-names.js";
+import { resourceDoc } from "./class-imports.js";
 import { filtersDoc } from "./filtered.js";
 import { arrayDoc, callDoc, field, fieldsOf, textField } from "../print/code.js";
 import { printConstant } from "../print/declarations.js";
@@ -66,7 +67,7 @@ function informerOptions(source: InformerModel, names: ControllerNames): Doc[] {
   const { module, resource } = sourceNamesOf(source);
   const filters = filtersDoc(source.filters, resource);
   return [
-    textField("resource", nameOrThrow(names.resources, source.resource).localName),
+    field("resource", resourceDoc(source.resource, names)),
     ...mapperOf(source, names),
     ...(source.primaryToSecondary === undefined
       ? []

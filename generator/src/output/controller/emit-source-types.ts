@@ -3,14 +3,17 @@ import {
   type ControllerModel,
   type EventSourceModel,
   type InformerModel,
+  type ResourceModel,
 } from "../../model/project-model.js";
 import { nameOrThrow, sourceNamesOf, type ControllerNames } from "../controller-names.js";
+import { objectTypesOf } from "./dependent-types.js";
 import { fetchAllOf, SIGNAL } from "./emit-external.js";
 import { filteredOf } from "./filtered.js";
-import { printText } from "../print/print-value.js";
+import { printText, propertyNameOf } from "../print/print-value.js";
 import { printAlias, printExport, printImport, printInterface } from "../print/declarations.js";
 import {
   functionOf,
+  intersection,
   maybePromise,
   objectOf,
   readonlyArrayOf,
@@ -36,7 +39,7 @@ export function sourceTypesOf(controller: ControllerModel, names: ControllerName
   const all = printInterface({
     name: names.sources,
     doc: `/** What the event sources know of one ${names.primary}. */`,
-    extends: isReduced(controller) ? [`KeepsLess<${names.lookups}>`] : [],
+    extends: reducedClassesOf(controller).length > 0 ? [`KeepsLess<${names.lookups}>`] : [],
     members: eventSources.map((source) => {
       const { name, resource } = sourceNamesOf(source);
       return { head: `readonly ${name}`, type: readonlyArrayOf(resource) };
@@ -45,17 +48,24 @@ export function sourceTypesOf(controller: ControllerModel, names: ControllerName
   return [...eventSources.flatMap((source) => typesOf(source, controller, names)), all];
 }
 
-/** Tells whether any event source keeps less than whole objects. */
-export function isReduced({ eventSources }: ControllerModel): boolean {
-  return eventSources.some((source) => source.kind === "informer" && source.cache.kind !== "full");
+/** Returns the kinds of which event sources keep less than whole objects. */
+export function reducedKindsOf({ eventSources }: ControllerModel): ReadonlySet<ResourceModel> {
+  return new Set(
+    eventSources.flatMap((each) => (each.kind === "informer" && each.cache.kind !== "full" ? [each.resource] : [])),
+  );
+}
+
+/** Returns those of the kinds that can be looked up by their class. */
+export function reducedClassesOf(controller: ControllerModel): ResourceModel[] {
+  return [...reducedKindsOf(controller)].filter(({ isUntyped }) => isUntyped !== true);
 }
 
 /** Returns what looking resources up by their class gives, where an event source keeps less than whole objects. */
 export function lookupTypesOf(controller: ControllerModel, { lookups, primary, resources }: ControllerNames): string[] {
-  if (!isReduced(controller)) return [];
+  const reduced = reducedClassesOf(controller);
+  if (reduced.length === 0) return [];
   const informers = controller.eventSources.flatMap((source) => (source.kind === "informer" ? [source] : []));
-  const reduced = new Set(informers.flatMap(({ resource, cache }) => (cache.kind === "full" ? [] : [resource])));
-  const methods = [...reduced].flatMap((resource) => {
+  const methods = reduced.flatMap((resource) => {
     const className = nameOrThrow(resources, resource).localName;
     const owned = controller.dependents.filter(isKubernetes).some((dependent) => dependent.resource === resource)
       ? [className]
@@ -123,10 +133,10 @@ function typesOf(
   const resource = printExport([types.resource], true);
   switch (source.kind) {
     case "informer": {
-      const className = nameOrThrow(resources, source.resource).localName;
+      const { live } = objectTypesOf(source.resource, resources);
       const context = reference("MapperContext", indexNamesOf(controller), primary);
       return [
-        documented(docOf(source, controller), types.resource, keptTypeOf(className, source, controller)),
+        documented(docOf(source, controller), types.resource, keptTypeOf(live, source, controller)),
         ...(source.mapping.kind === "function"
           ? [
               documented(
@@ -194,11 +204,23 @@ function docOf({ name, resource: { kind }, cache }: InformerModel, { specFile }:
   return `A ${kind} of "${name}", of which ${kept}. To keep more, change eventSources.${name}.cache of ${inComment(specFile)}.`;
 }
 
-function keptTypeOf(className: string, { name, cache }: InformerModel, { specFile }: ControllerModel): TypeNode {
-  if (cache.kind === "full") return className;
-  const paths = cache.kind === "metadata" ? [] : cache.paths.map((path) => JSON.stringify(path));
+function keptTypeOf(live: string, { name, resource, cache }: InformerModel, { specFile }: ControllerModel): TypeNode {
+  if (cache.kind === "full") return live;
+  const stated = cache.kind === "metadata" ? [] : cache.paths;
+  const paths = stated.map((path) => JSON.stringify(path));
   const hint = printText(`add it to eventSources.${name}.cache.paths of ${specFile}`);
-  return reference("Kept", className, paths.length === 0 ? "never" : union(...paths), hint);
+  return reference(
+    "Kept",
+    resource.isUntyped === true ? withFields(live, stated) : live,
+    paths.length === 0 ? "never" : union(...paths),
+    hint,
+  );
+}
+
+// What is kept of an object without a schema can be read by its name.
+function withFields(live: string, paths: readonly string[]): TypeNode {
+  const fields = paths.map((path) => [`readonly ${propertyNameOf(path.split(".", 1).join())}?`, "unknown"] as const);
+  return fields.length === 0 ? live : intersection(live, objectOf(Object.fromEntries(fields)));
 }
 
 function inComment(text: string): string {

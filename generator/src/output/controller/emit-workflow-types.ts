@@ -17,8 +17,9 @@ import {
   filterTypesOf,
   hasMapper,
   indexTypesOf,
-  isReduced,
   lookupTypesOf,
+  reducedClassesOf,
+  reducedKindsOf,
   sourceTypesOf,
 } from "./emit-source-types.js";
 import { dependentsTypesOf, secondaryTypesOf } from "./secondary-types.js";
@@ -56,10 +57,9 @@ function importTypes(controller: ControllerModel): string {
   const { dependents, workflow = {} } = controller;
   const objects = dependents.filter(isKubernetes);
   const operations = new Set(objects.flatMap(ownOperationsOf));
-  const reduced = isReduced(controller);
   const conditions = dependents.map(conditionTypesOf);
   const isExplicit = workflow.invocation === "explicit";
-  const isUntyped = objects.some(({ resource }) => resource.isUntyped === true);
+  const isUntyped = usesUntyped(controller);
   const isFetchedForOne = dependents.some(
     (each) => !isKubernetes(each) && isFetched(each) && each.external.source.kind !== "poll",
   );
@@ -76,8 +76,8 @@ function importTypes(controller: ControllerModel): string {
     ExplicitReconciler: isExplicit,
     FetchContext: isFetchedForOne,
     ItemsOf: dependents.some(({ bulk }) => bulk !== undefined),
-    KeepsLess: reduced,
-    Kept: reduced,
+    KeepsLess: reducedClassesOf(controller).length > 0,
+    Kept: reducedKindsOf(controller).size > 0,
     MapperContext: hasMapper(controller),
     PrimaryPatch: detailedConditionsOf(controller).length > 0,
     ReconcileArguments: true,
@@ -106,14 +106,16 @@ function conditionsImport(controller: ControllerModel, { folder }: ControllerNam
 }
 
 function resourceExports(controller: ControllerModel, { resources }: ControllerNames): string {
-  const isUntyped = controller.dependents.some(
-    (dependent) => isKubernetes(dependent) && dependent.resource.isUntyped === true,
-  );
   const names = [
     ...[...resources.values()].flatMap(({ localName }) => [localName, inputNameOf(localName)]),
-    ...(isUntyped ? ["UntypedInput", "UntypedResource"] : []),
+    ...(usesUntyped(controller) ? ["UntypedInput", "UntypedResource"] : []),
   ];
   return printExport(names, true);
+}
+
+/** Tells whether the functions of the user's see objects of a kind without a class. */
+function usesUntyped({ dependents, eventSources }: ControllerModel): boolean {
+  return [...dependents, ...eventSources].some((each) => "resource" in each && each.resource.isUntyped === true);
 }
 
 /** Tells which types of conditions anything refers to: functions have both, expressions the arguments. */

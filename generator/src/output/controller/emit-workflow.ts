@@ -14,9 +14,9 @@ import {
 } from "../../model/project-model.js";
 import { CAPABILITIES } from "../../model/dependent-model.js";
 import { conditionsOf } from "../conditions/conditions-of.js";
-import { dependentNamesOf, nameOrThrow, type ControllerNames, type DependentNames } from "../controller-names.js";
+import { dependentNamesOf, type ControllerNames, type DependentNames } from "../controller-names.js";
 import { alwaysThere, dependentTypesOf, hasFile, isFetched } from "./dependent-types.js";
-import { importClasses } from "./class-imports.js";
+import { importClasses, resourceDoc, untypedValues } from "./class-imports.js";
 import { filtersDoc, hasFunctions } from "./filtered.js";
 import { generatedFile, type OutputFile } from "../files/output-file.js";
 import { callDoc, expressionField, field, fieldsOf, objectDoc, textField, valueDoc } from "../print/code.js";
@@ -149,13 +149,6 @@ function statedOf({ movedFrom, dependsOn, itemsDependOn, bulk, timeoutMs, retry 
   return { movedFrom, dependsOn: dependsOn.length > 0 ? dependsOn : undefined, itemsDependOn, bulk, timeoutMs, retry };
 }
 
-function resourceDoc(resource: ResourceModel, { resources }: ControllerNames): Doc {
-  if (resource.isUntyped !== true) return nameOrThrow(resources, resource).localName;
-  const { group, version, kind, plural, scope } = resource;
-  const apiVersion = group === "" ? version : `${group}/${version}`;
-  return callDoc("untypedResource", [], fieldsOf({ apiVersion, kind, plural, scope }));
-}
-
 // A name of its own, so that a dependent called "ready" or "conditions" does not clash with an import.
 function moduleNameOf({ name }: { readonly name: string }): string {
   return `${name}Dependent`;
@@ -204,7 +197,6 @@ function importsOf(controller: ControllerModel, names: ControllerNames): string[
   ]);
   const user = `../../${names.folder}`;
   const resources = writtenResources(controller);
-  const isUntyped = resources.some((resource) => resource.isUntyped === true);
   const functions = {
     conditions: all.some(({ condition }) => condition.kind === "function"),
     filters: dependents.some((dependent) => isKubernetes(dependent) && hasFunctions(dependent.filters)),
@@ -213,7 +205,7 @@ function importsOf(controller: ControllerModel, names: ControllerNames): string[
   const values = [...builtins, ...(inbound.length > 0 ? ["createInbound"] : [])].sort();
   return [
     ...(values.length > 0 ? [printImport(values, runtimeModule)] : []),
-    printImport(["defineWorkflow", ...(isUntyped ? ["untypedResource"] : [])], codegenModule),
+    printImport(["defineWorkflow", ...untypedValues(resources)], codegenModule),
     ...Object.entries(functions).flatMap(([file, isUsed]) =>
       isUsed ? [printNamespaceImport(file, `${user}/${file}.js`)] : [],
     ),
@@ -224,10 +216,7 @@ function importsOf(controller: ControllerModel, names: ControllerNames): string[
         ? printNamespaceImport(alias, module)
         : printImport([{ name: "external", alias }], module);
     }),
-    ...importClasses(
-      resources.filter((resource) => resource.isUntyped !== true),
-      names,
-    ),
+    ...importClasses(resources, names),
     ...(importedTypes.size > 0 ? [printImport([...importedTypes], "./types.js", true)] : []),
   ];
 }

@@ -8,7 +8,7 @@ import {
   type ProjectModel,
   type ResourceModel,
 } from "../../model/project-model.js";
-import { controllerNamesOf, nameOrThrow, sourceNamesOf } from "../controller-names.js";
+import { controllerNamesOf, sourceNamesOf } from "../controller-names.js";
 import { nameResources, type ResourceName } from "../resource/resource-name.js";
 import { expressionFiles, followController } from "./follow/entry-points.js";
 import { ReadFollower } from "./follow/follow-reads.js";
@@ -90,9 +90,9 @@ function trackedSourcesOf(
   const local = controllerNamesOf(controller, names, controllers).resources;
   return controller.eventSources.flatMap((model) => {
     if (model.kind !== "informer") return [];
-    const { className, exportName, localName } = nameOrThrow(local, model.resource);
-    return [
-      { model, classNames: new Set([className, exportName, localName]), typeName: sourceNamesOf(model).resource },
-    ];
+    // Without a class there is none to look objects up by.
+    const { className, exportName, localName } = local.get(model.resource) ?? {};
+    const classNames = new Set([className, exportName, localName].filter((name) => name !== undefined));
+    return [{ model, classNames, typeName: sourceNamesOf(model).resource }];
   });
 }

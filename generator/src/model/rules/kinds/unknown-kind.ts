@@ -28,9 +28,7 @@ export const checkUnknownKind = ruleOfController(({ spec, dependents, eventSourc
     ...removed.flatMap(({ spec: { resource: kind }, path }) =>
       kind === EXTERNAL ? [] : checkOwnKind(kind, [...path, "resource"], writing),
     ),
-    ...eventSources.flatMap(({ spec: source, path }) =>
-      source.resource === undefined ? [] : checkKind(source.resource, [...path, "resource"], reading),
-    ),
+    ...eventSources.flatMap(({ spec: { resource: kind }, path }) => checkOwnKind(kind, [...path, "resource"], reading)),
   ];
 });
 

@@ -1,0 +1,142 @@
+// Event sources of kinds that a spec describes by their name alone.
+import { writeFile, mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { formatDiagnostic } from "#generator/diagnostic.js";
+import { readProject } from "#generator/input/read-project.js";
+import { buildModel } from "#generator/model/build/build-model.js";
+import { checkConditions } from "#generator/output/conditions/check-conditions.js";
+import { controllerGrants } from "#generator/output/deploy/grants.js";
+import { emitProject } from "#generator/output/emit-project.js";
+import { suggestCaches } from "#generator/output/reads/suggest-caches.js";
+import { chosenCompilers, compileProject, writeProject } from "../../../../support/projects/compile.js";
+import { assert, suite } from "../../../../support/suite.js";
+import { createTemporaryFolder } from "../../../../support/temporary-folder.js";
+
+const crd = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: { name: shops.example.com }
+spec:
+  group: example.com
+  scope: Namespaced
+  names: { kind: Shop, plural: shops, singular: shop }
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema: { openAPIV3Schema: { type: object, properties: { spec: { type: object, properties: { issuer: { type: string } } } } } }
+`;
+
+const kind = (name: string, scope = "Namespaced") =>
+  `{ apiVersion: x.example.com/v1, kind: ${name}, plural: ${name.toLowerCase()}s, scope: ${scope} }`;
+
+const spec = `
+apiVersion: gen-operator.dev/v1alpha1
+kind: Workflow
+metadata: { name: shop }
+spec:
+  primary: example.com/v1/Shop
+  dependents:
+    certificate:
+      resource: ${kind("Certificate")}
+      mode: readOnly
+      eventSource: certificates
+      readyPostcondition: { fieldEquals: { path: status.phase, value: Issued } }
+  eventSources:
+    certificates:
+      resource: ${kind("Certificate")}
+      fieldSelector: spec.tier=gold
+      filters: { onUpdate: { when: 'object["spec"] !== old["spec"]' }, onAdd: { function: isNew } }
+    issuers:
+      resource: ${kind("Issuer", "Cluster")}
+      mapping: { function: shopsOf }
+      primaryToSecondary: { function: issuersOf }
+    gauges:
+      resource: ${kind("Gauge")}
+      cache: { paths: [spec.size, x-data.a, status, metadata.labels] }
+    marks:
+      resource: ${kind("Mark")}
+      cache: metadata
+`;
+
+async function generate(folder: string) {
+  await mkdir(join(folder, "crds"));
+  await writeFile(join(folder, "crds/shops.yaml"), crd);
+  await writeFile(join(folder, "workflow.yaml"), spec);
+  const input = await readProject(folder);
+  const { model, diagnostics, locate } = await buildModel(input);
+  assert.equal([...input.diagnostics, ...diagnostics].map(formatDiagnostic), []);
+  const emitted = await emitProject(model!);
+  assert.equal((await checkConditions(model!, emitted, { code: [], locate })).map(formatDiagnostic), []);
+  const flat = (path: string) => (emitted.find((file) => file.path === path)?.content ?? "").replace(/\s+/g, " ");
+  return { model: model!, emitted, flat, locate };
+}
+
+suite("an event source of a kind without a class", (declareTest) => {
+  const test = (title: string, body: () => unknown) => declareTest(title, body, { timeoutMs: 120_000 });
+
+  test("is wired by the facts of the spec, and compiles with its stubs", async () => {
+    await using folder = await createTemporaryFolder();
+    const { model, emitted, flat } = await generate(folder.path);
+    const controller = flat("src/generated/shop/controller.ts");
+    for (const part of [
+      'import { defineController, untypedResource } from "@gen-operator/runtime/codegen";',
+      'informerSource({ name: "certificates", resource: untypedResource({ apiVersion: "x.example.com/v1", kind: "Certificate", plural: "certificates", scope: "Namespaced"',
+      'fieldSelector: "spec.tier=gold"',
+      '(object: CertificatesResource, old: CertificatesResource) => object["spec"] !== old["spec"]',
+      "mapper: issuersFunctions.shopsOf, primaryToSecondary: issuersFunctions.issuersOf",
+      'cache: { paths: ["spec.size", "status", "x-data.a"] }',
+    ])
+      assert.ok(controller.includes(part), `${part}\n${controller}`);
+    const types = flat("src/generated/shop/types.ts");
+    for (const part of [
+      "export type IssuersResource = UntypedResource;",
+      'Kept< UntypedResource & { readonly spec?: unknown; readonly status?: unknown; readonly "x-data"?: unknown }, "spec.size" | "status" | "x-data.a",',
+      "export type { Shop, ShopInput, UntypedInput, UntypedResource };",
+    ])
+      assert.ok(types.includes(part), `${part}\n${types}`);
+    assert.not.match(types, "KeepsLess");
+    const granted = controllerGrants(model.controllers[0]!).filter(({ group }) => group === "x.example.com");
+    assert.equal(
+      granted.map(({ resource, verbs }) => `${verbs.join("+")} ${resource}`),
+      ["certificates", "issuers", "gauges", "marks"].map((plural) => `list+watch ${plural}`),
+    );
+    await writeProject(folder.path, emitted);
+    for (const { command } of chosenCompilers) assert.is(compileProject(folder.path, command), "");
+  });
+
+  test("has what is kept in its type, and nothing else", async () => {
+    await using folder = await createTemporaryFolder();
+    const { emitted } = await generate(folder.path);
+    const reconciler = [
+      'import type { ShopReconciler } from "../generated/shop/types.js";',
+      "export const reconciler: ShopReconciler = { reconcile: ({ secondary: { gauges, marks, issuers } }) => {",
+      'const read: unknown[] = [gauges[0]?.spec, gauges[0]?.status, gauges[0]?.["x-data"], gauges[0]?.metadata.name, issuers[0]?.["spec"]];',
+      'read.push(gauges[0]?.["data"]);',
+      'read.push(marks[0]?.["spec"]);',
+      "} };",
+    ];
+    const content = reconciler.join("\n");
+    const others = emitted.filter(({ path }) => path !== "src/shop/reconciler.ts");
+    await writeProject(folder.path, [...others, { path: "src/shop/reconciler.ts", content }]);
+    const printed = compileProject(folder.path, chosenCompilers.at(-1)!.command);
+    const places = [...printed.matchAll(/^(\S+)\((\d+),\d+\): error/gm)].map(([, file, line]) => `${file}:${line}`);
+    assert.equal(
+      places.map((place) => place.replace(/^.*src\//, "src/")),
+      ["src/shop/reconciler.ts:4", "src/shop/reconciler.ts:5"],
+    );
+  });
+
+  test("is advised to keep the fields that code reads", async () => {
+    await using folder = await createTemporaryFolder();
+    const { model, locate } = await generate(folder.path);
+    const adviceFor = (body: string) => {
+      const text = `export const reconciler = { async reconcile({ secondary, context }) { ${body} } };\n`;
+      const all = suggestCaches(model, [{ path: "src/shop/reconciler.ts", text }], locate);
+      return all.find(({ source }) => source.name === "gauges")?.cache;
+    };
+    assert.equal(adviceFor('return secondary.gauges[0]?.["spec"];'), { kind: "paths", paths: ["spec"] });
+    const lookup = 'const Gauge = untypedResource({ kind: "Gauge" }); return context.secondaries(Gauge);';
+    assert.is(adviceFor(lookup), undefined, "nobody knows what is looked up");
+  });
+});
