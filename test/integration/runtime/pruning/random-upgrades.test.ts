@@ -2,7 +2,7 @@
 //
 // Versions are stopped or killed at any time, and their pages change meanwhile. TEST_SEED gives other sequences.
 import fc from "../../../support/fast-check.js";
-import { isThorough, seed } from "../../../support/runs.js";
+import { seed } from "../../../support/runs.js";
 import { sleep } from "#runtime/base/clock.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#apiserver/wait-for.js";
@@ -20,8 +20,8 @@ import {
   type PageOperator,
 } from "../page-operator.js";
 
-const LANES = isThorough ? 4 : 1;
-const RUNS_OF_A_LANE = isThorough ? 2 : 1;
+const LANES = 4;
+const RUNS_OF_A_LANE = 2;
 const PAGES = ["a", "b"] as const;
 const QUIET_MS = 200;
 
@@ -209,7 +209,7 @@ async function expectAsDesired(versions: Versions, when: string): Promise<void> 
 }
 
 suite("the last of several versions of an operator", (test) => {
-  test(
+  test.thorough(
     "leaves what it wants, and nothing else",
     async () => {
       const runLane = (lane: number) =>
