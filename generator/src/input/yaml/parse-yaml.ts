@@ -1,7 +1,8 @@
 import { LineCounter, parseAllDocuments, type Document, type DocumentOptions, type SchemaOptions } from "yaml";
-import type { Diagnostic } from "../../diagnostic.js";
+import type { Diagnostic, SourcePosition } from "../../diagnostic.js";
 import { checkNodes } from "../crd/check-nodes.js";
 import { KUBECTL_SCALARS } from "./kubectl-scalars.js";
+import { findTooDeep } from "./nesting.js";
 import { jsonError, markOfMerge, syntaxErrors, TOO_DEEP } from "./syntax-errors.js";
 import { createYamlDocument, type YamlDocument } from "./yaml-document.js";
 
@@ -23,9 +24,12 @@ export function parseYaml(file: string, text: string, { scalars = "core" }: Pars
     return parseDocuments(file, text, scalars === "core" ? {} : AS_KUBECTL);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    const position = { file, line: 1, column: 1 };
-    return { documents: [], diagnostics: [{ severity: "error", rule: "yaml-syntax", message: TOO_DEEP, position }] };
+    return { documents: [], diagnostics: [tooDeepAt({ file, line: 1, column: 1 })] };
   }
+}
+
+function tooDeepAt(position: SourcePosition): Diagnostic {
+  return { severity: "error", rule: "yaml-syntax", message: TOO_DEEP, position };
 }
 
 const AS_KUBECTL: DocumentOptions & SchemaOptions = {
@@ -41,6 +45,12 @@ export function describeJsonError(file: string, text: string, error: SyntaxError
 }
 
 function parseDocuments(file: string, text: string, schema: DocumentOptions & SchemaOptions): ParsedYaml {
+  const deep = findTooDeep(text);
+  if (deep !== undefined) {
+    const before = text.slice(0, deep).split("\n");
+    const position = { file, line: before.length, column: before.at(-1)!.length + 1 };
+    return { documents: [], diagnostics: [tooDeepAt(position)] };
+  }
   const lines = new LineCounter();
   // The library compares each key with all others; checkNodes does it in one pass and names both places.
   const parsed = parseAllDocuments(text, {

@@ -47,7 +47,9 @@ const SCHEMAS: readonly (readonly [schema: string, message: RegExp])[] = [
   ["{ type: &x object, <<: *x }", /error yaml-merge/],
   [`${"{ type: object, properties: { a: ".repeat(300)}{ type: string }${" } }".repeat(300)}`, /nested too deeply/],
   [`${"{ type: object, properties: { a: ".repeat(3000)}{ type: string }${" } }".repeat(3000)}`, /nested too deeply/],
-  ["[".repeat(20_000), /error yaml-syntax/],
+  ["[".repeat(20_000), /a\.yaml:14:\d+: error yaml-syntax: the document is nested too deeply/],
+  ["- ".repeat(20_000), /error yaml-syntax: the document is nested too deeply/],
+  [`"${"[".repeat(20_000)}"`, /schema/],
 ];
 
 suite("slips of a spec and of a CRD", (test) => {
