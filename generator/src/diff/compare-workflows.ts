@@ -80,7 +80,7 @@ function compareLists(before: ControllerModel, after: ControllerModel, add: AddC
     else {
       const successor = successorOf(dependent, { before, after, added });
       const end =
-        after.workflow?.inventory === false ? "stay, and nobody updates them, as inventory is off" : "are deleted";
+        after.workflow?.pruning === false ? "stay, and nobody updates them, as pruning is off" : "are deleted";
       add(
         "breaking",
         name,

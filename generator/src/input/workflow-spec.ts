@@ -198,7 +198,7 @@ export interface WorkflowSettingsSpec {
   readonly invocation?: "implicit" | "explicit";
   readonly exceptions?: "throw" | "result";
   readonly maxConcurrency?: number;
-  readonly inventory?: boolean;
+  readonly pruning?: boolean;
 }
 
 /** The settings of a controller as a spec states them; durations are texts. */

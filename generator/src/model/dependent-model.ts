@@ -171,7 +171,7 @@ export interface WorkflowSettings {
   readonly invocation?: "explicit";
   readonly exceptions?: "result";
   readonly maxConcurrency?: number;
-  readonly inventory?: false;
+  readonly pruning?: false;
 }
 
 /** Returns the kind that a spec describes by its name alone. */

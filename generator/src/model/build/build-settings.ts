@@ -46,11 +46,11 @@ export function buildSettings(
 
 /** Builds the settings of a workflow, without those that state the default. */
 export function buildWorkflowSettings(spec: WorkflowSettingsSpec): WorkflowSettings {
-  const { invocation, exceptions, maxConcurrency, inventory } = spec;
+  const { invocation, exceptions, maxConcurrency, pruning } = spec;
   return Object.freeze({
     ...(invocation === "explicit" ? { invocation } : {}),
     ...(exceptions === "result" ? { exceptions } : {}),
     ...(maxConcurrency === undefined ? {} : { maxConcurrency }),
-    ...(inventory === false ? { inventory } : {}),
+    ...(pruning === false ? { pruning } : {}),
   });
 }

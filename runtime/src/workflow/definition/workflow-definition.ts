@@ -292,7 +292,7 @@ export interface WorkflowDefinition {
   /** How many steps are done at once, of all primaries together. Default: 50 */
   readonly maxConcurrency?: number;
   /** False: of the objects that no dependent wants, only those are deleted that `removed` names. Default: true */
-  readonly inventory?: boolean;
+  readonly pruning?: boolean;
   /** Dependents of earlier versions, by the names that they had. Their kinds are watched as long as they stand here. */
   readonly removed?: { readonly [name: string]: RemovedDependent };
 }

@@ -38,7 +38,7 @@ export interface PruneOptions {
   readonly run: RunOptions;
   readonly result: WorkflowResult;
   readonly isCleanup: boolean;
-  readonly workflow: Pick<WorkflowDefinition, "inventory" | "removed">;
+  readonly workflow: Pick<WorkflowDefinition, "pruning" | "removed">;
   readonly kinds: RemovedKinds;
 }
 
@@ -58,7 +58,7 @@ export function findLeftovers(
   { run, result, workflow, kinds, isCleanup }: PruneOptions,
   opened: Iterable<WatchedKind>,
 ): Leftover[] {
-  const { inventory: findsAll = true, removed = {} } = workflow;
+  const { pruning: findsAll = true, removed = {} } = workflow;
   const { plan, notes, others = [] } = run;
   const found = new Map<string | undefined, Leftover>();
   for (const kind of opened) {

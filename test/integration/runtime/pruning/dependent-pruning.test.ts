@@ -146,23 +146,23 @@ suite("a dependent that the workflow no longer has", (test) => {
 suite("the policy for a removed dependent", (test) => {
   const resource = Secret.definition;
 
-  test("delete is for what is left otherwise, with inventory: false", async () => {
+  test("delete is for what is left otherwise, with pruning: false", async () => {
     await using space = await openSpace();
     {
-      const controller = dependentController([secretOf("b")], { workflow: { inventory: false } });
+      const controller = dependentController([secretOf("b")], { workflow: { pruning: false } });
       await using running = await space.start([controller]);
       await space.create(Sample, sample());
       await space.until(Secret, "one-b", () => true);
       await running.quiet();
     }
     {
-      await using running = await startSecond(space, [configOf("a"), secretOf("c")], { inventory: false });
+      await using running = await startSecond(space, [configOf("a"), secretOf("c")], { pruning: false });
       await waitFor("it is reconciled", () => running.events.length > 0);
       await running.quiet();
       assert.ok(await space.get(Secret, "one-b"));
     }
     const removed = { b: { resource, deletion: "ordered" } } as const;
-    await using running = await startSecond(space, [configOf("a")], { removed, inventory: false });
+    await using running = await startSecond(space, [configOf("a")], { removed, pruning: false });
     await space.untilGone(Secret, "one-b");
     await running.quiet();
     assert.ok(await space.get(Secret, "one-c"), "nobody names it");
@@ -269,9 +269,9 @@ suite("an object under a former name", (test) => {
     await space.untilGone(Sample, "one");
   });
 
-  test("is not looked for with inventory: false", async () => {
+  test("is not looked for with pruning: false", async () => {
     await using space = await openSpace();
-    await using running = await space.start([dependentController([byValue], { workflow: { inventory: false } })]);
+    await using running = await space.start([dependentController([byValue], { workflow: { pruning: false } })]);
     await space.create(Sample, sample("first"));
     await space.until(ConfigMap, "first", () => true);
     await space.patch(Sample, "one", { spec: { value: "second" } });
@@ -310,12 +310,12 @@ suite("what is not a dependent of this controller", (test) => {
     );
   });
 
-  for (const inventory of [true, false])
-    test(`is not deleted in place of what is, ${inventory ? "with" : "without"} pruning`, async () => {
+  for (const pruning of [true, false])
+    test(`is not deleted in place of what is, ${pruning ? "with" : "without"} pruning`, async () => {
       await using space = await openSpace();
       const ordered = { deletion: "ordered", deletePostcondition: deleted } as const;
       const dependents = [configOf("a", ordered), bulkOf("many", ordered)];
-      await using running = await space.start([dependentController(dependents, { workflow: { inventory } })]);
+      await using running = await space.start([dependentController(dependents, { workflow: { pruning } })]);
       await space.create(Sample, { metadata: { name: "one" }, spec: { number: 1 } });
       const names = ["one-a", "one-many-0"];
       for (const name of names) {

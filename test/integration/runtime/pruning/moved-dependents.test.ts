@@ -82,7 +82,7 @@ suite("a dependent that has another name", (test) => {
     await runFirst(space, [web, after]);
     await space.delete(Sample, "one");
     const second = [renamed(web, "deployment"), renamed(after, "last", { dependsOn: ["deployment"] })];
-    await using running = await startSecond(space, second, { inventory: false });
+    await using running = await startSecond(space, second, { pruning: false });
     await space.untilGone(Sample, "one");
     assert.equal(
       writesOf(running).filter((write) => write.startsWith("DELETE")),

@@ -65,7 +65,7 @@ suite("a dependent that the garbage collector deletes now", (test) => {
       [keep, bulkOf("x", ordered)],
       [keep, configOf("x", needsKeep)],
     ],
-    "without inventory": [[keep, single], [keep, configOf("x", needsKeep)], { inventory: false }],
+    "without pruning": [[keep, single], [keep, configOf("x", needsKeep)], { pruning: false }],
     "with a watch that does not show the object": [
       [configOf("x", { deletion: "ordered" })],
       [configOf("y"), configOf("x", { labelSelector: "tier=x" })],

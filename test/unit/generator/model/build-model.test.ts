@@ -273,7 +273,7 @@ suite("buildModel", (test) => {
     const { model, diagnostics } = await build({
       dependents: `{ a: { resource: ${widget} }, b: { resource: ${widget}, mode: createOnly } }`,
       rest:
-        "  workflow: { invocation: explicit, exceptions: result, maxConcurrency: 3, inventory: false }\n" +
+        "  workflow: { invocation: explicit, exceptions: result, maxConcurrency: 3, pruning: false }\n" +
         `  removed: { old: { resource: v1/Service, deletion: garbageCollected }, older: { resource: ${widget}, deletion: orphan } }\n`,
     });
     assert.equal(diagnostics.map(formatDiagnostic), []);
@@ -282,7 +282,7 @@ suite("buildModel", (test) => {
       invocation: "explicit",
       exceptions: "result",
       maxConcurrency: 3,
-      inventory: false,
+      pruning: false,
     });
     assert.equal(
       controller!.removed?.map(({ name, deletion, resource }) => [name, deletion, resource.kind]),
@@ -296,7 +296,7 @@ suite("buildModel", (test) => {
     const [first, second] = controller!.dependents.filter(isKubernetes);
     assert.is(first!.resource, second!.resource);
     assert.equal(
-      (await controllerOf({ rest: "  workflow: { invocation: implicit, exceptions: throw, inventory: true }\n" }))
+      (await controllerOf({ rest: "  workflow: { invocation: implicit, exceptions: throw, pruning: true }\n" }))
         .workflow,
       {},
     );

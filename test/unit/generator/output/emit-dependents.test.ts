@@ -60,7 +60,7 @@ metadata: { name: shop }
 spec:
   primary: example.com/v1/Shop
   controller: { indexes: { size: { function: sizesOf }, shelf: { function: sizesOf } } }
-  workflow: { invocation: explicit, exceptions: result, maxConcurrency: 7, inventory: false }
+  workflow: { invocation: explicit, exceptions: result, maxConcurrency: 7, pruning: false }
   statusConditions: managed
   dependents:
     shards:
@@ -185,7 +185,7 @@ suite("emitted dependents", (declareTest) => {
     const textOf = (path: string) => emitted.find((file) => file.path === path)?.content ?? "";
     const workflow = textOf("src/generated/shop/workflow.ts").replace(/\s+/g, " ");
     for (const part of [
-      'invocation: "explicit", exceptions: "result", maxConcurrency: 7, inventory: false, removed: { old: { resource: ConfigMap, deletion: "ordered", namespace: "elsewhere", cluster: "other" }',
+      'invocation: "explicit", exceptions: "result", maxConcurrency: 7, pruning: false, removed: { old: { resource: ConfigMap, deletion: "ordered", namespace: "elsewhere", cluster: "other" }',
       'dependsOn: ["once", { name: "given", optional: true }]',
       'bulk: { maxConcurrency: 3 }, deletion: "ordered", matcher: matchers.isSameData, readyPostcondition: conditions.isFilled',
       'itemsDependOn: ["shards"], bulk: {}',
