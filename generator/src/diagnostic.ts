@@ -141,6 +141,12 @@ export function formatPosition({ file, line, column }: SourcePosition): string {
   return `${file}:${line}:${column}`;
 }
 
+/** Returns the position right behind a text with which a file begins. */
+export function positionAfter(file: string, text: string): SourcePosition {
+  const lines = text.split("\n");
+  return { file, line: lines.length, column: (lines.at(-1) ?? "").length + 1 };
+}
+
 /** Returns a path as positions name files, whatever separates its parts on this system. */
 export function slashed(path: string): string {
   return path.split(sep).join("/");

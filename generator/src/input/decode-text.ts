@@ -1,18 +1,17 @@
 import { isUtf8 } from "node:buffer";
-import type { Diagnostic } from "../diagnostic.js";
+import { positionAfter, type Diagnostic } from "../diagnostic.js";
 
 /** Decodes the bytes of a file, which have to be UTF-8, or says where they are not. */
 export function decodeText(file: string, bytes: Uint8Array): string | Diagnostic {
   // A replaced character would end up in generated code.
   if (isUtf8(bytes)) return withoutMark(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString());
   const valid = validPartOf(bytes);
-  const lines = valid.split("\n");
   const byte = bytes[Buffer.byteLength(valid)] ?? 0;
   return {
     severity: "error",
     rule: "unreadable-file",
     message: `the file is not UTF-8 text: the byte 0x${byte.toString(16).padStart(2, "0")} starts no valid character`,
-    position: { file, line: lines.length, column: (lines.at(-1) ?? "").length + 1 },
+    position: positionAfter(file, valid),
     hint: hasMarkOfUtf16(bytes) ? "it is UTF-16; save it as UTF-8" : "save it as UTF-8",
   };
 }

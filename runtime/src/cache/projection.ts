@@ -17,8 +17,8 @@ type Kept = "whole" | Map<string, Kept>;
 
 /**
  * Compiles paths such as `status.phase`, `spec.containers[].image` or `metadata.labels["example.com/app"]` into the function that keeps
- * what they lead to (what is kept whole is the same value), and always `apiVersion`, `kind` and the metadata: if a path leads into these, only what identifies the object and its
- * owners. A path through a list, with or without empty brackets, leads into each of its items.
+ * what they lead to (what is kept whole is the same value), and always `apiVersion`, `kind` and the metadata: if a path leads into these,
+ * only what identifies the object and its owners. A path through a list, with or without empty brackets, leads into each of its items.
  */
 export function compileProjection(paths: readonly string[]): (object: KubernetesObject) => KubernetesObject {
   const root = new Map<string, Kept>();

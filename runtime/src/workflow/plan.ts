@@ -117,7 +117,7 @@ export function endsOf(edges: readonly Edge[], ...kinds: readonly EdgeKind[]): P
 
 /** Returns the dependents that may be reconciled or deleted now, all at once. */
 export function nextSteps<Each extends Standing>(all: readonly Each[]): { reconcile: Each[]; delete: Each[] } {
-  // Every end of a step looks at every node again, so nothing is made for those that go on waiting.
+  // Every end of a step looks at every node again, so no list is made of those that go on waiting.
   const steps: ReturnType<typeof nextSteps<Each>> = { reconcile: [], delete: [] };
   for (const each of all) {
     const { kind } = each.state;

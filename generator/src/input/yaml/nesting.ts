@@ -2,6 +2,7 @@ import { Lexer } from "yaml";
 
 /** How deep brackets, and entries on one line (`- - -`), may nest. The parser calls itself for each level, and overflows the stack at about 800. */
 const MOST_LEVELS = 500;
+const LONG_LINE = new RegExp(`(?:[-?][ \\t]+){${MOST_LEVELS}}`);
 
 // Tokens of the library that stand for no text: a document, an error in brackets, and that the next token is a plain scalar.
 const MARKS: ReadonlySet<string> = new Set(["\u0002", "\u0018"]);
@@ -31,5 +32,3 @@ export function findTooDeep(text: string): number | undefined {
   }
   return undefined;
 }
-
-const LONG_LINE = new RegExp(`(?:[-?][ \\t]+){${MOST_LEVELS}}`);

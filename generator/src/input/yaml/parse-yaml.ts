@@ -1,5 +1,5 @@
 import { LineCounter, parseAllDocuments, type Document, type DocumentOptions, type SchemaOptions } from "yaml";
-import type { Diagnostic, SourcePosition } from "../../diagnostic.js";
+import { positionAfter, type Diagnostic, type SourcePosition } from "../../diagnostic.js";
 import { checkNodes } from "../crd/check-nodes.js";
 import { KUBECTL_SCALARS } from "./kubectl-scalars.js";
 import { findTooDeep } from "./nesting.js";
@@ -46,11 +46,7 @@ export function describeJsonError(file: string, text: string, error: SyntaxError
 
 function parseDocuments(file: string, text: string, schema: DocumentOptions & SchemaOptions): ParsedYaml {
   const deep = findTooDeep(text);
-  if (deep !== undefined) {
-    const before = text.slice(0, deep).split("\n");
-    const position = { file, line: before.length, column: before.at(-1)!.length + 1 };
-    return { documents: [], diagnostics: [tooDeepAt(position)] };
-  }
+  if (deep !== undefined) return { documents: [], diagnostics: [tooDeepAt(positionAfter(file, text.slice(0, deep)))] };
   const lines = new LineCounter();
   // The library compares each key with all others; checkNodes does it in one pass and names both places.
   const parsed = parseAllDocuments(text, {

@@ -1,6 +1,6 @@
 // What is wrong with a text that is not YAML. The library says where it stopped, which is often not the line with the mistake.
 import { isCollection, visit, type Document, type Node, type YAMLError } from "yaml";
-import { MOST_FOUND, type Diagnostic, type SourcePosition } from "../../diagnostic.js";
+import { MOST_FOUND, positionAfter, type Diagnostic, type SourcePosition } from "../../diagnostic.js";
 import { positionOf, type YamlSource } from "./yaml-document.js";
 
 /** What is wrong, and what to do about it. */
@@ -67,8 +67,7 @@ export function jsonError(file: string, text: string, { message }: SyntaxError):
   // A tab in a text is another mistake.
   const isUnclosed =
     /^Unterminated string/.test(said) || (/^Bad control/.test(said) && /[\r\n]/.test(text.charAt(offset)));
-  const lines = text.slice(0, isUnclosed ? text.lastIndexOf('"', offset - 1) : offset).split("\n");
-  const position = { file, line: lines.length, column: (lines.at(-1) ?? "").length + 1 };
+  const position = positionAfter(file, text.slice(0, isUnclosed ? text.lastIndexOf('"', offset - 1) : offset));
   const problem = isUnclosed ? UNCLOSED_TEXT : lowerCase(said);
   return { ...RULE, message: `not JSON: ${problem}`, position, hint: JSON_HINT };
 }

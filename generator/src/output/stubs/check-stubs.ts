@@ -1,4 +1,4 @@
-import { quote, type Diagnostic, type SourcePosition } from "../../diagnostic.js";
+import { positionAfter, quote, type Diagnostic } from "../../diagnostic.js";
 import { isKubernetes, isReadOnly, ownOperationsOf, type ProjectModel } from "../../model/project-model.js";
 import { controllerNamesOf, dependentNamesOf, sourceNamesOf } from "../controller-names.js";
 import { isFetched } from "../controller/dependent-types.js";
@@ -92,7 +92,7 @@ function checkFile({ path, text }: UserFile, { name, type, owner, members }: Stu
         first === undefined
           ? `the file does not export ${quote(name)}, the constant with the functions of the ${owner}`
           : `the functions of the ${owner} are exported one by one; they have to be one constant, ${quote(name)}`,
-      position: positionAt({ path, text }, offsets.length === 0 ? 0 : Math.min(...offsets)),
+      position: positionAfter(path, text.slice(0, offsets.length === 0 ? 0 : Math.min(...offsets))),
       hint:
         first === undefined
           ? `write: ${constant}`
@@ -117,9 +117,4 @@ function exportsOf(text: string): ReadonlyMap<string, number> | undefined {
         match.index,
       );
   return names;
-}
-
-function positionAt({ path, text }: UserFile, offset: number): SourcePosition {
-  const lines = text.slice(0, offset).split("\n");
-  return { file: path, line: lines.length, column: (lines.at(-1)?.length ?? 0) + 1 };
 }
