@@ -47,23 +47,6 @@ export function readPackageSources(): readonly SourceFile[] {
   return (ofPackages ??= packages.flatMap((name) => readSources(`${name}/src`)));
 }
 
-/** Returns the pages for users, relative to the repository: the documentation of the runtime, and what introduces each package. */
-export function findPages(): readonly string[] {
-  const documentation = readdirSync(join(repositoryRoot, "runtime/docs")).map((name) => `runtime/docs/${name}`);
-  const introduced = [
-    "",
-    "apiserver/",
-    "generator/",
-    "kinds/",
-    "runtime/",
-    "schema/",
-    "templates/",
-    "templates/project/",
-  ];
-  const pages = documentation.filter((path) => !path.endsWith("/decisions.md")).sort();
-  return [...pages, ...introduced.map((folder) => `${folder}README.md`)];
-}
-
 /** Reads a file, which is parsed when somebody asks for what is in it. */
 function readSource(path: string): SourceFile {
   const text = readFileSync(join(repositoryRoot, path), "utf8");
