@@ -53,9 +53,9 @@ export function contextFactoryOf(
       },
       isNextReconcileImminent: () => scope.isNextReconcileImminent(),
       secondary: ((type: Defined | string, options?: SecondaryOptions) =>
-        access.find(primary, typeOf(type), options)) as Context["secondary"],
+        access.find(primary, typeOf(type), { ...options, discovered: runs.discovered })) as Context["secondary"],
       secondaries: ((type: Defined | string, options?: SecondariesOptions) =>
-        access.list(primary, typeOf(type), options)) as Context["secondaries"],
+        access.list(primary, typeOf(type), { ...options, discovered: runs.discovered })) as Context["secondaries"],
     };
     return context;
   };

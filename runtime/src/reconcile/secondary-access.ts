@@ -1,4 +1,10 @@
-import { keyOf, type KubernetesObject, describeObject, compareResourceVersions } from "../base/kubernetes-object.js";
+import {
+  compareResourceVersions,
+  describeObject,
+  groupOf,
+  keyOf,
+  type KubernetesObject,
+} from "../base/kubernetes-object.js";
 import { type ResourceDefinition, hasType, nameOfType, type SecondaryType } from "../base/resource-definition.js";
 import type { EventSource } from "../sources/event-source.js";
 import { type SecondarySources } from "../sources/controller-sources.js";
@@ -24,8 +30,9 @@ export class SecondaryAccess {
   }
 
   /** Returns the one of a type; throws if there are several. */
-  find(primary: KubernetesObject, type: SecondaryType, options: SecondaryOptions = {}): unknown {
+  find(primary: KubernetesObject, type: SecondaryType, options: SecondaryOptions & Discovered = {}): unknown {
     const { source, name, namespace } = options;
+    const unwatched = discoveredOf(type, options);
     const sources = this.#sourcesOf(type, source);
     const latest = (all: readonly unknown[]) => (typeof type === "string" ? all : latestOf(all as KubernetesObject[]));
     if (name !== undefined) {
@@ -33,10 +40,11 @@ export class SecondaryAccess {
       const key = keyOf({ name, namespace: isNamespaced ? (namespace ?? primary.metadata.namespace) : undefined });
       const blind = sources.find(({ get }) => get === undefined);
       if (blind !== undefined) throw new Error(`event source "${blind.name}" cannot look up a resource by its name`);
-      return latest(sources.flatMap((each) => each.get?.(key) ?? []))[0];
+      const discovered = unwatched.filter(({ metadata }) => keyOf(metadata) === key);
+      return latest([...sources.flatMap((each) => each.get?.(key) ?? []), ...discovered])[0];
     }
     if (namespace !== undefined) throw new Error(`the namespace "${namespace}" is given without a name`);
-    const found = latest(sources.flatMap((each) => each.secondariesOf(primary)));
+    const found = latest([...sources.flatMap((each) => each.secondariesOf(primary)), ...unwatched]);
     if (found.length <= 1) return found[0];
     throw new Error(
       `${found.length} resources of the type ${nameOfType(type)} belong to ${describeObject(this.#primary, primary.metadata)}; ask for one by its name, for those ` +
@@ -45,14 +53,20 @@ export class SecondaryAccess {
   }
 
   /** Returns all of a type that belong to a primary. */
-  list(primary: KubernetesObject, type: SecondaryType, options: SecondariesOptions = {}): readonly unknown[] {
+  list(
+    primary: KubernetesObject,
+    type: SecondaryType,
+    options: SecondariesOptions & Discovered = {},
+  ): readonly unknown[] {
     const { source, deduplicated = false } = options;
     if (deduplicated && typeof type === "string")
       throw new Error(
         `resources of the type ${type} have no versions to tell which is the latest; deduplicated is for Kubernetes' kinds`,
       );
-    const all = this.#sourcesOf(type, source).flatMap((each) => each.secondariesOf(primary));
-    return deduplicated ? latestOf(all as KubernetesObject[]) : all;
+    const watched = this.#sourcesOf(type, source).flatMap((each) => each.secondariesOf(primary));
+    const unwatched = discoveredOf(type, options);
+    const all = [...watched, ...unwatched];
+    return deduplicated || unwatched.length > 0 ? latestOf(all as KubernetesObject[]) : all;
   }
 
   #sourcesOf(type: SecondaryType, name: string | undefined): readonly EventSource[] {
@@ -69,6 +83,16 @@ export class SecondaryAccess {
     const there = sources.length === 0 ? "there are none" : `there are ${sources.join(", ")}`;
     throw new Error(`${which} of the controller of ${this.#primary.plural} has the type ${nameOfType(type)}; ${there}`);
   }
+}
+
+interface Discovered {
+  /** Objects of dependents that no event source shows. */
+  readonly discovered?: readonly KubernetesObject[];
+}
+
+function discoveredOf(type: SecondaryType, { source, discovered = [] }: { source?: string } & Discovered) {
+  if (typeof type === "string" || source !== undefined) return [];
+  return discovered.filter(({ apiVersion, kind }) => kind === type.kind && groupOf(apiVersion) === type.group);
 }
 
 // Several event sources may know one object, and one of them earlier than the other.

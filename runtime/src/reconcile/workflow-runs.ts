@@ -75,8 +75,9 @@ export class ControllerWorkflows {
   }
 
   /** The live dependents of all workflows, and what event sources know. */
-  createSecondary(primary: KubernetesObject): object {
-    return createSecondary({ primary, dependents: this.dependents, sources: this.dependencies.secondaries });
+  createSecondary(primary: KubernetesObject, { discovered }: Partial<Pick<ReconcileNotes, "discovered">> = {}): object {
+    const facts = { primary, dependents: this.dependents, sources: this.dependencies.secondaries };
+    return createSecondary(discovered === undefined ? facts : { ...facts, discovered });
   }
 
   /** Returns how long a write that was given up may still create an object which a cleanup of the primary has to delete; 0 if none may. */
@@ -110,7 +111,12 @@ export class WorkflowRuns {
     this.#workflows = workflows;
     this.#scope = scope;
     const context = workflows.createContext(scope, primary, this);
-    this.args = { primary, secondary: workflows.createSecondary(primary), context };
+    this.args = { primary, secondary: workflows.createSecondary(primary, this.#notes), context };
+  }
+
+  /** Objects of dependents that were read in this reconcile, as the watches do not show them. */
+  get discovered(): readonly KubernetesObject[] {
+    return this.#notes.discovered.all.map(({ object }) => object);
   }
 
   /** Runs a workflow, once for each kind. Default: the workflow of the controller */

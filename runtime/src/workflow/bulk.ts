@@ -27,7 +27,7 @@ interface ItemWork {
   readonly others: readonly BulkRun[];
   /** Tells whether the item of a key does not hold an item back; waits for its outcome if need be. */
   lets(other: BulkRun, key: string): Promise<boolean>;
-  act(item: Target): Promise<DependentOutcome>;
+  act(item: Target): Promise<DependentOutcome | "unseen">;
 }
 
 /** The items of a bulk dependent in one run. */
@@ -45,6 +45,7 @@ export class BulkRun {
   readonly #listeners = new Map<string, ((outcome: DependentOutcome) => void)[]>();
   /** Whether the wanted items are known. */
   #isReconciled = false;
+  #isUnseen = false;
   /** Whether the postcondition holds that was asked once, without an item, because there are no items. */
   #isMetEmpty = true;
 
@@ -62,8 +63,13 @@ export class BulkRun {
     return this.#isReconciled && this.#neededBy.length > 0;
   }
 
-  /** Writes the items that `desired` returned, by their keys; of a read-only dependent, asks whether the live items are ready. */
-  async reconcile(onKnown: () => void): Promise<DependentOutcome> {
+  /**
+   * Writes the items that `desired` returned, by their keys; of a read-only dependent, asks whether the live items are ready. Returns `unseen`
+   * if there are objects that `desired` has not seen: it has to be asked again for all items.
+   */
+  async reconcile(onKnown: () => void): Promise<DependentOutcome | "unseen"> {
+    this.#isUnseen = false;
+    this.#wanted.clear();
     const { desired, definition } = this.#node.target;
     const completed = desired === undefined ? undefined : await this.#complete(desiredItemsOf(desired.object));
     const live = this.#items.known;
@@ -83,7 +89,20 @@ export class BulkRun {
       lets: async (other, key) => other.#wanted.has(key) && isReady(await other.#awaitOutcome(key)),
       act: (item) => this.#step(item, (run) => item.reconcile(run)),
     });
+    if (this.#isUnseen) {
+      this.#items.findAll();
+      return "unseen";
+    }
     return this.#outcome();
+  }
+
+  /** Fails the items that have no outcome, as items of other dependents may wait for them. */
+  fail(error: unknown): void {
+    for (const key of this.#wanted) {
+      if (this.#outcomes.has(key)) continue;
+      const item = this.#target(key);
+      this.#end(item, item.failure(error));
+    }
   }
 
   /** Deletes all items, each after the items that need it; `because` says why the dependent must not exist. */
@@ -146,6 +165,7 @@ export class BulkRun {
     const items: Target[] = [];
     for (const [key, each] of desired) {
       const item = this.#target(key);
+      item.desired = { object: each, seen: this.#node.target.desired?.seen };
       this.#wanted.add(key);
       try {
         item.wanted = item.reconciler.complete(this.#node.run, each, key);
@@ -205,14 +225,16 @@ export class BulkRun {
         if (!(await lets(other, key))) blockers.push(`${other.#node.target.definition.name}[${key}]`);
       if (blockers.length > 0) return this.#end(item, { kind: "waiting", for: blockers });
       if (others.length > 0) await this.#slots.acquire();
-      this.#end(item, await act(item));
+      const outcome = await act(item);
+      if (outcome === "unseen") this.#isUnseen = true;
+      else this.#end(item, outcome);
     } catch (error) {
       this.#end(item, item.failure(error));
     }
   }
 
   /** Takes the step of an item that has a slot. */
-  #step({ definition }: Target, body: (run: Run) => Promise<DependentOutcome>): Promise<DependentOutcome> {
+  #step<Outcome>({ definition }: Target, body: (run: Run) => Promise<Outcome>): Promise<Outcome> {
     const { run } = this.#node;
     return takeStep(definition, { ...run, slots: [takenSlot(this.#slots), ...run.slots] }, body);
   }

@@ -27,7 +27,8 @@ export class LiveItems implements KnownItems {
 
   get(key: string): Live | undefined {
     const known = this.known.get(key);
-    if (known !== undefined && this.#reconciler.findAgain !== undefined) return this.#reconciler.findAgain(known);
+    if (known !== undefined && this.#reconciler.findAgain !== undefined)
+      return this.#reconciler.findAgain(known, this.#run);
     return this.#changed.has(key) ? this.findAll().get(key) : known;
   }
 

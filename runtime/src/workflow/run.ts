@@ -7,6 +7,7 @@ import type { SecondarySources } from "../sources/controller-sources.js";
 import { BulkRun } from "./bulk.js";
 import { blockersOf, condemnedBy, endsOf, isReady, nextSteps } from "./plan.js";
 import type { NodeState, Plan, Standing } from "./plan.js";
+import type { DiscoveredObjects } from "./reconcile-notes.js";
 import { takeStep, type Run } from "./step.js";
 import { Target } from "./target.js";
 import { createWorkflowResult, type DependentOutcome, type WorkflowResult } from "./workflow-result.js";
@@ -73,7 +74,8 @@ class WorkflowRun {
     this.#options = options;
     this.#clock = clock;
     const targets = plan.map((node) => new Target(node));
-    this.#seen = { primary, dependents: [...targets, ...others], sources };
+    const { discovered } = options.notes;
+    this.#seen = { primary, dependents: [...targets, ...others], sources, discovered };
     const own = { secondary: createSecondary(this.#seen), clock, slots: [slots] };
     const run: Run = Object.assign({}, options, own);
     for (const node of plan) {
@@ -125,12 +127,14 @@ class WorkflowRun {
         if (outcome.kind !== "failed") await target.reconciler.finishRemovals?.(this.#options);
         this.#end(step, outcome);
       } else {
+        step.bulk?.fail(new Error(outcome));
         const condemned = condemnedBy(this.#steps, step, outcome);
         for (const [each, because] of condemned) each.state = { kind: "condemned", because };
         // An inactive dependent counts as absent: only what depends on it is deleted.
         if (outcome === INACTIVE) this.#end(step, { kind: "inactive" });
       }
     } catch (error) {
+      step.bulk?.fail(error);
       this.#end(step, target.failure(error));
     }
     const { kind: outcome } = step.state;
@@ -144,14 +148,18 @@ class WorkflowRun {
     const { target, bulk } = step;
     step.state = { kind: "running" };
     this.#hideMissing(step);
-    const outcome = await takeStep(target.definition, step.run, async (run) => {
-      if (!(await target.activate(run))) return INACTIVE;
-      if (target.reconciler.isNamed?.(run) === false) return UNNAMED;
-      if (!(await target.ask("reconcilePrecondition", run))) return UNWANTED;
-      await target.desire(run);
-      return bulk === undefined ? target.reconcile(run) : undefined;
-    });
-    return outcome ?? bulk!.reconcile(() => this.#goOn(step));
+    for (;;) {
+      const outcome = await takeStep(target.definition, step.run, async (run) => {
+        if (!(await target.activate(run))) return INACTIVE;
+        if (target.reconciler.isNamed?.(run) === false) return UNNAMED;
+        if (!(await target.ask("reconcilePrecondition", run))) return UNWANTED;
+        await target.desire(run);
+        return bulk === undefined ? target.reconcile(run) : undefined;
+      });
+      const result = outcome ?? (await bulk!.reconcile(() => this.#goOn(step)));
+      if (result !== "unseen") return result;
+      target.restart(step.run);
+    }
   }
 
   async #delete(step: Step): Promise<DependentOutcome> {
@@ -186,7 +194,9 @@ class WorkflowRun {
 }
 
 /** A dependent as it is looked for: a `wanted` object says which of several is meant. */
-export type SeenDependent = Readonly<Pick<Target, "definition" | "reconciler" | "wanted">>;
+export type SeenDependent = Readonly<Pick<Target, "definition" | "reconciler">> & {
+  readonly wanted?: Target["wanted"];
+};
 
 /** What functions of the user can see besides a primary. */
 export interface SecondaryFacts {
@@ -194,20 +204,23 @@ export interface SecondaryFacts {
   readonly dependents: readonly SeenDependent[];
   /** The event sources of the user, whose resources stand beside the dependents. */
   readonly sources?: SecondarySources | undefined;
+  /** Objects of dependents that their watches do not show. */
+  readonly discovered?: DiscoveredObjects;
 }
 
 /** Returns the live dependents and lists of what event sources know, by name, read when they are asked for; nothing of `hidden` dependents. */
 export function createSecondary(
-  { primary, dependents, sources }: SecondaryFacts,
+  { primary, dependents, sources, discovered }: SecondaryFacts,
   hidden: readonly SeenDependent[] = [],
 ): object {
   const secondary = {};
+  const run = { primary, ...(discovered && { discovered }) };
   const add = (name: string, get: () => unknown) => Object.defineProperty(secondary, name, { enumerable: true, get });
   for (const dependent of dependents) {
     const { definition, reconciler } = dependent;
     const isHidden = hidden.includes(dependent);
-    const single = () => (isHidden ? undefined : reconciler.find({ primary }, dependent.wanted)?.object);
-    const live = () => (isHidden ? [] : [...reconciler.findItems({ primary })]);
+    const single = () => (isHidden ? undefined : reconciler.find(run, dependent.wanted)?.object);
+    const live = () => (isHidden ? [] : [...reconciler.findItems(run)]);
     const items = () => Object.freeze(Object.fromEntries(live().map(([key, { object }]) => [key, object])));
     add(definition.name, definition.bulk === undefined ? single : items);
   }

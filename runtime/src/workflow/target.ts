@@ -1,5 +1,6 @@
 // Reconciles and deletes one object: of a dependent, or an item of a bulk dependent. `run.ts` decides when.
-import { keyOf } from "../base/kubernetes-object.js";
+import { RetryAfterError } from "../base/errors.js";
+import { describeObject, keyOf } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import {
   isKubernetes,
@@ -12,12 +13,18 @@ import {
   argumentsOf,
   type DependentReconciler,
   type Live,
+  type UnseenObject,
   type Wanted,
   type WriteOutcome,
 } from "./dependents/dependent-reconciler.js";
 import type { LiveItems } from "./live-items.js";
+import { LiveReads, type SeenVersions } from "./live-reads.js";
 import type { Run } from "./step.js";
 import type { ConditionResults, DependentOutcome } from "./workflow-result.js";
+
+/** How often `desired` is asked in one step whose object changes meanwhile. */
+const MAX_ATTEMPTS = 3;
+const TRY_AGAIN_AFTER_MS = 1_000;
 
 /** An object of a dependent in one run, and what is known of it so far; a retry does not repeat what succeeded. */
 export class Target {
@@ -25,11 +32,12 @@ export class Target {
   readonly reconciler: DependentReconciler;
   /** The key, if it is an item of a bulk dependent. */
   readonly item: string | undefined;
-  readonly conditions: { -readonly [Name in keyof ConditionResults]: ConditionResults[Name] } = {};
-  desired?: { readonly object: unknown };
-  wanted?: Wanted;
+  conditions: { -readonly [Name in keyof ConditionResults]: ConditionResults[Name] } = {};
+  desired: { readonly object: unknown; readonly seen: SeenVersions | undefined } | undefined;
+  wanted: Wanted | undefined;
   readonly #items: LiveItems | undefined;
-  #written?: Exclude<WriteOutcome, "waiting" | "absent">;
+  #written: Exclude<WriteOutcome, "waiting" | "absent" | UnseenObject> | undefined;
+  #attempts = 0;
   /** Whether a condition was asked last, and did not answer. */
   #isAsking = false;
   #isDeleted = false;
@@ -85,14 +93,38 @@ export class Target {
 
   /** Asks `desired` what the object should be, or the items of a bulk dependent, if anything of them is to be written at all. */
   async desire(run: Run): Promise<void> {
-    const { desired, name } = this.definition;
+    const { definition } = this;
+    const { desired, name } = definition;
     if (!this.reconciler.capabilities.write || this.desired !== undefined) return;
-    const compute = () => desired?.(argumentsOf(run) as never) as unknown;
-    this.desired = { object: await run.track(`desired() of dependent "${name}"`, compute) };
+    const reads = new LiveReads();
+    const args = argumentsOf(run);
+    const observed = isKubernetes(definition) ? reads.observe(args, definition) : args;
+    const compute = () => desired?.(observed as never) as unknown;
+    const object = await run.track(`desired() of dependent "${name}"`, compute);
+    this.desired = { object, seen: reads.versions };
   }
 
-  /** Makes the object as wanted, if anything is to be written at all, and asks whether it is ready. */
-  async reconcile(run: Run): Promise<DependentOutcome> {
+  /** Forgets what was computed, so that the step starts anew. Throws a RetryAfterError after too many attempts. */
+  restart(run: Run): void {
+    const { definition, conditions } = this;
+    if (++this.#attempts >= MAX_ATTEMPTS) {
+      const all = run.notes.discovered.entriesOf(definition.name);
+      const what = all.map(({ object }) => describeObject(object, object.metadata)).join(", ");
+      throw new RetryAfterError(
+        `${what} changed ${MAX_ATTEMPTS} times while desired() was computed`,
+        TRY_AGAIN_AFTER_MS,
+      );
+    }
+    // The watch goes on while the activation condition is asked again.
+    for (const name of Object.keys(conditions)) delete conditions[name as keyof Conditions];
+    this.desired = this.wanted = this.#written = undefined;
+  }
+
+  /**
+   * Makes the object as wanted, if anything is to be written at all, and asks whether it is ready. Returns `unseen` if there is an object that
+   * `desired` has not seen: it is noted for the next attempt.
+   */
+  async reconcile(run: Run): Promise<DependentOutcome | "unseen"> {
     const { reconciler, definition, item } = this;
     const { signal } = run.context;
     const name = item === undefined ? definition.name : `${definition.name}[${item}]`;
@@ -100,8 +132,13 @@ export class Target {
     if (this.desired !== undefined) this.wanted ??= reconciler.complete(run, this.desired.object);
     const { wanted } = this;
     if (wanted !== undefined) {
-      const written = this.#written ?? (await this.#change(run, () => reconciler.write(run, wanted, this.#live(run))));
+      const write = () => reconciler.write(run, wanted, this.#live(run), this.desired?.seen);
+      const written = this.#written ?? (await this.#change(run, write));
       signal.throwIfAborted();
+      if (typeof written === "object" && "unseen" in written) {
+        run.notes.discovered.add({ dependent: definition.name, item }, written);
+        return "unseen";
+      }
       if (written === "waiting") return { kind: "waiting", for: [], because: "the object is being deleted" };
       if (written === "absent") return { kind: "waiting", for: [name] };
       this.#written = written;

@@ -1,7 +1,8 @@
 import { describeObject, type JsonPatchOperation } from "../base/kubernetes-object.js";
+import { isApiError } from "../base/errors.js";
 import { messageOf } from "../base/logger.js";
 import { CONTROLLER_LABEL } from "../base/primary-link.js";
-import type { DecodedResource } from "../base/decoded-resource.js";
+import { uidOf, type DecodedResource } from "../base/decoded-resource.js";
 import { objectPath } from "../client/resource-path.js";
 import { clearingPatch } from "./foreign-entries.js";
 import { failedAsGone, onLatest } from "./send/on-latest.js";
@@ -31,23 +32,31 @@ export function applyMethod(sender: Sender): WriteMethod {
       const plan = locked({ ...planApply(target.definition, desired, false), version: "1" });
       return sender.send({ target, plan, before: undefined, cause, content: desired });
     },
-    async change(target, desired, { live, isForced, cause }) {
+    async change(target, desired, { live, isForced, basis, cause }) {
       const asDesired = planApply(target.definition, desired, false);
       if (isForced !== true && sender.matcher.matches(applicationOf(target, asDesired)!, live)) {
         sender.noteMatch(target, asDesired, cause);
         return { kind: "unchanged", entry: live };
       }
+      const { uid, resourceVersion } = live.object.metadata;
+      if (basis !== undefined && basis.version !== resourceVersion) return { kind: "unseen", entry: live };
       // With the uid an apply neither creates what is gone, nor takes over what somebody else made under the name.
-      const metadata = Object.assign({}, desired.metadata, { uid: live.object.metadata.uid });
+      const metadata = Object.assign({}, desired.metadata, { uid }, basis && { resourceVersion });
       const stated = Object.assign({}, desired, { metadata });
       const plan = planApply(target.definition, stated, false);
       const write = { target, plan, before: live, cause, content: desired };
       try {
         // What is only tied keeps its content.
         const isFirst = Object.keys(desired).length > 1 && sender.matcher.ownedFields(live, "object") === undefined;
-        if (isFirst) await claimFields(sender, write);
+        // The claim changes the version: the apply has to be computed from the object as it is then.
+        const claimed = isFirst ? await claimFields(sender, write) : undefined;
+        if (claimed !== undefined && basis !== undefined) return { kind: "unseen", entry: claimed };
         return await sender.send(write);
       } catch (error) {
+        if (basis !== undefined && isApiError(error, 409)) {
+          const now = await sender.read(target, desired.metadata, cause?.signal);
+          return now === undefined || uidOf(now) !== uid ? undefined : { kind: "unseen", entry: now };
+        }
         if (await failedAsGone(error, live.object, { sender, target, cause })) return undefined;
         // Once: what is in the way again is refused again.
         return sender.send({ ...write, before: await clear(error, write) });
@@ -58,7 +67,10 @@ export function applyMethod(sender: Sender): WriteMethod {
 
 // An apply removes nothing of what the same manager wrote by PUT, nor of what the controller applied that had the object before. So the first
 // one takes their entry of the managed fields over (kubectl does that, too: csaupgrade).
-async function claimFields(sender: Sender, { target, before: live, cause }: Change): Promise<void> {
+async function claimFields(
+  sender: Sender,
+  { target, before: live, cause }: Change,
+): Promise<DecodedResource | undefined> {
   const { client, fieldManager } = sender;
   const claim = async ({ object }: DecodedResource) => {
     const { uid, labels } = object.metadata;
@@ -67,12 +79,13 @@ async function claimFields(sender: Sender, { target, before: live, cause }: Chan
       subresource === undefined &&
       (manager === fieldManager ? operation === "Update" : manager === labels?.[CONTROLLER_LABEL]);
     const value = entries.find(isFormer);
-    if (value === undefined) return;
+    if (value === undefined) return undefined;
     const path = `/metadata/managedFields/${entries.indexOf(value)}`;
     const claimed = { ...value, manager: fieldManager, operation: "Apply" };
     const change = [uidTest(uid), { op: "test", path, value }, { op: "replace", path, value: claimed }];
     const plan = planJsonPatch(object, change as JsonPatchOperation[], false);
-    await sender.send({ target, plan, before: { object }, cause, isUrgent: true });
+    const sent = await sender.send({ target, plan, before: { object }, cause, isUrgent: true });
+    return sent.kind === "postponed" ? undefined : sent.entry;
   };
-  await onLatest(live, claim, { sender, target });
+  return onLatest(live, claim, { sender, target });
 }

@@ -37,7 +37,7 @@ export function putMethod(sender: Sender): WriteMethod {
   return {
     create: (target, desired, cause) =>
       send({ target, plan: planCreate(target.definition, desired), before: undefined, cause, content: desired }),
-    async change(target, desired, { live, isForced, cause }) {
+    async change(target, desired, { live, isForced, basis, cause }) {
       const { definition } = target;
       const attempt = async (before: DecodedResource): Promise<Written> => {
         if (before !== live) target.cache.put(before);
@@ -49,6 +49,8 @@ export function putMethod(sender: Sender): WriteMethod {
           sender.noteMatch(target, { ref: desired.metadata, isStatus: false }, cause);
           return { kind: "unchanged", entry: before };
         }
+        if (basis !== undefined && basis.version !== before.object.metadata.resourceVersion)
+          return { kind: "unseen", entry: before };
         return send({ target, plan: planUpdate(definition, body, false), before, cause, content: desired });
       };
       const isConflict = (error: unknown) => isApiError(error, 409);

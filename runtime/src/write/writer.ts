@@ -38,13 +38,10 @@ const LOOK_AGAIN_AFTER_MS = 10_000;
 export interface ApplyOptions extends Omit<ChangeOptions, "live"> {
   /** Its state, if it exists and may be written. */
   readonly live: DecodedResource | undefined;
-  /** What to do about one that exists and does not belong to the same primary. Default: `refuse` */
-  readonly existing?: "refuse" | "adopt" | undefined;
-  /**
-   * What is only tied to the primary if it exists after all, though the watch does not show it: `own`, what is of the same primary; `any`, also
-   * what is adopted. Default: `none`, it is written as desired
-   */
-  readonly leaves?: "none" | "own" | "any";
+  /** Decides what to do with an object of the name that does not belong to the same primary. Default: `refuse` */
+  readonly existing?: ((live: KubernetesObject) => Promise<"refuse" | "adopt">) | undefined;
+  /** Whether an existing object keeps its content, and is only linked to the primary. */
+  readonly isLeft?: boolean;
 }
 
 type Tie = Pick<Sending, "cause" | "isFiltered"> & { readonly desired: Stated["metadata"] };
@@ -65,7 +62,7 @@ export class Writer {
     const desired = withEncodedData(target.definition, stated);
     target.cache.requireWhole(keyOf(desired.metadata));
     const written = await this.#write(target, desired, options);
-    if (written.kind !== "postponed") checkLink(target, desired.metadata, written.entry);
+    if (written.kind !== "postponed" && written.kind !== "unseen") checkLink(target, desired.metadata, written.entry);
     return written;
   }
 
@@ -126,23 +123,23 @@ export class Writer {
     await onLatest(live, takeOff, { sender: this.#sender, target });
   }
 
-  // There is an object that the watch has not brought yet. It is ours if the answer to its creation was lost, or after a restart.
+  // The object exists, but the watch does not show it: the response to its creation was lost, it lacks the label, or another client created it.
   async #resume(target: WriteTarget, desired: Stated, options: ApplyOptions & { conflict: Error }): Promise<Written> {
-    const { existing, leaves = "none", cause, conflict } = options;
+    const { existing, isLeft = false, cause, conflict } = options;
     const { metadata } = desired;
-    const live = await this.#sender.read(target, metadata);
+    const live = await this.#sender.read(target, metadata, cause?.signal);
     if (live === undefined) throw conflict;
     const isOwn = this.#isOwn(metadata, live, cause?.primary);
-    if (!isOwn) checkAdoption(metadata, live.object, existing);
+    if (!isOwn) checkAdoption(metadata, live.object, await existing?.(live.object));
     target.cache.put(live);
     const isTerminating = live.object.metadata.deletionTimestamp !== undefined;
-    if (isTerminating || (isOwn && leaves !== "none")) {
-      // Somebody else may have changed it, which the watch has not shown: the event is told.
+    if (isTerminating || (isOwn && isLeft)) {
+      // Another client may have changed it unseen, so the event of this write is not filtered.
       const entry = await this.tie(target, live, { desired: metadata, cause, isFiltered: false });
       return { kind: isTerminating ? "terminating" : entry === live ? "unchanged" : "updated", entry };
     }
-    const adopted = isOwn || leaves !== "any" ? desired : { metadata: linkOf(metadata) };
-    const written = await this.#method.change(target, adopted, { live, cause });
+    if (!isLeft) return { kind: "unseen", entry: live, isForeign: !isOwn };
+    const written = await this.#method.change(target, { metadata: linkOf(metadata) }, { live, cause });
     if (written === undefined) throw conflict;
     return written.kind === "unchanged" ? { ...written, kind: "created" } : written;
   }

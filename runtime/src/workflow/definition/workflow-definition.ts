@@ -191,8 +191,13 @@ export interface KubernetesDependent extends NodeDefinition {
    * primary lives. Default: `garbageCollected`; in another cluster, where no owner reference leads, `ordered`
    */
   readonly deletion?: Deletion;
-  /** What is done about an object of the name that is not of this primary: `adopt` takes it over. Default: `refuse`, an error */
-  readonly existing?: "refuse" | "adopt";
+  /**
+   * What to do if an object with the name already exists and does not belong to this primary: `adopt` makes it the object of the dependent,
+   * `refuse` fails. A condition decides by the object, which it gets as `live`, and adopts if it is met. Default: `refuse`
+   *
+   * @example existing: ({ live }) => live?.metadata.annotations?.["example.com/adopt"] === "true"
+   */
+  readonly existing?: "refuse" | "adopt" | Condition<never, never>;
   /** False: it is written by POST and PUT. Default: true */
   readonly serverSideApply?: boolean;
   /** Default: the field manager of the controller */

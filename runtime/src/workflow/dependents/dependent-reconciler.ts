@@ -6,7 +6,9 @@ import type { ResourceDefinition } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { DependentSource } from "../../sources/kind/dependent-source.js";
 import type { DependentArguments } from "../definition/workflow-definition.js";
-import type { ReconcileNotes } from "../reconcile-notes.js";
+import type { DiscoveredObjects, ReconcileNotes } from "../reconcile-notes.js";
+import type { SeenVersions } from "../live-reads.js";
+import type { DecodedResource } from "../../base/decoded-resource.js";
 
 /** For whom a dependent is reconciled: one run for one primary. */
 export interface DependentRun extends DependentArguments<KubernetesObject, object> {
@@ -37,6 +39,8 @@ export interface Wanted {
   /** The key of an object of Kubernetes, or the id of an external resource. */
   readonly id: string;
   readonly object: object;
+  /** The key, if it is an item of a bulk dependent. */
+  readonly item?: string | undefined;
 }
 
 /** A live object as its reconciler knows it; `object` is what functions of the user see. */
@@ -47,12 +51,25 @@ export interface Live {
 /** The live items of a bulk dependent by their keys. */
 export type KnownItems = Pick<ReadonlyMap<string, Live>, "get">;
 
-/** What a write did. Nothing is written if the object is still being deleted (`waiting`), or if somebody else creates it (`absent`). */
+/** An object that `desired` has not seen; `isForeign`: it does not belong to the primary, and is to be adopted. */
+export interface UnseenObject {
+  readonly unseen: DecodedResource;
+  readonly isForeign?: boolean | undefined;
+}
+
+/**
+ * What a write did. Nothing is written if the object is still being deleted (`waiting`), if somebody else creates it (`absent`), or if `desired`
+ * has not seen the object that the write would replace (`unseen`).
+ */
 export type WriteOutcome =
-  "created" | "updated" | "unchanged" | "waiting" | "absent" | { readonly postponed: PostponedWrite };
+  "created" | "updated" | "unchanged" | "waiting" | "absent" | { readonly postponed: PostponedWrite } | UnseenObject;
 
 /** For whom objects are looked for; with notes, what other dependents want in the reconcile is not found. */
-export type FindRun = Pick<DependentRun, "primary"> & Partial<Pick<DependentRun, "notes">>;
+export type FindRun = Pick<DependentRun, "primary"> &
+  Partial<Pick<DependentRun, "notes">> & {
+    /** Objects that the watch does not show. Default: those of the notes */
+    readonly discovered?: DiscoveredObjects;
+  };
 
 /** Finds, writes and removes the objects of one dependent; made once for a controller, so it keeps nothing of a run. */
 export interface DependentReconciler {
@@ -78,9 +95,9 @@ export interface DependentReconciler {
   /** Returns the live items of a bulk dependent by their keys. */
   findItems(run: FindRun): ReadonlyMap<string, Live>;
   /** Returns an item as it is now; undefined if it is gone. Default: all items have to be found again */
-  findAgain?(item: Live): Live | undefined;
-  /** Makes the object as wanted, if it is not; `live` is what `find` returned. */
-  write(run: DependentRun, wanted: Wanted, live: Live | undefined): Promise<WriteOutcome>;
+  findAgain?(item: Live, run?: FindRun): Live | undefined;
+  /** Makes the object as wanted, if it is not; `live` is what `find` returned, `seen` what `desired` read. */
+  write(run: DependentRun, wanted: Wanted, live: Live | undefined, seen?: SeenVersions): Promise<WriteOutcome>;
   /** Asks once for the deletion of the object, which may take a while; an object to be orphaned is untied instead, and no longer found. */
   remove(run: DependentRun, live: Live): Promise<void>;
   /** Tells whether an object that was removed is still there, being deleted. Default: it is not. */

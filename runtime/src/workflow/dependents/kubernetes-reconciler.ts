@@ -12,6 +12,7 @@ import { completeDesired } from "./desired-object.js";
 import { argumentsOf, type DependentReconciler, type DependentRun, type FindRun } from "./dependent-reconciler.js";
 import type { Live, Wanted, WriteOutcome } from "./dependent-reconciler.js";
 import { referencedKeyOf } from "./referenced-object.js";
+import type { SeenVersions } from "../live-reads.js";
 import { ReconcileNotes } from "../reconcile-notes.js";
 import { LiveObjects, type KnownObjects, type LiveObjectsOptions } from "./live-objects.js";
 
@@ -67,7 +68,7 @@ export class KubernetesReconciler implements DependentReconciler {
     const object = completeDesired(desired, { dependent, primary, definition, namespaces, item, label: this.#label });
     const id = keyOf(object.metadata);
     const rival = run.notes.want({ dependent: dependent.name, item }, this.objects.place, id);
-    if (rival === dependent.name) return { id, object };
+    if (rival === dependent.name) return { id, object, item };
     throw new TerminalError(
       `desired() of dependent "${dependent.name}" returned ${describeObject(dependent.resource, object.metadata)}, which dependent ` +
         `"${rival}" wants as well; give one of them another name`,
@@ -75,7 +76,10 @@ export class KubernetesReconciler implements DependentReconciler {
   }
 
   find(run: FindRun, wanted?: Wanted): DecodedResource | undefined {
-    return wanted === undefined ? this.objects.single(run) : this.objects.tied(run.primary, wanted.id);
+    if (wanted === undefined) return this.objects.single(run);
+    const discovered = this.objects.discovered(run, wanted.item);
+    if (discovered !== undefined && keyOf(discovered.object.metadata) === wanted.id) return discovered;
+    return this.objects.tied(run.primary, wanted.id);
   }
 
   async recognize(run: DependentRun, desire: () => Promise<unknown>): Promise<Wanted | undefined> {
@@ -92,15 +96,18 @@ export class KubernetesReconciler implements DependentReconciler {
     return this.objects.items(run);
   }
 
-  findAgain({ object }: Live): DecodedResource | undefined {
+  findAgain({ object }: Live, run?: FindRun): DecodedResource | undefined {
     const { metadata } = object as KubernetesObject;
     const entry = this.source.cache.get(keyOf(metadata));
-    return entry?.object.metadata.uid === metadata.uid ? entry : undefined;
+    if (entry?.object.metadata.uid === metadata.uid) return entry;
+    const discovered = run?.discovered ?? run?.notes?.discovered;
+    return discovered?.all.find((each) => uidOf(each) === metadata.uid);
   }
 
-  async write(run: DependentRun, wanted: Wanted, found: Live | undefined): Promise<WriteOutcome> {
-    const outcome = await this.#write(run, wanted, found);
-    if (!this.#isGarbageCollected) await this.#disown(run, wanted);
+  async write(run: DependentRun, wanted: Wanted, found: Live | undefined, seen?: SeenVersions): Promise<WriteOutcome> {
+    const outcome = await this.#write(run, wanted, { found: found as DecodedResource | undefined, seen });
+    const isUnseen = typeof outcome === "object" && "unseen" in outcome;
+    if (!this.#isGarbageCollected && !isUnseen) await this.#disown(run, wanted);
     return outcome;
   }
 
@@ -115,10 +122,14 @@ export class KubernetesReconciler implements DependentReconciler {
     await this.#options.writer.disown(this.#target, live, this.#causeOf(run));
   }
 
-  async #write(run: DependentRun, wanted: Wanted, found: Live | undefined): Promise<WriteOutcome> {
-    const { mode, operations, existing } = this.#options.definition;
+  async #write(
+    run: DependentRun,
+    wanted: Wanted,
+    { found, seen }: { found: DecodedResource | undefined; seen: SeenVersions | undefined },
+  ): Promise<WriteOutcome> {
+    const { mode, operations } = this.#options.definition;
     const desired = wanted.object as Stated;
-    const known = await this.#afterRemoval(found as DecodedResource | undefined, wanted, run);
+    const known = await this.#afterRemoval(found, wanted, run);
     const live = known?.object;
     if (live?.metadata.deletionTimestamp !== undefined) return "waiting";
     const isLeft = mode === "createOnly" || operations?.update !== undefined;
@@ -129,13 +140,15 @@ export class KubernetesReconciler implements DependentReconciler {
     const apply = async (): Promise<WriteOutcome> => {
       const written = await this.#options.writer.apply(this.#target, desired, {
         live: known,
-        existing,
+        existing: (object) => this.#decideExisting(object, run),
         // An object that is never updated has its content from whoever made it.
-        leaves: mode === "createOnly" || operations?.update === false ? "any" : isLeft ? "own" : "none",
+        isLeft: mode === "createOnly" || operations?.update === false,
+        basis: seen && { version: seen.get(wanted.id) },
         isForced: isMatch === false,
         cause: this.#causeOf(run),
       });
       if (written.kind === "postponed") return written;
+      if (written.kind === "unseen") return { unseen: written.entry, isForeign: written.isForeign };
       return written.kind === "terminating" ? "waiting" : written.kind;
     };
     const name = live === undefined ? "create" : "update";
@@ -144,12 +157,28 @@ export class KubernetesReconciler implements DependentReconciler {
     const done = call !== false && (await callOwn({ name, call, args: { ...argumentsOf(run), desired, live } }, apply));
     // An operation that catches the error of a write, such as a change of an immutable field, deletes the object to create it again.
     if (done === "failed") return "waiting";
+    // An adopted object that its own update leaves as it is has to be linked all the same.
+    if (done === "notCalled" && known !== undefined && run.notes.discovered.isForeign(uidOf(known)))
+      await this.#options.writer.tie(this.#target, known, { desired: desired.metadata, cause: this.#causeOf(run) });
     if (done === false || done === "notCalled") return live === undefined ? "absent" : "unchanged";
     return done;
   }
 
+  async #decideExisting(live: KubernetesObject, run: DependentRun): Promise<"refuse" | "adopt"> {
+    const { existing = "refuse", name, resource } = this.#options.definition;
+    if (typeof existing === "string") return existing;
+    const args = { ...argumentsOf(run), dependent: { name, definition: resource, client: this.client }, live };
+    const result: unknown = await (existing as (args: object) => unknown)(args);
+    const isMet = typeof result === "boolean" ? result : (Object(result) as { isMet?: unknown }).isMet;
+    if (typeof isMet !== "boolean")
+      throw new TerminalError(`existing of dependent "${name}" returned ${typeof result} instead of true or false`);
+    return isMet ? "adopt" : "refuse";
+  }
+
   async remove(run: DependentRun, live: Live): Promise<void> {
     const { metadata } = live.object as KubernetesObject;
+    // It was to be adopted, and is not.
+    if (run.notes.discovered.isForeign(metadata.uid)) return;
     const removal = this.#remove(run, live as DecodedResource);
     if (metadata.uid !== undefined) run.notes.removals.set(metadata.uid, removal);
     await removal;
@@ -212,7 +241,9 @@ export class KubernetesReconciler implements DependentReconciler {
     const { annotations } = live.object.metadata;
     const isRenamed =
       annotations?.[DEPENDENT_NAME] !== definition.name && hasName(definition, annotations?.[DEPENDENT_NAME]);
-    if (!isRenamed && isWrittenBy(live.object.metadata, controller) !== true) return;
+    const { discovered } = run.notes;
+    const isOwn = discovered.all.some((each) => uidOf(each) === uidOf(live)) && !discovered.isForeign(uidOf(live));
+    if (!isRenamed && !isOwn && isWrittenBy(live.object.metadata, controller) !== true) return;
     await writer.tie(this.#target, live, { desired: metadata, cause: this.#causeOf(run) });
   }
 

@@ -1,5 +1,5 @@
 // Which of the objects that a source knows are those of a dependent.
-import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
+import { isNewerVersion, keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
 import {
   DEPENDENT_ITEM,
   DEPENDENT_NAME,
@@ -10,7 +10,7 @@ import {
   PRIMARY_INDEX,
   PRIMARY_NAME,
 } from "../../base/primary-link.js";
-import type { DecodedResource } from "../../base/decoded-resource.js";
+import { uidOf, versionOf, type DecodedResource } from "../../base/decoded-resource.js";
 import type { DependentSource } from "../../sources/kind/dependent-source.js";
 import { hasName, type KubernetesDependent } from "../definition/workflow-definition.js";
 import { placeOf } from "../reconcile-notes.js";
@@ -45,6 +45,19 @@ export class LiveObjects {
     return cache.isIndexed(this.#linkIndex, keyOf(primary.metadata), key) ? cache.get(key) : undefined;
   }
 
+  /** Returns a discovered object in its latest state, by the dependent, or by the item of a bulk dependent. */
+  discovered(run: FindRun, item?: string): DecodedResource | undefined {
+    const entry = (run.discovered ?? run.notes?.discovered)?.of(this.#options.definition.name, item);
+    return entry && this.latest(entry);
+  }
+
+  /** Returns what the cache has of an object that was read, or the object as it was read if the watch does not show it. */
+  latest(entry: DecodedResource): DecodedResource {
+    const known = this.#options.source.cache.get(keyOf(entry.object.metadata));
+    const isSame = known !== undefined && uidOf(known) === uidOf(entry);
+    return isSame && isNewerVersion(versionOf(known), versionOf(entry)) ? known : entry;
+  }
+
   /** Returns the keys of what is tied to a primary and does not say as which dependent, since somebody else made it. */
   nameless(primary: KubernetesObject): ObjectKey[] {
     const own = this.#entries(this.#tiedTo(primary)).map(({ object }) => object.metadata);
@@ -59,6 +72,8 @@ export class LiveObjects {
       const key = referencedKeyOf(this.#options.definition, run.primary);
       return key === undefined ? undefined : this.#options.source.cache.get(key);
     }
+    const discovered = this.discovered(run);
+    if (discovered !== undefined) return discovered;
     const all = this.#ownOf(run);
     if (!this.#isReadOnly) return all.filter(({ object }) => itemOf(object) === undefined).sort(byAge)[0];
     if (all.length <= 1) return all[0];
@@ -88,6 +103,8 @@ export class LiveObjects {
       if (other === undefined || byAge(entry, other) < 0) items.set(key, entry);
     }
     for (const [key, entry] of wanted) items.set(key, entry);
+    for (const [key, entry] of (run.discovered ?? run.notes?.discovered)?.itemsOf(this.#options.definition.name) ?? [])
+      items.set(key, this.latest(entry));
     return items;
   }
 

@@ -25,7 +25,12 @@ async function startWriter() {
   const key = keyOf(metadata);
   const apply = (desired: object, live = kinds.configMaps.view.get(key)) =>
     writer.apply(target, { ...desired, metadata: { ...metadata, ...(desired as DataObject).metadata } }, { live });
-  return { ...kinds, metadata, target, writer, key, apply };
+  /** Applies as a workflow does: an object that was not seen before is the live one of the next attempt. */
+  const applyAnew = async (desired: object) => {
+    const written = await apply(desired, undefined);
+    return written.kind === "unseen" ? apply(desired, written.entry) : written;
+  };
+  return { ...kinds, metadata, target, writer, key, apply, applyAnew };
 }
 
 /** Keeps the watches from bringing anything. */
@@ -49,8 +54,11 @@ suite("a dependent that is there before the watch brings it", (test) => {
       await using writing = await startWriter();
       const held = await holdWatches(writing);
       await writing.foreign.create(ConfigMap, { metadata: { ...writing.metadata, ...present }, data: { theirs: "x" } });
-      const { kind } = await writing.apply({ metadata: wanted, data: { text: "ours" } }, undefined);
-      assert.is(kind, "updated");
+      const desired = { metadata: wanted, data: { text: "ours" } };
+      const stranger = (await writing.foreign.get(ConfigMap, writing.metadata))?.metadata.resourceVersion;
+      assert.is((await writing.apply(desired, undefined)).kind, "unseen");
+      assert.is((await writing.foreign.get(ConfigMap, writing.metadata))?.metadata.resourceVersion, stranger);
+      assert.is((await writing.applyAnew(desired)).kind, "updated");
       assert.equal(knownIn<DataObject>(writing.configMaps, writing.key).data, { text: "ours", theirs: "x" });
       await held.release();
     });
@@ -89,8 +97,8 @@ suite("a dependent that is there before the watch brings it", (test) => {
       const { faults } = await server();
       const held = await holdWatches(writing);
       faults.add({ verb: "patch", path: `/${writing.metadata.name}`, times: 1, loseAnswer: true });
-      const written = await writing.apply({ metadata: wanted, data: { text: "ours" } }, undefined);
-      assert.is(written.kind, "created");
+      const written = await writing.applyAnew({ metadata: wanted, data: { text: "ours" } });
+      assert.is(written.kind, "unchanged");
       assert.is(knownIn(writing.configMaps, writing.key), "entry" in written && written.entry.object);
       assert.equal(writing.writes, ["PATCH lost", "PATCH 409"]);
       await held.release();
@@ -106,7 +114,7 @@ suite("a dependent that is there before the watch brings it", (test) => {
     const { metadata, ...content } = desired("old");
     const old = { metadata: { ...writing.metadata, ...metadata }, ...content };
     await writing.foreign.apply(ConfigMap, old, { fieldManager: FIELD_MANAGER });
-    assert.is((await writing.apply(desired("new"), undefined)).kind, "updated");
+    assert.is((await writing.applyAnew(desired("new"))).kind, "updated");
     assert.is((await writing.foreign.get(ConfigMap, writing.metadata))?.data?.["text"], "new");
     await held.release();
   });

@@ -1,0 +1,237 @@
+// No write replaces an existing object whose live state was not an input of `desired`.
+import { randomUUID } from "node:crypto";
+import { waitFor } from "#apiserver/wait-for.js";
+import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
+import { assert, suite } from "../../../support/suite.js";
+import { failuresOf } from "../../../support/runtime/recorded-operator.js";
+import {
+  configOf,
+  dependentController,
+  writesOf,
+  type SampleArguments,
+  type Stated,
+} from "../../josdk/dependents/sample-dependents.js";
+import { ConfigMap, Sample, Secret, type DataObject } from "../../josdk/sample-kind.js";
+import { spacesOf, type Space } from "../../josdk/space.js";
+
+const openSpace = spacesOf();
+const LABEL = "gen-operator.dev/controller";
+const sample = { metadata: { name: "one" }, spec: { value: "first" } };
+const encoded = (text: string) => Buffer.from(text).toString("base64");
+
+type Data = DataObject | undefined;
+
+/** A Secret that keeps its password: generated for the first object, then copied from the live one. */
+const passwordOf = (data: DataObject["data"], value = "first") => ({
+  metadata: { name: "one-password" },
+  data: { password: data?.["password"] ?? encoded(randomUUID()), value: encoded(value) },
+});
+
+const single: Stated = {
+  resource: Secret.definition,
+  desired: ({ primary, secondary }) => passwordOf((secondary["a"] as Data)?.data, primary.spec.value),
+};
+
+const ways: { readonly [way: string]: Stated } = {
+  "by apply": single,
+  "by PUT": { ...single, serverSideApply: false },
+  "linked by annotations": { ...single, deletion: "ordered" },
+  "through an update of its own": {
+    ...single,
+    operations: { update: ({ next }: { next(): Promise<void> }) => next() },
+  },
+  "as an item of a bulk dependent": {
+    resource: Secret.definition,
+    bulk: {},
+    desired: ({ primary, secondary }) => ({
+      k: passwordOf((secondary["a"] as { k?: DataObject } | undefined)?.k?.data, primary.spec.value),
+    }),
+  },
+  "read through the context": {
+    resource: Secret.definition,
+    desired: ({ primary, context }: SampleArguments) =>
+      passwordOf(context.secondary(Secret, { name: "one-password" })?.data, primary.spec.value),
+  },
+};
+
+const start = (space: Space, stated: Stated, rest: object = {}) =>
+  space.start([dependentController([configOf("a", stated)], rest)]);
+const passwordIn = async (space: Space) => (await space.get(Secret, "one-password"))?.data?.["password"];
+
+/** Waits until the Secret states a value of the primary, and carries the label of the controller. */
+function untilWritten(space: Space, value: string, label = "sample") {
+  return space.until(Secret, "one-password", ({ data, metadata }) => {
+    return data?.["value"] === encoded(value) && metadata.labels?.[LABEL] === label;
+  });
+}
+
+async function edit(space: Space, value: string): Promise<void> {
+  await space.patch(Sample, "one", { spec: { value } });
+  await untilWritten(space, value);
+}
+
+suite("an existing object that the watch does not show", (test) => {
+  for (const [way, stated] of Object.entries(ways)) {
+    test(`keeps its password when it loses its label while the operator runs (${way})`, async () => {
+      await using space = await openSpace();
+      await using running = await start(space, stated);
+      await space.create(Sample, sample);
+      const before = (await untilWritten(space, "first")).data?.["password"];
+      await running.quiet();
+      await space.patch(Secret, "one-password", { metadata: { labels: { [LABEL]: null } } });
+      await untilWritten(space, "first");
+      assert.is(await passwordIn(space), before);
+      await edit(space, "second");
+      await running.quiet();
+      assert.is(await passwordIn(space), before);
+      assert.equal(failuresOf(running.events), []);
+    });
+
+    test(`keeps its password when it loses its label while the operator is stopped (${way})`, async () => {
+      await using space = await openSpace();
+      const first = await start(space, stated);
+      await space.create(Sample, sample);
+      const before = (await untilWritten(space, "first")).data?.["password"];
+      await first.quiet();
+      await first.operator.stop();
+      await space.patch(Secret, "one-password", { metadata: { labels: { [LABEL]: null } } });
+      await space.patch(Sample, "one", { spec: { value: "second" } });
+      await using running = await start(space, stated);
+      await untilWritten(space, "second");
+      await running.quiet();
+      assert.is(await passwordIn(space), before);
+      assert.equal(failuresOf(running.events), []);
+    });
+
+    test(`keeps its password when it is adopted (${way})`, async () => {
+      await using space = await openSpace();
+      await space.create(Secret, { metadata: { name: "one-password" }, data: { password: encoded("theirs") } });
+      await space.create(Sample, sample);
+      await using running = await start(space, { ...stated, existing: "adopt" });
+      await untilWritten(space, "first");
+      await edit(space, "second");
+      assert.is(await passwordIn(space), encoded("theirs"));
+      assert.equal(failuresOf(running.events), []);
+    });
+  }
+
+  test("is written once, after one failed creation and one read", async () => {
+    await using space = await openSpace();
+    await space.create(Secret, { metadata: { name: "one-password" }, data: { password: encoded("theirs") } });
+    await space.create(Sample, sample);
+    await using running = await start(space, { ...single, existing: "adopt" });
+    await untilWritten(space, "first");
+    await running.quiet();
+    assert.equal(
+      running.requests.filter((line) => line.includes("one-password")).map((line) => line.replace(/\/.*\//, "")),
+      // The managed fields are read before the first apply of an object that others made.
+      ["PATCH one-password 409", "GET one-password 200", "GET one-password 200", "PATCH one-password 200"],
+    );
+  });
+
+  test("is refused with a message, and never written, unless it is to be adopted", async () => {
+    await using space = await openSpace();
+    await space.create(Secret, { metadata: { name: "one-password" }, data: { password: encoded("theirs") } });
+    await space.create(Sample, sample);
+    await using running = await start(space, single);
+    await waitFor("it fails", () => failuresOf(running.events).length > 0);
+    assert.match(failuresOf(running.events)[0]!, /Secret ".*\/one-password" exists already and does not belong/);
+    const { data, metadata } = (await space.get(Secret, "one-password"))!;
+    assert.equal([data, metadata.labels], [{ password: encoded("theirs") }, undefined]);
+  });
+
+  test("is adopted where a function says so of the live object", async () => {
+    await using space = await openSpace();
+    const annotations = { "example.com/adopt": "true" };
+    await space.create(Secret, {
+      metadata: { name: "one-password", annotations },
+      data: { password: encoded("theirs") },
+    });
+    await space.create(Secret, { metadata: { name: "two-password" }, data: { password: encoded("theirs") } });
+    const existing: NonNullable<KubernetesDependent["existing"]> = ({ live }: { live: object | undefined }) =>
+      (live as Data)?.metadata.annotations?.["example.com/adopt"] === "true";
+    const desired: Stated["desired"] = ({ primary, secondary }) => ({
+      ...passwordOf((secondary["a"] as Data)?.data),
+      metadata: { name: `${primary.metadata.name}-password` },
+    });
+    await space.create(Sample, sample);
+    await space.create(Sample, { ...sample, metadata: { name: "two" } });
+    await using running = await start(space, { ...single, desired, existing });
+    await untilWritten(space, "first");
+    await waitFor("the other one is refused", () => failuresOf(running.events).length > 0);
+    assert.is(await passwordIn(space), encoded("theirs"));
+    const other = await space.get(Secret, "two-password");
+    assert.equal([other?.data, other?.metadata.labels], [{ password: encoded("theirs") }, undefined]);
+  });
+
+  test("is an input of the conditions, too", async () => {
+    await using space = await openSpace();
+    await space.create(Secret, { metadata: { name: "one-password" }, data: { mode: encoded("off") } });
+    await space.create(Sample, sample);
+    const reconcilePrecondition = ({ live }: { live: object | undefined }) =>
+      (live as Data)?.data?.["mode"] !== encoded("off");
+    await using running = await start(space, { ...single, existing: "adopt", reconcilePrecondition });
+    await waitFor("it was reconciled", () => running.events.at(-1)?.workflow?.dependents["a"]?.kind === "deleted");
+    await running.quiet();
+    assert.is(await passwordIn(space), undefined);
+    assert.is((await space.get(Secret, "one-password"))?.data?.["mode"], encoded("off"));
+    assert.equal(
+      writesOf(running).filter((line) => line.endsWith("200")),
+      [],
+    );
+  });
+});
+
+suite("an object that changes while desired is computed from it", (test) => {
+  for (const [way, rest] of [
+    ["by apply", {}],
+    ["by PUT", { serverSideApply: false }],
+  ] as const)
+    test(`is read again, and keeps what was written meanwhile (${way})`, async () => {
+      await using space = await openSpace();
+      let meanwhile: (() => Promise<unknown>) | undefined;
+      const desired: Stated["desired"] = async ({ primary, secondary }) => {
+        const count = (secondary["a"] as Data)?.data?.["count"] ?? "0";
+        const run = meanwhile;
+        meanwhile = undefined;
+        await run?.();
+        return { metadata: { name: "one-a" }, data: { count, value: primary.spec.value ?? "" } };
+      };
+      await using running = await start(space, { ...rest, desired });
+      await space.create(Sample, sample);
+      await space.until(ConfigMap, "one-a", ({ data }) => data?.["value"] === "first");
+      await running.quiet();
+      meanwhile = () => space.patch(ConfigMap, "one-a", { data: { count: "7" } });
+      await space.patch(Sample, "one", { spec: { value: "second" } });
+      const { data } = await space.until(ConfigMap, "one-a", ({ data }) => data?.["value"] === "second");
+      assert.is(data?.["count"], "7");
+      await running.quiet();
+      assert.is((await space.get(ConfigMap, "one-a"))?.data?.["count"], "7");
+      assert.equal(failuresOf(running.events), []);
+    });
+
+  test("fails after three attempts, and is tried again", async () => {
+    await using space = await openSpace();
+    let isHeld = false;
+    let count = 0;
+    const desired: Stated["desired"] = async ({ primary, secondary }) => {
+      const known = (secondary["a"] as Data)?.data?.["count"] ?? "0";
+      if (isHeld) await space.patch(ConfigMap, "one-a", { data: { count: `${++count}` } });
+      return { metadata: { name: "one-a" }, data: { count: known, value: primary.spec.value ?? "" } };
+    };
+    await using running = await start(space, { desired });
+    await space.create(Sample, sample);
+    await space.until(ConfigMap, "one-a", ({ data }) => data?.["value"] === "first");
+    await running.quiet();
+    isHeld = true;
+    await space.patch(Sample, "one", { spec: { value: "second" } });
+    await waitFor("it has failed", () => failuresOf(running.events).length > 0);
+    isHeld = false;
+    assert.match(
+      failuresOf(running.events)[0]!,
+      /ConfigMap ".*\/one-a" changed 3 times while desired\(\) was computed/,
+    );
+    const { data } = await space.until(ConfigMap, "one-a", ({ data }) => data?.["value"] === "second");
+    assert.is(data?.["count"], `${count}`);
+  });
+});
