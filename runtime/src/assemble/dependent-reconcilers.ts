@@ -2,11 +2,12 @@
 import type { LoopListener } from "../base/activity.js";
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import { selectorOf } from "../base/primary-link.js";
+import type { ProofKeys } from "../base/proof-key.js";
 import type { ApiClient } from "../client/api-client.js";
 import type { EventSource } from "../sources/event-source.js";
 import type { ControllerSources } from "../sources/controller-sources.js";
 import type { DependentSource, DependentWatch } from "../sources/kind/dependent-source.js";
-import { dependentsOf, type ControllerDefinition } from "../reconcile/controller-definition.js";
+import { dependentsOf, namesOf, type ControllerDefinition } from "../reconcile/controller-definition.js";
 import { KubernetesReconciler } from "../workflow/dependents/kubernetes-reconciler.js";
 import {
   deletionOf,
@@ -32,6 +33,8 @@ export interface ReconcilerParts {
   readonly sources: ControllerSources;
   readonly views: OwnViews;
   readonly loops: LoopListener;
+  /** Where the key is that proves links. */
+  readonly proofKey?: ProofKeys | undefined;
 }
 
 /** Makes what finds and writes the objects of a dependent, which are known in a source. */
@@ -39,8 +42,8 @@ export type ReconcilerFactory = (dependent: KubernetesDependent, source: Depende
 
 /** Returns what makes the reconcilers of a controller; those that write alike share a writer, and what that has learnt. */
 export function reconcilerFactory(
-  { name: controller, fieldManager: ofController = controller }: ControllerDefinition,
-  { client: own, clusters, writer, fieldManagers, views, loops: listener }: ReconcilerParts,
+  { name: controller, formerNames, fieldManager: ofController = controller }: ControllerDefinition,
+  { client: own, clusters, writer, fieldManagers, views, loops: listener, proofKey: proofKeys }: ReconcilerParts,
 ): ReconcilerFactory {
   const writers = new Map<string, Writer>();
   const writerOf = (
@@ -73,6 +76,8 @@ export function reconcilerFactory(
       writer: writerOf(definition, source, client),
       client,
       controller,
+      formerNames,
+      proofKeys,
     });
   };
 }
@@ -94,12 +99,12 @@ export function shareSelectors(controllers: readonly ControllerDefinition[]): Se
   for (const controller of controllers)
     for (const dependent of dependentsOf(controller).filter(isKubernetes)) {
       const place = placeOf(controller, dependent);
-      if (place !== undefined) writers.set(place, [...(writers.get(place) ?? []), controller.name]);
+      if (place !== undefined) writers.set(place, [...(writers.get(place) ?? []), ...namesOf(controller)]);
     }
   return (controller, dependent) => {
     const place = placeOf(controller, dependent);
     const { labelSelector } = dependent;
-    return place === undefined ? labelSelector : selectorOf(writers.get(place) ?? [controller.name], labelSelector);
+    return place === undefined ? labelSelector : selectorOf(writers.get(place) ?? namesOf(controller), labelSelector);
   };
 }
 

@@ -1,5 +1,5 @@
-import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
-import { labelValueOf, PRIMARY_INDEX } from "../base/primary-link.js";
+import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
+import { labelValueOf, PRIMARY_INDEX, provenLinkOf } from "../base/primary-link.js";
 import { withFields, type Logger } from "../base/logger.js";
 import { builtinKindOf, kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
 import type { EventSource } from "../sources/event-source.js";
@@ -114,7 +114,7 @@ export class ExternalDependents {
     const target = { definition: kind, cache: view };
     return new ObjectStateStore({
       ...{ dependent: name, movedFrom, form, state, primary, label: this.#label, view },
-      ownedBy: ({ metadata }) => view.byIndex(PRIMARY_INDEX, keyOf(metadata)).map(({ object }) => object),
+      ownedBy: ({ metadata }) => view.byIndex(PRIMARY_INDEX, provenLinkOf({ metadata })).map(({ object }) => object),
       apply: (object, about) => operationsOn(target, about).apply(object as never),
       delete: (object, about) => sender.delete(target, object, { cause: causeOf(about) }),
       warn: (text, about) => this.#loggerFor(about).warn({ dependent: name }, text),

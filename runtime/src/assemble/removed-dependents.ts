@@ -1,10 +1,9 @@
 import { selectorOf } from "../base/primary-link.js";
 import { isReachable } from "../base/resource-definition.js";
 import type { ApiClient } from "../client/api-client.js";
-import { dependentsOf, type ControllerDefinition } from "../reconcile/controller-definition.js";
+import { dependentsOf, namesOf, type ControllerDefinition } from "../reconcile/controller-definition.js";
 import type { DependentSource } from "../sources/kind/dependent-source.js";
 import { KindSource } from "../sources/kind/kind-source.js";
-import { byDefaultAnnotations } from "../sources/mappers.js";
 import {
   isKubernetes,
   type KubernetesDependent,
@@ -64,7 +63,6 @@ export class RemovedDependents implements RemovedKinds {
   async #watch(name: string, removed: RemovedDependent): Promise<WatchedKind> {
     const { sources } = this.#parts;
     const { resource, namespace, cluster } = removed;
-    const { name: controller, workflow } = this.#definition;
     const client = this.#clientOf(cluster);
     const isElsewhere = cluster !== undefined;
     // Nobody has to install what is looked for only to be removed, so no watch of it may complain.
@@ -72,10 +70,14 @@ export class RemovedDependents implements RemovedKinds {
     const connection = isElsewhere ? client.connection : undefined;
     const source = new KindSource({
       name: `removed ${name} (${resource.plural})`,
-      request: { definition: resource, labelSelector: selectorOf([controller]), isMetadataOnly: true, connection },
+      request: {
+        definition: resource,
+        labelSelector: selectorOf(namesOf(this.#definition)),
+        isMetadataOnly: true,
+        connection,
+      },
       namespaces: namespace === undefined ? undefined : [namespace],
       isInternal: true,
-      mapper: isElsewhere ? byDefaultAnnotations({ definition: workflow.primary }) : undefined,
     });
     try {
       await sources.register(source);

@@ -1,5 +1,13 @@
 import { createHash } from "node:crypto";
-import { groupOf, keyOf, type KubernetesObject, type ObjectMeta, type ObjectRef } from "./kubernetes-object.js";
+import {
+  groupOf,
+  keyOf,
+  type KubernetesObject,
+  type ObjectKey,
+  type ObjectMeta,
+  type ObjectRef,
+} from "./kubernetes-object.js";
+import type { ProofKey } from "./proof-key.js";
 import type { ResourceDefinition } from "./resource-definition.js";
 
 // These tie a dependent to its primary where an owner reference cannot: across namespaces, and where the runtime deletes in order.
@@ -10,6 +18,10 @@ export const PRIMARY_NAME = "gen-operator.dev/primary-name";
 export const PRIMARY_NAMESPACE = "gen-operator.dev/primary-namespace";
 /** Annotation with the kind and group of the primary. */
 export const PRIMARY_TYPE = "gen-operator.dev/primary-type";
+/** Annotation with the uid of the primary: another primary of the name is another one, and only who may read the primary knows it. */
+export const PRIMARY_UID = "gen-operator.dev/primary-uid";
+/** Annotation with the proof of the link, on objects that are neither beside their primary nor in a namespace that their dependent states. */
+export const LINK_PROOF = "gen-operator.dev/link-proof";
 /** Annotation with the name of the dependent: it tells those of one kind apart, and what was made as a dependent from anything else. */
 export const DEPENDENT_NAME = "gen-operator.dev/dependent";
 /** Annotation with the key of the item, for objects of a bulk dependent. */
@@ -40,12 +52,15 @@ export function selectorOf(controllers: readonly string[], limit?: string): stri
   return limit === undefined ? own : `${own},${limit}`;
 }
 
-/** Tells whether a controller wrote an object, by its label, or by the annotation of earlier versions; undefined if it has neither. */
-export function isWrittenBy({ labels, annotations }: Partial<ObjectMeta>, controller: string): boolean | undefined {
+/** Tells whether a controller wrote an object, under its name or a former one, by its label, or by the annotation of earlier versions; undefined if it has neither. */
+export function isWrittenBy(
+  { labels, annotations }: Partial<ObjectMeta>,
+  ...names: readonly string[]
+): boolean | undefined {
   const label = labels?.[CONTROLLER_LABEL];
-  if (label !== undefined) return label === labelValueOf(controller);
+  if (label !== undefined) return names.some((name) => label === labelValueOf(name));
   const annotation = annotations?.[CONTROLLER_LABEL];
-  return annotation === undefined ? undefined : annotation === controller;
+  return annotation === undefined ? undefined : names.includes(annotation);
 }
 
 /** Tells whether an object lacks the label that a desired one has, so that no watch shows it. */
@@ -66,12 +81,15 @@ export function isOwnedBy(live: Partial<ObjectMeta>, { uid }: Pick<ObjectMeta, "
 }
 
 /** Tells whether an object is another primary's, which controls it or is in its annotations: a further owner has no say in it. */
-export function isOfOther(live: Partial<ObjectMeta>, { name, uid }: ObjectMeta): boolean {
+export function isOfOther(live: Partial<ObjectMeta>, primary: Pick<ObjectMeta, "name" | "uid">): boolean {
   const annotated = live.annotations?.[PRIMARY_NAME];
-  if (annotated !== undefined) return annotated !== name;
-  const controller = live.ownerReferences?.find((owner) => owner.controller === true);
-  // One of an earlier primary of the name is taken over.
-  return controller !== undefined && controller.uid !== uid && controller.name !== name;
+  if (annotated !== undefined && annotated !== primary.name) return true;
+  return isControlledByOther(live, primary);
+}
+
+/** Tells whether an object has a controlling owner other than this very primary. */
+export function isControlledByOther(live: Partial<ObjectMeta>, { uid }: Pick<ObjectMeta, "uid">): boolean {
+  return live.ownerReferences?.some((owner) => owner.controller === true && owner.uid !== uid) === true;
 }
 
 /** Returns what stands in the annotation of the primary's type. */
@@ -79,14 +97,113 @@ export function typeOfPrimary({ kind, group }: Pick<ResourceDefinition, "kind" |
   return group === "" ? kind : `${kind}.${group}`;
 }
 
-/** The index under which a cache finds the objects that belong to a primary, by the key of the primary. Users have indexes of other names. */
+/**
+ * The index under which a cache finds the objects that belong to a primary: by `provenLinkOf` or `namedLinkOf` where links say so, by the key
+ * of the primary where a mapper does. Users have indexes of other names.
+ */
 export const PRIMARY_INDEX = "links to primaries";
+
+/** Returns the value of the index for the objects whose link to a primary is proven. */
+export function provenLinkOf({ metadata }: { readonly metadata: ObjectMeta }): string {
+  return linkValue(keyOf(metadata), metadata.uid);
+}
+
+/**
+ * Returns the value of the index for the objects that name a primary without a proof: others may have written that. It counts only for the very
+ * object that a dependent states, which an earlier version of the operator may have written.
+ */
+export function namedLinkOf({ metadata }: { readonly metadata: ObjectMeta }): string {
+  return linkValue(keyOf(metadata), "");
+}
+
+/** Returns the key and the uid of the primary in a value of the index; the uid is empty if nothing proves the link. */
+export function readLink(value: string): { readonly key: ObjectKey; readonly uid: string } {
+  const end = value.lastIndexOf(" ");
+  return { key: value.slice(0, end) as ObjectKey, uid: value.slice(end + 1) };
+}
+
+function linkValue(key: ObjectKey, uid = ""): string {
+  return `${key} ${uid}`;
+}
+
+/** How the links of objects are read. */
+export interface LinkReading {
+  readonly primary: ResourceDefinition;
+  /** Whether owner references mean nothing, as in another cluster. */
+  readonly isElsewhere: boolean;
+  /** The namespaces that the dependent states; undefined if it states none. */
+  readonly namespaces?: readonly string[] | undefined;
+  /** Returns the key of the proofs, once it is loaded; called only for an object that has a proof. */
+  key?(): ProofKey | undefined;
+}
+
+/**
+ * Returns the primaries that an object is linked to, as values of the index. Everyone who may write an object may write its link, so a link has to
+ * prove itself: by the uid of the primary, and by where the object is. An object beside its primary, or in a namespace that its dependent
+ * states, needs no more; in any other place its link has a proof that only the operator can make.
+ */
+export function linksOf({ metadata }: KubernetesObject, reading: LinkReading): readonly string[] {
+  const { primary, isElsewhere, namespaces } = reading;
+  const { namespace, annotations, ownerReferences = [] } = metadata;
+  const isStated = namespace !== undefined && namespaces?.includes(namespace) === true;
+  let links = NO_LINKS;
+  const add = (key: ObjectKey, uid = "") => void (links = [...links, linkValue(key, uid)]);
+  for (const owner of isElsewhere ? [] : ownerReferences) {
+    if (owner.kind !== primary.kind || groupOf(owner.apiVersion) !== primary.group) continue;
+    // The garbage collector looks for a namespaced owner in the namespace of the object, and a cluster-scoped object is no tenant's.
+    if (primary.scope === "Namespaced") {
+      if (namespace !== undefined) add(keyOf({ name: owner.name, namespace }), owner.uid);
+    } else if (namespace === undefined || isStated || isProven(metadata, owner.uid, reading))
+      add(owner.name, owner.uid);
+    else add(owner.name);
+  }
+  const name = annotations?.[PRIMARY_NAME];
+  if (name === undefined || (annotations?.[PRIMARY_TYPE] ?? typeOfPrimary(primary)) !== typeOfPrimary(primary))
+    return links;
+  const home = primary.scope === "Cluster" ? undefined : (annotations?.[PRIMARY_NAMESPACE] ?? namespace);
+  const key = keyOf({ name, namespace: home });
+  const uid = annotations?.[PRIMARY_UID];
+  const isBeside = namespace !== undefined && namespace === home;
+  if (links.includes(linkValue(key, uid))) return links;
+  add(key, isBeside || isStated || isProven(metadata, uid, reading) ? uid : "");
+  return links;
+}
+
+const NO_LINKS: readonly string[] = [];
+
+function isProven(live: ObjectMeta, uid: string | undefined, reading: LinkReading): boolean {
+  const proof = live.annotations?.[LINK_PROOF];
+  return uid !== undefined && proof !== undefined && reading.key?.()?.proves(proof, factsOf(live, uid)) === true;
+}
+
+/** Tells whether the link of an object needs a proof to count: it is neither beside its primary nor in the namespace that its dependent states. */
+export function needsProof(
+  { namespace, ownerReferences = [] }: ObjectRef & Partial<ObjectMeta>,
+  { primary, stated }: { readonly primary: KubernetesObject; readonly stated: string | undefined },
+): boolean {
+  const { namespace: home, uid } = primary.metadata;
+  if (ownerReferences.some((owner) => owner.uid === uid) && namespace === undefined) return false;
+  return namespace === undefined || (namespace !== home && namespace !== stated);
+}
+
+/** Returns what the proof of a link is about: the primary, the very object, and as what it was written. */
+export function factsOf(object: ObjectRef & Partial<ObjectMeta>, uid: string): readonly (string | undefined)[] {
+  const { annotations } = object;
+  return ["link", uid, keyOf(object), annotations?.[DEPENDENT_NAME], annotations?.[DEPENDENT_ITEM]];
+}
 
 const PRIMARY = [PRIMARY_NAME, PRIMARY_NAMESPACE, PRIMARY_TYPE] as const;
 const DEPENDENT = [DEPENDENT_NAME, DEPENDENT_ITEM] as const;
 
 /** The annotations by which an object is a dependent of a primary, in this version and earlier ones. */
-export const LINK_ANNOTATIONS: readonly string[] = [...PRIMARY, ...DEPENDENT, OBJECT_KEY, CONTROLLER_LABEL];
+export const LINK_ANNOTATIONS: readonly string[] = [
+  ...PRIMARY,
+  PRIMARY_UID,
+  LINK_PROOF,
+  ...DEPENDENT,
+  OBJECT_KEY,
+  CONTROLLER_LABEL,
+];
 
 /** Returns what of the metadata of an object names it and ties it to its primary. */
 export function linkOf(desired: ObjectRef & Partial<ObjectMeta>): ObjectRef & Partial<ObjectMeta> {
@@ -124,7 +241,8 @@ export function missingLink(live: Partial<ObjectMeta>, desired: ObjectRef & Part
 export function linksTo({ apiVersion, kind, metadata: { uid, name, namespace } }: KubernetesObject) {
   const type = typeOfPrimary({ kind, group: groupOf(apiVersion) });
   const home = namespace !== undefined && { [PRIMARY_NAMESPACE]: namespace };
-  return { ownerReferences: [{ uid }], annotations: { [PRIMARY_NAME]: name, [PRIMARY_TYPE]: type, ...home } };
+  const annotations = { [PRIMARY_NAME]: name, [PRIMARY_TYPE]: type, ...home, [PRIMARY_UID]: uid ?? "" };
+  return { ownerReferences: [{ uid }], annotations };
 }
 
 type Links = Pick<ObjectMeta, "annotations"> & {

@@ -1,5 +1,13 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 
+/** Where the key of an operator is kept. */
+export interface ProofKeys {
+  /** Returns the key, which is created if there is none. */
+  load(signal?: AbortSignal): Promise<ProofKey>;
+  /** Returns the key; undefined if there is none, or the operator may not read it. */
+  find(): Promise<ProofKey | undefined>;
+}
+
 /**
  * Signs what the operator stores where others can write: the ids of external resources, and links to objects outside the namespace of their
  * primary. The key never leaves the namespace of the operator, so a valid proof was made by this operator for exactly these facts.

@@ -159,6 +159,16 @@ export class ResourceView {
     for (const { cache } of this.#attachments.values()) cache.addIndex(valuesOf, this.#reporterOf(name));
   }
 
+  /** Indexes all objects again, as what the index functions read has changed. */
+  refreshIndexes(): void {
+    for (const [name, valuesOf] of [...this.#indexes]) {
+      this.removeIndex(name);
+      this.#indexes.set(name, (object) => valuesOf(object));
+      for (const { cache } of this.#attachments.values())
+        cache.addIndex(this.#indexes.get(name)!, this.#reporterOf(name));
+    }
+  }
+
   removeIndex(name: string): void {
     const valuesOf = this.#indexes.get(name);
     if (valuesOf === undefined) return;

@@ -13,6 +13,12 @@ export type EventSourceFacts = Pick<EventSourceContext, "controller" | "fieldMan
 export interface ControllerDefinition extends ScheduleSettings {
   /** Names the controller in logs, and is the default of `fieldManager`. */
   readonly name: string;
+  /**
+   * Names that the controller had in earlier versions. Objects, kept ids and managed fields that were written under them are its own.
+   *
+   * @example formerNames: ["web-page"]
+   */
+  readonly formerNames?: readonly string[];
   readonly workflow: WorkflowDefinition;
   /**
    * Workflows of the same primaries that run when the reconciler says so, by `context.workflows.get(name)`; a dependent on its own is a
@@ -45,6 +51,14 @@ export interface ControllerDefinition extends ScheduleSettings {
 
 /** Returns the values under which an index finds a primary. */
 export type PrimaryIndexFunction<Primary = never> = (primary: Primary) => ReturnType<IndexFunction>;
+
+/** Returns the name of a controller, and the names that it had in earlier versions. */
+export function namesOf({
+  name,
+  formerNames = [],
+}: Pick<ControllerDefinition, "name" | "formerNames">): readonly string[] {
+  return [name, ...formerNames];
+}
 
 /** Returns the dependents of all workflows of a controller, those of its own first. */
 export function dependentsOf({ workflow, workflows = {} }: ControllerDefinition): readonly DependentDefinition[] {

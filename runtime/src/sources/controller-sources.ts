@@ -4,6 +4,7 @@ import type { SourceHealth } from "../base/activity.js";
 import { uidOf } from "../base/decoded-resource.js";
 import { keyOf, type KubernetesObject, type ObjectKey, type ObjectMeta } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
+import type { ProofKey } from "../base/proof-key.js";
 import type { SecondaryCause } from "../base/reconcile-reason.js";
 import { hasType, type SecondaryType } from "../base/resource-definition.js";
 import { unseenDeletionOf, type ResourceChange } from "../cache/resource-change.js";
@@ -39,6 +40,8 @@ export interface ControllerSourcesOptions extends Pick<
   readonly namespaces?: Namespaces;
   readonly onAllEvents?: boolean | undefined;
   readonly clock?: Clock | undefined;
+  /** Called when an object has a proof of its link, and the key is not known. */
+  onProofUnread?(): void;
 }
 
 /** The event sources of one controller. */
@@ -54,6 +57,8 @@ export class ControllerSources {
   /** All but that of the primaries. */
   readonly #registered = new Map<string, RegisteredSource>();
   #lastChange: Promise<unknown> = Promise.resolve();
+  #proofKey: ProofKey | undefined;
+  #isProofUnread = false;
   #listener: SourcesListener | undefined;
 
   constructor(options: ControllerSourcesOptions) {
@@ -68,7 +73,7 @@ export class ControllerSources {
     });
     this.#primary = new RegisteredSource(primary, this.#registrar, { role: "primaries" });
     options.views.add(primary.view, primary);
-    for (const [source, members] of groupDependents(dependents, primary.view.definition)) {
+    for (const [source, members] of groupDependents(dependents)) {
       const names = members.map(({ name }) => name);
       this.#add(source, { role: "dependents", dependents: names, isActivatedLater: members[0]!.isActivatedLater });
     }
@@ -79,7 +84,10 @@ export class ControllerSources {
     }
     for (const source of sources) this.#add(source, { role: "user" });
     const dependentOf = (each: DependentWatch) =>
-      createDependentSource(each, this.#sourceOf(each.name, each.eventSource), primary.view.definition);
+      createDependentSource(each, this.#sourceOf(each.name, each.eventSource), {
+        primary: primary.view.definition,
+        proofKey: () => this.#findProofKey(),
+      });
     const externalOf = (each: ExternalWatch) =>
       createExternalDependentSource(each, this.#sourceOf(each.name, sharedBy(each)), this.primaries);
     this.dependents = new Map(dependents.map((each) => [each.name, dependentOf(each)]));
@@ -99,6 +107,25 @@ export class ControllerSources {
       const present = next.filter((each) => this.#all().includes(each) && !each.isActivatedLater);
       await Promise.all(present.map((each) => each.start()));
     }
+  }
+
+  /** Whether an object has a proof, and the key is not known. */
+  get lacksProofKey(): boolean {
+    return this.#isProofUnread && this.#proofKey === undefined;
+  }
+
+  #findProofKey(): ProofKey | undefined {
+    if (this.#proofKey === undefined) {
+      this.#isProofUnread = true;
+      this.#options.onProofUnread?.();
+    }
+    return this.#proofKey;
+  }
+
+  /** Takes the key of the proofs: from now on links that it proves count. */
+  setProofKey(key: ProofKey): void {
+    this.#proofKey = key;
+    for (const { source } of this.#all()) viewOf(source)?.refreshIndexes();
   }
 
   /** Stops everything, in the opposite order; resolves with whether the sources of the user stopped within `deadlineMs` in total. */
@@ -268,6 +295,7 @@ export class ControllerSources {
     if (listener === undefined) throw new Error(`controller "${controller}" is stopped`);
     return {
       ...{ controller, fieldManager, client, informers, logger, clock, onAllEvents },
+      proofKey: () => this.#findProofKey(),
       primary: primary.view.definition,
       primaries: this.primaries,
       namespaces: this.namespaces,

@@ -4,6 +4,7 @@ import type { SecondaryCause } from "../base/reconcile-reason.js";
 import type { Clock } from "../base/clock.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import type { Logger } from "../base/logger.js";
+import type { ProofKey } from "../base/proof-key.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../client/api-client.js";
 import type { ResourceChange } from "../cache/resource-change.js";
@@ -27,6 +28,8 @@ export interface EventSourceContext {
   /** Whether the controller reconciles deleted primaries, too (JOSDK triggerReconcilerOnAllEvents). */
   readonly onAllEvents?: boolean;
   readonly fieldManager: string;
+  /** Returns the key that proves links, once it is loaded. */
+  proofKey?(): ProofKey | undefined;
   readonly client: ApiClient;
   /** The watches that all controllers of the operator share. */
   readonly informers: SharedInformers;

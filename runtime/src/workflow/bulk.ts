@@ -5,6 +5,7 @@ import { TerminalError } from "../base/errors.js";
 import { messageOf } from "../base/logger.js";
 import { Semaphore } from "../base/semaphore.js";
 import type { Live } from "./dependents/dependent-reconciler.js";
+import { desiredItemsOf } from "./dependents/desired-object.js";
 import { LiveItems } from "./live-items.js";
 import { isGone, isReady } from "./plan.js";
 import { takeStep, type Slots, type Run } from "./step.js";
@@ -107,7 +108,9 @@ export class BulkRun {
 
   /** Deletes all items, each after the items that need it; `because` says why the dependent must not exist. */
   async delete(because: string, onKnown: () => void): Promise<DependentOutcome> {
-    const items = this.#items.known;
+    const { target, run } = this.#node;
+    await takeStep(target.definition, run, (step) => target.discover(step));
+    const items = this.#items.findAll();
     const deletions = this.#deleteItems(items, because);
     onKnown();
     if (items.size === 0) this.#isMetEmpty = await this.#askEmpty("deletePostcondition");
@@ -272,23 +275,6 @@ function takenSlot(slots: Semaphore): Slots {
     },
     release: () => slots.release(),
   };
-}
-
-function desiredItemsOf(desired: unknown): ReadonlyMap<string, unknown> {
-  const fail = (found: string) =>
-    new TerminalError(`desired() of a bulk dependent has to return its items by their keys, and returned ${found}`);
-  if (desired instanceof Map) {
-    const stranger: unknown = [...desired.keys()].find((key) => typeof key !== "string");
-    if (stranger !== undefined) throw fail(`a Map with the key ${String(stranger)}, which is no text`);
-    return desired as Map<string, unknown>;
-  }
-  if (typeof desired !== "object") throw fail(typeof desired);
-  if (desired === null) throw fail("null");
-  // The prototype of a plain object has none itself, in whichever realm.
-  const prototype: unknown = Object.getPrototypeOf(desired);
-  if (prototype === null || Object.getPrototypeOf(prototype) === null) return new Map(Object.entries(desired));
-  // What has no items by keys, such as a Set, must not be taken for no items: all items would be deleted.
-  throw fail(Array.isArray(desired) ? "a list" : `a ${desired.constructor?.name ?? "strange object"}`);
 }
 
 function kindOf(outcomes: readonly DependentOutcome[]): "created" | "updated" | "unchanged" {

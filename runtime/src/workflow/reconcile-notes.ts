@@ -27,6 +27,11 @@ export class DiscoveredObjects {
     if (isForeign) this.#foreign.add(uidOf(unseen));
   }
 
+  /** Forgets an object that was deleted or released. */
+  forget(uid: string | undefined): void {
+    for (const [key, entry] of this.#entries) if (uidOf(entry) === uid) this.#entries.delete(key);
+  }
+
   isForeign(uid: string | undefined): boolean {
     return this.#foreign.has(uid);
   }

@@ -155,7 +155,8 @@ export class Target {
   async delete(run: Run, because: string, known?: Live): Promise<DependentOutcome> {
     const { reconciler } = this;
     const isRemoved = reconciler.capabilities.remove;
-    const live = isRemoved ? (known ?? this.#live(run) ?? (await this.#recognize(run))) : undefined;
+    if (isRemoved && known === undefined && this.#live(run) === undefined) await this.discover(run);
+    const live = isRemoved ? (known ?? this.#live(run)) : undefined;
     run.context.signal.throwIfAborted();
     if (live !== undefined) await this.#change(run, () => reconciler.remove(run, live));
     this.#isDeleted = true;
@@ -201,11 +202,9 @@ export class Target {
     }
   }
 
-  /** Finds what somebody else made as the object. */
-  async #recognize(run: Run): Promise<Live | undefined> {
-    const wanted = await this.reconciler.recognize?.(run, () => this.desire(run).then(() => this.desired?.object));
-    if (wanted !== undefined) this.wanted = wanted;
-    return wanted && this.#live(run);
+  /** Looks for objects that the watch does not show, before they are deleted. */
+  async discover(run: Run): Promise<void> {
+    await this.reconciler.discover?.(run, () => this.desire(run).then(() => this.desired?.object));
   }
 
   #live(run: Run): Live | undefined {

@@ -81,6 +81,12 @@ export class Writer {
     }
   }
 
+  /** Reads an object by its name, which the watch may not show; undefined if there is none that belongs to the primary. */
+  async findOwn(target: WriteTarget, desired: Stated["metadata"], cause: PrimaryCause) {
+    const live = await this.#sender.read(target, desired, cause.signal);
+    return live !== undefined && this.#isOwn(desired, live, cause.primary) ? live : undefined;
+  }
+
   delete(target: WriteTarget, live: KubernetesObject, options?: DeletionSending): Promise<boolean> {
     return this.#sender.delete(target, live, options);
   }

@@ -1,11 +1,11 @@
 import type { KubernetesObject, ObjectKey } from "../../base/kubernetes-object.js";
-import { DEPENDENT_NAME } from "../../base/primary-link.js";
+import { DEPENDENT_NAME, linksOf } from "../../base/primary-link.js";
+import type { ProofKey } from "../../base/proof-key.js";
 import { kindNameOf, type ResourceDefinition, hasType, nameOfType } from "../../base/resource-definition.js";
 import type { Connection } from "../../client/connect/connection.js";
 import type { EventSource } from "../event-source.js";
 import type { InformerRequest } from "../../watch/informer-pool.js";
 import { viewOf, type ResourceView } from "../../cache/resource-view.js";
-import { byAnyLink, byDefaultAnnotations } from "../mappers.js";
 import type { RegisteredSource } from "../registered-source.js";
 import { KindSource, type KindSourceOptions } from "./kind-source.js";
 
@@ -47,7 +47,6 @@ const LINK_INDEX = "link";
 /** Creates the event sources of dependents, each with those that it is of: those that differ in nothing share one, named after the first. */
 export function groupDependents(
   dependents: readonly DependentWatch[],
-  primary: ResourceDefinition,
 ): ReadonlyMap<KindSource, readonly DependentWatch[]> {
   const groups = new Map<string, DependentWatch[]>();
   const clusters: (Connection | undefined)[] = [];
@@ -62,14 +61,12 @@ export function groupDependents(
     const key = JSON.stringify(isShared ? scope : [...scope, name]);
     groups.set(key, [...(groups.get(key) ?? []), dependent]);
   }
-  return new Map([...groups.values()].map((members) => [createSourceOf(members, primary), members]));
+  return new Map([...groups.values()].map((members) => [createSourceOf(members), members]));
 }
 
-function createSourceOf(members: readonly DependentWatch[], primary: ResourceDefinition): KindSource {
-  const { name, resource, namespace, labelSelector, fieldSelector, connection, filters } = members[0]!;
+function createSourceOf(members: readonly DependentWatch[]): KindSource {
+  const { name, resource, namespace, labelSelector, fieldSelector, connection, filters, mapper } = members[0]!;
   const { primaryToSecondary, namespaces = namespace === undefined ? undefined : [namespace] } = members[0]!;
-  const byLink = primaryToSecondary === undefined && connection !== undefined;
-  const { mapper = byLink ? byDefaultAnnotations({ definition: primary }) : undefined } = members[0]!;
   const request = { definition: resource, labelSelector, fieldSelector, connection };
   const dependentOf = ({ metadata }: KubernetesObject) => {
     const stated = metadata.annotations?.[DEPENDENT_NAME];
@@ -83,7 +80,7 @@ function createSourceOf(members: readonly DependentWatch[], primary: ResourceDef
 export function createDependentSource(
   dependent: DependentWatch,
   registered: RegisteredSource,
-  primary: ResourceDefinition,
+  { primary, proofKey }: { primary: ResourceDefinition; proofKey?: (() => ProofKey | undefined) | undefined },
 ): DependentSource {
   const { source, role } = registered;
   const cache = checkShared(dependent, source);
@@ -95,15 +92,19 @@ export function createDependentSource(
   };
   if (role !== "user") return own;
   const { connection } = source as Partial<KindSource>;
-  const definition = { definition: primary };
-  cache.addIndex(LINK_INDEX, connection === undefined ? byAnyLink(definition) : byDefaultAnnotations(definition));
+  const reading = {
+    ...{ primary, isElsewhere: connection !== undefined, ...(proofKey && { key: proofKey }) },
+    namespaces: dependent.namespace === undefined ? undefined : [dependent.namespace],
+  };
+  const index = `${LINK_INDEX} ${dependent.name}`;
+  cache.addIndex(index, (object) => linksOf(object, reading));
   return {
     ...own,
     // What "current" stands for is known when the source runs.
     get namespaces() {
       return (source as Partial<KindSource>).ownNamespaces;
     },
-    linkIndex: LINK_INDEX,
+    linkIndex: index,
     secondariesOf: (object: KubernetesObject) => source.secondariesOf(object) as readonly KubernetesObject[],
   };
 }

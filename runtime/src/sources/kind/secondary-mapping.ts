@@ -1,14 +1,15 @@
 // Which primaries an object concerns, and the reverse: by a mapper of the user, by what the primaries name, or by the links of dependents.
 import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
-import { PRIMARY_INDEX } from "../../base/primary-link.js";
+import { linksOf, PRIMARY_INDEX, provenLinkOf, readLink } from "../../base/primary-link.js";
 import { synchronous } from "../../base/promises.js";
+import { uidOf } from "../../base/decoded-resource.js";
 import { isEvicted } from "../../cache/bounded-objects.js";
 import { ObjectIndex } from "../../cache/object-index.js";
 import type { ResourceChange } from "../../cache/resource-change.js";
 import type { ResourceView } from "../../cache/resource-view.js";
 import type { EventSourceContext } from "../event-source.js";
 import type { HealthRecord } from "../health-record.js";
-import { byAnyLink, checkedKeys, typeNameOf, type MapperContext, type SecondaryToPrimaryMapper } from "../mappers.js";
+import { checkedKeys, typeNameOf, type MapperContext } from "../mappers.js";
 import type { KindSourceOptions } from "./kind-source.js";
 import { ALL_READ, createPrimaryReads, isReconciledFor } from "./primary-reads.js";
 
@@ -42,8 +43,6 @@ export class SecondaryMapping {
   readonly #options: KindSourceOptions;
   readonly #parts: MappingParts;
   readonly #reader: ReturnType<typeof createPrimaryReads>;
-  /** Maps if neither the user nor the primaries do. */
-  readonly #byLink: SecondaryToPrimaryMapper;
   /** A mapper is asked once for each state of an object, for an index has to remove what it added. */
   readonly #mapped = new WeakMap<KubernetesObject, Mapped>();
   /** Whether the mapper has looked at primaries for any object. */
@@ -62,11 +61,10 @@ export class SecondaryMapping {
   readonly #namedBy = new ObjectIndex(() => NONE);
 
   constructor(options: KindSourceOptions, parts: MappingParts) {
-    const { primary, primaries } = parts.context;
+    const { primaries } = parts.context;
     this.#options = options;
     this.#reader = createPrimaryReads(primaries);
     this.#parts = parts;
-    this.#byLink = byAnyLink({ definition: primary });
     if (options.primaryToSecondary !== undefined && options.mapper === undefined)
       primaries.addIndex(this.#primaryIndex, (object) => this.#secondaryKeysOf(object));
   }
@@ -76,10 +74,29 @@ export class SecondaryMapping {
     this.#parts.context.primaries.removeIndex(this.#primaryIndex);
   }
 
-  /** Returns the keys of the primaries under which the view indexes an object. */
-  indexedOf(object: KubernetesObject): readonly ObjectKey[] {
+  /** Returns the values under which the view indexes an object: its links, or the keys of the primaries that the mapper returns. */
+  indexedOf(object: KubernetesObject): readonly string[] {
     // Our own mapper is pure, and cheaper than to remember what it returned for every object.
-    return this.#options.mapper === undefined ? this.#byLink(object) : this.#mapOnce(object).primaries;
+    return this.#options.mapper === undefined ? this.#linksOf(object) : this.#mapOnce(object).primaries;
+  }
+
+  // If neither a mapper nor the primaries say whom an object concerns, its links do.
+  #linksOf(object: KubernetesObject): readonly string[] {
+    const { primary, proofKey } = this.#parts.context;
+    const { namespaces, request } = this.#options;
+    const isElsewhere = request.connection !== undefined;
+    const stated = typeof namespaces === "object" ? namespaces : undefined;
+    return linksOf(object, { primary, isElsewhere, namespaces: stated, ...(proofKey && { key: proofKey }) });
+  }
+
+  /** Returns the primaries that links prove. One that is not known is reconciled as soon as it is. */
+  #linkedTo(links: readonly string[]): readonly ObjectKey[] {
+    const { primaries, onAllEvents = false } = this.#parts.context;
+    return links.flatMap((link) => {
+      const { key, uid } = readLink(link);
+      const known = uidOf(primaries.get(key));
+      return uid !== "" && (known === uid || (known === undefined && onAllEvents)) ? key : [];
+    });
   }
 
   /** Returns what the mapper of an object read of the primaries, under which the view indexes it, too. */
@@ -94,7 +111,10 @@ export class SecondaryMapping {
       this.#noteOwnWrite(key);
       this.#mapStale();
     }
-    return this.#parts.view.keysByIndex(PRIMARY_INDEX, key);
+    return this.#parts.view.keysByIndex(
+      PRIMARY_INDEX,
+      this.#options.mapper === undefined ? provenLinkOf(primary) : key,
+    );
   }
 
   /** Returns the keys of the objects that a primary names now, and remembers them: what it names may depend on more than its own state. */
@@ -114,8 +134,8 @@ export class SecondaryMapping {
     if (mapper === undefined && primaryToSecondary !== undefined)
       return [...context.primaries.keysByIndex(this.#primaryIndex, key), ...(this.#namedBy.keysOf(key) ?? NONE)];
     const remembered = isEvicted(object) ? view.indexFor(PRIMARY_INDEX, key)?.valuesOf(object) : undefined;
-    if (remembered !== undefined) return remembered;
-    if (mapper === undefined) return this.#byLink(object);
+    if (mapper === undefined) return this.#linkedTo(remembered ?? this.#linksOf(object));
+    if (remembered !== undefined) return remembered as readonly ObjectKey[];
     this.#mapStale();
     const { primaries, reads } = this.#mapOnce(object);
     // A state that is gone was not mapped again when the primaries changed.

@@ -90,8 +90,11 @@ export interface DependentReconciler {
    * dependent, which need not be looked for again.
    */
   find(run: FindRun, wanted?: Wanted, items?: KnownItems): Live | undefined;
-  /** Returns the object that `desire` names, if somebody else made it and did not say as which dependent. Default: there is none */
-  recognize?(run: DependentRun, desire: () => Promise<unknown>): Promise<Wanted | undefined>;
+  /**
+   * Looks for objects that `find` cannot know before they are deleted, by what `desire` returns, and notes those that belong to the primary as
+   * discovered: another client created them, their label is gone, or an earlier version of the operator linked them. Default: there are none
+   */
+  discover?(run: DependentRun, desire: () => Promise<unknown>): Promise<void>;
   /** Returns the live items of a bulk dependent by their keys. */
   findItems(run: FindRun): ReadonlyMap<string, Live>;
   /** Returns an item as it is now; undefined if it is gone. Default: all items have to be found again */

@@ -75,3 +75,21 @@ function isSelected(labels: { [key: string]: string }, selector: string): boolea
     return key === undefined || labels[key] === value;
   });
 }
+
+/** Returns the items that `desired` of a bulk dependent returned, by their keys; throws a TerminalError for anything else. */
+export function desiredItemsOf(desired: unknown): ReadonlyMap<string, unknown> {
+  const fail = (found: string) =>
+    new TerminalError(`desired() of a bulk dependent has to return its items by their keys, and returned ${found}`);
+  if (desired instanceof Map) {
+    const stranger: unknown = [...desired.keys()].find((key) => typeof key !== "string");
+    if (stranger !== undefined) throw fail(`a Map with the key ${String(stranger)}, which is no text`);
+    return desired as Map<string, unknown>;
+  }
+  if (typeof desired !== "object") throw fail(typeof desired);
+  if (desired === null) throw fail("null");
+  // The prototype of a plain object has none itself, in whichever realm.
+  const prototype: unknown = Object.getPrototypeOf(desired);
+  if (prototype === null || Object.getPrototypeOf(prototype) === null) return new Map(Object.entries(desired));
+  // What has no items by keys, such as a Set, must not be taken for no items: all items would be deleted.
+  throw fail(Array.isArray(desired) ? "a list" : `a ${desired.constructor?.name ?? "strange object"}`);
+}

@@ -1,6 +1,17 @@
 import { TerminalError } from "../../base/errors.js";
-import { describeObject, keyOf, type KubernetesObject } from "../../base/kubernetes-object.js";
-import { DEPENDENT_NAME, hasLink, isOwnedBy, isWrittenBy, labelValueOf } from "../../base/primary-link.js";
+import { describeObject, keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
+import { messageOf } from "../../base/logger.js";
+import {
+  DEPENDENT_NAME,
+  factsOf,
+  hasLink,
+  isOwnedBy,
+  isWrittenBy,
+  labelValueOf,
+  LINK_PROOF,
+  needsProof,
+} from "../../base/primary-link.js";
+import type { ProofKeys } from "../../base/proof-key.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { DeleteOptions } from "../../client/call-options.js";
 import { uidOf, type DecodedResource } from "../../base/decoded-resource.js";
@@ -8,7 +19,7 @@ import type { Stated } from "../../write/send/plan.js";
 import type { PrimaryCause } from "../../write/send/postponed-write.js";
 import type { Writer } from "../../write/writer.js";
 import { deletionOf, hasName } from "../definition/workflow-definition.js";
-import { completeDesired } from "./desired-object.js";
+import { completeDesired, desiredItemsOf } from "./desired-object.js";
 import { argumentsOf, type DependentReconciler, type DependentRun, type FindRun } from "./dependent-reconciler.js";
 import type { Live, Wanted, WriteOutcome } from "./dependent-reconciler.js";
 import { referencedKeyOf } from "./referenced-object.js";
@@ -16,8 +27,12 @@ import type { SeenVersions } from "../live-reads.js";
 import { ReconcileNotes } from "../reconcile-notes.js";
 import { LiveObjects, type KnownObjects, type LiveObjectsOptions } from "./live-objects.js";
 
+const MOST_LOOKED_UP = 1_000;
+
 interface KubernetesReconcilerOptions extends LiveObjectsOptions {
   readonly writer: Writer;
+  /** Where the key is that proves links. */
+  readonly proofKeys?: ProofKeys | undefined;
   client(): ApiClient;
 }
 
@@ -29,6 +44,8 @@ export class KubernetesReconciler implements DependentReconciler {
   readonly #options: KubernetesReconcilerOptions;
   readonly #label: string;
   readonly #isGarbageCollected: boolean;
+  /** The primaries, by uid, of which a cleanup found no object by its name. */
+  readonly #lookedUp = new Set<string>();
 
   constructor(options: KubernetesReconcilerOptions) {
     const { mode, operations } = options.definition;
@@ -82,14 +99,47 @@ export class KubernetesReconciler implements DependentReconciler {
     return this.objects.tied(run.primary, wanted.id);
   }
 
-  async recognize(run: DependentRun, desire: () => Promise<unknown>): Promise<Wanted | undefined> {
-    const isMadeByOthers = this.#options.definition.operations?.create !== undefined;
-    const nameless = isMadeByOthers ? this.objects.nameless(run.primary) : [];
-    if (nameless.length === 0) return undefined;
-    // It must not exist, so the run does not note that it is wanted.
-    const wanted = this.complete({ ...run, notes: new ReconcileNotes() }, await desire());
-    const isFree = run.notes.wishFor(this.objects.place, wanted.id) === undefined;
-    return isFree && nameless.includes(wanted.id) ? wanted : undefined;
+  async discover(run: DependentRun, desire: () => Promise<unknown>): Promise<void> {
+    const { operations, bulk, name } = this.#options.definition;
+    const { primary, notes, context } = run;
+    const nameless = operations?.create !== undefined && bulk === undefined ? this.objects.nameless(primary) : [];
+    const { uid = "", deletionTimestamp } = primary.metadata;
+    const isCleanup = deletionTimestamp !== undefined && !this.#isGarbageCollected && !this.#lookedUp.has(uid);
+    if (nameless.length === 0 && !isCleanup) return;
+    let stated: readonly Wanted[];
+    try {
+      stated = this.#completeAll(run, await desire());
+    } catch (error) {
+      if (!isCleanup) throw error;
+      // Most likely it was never created. Its inputs may be gone, which must not keep the primary.
+      const text = `desired() does not tell where the object of dependent "${name}" would be: ${messageOf(error)}`;
+      return context.logger.debug({ dependent: name }, text);
+    }
+    let isFound = false;
+    for (const { id, item, object } of stated) {
+      if (notes.wishFor(this.objects.place, id) !== undefined) continue;
+      const { metadata } = object as Stated;
+      const linked = isCleanup ? this.objects.tied(primary, id) : undefined;
+      const named = nameless.includes(id) ? this.source.cache.get(id as ObjectKey) : undefined;
+      const read = () => this.#options.writer.findOwn(this.#target, metadata, this.#causeOf(run));
+      const entry = linked ?? named ?? (isCleanup ? await read() : undefined);
+      if (entry === undefined) continue;
+      isFound = true;
+      notes.discovered.add({ dependent: name, item }, { unseen: entry });
+    }
+    if (!isCleanup || isFound) return;
+    if (this.#lookedUp.size >= MOST_LOOKED_UP) this.#lookedUp.clear();
+    this.#lookedUp.add(uid);
+  }
+
+  // The objects must not exist, so the run does not note that they are wanted. Those that the watch shows are known.
+  #completeAll(run: DependentRun, desired: unknown): readonly Wanted[] {
+    const apart = { ...run, notes: new ReconcileNotes() };
+    if (this.#options.definition.bulk === undefined) return [this.complete(apart, desired)];
+    const known = this.findItems(run);
+    return [...desiredItemsOf(desired)].flatMap(([item, each]) =>
+      known.has(item) ? [] : this.complete(apart, each, item),
+    );
   }
 
   findItems(run: FindRun): ReadonlyMap<string, Live> {
@@ -105,10 +155,25 @@ export class KubernetesReconciler implements DependentReconciler {
   }
 
   async write(run: DependentRun, wanted: Wanted, found: Live | undefined, seen?: SeenVersions): Promise<WriteOutcome> {
-    const outcome = await this.#write(run, wanted, { found: found as DecodedResource | undefined, seen });
+    const proven = await this.#prove(run, wanted);
+    const outcome = await this.#write(run, proven, { found: found as DecodedResource | undefined, seen });
     const isUnseen = typeof outcome === "object" && "unseen" in outcome;
-    if (!this.#isGarbageCollected && !isUnseen) await this.#disown(run, wanted);
+    if (!this.#isGarbageCollected && !isUnseen) await this.#disown(run, proven);
     return outcome;
+  }
+
+  // Where others could write the same link, the operator proves its own.
+  async #prove(run: DependentRun, wanted: Wanted): Promise<Wanted> {
+    const { definition, proofKeys } = this.#options;
+    const { metadata } = wanted.object as Stated;
+    const { primary, context } = run;
+    if (!needsProof(metadata, { primary, stated: definition.namespace }) || proofKeys === undefined) return wanted;
+    const key = await proofKeys.load(context.signal);
+    const annotations = {
+      ...metadata.annotations,
+      [LINK_PROOF]: key.sign(factsOf(metadata, primary.metadata.uid ?? "")),
+    };
+    return { ...wanted, object: { ...wanted.object, metadata: { ...metadata, annotations } } };
   }
 
   // An object that was written otherwise before may still have its primary as an owner, with which it would be collected.
@@ -193,7 +258,8 @@ export class KubernetesReconciler implements DependentReconciler {
     const cause = this.#causeOf(run);
     const remove = async (options?: DeleteOptions) => {
       if (definition.deletion === "orphan") await writer.untie(this.#target, live, cause);
-      else await writer.delete(this.#target, live.object, { ...options, cause });
+      else if (!(await writer.delete(this.#target, live.object, { ...options, cause }))) return;
+      run.notes.discovered.forget(live.object.metadata.uid);
     };
     const call = definition.operations?.delete;
     if (live.object.metadata.deletionTimestamp !== undefined || call === false) return;
@@ -237,13 +303,13 @@ export class KubernetesReconciler implements DependentReconciler {
 
   // An object that is not written as desired gets back what somebody took off of its link, and the name of its dependent if that has another.
   async #restoreLink({ metadata }: Stated, live: DecodedResource, run: DependentRun): Promise<void> {
-    const { definition, writer, controller } = this.#options;
+    const { definition, writer, controller, formerNames = [] } = this.#options;
     const { annotations } = live.object.metadata;
     const isRenamed =
       annotations?.[DEPENDENT_NAME] !== definition.name && hasName(definition, annotations?.[DEPENDENT_NAME]);
     const { discovered } = run.notes;
     const isOwn = discovered.all.some((each) => uidOf(each) === uidOf(live)) && !discovered.isForeign(uidOf(live));
-    if (!isRenamed && !isOwn && isWrittenBy(live.object.metadata, controller) !== true) return;
+    if (!isRenamed && !isOwn && isWrittenBy(live.object.metadata, controller, ...formerNames) !== true) return;
     await writer.tie(this.#target, live, { desired: metadata, cause: this.#causeOf(run) });
   }
 

@@ -3,19 +3,23 @@ import { isNewerVersion, keyOf, type KubernetesObject, type ObjectKey } from "..
 import {
   DEPENDENT_ITEM,
   DEPENDENT_NAME,
+  isControlledByOther,
   isOfOther,
   isOriginal,
   isOwnedBy,
   isWrittenBy,
+  namedLinkOf,
   PRIMARY_INDEX,
-  PRIMARY_NAME,
+  provenLinkOf,
 } from "../../base/primary-link.js";
 import { uidOf, versionOf, type DecodedResource } from "../../base/decoded-resource.js";
 import type { DependentSource } from "../../sources/kind/dependent-source.js";
-import { hasName, type KubernetesDependent } from "../definition/workflow-definition.js";
+import { deletionOf, hasName, type KubernetesDependent } from "../definition/workflow-definition.js";
 import { placeOf } from "../reconcile-notes.js";
 import type { FindRun } from "./dependent-reconciler.js";
 import { referencedKeyOf } from "./referenced-object.js";
+
+const MOST_REPORTED = 1_000;
 
 /** Where the objects of a dependent are known. */
 export type KnownObjects = Omit<DependentSource, "source">;
@@ -25,24 +29,50 @@ export interface LiveObjectsOptions {
   readonly definition: KubernetesDependent;
   readonly source: KnownObjects;
   readonly controller: string;
+  /** The names that the controller had in earlier versions. */
+  readonly formerNames?: readonly string[] | undefined;
 }
 
 /** The objects of one dependent, for every primary. */
 export class LiveObjects {
   readonly place: string;
   readonly #options: LiveObjectsOptions;
+  /** The primaries, by uid, of which unproven links were reported. */
+  readonly #reported = new Set<string>();
   readonly #isReadOnly: boolean;
+  readonly #isGarbageCollected: boolean;
 
   constructor(options: LiveObjectsOptions) {
     this.place = placeOf(options.definition);
     this.#options = options;
     this.#isReadOnly = options.definition.mode === "readOnly";
+    this.#isGarbageCollected = deletionOf(options.definition) === "garbageCollected";
   }
 
-  /** Returns the object with a key, if it is tied to a primary. */
+  /**
+   * Returns the object with the key that the dependent states, if it is linked to a primary. There, and only there, a link needs no proof: an
+   * earlier version of the operator may have written it.
+   */
   tied(primary: KubernetesObject, key: ObjectKey): DecodedResource | undefined {
     const { cache } = this.#options.source;
-    return cache.isIndexed(this.#linkIndex, keyOf(primary.metadata), key) ? cache.get(key) : undefined;
+    const isLinked = [provenLinkOf(primary), namedLinkOf(primary)].some((link) =>
+      cache.isIndexed(this.#linkIndex, link, key),
+    );
+    const entry = isLinked ? cache.get(key) : undefined;
+    return entry && isControlledByOther(entry.object.metadata, primary.metadata) ? undefined : entry;
+  }
+
+  /** Returns the keys of the objects that name a primary without a proof, and that no dependent states; once for each primary. */
+  takeUnproven(primary: KubernetesObject, isTaken: (id: ObjectKey) => boolean): readonly ObjectKey[] {
+    const { cache } = this.#options.source;
+    const { uid = "" } = primary.metadata;
+    const named = cache.keysByIndex(this.#linkIndex, namedLinkOf(primary));
+    if (named.size === 0 || this.#reported.has(uid)) return [];
+    const unproven = [...named].filter((key) => !isTaken(key));
+    if (unproven.length === 0) return [];
+    if (this.#reported.size >= MOST_REPORTED) this.#reported.clear();
+    this.#reported.add(uid);
+    return unproven;
   }
 
   /** Returns a discovered object in its latest state, by the dependent, or by the item of a bulk dependent. */
@@ -113,16 +143,14 @@ export class LiveObjects {
     primary: KubernetesObject,
     isTaken: (id: ObjectKey) => boolean,
   ): readonly { readonly name: string; readonly live: KubernetesObject }[] {
-    const { controller } = this.#options;
+    const { controller, formerNames = [] } = this.#options;
     const { metadata } = primary;
     // Nearly all: they are not read, which would parse them.
     const unwanted = [...this.#tiedTo(primary)].filter((key) => !isTaken(key));
     return this.#entries(unwanted).flatMap((entry) => {
       const { metadata: live } = entry.object;
       const name = live.annotations?.[DEPENDENT_NAME];
-      // An owner of the name of the primary may be an earlier one.
-      const isTied = isOwnedBy(live, metadata) || live.annotations?.[PRIMARY_NAME] === metadata.name;
-      const isOwn = isTied && !isOfOther(live, metadata) && isWrittenBy(live, controller) === true;
+      const isOwn = !isOfOther(live, metadata) && isWrittenBy(live, controller, ...formerNames) === true;
       const isLeft = isOwn && this.#isGenuine(entry);
       return isLeft && name !== undefined ? { name, live: entry.object } : [];
     });
@@ -130,16 +158,18 @@ export class LiveObjects {
 
   #ownOf({ primary, notes }: FindRun): readonly DecodedResource[] {
     if (this.#isReadOnly) return this.#secondariesOf(primary);
-    const { controller, definition } = this.#options;
+    const { controller, formerNames = [], definition } = this.#options;
     const { name } = definition;
     return this.#entries(this.#tiedTo(primary)).filter((entry) => {
       const { metadata } = entry.object;
       // An object that another dependent wants in this reconcile is no longer one of this dependent.
       const wanting = notes?.wishFor(this.place, keyOf(metadata))?.dependent ?? name;
       const isNamed = wanting === name && hasName(definition, metadata.annotations?.[DEPENDENT_NAME]);
-      const isOwn = isNamed && !isOfOther(metadata, primary.metadata);
+      // The link of another dependent of the kind may be annotations.
+      const isLinked = !this.#isGarbageCollected || isOwnedBy(metadata, primary.metadata);
+      const isOwn = isNamed && isLinked && !isOfOther(metadata, primary.metadata);
       // A watch of the user may show objects of which somebody took the label off.
-      return isOwn && isWrittenBy(metadata, controller) !== false && this.#isGenuine(entry);
+      return isOwn && isWrittenBy(metadata, controller, ...formerNames) !== false && this.#isGenuine(entry);
     });
   }
 
@@ -163,8 +193,8 @@ export class LiveObjects {
     return [...keys].flatMap((key) => this.#options.source.cache.get(key) ?? []);
   }
 
-  #tiedTo({ metadata }: KubernetesObject): ReadonlySet<ObjectKey> {
-    return this.#options.source.cache.keysByIndex(this.#linkIndex, keyOf(metadata));
+  #tiedTo(primary: KubernetesObject): ReadonlySet<ObjectKey> {
+    return this.#options.source.cache.keysByIndex(this.#linkIndex, provenLinkOf(primary));
   }
 
   get #linkIndex(): string {

@@ -2,11 +2,18 @@
 //
 // An object goes only after its successor is written and ready, and after everything that depends on the successor has run. The successor
 // of an object of a removed dependent may be anything in the workflow, so such an object stays while the workflow is not ready.
-import { compareResourceVersions, type KubernetesObject } from "../../base/kubernetes-object.js";
+import {
+  compareResourceVersions,
+  describeObject,
+  refOfKey,
+  type KubernetesObject,
+  type ObjectKey,
+} from "../../base/kubernetes-object.js";
 import { messageOf } from "../../base/logger.js";
 import { DEPENDENT_ITEM, isOwnedBy } from "../../base/primary-link.js";
 import type { KubernetesDependent } from "../definition/workflow-definition.js";
 import { endsOf, isGone, isReady, type PlanNode } from "../plan.js";
+import { placeOf } from "../reconcile-notes.js";
 import { createWorkflowResult, type DependentOutcome, type WorkflowResult } from "../workflow-result.js";
 import {
   findLeftovers,
@@ -42,6 +49,7 @@ class Pruning {
   async finish(): Promise<WorkflowResult> {
     const { result, workflow } = this.#options;
     await this.#openKinds();
+    this.#reportUnproven();
     const leftovers = this.#find();
     if (leftovers.length === 0 && workflow.removed === undefined) return result;
     const former = await this.#pruneFormerNames(leftovers);
@@ -53,6 +61,22 @@ class Pruning {
 
   #find(isMeant: Test = () => true): readonly Leftover[] {
     return findLeftovers(this.#options, this.#kinds).filter(isMeant);
+  }
+
+  // What anyone can write proves nothing: such an object is neither read nor deleted, and a person has to look at it.
+  #reportUnproven(): void {
+    const { run } = this.#options;
+    for (const kind of this.#kinds) {
+      const isTaken = (id: ObjectKey) => run.notes.wishFor(placeOf(kind), id) !== undefined;
+      const [first, ...others] = kind.reconcilerFor("ordered").objects.takeUnproven(run.primary, isTaken);
+      if (first === undefined) continue;
+      const more = others.length === 0 ? "" : ` and ${others.length} more objects`;
+      const note =
+        `${describeObject(kind.resource, refOfKey(first))}${more} names this primary, and nothing proves that the operator linked it: it is ` +
+        "ignored. Delete it, or take its gen-operator.dev annotations off";
+      run.context.logger.warn({}, note);
+      run.context.events.record({ type: "Warning", reason: "UnprovenLink", action: "Reconcile", note });
+    }
   }
 
   async #openKinds(): Promise<void> {
