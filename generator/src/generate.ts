@@ -6,7 +6,13 @@ import type { FileTexts, ProjectInput } from "./input/read-project.js";
 import { RunMemory, type UnchangedRun } from "./memory/run-memory.js";
 import { StoredParts } from "./memory/stored-parts.js";
 import type { LocateExpression, ProjectModel, ResourceModel } from "./model/project-model.js";
-import { checkForgotten, isForgotten, rememberDependents } from "./model/project-memory.js";
+import {
+  checkForgotten,
+  followRenames,
+  forgetNames,
+  rememberControllers,
+  rememberDependents,
+} from "./model/project-memory.js";
 import type { FileChange } from "./output/files/file-changes.js";
 import { MANIFEST_PATH } from "./output/files/manifest.js";
 import type { OutputFile } from "./output/files/output-file.js";
@@ -109,9 +115,9 @@ async function runStages(root: string, { parts, memory }: Memories, options: Gen
   const code = await readSources(root);
   const before = await readProjectMemory(root, () => Promise.resolve(code));
   if ("rule" in before) return stopped(input, [before]);
-  const unknown = checkForgotten(before.dependents, forget);
+  const unknown = checkForgotten(before, forget);
   if (unknown.length > 0) return stopped(input, unknown);
-  const known = { ...before, dependents: before.dependents.filter((each) => !isForgotten(each, forget)) };
+  const known = followRenames(forgetNames(before, forget), input.workflows);
   onStep("checking the spec");
   const { model, diagnostics, locate } = await buildModel({ ...input, memory: known, parts });
   if (model === undefined) return stopped(input, [...input.diagnostics, ...diagnostics]);
@@ -137,6 +143,7 @@ async function runStages(root: string, { parts, memory }: Memories, options: Gen
   const report = await writeFiles(root, files, {
     ...{ check, dryRun, userChanges: moved.changes },
     dependents: rememberDependents(model),
+    controllers: rememberControllers(model),
     ...(memory === undefined ? {} : { digests: memory.digests }),
   });
   const changes = dryRun ? { changes: await readChanges(root, textsOf(files, moved.changes), report) } : {};

@@ -63,8 +63,8 @@ for (const { name, folder, generate, generateOnce, remember, renderDeploy } of s
       await using copy = await createTemporaryFolder();
       for (const each of ["src", "deploy"]) await cp(join(folder, each), join(copy.path, each), { recursive: true });
       const files = await generateOnce();
-      const dependents = await remember();
-      assert.equal((await writeFiles(copy.path, files, { check: true, dependents })).stale, []);
+      const remembered = await remember();
+      assert.equal((await writeFiles(copy.path, files, { check: true, ...remembered })).stale, []);
       const generated = files.filter(({ owner }) => owner === "generator");
       const [changed, missing] = generated.filter(({ path }) => path.endsWith(".ts"));
       if (changed === undefined || missing === undefined) throw new Error("nothing is generated");

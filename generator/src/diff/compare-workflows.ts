@@ -9,7 +9,9 @@ import { successorOf } from "./successor.js";
 /** Compares the controllers of two states of a project: what a new version does to running objects, as far as the spec tells. */
 export function compareWorkflows(before: readonly ControllerModel[], after: readonly ControllerModel[]): Change[] {
   const changes: Change[] = [];
-  const current = new Map(after.map((each) => [each.name, each]));
+  const current = new Map(
+    after.flatMap((each) => [each.name, ...(each.settings.formerNames ?? [])].map((name) => [name, each] as const)),
+  );
   const former = new Set(before.map(({ name }) => name));
   for (const controller of before) {
     const add = collectInto(changes, `controller ${controller.name}`);
@@ -17,12 +19,15 @@ export function compareWorkflows(before: readonly ControllerModel[], after: read
     if (now === undefined) add("breaking", "", "removed; finalizers that it has set stay, and so do its objects");
     else compareController(controller, now, add);
   }
-  for (const { name } of after)
-    if (!former.has(name)) collectInto(changes, `controller ${name}`)("compatible", "", "added");
+  for (const { name, settings } of after)
+    if (![name, ...(settings.formerNames ?? [])].some((each) => former.has(each)))
+      collectInto(changes, `controller ${name}`)("compatible", "", "added");
   return changes;
 }
 
 function compareController(before: ControllerModel, after: ControllerModel, add: AddChange): void {
+  if (before.name !== after.name)
+    add("compatible", "", `renamed to ${after.name}; objects, ids and managed fields of the old name are kept`);
   if (kindOf(before.primary) !== kindOf(after.primary))
     add("breaking", "primary", `${kindOf(before.primary)} → ${kindOf(after.primary)}`);
   const { fieldManager: manager = before.name, finalizer, namespaces } = before.settings;
@@ -31,7 +36,9 @@ function compareController(before: ControllerModel, after: ControllerModel, add:
     finalizer: finalizerAfter,
     namespaces: namespacesAfter,
   } = after.settings;
-  if (manager !== managerAfter)
+  // The runtime migrates the fields that it managed under a former name of the controller.
+  const isMigrated = before.settings.fieldManager === undefined && before.name !== after.name;
+  if (manager !== managerAfter && !isMigrated)
     add(
       "breaking",
       "fieldManager",
@@ -52,7 +59,13 @@ function compareController(before: ControllerModel, after: ControllerModel, add:
 
 // What is compared on its own, or says nothing about what runs.
 function settingsOf({ settings, workflow }: ControllerModel): object {
-  const { fieldManager: _manager, finalizer: _finalizer, namespaces: _namespaces, ...others } = settings;
+  const {
+    formerNames: _formerNames,
+    fieldManager: _manager,
+    finalizer: _finalizer,
+    namespaces: _namespaces,
+    ...others
+  } = settings;
   return { ...others, ...(workflow === undefined ? {} : { workflow }) };
 }
 

@@ -154,6 +154,12 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       remedy: "Use metadata.name, metadata.namespace or one of `selectableFields` of the CRD.",
       example: "field-selector",
     },
+    "former-name": {
+      meaning:
+        "`formerNames` of a controller lists a name that is in use: its own, that of another controller, or a former name of another controller. Two controllers would treat the same objects as their own.",
+      remedy: "Remove the name from `formerNames` of one of the controllers.",
+      example: "former-name",
+    },
     "item-dependency": {
       meaning: "`itemsDependOn` is about items, and one of the two dependents has none.",
       remedy: "Make both dependents `bulk`, or use `dependsOn`.",
@@ -296,6 +302,13 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       remedy:
         "Do nothing if it is enough that the API server checks the rule. Otherwise rewrite the rule without what the message names.",
       example: "warning-unchecked-rule",
+    },
+    "unhandled-rename": {
+      meaning:
+        "A controller of the last generation is gone, and a new one has the same primary. If it was renamed, the new one does not find what was written under the old name: objects carry the name in a label, ids of external resources are stored under it, and it is the field manager. External resources would be created again.",
+      remedy:
+        "List the old name under `formerNames` of `spec.controller`, as the message shows it. If the old controller was never deployed, or its objects can stay, run `gen-operator generate --forget OLD_NAME` once.",
+      example: "unhandled-rename",
     },
     "uninvoked-workflow": {
       meaning:

@@ -203,6 +203,8 @@ export interface WorkflowSettingsSpec {
 
 /** The settings of a controller as a spec states them; durations are texts. */
 export interface ControllerSpec {
+  /** The names of the controller in earlier versions of the operator. */
+  readonly formerNames?: readonly string[];
   readonly namespaces?: NamespacesSpec;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;

@@ -1,6 +1,6 @@
 // What the manifest remembers of the last generation: a dependent that leaves a spec may have objects that run.
 import { didYouMean, quote, type Diagnostic } from "../diagnostic.js";
-import type { UntypedKindSpec } from "../input/workflow-spec.js";
+import type { UntypedKindSpec, WorkflowSpec } from "../input/workflow-spec.js";
 import { isKubernetes, type DependentModel } from "./dependent-model.js";
 import type { ProjectModel, ResourceModel } from "./project-model.js";
 
@@ -21,9 +21,18 @@ export interface RememberedDependent {
   readonly state?: string;
 }
 
+/** A controller of the last generation. */
+export interface RememberedController {
+  readonly name: string;
+  /** The kind of its primary: `example.com/v1/WebPage`. */
+  readonly primary: string;
+}
+
 /** What is known of the last generation. */
 export interface ProjectMemory {
   readonly dependents: readonly RememberedDependent[];
+  /** Default: none. Manifests of earlier generators do not record them. */
+  readonly controllers?: readonly RememberedController[];
   /** Without a manifest: the stubs that are there, by the folder of their controller. They say which dependents there were. */
   readonly stubs: readonly StubWitness[];
   /** Whether a run was cut off, so that dependents of two generations are remembered. */
@@ -52,14 +61,57 @@ export function rememberDependents({ controllers }: ProjectModel): RememberedDep
   );
 }
 
+/** Returns what the next generation has to know of the controllers of a project. */
+export function rememberControllers({ controllers }: ProjectModel): RememberedController[] {
+  return controllers.map(({ name, primary: { group, version, kind } }) => ({
+    name,
+    primary: group === "" ? `${version}/${kind}` : `${group}/${version}/${kind}`,
+  }));
+}
+
+/** Returns the last generation under the present names of renamed controllers, as their `formerNames` state them. */
+export function followRenames(memory: ProjectMemory, workflows: readonly WorkflowSpec[]): ProjectMemory {
+  const present = new Map(
+    workflows.flatMap(({ name, controller: { formerNames = [] } }) => formerNames.map((each) => [each, name] as const)),
+  );
+  const nameOf = (name: string) => present.get(name) ?? name;
+  const { dependents, controllers } = memory;
+  return {
+    ...memory,
+    dependents: distinct(dependents.map((each) => ({ ...each, controller: nameOf(each.controller) }))),
+    ...(controllers && { controllers: distinct(controllers.map((each) => ({ ...each, name: nameOf(each.name) }))) }),
+  };
+}
+
+// An unfinished run has recorded a renamed controller under both names.
+function distinct<Entry>(entries: readonly Entry[]): Entry[] {
+  return [...new Map(entries.map((each) => [JSON.stringify(each), each])).values()];
+}
+
+/** Returns the last generation without the controllers and dependents that nothing runs of. */
+export function forgetNames(memory: ProjectMemory, forget: readonly string[]): ProjectMemory {
+  const { dependents, controllers } = memory;
+  return {
+    ...memory,
+    dependents: dependents.filter((each) => !isForgotten(each, forget)),
+    ...(controllers && { controllers: controllers.filter(({ name }) => !forget.includes(name)) }),
+  };
+}
+
 /** Tells whether a dependent is one of those that the user says nothing runs of: by its controller, or as `controller/dependent`. */
-export function isForgotten({ controller, name }: RememberedDependent, forget: readonly string[]): boolean {
+function isForgotten({ controller, name }: RememberedDependent, forget: readonly string[]): boolean {
   return forget.includes(controller) || forget.includes(`${controller}/${name}`);
 }
 
 /** Finds the names that are to be forgotten, and that nothing remembers. */
-export function checkForgotten(dependents: readonly RememberedDependent[], forget: readonly string[]): Diagnostic[] {
-  const names = dependents.flatMap(({ controller, name }) => [controller, `${controller}/${name}`]);
+export function checkForgotten(
+  { dependents, controllers = [] }: ProjectMemory,
+  forget: readonly string[],
+): Diagnostic[] {
+  const names = [
+    ...controllers.map(({ name }) => name),
+    ...dependents.flatMap(({ controller, name }) => [controller, `${controller}/${name}`]),
+  ];
   const known = [...new Set(names)].sort();
   return forget
     .filter((name) => !known.includes(name))

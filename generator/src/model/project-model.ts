@@ -54,6 +54,7 @@ export interface ResourceModel {
 
 /** The settings of a controller: exactly what the spec states. */
 export interface ControllerSettings {
+  readonly formerNames?: readonly string[];
   readonly namespaces?: readonly string[] | "current";
   readonly labelSelector?: string;
   readonly fieldSelector?: string;

@@ -11,7 +11,7 @@ const check = process.argv.includes("--check");
 for (const { name, folder, generate, remember, renderDeploy } of listSamples()) {
   const { created, updated, deleted, stale } = await writeFiles(folder, await generate(), {
     check,
-    dependents: await remember(),
+    ...(await remember()),
   });
   for (const { path, content } of await renderDeploy()) updateFile(`fixtures/samples/${name}/${path}`, content);
   const changes = { created, updated, deleted, stale };

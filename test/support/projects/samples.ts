@@ -8,7 +8,7 @@ import { readProject } from "#generator/input/read-project.js";
 import { buildModel } from "#generator/model/build/build-model.js";
 import { isKubernetes, type ProjectModel } from "#generator/model/project-model.js";
 import { renderDeployFiles } from "#generator/output/deploy/deploy-files.js";
-import { rememberDependents, type RememberedDependent } from "#generator/model/project-memory.js";
+import { rememberControllers, rememberDependents, type ProjectMemory } from "#generator/model/project-memory.js";
 import { emitProject } from "#generator/output/emit-project.js";
 import type { OutputFile } from "#generator/output/files/output-file.js";
 import { repositoryRoot } from "../repository.js";
@@ -20,7 +20,7 @@ export interface Sample {
   /** Generates the sample into memory. */
   generate(): Promise<OutputFile[]>;
   /** Returns what its manifest has to remember. */
-  remember(): Promise<RememberedDependent[]>;
+  remember(): Promise<Required<Pick<ProjectMemory, "controllers" | "dependents">>>;
   /** Renders the manifests that a new project of its name gets. */
   renderDeploy(): Promise<OutputFile[]>;
   /** Reads the user's files with the types that its spec names. */
@@ -34,7 +34,10 @@ export function listSamples(): Sample[] {
     const folder = join(samples, name);
     const hasReconciler = (path: string) => existsSync(join(folder, path));
     const generate = async () => emitProject(await readModelOrThrow(folder), { hasReconciler });
-    const remember = async () => rememberDependents(await readModelOrThrow(folder));
+    const remember = async () => {
+      const model = await readModelOrThrow(folder);
+      return { controllers: rememberControllers(model), dependents: rememberDependents(model) };
+    };
     return {
       name,
       folder,

@@ -19,7 +19,10 @@ async function createProject() {
   const run = async (text: string, options: { readonly check?: boolean; readonly forget?: readonly string[] } = {}) => {
     await writeFile(join(folder.path, "workflow.yaml"), text);
     const { diagnostics, report } = await generate({ project: folder.path, ...options });
-    return { rules: diagnostics.map(({ rule }) => rule), messages: diagnostics, report };
+    const rules = diagnostics.map(({ rule }) => rule);
+    // What the checks of these tests are not about.
+    const errors = rules.filter((rule) => rule !== "missing-stub");
+    return { rules, errors, messages: diagnostics, report };
   };
   assert.equal((await run(spec(WEB, CONFIG))).rules, []);
   return { path: folder.path, run, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };
@@ -125,6 +128,7 @@ suite("dependents that left the spec", (declareTest) => {
     const last = text.split("\n").length;
     const [entry = ""] = /^ +"page\/web".*\n/m.exec(text) ?? [];
     const line = text.slice(0, text.indexOf(entry)).split("\n").length;
+    const controllerLine = text.slice(0, text.indexOf('"page": "v1/Service"')).split("\n").length;
     const fieldLine = text.slice(0, text.indexOf('"dependents"')).split("\n").length;
     const damages: [text: string, line: number][] = [
       ["", 1],
@@ -137,6 +141,8 @@ suite("dependents that left the spec", (declareTest) => {
       [text.replace(entry, entry.replace("page/web", "page")), line],
       [text.replace(/("dependents": )\{[^]*\n {2}\}/, "$1[]"), fieldLine],
       [text.replace(/("dependents": )\{[^]*\n {2}\}/, "$1null"), fieldLine],
+      [text.replace('"v1/Service"', "{}"), controllerLine],
+      [text.replace(/("controllers": )\{[^}]*\}/, "$1[]"), controllerLine - 1],
     ];
     for (const [damaged, at] of damages)
       for (const options of [{}, { check: true }]) {
@@ -205,7 +211,7 @@ suite("dependents that left the spec", (declareTest) => {
 
   test("a controller that is gone is an error until its dependents are removed or forgotten", async () => {
     await using project = await createProject();
-    const other = `${head("site")}  dependents:\n${CONFIG}`;
+    const other = `${head("site").replace("v1/Service", "v1/Secret")}  dependents:\n${CONFIG}`;
     const { messages } = await project.run(other);
     assert.equal(
       messages.map(({ rule, message }) => `${rule}: ${message}`),
@@ -216,6 +222,64 @@ suite("dependents that left the spec", (declareTest) => {
     assert.equal((await project.run(other, { forget: ["page/web"] })).rules, ["unstated-removal"]);
     assert.equal((await project.run(other, { forget: ["page"] })).rules, []);
     assert.equal((await project.run(other)).rules, []);
+  });
+
+  test("a controller of another name is an error until it lists the name that it had", async () => {
+    await using project = await createProject();
+    const renamed = (more = "") => `${head("site")}${more}  dependents:\n${WEB}${CONFIG}`;
+    for (const options of [{}, { check: true }, {}]) {
+      const { rules, report } = await project.run(renamed(), options);
+      assert.equal([rules, report], [["unhandled-rename"], undefined]);
+    }
+    const [gone] = (await project.run(renamed())).messages;
+    assert.match(gone?.message ?? "", 'it does not find the objects that are labelled with "page"');
+    const [, lines = ""] = /^( *controller:\n.*\n)/m.exec(formatDiagnostic(gone!)) ?? [];
+    assert.is(lines, "  controller:\n    formerNames: [page]\n");
+    const { rules, report } = await project.run(renamed(lines));
+    assert.equal(rules, []);
+    assert.ok(report?.created.includes("src/generated/site/controller.ts"));
+    const wiring = await readFile(join(project.path, "src/generated/site/controller.ts"), "utf8");
+    assert.match(wiring, 'formerNames: ["page"],');
+    assert.equal((await project.run(renamed())).rules, [], "the record has the new name");
+  });
+
+  test("what a renamed controller wrote is still to be removed or moved", async () => {
+    await using project = await createProject();
+    const renamed = (...parts: string[]) =>
+      `${head("site")}  controller: { formerNames: [page] }\n  dependents:\n${parts.join("")}`;
+    const { rules, messages } = await project.run(renamed(CONFIG));
+    assert.equal(rules, ["unstated-removal"]);
+    assert.match(messages[0]?.message ?? "", 'dependent "web" left the workflow');
+    const moved = `${renamed(CONFIG, WEB.replace("web", "server"))}  moved: [{ from: web, to: server }]\n`;
+    assert.equal((await project.run(moved, { check: true })).errors, []);
+    assert.equal((await project.run(renamed(CONFIG) + REMOVED)).rules, []);
+    assert.equal((await project.run(renamed(CONFIG))).rules, []);
+  });
+
+  test("a controller without dependents has a name to keep, too", async () => {
+    await using project = await createProject();
+    const bare = (name: string, primary: string, more = "") =>
+      `---\n${head(name).replace("v1/Service", primary)}${more}`;
+    assert.equal((await project.run(spec(WEB, CONFIG) + bare("audit", "v1/Secret"))).rules, []);
+    const renamed = spec(WEB, CONFIG) + bare("checks", "v1/Secret");
+    assert.equal((await project.run(renamed)).rules, ["unhandled-rename"]);
+    assert.equal((await project.run(spec(WEB, CONFIG) + bare("checks", "v1/ConfigMap"), { check: true })).errors, []);
+    assert.equal((await project.run(spec(WEB, CONFIG), { check: true })).errors, [], "it can go");
+    const former = bare("checks", "v1/Secret", "  controller: { formerNames: [audit] }\n");
+    const { errors, report } = await project.run(spec(WEB, CONFIG) + former, { check: true });
+    assert.equal(errors, []);
+    assert.ok(report?.stale.includes("src/generated/.gen-operator.json"));
+    assert.equal((await project.run(renamed, { forget: ["audit"] })).rules, []);
+    assert.equal((await project.run(renamed)).rules, []);
+  });
+
+  test("of a record without controllers, the dependents tell that one has another name", async () => {
+    await using project = await createProject();
+    const file = join(project.path, "src/generated/.gen-operator.json");
+    const text = await readFile(file, "utf8");
+    await writeFile(file, text.replace(/ *"controllers": \{[^}]*\},\n/, ""));
+    assert.equal((await project.run(`${head("site")}  dependents:\n${CONFIG}`)).rules, ["unhandled-rename"]);
+    assert.equal((await project.run(`${head("site")}  dependents: {}\n`)).rules, ["unstated-removal"]);
   });
 
   test("what nothing remembers cannot be forgotten, also where nothing has changed", async () => {

@@ -34,6 +34,7 @@ import { checkDuplicateController } from "../rules/names/duplicate-controller.js
 import { checkDuplicateKind } from "../rules/kinds/duplicate-kind.js";
 import { checkExternalState } from "../rules/dependents/external-state.js";
 import { checkExternalType } from "../rules/dependents/external-type.js";
+import { checkFormerName } from "../rules/names/former-name.js";
 import { checkFieldSelector } from "../rules/watches/field-selector.js";
 import { checkItemDependency } from "../rules/graph/item-dependency.js";
 import { checkLabelSelector } from "../rules/watches/label-selector.js";
@@ -41,6 +42,7 @@ import { checkMappingScope } from "../rules/watches/mapping-scope.js";
 import { checkOwnerCluster } from "../rules/dependents/owner-cluster.js";
 import { checkOwnerNamespace } from "../rules/dependents/owner-namespace.js";
 import { checkMovedDependent } from "../rules/history/moved-dependent.js";
+import { checkUnhandledRename } from "../rules/history/unhandled-rename.js";
 import { checkUnstatedRemoval } from "../rules/history/unstated-removal.js";
 import { checkReference } from "../rules/dependents/reference.js";
 import { checkRemovedDependent } from "../rules/history/removed-dependent.js";
@@ -77,6 +79,7 @@ export interface BuiltModel {
 
 const RULES: readonly Rule[] = [
   checkDuplicateController,
+  checkFormerName,
   checkUnknownKind,
   checkUnknownDependent,
   checkItemDependency,
@@ -93,6 +96,7 @@ const RULES: readonly Rule[] = [
   checkDeletionOrder,
   checkRemovedDependent,
   checkMovedDependent,
+  checkUnhandledRename,
   checkUnstatedRemoval,
   checkBuiltinCondition,
   checkConditionField,

@@ -8,9 +8,10 @@ export function buildSettings(
   statusConditions?: WorkflowSpec["statusConditions"],
 ): ControllerSettings {
   const { namespaces, labelSelector, fieldSelector, maxReconciliationInterval, fieldManager, finalizer } = spec;
-  const { retry, rateLimit, maxConcurrentReconciles, reconcileTimeout } = spec;
+  const { formerNames = [], retry, rateLimit, maxConcurrentReconciles, reconcileTimeout } = spec;
   const { initialInterval, maxInterval, maxRetries, multiplier } = retry ?? {};
   return Object.freeze({
+    ...(formerNames.length === 0 ? {} : { formerNames }),
     // Default: all
     ...(namespaces === undefined || namespaces === "all" ? {} : { namespaces }),
     ...(labelSelector === undefined ? {} : { labelSelector }),

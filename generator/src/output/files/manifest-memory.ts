@@ -1,16 +1,28 @@
-// How a manifest remembers dependents: one line for each, so that branches merge, and so that conflict markers leave the lines readable.
+// How a manifest remembers controllers and dependents: one line for each, so that branches merge, and so that conflict markers leave the lines readable.
 import type { Diagnostic } from "../../diagnostic.js";
-import type { RememberedDependent } from "../../model/project-memory.js";
+import type { RememberedController, RememberedDependent } from "../../model/project-memory.js";
 import { isRecord } from "../../model/schema/raw-schema.js";
 
 /** The field of a manifest that remembers the dependents. */
 export const MEMORY_FIELD = "dependents";
+
+/** The field of a manifest that remembers the controllers. */
+export const CONTROLLERS_FIELD = "controllers";
 
 /** Renders what is remembered as the value of a field of the manifest. */
 export function renderMemory(dependents: readonly RememberedDependent[]): string {
   const lines = dependents.map(({ controller, name, ...facts }) => {
     return `    ${JSON.stringify(`${controller}/${name}`)}: ${renderInline(facts)}`;
   });
+  return renderLines(lines);
+}
+
+/** Renders the controllers as the value of a field of the manifest. */
+export function renderControllers(controllers: readonly RememberedController[]): string {
+  return renderLines(controllers.map(({ name, primary }) => `    ${JSON.stringify(name)}: ${JSON.stringify(primary)}`));
+}
+
+function renderLines(lines: readonly string[]): string {
   return lines.length === 0 ? "{}" : `{\n${[...new Set(lines)].sort().join(",\n")}\n  }`;
 }
 
@@ -22,29 +34,37 @@ function renderInline(value: unknown): string {
 
 /** Reads what is remembered from the text of a manifest; undefined if it has no such field. Of a text that is no JSON, lines are read. */
 export function readMemory(text: string): RememberedDependent[] | undefined {
-  const field = fieldOf(text);
-  if (field === "damaged") return salvage(text);
-  if (typeof field !== "object" || field === null) return undefined;
-  return Object.entries(field).flatMap(([key, facts]) => entryOf(key, facts) ?? []);
+  return entriesIn(text, MEMORY_FIELD)?.flatMap(([key, facts]) => entryOf(key, facts) ?? []);
 }
 
-function fieldOf(text: string): unknown {
+/** Reads the controllers that are remembered, as `readMemory` reads the dependents. */
+export function readControllers(text: string): RememberedController[] | undefined {
+  return entriesIn(text, CONTROLLERS_FIELD)?.flatMap(([name, primary]) => controllerOf(name, primary) ?? []);
+}
+
+function entriesIn(text: string, field: string): [key: string, value: unknown][] | undefined {
+  const value = fieldOf(text, field);
+  if (value === "damaged") return salvage(text, field);
+  return typeof value !== "object" || value === null ? undefined : Object.entries(value);
+}
+
+function fieldOf(text: string, field: string): unknown {
   try {
-    return (JSON.parse(text) as { readonly [MEMORY_FIELD]?: unknown } | null)?.[MEMORY_FIELD];
+    return (JSON.parse(text) as { readonly [field: string]: unknown } | null)?.[field];
   } catch {
     return "damaged";
   }
 }
 
 // A merge that is not finished leaves lines of both branches.
-function salvage(text: string): RememberedDependent[] | undefined {
-  const start = text.indexOf(`"${MEMORY_FIELD}": {`);
+function salvage(text: string, field: string): [key: string, value: unknown][] | undefined {
+  const start = text.indexOf(`"${field}": {`);
   if (start === -1) return undefined;
   const lines = new Set(text.slice(start).split(/\r?\n/));
   return [...lines].flatMap((line) => {
-    const [, key, facts] = /^\s*"([^"/]+\/[^"/]+)": (\{.*\}),?$/.exec(line) ?? [];
+    const [, key = "", value = ""] = /^\s*"([^"]+)": (\{.*\}|"[^"]*"),?$/.exec(line) ?? [];
     try {
-      return entryOf(key ?? "", JSON.parse(facts ?? "null")) ?? [];
+      return [[key, JSON.parse(value)] satisfies [string, unknown]];
     } catch {
       return [];
     }
@@ -79,12 +99,19 @@ function damagedLineOf(text: string): number | undefined {
 
 function damagedEntryLineOf(text: string, manifest: unknown): number | undefined {
   if (!isRecord(manifest)) return 1;
-  const memory = manifest[MEMORY_FIELD];
-  if (memory === undefined) return undefined;
-  const entries = isRecord(memory) ? Object.entries(memory) : undefined;
-  const key = entries === undefined ? MEMORY_FIELD : entries.find((entry) => entryOf(...entry) === undefined)?.[0];
+  const readers = [
+    [CONTROLLERS_FIELD, controllerOf],
+    [MEMORY_FIELD, entryOf],
+  ] as const;
+  const damaged = readers.flatMap(([field, read]) => {
+    const memory = manifest[field];
+    if (memory === undefined) return [];
+    if (!isRecord(memory)) return field;
+    return Object.entries(memory).find((entry) => read(...entry) === undefined)?.[0] ?? [];
+  });
+  const [key] = damaged;
   if (key === undefined) return undefined;
-  return text.slice(0, text.lastIndexOf(JSON.stringify(key))).split("\n").length;
+  return text.slice(0, text.lastIndexOf(`${JSON.stringify(key)}:`)).split("\n").length;
 }
 
 // A bracket, a path, an entry, or a mark of the merge.
@@ -103,4 +130,8 @@ function entryOf(key: string, facts: unknown): RememberedDependent | undefined {
   const { resource } = facts;
   if (typeof resource !== "string" && !isRecord(resource)) return undefined;
   return { ...facts, controller, name, resource: resource as RememberedDependent["resource"] };
+}
+
+function controllerOf(name: string, primary: unknown): RememberedController | undefined {
+  return name === "" || typeof primary !== "string" || !primary.includes("/") ? undefined : { name, primary };
 }

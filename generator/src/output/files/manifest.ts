@@ -1,5 +1,12 @@
-import type { RememberedDependent } from "../../model/project-memory.js";
-import { MEMORY_FIELD, readMemory, renderMemory } from "./manifest-memory.js";
+import type { RememberedController, RememberedDependent } from "../../model/project-memory.js";
+import {
+  CONTROLLERS_FIELD,
+  MEMORY_FIELD,
+  readControllers,
+  readMemory,
+  renderControllers,
+  renderMemory,
+} from "./manifest-memory.js";
 import { GENERATED_HEADER, type OutputFile } from "./output-file.js";
 
 /** Where a project lists its generated files, so that those which are no longer generated can be deleted. */
@@ -12,54 +19,67 @@ export interface Manifest {
   readonly stubs: readonly string[];
   /** The dependents that objects may run of; absent if nothing is known. */
   readonly dependents?: readonly RememberedDependent[] | undefined;
+  /** The controllers of the last generation; absent if nothing is known. */
+  readonly controllers?: readonly RememberedController[] | undefined;
   /** Whether the run that wrote it has not ended: any of the files may be old, new or missing. */
   readonly isUnfinished: boolean;
 }
 
 const NOTHING: Manifest = { generatedFiles: [], stubs: [], isUnfinished: false };
 
-/** Returns the manifest of the files of a project, and of its dependents. */
-export function manifestOf(files: readonly OutputFile[], dependents: Manifest["dependents"]): Manifest {
+/** Returns the manifest of the files of a project, and of its controllers and dependents. */
+export function manifestOf(
+  files: readonly OutputFile[],
+  { dependents, controllers }: Pick<Manifest, "dependents" | "controllers">,
+): Manifest {
   const pathsOf = (wanted: OutputFile["owner"]) => files.flatMap(({ path, owner }) => (owner === wanted ? [path] : []));
-  return { generatedFiles: pathsOf("generator"), stubs: pathsOf("user"), dependents, isUnfinished: false };
+  return { generatedFiles: pathsOf("generator"), stubs: pathsOf("user"), dependents, controllers, isUnfinished: false };
 }
 
 /** Returns the manifest of a run that has not ended: it lists what the last run had, too, so that a crash leaves nothing unknown. */
 export function unfinishedManifest(before: Manifest, after: Manifest): Manifest {
-  const isKnown = before.dependents !== undefined || after.dependents !== undefined;
   return {
     generatedFiles: [...before.generatedFiles, ...after.generatedFiles],
     stubs: [...before.stubs, ...after.stubs],
-    dependents: isKnown ? [...(before.dependents ?? []), ...(after.dependents ?? [])] : undefined,
+    dependents: joined(before.dependents, after.dependents),
+    controllers: joined(before.controllers, after.controllers),
     isUnfinished: true,
   };
 }
 
+function joined<Entry>(before: readonly Entry[] | undefined, after: readonly Entry[] | undefined) {
+  return before === undefined && after === undefined ? undefined : [...(before ?? []), ...(after ?? [])];
+}
+
 /** Renders a manifest. */
-export function renderManifest({ generatedFiles, stubs, dependents, isUnfinished }: Manifest): string {
+export function renderManifest({ generatedFiles, stubs, dependents, controllers, isUnfinished }: Manifest): string {
   const manifest = {
     ...(isUnfinished ? { unfinished: true } : {}),
     generatedFiles: sorted(generatedFiles),
     ...(stubs.length > 0 ? { stubs: sorted(stubs) } : {}),
   };
   const text = JSON.stringify(manifest, undefined, 2);
-  if (dependents === undefined) return `${text}\n`;
-  return `${text.slice(0, -2)},\n  "${MEMORY_FIELD}": ${renderMemory(dependents)}\n}\n`;
+  const memory = [
+    ...(controllers === undefined ? [] : [`"${CONTROLLERS_FIELD}": ${renderControllers(controllers)}`]),
+    ...(dependents === undefined ? [] : [`"${MEMORY_FIELD}": ${renderMemory(dependents)}`]),
+  ];
+  return memory.length === 0 ? `${text}\n` : `${text.slice(0, -2)},\n  ${memory.join(",\n  ")}\n}\n`;
 }
 
 /** Reads a manifest; a missing or damaged manifest lists no files. */
 export function readManifest(text: string | undefined): Manifest {
-  const dependents = text === undefined ? undefined : readMemory(text);
+  const [dependents, controllers] = text === undefined ? [] : [readMemory(text), readControllers(text)];
   try {
     const read = JSON.parse(text ?? "{}") as { readonly [K in "generatedFiles" | "stubs" | "unfinished"]?: unknown };
     return {
       generatedFiles: pathsIn(read.generatedFiles),
       stubs: pathsIn(read.stubs),
       dependents,
+      controllers,
       isUnfinished: read.unfinished === true,
     };
   } catch {
-    return { ...NOTHING, dependents };
+    return { ...NOTHING, dependents, controllers };
   }
 }
 

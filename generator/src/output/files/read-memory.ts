@@ -21,8 +21,8 @@ export async function readProjectMemory(
   const text = await readPlainFile(root, MANIFEST_PATH);
   const problem = text === undefined ? undefined : checkManifest(MANIFEST_PATH, text);
   if (problem !== undefined) return problem;
-  const { dependents, isUnfinished } = readManifest(text);
-  if (dependents !== undefined) return { dependents, stubs: [], isUnfinished };
+  const { dependents, controllers, isUnfinished } = readManifest(text);
+  if (dependents !== undefined) return { dependents, ...(controllers && { controllers }), stubs: [], isUnfinished };
   return { dependents: [], stubs: (await readCode()).flatMap(stubIn) };
 }
 

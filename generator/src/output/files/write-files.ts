@@ -12,7 +12,7 @@ import {
   unfinishedManifest,
   type Manifest,
 } from "./manifest.js";
-import type { RememberedDependent } from "../../model/project-memory.js";
+import type { RememberedController, RememberedDependent } from "../../model/project-memory.js";
 import { isImported, type OutputFile } from "./output-file.js";
 import { isSystemError, reasonOf } from "../../system-error.js";
 import { digestOf } from "../../parts/digest.js";
@@ -44,6 +44,8 @@ export interface WriteOptions {
   readonly manifestPath?: string;
   /** The dependents that the manifest has to remember. Default: those that it remembers */
   readonly dependents?: readonly RememberedDependent[];
+  /** The controllers that the manifest has to remember. Default: those that it remembers */
+  readonly controllers?: readonly RememberedController[];
   /** What changes in files of the user's, each of which has to be as it was when the change was found. Default: nothing */
   readonly userChanges?: readonly FileChange[];
   /** Tells what is in a file that was found in a state. Default: reads it */
@@ -75,7 +77,7 @@ export async function writeFiles(
   options: WriteOptions,
 ): Promise<WriteReport> {
   const { check, dryRun = false, manifestPath = MANIFEST_PATH, dependents, operations = diskOperations } = options;
-  const { userChanges = [], digests } = options;
+  const { userChanges = [], digests, controllers } = options;
   const root = await realpath(project);
   // A list of user's files alone says nothing about generated files.
   const isComplete = files.some(({ owner }) => owner === "generator");
@@ -95,7 +97,10 @@ export async function writeFiles(
   const changed = planned.flatMap(({ file, outcome }) =>
     outcome === "created" || outcome === "updated" ? [file] : [],
   );
-  const after = manifestOf(files, dependents ?? before.dependents);
+  const after = manifestOf(files, {
+    dependents: dependents ?? before.dependents,
+    controllers: controllers ?? before.controllers,
+  });
   const isListed = !isComplete || manifestText === renderManifest(after);
   const change = new Change(root, operations);
   const writes = !check && !dryRun;

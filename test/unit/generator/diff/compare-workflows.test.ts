@@ -10,13 +10,15 @@ const builtin = await readBuiltinKinds();
 const checkSpec = await loadSpecSchema();
 
 interface Parts {
+  /** Default: page */
+  readonly name?: string;
   readonly dependents: string;
   readonly rest?: string;
 }
 
-async function controllersOf({ dependents, rest = "" }: Parts) {
+async function controllersOf({ name = "page", dependents, rest = "" }: Parts) {
   const text =
-    "apiVersion: gen-operator.dev/v1alpha1\nkind: Workflow\nmetadata: { name: page }\nspec:\n  primary: v1/Service\n" +
+    `apiVersion: gen-operator.dev/v1alpha1\nkind: Workflow\nmetadata: { name: ${name} }\nspec:\n  primary: v1/Service\n` +
     `  dependents: { ${dependents} }\n${rest}`;
   const { workflows, diagnostics } = readWorkflows({ file: "workflow.yaml", text }, checkSpec);
   const built = await buildModel({ crds: [], workflows, builtin });
@@ -28,7 +30,7 @@ async function controllersOf({ dependents, rest = "" }: Parts) {
 /** What is said of a change of a spec, a line for each. */
 async function diff(before: Parts, after: Parts): Promise<string[]> {
   return compareWorkflows(await controllersOf(before), await controllersOf(after)).map(
-    ({ effect, path, message }) => `${effect} ${path}: ${message}`,
+    ({ effect, path, message }) => `${effect} ${path ?? "controller"}: ${message}`,
   );
 }
 
@@ -52,6 +54,21 @@ suite("the difference of workflows", (test) => {
       unclear[0] ?? "",
       "removed; its objects are deleted. generate wants to know it: list web under removed, or under moved",
     );
+  });
+
+  test("a controller that lists its former name is compatible, and its dependents are compared", async () => {
+    const renamed = { name: "site", dependents: WEB };
+    assert.equal(await diff({ dependents: WEB }, renamed), [
+      "breaking controller: removed; finalizers that it has set stay, and so do its objects",
+      "compatible controller: added",
+    ]);
+    const rest = "  controller: { formerNames: [page] }\n";
+    const kept = "compatible controller: renamed to site; objects, ids and managed fields of the old name are kept";
+    assert.equal(await diff({ dependents: WEB }, { ...renamed, rest }), [kept]);
+    const lines = await diff({ dependents: WEB }, { name: "site", dependents: "", rest });
+    assert.is(lines[0], kept);
+    assert.match(lines[1] ?? "", "breaking web: removed; its objects are deleted");
+    assert.equal(await diff({ name: "site", dependents: WEB, rest }, renamed), [], "the entry goes when it is done");
   });
 
   test("a dependent that moved is compatible, and so are the edges to it", async () => {

@@ -2,6 +2,7 @@ import { quote, type Diagnostic } from "../../../diagnostic.js";
 import type { WorkflowSpec } from "../../../input/workflow-spec.js";
 import type { ResolvedController, ResolvedProject } from "../../build/resolved-project.js";
 import { EXTERNAL, type ProjectMemory, type RememberedDependent, type StubWitness } from "../../project-memory.js";
+import { goneControllers, type GoneController } from "./unhandled-rename.js";
 import { describePlace, isSamePlace, isSeenBy, placeOf, placeOfRemembered } from "./dependent-place.js";
 
 const RULE = { severity: "error", rule: "unstated-removal" } as const;
@@ -10,12 +11,15 @@ const RULE = { severity: "error", rule: "unstated-removal" } as const;
  * Finds dependents of the last generation that left the spec, of which nothing says what becomes of their objects. A dependent that has
  * another kind now, is elsewhere, or has another selector, has left objects behind as well.
  */
-export function checkUnstatedRemoval({ controllers, memory }: ResolvedProject): Diagnostic[] {
+export function checkUnstatedRemoval(project: ResolvedProject): Diagnostic[] {
+  const { controllers, memory } = project;
   const written = memory.dependents.filter(({ isReadOnly }) => isReadOnly !== true);
-  const present = new Set(controllers.map(({ spec }) => spec.name));
-  const gone = new Set(written.map(({ controller }) => controller).filter((name) => !present.has(name)));
+  // A controller that may have another name now is reported as such.
+  const gone = goneControllers(project).filter(
+    ({ successor, dependents }) => successor === undefined && dependents.length > 0,
+  );
   return [
-    ...[...gone].map((name) => controllerGone(name, written, controllers)),
+    ...gone.map(controllerGone),
     ...controllers.flatMap((controller) => [
       ...written
         .filter((each) => each.controller === controller.spec.name)
@@ -121,18 +125,8 @@ function removedEntry({ name, resource, namespace, cluster, deletion }: Remember
   return `${name}: { ${fields.join(", ")} }`;
 }
 
-function controllerGone(
-  name: string,
-  remembered: readonly RememberedDependent[],
-  controllers: readonly ResolvedController[],
-): Diagnostic {
-  const own = remembered.filter(({ controller }) => controller === name);
-  const heir = controllers.find(
-    (each) =>
-      !remembered.some(({ controller }) => controller === each.spec.name) &&
-      own.every((old) => each.dependents.some((dependent) => dependent.name === old.name)),
-  );
-  const names = own.map((each) => each.name).join(", ");
+function controllerGone({ name, dependents }: GoneController): Diagnostic {
+  const names = dependents.map((each) => each.name).join(", ");
   return {
     ...RULE,
     message: `controller ${quote(name)} is gone; nothing says what becomes of the objects of its dependents: ${names}`,
@@ -140,8 +134,8 @@ function controllerGone(
       "if they are not wanted any more, keep the controller until they are gone, with nothing but its primary and these fields under spec:",
       "dependents: {}",
       "removed:",
-      ...own.map((each) => `  ${removedEntry(each)}`),
-      `if they may stay${heir === undefined ? "" : `, or ${quote(heir.spec.name)} takes them over`}, run once: gen-operator generate --forget ${name}`,
+      ...dependents.map((each) => `  ${removedEntry(each)}`),
+      `if they may stay, run once: gen-operator generate --forget ${name}`,
     ].join("\n"),
   };
 }

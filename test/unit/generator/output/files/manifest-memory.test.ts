@@ -28,19 +28,19 @@ suite("the memory of a manifest", (test) => {
       { controller: "page", name: "a", resource: untyped, cluster: "edge", deletion: "orphan", isReadOnly: true },
       { controller: "page", name: "b", resource: "external", state: "status ids.b" },
     ];
-    assert.equal(readManifest(renderManifest(manifestOf(OLD, dependents))).dependents, dependents);
-    assert.equal(readManifest(renderManifest(manifestOf(OLD, []))).dependents, []);
-    assert.is(readManifest(renderManifest(manifestOf(OLD, undefined))).dependents, undefined);
+    assert.equal(readManifest(renderManifest(manifestOf(OLD, { dependents }))).dependents, dependents);
+    assert.equal(readManifest(renderManifest(manifestOf(OLD, { dependents: [] }))).dependents, []);
+    assert.is(readManifest(renderManifest(manifestOf(OLD, { dependents: undefined }))).dependents, undefined);
   });
 
   test("a manifest that somebody formatted is read as before", () => {
-    const text = renderManifest(manifestOf(OLD, [CACHE, WEB]));
+    const text = renderManifest(manifestOf(OLD, { dependents: [CACHE, WEB] }));
     const spread = JSON.stringify(JSON.parse(text), undefined, 4);
     assert.equal(readManifest(spread), readManifest(text));
   });
 
   test("of two branches that are not merged, all dependents are remembered", () => {
-    const text = renderManifest(manifestOf(OLD, [WEB])).replace(
+    const text = renderManifest(manifestOf(OLD, { dependents: [WEB] })).replace(
       /^ +"page\/web".*\n/m,
       (line) => `<<<<<<< ours\n${line}=======\n    "page/cache": {"resource":"v1/ConfigMap"},\n${line}>>>>>>> theirs\n`,
     );
@@ -50,7 +50,7 @@ suite("the memory of a manifest", (test) => {
   });
 
   test("a line that somebody damaged is passed over, and the others are read", () => {
-    const text = renderManifest(manifestOf(OLD, [CACHE, WEB])).replace(
+    const text = renderManifest(manifestOf(OLD, { dependents: [CACHE, WEB] })).replace(
       '{ "resource": "v1/ConfigMap" }',
       '{ "resource":',
     );
