@@ -1,2 +1,2 @@
 /** __doc__ */
-export const __condition__: __Condition__ = () => true;
+export const __condition__: __Condition__ = () => __result__;

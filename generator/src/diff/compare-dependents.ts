@@ -84,7 +84,8 @@ function compareWriting(before: KubernetesDependentModel, after: KubernetesDepen
         ? "written by PUT now; fields of others are overwritten"
         : "written by server-side apply now; fields that a PUT has set stay with its manager",
     );
-  if (before.existing !== after.existing)
+  const isConditional = [before, after].some(({ conditions }) => conditions.existing !== undefined);
+  if (before.existing !== after.existing && !isConditional)
     add(
       "compatible",
       name,

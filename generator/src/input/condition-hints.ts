@@ -15,12 +15,16 @@ const EXAMPLES: ReadonlyMap<string, string> = new Map([
   ["function", "{ function: isReady }"],
 ]);
 
+const EXISTING_EXAMPLE = `{ when: 'live.metadata.annotations?.["example.com/adopt"] === "true"' }`;
+
 /** Returns what to write in place of a text that is no condition; undefined if a path does not lead to a condition. */
 export function hintForWord(path: YamlPath, text: unknown): Hint | undefined {
   const name = conditionAt(path);
   if (name === undefined || typeof text !== "string") return undefined;
-  const example = EXAMPLES.get(text);
+  const isWhenOfExisting = name === "existing" && text === "when";
+  const example = isWhenOfExisting ? EXISTING_EXAMPLE : EXAMPLES.get(text);
   if (example !== undefined) return { hint: `write ${name}: ${example}` };
+  if (name === "existing") return undefined;
   const meant = didYouMean(text, WORDS);
   if (meant !== undefined) return meant;
   return /^[a-z][A-Za-z0-9]{0,62}$/.test(text)
@@ -32,7 +36,8 @@ export function hintForWord(path: YamlPath, text: unknown): Hint | undefined {
 export function hintForKey(path: YamlPath, key: string, stated: object): Hint | undefined {
   const name = conditionAt(path);
   if (name === undefined) return undefined;
-  if (WORDS.some((word) => word === key)) return { hint: `it takes no arguments: write ${name}: ${key}` };
+  if (name !== "existing" && WORDS.some((word) => word === key))
+    return { hint: `it takes no arguments: write ${name}: ${key}` };
   const isSplit = Object.hasOwn(stated, "when");
   return isSplit
     ? { hint: "put an expression that contains a comma, a brace, a hash or a colon into quotes" }
@@ -40,5 +45,5 @@ export function hintForKey(path: YamlPath, key: string, stated: object): Hint | 
 }
 
 function conditionAt(path: YamlPath): string | undefined {
-  return CONDITION_NAMES.find((name) => name === path.at(-1));
+  return [...CONDITION_NAMES, "existing"].find((name) => name === path.at(-1));
 }

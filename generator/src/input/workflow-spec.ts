@@ -165,7 +165,7 @@ export interface DependentSpec extends Partial<Record<(typeof CONDITION_NAMES)[n
   readonly fieldSelector?: string;
   readonly filters?: FiltersSpec;
   readonly deletion?: DeletionSpec;
-  readonly existing?: "refuse" | "adopt";
+  readonly existing?: "refuse" | "adopt" | Exclude<ConditionSpec, ConditionWord>;
   readonly serverSideApply?: boolean;
   readonly fieldManager?: string;
   readonly matcher?: { readonly function: string };

@@ -77,9 +77,9 @@ export interface ControllerSettings {
   readonly finalizer?: string;
 }
 
-/** The four conditions of a dependent. */
+/** The conditions of a dependent; `existing` decides whether it adopts an object. */
 export type ConditionName =
-  "activationCondition" | "reconcilePrecondition" | "readyPostcondition" | "deletePostcondition";
+  "activationCondition" | "reconcilePrecondition" | "readyPostcondition" | "deletePostcondition" | "existing";
 
 /** A name that an expression of a spec may refer to. */
 export type ExpressionName =

@@ -89,6 +89,9 @@ export interface DependentNames {
   readonly items: string;
   readonly condition: string;
   readonly conditionArguments: string;
+  /** `WebExisting`: the type of a function that decides whether an object is adopted. */
+  readonly existing: string;
+  readonly existingArguments: string;
   readonly matcher: string;
   /** `DeploymentOperations`: the own functions that write an object. */
   readonly operations: string;
@@ -117,6 +120,8 @@ export function dependentNamesOf({ name }: { readonly name: string }): Dependent
     items: `${type}Items`,
     condition: `${type}Condition`,
     conditionArguments: `${type}ConditionArguments`,
+    existing: `${type}Existing`,
+    existingArguments: `${type}ExistingArguments`,
     matcher: `${type}Matcher`,
     operations: `${type}Operations`,
     external: `${type}External`,

@@ -41,6 +41,8 @@ interface RuntimeTypes {
   DependentMatcher: codegen.DependentMatcher;
   Desired: codegen.Desired<never, never, never>;
   DetailOf: codegen.DetailOf<never>;
+  ExistingArguments: codegen.ExistingArguments<never, never>;
+  ExistingCondition: codegen.ExistingCondition<never, never>;
   Explicit: codegen.Explicit<{ context: unknown }, unknown>;
   ExplicitReconciler: codegen.ExplicitReconciler<object, unknown>;
   FetchContext: codegen.FetchContext;
@@ -84,6 +86,8 @@ export const runtimeTypes = Object.keys({
   DependentMatcher: true,
   Desired: true,
   DetailOf: true,
+  ExistingArguments: true,
+  ExistingCondition: true,
   Explicit: true,
   ExplicitReconciler: true,
   FetchContext: true,

@@ -3,6 +3,7 @@ import type { Defined } from "../base/resource-definition.js";
 import type { PrimaryPatch, Reconciler } from "../reconcile/reconciler.js";
 import type {
   DependentDefinition,
+  ExistingCondition,
   KeptState,
   Operations,
   OptionalDependency,
@@ -115,6 +116,11 @@ export interface WorkflowBuilder<
         ItemNames,
         NodeDetails<Activation, Precondition, Ready, Delete>
       > & {
+        /** What is done about an object of the name that is not of this primary. A condition adopts the object if it is met. Default: `refuse` */
+        readonly existing?:
+          | "refuse"
+          | "adopt"
+          | ExistingCondition<Primary, SecondaryOf<Nodes, NeededBy<Needed, Waits>, Sources & Bulks>, NoInfer<Resource>>;
         readonly operations?: Operations<
           Primary,
           SecondaryOf<Nodes, NeededBy<Needed, Waits>, Sources & Bulks>,

@@ -72,7 +72,7 @@ export type DesiredOption<Primary, Secondary, Wanted, Mode> = [Mode] extends ["r
 /** What a chain states about a dependent that is an object of Kubernetes, or several; the words are those of the workflow spec. */
 export interface ObjectOptions<Resource extends KubernetesObject, Input, Mode> extends Omit<
   KubernetesDependent,
-  keyof NodeDefinition | "resource" | "mode" | "desired" | "filters" | "matcher" | "operations"
+  keyof NodeDefinition | "resource" | "mode" | "desired" | "existing" | "filters" | "matcher" | "operations"
 > {
   readonly resource: ResourceClass<Resource, Input>;
   readonly mode?: Mode;

@@ -58,6 +58,8 @@ export type {
   DependentArguments,
   DependentMatcher,
   Desired,
+  ExistingArguments,
+  ExistingCondition,
   ExternalArguments as ExternalFunctionArguments,
   KeepsLess,
   ObjectReference,

@@ -18,7 +18,7 @@ interface SchemaNode {
 }
 
 // What a condition, a filter and a schedule consist of is shown once, in the text.
-const SHARED_NODES = /(Condition|Precondition|Postcondition|filters\.\w+)$/;
+const SHARED_NODES = /(Condition|Precondition|Postcondition|\.existing|filters\.\w+)$/;
 /** Shown in a comment, because there is something else in its place. */
 const SHOWN_ELSEWHERE = /\.filters\.|\.mapping\.(annotation|function)|^spec\.primary\.resource$/;
 

@@ -1,10 +1,4 @@
-import type {
-  CONDITION_NAMES,
-  ConditionSpec,
-  ConditionWord,
-  FieldEqualsSpec,
-  StatusConditionSpec,
-} from "../../input/workflow-spec.js";
+import type { ConditionSpec, ConditionWord, FieldEqualsSpec, StatusConditionSpec } from "../../input/workflow-spec.js";
 import type { Place, YamlDocument, YamlPath } from "../../input/yaml/yaml-document.js";
 import type { ConditionName } from "../project-model.js";
 import type { ResolvedDependent } from "./resolved-project.js";
@@ -29,9 +23,10 @@ export interface LocatedCondition {
   readonly path: YamlPath;
 }
 
-const CONDITIONS: typeof CONDITION_NAMES = [
+const CONDITIONS: readonly ConditionName[] = [
   "activationCondition",
   "reconcilePrecondition",
+  "existing",
   "readyPostcondition",
   "deletePostcondition",
 ];
@@ -40,7 +35,7 @@ const CONDITIONS: typeof CONDITION_NAMES = [
 export function conditionsOf({ spec, path }: Pick<ResolvedDependent, "spec" | "path">): LocatedCondition[] {
   return CONDITIONS.flatMap((name) => {
     const stated = spec[name];
-    if (stated === undefined) return [];
+    if (stated === undefined || stated === "refuse" || stated === "adopt") return [];
     const keys = typeof stated === "string" ? [] : Object.keys(stated);
     return [{ name, condition: conditionOf(stated), path: [...path, name, ...keys] }];
   });

@@ -132,7 +132,7 @@ function probeFileOf(controller: ControllerModel, names: ControllerNames): Probe
     for (const [name, condition] of Object.entries(dependent.conditions))
       if (condition.kind === "when")
         add(condition, {
-          parameters: parametersOf(dependent, condition),
+          parameters: parametersOf(dependent, name, condition),
           path: `spec.dependents.${dependent.name}.${name}.when`,
         });
   for (const dependent of controller.dependents.filter(isKubernetes))
@@ -155,7 +155,9 @@ function probeFileOf(controller: ControllerModel, names: ControllerNames): Probe
   return { path: `${folder}/conditions.probe.ts`, typesPath: `${folder}/types.ts`, content, probes };
 }
 
-function parametersOf(dependent: DependentModel, { names }: ExpressionModel): string {
+function parametersOf(dependent: DependentModel, condition: string, { names }: ExpressionModel): string {
   if (names.length === 0) return "()";
-  return `({ ${names.join(", ")} }: types.${dependentNamesOf(dependent).conditionArguments})`;
+  const { conditionArguments, existingArguments } = dependentNamesOf(dependent);
+  const type = condition === "existing" ? existingArguments : conditionArguments;
+  return `({ ${names.join(", ")} }: types.${type})`;
 }

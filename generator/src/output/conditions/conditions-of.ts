@@ -3,6 +3,7 @@ import type { ConditionModel, ConditionName, DependentModel } from "../../model/
 const CONDITIONS = [
   "activationCondition",
   "reconcilePrecondition",
+  "existing",
   "readyPostcondition",
   "deletePostcondition",
 ] as const satisfies readonly ConditionName[];

@@ -91,7 +91,8 @@ interface DetailedConditions {
 export function detailedConditionsOf({ dependents }: ControllerModel): DetailedConditions[] {
   return dependents.flatMap(({ name, conditions }) => {
     const found = Object.entries(conditions).flatMap(([condition, model]) =>
-      model.kind === "function" ? [{ condition, function: model.name }] : [],
+      // Results have no detail of `existing`, which is asked about an object, not about the dependent.
+      condition !== "existing" && model.kind === "function" ? [{ condition, function: model.name }] : [],
     );
     return found.length === 0 ? [] : [{ dependent: name, conditions: found }];
   });

@@ -2,6 +2,7 @@ import {
   isKubernetes,
   isReadOnly,
   ownOperationsOf,
+  type ConditionModel,
   type ControllerModel,
   type DependentModel,
   type ResourceModel,
@@ -58,6 +59,7 @@ function importTypes(controller: ControllerModel): string {
   const objects = dependents.filter(isKubernetes);
   const operations = new Set(objects.flatMap(ownOperationsOf));
   const conditions = dependents.map(conditionTypesOf);
+  const existing = dependents.map(existingTypesOf);
   const isExplicit = workflow.invocation === "explicit";
   const isUntyped = usesUntyped(controller);
   const isFetchedForOne = dependents.some(
@@ -72,6 +74,8 @@ function importTypes(controller: ControllerModel): string {
     DependentMatcher: objects.some(({ matcher }) => matcher !== undefined),
     Desired: dependents.some((dependent) => !isReadOnly(dependent)),
     DetailOf: detailedConditionsOf(controller).length > 0,
+    ExistingArguments: existing.some((each) => each.arguments),
+    ExistingCondition: existing.some(({ type }) => type),
     Explicit: isExplicit,
     ExplicitReconciler: isExplicit,
     FetchContext: isFetchedForOne,
@@ -118,9 +122,18 @@ function usesUntyped({ dependents, eventSources }: ControllerModel): boolean {
   return [...dependents, ...eventSources].some((each) => "resource" in each && each.resource.isUntyped === true);
 }
 
-/** Tells which types of conditions anything refers to: functions have both, expressions the arguments. */
-function conditionTypesOf({ conditions }: DependentModel) {
-  const all = Object.values(conditions);
+/** Tells which types of the conditions about the dependent anything refers to. */
+function conditionTypesOf({ conditions: { existing: _existing, ...conditions } }: DependentModel) {
+  return usedTypesOf(Object.values(conditions));
+}
+
+/** Tells which types of the condition `existing` anything refers to. */
+function existingTypesOf({ conditions: { existing } }: DependentModel) {
+  return usedTypesOf(existing === undefined ? [] : [existing]);
+}
+
+/** Tells which types conditions refer to: functions have both, expressions the arguments. */
+function usedTypesOf(all: readonly ConditionModel[]) {
   const type = all.some(({ kind }) => kind === "function");
   const expression = all.some((each) => each.kind === "when" && each.names.length > 0);
   return { type, arguments: type || expression };
@@ -134,6 +147,8 @@ function typesOf(dependent: DependentModel, controller: ControllerModel, names: 
   const conditionArguments = reference("ConditionArguments", primary, types.secondary, live);
   const desired = reference("Desired", primary, types.secondary, wanted);
   const used = conditionTypesOf(dependent);
+  const existing = existingTypesOf(dependent);
+  const ofExisting = [primary, types.secondary, live];
   const external = isKubernetes(dependent) ? undefined : externalTypesOf(dependent, names, desired);
   const aliases = [
     printAlias(types.arguments, args),
@@ -149,6 +164,8 @@ function typesOf(dependent: DependentModel, controller: ControllerModel, names: 
           ),
         ]
       : []),
+    ...(existing.arguments ? [printAlias(types.existingArguments, reference("ExistingArguments", ...ofExisting))] : []),
+    ...(existing.type ? [printAlias(types.existing, reference("ExistingCondition", ...ofExisting))] : []),
     ...(!isKubernetes(dependent) || dependent.matcher === undefined
       ? []
       : [printAlias(types.matcher, reference("DependentMatcher", live))]),

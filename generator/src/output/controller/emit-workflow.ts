@@ -159,7 +159,7 @@ function conditionFields(dependent: DependentModel): Doc[] {
   return conditionsOf(dependent).map(([name, condition]) => conditionField(name, condition, types));
 }
 
-function conditionField(name: ConditionName, condition: ConditionModel, { conditionArguments }: DependentNames): Doc {
+function conditionField(name: ConditionName, condition: ConditionModel, types: DependentNames): Doc {
   if (condition.kind === "builtin") {
     const factory = builtinConditions[condition.name];
     const { arguments: args } = condition;
@@ -169,8 +169,12 @@ function conditionField(name: ConditionName, condition: ConditionModel, { condit
   const { names, expression } = condition;
   if (names.length === 0) return expressionField(name, "()", expression);
   // The chain knows the dependents before this one; the named type knows all of them.
-  const type = names.includes("secondary") ? `: ${conditionArguments}` : "";
+  const type = names.includes("secondary") ? `: ${argumentsOf(name, types)}` : "";
   return expressionField(name, `({ ${names.join(", ")} }${type})`, expression);
+}
+
+function argumentsOf(name: ConditionName, { conditionArguments, existingArguments }: DependentNames): string {
+  return name === "existing" ? existingArguments : conditionArguments;
 }
 
 function builtinCall(factory: string, args: readonly unknown[]): Doc {
@@ -183,7 +187,10 @@ function builtinCall(factory: string, args: readonly unknown[]): Doc {
 function importsOf(controller: ControllerModel, names: ControllerNames): string[] {
   const { dependents } = controller;
   const all = dependents.flatMap((dependent) =>
-    conditionsOf(dependent).map(([, condition]) => ({ condition, types: dependentNamesOf(dependent) })),
+    conditionsOf(dependent).map(([name, condition]) => ({
+      condition,
+      type: argumentsOf(name, dependentNamesOf(dependent)),
+    })),
   );
   const builtins = new Set(
     all.flatMap(({ condition }) => (condition.kind === "builtin" ? [builtinConditions[condition.name]] : [])),
@@ -192,7 +199,7 @@ function importsOf(controller: ControllerModel, names: ControllerNames): string[
   const inbound = inboundOf(controller).map(dependentNamesOf);
   const importedTypes = new Set([
     ...inbound.map(({ resource }) => resource),
-    ...typed.map(({ types }) => types.conditionArguments),
+    ...typed.map(({ type }) => type),
     ...alwaysThere(controller, names),
   ]);
   const user = `../../${names.folder}`;

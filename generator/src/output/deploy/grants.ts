@@ -139,13 +139,14 @@ function placesOfDependent({ namespace, ref }: KubernetesDependentModel, places:
 
 // An apply that creates an object needs both verbs.
 function verbsOfWrites(dependent: KubernetesDependentModel): readonly Verb[] {
-  const { mode, operations = {}, deletion, existing, serverSideApply = true } = dependent;
+  const { mode, operations = {}, deletion, existing, conditions, serverSideApply = true } = dependent;
+  const mayAdopt = existing === "adopt" || conditions.existing !== undefined;
   const isCreated = operations.create !== false;
   const isUpdated = operations.update !== false && mode !== "createOnly";
   const isOrphaned = deletion === "orphan" && operations.delete !== false;
   const verbs = new Set<Verb>(["get"]);
   if (isCreated) verbs.add("create");
-  if (!serverSideApply && (isUpdated || existing === "adopt")) verbs.add("update");
+  if (!serverSideApply && (isUpdated || mayAdopt)) verbs.add("update");
   // Also where nothing is applied: a label that somebody took off is put back, and what ties an object to its primary is taken off.
   if (isCreated || isOrphaned || (serverSideApply && isUpdated)) verbs.add("patch");
   if (deletion !== "orphan" && operations.delete !== false) verbs.add("delete");

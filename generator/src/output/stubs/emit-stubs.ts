@@ -59,23 +59,31 @@ async function emitControllerStubs(named: NamedController): Promise<Stub[]> {
 }
 
 async function conditionsStub({ controller, names }: NamedController): Promise<Stub[]> {
-  const used = new Map<string, { types: DependentNames; doc: string }[]>();
+  const used = new Map<string, { types: DependentNames; isExisting: boolean; doc: string }[]>();
   for (const dependent of controller.dependents)
     for (const [kind, condition] of conditionsOf(dependent)) {
       if (!isFunction(condition)) continue;
-      const use = { types: dependentNamesOf(dependent), doc: `Decides the ${kind} of ${dependent.name}.` };
+      const isExisting = kind === "existing";
+      const doc = isExisting
+        ? `Decides whether ${dependent.name} adopts the object that was found.`
+        : `Decides the ${kind} of ${dependent.name}.`;
+      const use = { types: dependentNamesOf(dependent), isExisting, doc };
       used.set(condition.name, [...(used.get(condition.name) ?? []), use]);
     }
   if (used.size === 0) return [];
   const imports = new Set<string>();
   const declarations = [...used].map(([condition, uses]) => {
     const dependents = new Set(uses.map(({ types }) => types.name));
-    const own = uses[0]?.types.condition ?? "";
+    // What serves other conditions, too, may be called without a live object.
+    const isExisting = uses.every((use) => use.isExisting);
+    const [first] = uses;
+    const own = (isExisting ? first?.types.existing : first?.types.condition) ?? "";
     // A function that serves several dependents can rely on none of the others being there.
     const isShared = dependents.size > 1;
     for (const name of isShared ? [names.primary, names.dependents] : [own]) imports.add(name);
     const type = isShared ? `Condition<${names.primary}, ${names.dependents}>` : own;
-    return { replacements: { condition, Condition: type, doc: uses.map(({ doc }) => doc).join(" ") }, isShared };
+    const doc = uses.map((use) => use.doc).join(" ");
+    return { replacements: { condition, Condition: type, doc, result: String(!isExisting) }, isShared };
   });
   const texts = await Promise.all(
     declarations.map(({ replacements }) => renderTemplate("stubs/condition.ts", replacements)),

@@ -48,6 +48,20 @@ export type Condition<Primary, Secondary, Detail = unknown, Live = object> = (
   args: ConditionArguments<Primary, Secondary, Live>,
 ) => boolean | ConditionResult<Detail> | Promise<boolean | ConditionResult<Detail>>;
 
+/** What the condition `existing` is called with: `live` is the object that was found. */
+export interface ExistingArguments<Primary, Secondary, Live = object> extends ConditionArguments<
+  Primary,
+  Secondary,
+  Live
+> {
+  readonly live: Live;
+}
+
+/** Decides whether a dependent adopts an object that exists already and belongs to no primary. */
+export type ExistingCondition<Primary, Secondary, Live = object> = (
+  args: ExistingArguments<Primary, Secondary, Live>,
+) => boolean | ConditionResult | Promise<boolean | ConditionResult>;
+
 /** The four conditions of a dependent, in the order in which a reconcile asks them. */
 export interface Conditions {
   /** False: the dependent counts as absent, is not watched and not deleted; what depends on it is deleted. */

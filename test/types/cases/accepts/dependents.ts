@@ -46,6 +46,22 @@ export const workflow = defineWorkflow(WebPage, {
       },
     },
   })
+  .dependent("adopted", {
+    resource: ConfigMap,
+    desired: () => ({ metadata: { name: "adopted" } }),
+    dependsOn: ["own"],
+    existing: ({ live, primary, secondary }) => {
+      type Live = Expect<Equal<typeof live, ConfigMap>>;
+      const isDefined: Live = true;
+      return isDefined && live.data?.["page"] === primary.metadata.uid && secondary.own.data !== undefined;
+    },
+  })
+  .dependent("equal", {
+    resource: ConfigMap,
+    desired: () => ({ metadata: { name: "equal" } }),
+    existing: fieldEquals("data.page", "a"),
+  })
+  .dependent("refused", { resource: ConfigMap, desired: () => ({ metadata: { name: "refused" } }), existing: "refuse" })
   .dependent("shards", {
     resource: ConfigMap,
     bulk: { maxConcurrency: 3 },

@@ -13,4 +13,7 @@ export const workflow = defineWorkflow(WebPage)
     resource: ConfigMap,
     desired,
     readyPostcondition: ({ live }) => live?.spec === ready,
-  });
+  })
+  .dependent("f", { resource: ConfigMap, desired, existing: "adpt" })
+  .dependent("g", { resource: ConfigMap, desired, existing: ({ live }) => live.spec !== undefined })
+  .dependent("h", { resource: ConfigMap, desired, existing: ({ live }) => live.data?.["a"] });

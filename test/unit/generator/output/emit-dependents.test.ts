@@ -91,6 +91,20 @@ spec:
       existing: adopt
       timeout: 30s
       retry: { maxRetries: 3, initialInterval: 1s, multiplier: 2, maxInterval: 1m }
+    taken:
+      resource: v1/Secret
+      dependsOn: [once]
+      existing: { when: 'live.metadata.annotations?.["example.com/adopt"] === secondary.once.metadata.name' }
+    found:
+      resource: v1/ConfigMap
+      bulk: true
+      existing: { function: isOurs }
+    role:
+      resource: v1/Pod
+      existing: { fieldEquals: { path: spec.hostNetwork, value: false } }
+    budget:
+      resource: policy/v1/PodDisruptionBudget
+      existing: { condition: { type: DisruptionAllowed } }
     named:
       resource: v1/Secret
       ref: { name: "primary.metadata.annotations?.secret", namespace: "'shared'" }
@@ -197,6 +211,10 @@ suite("emitted dependents", (declareTest) => {
       '.dependent("given", { resource: Service, mode: "readOnly", eventSource: "services"',
       'readyPostcondition: fieldEquals("spec.type", "ClusterIP")',
       'timeoutMs: 30000, retry: { maxRetries: 3, initialIntervalMs: 1000, multiplier: 2, maxIntervalMs: 60000 }, mode: "createOnly", labelSelector: "app.example.com/part-of=shop,tier==back", existing: "adopt"',
+      'existing: ({ secondary, live }: TakenExistingArguments) => live.metadata.annotations?.["example.com/adopt"] === secondary.once.metadata.name, })',
+      "existing: conditions.isOurs, })",
+      'existing: fieldEquals("spec.hostNetwork", false), })',
+      'existing: conditionIs({ type: "DisruptionAllowed", status: "True" }), })',
       'resource: untypedResource({ apiVersion: "x.example.com/v1", kind: "Widget", plural: "widgets", scope: "Namespaced"',
       'cluster: "other", deletion: "orphan", serverSideApply: false, fieldManager: "me"',
       'source: { kind: "perPrimaryPoll", intervalMs: 5000, fetch: databaseDependent.fetch }',
@@ -244,6 +262,7 @@ suite("emitted dependents", (declareTest) => {
       'import type { KeptToken as TokensKept } from "../../user.js";',
     ])
       assert.ok(types.includes(part), part);
+    assert.match(textOf("src/shop/conditions.ts"), "export const isOurs: FoundExisting = () => false;");
     assert.match(
       textOf("src/shop/dependents/tokens.ts"),
       /export const external: TokensExternal = \{[^]*stateOf: \(\) => \{/,
@@ -273,8 +292,9 @@ suite("emitted dependents", (declareTest) => {
     await using folder = await createTemporaryFolder();
     const emitted = await emit(folder.path);
     const conditions = `
-      import type { DatabaseCondition, ShardsConditionArguments } from "../generated/shop/types.js";
+      import type { DatabaseCondition, FoundExisting, ShardsConditionArguments } from "../generated/shop/types.js";
       export const isFilled = ({ context }: Pick<ShardsConditionArguments, "context">) => ({ isMet: context.isPrimaryDeleted, detail: "why" });
+      export const isOurs: FoundExisting = ({ live, item, primary }) => live.data?.[item ?? ""] === primary.metadata.uid;
       export const isOpen: DatabaseCondition<{ readonly connections: number }> = () => ({ isMet: true, detail: { connections: 1 } });`;
     const reconciler = `
       import type { ShopReconciler } from "../generated/shop/types.js";

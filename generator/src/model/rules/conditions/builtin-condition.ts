@@ -9,8 +9,8 @@ const USES: { readonly [K in BuiltinConditionName]: readonly ConditionName[] } =
   ready: ["readyPostcondition"],
   deleted: ["deletePostcondition"],
   crdPresent: ["activationCondition", "reconcilePrecondition"],
-  condition: ["readyPostcondition"],
-  fieldEquals: ["readyPostcondition"],
+  condition: ["readyPostcondition", "existing"],
+  fieldEquals: ["readyPostcondition", "existing"],
 };
 
 /** Those that are about objects of Kubernetes alone. */

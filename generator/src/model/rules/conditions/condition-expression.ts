@@ -77,7 +77,7 @@ function diagnosticOf(
 /** Says why a name has no meaning in a condition; undefined if it has one. */
 function misuseOf(used: ExpressionName, condition: ConditionName, { name, spec }: ResolvedDependent) {
   if (used !== "live" && used !== "item") return undefined;
-  const isOfItem = condition === "readyPostcondition" || condition === "deletePostcondition";
+  const isOfItem = ["readyPostcondition", "deletePostcondition", "existing"].includes(condition);
   if (spec.bulk === undefined && used === "item")
     return {
       message: `${quote(name)} is not a bulk dependent, so it has no items`,

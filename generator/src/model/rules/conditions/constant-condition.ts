@@ -21,6 +21,7 @@ export const NEVER: { readonly [K in ConditionName]: (name: string) => string } 
   activationCondition: (name) => `dependent ${name} never takes part`,
   reconcilePrecondition: (name) => `the operator never creates dependent ${name}`,
   readyPostcondition: (name) => `the operator never creates what depends on ${name}`,
+  existing: (name) => `dependent ${name} never adopts an object`,
   deletePostcondition: (name) => `the operator never deletes what ${name} depends on, nor does the primary go`,
 };
 
@@ -70,7 +71,11 @@ function problemOf(
   if (condition.kind === "when") {
     const { expression: when } = condition;
     const always = decide(when);
+    if (always === "holds" && kind === "existing")
+      return "the condition of existing is always true: set existing: adopt";
     if (always === "holds") return `the ${kind} always holds, so it has no effect`;
+    if (always === "fails" && kind === "existing")
+      return "the condition of existing is always false: set existing: refuse";
     if (always === "fails") return `the ${kind} never holds, so ${NEVER[kind](quote(name))}`;
     const later = laterThan(dependent, controller, kind);
     const isStuck = later.size > 0 && decide(when, withoutTexts(later, name)) === "fails";
@@ -87,7 +92,8 @@ function laterThan(
   { dependents }: ResolvedController,
   kind: ConditionName,
 ): ReadonlySet<string> {
-  if (kind === "deletePostcondition") return new Set();
+  // An object may be found whatever the operator has made.
+  if (kind === "deletePostcondition" || kind === "existing") return new Set();
   // What waits for it only if it is wanted comes before it as long as it is not.
   const edges = kind === "readyPostcondition" ? edgesOf(dependents) : requiredEdgesOf(dependents);
   const isLater = (other: string) =>
@@ -97,7 +103,7 @@ function laterThan(
 
 // What others make may be there before, and of a bulk dependent there is always a record.
 function isMadeHere({ spec: { external, mode, existing, bulk } }: ResolvedDependent): boolean {
-  return external === undefined && mode !== "readOnly" && existing !== "adopt" && bulk === undefined;
+  return external === undefined && mode !== "readOnly" && (existing ?? "refuse") === "refuse" && bulk === undefined;
 }
 
 function describeLater(

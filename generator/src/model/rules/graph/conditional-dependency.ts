@@ -66,6 +66,7 @@ function isGuarded(dependent: ResolvedDependent, name: string): boolean {
     ({ name: slot, condition }) =>
       slot !== "readyPostcondition" &&
       slot !== "deletePostcondition" &&
+      slot !== "existing" &&
       condition.kind === "when" &&
       plain(condition.expression).includes(plain(name.trim())),
   );

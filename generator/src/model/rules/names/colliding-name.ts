@@ -85,7 +85,8 @@ function checkMembers({
     filters === undefined ? suffixes : [...suffixes, ...FILTER_SUFFIXES];
   const ofPrimary = withFilters(PRIMARY_SUFFIXES, controller.filters).map((suffix) => `${primary?.kind}${suffix}`);
   const operations = dependents.flatMap(ownOperationsOf).map((operation) => `${operation}Arguments`);
-  for (const name of [...IMPORTED, ...operations, ...ofPrimary]) types.reserve(name);
+  const existing = dependents.some(hasExistingCondition) ? ["ExistingArguments", "ExistingCondition"] : [];
+  for (const name of [...IMPORTED, ...operations, ...existing, ...ofPrimary]) types.reserve(name);
   const check = (
     noun: string,
     suffixes: readonly string[],
@@ -106,12 +107,17 @@ function ownOperationsOf({ spec: { operations = {} } }: ResolvedDependent): stri
   return Object.entries(operations).flatMap(([name, value]) => (value === "own" ? name : []));
 }
 
+function hasExistingCondition({ spec: { existing } }: ResolvedDependent): boolean {
+  return typeof existing === "object";
+}
+
 function suffixesOf(dependent: ResolvedDependent): string[] {
   const { bulk, matcher, external } = dependent.spec;
   return [
     ...SUFFIXES,
     ...(bulk === undefined ? [] : ["Items"]),
     ...(matcher === undefined ? [] : ["Matcher"]),
+    ...(hasExistingCondition(dependent) ? ["Existing", "ExistingArguments"] : []),
     ...(ownOperationsOf(dependent).length === 0 ? [] : ["Operations"]),
     ...(external === undefined ? [] : EXTERNAL_SUFFIXES),
   ];
