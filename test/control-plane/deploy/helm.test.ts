@@ -67,6 +67,14 @@ suite("deploy as a chart of Helm", (test) => {
     assert.not.ok((await objectsOf({ crds: { install: false } })).has(title));
   });
 
+  test("leaves out the policy where that is asked for", async () => {
+    const titles = [...(await objectsOf({ admissionPolicy: { enabled: false } })).keys()];
+    assert.equal(
+      titles.filter((title) => title.includes("pages-links")),
+      [],
+    );
+  });
+
   test("takes values for the Deployment, the settings and the service account", async () => {
     const objects = await objectsOf({
       image: { repository: "registry.example.com/pages", digest: DIGEST },

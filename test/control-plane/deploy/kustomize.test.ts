@@ -27,7 +27,9 @@ suite("deploy as a base of kustomize", (test) => {
       [...kustomize(path).keys()],
       [
         "ClusterRole pages",
+        "ClusterRole pages-links",
         "ClusterRoleBinding pages",
+        "ClusterRoleBinding pages-links",
         "ConfigMap pages-system/pages-settings",
         "CustomResourceDefinition webpages.example.com",
         "Deployment pages-system/pages",
@@ -40,6 +42,8 @@ suite("deploy as a base of kustomize", (test) => {
         "RoleBinding pages-system/pages",
         "Service pages-system/pages-metrics",
         "ServiceAccount pages-system/pages",
+        "ValidatingAdmissionPolicy pages-links",
+        "ValidatingAdmissionPolicyBinding pages-links",
       ],
     );
   });
@@ -80,7 +84,7 @@ suite("deploy as a base of kustomize", (test) => {
         applied.stdout.split("\n").filter((line) => line.endsWith("serverside-applied (server dry run)")).length,
         parseManifests(text).size,
       );
-      assert.is(parseManifests(text).size, hasGo ? 17 : 14);
+      assert.is(parseManifests(text).size, hasGo ? 21 : 18);
     },
     withController,
   );

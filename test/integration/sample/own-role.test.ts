@@ -13,6 +13,7 @@ import { createTemporaryFolder } from "../../support/temporary-folder.js";
 
 const SAMPLE = join(repositoryRoot, "fixtures/samples/webpage");
 const RBAC = join(SAMPLE, "deploy/generated/rbac.yaml");
+const ADMISSION = join(SAMPLE, "deploy/generated/admission.yaml");
 const NAMESPACE = { apiVersion: "v1", kind: "Namespace", metadata: { name: "webpage-system" } };
 const PAGE = {
   metadata: { name: "page", namespace: "default" },
@@ -23,7 +24,7 @@ suite("a sample under its generated role", (test) => {
   test("converges, and is forbidden nothing", async () => {
     await using server = await startApiServer({
       crds: [join(SAMPLE, "crds/webpages.example.com.yaml")],
-      objects: [NAMESPACE, RBAC],
+      objects: [NAMESPACE, RBAC, ADMISSION],
       as: "system:serviceaccount:webpage-system:webpage",
       simulate: true,
     });

@@ -5,7 +5,9 @@ import type { ControllerModel, ProjectModel, ResourceModel } from "../../model/p
 import { digestOf } from "../../parts/digest.js";
 import { RunParts, type PartMemory } from "../../parts/part-memory.js";
 import { recallFiles, type OutputFile } from "../files/output-file.js";
-import { emitRbac, fileOf } from "./emit-rbac.js";
+import { emitAdmission } from "./emit-admission.js";
+import { emitRbac } from "./emit-rbac.js";
+import { fileOf } from "./manifests.js";
 
 /** What is known of a project besides its model. */
 export interface DeployOptions {
@@ -15,15 +17,15 @@ export interface DeployOptions {
   readonly outlines?: readonly string[];
 }
 
-/** Emits the CRDs that the operator brings, what it may do, and the kustomization that has both. */
+/** Emits the CRDs that the operator brings, what it may do, what nobody else may, and the kustomization that has all of it. */
 export function emitDeploy(
   model: ProjectModel,
   { parts = new RunParts(), outlines }: DeployOptions = {},
 ): OutputFile[] {
   const kinds = new Map(model.controllers.flatMap(broughtKinds).map((kind) => [crdFileOf(kind), kind]));
   const crds = [...kinds].flatMap(([path, kind]) => crdFiles(path, kind, parts));
-  const resources = [...crds.map(({ path }) => path.slice(FOLDER.length)).sort(), "rbac.yaml"];
-  const emit = () => [...emitRbac(model), emitKustomization(resources)];
+  const resources = [...crds.map(({ path }) => path.slice(FOLDER.length)).sort(), "rbac.yaml", "admission.yaml"];
+  const emit = () => [...emitRbac(model), emitAdmission(model), emitKustomization(resources)];
   if (outlines === undefined) return [...crds, ...emit()];
   const key = digestOf(JSON.stringify([model.packageName, resources, outlines]));
   return [...crds, ...recallFiles(["deploy", key], parts, emit)];

@@ -1,8 +1,10 @@
 import { Document, isMap, type YAMLMap } from "yaml";
 import type { ControllerModel, ProjectModel } from "../../model/project-model.js";
 import { operatorNameOf } from "../naming.js";
-import { GENERATED_HEADER, type OutputFile } from "../files/output-file.js";
+import type { OutputFile } from "../files/output-file.js";
+import { admissionObjects } from "./emit-admission.js";
 import { controllerGrants, EVERYWHERE, leaderGrants, OWN_NAMESPACE, type Grant } from "./grants.js";
+import { fileOf, labelsOf, namespaceOf } from "./manifests.js";
 import { rolesOf, type Role } from "./roles.js";
 
 const API_VERSION = "rbac.authorization.k8s.io/v1";
@@ -22,7 +24,10 @@ export function emitRbac({ packageName, controllers }: ProjectModel): OutputFile
         intro:
           `What the operator may do in cluster "${cluster}". Apply it there, and let the identity be a subject that the operator's ` +
           "kubeconfig names.",
-        documents: objectsOf(name, inCluster(grants, cluster), []),
+        documents: [
+          ...objectsOf(name, inCluster(grants, cluster), []),
+          ...admissionObjects({ name, controllers, cluster }),
+        ],
       }),
     ),
   ];
@@ -34,16 +39,6 @@ function inCluster(grants: readonly Grant[], wanted: string | undefined): Grant[
 
 function objectsOf(name: string, grants: readonly Grant[], controllers: readonly ControllerModel[]): Document[] {
   return rolesOf(grants, controllers).flatMap((role) => [roleOf(name, role), bindingOf(name, role)]);
-}
-
-/** Returns the namespace of an operator. */
-export function namespaceOf(name: string): string {
-  return `${name}-system`;
-}
-
-/** Returns the labels that all objects of an operator have. */
-export function labelsOf(name: string): { readonly [label: string]: string } {
-  return { "app.kubernetes.io/name": name };
 }
 
 // No pod gets its token unasked.
@@ -90,15 +85,4 @@ function bindingOf(name: string, { place }: Role): Document {
     roleRef: { apiGroup: "rbac.authorization.k8s.io", kind, name },
     subjects: [{ kind: "ServiceAccount", name, namespace: namespaceOf(name) }],
   });
-}
-
-/** Returns a generated file of YAML documents. */
-export function fileOf(
-  path: string,
-  { intro, documents }: { readonly intro?: string; readonly documents: readonly Document[] },
-): OutputFile {
-  const header = [GENERATED_HEADER.slice("// ".length), ...(intro === undefined ? [] : ["", intro])];
-  const comment = header.map((line) => `#${line === "" ? "" : ` ${line}`}\n`).join("");
-  const texts = documents.map((document) => document.toString({ lineWidth: 0, flowCollectionPadding: false }));
-  return { path, owner: "generator", content: `${comment}\n${texts.join("---\n")}` };
 }

@@ -43,10 +43,13 @@ const WATCHED: readonly Verb[] = ["list", "watch"];
 const CRD = { group: "apiextensions.k8s.io", plural: "customresourcedefinitions", scope: "Cluster" } as const;
 const EVENT = { group: "events.k8s.io", plural: "events", scope: "Namespaced" } as const;
 const LEASE = { group: "coordination.k8s.io", plural: "leases", scope: "Namespaced" } as const;
-const STATES = {
+/** The kinds in which ids of external resources are stored. */
+export const STATES = {
   configMap: { group: "", plural: "configmaps", scope: "Namespaced" },
   secret: { group: "", plural: "secrets", scope: "Namespaced" },
 } as const;
+/** The Secret with the key by which an operator proves what it stored itself. */
+const PROOF_KEY = "gen-operator-proof-key";
 /** Where Events about cluster-scoped objects are. */
 const EVENTS_OF_CLUSTER = "default";
 
@@ -86,6 +89,24 @@ export function controllerGrants(controller: ControllerModel): Grant[] {
       because: `Events of ${name}`,
     }),
     ...crdGrants(controller),
+    ...proofGrants(controller),
+  ];
+}
+
+// No uid in an owner reference proves these: stored ids, and links that may lead to any namespace.
+function proofGrants({ name, primary, dependents }: ControllerModel): Grant[] {
+  const isProven = (dependent: DependentModel) => {
+    if (!isKubernetes(dependent)) return dependent.external.state !== undefined;
+    const { namespace, deletion, resource } = dependent;
+    if (!isWritten(dependent) || namespace !== undefined) return false;
+    return deletion !== "garbageCollected" || (primary.scope === "Cluster" && resource.scope === "Namespaced");
+  };
+  const because = `proof of stored ids and links of ${name}`;
+  if (!dependents.some(isProven)) return [];
+  return [
+    ...grant(STATES.secret, [OWN_NAMESPACE], { verbs: ["get"], names: [PROOF_KEY], because }),
+    // The authorizer does not know the name of what is yet to be created.
+    ...grant(STATES.secret, [OWN_NAMESPACE], { verbs: ["create"], because }),
   ];
 }
 

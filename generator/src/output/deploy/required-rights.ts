@@ -1,6 +1,6 @@
 import type { ProjectModel } from "../../model/project-model.js";
 import { operatorNameOf } from "../naming.js";
-import { namespaceOf } from "./emit-rbac.js";
+import { namespaceOf } from "./manifests.js";
 import { controllerGrants, EVERYWHERE, leaderGrants, OWN_NAMESPACE } from "./grants.js";
 import { rolesOf, type Role, type Rule } from "./roles.js";
 

@@ -42,7 +42,7 @@ async function emitAfter(before: ProjectModel, project: ProjectModel, hasReconci
 }
 
 const WIRING = ["types", "workflow", "controller"].map((name) => `src/generated/thing/${name}.ts`);
-const DEPLOY = ["rbac", "kustomization"].map((name) => `deploy/generated/${name}.yaml`);
+const DEPLOY = ["rbac", "admission", "kustomization"].map((name) => `deploy/generated/${name}.yaml`);
 
 suite("recalled controllers", (test) => {
   test("a controller that is as it was is not emitted again, nor is a schema read", async () => {

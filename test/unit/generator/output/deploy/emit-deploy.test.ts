@@ -1,9 +1,24 @@
 import { parseAllDocuments } from "yaml";
 import { emitDeploy } from "#generator/output/deploy/emit-deploy.js";
-import type { ResourceModel } from "#generator/model/project-model.js";
+import type { DependentModel, ResourceModel } from "#generator/model/project-model.js";
 import { dependentOf, externalOf } from "../../../../support/runtime/dependent-models.js";
 import { thingOf } from "../../../../support/runtime/resource-models.js";
 import { assert, suite } from "../../../../support/suite.js";
+
+/** What is looked at of the objects of the policy. */
+interface Manifest {
+  readonly rules?: readonly { readonly resourceNames?: readonly string[] }[];
+  readonly subjects?: readonly { readonly name: string }[];
+  readonly spec?: {
+    readonly variables: readonly { readonly expression: string }[];
+    readonly matchConstraints: {
+      readonly resourceRules: readonly {
+        readonly apiGroups: readonly string[];
+        readonly resources: readonly string[];
+      }[];
+    };
+  };
+}
 
 function kindOf(kind: string): ResourceModel {
   const plural = `${kind.toLowerCase()}s`;
@@ -35,6 +50,51 @@ suite("the manifests that the graph decides", (test) => {
     const [kustomization] = parseAllDocuments(
       files.find(({ path }) => path === `${folder}kustomization.yaml`)?.content ?? "",
     );
-    assert.equal((kustomization?.toJS() as { resources: string[] }).resources, [...crds, "rbac.yaml"]);
+    assert.equal((kustomization?.toJS() as { resources: string[] }).resources, [
+      ...crds,
+      "rbac.yaml",
+      "admission.yaml",
+    ]);
+  });
+
+  test("guard the kinds that carry labels and annotations of the runtime, and what these are copied from", () => {
+    const nothing = { eventSources: [], filters: {} };
+    const settings = { formerNames: ["store"] };
+    const kindAt = (group: string, kind: string) => ({ ...kindOf(kind), group });
+    const controllerOf = (dependents: readonly DependentModel[]) => ({
+      ...{ name: "shop", primary: kindOf("Shop"), dependents, settings, ...nothing, specFile: "workflow.yaml" },
+      removed: [{ name: "old", resource: kindAt("batch", "Job"), deletion: "ordered" as const }],
+    });
+    const policyOf = (dependents: readonly DependentModel[]) => {
+      const files = emitDeploy({ packageName: "operator", resources: [], controllers: [controllerOf(dependents)] });
+      const text = files.find(({ path }) => path === "deploy/generated/admission.yaml")?.content ?? "";
+      const [role, binding, policy] = parseAllDocuments(text).map((each) => each.toJS() as Manifest);
+      return {
+        right: role?.rules?.[0]?.resourceNames,
+        names: policy?.spec?.variables[0]?.expression,
+        accounts: binding?.subjects?.map(({ name }) => name),
+        kinds: policy?.spec?.matchConstraints.resourceRules.flatMap(({ apiGroups, resources }) =>
+          resources.filter((each) => !each.endsWith("/*")).map((each) => [...apiGroups, each].join("/")),
+        ),
+      };
+    };
+    const account = externalOf("account", { kind: "inbound" });
+    const kept = { ...account, external: { ...account.external, state: { kind: "secret" } as const } };
+    const constant = { kind: "constant", text: "a" } as const;
+    const named = { ...dependentOf("named", kindAt("", "Node")), ref: { name: constant } };
+    const dependents = [dependentOf("certificate", kindOf("Certificate")), kept, named];
+    assert.equal(policyOf(dependents), {
+      right: ["operator"],
+      names: "['shop', 'store']",
+      accounts: ["operator"],
+      kinds: ["/secrets", "batch/jobs", "example.com/certificates", "example.com/shops"],
+    });
+    const slices = policyOf([dependentOf("slice", kindAt("discovery.k8s.io", "EndpointSlice"))]);
+    assert.equal(slices.kinds, [
+      ...["/endpoints", "/services", "batch/jobs", "discovery.k8s.io/endpointslices", "example.com/shops"],
+    ]);
+    assert.equal(slices.accounts, [
+      ...["operator", "endpoint-controller", "endpointslice-controller", "endpointslicemirroring-controller"],
+    ]);
   });
 });

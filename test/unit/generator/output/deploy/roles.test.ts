@@ -96,8 +96,43 @@ suite("the rights of an operator", (test) => {
     const keptIn = (state: NonNullable<typeof external.external.state>) =>
       controllerOf([{ ...external, external: { ...external.external, state } }]);
     assert.equal(verbsFor(keptIn({ kind: "configMap" })), { [EVERYWHERE]: "list watch create patch delete" });
-    assert.equal(verbsFor(keptIn({ kind: "secret" }), "secrets"), { [EVERYWHERE]: "list watch create patch delete" });
+    assert.equal(verbsFor(keptIn({ kind: "secret" }), "secrets"), {
+      [EVERYWHERE]: "list watch create patch delete",
+      // The key of proofs.
+      "": "get create",
+    });
     assert.equal(verbsFor(keptIn({ kind: "status", path: ["id"] })), {});
+  });
+
+  test("to read the key of proofs are there where something is proven by it, and are about this one Secret", () => {
+    const rightsOf = (controller: ControllerModel) =>
+      controllerGrants(controller)
+        .filter(({ resource, because }) => resource === "secrets" && because.startsWith("proof"))
+        .map(({ verbs, place, names = [] }) => [verbs.join(" "), place, ...names].join(", "));
+    const key = ["get, , gen-operator-proof-key", "create, "];
+    const external = externalOf("account", { kind: "poll", intervalMs: 1 });
+    const kept = (state: NonNullable<typeof external.external.state>) => ({
+      ...external,
+      external: { ...external.external, state },
+    });
+    for (const each of [
+      kept({ kind: "configMap" }),
+      kept({ kind: "status", path: ["id"] }),
+      dependent({ deletion: "ordered" }),
+      dependent({ deletion: "orphan" }),
+      dependent({ cluster: "other", deletion: "ordered" }),
+    ])
+      assert.equal(rightsOf(controllerOf([each])), key);
+    const scoped = { ...thing, scope: "Cluster" } as const;
+    assert.equal(rightsOf(controllerOf([dependent({})], {}, scoped)), key);
+    for (const each of [
+      external,
+      dependent({}),
+      dependent({ deletion: "ordered", namespace: "home" }),
+      dependent({ mode: "readOnly", deletion: "ordered" }),
+    ])
+      assert.equal(rightsOf(controllerOf([each])), []);
+    assert.equal(rightsOf(controllerOf([dependent({ namespace: "home" })], {}, scoped)), []);
   });
 
   test("name the objects where a selector names one", () => {
@@ -124,6 +159,8 @@ suite("the rights of an operator", (test) => {
     assert.not.match(textOf("deploy/generated/rbac.yaml"), "configmaps");
     const [role] = parseAllDocuments(textOf("deploy/generated/clusters/other.yaml"));
     assert.equal(role?.toJS().rules[0].resources, ["configmaps"]);
+    assert.match(textOf("deploy/generated/clusters/other.yaml"), "resources: [configmaps, configmaps/*]");
+    assert.not.match(textOf("deploy/generated/admission.yaml"), "configmaps");
   });
 
   const word = (...words: string[]) => fc.constantFrom(...words);
