@@ -48,7 +48,7 @@ export const STATES = {
   configMap: { group: "", plural: "configmaps", scope: "Namespaced" },
   secret: { group: "", plural: "secrets", scope: "Namespaced" },
 } as const;
-/** The Secret with the key by which an operator proves what it stored itself. */
+/** The Secret with the key for proofs, unless a setting names another one. */
 const PROOF_KEY = "gen-operator-proof-key";
 /** Where Events about cluster-scoped objects are. */
 const EVENTS_OF_CLUSTER = "default";
@@ -63,6 +63,15 @@ export function leaderGrants(name: string): Grant[] {
     // The authorizer does not know the name of what is yet to be created.
     ...grant(LEASE, place, { verbs: ["create"], because }),
     ...grant(LEASE, place, { verbs: ["get", "watch", "update"], names: [name], because }),
+  ];
+}
+
+// The key with which the operator proves what it stored itself is in its own namespace; a mark of each controller is patched into it.
+function proofGrants(because: string): Grant[] {
+  const place = [OWN_NAMESPACE];
+  return [
+    ...grant(STATES.secret, place, { verbs: ["create"], because }),
+    ...grant(STATES.secret, place, { verbs: ["get", "patch"], names: [PROOF_KEY], because }),
   ];
 }
 
@@ -89,25 +98,18 @@ export function controllerGrants(controller: ControllerModel): Grant[] {
       because: `Events of ${name}`,
     }),
     ...crdGrants(controller),
-    ...proofGrants(controller),
+    ...linkGrants(controller),
   ];
 }
 
-// No uid in an owner reference proves these: stored ids, and links that may lead to any namespace.
-function proofGrants({ name, primary, dependents }: ControllerModel): Grant[] {
+// The links of objects that are neither beside their primary nor in the namespace that their dependent states need a proof.
+function linkGrants({ name, primary, dependents }: ControllerModel): Grant[] {
   const isProven = (dependent: DependentModel) => {
-    if (!isKubernetes(dependent)) return dependent.external.state !== undefined;
-    const { namespace, deletion, resource } = dependent;
-    if (!isWritten(dependent) || namespace !== undefined) return false;
+    if (!isKubernetes(dependent) || !isWritten(dependent) || dependent.namespace !== undefined) return false;
+    const { deletion, resource } = dependent;
     return deletion !== "garbageCollected" || (primary.scope === "Cluster" && resource.scope === "Namespaced");
   };
-  const because = `proof of stored ids and links of ${name}`;
-  if (!dependents.some(isProven)) return [];
-  return [
-    ...grant(STATES.secret, [OWN_NAMESPACE], { verbs: ["get"], names: [PROOF_KEY], because }),
-    // The authorizer does not know the name of what is yet to be created.
-    ...grant(STATES.secret, [OWN_NAMESPACE], { verbs: ["create"], because }),
-  ];
+  return dependents.some(isProven) ? proofGrants(`proofs of links of ${name}`) : [];
 }
 
 function primaryGrants(controller: ControllerModel, places: readonly string[]): Grant[] {
@@ -133,9 +135,13 @@ function dependentGrants(dependent: DependentModel, controller: ControllerModel)
   const places = placesOf(controller);
   if (!isKubernetes(dependent)) {
     const { state } = dependent.external;
-    if (state === undefined || state.kind === "status") return [];
+    if (state === undefined) return [];
+    const proofs = proofGrants(`proofs of ${because}`);
+    if (state.kind === "status") return proofs;
     const kind = state.kind === "resource" ? state.resource : STATES[state.kind];
-    return grant(kind, places, { verbs: [...WATCHED, "create", "patch", "delete"], because: `state of ${because}` });
+    // One that the watch does not show is read by its name.
+    const verbs: readonly Verb[] = ["get", ...WATCHED, "create", "patch", "delete"];
+    return [...proofs, ...grant(kind, places, { verbs, because: `state of ${because}` })];
   }
   const { resource, cluster, eventSource, ref, fieldSelector } = dependent;
   const there = placesOfDependent(dependent, places);

@@ -1,6 +1,13 @@
 import fc from "../../../../support/fast-check.js";
 import { parseAllDocuments } from "yaml";
-import { controllerGrants, EVERYWHERE, VERBS, type Grant, type Verb } from "#generator/output/deploy/grants.js";
+import {
+  controllerGrants,
+  EVERYWHERE,
+  OWN_NAMESPACE,
+  VERBS,
+  type Grant,
+  type Verb,
+} from "#generator/output/deploy/grants.js";
 import { emitDeploy } from "#generator/output/deploy/emit-deploy.js";
 import { rolesOf } from "#generator/output/deploy/roles.js";
 import type {
@@ -95,29 +102,34 @@ suite("the rights of an operator", (test) => {
     const external = externalOf("account", { kind: "poll", intervalMs: 1 });
     const keptIn = (state: NonNullable<typeof external.external.state>) =>
       controllerOf([{ ...external, external: { ...external.external, state } }]);
-    assert.equal(verbsFor(keptIn({ kind: "configMap" })), { [EVERYWHERE]: "list watch create patch delete" });
-    assert.equal(verbsFor(keptIn({ kind: "secret" }), "secrets"), {
-      [EVERYWHERE]: "list watch create patch delete",
-      // The key of proofs.
-      "": "get create",
-    });
+    const verbs = "get list watch create patch delete";
+    assert.equal(verbsFor(keptIn({ kind: "configMap" })), { [EVERYWHERE]: verbs });
+    assert.is(verbsFor(keptIn({ kind: "secret" }), "secrets")[EVERYWHERE], verbs);
     assert.equal(verbsFor(keptIn({ kind: "status", path: ["id"] })), {});
   });
 
-  test("to read the key of proofs are there where something is proven by it, and are about this one Secret", () => {
+  test("of the key that proves kept ids are in the namespace of the operator, and about that Secret alone", () => {
+    const external = externalOf("account", { kind: "poll", intervalMs: 1 });
+    const grantsOf = (state: typeof external.external.state) =>
+      controllerGrants(controllerOf([{ ...external, external: { ...external.external, ...(state && { state }) } }]))
+        .filter(({ resource }) => resource === "secrets")
+        .map(({ place, names, verbs }) => ({ place, names, verbs: verbs.join(" ") }));
+    assert.equal(grantsOf(undefined), []);
+    assert.equal(grantsOf({ kind: "status", path: ["id"] }), [
+      { place: OWN_NAMESPACE, names: undefined, verbs: "create" },
+      { place: OWN_NAMESPACE, names: ["gen-operator-proof-key"], verbs: "get patch" },
+    ]);
+  });
+
+  test("of the key that proves links are there where an object may be outside of the namespace of its primary", () => {
+    const key = ["create, OWN", "get patch, OWN, gen-operator-proof-key"];
     const rightsOf = (controller: ControllerModel) =>
       controllerGrants(controller)
-        .filter(({ resource, because }) => resource === "secrets" && because.startsWith("proof"))
-        .map(({ verbs, place, names = [] }) => [verbs.join(" "), place, ...names].join(", "));
-    const key = ["get, , gen-operator-proof-key", "create, "];
-    const external = externalOf("account", { kind: "poll", intervalMs: 1 });
-    const kept = (state: NonNullable<typeof external.external.state>) => ({
-      ...external,
-      external: { ...external.external, state },
-    });
+        .filter(({ resource, because }) => resource === "secrets" && because.startsWith("proofs of links"))
+        .map(({ verbs, place, names = [] }) =>
+          [verbs.join(" "), place === OWN_NAMESPACE ? "OWN" : place, ...names].join(", "),
+        );
     for (const each of [
-      kept({ kind: "configMap" }),
-      kept({ kind: "status", path: ["id"] }),
       dependent({ deletion: "ordered" }),
       dependent({ deletion: "orphan" }),
       dependent({ cluster: "other", deletion: "ordered" }),
@@ -126,7 +138,6 @@ suite("the rights of an operator", (test) => {
     const scoped = { ...thing, scope: "Cluster" } as const;
     assert.equal(rightsOf(controllerOf([dependent({})], {}, scoped)), key);
     for (const each of [
-      external,
       dependent({}),
       dependent({ deletion: "ordered", namespace: "home" }),
       dependent({ mode: "readOnly", deletion: "ordered" }),
