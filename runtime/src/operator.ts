@@ -21,6 +21,7 @@ import { OperatorEndpoints } from "./assemble/operator/endpoints.js";
 import type { OperatorOptions } from "./assemble/operator/operator-options.js";
 import type { RequestObservation, Tracing } from "./base/activity.js";
 import { OperatorSession } from "./assemble/operator/session.js";
+import { ProofKeySecret } from "./operate/proof-key-secret.js";
 import { RunningController } from "./assemble/running-controller.js";
 import { untilAborted } from "./base/promises.js";
 
@@ -176,6 +177,7 @@ class RunnableOperator implements Operator {
       const events = (session.events = new EventRecorder({ client, logger, instance: instanceName() }));
       const shared = {
         ...{ client, clusters, fieldManagers, logger, informers, events, tracing },
+        proofKey: new ProofKeySecret(client, this.#options.proofKey),
         observer: reconcileObserverOf(metrics, observer, logger),
         onLoop: all(metrics && ((event: LoopEvent) => metrics.observeLoop(event)), guarded(onLoop, "loops", logger)),
         selectorOf: shareSelectors(controllers),

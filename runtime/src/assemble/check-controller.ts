@@ -27,6 +27,8 @@ export function checkController(definition: ControllerDefinition): void {
   }
   if (workflow.invocation === "explicit" && reconciler === undefined)
     throw fail("has a workflow with invocation: explicit, and no reconciler that invokes it by context.workflow");
+  if (definition.formerNames?.includes(name) === true)
+    throw fail("has its own name among its former names (formerNames); remove it there");
   const onDelete = (filters as { onDelete?: unknown } | undefined)?.onDelete;
   if (onDelete !== undefined)
     throw fail("has a filter onDelete; deletions of primaries are always taken, but for what filters.generic rejects");
@@ -73,6 +75,16 @@ export function checkControllers(definitions: readonly ControllerDefinition[]): 
 
 function checkPair(one: ControllerDefinition, other: ControllerDefinition): void {
   if (one.name === other.name) throw new Error(`two controllers are named "${one.name}"`);
+  for (const [each, { name, formerNames = [] }] of [
+    [one, other],
+    [other, one],
+  ] as const) {
+    const former = [each.name, ...(each.formerNames ?? [])].find((former) => formerNames.includes(former));
+    if (former !== undefined)
+      throw new Error(
+        `controller "${name}" has the former name "${former}", which controller "${each.name}" has or had; remove it from one of them`,
+      );
+  }
   const finalizer = finalizerNameOf(one);
   const { plural, group } = one.workflow.primary;
   // The objects are the same in every version.

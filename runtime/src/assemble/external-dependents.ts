@@ -1,6 +1,10 @@
+import type { EventSink } from "../base/activity.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { labelValueOf, PRIMARY_INDEX, provenLinkOf } from "../base/primary-link.js";
-import { withFields, type Logger } from "../base/logger.js";
+import { isApiError } from "../base/errors.js";
+import { messageOf, withFields, type Logger } from "../base/logger.js";
+import type { ProofKey } from "../base/proof-key.js";
+import { Semaphore } from "../base/semaphore.js";
 import { builtinKindOf, kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
 import type { EventSource } from "../sources/event-source.js";
 import type { ResourceView } from "../cache/resource-view.js";
@@ -9,9 +13,11 @@ import type { FetchContext } from "../sources/external/external-source.js";
 import { KindSource } from "../sources/kind/kind-source.js";
 import { dependentsOf, type ControllerDefinition } from "../reconcile/controller-definition.js";
 import { ExternalReconciler } from "../workflow/dependents/external-reconciler.js";
+import type { ProofKeySecret } from "../operate/proof-key-secret.js";
 import { createStatusState, NO_STATES, RememberedState } from "../workflow/dependents/external-state.js";
-import type { ExternalStateStore } from "../workflow/dependents/external-state.js";
+import type { ExternalStateStore, UnprovenReport } from "../workflow/dependents/external-state.js";
 import { ObjectStateStore, STATE_LABEL } from "../workflow/dependents/object-state.js";
+import { StateProofs } from "../workflow/dependents/state-proofs.js";
 import { isKubernetes, type ExternalDependent } from "../workflow/definition/workflow-definition.js";
 import { KindOperations } from "../write/kind-operations.js";
 import type { WriteTarget } from "../write/send/apply-matcher.js";
@@ -23,7 +29,13 @@ interface ExternalParts {
   readonly sender: Sender;
   readonly primaries: ResourceView;
   readonly logger: Logger;
+  readonly events: EventSink;
+  /** The key that proves the ids. */
+  readonly proofKey: Pick<ProofKeySecret, "load" | "isMarked" | "mark" | "describeReset">;
 }
+
+// How many primaries are signed at once at the first start after an upgrade.
+const MOST_SIGNED_AT_ONCE = 16;
 
 // The name of the event source of the objects that keep ids, by their kind if they are no ConfigMaps.
 const STATE_SOURCE = "external-state";
@@ -43,6 +55,7 @@ export class ExternalDependents {
   /** What knows the objects that keep ids, by their kind. */
   readonly #stateViews = new Map<string, KindSource>();
   readonly #stores = new Map<string, RememberedState>();
+  #key: ProofKey | undefined;
 
   constructor(definition: ControllerDefinition, parts: ExternalParts) {
     this.#definition = definition;
@@ -51,7 +64,7 @@ export class ExternalDependents {
     const externals = dependentsOf(definition).flatMap((each) => (isKubernetes(each) ? [] : [each]));
     for (const each of externals) {
       const store = this.#createStore(each);
-      if (store !== undefined) this.#stores.set(each.name, new RememberedState(store));
+      if (store !== undefined) this.#stores.set(each.name, new RememberedState(store, this.#reporterOf(each)));
     }
     this.watches = externals.map((each) => this.#watchOf(each));
     this.sources = [...this.#stateViews.values()];
@@ -59,6 +72,48 @@ export class ExternalDependents {
 
   createReconciler(definition: ExternalDependent, source: ExternalDependentSource): ExternalReconciler {
     return new ExternalReconciler({ definition, source, state: this.#stores.get(definition.name) });
+  }
+
+  /** Whether ids are kept, so that they have to be opened. */
+  get needsKey(): boolean {
+    return this.#stores.size > 0;
+  }
+
+  /**
+   * Loads the key that proves ids, when this replica leads and all ids are known, before anything is fetched or reconciled. What an earlier
+   * version kept without proofs is signed once; from then on it counts for nothing.
+   */
+  async open(signal: AbortSignal): Promise<void> {
+    if (!this.needsKey) return;
+    const { proofKey, primaries, logger } = this.#parts;
+    const { name, formerNames = [] } = this.#definition;
+    this.#key = await proofKey.load(signal);
+    if (!(await proofKey.isMarked([name, ...formerNames]))) {
+      const turns = new Semaphore(MOST_SIGNED_AT_ONCE);
+      const counts = await Promise.all(
+        primaries.list().map(async ({ object }) => {
+          await turns.acquire();
+          return this.#adopt(object).finally(() => turns.release());
+        }),
+      );
+      const total = counts.reduce((sum, count) => sum + count, 0);
+      if (total > 0) logger.info({ controller: name }, `signed ${total} ids of external resources that had no proof`);
+    }
+    await proofKey.mark(name);
+  }
+
+  async #adopt(primary: KubernetesObject): Promise<number> {
+    let count = 0;
+    for (const [dependent, store] of this.#stores)
+      try {
+        count += await store.adopt(primary);
+      } catch (error) {
+        // What the API server refuses stays unproven, and is reported: otherwise a tenant could keep the operator from ever asking for proofs.
+        if (!isApiError(error) || error.code >= 500 || error.code === 429) throw error;
+        const problem = `the ids of dependent "${dependent}" could not be signed: ${messageOf(error)}`;
+        this.#loggerFor(primary).warn({ dependent }, problem);
+      }
+    return count;
   }
 
   forget(primary: ObjectKey): void {
@@ -74,6 +129,11 @@ export class ExternalDependents {
       idOf: (resource) => idOf?.(resource) ?? "",
       isActivatedLater: activationCondition !== undefined,
       isWritten,
+      prepare: async (primary, signal) => {
+        await this.#lookUpForCleanup(primary, signal, [name]);
+        // What is polled for all primaries at once is not fetched by ids.
+        return source.kind !== "poll" && this.#stores.get(name)?.takeNews(primary) === true;
+      },
     };
   }
 
@@ -88,34 +148,66 @@ export class ExternalDependents {
     return { ...origin, fetch: withState };
   }
 
-  #createStore({ name, movedFrom, state, bulk, stateOf }: ExternalDependent): ExternalStateStore | undefined {
-    const { primary } = this.#definition.workflow;
+  #reporterOf({ name: dependent }: ExternalDependent): UnprovenReport {
+    const { events, proofKey } = this.#parts;
+    const { name: controller } = this.#definition;
+    return (about, { place, proofPlace }, { key, isKnown }) => {
+      const what = `the id of dependent "${dependent}"${key === "" ? "" : `, item "${key}",`} at ${place} was not written by this operator: its proof`;
+      const end = isKnown
+        ? "the operator goes on with the id that it wrote there, and writes it again"
+        : `it is not used. Remove it if its resource does not belong to this primary, or is gone; to accept it, run "${proofKey.describeReset(controller)}" and restart the operator`;
+      const note = `${what} (${proofPlace}) is missing or wrong; ${end}`;
+      this.#loggerFor(about).warn({ dependent, ...(key === "" ? {} : { item: key }) }, note);
+      events.record({ controller, about }, { type: "Warning", reason: "UnprovenId", action: "Read", note });
+    };
+  }
+
+  #createStore({ name, movedFrom = [], state, bulk, stateOf }: ExternalDependent): ExternalStateStore | undefined {
+    const { name: controller, formerNames = [], workflow } = this.#definition;
+    const { primary } = workflow;
     const { primaries, sender } = this.#parts;
+    const proofs = new StateProofs({
+      key: () => {
+        if (this.#key === undefined)
+          throw new Error(`the key that proves the ids of dependent "${name}" is not loaded yet`);
+        return this.#key;
+      },
+      controllers: [controller, ...formerNames],
+      dependents: [name, ...movedFrom],
+    });
     const form = { isMap: bulk !== undefined, isObject: stateOf !== undefined };
     // What is kept is written to its end also when its step is given up: an id that is not kept is lost with the process.
     const causeOf = (about: KubernetesObject) => ({ dependent: name, logger: this.#loggerFor(about) });
     // Nor is it held back when it is written over and over.
     const operationsOn = (target: WriteTarget, about: KubernetesObject) =>
       new KindOperations(target, { sender, isUrgent: true, cause: causeOf(about) });
-    if (state?.kind === "status")
+    if (state?.kind === "status") {
+      const onPrimary = (about: KubernetesObject) => operationsOn({ definition: primary, cache: primaries }, about);
+      const refOf = ({ metadata: { name, namespace } }: KubernetesObject) => ({ name, namespace });
       return createStatusState({
-        path: state.path,
-        form,
+        ...{ path: state.path, form, proofs },
         latest: (object) => latestOf(primaries, object),
-        mergePatchStatus: (about, status) => {
-          const { name: own, namespace } = about.metadata;
-          const operations = operationsOn({ definition: primary, cache: primaries }, about);
-          return operations.mergePatchStatus({ metadata: { name: own, namespace }, status } as never);
-        },
+        mergePatchStatus: (about, status) =>
+          onPrimary(about).mergePatchStatus({ metadata: refOf(about), status } as never),
+        mergePatchAnnotations: (about, annotations) =>
+          onPrimary(about).mergePatch({ metadata: { ...refOf(about), annotations } } as never),
       });
+    }
     if (state === undefined) return undefined;
     const kind = state.kind === "resource" ? state.resource : state.kind === "secret" ? SECRET : CONFIG_MAP;
     const { view } = this.#stateViewOf(kind);
     const target = { definition: kind, cache: view };
     return new ObjectStateStore({
-      ...{ dependent: name, movedFrom, form, state, primary, label: this.#label, view },
+      ...{ dependent: name, movedFrom, form, state, primary, proofs, view },
+      ...{ label: this.#label, formerLabels: formerNames.map(labelValueOf) },
       ownedBy: ({ metadata }) => view.byIndex(PRIMARY_INDEX, provenLinkOf({ metadata })).map(({ object }) => object),
-      apply: (object, about) => operationsOn(target, about).apply(object as never),
+      read: async (ref, _about, signal) => (await sender.read(target, ref, signal))?.object,
+      apply: (object, about) => {
+        // With a version it is created, or meets a conflict; with the uid it is neither created nor another one.
+        const { uid } = object.metadata;
+        const metadata = uid === undefined ? { ...object.metadata, resourceVersion: "1" } : object.metadata;
+        return operationsOn(target, about).apply({ ...object, metadata } as never);
+      },
       delete: (object, about) => sender.delete(target, object, { cause: causeOf(about) }),
       warn: (text, about) => this.#loggerFor(about).warn({ dependent: name }, text),
     });
@@ -127,14 +219,32 @@ export class ExternalDependents {
     if (known !== undefined) return known;
     const source = new KindSource({
       name: definition === CONFIG_MAP ? STATE_SOURCE : `${STATE_SOURCE} ${kind}`,
-      request: { definition, labelSelector: `${STATE_LABEL}=${this.#label}` },
+      request: { definition, labelSelector: this.#stateSelector },
       // External resources may be fetched by the ids, so the ids are loaded first.
       startPriority: "first",
       // Nobody who asks for ConfigMaps, or writes some, means these.
       isInternal: true,
+      onLoad: (primary, signal) => this.#lookUpForCleanup(primary, signal),
     });
     this.#stateViews.set(kind, source);
     return source;
+  }
+
+  get #stateSelector(): string {
+    const { formerNames = [] } = this.#definition;
+    const labels = [...new Set([this.#label, ...formerNames.map(labelValueOf)])].sort();
+    return labels.length === 1 ? `${STATE_LABEL}=${this.#label}` : `${STATE_LABEL} in (${labels.join(",")})`;
+  }
+
+  /** Before a primary is cleaned up, reads by name what is kept and the watch does not show, of dependents of which no id is known. */
+  async #lookUpForCleanup(
+    primary: KubernetesObject,
+    signal: AbortSignal,
+    dependents: Iterable<string> = this.#stores.keys(),
+  ): Promise<void> {
+    if (primary.metadata.deletionTimestamp === undefined) return;
+    const stores = [...dependents].flatMap((each) => this.#stores.get(each) ?? []);
+    await Promise.all(stores.map((store) => store.lookUp(primary, "", { signal, isCleanup: true })));
   }
 
   #loggerFor({ metadata: { namespace, name } }: KubernetesObject): Logger {

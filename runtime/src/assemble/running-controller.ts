@@ -1,6 +1,6 @@
 import type { ControllerActivity, PostponedWrite, SourceHealth } from "../base/activity.js";
 import { checkNamespaces, checkNumbers } from "../base/checks.js";
-import { systemClock } from "../base/clock.js";
+import { Backoff, sleep, systemClock } from "../base/clock.js";
 import { describeObject, type KubernetesObject } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import type { EventSource, SourcesListener } from "../sources/event-source.js";
@@ -33,6 +33,7 @@ import { hasFinalizer, ResourceOperations } from "../write/resource-operations.j
 import { Sender } from "../write/send/send.js";
 import { Writer } from "../write/writer.js";
 import { synchronous } from "../base/promises.js";
+import type { ProofKeySecret } from "../operate/proof-key-secret.js";
 import type { GivenUp, ReconcileEvent, ReconcileObserver } from "../schedule/reconcile-scope.js";
 
 /** What the controllers of an operator share. */
@@ -46,7 +47,12 @@ export interface SharedParts
   readonly onLoop?: LoopObserver | undefined;
   readonly selectorOf: SelectorOf;
   readonly events: EventRecorder;
+  /** The key that proves what controllers stored where others can write. */
+  readonly proofKey: ProofKeySecret;
 }
+
+// How long a controller waits between attempts to prepare what it needs before its first reconcile.
+const PREPARE_BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 30_000 };
 
 /** Whom a controller waits for before it writes. */
 export interface Standby {
@@ -74,12 +80,18 @@ export class RunningController {
   readonly #expectations: ExpectationRegistry;
   readonly #loops: LoopReporter;
   readonly #listener: SourcesListener;
+  readonly #externals: ExternalDependents;
+  readonly #logger: Logger;
+  /** Aborted when the controller is to stop. */
+  readonly #stopping = new AbortController();
+  /** Why the controller cannot prepare its first reconcile yet. */
+  #problem: string | undefined;
   /** How many changes of namespaces are under way. */
   #namespaceChanges = 0;
   #isStopped = false;
 
   constructor(definition: ControllerDefinition, shared: SharedParts) {
-    const { client, logger, observer, onLoop, fieldManagers, fencingToken, events, tracing } = shared;
+    const { client, logger, observer, onLoop, fieldManagers, fencingToken, events, tracing, proofKey } = shared;
     const { name, workflow, indexes, fieldManager = name, labelSelector, fieldSelector } = definition;
     this.definition = definition;
     const primary = createPrimarySource({
@@ -90,7 +102,10 @@ export class RunningController {
     const views = new OwnViews();
     const ofAll = { client, fieldManagers, views };
     const ofStates = new Sender({ ...ofAll, fieldManager });
-    const externals = new ExternalDependents(definition, { sender: ofStates, primaries, logger });
+    const externals = (this.#externals = new ExternalDependents(definition, {
+      ...{ sender: ofStates, primaries, logger, events, proofKey },
+    }));
+    this.#logger = logger;
     const sources = (this.#sources = createSources(definition, { ...shared, primary, externals, views }));
     const loops = (this.#loops = new LoopReporter({
       ...{ controller: name, events, logger, observer: onLoop },
@@ -165,15 +180,39 @@ export class RunningController {
   }
 
   async #begin(untilLeading: () => Promise<void>): Promise<void> {
-    await this.#sources.start(this.#listener, untilLeading);
+    await this.#sources.start(this.#listener, async () => {
+      await untilLeading();
+      await this.#prepare();
+    });
     if (this.#isStopped) return;
     this.#controller.start();
     this.isStarted = true;
   }
 
+  /** Loads what proves the ids of external resources, once this replica leads: nothing is fetched, or reconciled, before. Tries until that succeeds. */
+  async #prepare(): Promise<void> {
+    const { signal } = this.#stopping;
+    const { name: controller } = this.definition;
+    const backoff = new Backoff(PREPARE_BACKOFF);
+    while (!this.#isStopped) {
+      try {
+        await this.#externals.open(signal);
+        this.#problem = undefined;
+        return;
+      } catch (error) {
+        this.#problem = messageOf(error);
+        if (this.#isStopped) return;
+        const retryAfterMs = backoff.next();
+        this.#logger.error({ controller, retryAfterMs: Math.round(retryAfterMs) }, `${this.#problem}; trying again`);
+        await sleep(retryAfterMs, signal).catch(() => {});
+      }
+    }
+  }
+
   /** Waits for the reconciles under way, for `deadlineMs` at most; resolves with whether all of them ended. */
   stopReconciling(deadlineMs: number): Promise<boolean> {
     this.#isStopped = true;
+    this.#stopping.abort(new Error("the controller was stopped"));
     this.#loops.close();
     return this.#controller.stop(deadlineMs);
   }
@@ -235,7 +274,7 @@ export class RunningController {
   }
 
   get failures(): readonly string[] {
-    return this.#sources.failures;
+    return this.#problem === undefined ? this.#sources.failures : [this.#problem, ...this.#sources.failures];
   }
 
   /** Changes how many primaries are reconciled at once, to the default without a number; reconciles under way go on. */

@@ -126,7 +126,7 @@ export interface ExternalOptions<Primary, Secondary, Known, Resource, Wanted, Bu
    * What is kept of a created resource where its id is not enough: an object that has the id as `id`. It is asked once, after `create`.
    * State the type of its parameter, so that the other functions know the type of the state. Default: the id alone, a text
    */
-  readonly stateOf?: (resource: NoInfer<Resource>) => State;
+  readonly stateOf?: (resource: NoInfer<Resource>) => State & { readonly id: string };
   /**
    * What becomes of a deleted primary when `delete` fails in all attempts of its step: `release` lets it go and leaves the resource, with a
    * line in the log and an Event. Default: `block`, the finalizer stays until the deletion succeeds.

@@ -4,6 +4,7 @@ import type { RequestObserver } from "../../client/requester.js";
 import type { LeadershipObserver } from "../../operate/lease/leadership.js";
 import type { LeaderElectionSettings } from "../../operate/lease/lease-settings.js";
 import type { LogLevels } from "../../operate/settings/log-levels.js";
+import type { ProofKeySettings } from "../../operate/proof-key-secret.js";
 import type { LoopObserver } from "../../operate/loop-reporter.js";
 import type { ControllerDefinition } from "../../reconcile/controller-definition.js";
 import type { ReconcileObserver } from "../../schedule/reconcile-scope.js";
@@ -45,6 +46,12 @@ export interface OperatorOptions extends EndpointSettings {
    * with 1 when the leadership is lost, unless `onLoss` says otherwise. Default: true in a cluster, false elsewhere.
    */
   readonly leaderElection?: boolean | LeaderElectionSettings | undefined;
+  /**
+   * The Secret with the key by which the operator recognises what it stored itself, such as the ids of external resources; it is created when the
+   * first controller needs it. Default: `gen-operator-proof-key` in the namespace of the operator. Example:
+   * `proofKey: { namespace: "operators" }`
+   */
+  readonly proofKey?: ProofKeySettings | undefined;
   /** How long reconciles, then event sources (at least 1 s), may take to finish at the stop. Default: 25 s, less than the kubelet's 30 s */
   readonly stopTimeoutMs?: number;
 }

@@ -66,6 +66,8 @@ export const OPERATOR_SETTINGS = settingsIn({
     flag: "leader-election-on-loss",
     help: "What a leader does that leads no more. Default: exit",
   },
+  "proofKey.name": { type: text, help: "The Secret with the key for proofs. Default: gen-operator-proof-key" },
+  "proofKey.namespace": { type: text, help: "The namespace of that Secret. Default: the one of the operator" },
   healthProbeBindAddress: { type: address, help: "Where probes are answered, 0 for nowhere. Default: :8081 in a pod" },
   metricsBindAddress: { type: address, help: "Where /metrics is, 0 for nowhere. Default: :8080 in a pod" },
   metricsAuthentication: { type: boolean, help: "Only tokens that may get /metrics" },

@@ -34,6 +34,8 @@ export interface ExternalWatch {
   readonly isActivatedLater: boolean;
   /** Whether the dependent changes its resources, so that the event source has to take what it did. */
   readonly isWritten: boolean;
+  /** Called before what is known of a primary is used by a reconcile; resolves with whether it has to be fetched again. Default: it has not */
+  readonly prepare?: ((primary: KubernetesObject, signal: AbortSignal) => Promise<boolean>) | undefined;
 }
 
 /** The event source of an external dependent, as its reconciler needs it. */
@@ -45,25 +47,34 @@ export function sharedBy({ origin }: ExternalWatch): string | undefined {
 }
 
 /** Creates the event source of a dependent's own; undefined if it shares one of the user's. */
-export function createExternalSource({ name, origin, idOf }: ExternalWatch): ExternalSource<unknown> | undefined {
+export function createExternalSource({
+  name,
+  origin,
+  idOf,
+  prepare,
+}: ExternalWatch): ExternalSource<unknown> | undefined {
   const own = { name, type: name, idOf };
   if (origin.kind === "eventSource") return undefined;
-  if (origin.kind === "poll") return isolated(pollingSource({ ...origin, ...own }, { isAwaited: false }));
-  if (origin.kind === "inbound") return isolated(cachingInboundSource({ ...origin, ...own }));
-  return isolated(perPrimaryPollingSource({ ...origin, ...own }));
+  if (origin.kind === "poll") return isolated(pollingSource({ ...origin, ...own }, { isAwaited: false }), prepare);
+  if (origin.kind === "inbound") return isolated(cachingInboundSource({ ...origin, ...own }), prepare);
+  return isolated(perPrimaryPollingSource({ ...origin, ...own }), prepare);
 }
 
 /**
  * Returns a source whose `load` never fails: what could not be fetched is thrown when the resources of the primary are read. So a service
  * that is down fails the dependents that need it, and nothing else of the primary.
  */
-export function isolated<Source extends ExternalSource<unknown>>(source: Source): Source {
+export function isolated<Source extends ExternalSource<unknown>>(
+  source: Source,
+  prepare?: ExternalWatch["prepare"],
+): Source {
   const failures = new Map<ObjectKey, { readonly error: unknown }>();
   const members: Pick<ExternalSource<unknown>, "load" | "secondariesOf" | "onPrimaryChange" | "stop"> = {
     async load(primary, signal) {
       const key = keyOf(primary.metadata);
       failures.delete(key);
       try {
+        if ((await prepare?.(primary, signal)) === true) source.invalidate(key);
         await source.load?.(primary, signal);
       } catch (error) {
         failures.set(key, { error });

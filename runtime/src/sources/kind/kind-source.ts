@@ -24,6 +24,8 @@ export interface KindSourceOptions extends Pick<InformerSourceOptions<Kubernetes
   readonly isInternal?: boolean;
   /** Names the dependent that an object is of, where several share the source. */
   readonly dependentOf?: (object: KubernetesObject) => string | undefined;
+  /** Called before each reconcile of a primary, which fails if it throws. */
+  readonly onLoad?: (primary: KubernetesObject, signal: AbortSignal) => Promise<void>;
   /** Whether the objects are the primaries themselves, whose changes are no matter of a mapping. */
   readonly isOfPrimaries?: boolean;
 }
@@ -134,6 +136,7 @@ export class KindSource implements EventSource<KubernetesObject> {
   }
 
   async load(primary: KubernetesObject, signal: AbortSignal): Promise<void> {
+    await this.#options.onLoad?.(primary, signal);
     if (this.#options.primaryToSecondary !== undefined) this.#mapping?.nameSecondaries(primary);
     if (!this.#isBounded || this.#mapping === undefined) return;
     await this.view.load(this.#mapping.secondariesOf(primary), { holder: keyOf(primary.metadata), signal });

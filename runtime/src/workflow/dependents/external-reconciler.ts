@@ -5,14 +5,15 @@ import { messageOf } from "../../base/logger.js";
 import type { ExternalDependentSource } from "../../sources/external/external-watch.js";
 import { argumentsOf, type DependentReconciler, type DependentRun, type FindRun } from "./dependent-reconciler.js";
 import type { KnownItems, Live, Wanted, WriteOutcome } from "./dependent-reconciler.js";
-import { idIn, type RememberedState } from "./external-state.js";
+import { idIn, type Kept, type RememberedState } from "./external-state.js";
 import type { ExternalDependent, KeptState } from "../definition/workflow-definition.js";
 
 interface ExternalReconcilerOptions {
   readonly definition: ExternalDependent;
   readonly source: ExternalDependentSource;
   /** Keeps the ids of created resources; absent if the dependent has no state. */
-  readonly state?: Pick<RememberedState, "read" | "isKept" | "beginEnd" | "endingOf" | "set"> | undefined;
+  readonly state?:
+    Pick<RememberedState, "read" | "isKept" | "unprovenOf" | "lookUp" | "beginEnd" | "endingOf" | "set"> | undefined;
 }
 
 /** A resource with the key of its item, which is empty unless the dependent is a bulk one. */
@@ -78,12 +79,18 @@ export class ExternalReconciler implements DependentReconciler {
 
   async write(run: DependentRun, wanted: Wanted, found: Live | undefined): Promise<WriteOutcome> {
     const { state, source } = this.#options;
+    this.#requireProof(run.primary, this.#keyOf(wanted));
     // A creation that failed may have had an effect, which is fetched then.
     if (found === undefined) await source.load?.(run.primary, run.context.signal);
-    const live = found ?? this.find(run, wanted);
+    const key = this.#keyOf(wanted);
+    let live = found ?? this.find(run, wanted);
+    if (live === undefined && (await state?.lookUp(run.primary, key, { signal: run.context.signal })) === true) {
+      source.invalidate(keyOf(run.primary.metadata));
+      await source.load?.(run.primary, run.context.signal);
+      live = this.find(run, wanted);
+    }
     if (live === undefined) return this.#create(run, wanted);
     const { object } = live;
-    const key = this.#keyOf(wanted);
     const id = this.#idOf(object);
     // A state that could not be kept when its resource was created is kept now, and so is one that somebody took away.
     if (state?.isKept(run.primary, key, id) === false) {
@@ -109,7 +116,11 @@ export class ExternalReconciler implements DependentReconciler {
   // The state of a resource that is gone leads nowhere. While the primary is being deleted, it goes with the primary.
   async finishRemovals({ primary, context }: Pick<DependentRun, "primary" | "context">): Promise<void> {
     const { state } = this.#options;
-    if (context.signal.aborted || primary.metadata.deletionTimestamp !== undefined) return;
+    if (context.signal.aborted) return;
+    const unproven = state?.unprovenOf(primary);
+    // Its resource may be one of the primary, so there is something left.
+    if (unproven !== undefined && !this.#releases(primary)) throw unprovenError(unproven);
+    if (primary.metadata.deletionTimestamp !== undefined) return;
     for (const key of state?.endingOf(primary) ?? []) {
       const isSingle = this.#definition.bulk === undefined;
       const isBack = isSingle ? this.#candidatesFor(primary).length > 0 : this.findItems({ primary }).has(key);
@@ -139,9 +150,10 @@ export class ExternalReconciler implements DependentReconciler {
     const { state } = this.#options;
     const { primary, context } = run;
     const key = this.#keyOf(wanted);
+    this.#requireProof(primary, key);
     const created = checkReturned("create", await this.#attempt(run, key, (args) => create(wanted.object, args)));
     const id = this.#idOf(created);
-    let kept: KeptState = id;
+    let kept: KeptState = this.#definition.stateOf === undefined ? id : { id };
     let problem: unknown;
     try {
       kept = this.#stateOf(created);
@@ -198,9 +210,20 @@ export class ExternalReconciler implements DependentReconciler {
       return isKnown ? all.filter((each) => this.#idOf(each) === wanted.id) : all;
     }
     const kept = state.read(primary).get(SINGLE);
+    this.#requireProof(primary, SINGLE);
     const own = kept === undefined ? [] : all.filter((each) => this.#idOf(each) === idIn(kept));
     // A resource that was created, but whose id could not be kept, is found by its source if that knows nothing else.
     return own.length > 0 || this.source.isShared ? own : all;
+  }
+
+  /** Throws if a state is kept that nothing proves: its resource may be another one's, or the one that must not be created twice. */
+  #requireProof(primary: KubernetesObject, key: string): void {
+    const unproven = this.#options.state?.unprovenOf(primary, key);
+    if (unproven !== undefined) throw unprovenError(unproven);
+  }
+
+  #releases({ metadata }: KubernetesObject): boolean {
+    return metadata.deletionTimestamp !== undefined && this.#definition.onDeleteFailure === "release";
   }
 
   #ownOf(primary: KubernetesObject): readonly object[] {
@@ -216,10 +239,17 @@ export class ExternalReconciler implements DependentReconciler {
   /** Returns what is to be kept of a resource; throws a TerminalError if it would not lead back to the resource. */
   #stateOf(resource: object): KeptState {
     const id = this.#idOf(resource);
-    const state = this.#definition.stateOf?.(resource) ?? id;
-    if (idIn(state) === id) return state;
+    const { stateOf } = this.#definition;
+    if (stateOf === undefined) return id;
+    const state: unknown = stateOf(resource);
+    if (typeof state !== "object" || state === null)
+      throw new TerminalError(
+        `stateOf() returned ${state === null ? "null" : `a ${typeof state}`}; it has to return an object with the id of the resource as "id", or leave it out to ` +
+          "keep the id alone",
+      );
+    if ((state as { id?: unknown }).id === id) return state as KeptState;
     throw new TerminalError(
-      `stateOf() returned a state with the id "${idIn(state)}" for a resource whose id is "${id}" (idOf); its "id" has to be that`,
+      `stateOf() returned a state with the id "${String((state as { id?: unknown }).id)}" for a resource whose id is "${id}" (idOf); its "id" has to be that`,
     );
   }
 
@@ -229,6 +259,13 @@ export class ExternalReconciler implements DependentReconciler {
     // A kept id is a text: the resource would be taken for one that nobody wants, deleted, and created again.
     throw new TerminalError(`idOf() returned a ${typeof id} (${String(id)}); it has to return a text`);
   }
+}
+
+function unprovenError({ place, proofPlace }: Kept): Error {
+  return new Error(
+    `the id at ${place} was not written by this operator, as its proof (${proofPlace}) is missing or wrong; remove the id if its resource does not ` +
+      "belong to this primary, or is gone. The log of the operator has the command to accept it",
+  );
 }
 
 function checkReturned(by: "create" | "update", resource: unknown): object {

@@ -230,6 +230,19 @@ suite("check of the controllers of an operator", (test) => {
       'controllers "one" and "two" share the finalizer "example.com/both"',
     ],
     [
+      "one whose former name another one has",
+      [
+        definitionOf({ name: "one", formerNames: ["two"] }),
+        definitionOf({ name: "two", finalizer: "example.com/two" }),
+      ],
+      'controller "one" has the former name "two", which controller "two" has or had',
+    ],
+    [
+      "one that has its name among its former ones",
+      [definitionOf({ formerNames: ["page"] })],
+      'controller "page" has its own name among its former names (formerNames)',
+    ],
+    [
       "one that cannot work by itself",
       [cleaning, definitionOf({ namespaces: [] })],
       'controller "page" has an empty list',

@@ -14,7 +14,7 @@ import type {
 } from "#runtime/workflow/definition/workflow-definition.js";
 import type { DependentReconciler } from "#runtime/workflow/dependents/dependent-reconciler.js";
 import { ExternalReconciler } from "#runtime/workflow/dependents/external-reconciler.js";
-import { RememberedState } from "#runtime/workflow/dependents/external-state.js";
+import { RememberedState, type Kept } from "#runtime/workflow/dependents/external-state.js";
 import { KubernetesReconciler } from "#runtime/workflow/dependents/kubernetes-reconciler.js";
 import { buildPlan } from "#runtime/workflow/plan.js";
 import { ReconcileNotes } from "#runtime/workflow/reconcile-notes.js";
@@ -216,7 +216,10 @@ function passOfResources({ hasState = false, isReadOnly = false, isCleanup }: Ex
     const resources = new Map<string, { id: string }>();
     const add = (id: string) => void resources.set(id, { id });
     keysOf(items).forEach(add);
-    const kept = new Map<string, KeptState>(keysOf(items).map((id) => [id, id]));
+    const keptOf = (state: KeptState): Kept => {
+      return { state, value: state, proof: "", standing: "current", place: "", proofPlace: "" };
+    };
+    const kept = new Map<string, Kept>(keysOf(items).map((id) => [id, keptOf(id)]));
     const idOf = (resource: unknown) => (resource as { id: string }).id;
     const source = {
       isShared: false,
@@ -253,7 +256,8 @@ function passOfResources({ hasState = false, isReadOnly = false, isCleanup }: Ex
         counts["reads"]! += kept.size;
         return kept;
       },
-      set: async (_, key, value) => void (value === undefined ? kept.delete(key) : kept.set(key, value)),
+      adopt: async () => 0,
+      set: async (_, key, value) => void (value === undefined ? kept.delete(key) : kept.set(key, keptOf(value))),
     });
     const reconciler = new ExternalReconciler({
       ...{ definition: dependent, source, ...(hasState && { state }) },

@@ -29,7 +29,10 @@ const run = {
 } as unknown as DependentRun;
 
 /** Keeps ids in memory, and notes when. */
-class MemoryState implements Pick<RememberedState, "read" | "isKept" | "beginEnd" | "endingOf" | "set"> {
+class MemoryState implements Pick<
+  RememberedState,
+  "read" | "isKept" | "unprovenOf" | "lookUp" | "beginEnd" | "endingOf" | "set"
+> {
   readonly ids = new Map<string, string>();
   failure: Error | undefined;
   isWritten: Promise<void> | undefined;
@@ -45,6 +48,12 @@ class MemoryState implements Pick<RememberedState, "read" | "isKept" | "beginEnd
 
   isKept(_: unknown, key: string, id: string): boolean {
     return this.ids.get(key) === id;
+  }
+
+  unprovenOf(): undefined {}
+
+  async lookUp(): Promise<boolean> {
+    return false;
   }
 
   beginEnd(): void {}
@@ -305,7 +314,7 @@ suite("the reconciler of an external dependent with state", (test) => {
     };
     const { history, state, write } = createReconciler({ hasState: true, functions: { stateOf } });
     assert.is((await rejected(write({ value: "1" }))).message, "no such field");
-    assert.equal([...state.ids], [["", "new-1"]]);
+    assert.equal([...state.ids] as unknown[], [["", { id: "new-1" }]]);
     await write({ value: "1" });
     assert.is(history.filter((event) => event.startsWith("create ")).length, 1);
   });

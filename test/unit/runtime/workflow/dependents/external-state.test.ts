@@ -1,43 +1,125 @@
 import { keyOf, type KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { createStatusState, RememberedState } from "#runtime/workflow/dependents/external-state.js";
+import { applyMergePatch } from "@gen-operator/schema";
+import type { StateProofs } from "#runtime/workflow/dependents/state-proofs.js";
 import { assert, suite } from "../../../../support/suite.js";
-import { createState, primary, primaryNamed } from "./object-states.js";
+import { createState, primary, primaryNamed, proofsOf, statesIn } from "./object-states.js";
+
+interface Stated {
+  readonly isMap?: boolean;
+  readonly isObject?: boolean;
+  readonly status?: object;
+  readonly stop?: number;
+  readonly proofs?: StateProofs;
+}
 
 suite("the state of an external dependent in the status", (test) => {
-  const patches: object[] = [];
-  const stateAt = (isMap: boolean, status: unknown, isObject = false) =>
-    createStatusState({
-      path: ["ids", "account"],
-      form: { isMap, isObject },
-      latest: (object) => ({ ...object, status }) as KubernetesObject,
-      mergePatchStatus: async (object, patch) => {
-        patches.push(patch);
-        return { kind: "updated", object };
-      },
+  const proofs = proofsOf(["accounts"]);
+  /** A primary in memory, whose status and annotations a store changes; `stop` ends it before a patch. */
+  const createPrimary = ({ isMap = false, isObject = false, status = {}, stop = Infinity, ...stated }: Stated = {}) => {
+    let object = { ...primary, status } as KubernetesObject;
+    const patches: object[] = [];
+    const write = async (patch: object) => {
+      if (patches.length === stop) throw new Error("the operator ended");
+      patches.push(patch);
+      object = applyMergePatch(object as never, patch as never) as unknown as KubernetesObject;
+      return { kind: "updated" as const, object };
+    };
+    const store = createStatusState({
+      ...{ path: ["ids", "account"], form: { isMap, isObject }, proofs: stated.proofs ?? proofs },
+      latest: () => object,
+      mergePatchStatus: (_, patch) => write({ status: patch }),
+      mergePatchAnnotations: (_, annotations) => write({ metadata: { annotations } }),
     });
+    const edit = (patch: object) => void (object = applyMergePatch(object as never, patch as never) as never);
+    return { store, patches, edit, current: () => object };
+  };
 
-  test("is read from the latest state of the primary, and written at its path", async () => {
-    assert.equal([...stateAt(false, undefined).read(primary)], []);
-    assert.equal([...stateAt(false, { ids: { account: "1" } }).read(primary)], [["", "1"]]);
-    assert.equal([...stateAt(true, { ids: { account: { a: "1" } } }).read(primary)], [["a", "1"]]);
-    patches.length = 0;
-    await stateAt(false, undefined).set(primary, "", "1");
-    await stateAt(true, undefined).set(primary, "a", "1");
-    await stateAt(true, { ids: { account: { a: "1" } } }).set(primary, "a", undefined);
-    await stateAt(true, undefined).set(primary, "a", undefined);
-    assert.equal(patches, [
-      { ids: { account: "1" } },
-      { ids: { account: { a: "1" } } },
-      { ids: { account: { a: null } } },
-    ]);
+  test("is read from the latest state of the primary, and written at its path after its proof", async () => {
+    const single = createPrimary();
+    await single.store.set(primary, "", "1");
+    assert.equal([...statesIn(single.store, primary)], [["", "1"]]);
+    const [annotation, status] = single.patches as [{ metadata: { annotations: object } }, object];
+    assert.match(Object.keys(annotation.metadata.annotations).join(), /^gen-operator\.dev\/proof-[0-9a-f]{16}$/);
+    assert.equal(status, { status: { ids: { account: "1" } } });
+    const many = createPrimary({ isMap: true });
+    await Promise.all(["a", "b"].map((key) => many.store.set(primary, key, `id-${key}`)));
+    assert.equal(Object.fromEntries(statesIn(many.store, primary)), { a: "id-a", b: "id-b" });
+    await many.store.set(primary, "a", undefined);
+    assert.equal([...statesIn(many.store, primary)], [["b", "id-b"]]);
+    assert.is(Object.keys(many.current().metadata.annotations ?? {}).length, 1, "the proof goes with the state");
+    const before = many.patches.length;
+    await many.store.set(primary, "a", undefined);
+    await many.store.set(primary, "b", "id-b");
+    assert.is(many.patches.length, before, "what is kept is not written again");
   });
 
   test("with more than an id has nothing of the state before", async () => {
-    patches.length = 0;
-    const state = stateAt(false, { ids: { account: { id: "1", region: "eu" } } }, true);
-    assert.equal([...state.read(primary)], [["", { id: "1", region: "eu" }]]);
-    await state.set(primary, "", { id: "2" });
-    assert.equal(patches, [{ ids: { account: null } }, { ids: { account: { id: "2" } } }]);
+    const { store, current } = createPrimary({ isObject: true });
+    await store.set(primary, "", { id: "1", region: "eu" } as never);
+    await store.set(primary, "", { id: "2" });
+    assert.equal((current() as never as { status: object }).status, { ids: { account: { id: "2" } } });
+    assert.equal([...statesIn(store, primary)], [["", { id: "2" }]]);
+  });
+
+  test("is proven wherever the operator ends while it is written, also over another one", async () => {
+    for (const stop of [1, 2, 3]) {
+      const { store } = createPrimary({ stop });
+      for (const id of ["1", "2"]) await store.set(primary, "", id).catch(() => {});
+      const all = [...store.read(primary).values()];
+      assert.equal(
+        all.map(({ standing }) => standing),
+        stop === 1 ? [] : ["current"],
+        `${stop}`,
+      );
+    }
+  });
+
+  test("is not proven if somebody changes it, takes its proof away, or copies another item's", async () => {
+    const { store, edit, current } = createPrimary({ isMap: true });
+    await Promise.all(["a", "b"].map((key) => store.set(primary, key, `id-${key}`)));
+    const names = ["a", "b"].map((key) => proofs.annotationsOn(key)[0]);
+    const [ofA, ofB] = names.map((name) => current().metadata.annotations?.[name]);
+    const attacks = [
+      { status: { ids: { account: { a: "id-of-bob" } } } },
+      { metadata: { annotations: { [names[0]!]: null } } },
+      { metadata: { annotations: { [names[0]!]: ofB } } },
+      { status: { ids: { account: { a: "id-b" } } }, metadata: { annotations: { [names[0]!]: ofB } } },
+    ];
+    for (const attack of attacks) {
+      edit(attack);
+      assert.equal([...statesIn(store, primary)], [["b", "id-b"]], JSON.stringify(attack));
+      edit({ status: { ids: { account: { a: "id-a" } } }, metadata: { annotations: { [names[0]!]: ofA } } });
+      assert.is(statesIn(store, primary).size, 2);
+    }
+  });
+
+  test("is proven under the former names of its dependent and its controller, and is then signed anew", async () => {
+    const before = createPrimary();
+    await before.store.set(primary, "", "1");
+    for (const [dependents, controllers] of [
+      [["users", "accounts"], ["shop"]],
+      [["accounts"], ["store", "shop"]],
+    ] as const) {
+      const { store, edit, current } = createPrimary({
+        proofs: proofsOf(dependents as never, { controllers: controllers as never }),
+      });
+      edit({ metadata: before.current().metadata, status: { ids: { account: "1" } } });
+      assert.is(store.read(primary).get("")?.standing, "former");
+      await store.set(primary, "", "1");
+      assert.is(store.read(primary).get("")?.standing, "current");
+      assert.is(Object.keys(current().metadata.annotations ?? {}).length, 1);
+    }
+  });
+
+  test("that has no proof is signed by one write for all items", async () => {
+    const { store, patches } = createPrimary({ isMap: true, status: { ids: { account: { a: "1", b: "2" } } } });
+    assert.is(statesIn(store, primary).size, 0);
+    assert.is(await store.adopt(primary), 2);
+    assert.is(statesIn(store, primary).size, 2);
+    assert.is(patches.length, 1);
+    assert.is(await store.adopt(primary), 0);
+    assert.is(patches.length, 1);
   });
 });
 
@@ -47,6 +129,7 @@ suite("kept ids that are remembered", (test) => {
     let failure: Error | undefined;
     const state = new RememberedState({
       read: (each) => kept.read(each),
+      adopt: (each) => kept.adopt(each),
       set: (each, key, id) =>
         failure === undefined || id === undefined ? kept.set(each, key, id) : Promise.reject(failure),
     });
@@ -107,7 +190,7 @@ suite("kept ids that are remembered", (test) => {
 
   test("stay forgotten while what they were kept in still shows them", async () => {
     const { kept } = createRemembered();
-    const state = new RememberedState({ read: (each) => kept.read(each), set: async () => {} });
+    const state = new RememberedState({ read: (each) => kept.read(each), set: async () => {}, adopt: async () => 0 });
     await kept.set(primary, "a", "1");
     assert.equal([...state.read(primary)], [["a", "1"]]);
     await state.set(primary, "a", undefined);

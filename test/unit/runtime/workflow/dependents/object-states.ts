@@ -1,7 +1,11 @@
 // States of external dependents in objects that are in memory.
 import { keyOf, type KubernetesObject, type ObjectKey } from "#runtime/base/kubernetes-object.js";
+import { ApiError } from "#runtime/base/errors.js";
+import { ProofKey } from "#runtime/base/proof-key.js";
 import { ObjectStateStore } from "#runtime/workflow/dependents/object-state.js";
-import type { ObjectState } from "#runtime/workflow/definition/workflow-definition.js";
+import type { ExternalStateStore } from "#runtime/workflow/dependents/external-state.js";
+import type { KeptState, ObjectState } from "#runtime/workflow/definition/workflow-definition.js";
+import { StateProofs } from "#runtime/workflow/dependents/state-proofs.js";
 import { page } from "../graphs.js";
 
 /** A primary of a name. */
@@ -13,9 +17,26 @@ export const primaryNamed = (name: string, uid = "u1"): KubernetesObject => ({
 /** The primary of most tests. */
 export const primary = primaryNamed("one");
 
+/** Returns the proofs of a dependent of the controller "shop", with a key that all of these share unless another one is given. */
+export function proofsOf(
+  dependents: readonly [string, ...string[]],
+  { controllers = ["shop"], key = 1 }: { controllers?: readonly [string, ...string[]]; key?: number } = {},
+): StateProofs {
+  const proofKey = new ProofKey(Buffer.alloc(32, key));
+  return new StateProofs({ key: () => proofKey, controllers, dependents });
+}
+
+/** Returns what a store keeps of a primary and proves. */
+export function statesIn(store: Pick<ExternalStateStore, "read">, of: KubernetesObject): Map<string, KeptState> {
+  const proven = [...store.read(of)].filter(([, { standing }]) => standing !== "unproven");
+  return new Map(proven.map(([key, { state }]) => [key, state]));
+}
+
 type StoreOptions = ConstructorParameters<typeof ObjectStateStore>[0];
 
-interface StateSettings extends Partial<Pick<StoreOptions, "label" | "primary" | "movedFrom">> {
+interface StateSettings extends Partial<
+  Pick<StoreOptions, "label" | "formerLabels" | "primary" | "movedFrom" | "proofs">
+> {
   isBulk?: boolean;
   isObject?: boolean;
   objects?: Map<ObjectKey, KubernetesObject>;
@@ -29,16 +50,24 @@ export function createState(
 ) {
   const warnings: string[] = [];
   const form = { isMap: isBulk, isObject };
+  let uids = 0;
   const options = {
     ...{ dependent, form, state: kept, primary: page, label: "shop" },
+    proofs: proofsOf([dependent, ...(more.movedFrom ?? [])]),
     ...more,
     warn: (text: string) => void warnings.push(text),
     view: { get: (key: ObjectKey) => (objects.has(key) ? { object: objects.get(key)! } : undefined) },
     ownedBy: ({ metadata: { uid } }: KubernetesObject) =>
       [...objects.values()].filter(({ metadata }) => metadata.ownerReferences?.some((owner) => owner.uid === uid)),
+    read: async ({ name, namespace }: { name: string; namespace?: string }) =>
+      objects.get(keyOf({ name, ...(namespace !== undefined && { namespace }) })),
     apply: async (object: Pick<KubernetesObject, "metadata">) => {
       await Promise.resolve();
-      objects.set(keyOf(object.metadata), object as KubernetesObject);
+      const key = keyOf(object.metadata);
+      const known = objects.get(key);
+      if (known?.metadata.uid !== object.metadata.uid) throw new ApiError(409, { reason: "Conflict" });
+      const uid = known?.metadata.uid ?? `object-${dependent}-${++uids}`;
+      objects.set(key, { ...object, metadata: { ...object.metadata, uid } } as KubernetesObject);
     },
     delete: async ({ metadata }: KubernetesObject) => objects.delete(keyOf(metadata)),
   };

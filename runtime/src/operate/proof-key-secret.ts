@@ -1,0 +1,118 @@
+// The Secret with the key of the operator's proofs, in the namespace of the operator.
+import { randomBytes } from "node:crypto";
+import { isApiError } from "../base/errors.js";
+import { describeObject, type KubernetesObject, type ObjectRef } from "../base/kubernetes-object.js";
+import { messageOf } from "../base/logger.js";
+import { labelValueOf } from "../base/primary-link.js";
+import { ProofKey } from "../base/proof-key.js";
+import { builtinKindOf } from "../base/resource-definition.js";
+import type { ApiClient } from "../client/api-client.js";
+
+/** Where the key is with which an operator proves what it stored itself. */
+export interface ProofKeySettings {
+  /** The name of the Secret. Operators that share a namespace may share it. Default: `gen-operator-proof-key` */
+  readonly name?: string | undefined;
+  /** The namespace of the Secret, in which nobody but the operator should read Secrets. Default: the one of the pod, or of the kubeconfig's context, else `default` */
+  readonly namespace?: string | undefined;
+}
+
+interface SecretObject extends KubernetesObject {
+  readonly data?: { readonly [key: string]: string };
+}
+
+const SECRET = { definition: builtinKindOf<SecretObject>({ kind: "Secret", plural: "secrets" }) };
+const KEY_BYTES = 32;
+
+/**
+ * The key of an operator, which is loaded when the first controller needs it, and created if there is none. An annotation for each controller
+ * marks that what its earlier versions kept without proofs has been signed: from then on nothing counts that is not proven.
+ */
+export class ProofKeySecret {
+  readonly ref: Required<ObjectRef>;
+  readonly #client: Pick<ApiClient, "get" | "create" | "mergePatch">;
+  #loaded: Promise<{ readonly key: ProofKey; readonly marks: Set<string> }> | undefined;
+
+  constructor(
+    client: Pick<ApiClient, "connection" | "get" | "create" | "mergePatch">,
+    { name = "gen-operator-proof-key", namespace = client.connection.namespace ?? "default" }: ProofKeySettings = {},
+  ) {
+    this.ref = { name, namespace };
+    this.#client = client;
+  }
+
+  /** Returns the key; only a replica that leads may ask for it, as the key may have to be created. A failure is tried again by the next call. */
+  async load(signal?: AbortSignal): Promise<ProofKey> {
+    return (await this.#load(signal)).key;
+  }
+
+  /** Tells whether what a controller kept without proofs, under any of its names, has been signed. */
+  async isMarked(controllers: readonly string[]): Promise<boolean> {
+    const { marks } = await this.#load();
+    return controllers.some((each) => marks.has(markOf(each)));
+  }
+
+  /** Marks that all that a controller kept has been signed. */
+  async mark(controller: string): Promise<void> {
+    const { marks } = await this.#load();
+    const mark = markOf(controller);
+    if (marks.has(mark)) return;
+    const metadata = { ...this.ref, annotations: { [mark]: "true" } };
+    await this.#attempt("marked", () => this.#client.mergePatch(SECRET, this.ref, { metadata } as never));
+    marks.add(mark);
+  }
+
+  /** Describes how an administrator has a controller sign again what it finds at its next start. */
+  describeReset(controller: string): string {
+    const { name, namespace } = this.ref;
+    return `kubectl annotate secret ${name} -n ${namespace} ${markOf(controller)}-`;
+  }
+
+  #load(signal?: AbortSignal) {
+    this.#loaded ??= this.#read(signal).catch((error: unknown) => {
+      this.#loaded = undefined;
+      throw error;
+    });
+    return this.#loaded;
+  }
+
+  async #read(signal?: AbortSignal) {
+    const secret = await this.#attempt("read", async () => {
+      const found = await this.#client.get(SECRET, this.ref, { signal });
+      if (found !== undefined) return found;
+      const data = { key: randomBytes(KEY_BYTES).toString("base64") };
+      const draft = { metadata: this.ref, data, immutable: true } as never;
+      try {
+        return await this.#client.create(SECRET, draft, { signal });
+      } catch (error) {
+        // Another operator of the namespace was faster.
+        if (!isApiError(error, 409)) throw error;
+        return this.#client.get(SECRET, this.ref, { signal });
+      }
+    });
+    const key = Buffer.from(secret?.data?.["key"] ?? "", "base64");
+    if (key.length !== KEY_BYTES)
+      throw new Error(
+        `${describeObject(SECRET.definition, this.ref)} has no key of ${KEY_BYTES} bytes in data.key; restore it from a backup, or delete the ` +
+          "Secret, so that the operator creates one and signs again all that it finds",
+      );
+    return { key: new ProofKey(key), marks: new Set(Object.keys(secret?.metadata.annotations ?? {})) };
+  }
+
+  async #attempt<Result>(what: string, request: () => Promise<Result>): Promise<Result> {
+    try {
+      return await request();
+    } catch (error) {
+      const { namespace } = this.ref;
+      const advice = isApiError(error, 403)
+        ? `; grant the operator get, create and patch of secrets in namespace "${namespace}" by a Role`
+        : "";
+      const problem = `the key for proofs, ${describeObject(SECRET.definition, this.ref)}, could not be ${what}: ${messageOf(error)}${advice}`;
+      throw new Error(problem, { cause: error });
+    }
+  }
+}
+
+// The name of an annotation has 63 characters after its domain, as the value of a label has.
+function markOf(controller: string): string {
+  return `ids-signed.gen-operator.dev/${labelValueOf(controller)}`;
+}
