@@ -33,6 +33,7 @@ import { hasFinalizer, ResourceOperations } from "../write/resource-operations.j
 import { Sender } from "../write/send/send.js";
 import { Writer } from "../write/writer.js";
 import { synchronous } from "../base/promises.js";
+import type { ProofKeys } from "../base/proof-key.js";
 import type { ProofKeySecret } from "../operate/proof-key-secret.js";
 import type { GivenUp, ReconcileEvent, ReconcileObserver } from "../schedule/reconcile-scope.js";
 
@@ -51,6 +52,7 @@ export interface SharedParts
   readonly proofKey: ProofKeySecret;
 }
 
+const READ_PROOFS_EVERY_MS = 60_000;
 // How long a controller waits between attempts to prepare what it needs before its first reconcile.
 const PREPARE_BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 30_000 };
 
@@ -86,6 +88,10 @@ export class RunningController {
   readonly #stopping = new AbortController();
   /** Why the controller cannot prepare its first reconcile yet. */
   #problem: string | undefined;
+  readonly #proofKeys: ProofKeys;
+  /** Whether this replica leads, and has what it needs to reconcile. */
+  #isPrepared = false;
+  #readProofsAfter = 0;
   /** How many changes of namespaces are under way. */
   #namespaceChanges = 0;
   #isStopped = false;
@@ -106,7 +112,23 @@ export class RunningController {
       ...{ sender: ofStates, primaries, logger, events, proofKey },
     }));
     this.#logger = logger;
-    const sources = (this.#sources = createSources(definition, { ...shared, primary, externals, views }));
+    this.#proofKeys = proofKey;
+    const onProofUnread = () => void (this.#isPrepared && this.#readProofs().catch(() => {}));
+    const sources = (this.#sources = createSources(definition, {
+      ...shared,
+      primary,
+      externals,
+      views,
+      onProofUnread,
+    }));
+    const ofLinks: ProofKeys = {
+      find: () => proofKey.find(),
+      load: async (signal) => {
+        const key = await proofKey.load(signal);
+        sources.setProofKey(key);
+        return key;
+      },
+    };
     const loops = (this.#loops = new LoopReporter({
       ...{ controller: name, events, logger, observer: onLoop },
       reconcile: (key, cause) => sources.notify([key], cause),
@@ -117,7 +139,7 @@ export class RunningController {
     }));
     const senderOf = (name: string) => new Sender({ ...ofAll, fieldManager: name, listener: loops });
     const sender = senderOf(fieldManager);
-    const parts = { ...shared, writer: new Writer(sender), loops, sources, views };
+    const parts = { ...shared, writer: new Writer(sender), loops, sources, views, proofKey: ofLinks };
     const createReconciler = reconcilerFactory(definition, parts);
     const runner = new PrimaryReconciler(definition, {
       ...{ primaries, sender, expectations, secondaries: sources },
@@ -197,6 +219,8 @@ export class RunningController {
     while (!this.#isStopped) {
       try {
         await this.#externals.open(signal);
+        this.#isPrepared = true;
+        if (this.#sources.lacksProofKey) await this.#readProofs();
         this.#problem = undefined;
         return;
       } catch (error) {
@@ -207,6 +231,15 @@ export class RunningController {
         await sleep(retryAfterMs, signal).catch(() => {});
       }
     }
+  }
+
+  /** Reads the key of the proofs that links have: without it they do not count. Anyone can write a proof, so that it is not read again and again. */
+  async #readProofs(): Promise<void> {
+    const now = systemClock.now();
+    if (now < this.#readProofsAfter) return;
+    this.#readProofsAfter = now + READ_PROOFS_EVERY_MS;
+    const key = await this.#proofKeys.find();
+    if (key !== undefined) this.#sources.setProofKey(key);
   }
 
   /** Waits for the reconciles under way, for `deadlineMs` at most; resolves with whether all of them ended. */
@@ -303,11 +336,12 @@ interface OwnParts {
   readonly primary: KindSource;
   readonly externals: ExternalDependents;
   readonly views: OwnViews;
+  onProofUnread(): void;
 }
 
 function createSources(
   definition: ControllerDefinition,
-  { primary, externals, views, selectorOf, ...shared }: SharedParts & OwnParts,
+  { primary, externals, views, onProofUnread, selectorOf, ...shared }: SharedParts & OwnParts,
 ): ControllerSources {
   const { client, clusters, informers, logger } = shared;
   const { name: controller, fieldManager = controller, onAllEvents } = definition;
@@ -316,7 +350,7 @@ function createSources(
   const watches = dependents.filter(isKubernetes).map((each) => watchOf(each, clusters, selectorOf(definition, each)));
   const facts = { controller, primary: primary.view.definition, namespaces, fieldManager };
   return new ControllerSources({
-    ...{ controller, primary, views, namespaces, fieldManager, onAllEvents, client, informers, logger },
+    ...{ controller, primary, views, namespaces, fieldManager, onAllEvents, client, informers, logger, onProofUnread },
     dependents: watches,
     externals: externals.watches,
     sources: [...sourcesOfUser(definition, facts), ...externals.sources, ...kindsAskedFor(dependents).map(crdSource)],

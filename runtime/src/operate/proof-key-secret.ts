@@ -4,7 +4,7 @@ import { isApiError } from "../base/errors.js";
 import { describeObject, type KubernetesObject, type ObjectRef } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import { labelValueOf } from "../base/primary-link.js";
-import { ProofKey } from "../base/proof-key.js";
+import { ProofKey, type ProofKeys } from "../base/proof-key.js";
 import { builtinKindOf } from "../base/resource-definition.js";
 import type { ApiClient } from "../client/api-client.js";
 
@@ -27,7 +27,7 @@ const KEY_BYTES = 32;
  * The key of an operator, which is loaded when the first controller needs it, and created if there is none. An annotation for each controller
  * marks that what its earlier versions kept without proofs has been signed: from then on nothing counts that is not proven.
  */
-export class ProofKeySecret {
+export class ProofKeySecret implements ProofKeys {
   readonly ref: Required<ObjectRef>;
   readonly #client: Pick<ApiClient, "get" | "create" | "mergePatch">;
   #loaded: Promise<{ readonly key: ProofKey; readonly marks: Set<string> }> | undefined;
@@ -43,6 +43,20 @@ export class ProofKeySecret {
   /** Returns the key; only a replica that leads may ask for it, as the key may have to be created. A failure is tried again by the next call. */
   async load(signal?: AbortSignal): Promise<ProofKey> {
     return (await this.#load(signal)).key;
+  }
+
+  /** Returns the key if there is one and the operator may read it. */
+  async find(): Promise<ProofKey | undefined> {
+    if (this.#loaded !== undefined) return this.load();
+    let secret: SecretObject | undefined;
+    try {
+      secret = await this.#client.get(SECRET, this.ref);
+    } catch (error) {
+      // A controller that writes proofs has the right; to another one a forged proof is of no importance.
+      if (isApiError(error, 403)) return undefined;
+      throw error;
+    }
+    return secret === undefined ? undefined : this.load();
   }
 
   /** Tells whether what a controller kept without proofs, under any of its names, has been signed. */

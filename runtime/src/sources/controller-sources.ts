@@ -124,7 +124,10 @@ export class ControllerSources {
 
   /** Takes the key of the proofs: from now on links that it proves count. */
   setProofKey(key: ProofKey): void {
+    if (this.#proofKey !== undefined) return;
     this.#proofKey = key;
+    // Only links that have a proof were read without the key.
+    if (!this.#isProofUnread) return;
     for (const { source } of this.#all()) viewOf(source)?.refreshIndexes();
   }
 

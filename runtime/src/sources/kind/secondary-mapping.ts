@@ -89,13 +89,13 @@ export class SecondaryMapping {
     return linksOf(object, { primary, isElsewhere, namespaces: stated, ...(proofKey && { key: proofKey }) });
   }
 
-  /** Returns the primaries that links prove. One that is not known is reconciled as soon as it is. */
+  /** Returns the primaries that links prove. */
   #linkedTo(links: readonly string[]): readonly ObjectKey[] {
-    const { primaries, onAllEvents = false } = this.#parts.context;
+    const { primaries } = this.#parts.context;
     return links.flatMap((link) => {
       const { key, uid } = readLink(link);
       const known = uidOf(primaries.get(key));
-      return uid !== "" && (known === uid || (known === undefined && onAllEvents)) ? key : [];
+      return uid !== "" && (known === undefined || known === uid) ? key : [];
     });
   }
 

@@ -165,8 +165,9 @@ export class LiveObjects {
       // An object that another dependent wants in this reconcile is no longer one of this dependent.
       const wanting = notes?.wishFor(this.place, keyOf(metadata))?.dependent ?? name;
       const isNamed = wanting === name && hasName(definition, metadata.annotations?.[DEPENDENT_NAME]);
-      // The link of another dependent of the kind may be annotations.
-      const isLinked = !this.#isGarbageCollected || isOwnedBy(metadata, primary.metadata);
+      // An earlier version of the operator may have linked it by annotations: then nobody else deletes it with the primary.
+      const isCleanup = primary.metadata.deletionTimestamp !== undefined;
+      const isLinked = !this.#isGarbageCollected || isCleanup || isOwnedBy(metadata, primary.metadata);
       const isOwn = isNamed && isLinked && !isOfOther(metadata, primary.metadata);
       // A watch of the user may show objects of which somebody took the label off.
       return isOwn && isWrittenBy(metadata, controller, ...formerNames) !== false && this.#isGenuine(entry);

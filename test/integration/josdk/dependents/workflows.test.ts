@@ -106,9 +106,10 @@ suite("bulk dependents", (test) => {
     const isEnough = ({ secondary }: SampleArguments) => Object.keys(secondary["items"] ?? {}).length >= 2;
     const items = configsOf({ mode: "readOnly", desired: undefined, readyPostcondition: isEnough });
     await using running = await space.start([dependentController([items])]);
-    await space.create(Sample, sample("a"));
+    const { metadata } = await space.create(Sample, sample("a"));
     await untilOutcome(running, "items", "waiting");
     const annotations = {
+      "gen-operator.dev/primary-uid": metadata.uid!,
       "gen-operator.dev/primary-name": "one",
       "gen-operator.dev/primary-namespace": space.namespace,
       "gen-operator.dev/primary-type": "Sample.josdk.example.com",

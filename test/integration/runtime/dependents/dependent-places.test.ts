@@ -60,9 +60,12 @@ suite("a dependent outside of the namespace of its primary", (test) => {
       }),
     });
     await using running = await space.start([dependentController([role])]);
-    await space.create(Sample, sample("pods"));
+    const { metadata: primary } = await space.create(Sample, sample("pods"));
     const { metadata } = await waitFor("it is made", () => client.get(ClusterRole, { name }));
-    assert.equal(metadata.annotations, {
+    const { "gen-operator.dev/link-proof": proof, ...annotations } = metadata.annotations ?? {};
+    assert.match(proof!, /^[\w-]{22}$/);
+    assert.equal(annotations, {
+      "gen-operator.dev/primary-uid": primary.uid,
       "gen-operator.dev/primary-name": "one",
       "gen-operator.dev/primary-namespace": namespace,
       "gen-operator.dev/primary-type": "Sample.josdk.example.com",

@@ -57,7 +57,7 @@ suite("list entries of others", (test) => {
 
 suite("an admission policy", (test) => {
   const replaced = (path: string, value: string) => `[JSONPatch{op: 'add', path: '${path}', value: ${value}}]`;
-  const annotations = ["dependent", "object", "primary-name", "primary-type", "primary-namespace"];
+  const annotations = ["dependent", "object", "primary-name", "primary-type", "primary-namespace", "primary-uid"];
   const named = annotations.map((name) => `annotation gen-operator.dev/${name}`).join(", ");
   const owners = { path: "/metadata/ownerReferences", value: "[]", parts: 'owner reference Page "one"' };
   const links: readonly [Parameters<typeof configMapOf>[1], { path: string; value: string; parts: string }][] = [

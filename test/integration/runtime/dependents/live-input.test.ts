@@ -182,6 +182,86 @@ suite("an existing object that the watch does not show", (test) => {
   });
 });
 
+suite("a controller under another name", (test) => {
+  for (const [way, stated] of Object.entries(ways))
+    test(`takes its objects along, and keeps their passwords (${way})`, async () => {
+      await using space = await openSpace();
+      const first = await start(space, stated);
+      await space.create(Sample, sample);
+      const before = (await untilWritten(space, "first")).data?.["password"];
+      await first.quiet();
+      await first.operator.stop();
+      await using running = await start(space, stated, { name: "renamed", formerNames: ["sample"] });
+      await untilWritten(space, "first", "renamed");
+      await running.quiet();
+      assert.is(await passwordIn(space), before);
+      await space.patch(Sample, "one", { spec: { value: "second" } });
+      await untilWritten(space, "second", "renamed");
+      assert.is(await passwordIn(space), before);
+      assert.equal(failuresOf(running.events), []);
+    });
+
+  test("prunes what a dependent of its former name no longer states", async () => {
+    await using space = await openSpace();
+    const bulkOf = (keys: readonly string[]): Stated => ({
+      bulk: {},
+      desired: () => Object.fromEntries(keys.map((key) => [key, { metadata: { name: `one-${key}` }, data: {} }])),
+    });
+    const first = await start(space, bulkOf(["k", "l"]));
+    await space.create(Sample, sample);
+    await space.until(ConfigMap, "one-l", () => true);
+    await first.quiet();
+    await first.operator.stop();
+    await using _ = await start(space, bulkOf(["k"]), { name: "renamed", formerNames: ["sample"] });
+    await space.untilGone(ConfigMap, "one-l");
+    assert.ok(await space.get(ConfigMap, "one-k"));
+  });
+});
+
+suite("a cleanup of an object that lost its label", (test) => {
+  const deletions: { readonly [way: string]: Stated } = {
+    "by its own name": { deletion: "ordered" },
+    "by PUT": { deletion: "ordered", serverSideApply: false },
+    "of a bulk dependent": {
+      deletion: "ordered",
+      bulk: {},
+      desired: ({ primary }) => ({ k: { metadata: { name: `${primary.metadata.name}-a` }, data: {} } }),
+    },
+  };
+  for (const [way, stated] of Object.entries(deletions))
+    for (const isStopped of [false, true])
+      test(`deletes it before the finalizer goes (${way}${isStopped ? ", after a restart" : ""})`, async () => {
+        await using space = await openSpace();
+        const first = await start(space, stated);
+        await space.create(Sample, sample);
+        await space.until(ConfigMap, "one-a", () => true);
+        await first.quiet();
+        if (isStopped) await first.operator.stop();
+        const paused = { metadata: { annotations: { "gen-operator.dev/paused": "true" } } };
+        // Nothing puts the label back before the deletion.
+        await space.patch(Sample, "one", paused);
+        await space.patch(ConfigMap, "one-a", { metadata: { labels: { [LABEL]: null } } });
+        await space.delete(Sample, "one");
+        await space.patch(Sample, "one", { metadata: { annotations: { "gen-operator.dev/paused": null } } });
+        if (isStopped) await start(space, stated);
+        await space.untilGone(Sample, "one");
+        assert.is(await space.get(ConfigMap, "one-a"), undefined);
+      });
+
+  test("leaves an object of the name that is not of the primary", async () => {
+    await using space = await openSpace();
+    const isWanted = ({ primary }: { primary: Sample }) => primary.spec.value === "wanted";
+    await using running = await start(space, { deletion: "ordered", reconcilePrecondition: isWanted });
+    await space.create(ConfigMap, { metadata: { name: "one-a" }, data: { of: "others" } });
+    await space.create(Sample, sample);
+    await space.until(Sample, "one", ({ metadata }) => metadata.finalizers !== undefined);
+    await running.quiet();
+    await space.delete(Sample, "one");
+    await space.untilGone(Sample, "one");
+    assert.equal((await space.get(ConfigMap, "one-a"))?.data, { of: "others" });
+  });
+});
+
 suite("an object that changes while desired is computed from it", (test) => {
   for (const [way, rest] of [
     ["by apply", {}],

@@ -158,8 +158,12 @@ suite("an own create and update of a dependent", (test) => {
   };
   const ties: { [link: string]: (primary: Sample) => Partial<ObjectMeta> } = {
     "an owner reference": (primary) => ({ ownerReferences: ownerOf(primary) }),
-    annotations: ({ metadata: { namespace = "" } }) => ({
-      annotations: { ...annotations, "gen-operator.dev/primary-namespace": namespace },
+    annotations: ({ metadata: { namespace = "", uid = "" } }) => ({
+      annotations: {
+        ...annotations,
+        "gen-operator.dev/primary-namespace": namespace,
+        "gen-operator.dev/primary-uid": uid,
+      },
     }),
   };
   for (const [link, metadataOf] of Object.entries(ties))

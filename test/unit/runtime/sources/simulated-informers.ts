@@ -20,10 +20,10 @@ export function objectOf(key: ObjectKey, metadata: Partial<ObjectMeta> = {}): Ku
   };
 }
 
-/** Metadata of an object that these primaries of the kind Page own. */
+/** Metadata of an object that these primaries of the kind Page own, which are in the namespace "home". */
 export function ownedBy(...names: readonly string[]): Partial<ObjectMeta> {
-  const owner = { apiVersion: "example.com/v1", kind: "Page", uid: "u" };
-  return { ownerReferences: names.map((name) => ({ ...owner, name })) };
+  const owner = { apiVersion: "example.com/v1", kind: "Page" };
+  return { ownerReferences: names.map((name) => ({ ...owner, name, uid: `home/${name}` })) };
 }
 
 /** One informer, which the test drives. */

@@ -1,12 +1,17 @@
 // What a pass over the items of a bulk dependent costs, in steps that are counted: it grows with the items no faster than they do.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { CONTROLLER_LABEL, DEPENDENT_ITEM, DEPENDENT_NAME, PRIMARY_INDEX } from "#runtime/base/primary-link.js";
+import {
+  CONTROLLER_LABEL,
+  DEPENDENT_ITEM,
+  DEPENDENT_NAME,
+  linksOf,
+  PRIMARY_INDEX,
+} from "#runtime/base/primary-link.js";
 import { Semaphore } from "#runtime/base/semaphore.js";
 import { ObjectIndex } from "#runtime/cache/object-index.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
 import { DeferredDecoder } from "#runtime/decode/deferred-decoder.js";
-import { byAnyLink } from "#runtime/sources/mappers.js";
 import type {
   ExternalDependent,
   KeptState,
@@ -88,7 +93,9 @@ async function counted<Target extends object>(
 /** ConfigMaps in the caches of some namespaces, as a watch brings them. */
 function createConfigMaps(items: number, namespaces: readonly string[], { isOwn = true } = {}) {
   const definition = builtinDefinition("v1", "ConfigMap");
-  const view = new ResourceView(definition, { [PRIMARY_INDEX]: byAnyLink({ definition: page }) });
+  const view = new ResourceView(definition, {
+    [PRIMARY_INDEX]: (object) => linksOf(object, { primary: page, isElsewhere: false }),
+  });
   const decoder = new DeferredDecoder({ fieldManagers: ["page"] });
   const caches = namespaces.map((namespace) => {
     const cache = new ResourceCache();

@@ -2,8 +2,7 @@ import fc from "../../../support/fast-check.js";
 import { keyOf, type KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { Semaphore } from "#runtime/base/semaphore.js";
 import type { DecodedResource } from "#runtime/base/decoded-resource.js";
-import { PRIMARY_INDEX } from "#runtime/base/primary-link.js";
-import { byAnyLink } from "#runtime/sources/mappers.js";
+import { linksOf, PRIMARY_INDEX } from "#runtime/base/primary-link.js";
 import { deleted, ready } from "#runtime/workflow/conditions/builtin-conditions.js";
 import { buildPlan } from "#runtime/workflow/plan.js";
 import { ReconcileNotes } from "#runtime/workflow/reconcile-notes.js";
@@ -30,7 +29,9 @@ const primary: KubernetesObject & { spec: object } = {
 
 /** One cache for all dependents and a writer that only writes into it, after a pause that lets others go first. */
 function createRun(dependents: readonly KubernetesDependent[], { pauses = [] }: { pauses?: readonly number[] } = {}) {
-  const { view, cache } = createView({ indexes: { [PRIMARY_INDEX]: byAnyLink({ definition: page }) } });
+  const { view, cache } = createView({
+    indexes: { [PRIMARY_INDEX]: (object) => linksOf(object, { primary: page, isElsewhere: false }) },
+  });
   const history: string[] = [];
   let version = 1;
   let calls = 0;
@@ -124,6 +125,7 @@ suite("workflow run", (test) => {
       "gen-operator.dev/primary-name": "one",
       "gen-operator.dev/primary-namespace": "home",
       "gen-operator.dev/primary-type": "Page.example.com",
+      "gen-operator.dev/primary-uid": "u1",
       "gen-operator.dev/dependent": "b",
       "gen-operator.dev/object": "home/b",
     });

@@ -70,6 +70,7 @@ suite("completeDesired", (test) => {
         "gen-operator.dev/primary-name": "one",
         "gen-operator.dev/primary-namespace": "home",
         "gen-operator.dev/primary-type": "Page.example.com",
+        "gen-operator.dev/primary-uid": "u1",
         "gen-operator.dev/dependent": "map",
         "gen-operator.dev/object": "away/x",
       },

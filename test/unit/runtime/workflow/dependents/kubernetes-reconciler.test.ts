@@ -1,8 +1,7 @@
 import fc from "../../../../support/fast-check.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { Semaphore } from "#runtime/base/semaphore.js";
-import { PRIMARY_INDEX } from "#runtime/base/primary-link.js";
-import { byAnyLink } from "#runtime/sources/mappers.js";
+import { linksOf, PRIMARY_INDEX } from "#runtime/base/primary-link.js";
 import type { RunOptions } from "#runtime/workflow/run.js";
 import type { DependentRun } from "#runtime/workflow/dependents/dependent-reconciler.js";
 import { KubernetesReconciler } from "#runtime/workflow/dependents/kubernetes-reconciler.js";
@@ -38,7 +37,9 @@ interface Stored {
 
 /** Reconcilers over one cache that a test fills, with a writer that notes what it is told. */
 function createReconcilers(dependents: readonly KubernetesDependent[]) {
-  const { view, cache } = createView({ indexes: { [PRIMARY_INDEX]: byAnyLink({ definition: page }) } });
+  const { view, cache } = createView({
+    indexes: { [PRIMARY_INDEX]: (object) => linksOf(object, { primary: page, isElsewhere: false }) },
+  });
   const told: string[] = [];
   const note = (verb: string) => async (_: unknown, live: KubernetesObject | { readonly object: KubernetesObject }) =>
     void told.push(`${verb} ${("object" in live ? live.object : live).metadata.name}`);
