@@ -91,6 +91,14 @@ function compareWriting(before: KubernetesDependentModel, after: KubernetesDepen
       name,
       after.existing === "adopt" ? "objects of the name are taken over" : "objects of others are refused",
     );
+  if (before.heldForCleanup !== after.heldForCleanup)
+    add(
+      "compatible",
+      name,
+      after.heldForCleanup === true
+        ? "held for cleanup: its objects get a finalizer"
+        : "no longer held for cleanup; its objects lose the finalizer",
+    );
   for (const operation of CAPABILITIES) {
     const [former, now] = [before, after].map(({ operations }) => operationText(operations?.[operation]));
     if (former !== now)
@@ -148,13 +156,14 @@ function compareExternal(before: ExternalDependentModel, after: ExternalDependen
       after.bulk === undefined ? "no longer bulk" : "bulk now; a resource is found by the key of its item",
     );
   const factsOfExternal = ({
-    external: { source, onDeleteFailure },
+    external: { source, onDeleteFailure, creationGraceMs },
     matcher,
     timeoutMs,
     retry,
   }: ExternalDependentModel) => ({
     source,
     onDeleteFailure,
+    creationGraceMs,
     matcher,
     timeoutMs,
     retry,

@@ -34,6 +34,13 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       remedy: "Correct the path under `cache`.",
       example: "cache-path",
     },
+    "cleanup-input": {
+      meaning:
+        "Code that deletes a dependent may read an object that is gone by then. Foreground deletion of the primary (Argo CD's default) and deletion of the namespace delete garbage-collected objects, and those of others, before the operator has cleaned up.",
+      remedy:
+        "Add `heldForCleanup: true` to the dependent whose object is needed: a finalizer keeps it. If the code does not need the object, accept the warning with a reason.",
+      example: "warning-cleanup-input",
+    },
     "colliding-name": {
       meaning: "Two names would become one file or one type.",
       remedy: "Rename one of the two.",

@@ -106,6 +106,7 @@ function dependentNode(dependent: DependentModel): GraphNode {
     ...(cluster === undefined ? [] : [`cluster: ${cluster}`]),
     ...(eventSource === undefined ? [] : [`eventSource: ${eventSource}`]),
     ...(deletion === "garbageCollected" || mode === "readOnly" ? [] : [`deletion: ${deletion}`]),
+    ...(dependent.heldForCleanup === true ? ["held for cleanup"] : []),
     ...conditions,
   ];
   return {

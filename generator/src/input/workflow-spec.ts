@@ -121,6 +121,7 @@ export interface ExternalSpec {
   readonly state?: ExternalStateSpec;
   readonly capabilities?: readonly ("create" | "update" | "delete")[];
   readonly onDeleteFailure?: "block" | "release";
+  readonly creationGrace?: string;
 }
 
 /** Retries within a reconcile as a spec states them. */
@@ -166,6 +167,7 @@ export interface DependentSpec extends Partial<Record<(typeof CONDITION_NAMES)[n
   readonly filters?: FiltersSpec;
   readonly deletion?: DeletionSpec;
   readonly existing?: "refuse" | "adopt" | Exclude<ConditionSpec, ConditionWord>;
+  readonly heldForCleanup?: boolean;
   readonly serverSideApply?: boolean;
   readonly fieldManager?: string;
   readonly matcher?: { readonly function: string };

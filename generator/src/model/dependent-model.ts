@@ -62,6 +62,7 @@ export interface KubernetesDependentModel extends NodeModel {
   readonly filters: FiltersModel;
   readonly deletion: Deletion;
   readonly existing?: "adopt";
+  readonly heldForCleanup?: true;
   readonly serverSideApply?: false;
   readonly fieldManager?: string;
   readonly operations?: { readonly [K in Capability]?: OperationSpec };
@@ -125,6 +126,7 @@ export interface ExternalDependentModel extends NodeModel {
     readonly keptType?: KeptTypeModel;
     readonly capabilities: readonly Capability[];
     readonly onDeleteFailure?: "release";
+    readonly creationGraceMs?: number;
   };
 }
 

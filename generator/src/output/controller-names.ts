@@ -89,6 +89,9 @@ export interface DependentNames {
   readonly items: string;
   readonly condition: string;
   readonly conditionArguments: string;
+  /** `WebDeletionCondition`: the type of its deletePostcondition, where other conditions see more. */
+  readonly deletionCondition: string;
+  readonly deletionArguments: string;
   /** `WebExisting`: the type of a function that decides whether an object is adopted. */
   readonly existing: string;
   readonly existingArguments: string;
@@ -120,6 +123,8 @@ export function dependentNamesOf({ name }: { readonly name: string }): Dependent
     items: `${type}Items`,
     condition: `${type}Condition`,
     conditionArguments: `${type}ConditionArguments`,
+    deletionCondition: `${type}DeletionCondition`,
+    deletionArguments: `${type}DeletionArguments`,
     existing: `${type}Existing`,
     existingArguments: `${type}ExistingArguments`,
     matcher: `${type}Matcher`,

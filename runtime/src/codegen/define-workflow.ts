@@ -110,6 +110,7 @@ export interface WorkflowBuilder<
       NodeOptions<
         Primary,
         SecondaryOf<Nodes, NeededBy<Needed, Waits>, Sources & Bulks>,
+        SecondaryOf<Nodes, never, Sources & Bulks>,
         NoInfer<Resource>,
         Bulk,
         Needed,
@@ -125,7 +126,8 @@ export interface WorkflowBuilder<
           Primary,
           SecondaryOf<Nodes, NeededBy<Needed, Waits>, Sources & Bulks>,
           NoInfer<Input>,
-          NoInfer<Resource>
+          NoInfer<Resource>,
+          SecondaryOf<Nodes, never, Sources & Bulks>
         >;
       },
   ): WorkflowBuilder<
@@ -152,6 +154,7 @@ export interface WorkflowBuilder<
       NodeOptions<
         Primary,
         SecondaryOf<Nodes, NeededBy<Needed, Waits>, Sources & Bulks>,
+        SecondaryOf<Nodes, never, Sources & Bulks>,
         NoInfer<Resource>,
         undefined,
         Needed,
@@ -194,6 +197,7 @@ export interface WorkflowBuilder<
       NodeOptions<
         Primary,
         SecondaryOf<Nodes, NeededBy<Needed, Waits>, Sources & Bulks>,
+        SecondaryOf<Nodes, never, Sources & Bulks>,
         NoInfer<Resource>,
         Bulk,
         Needed,

@@ -4,6 +4,7 @@ import type { ExternalOrigin } from "../sources/external/external-watch.js";
 import type {
   BulkOptions,
   Condition,
+  ConditionArguments,
   Conditions,
   DependentMatcher,
   Desired,
@@ -30,10 +31,11 @@ export interface NodeDetails<Activation, Precondition, Ready, Delete> {
   readonly deletePostcondition: Delete;
 }
 
-/** What a chain states about any dependent; `Details` are what its conditions find. */
+/** What a chain states about any dependent; `Details` are what its conditions find, and `Known` is what may be there in a cleanup. */
 export interface NodeOptions<
   Primary,
   Secondary,
+  Known,
   Live,
   Bulk,
   Needed,
@@ -48,7 +50,13 @@ export interface NodeOptions<
   readonly activationCondition?: Condition<Primary, Secondary, Details["activationCondition"], Live>;
   readonly reconcilePrecondition?: Condition<Primary, Secondary, Details["reconcilePrecondition"], Live>;
   readonly readyPostcondition?: Condition<Primary, Secondary, Details["readyPostcondition"], Live>;
-  readonly deletePostcondition?: Condition<Primary, Secondary, Details["deletePostcondition"], Live>;
+  /**
+   * Whatever the dependent waits for may be gone in a cleanup. A method, so that a function whose parameter says otherwise still fits, such as
+   * one that serves as readyPostcondition, too.
+   */
+  deletePostcondition?(
+    args: ConditionArguments<Primary, Known, Live>,
+  ): ReturnType<Condition<Primary, Known, Details["deletePostcondition"], Live>>;
 }
 
 /** The type of the options that only a bulk dependent has, in all other dependents. The compiler prints its text. */
@@ -83,7 +91,7 @@ export interface ObjectOptions<Resource extends KubernetesObject, Input, Mode> e
 /** What a chain states about an object that somebody else makes. */
 export interface ReferenceOptions<Primary, Resource extends KubernetesObject> extends Pick<
   KubernetesDependent,
-  "cluster" | "fieldSelector" | "labelSelector"
+  "cluster" | "fieldSelector" | "heldForCleanup" | "labelSelector"
 > {
   readonly resource: Defined<Resource>;
   readonly ref: ObjectReference<Primary>;
@@ -132,6 +140,11 @@ export interface ExternalOptions<Primary, Secondary, Known, Resource, Wanted, Bu
    * line in the log and an Event. Default: `block`, the finalizer stays until the deletion succeeds.
    */
   readonly onDeleteFailure?: "block" | "release";
+  /**
+   * How long a resource that `create` returned counts as there although a fetch does not return it, since services show a new resource late.
+   * Default: 30,000
+   */
+  readonly creationGraceMs?: number;
   /** Absent if it is only read. */
   readonly desired?: Desired<Primary, Secondary, WantedOf<Wanted, Bulk>>;
   readonly create?: (desired: Wanted, args: ExternalArguments<Primary, Secondary, State>) => MaybePromise<Resource>;
@@ -140,7 +153,11 @@ export interface ExternalOptions<Primary, Secondary, Known, Resource, Wanted, Bu
     live: Resource,
     args: ExternalArguments<Primary, Secondary, State>,
   ) => MaybePromise<NoInfer<Resource>>;
-  readonly delete?: (live: Resource, args: ExternalArguments<Primary, Secondary, State>) => MaybePromise<void>;
+  /**
+   * Whatever it waits for may be gone while the primary is being deleted, so any of it may be missing in `secondary`. A method, so that
+   * a function whose parameter says otherwise still fits.
+   */
+  delete?(live: Resource, args: ExternalArguments<Primary, Known, State>): MaybePromise<void>;
   /** Tells whether a live resource is as desired. Default: deep equality */
   readonly matches?: (desired: Wanted, live: Resource) => boolean;
 }

@@ -5,6 +5,7 @@ import { formatDiagnostic } from "#generator/diagnostic.js";
 import { checkUserCode } from "#generator/generate.js";
 import { readSources } from "#generator/input/read-sources.js";
 import { readProject } from "#generator/input/read-project.js";
+import { acceptWarnings } from "#generator/model/build/accept-warnings.js";
 import { buildModel } from "#generator/model/build/build-model.js";
 import { isKubernetes, type ProjectModel } from "#generator/model/project-model.js";
 import { renderDeployFiles } from "#generator/output/deploy/deploy-files.js";
@@ -66,7 +67,7 @@ export async function readModelOrThrow(folder: string): Promise<ProjectModel> {
     model === undefined
       ? []
       : await checkUserCode(model, { code: await readSources(folder), specFiles: input.specFiles, locate });
-  const problems = [...input.diagnostics, ...diagnostics, ...found];
+  const problems = acceptWarnings([...input.diagnostics, ...diagnostics, ...found], input.workflows);
   if (model === undefined || problems.length > 0) throw new Error(problems.map(formatDiagnostic).join("\n"));
   return model;
 }

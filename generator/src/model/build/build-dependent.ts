@@ -100,6 +100,7 @@ function objectOf(
     filters: buildFilters(spec.filters, path),
     deletion: deletionOf(spec),
     ...(spec.existing === "adopt" ? { existing: spec.existing } : {}),
+    ...(spec.heldForCleanup === true ? { heldForCleanup: true as const } : {}),
     ...(spec.serverSideApply === false ? { serverSideApply: false as const } : {}),
     ...(fieldManager === undefined ? {} : { fieldManager }),
     ...(operations === undefined ? {} : { operations }),
@@ -136,6 +137,7 @@ function externalOf(
     ...(keptType === undefined ? {} : { keptType }),
     capabilities: CAPABILITIES.filter((capability) => capabilities.includes(capability)),
     ...(spec.onDeleteFailure === "release" ? { onDeleteFailure: spec.onDeleteFailure } : {}),
+    ...(spec.creationGrace === undefined ? {} : { creationGraceMs: parseDuration(spec.creationGrace) }),
   };
 }
 

@@ -23,6 +23,7 @@ import { checkCachePath } from "../rules/watches/cache-path.js";
 import { checkCollidingName } from "../rules/names/colliding-name.js";
 import { checkConditionExpression } from "../rules/conditions/condition-expression.js";
 import { checkConditionField } from "../rules/conditions/condition-field.js";
+import { checkCleanupInput } from "../rules/graph/cleanup-input.js";
 import { checkConditionalDependency } from "../rules/graph/conditional-dependency.js";
 import { checkConstantCondition } from "../rules/conditions/constant-condition.js";
 import { checkDeletionOrder } from "../rules/graph/deletion-order.js";
@@ -101,6 +102,7 @@ const RULES: readonly Rule[] = [
   checkBuiltinCondition,
   checkConditionField,
   checkConditionalDependency,
+  checkCleanupInput,
   checkStatusConditions,
   checkSharedFinalizer,
   checkLabelSelector,

@@ -1,5 +1,6 @@
 import {
   isKubernetes,
+  type ConditionName,
   type ControllerModel,
   type DependentModel,
   type Diagnostic,
@@ -11,7 +12,9 @@ import {
 import { posix } from "node:path";
 import { digestOf } from "../../parts/digest.js";
 import { RunParts, type PartMemory } from "../../parts/part-memory.js";
-import { controllerNamesOf, dependentNamesOf, type ControllerNames } from "../controller-names.js";
+import { conditionTypesOf } from "./condition-types.js";
+import { conditionsOf } from "./conditions-of.js";
+import { controllerNamesOf, type ControllerNames } from "../controller-names.js";
 import { filteredOf, parametersOfFilter } from "../controller/filtered.js";
 import type { OutputFile } from "../files/output-file.js";
 import type { ExpressionResult, MemoryFile } from "./condition-program.js";
@@ -129,7 +132,7 @@ function probeFileOf(controller: ControllerModel, names: ControllerNames): Probe
     content += `${expression.expression}\n);\n`;
   };
   for (const dependent of controller.dependents)
-    for (const [name, condition] of Object.entries(dependent.conditions))
+    for (const [name, condition] of conditionsOf(dependent))
       if (condition.kind === "when")
         add(condition, {
           parameters: parametersOf(dependent, name, condition),
@@ -155,9 +158,7 @@ function probeFileOf(controller: ControllerModel, names: ControllerNames): Probe
   return { path: `${folder}/conditions.probe.ts`, typesPath: `${folder}/types.ts`, content, probes };
 }
 
-function parametersOf(dependent: DependentModel, condition: string, { names }: ExpressionModel): string {
+function parametersOf(dependent: DependentModel, condition: ConditionName, { names }: ExpressionModel): string {
   if (names.length === 0) return "()";
-  const { conditionArguments, existingArguments } = dependentNamesOf(dependent);
-  const type = condition === "existing" ? existingArguments : conditionArguments;
-  return `({ ${names.join(", ")} }: types.${type})`;
+  return `({ ${names.join(", ")} }: types.${conditionTypesOf(dependent, condition).arguments})`;
 }

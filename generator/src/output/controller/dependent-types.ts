@@ -60,13 +60,17 @@ export function hasFile(dependent: DependentModel): boolean {
   return !isKubernetes(dependent) || dependent.mode !== "readOnly";
 }
 
-/** Returns the type of the user's constant with the own operations of a dependent: `context` and `secondary` are those of its arguments. */
+/**
+ * Returns the type of the user's constant with the own operations of a dependent: `context` and `secondary` are those of its arguments, but
+ * for `delete`: what the dependent waits for may be gone in a cleanup.
+ */
 export function operationTypesOf(dependent: KubernetesDependentModel, names: ControllerNames): string[] {
   const types = dependentNamesOf(dependent);
   const { live, input } = dependentTypesOf(dependent, names);
   const arguments_ = { create: [input], update: [input, live], delete: [live] };
   const members = ownOperationsOf(dependent).map((operation) => {
-    const args = reference(ARGUMENTS_OF[operation], names.primary, types.secondary, ...arguments_[operation]);
+    const secondary = operation === "delete" && dependent.waitsFor.length > 0 ? names.dependents : types.secondary;
+    const args = reference(ARGUMENTS_OF[operation], names.primary, secondary, ...arguments_[operation]);
     return { head: `readonly ${operation}`, type: functionOf({ args }, maybePromise("void")) };
   });
   if (members.length === 0) return [];

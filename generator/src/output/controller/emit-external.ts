@@ -104,10 +104,11 @@ export function externalTypesOf(
   const { live, input } = dependentTypesOf(dependent, names);
   const { source, capabilities, state, keptType, isSelected } = dependent.external;
   const stateType = union(keptType === undefined ? "string" : types.kept, "undefined");
-  const args = intersection(
-    types.arguments,
-    ...(state === undefined ? [] : [objectOf({ "readonly state?": stateType })]),
-  );
+  const kept = state === undefined ? [] : [objectOf({ "readonly state?": stateType })];
+  const args = intersection(types.arguments, ...kept);
+  // What the dependent waits for may be gone in a cleanup.
+  const known = reference("DependentArguments", names.primary, names.dependents);
+  const deletionArgs = dependent.waitsFor.length === 0 ? args : intersection(known, ...kept);
   const context = reference("FetchContext", names.dependents, ...(keptType === undefined ? [] : [types.kept]));
   const functions: { readonly [name in ExternalFunction]: TypeNode | undefined } = {
     fetch:
@@ -125,7 +126,9 @@ export function externalTypesOf(
     update: capabilities.includes("update")
       ? functionOf({ desired: input, live, args }, maybePromise(live))
       : undefined,
-    delete: capabilities.includes("delete") ? functionOf({ live, args }, maybePromise("void")) : undefined,
+    delete: capabilities.includes("delete")
+      ? functionOf({ live, args: deletionArgs }, maybePromise("void"))
+      : undefined,
   };
   const docs = docsOf(dependent, names);
   const members = Object.entries(functions).flatMap(([name, type]): DocumentedMember[] =>
@@ -147,7 +150,7 @@ export function externalTypesOf(
 }
 
 function docsOf(
-  { name, bulk, external: { source } }: ExternalDependentModel,
+  { name, bulk, waitsFor, external: { source } }: ExternalDependentModel,
   { primary }: ControllerNames,
 ): { readonly [each in ExternalFunction]: string } {
   return {
@@ -164,7 +167,9 @@ function docsOf(
         : `Returns the resources that a ${primary} needs, by keys. Resources that it no longer returns are deleted.`,
     create: "Creates the resource and returns it as the service has it. Called again if it fails.",
     update: "Changes the live resource into the desired one and returns it as the service has it.",
-    delete: "Deletes the resource. Has to succeed if the resource no longer exists.",
+    delete: `Deletes the resource. Has to succeed if the resource no longer exists.${
+      waitsFor.length === 0 ? "" : " While the primary is being deleted, anything may be missing in `secondary`."
+    }`,
   };
 }
 

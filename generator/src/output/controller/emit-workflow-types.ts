@@ -10,6 +10,7 @@ import {
 import { dependentNamesOf, nameOrThrow, type ControllerNames } from "../controller-names.js";
 import { dependentTypesOf, detailedConditionsOf, isFetched, operationTypesOf } from "./dependent-types.js";
 import { externalDependentExports, externalDependentImports, externalTypesOf } from "./emit-external.js";
+import { hasOwnDeletionTypes, isAboutDeletionAlone } from "../conditions/condition-types.js";
 import { importsFrom } from "./class-imports.js";
 import { statusInputOf } from "../resource/input-view.js";
 import { inputNameOf, specifierOf, type ResourceName } from "../resource/resource-name.js";
@@ -58,7 +59,7 @@ function importTypes(controller: ControllerModel): string {
   const { dependents, workflow = {} } = controller;
   const objects = dependents.filter(isKubernetes);
   const operations = new Set(objects.flatMap(ownOperationsOf));
-  const conditions = dependents.map(conditionTypesOf);
+  const conditions = dependents.flatMap((each) => [usedConditionTypesOf(each), usedDeletionTypesOf(each)]);
   const existing = dependents.map(existingTypesOf);
   const isExplicit = workflow.invocation === "explicit";
   const isUntyped = usesUntyped(controller);
@@ -123,8 +124,16 @@ function usesUntyped({ dependents, eventSources }: ControllerModel): boolean {
 }
 
 /** Tells which types of the conditions about the dependent anything refers to. */
-function conditionTypesOf({ conditions: { existing: _existing, ...conditions } }: DependentModel) {
-  return usedTypesOf(Object.values(conditions));
+function usedConditionTypesOf(dependent: DependentModel) {
+  const { existing: _existing, deletePostcondition, ...others } = dependent.conditions;
+  const isApart = deletePostcondition === undefined || hasOwnDeletionTypes(dependent);
+  return usedTypesOf([...Object.values(others), ...(isApart ? [] : [deletePostcondition])]);
+}
+
+/** Tells which types of its own the deletePostcondition has that anything refers to. */
+function usedDeletionTypesOf(dependent: DependentModel) {
+  const { deletePostcondition } = dependent.conditions;
+  return usedTypesOf(deletePostcondition === undefined || !hasOwnDeletionTypes(dependent) ? [] : [deletePostcondition]);
 }
 
 /** Tells which types of the condition `existing` anything refers to. */
@@ -144,9 +153,10 @@ function typesOf(dependent: DependentModel, controller: ControllerModel, names: 
   const types = dependentNamesOf(dependent);
   const { live, wanted } = dependentTypesOf(dependent, names);
   const args = reference("DependentArguments", primary, types.secondary);
-  const conditionArguments = reference("ConditionArguments", primary, types.secondary, live);
+  const known = isAboutDeletionAlone(dependent) ? names.dependents : types.secondary;
+  const deletion = usedDeletionTypesOf(dependent);
   const desired = reference("Desired", primary, types.secondary, wanted);
-  const used = conditionTypesOf(dependent);
+  const used = usedConditionTypesOf(dependent);
   const existing = existingTypesOf(dependent);
   const ofExisting = [primary, types.secondary, live];
   const external = isKubernetes(dependent) ? undefined : externalTypesOf(dependent, names, desired);
@@ -154,16 +164,12 @@ function typesOf(dependent: DependentModel, controller: ControllerModel, names: 
     printAlias(types.arguments, args),
     ...(dependent.bulk === undefined ? [] : [printAlias(types.items, wanted)]),
     ...(isReadOnly(dependent) || external !== undefined ? [] : [printAlias(types.desired, desired)]),
-    ...(used.arguments ? [printAlias(types.conditionArguments, conditionArguments)] : []),
-    ...(used.type
-      ? [
-          printAlias(
-            types.condition,
-            reference("Condition", primary, types.secondary, "Detail", live),
-            "<Detail = never>",
-          ),
-        ]
-      : []),
+    ...conditionAliases(used, [types.condition, types.conditionArguments], [primary, known, live]),
+    ...conditionAliases(
+      deletion,
+      [types.deletionCondition, types.deletionArguments],
+      [primary, names.dependents, live],
+    ),
     ...(existing.arguments ? [printAlias(types.existingArguments, reference("ExistingArguments", ...ofExisting))] : []),
     ...(existing.type ? [printAlias(types.existing, reference("ExistingCondition", ...ofExisting))] : []),
     ...(!isKubernetes(dependent) || dependent.matcher === undefined
@@ -177,6 +183,19 @@ function typesOf(dependent: DependentModel, controller: ControllerModel, names: 
     [alias, ...aliases].join("\n"),
     ...(isKubernetes(dependent) ? operationTypesOf(dependent, names) : []),
     ...(external === undefined ? [] : [external.declaration]),
+  ];
+}
+
+function conditionAliases(
+  used: ReturnType<typeof usedTypesOf>,
+  [condition, args]: readonly [condition: string, arguments_: string],
+  [primary, secondary, live]: readonly [primary: string, secondary: string, live: string],
+): string[] {
+  return [
+    ...(used.arguments ? [printAlias(args, reference("ConditionArguments", primary, secondary, live))] : []),
+    ...(used.type
+      ? [printAlias(condition, reference("Condition", primary, secondary, "Detail", live), "<Detail = never>")]
+      : []),
   ];
 }
 

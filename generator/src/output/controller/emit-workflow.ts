@@ -13,8 +13,9 @@ import {
   type ResourceModel,
 } from "../../model/project-model.js";
 import { CAPABILITIES } from "../../model/dependent-model.js";
+import { conditionTypesOf, type ConditionTypeNames } from "../conditions/condition-types.js";
 import { conditionsOf } from "../conditions/conditions-of.js";
-import { dependentNamesOf, type ControllerNames, type DependentNames } from "../controller-names.js";
+import { dependentNamesOf, type ControllerNames } from "../controller-names.js";
 import { alwaysThere, dependentTypesOf, hasFile, isFetched } from "./dependent-types.js";
 import { importClasses, resourceDoc, untypedValues } from "./class-imports.js";
 import { filtersDoc, hasFunctions } from "./filtered.js";
@@ -60,7 +61,7 @@ function linkDoc(dependent: DependentModel, names: ControllerNames): Doc {
 
 function objectOptions(dependent: KubernetesDependentModel, names: ControllerNames): Doc[] {
   const { ref, namespace, cluster, eventSource, labelSelector, fieldSelector, resource } = dependent;
-  const { existing, serverSideApply, fieldManager } = dependent;
+  const { existing, heldForCleanup, serverSideApply, fieldManager } = dependent;
   const filters = filtersDoc(dependent.filters, dependentTypesOf(dependent, names).live);
   const usual = cluster === undefined ? "garbageCollected" : "ordered";
   const deletion = dependent.deletion === usual ? undefined : dependent.deletion;
@@ -68,7 +69,7 @@ function objectOptions(dependent: KubernetesDependentModel, names: ControllerNam
   const mode = ref === undefined ? dependent.mode : undefined;
   const stated = {
     ...statedOf(dependent),
-    ...{ mode, ...placed, existing, serverSideApply, fieldManager },
+    ...{ mode, ...placed, existing, heldForCleanup, serverSideApply, fieldManager },
   };
   return [
     field("resource", resourceDoc(resource, names)),
@@ -107,7 +108,7 @@ function operationsOf(dependent: KubernetesDependentModel): Doc[] {
 }
 
 function externalOptions(dependent: ExternalDependentModel, names: ControllerNames): Doc[] {
-  const { source, state, keptType, capabilities, isSelected, onDeleteFailure } = dependent.external;
+  const { source, state, keptType, capabilities, isSelected, onDeleteFailure, creationGraceMs } = dependent.external;
   const module = moduleNameOf(dependent);
   const facts = fieldsOf({ ...source, isFetched: undefined });
   if (isFetched(dependent)) facts.push(textField("fetch", `${module}.fetch`));
@@ -120,7 +121,7 @@ function externalOptions(dependent: ExternalDependentModel, names: ControllerNam
     ...(isReadOnly(dependent) ? [] : [textField("desired", `${module}.desired`)]),
     ...capabilities.map((capability) => textField(capability, `${module}.${capability}`)),
     ...stateOf(state, names),
-    ...fieldsOf({ onDeleteFailure, ...statedOf(dependent) }),
+    ...fieldsOf({ onDeleteFailure, creationGraceMs, ...statedOf(dependent) }),
     ...(dependent.matcher === undefined ? [] : [textField("matches", `matchers.${dependent.matcher}`)]),
     ...conditionFields(dependent),
   ];
@@ -155,11 +156,12 @@ function moduleNameOf({ name }: { readonly name: string }): string {
 }
 
 function conditionFields(dependent: DependentModel): Doc[] {
-  const types = dependentNamesOf(dependent);
-  return conditionsOf(dependent).map(([name, condition]) => conditionField(name, condition, types));
+  return conditionsOf(dependent).map(([name, condition]) =>
+    conditionField(name, condition, conditionTypesOf(dependent, name)),
+  );
 }
 
-function conditionField(name: ConditionName, condition: ConditionModel, types: DependentNames): Doc {
+function conditionField(name: ConditionName, condition: ConditionModel, types: ConditionTypeNames): Doc {
   if (condition.kind === "builtin") {
     const factory = builtinConditions[condition.name];
     const { arguments: args } = condition;
@@ -169,12 +171,8 @@ function conditionField(name: ConditionName, condition: ConditionModel, types: D
   const { names, expression } = condition;
   if (names.length === 0) return expressionField(name, "()", expression);
   // The chain knows the dependents before this one; the named type knows all of them.
-  const type = names.includes("secondary") ? `: ${argumentsOf(name, types)}` : "";
+  const type = names.includes("secondary") ? `: ${types.arguments}` : "";
   return expressionField(name, `({ ${names.join(", ")} }${type})`, expression);
-}
-
-function argumentsOf(name: ConditionName, { conditionArguments, existingArguments }: DependentNames): string {
-  return name === "existing" ? existingArguments : conditionArguments;
 }
 
 function builtinCall(factory: string, args: readonly unknown[]): Doc {
@@ -189,7 +187,7 @@ function importsOf(controller: ControllerModel, names: ControllerNames): string[
   const all = dependents.flatMap((dependent) =>
     conditionsOf(dependent).map(([name, condition]) => ({
       condition,
-      type: argumentsOf(name, dependentNamesOf(dependent)),
+      type: conditionTypesOf(dependent, name).arguments,
     })),
   );
   const builtins = new Set(

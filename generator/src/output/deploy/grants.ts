@@ -154,6 +154,11 @@ function dependentGrants(dependent: DependentModel, controller: ControllerModel)
   }
   if (isWritten(dependent))
     grants.push(...grant(resource, there, { verbs: verbsOfWrites(dependent), because, ...elsewhere }));
+  if (dependent.heldForCleanup === true) {
+    const names = ref?.name.kind === "constant" ? { names: [ref.name.text] } : {};
+    const held = `heldForCleanup of ${because}`;
+    grants.push(...grant(resource, there, { verbs: ["get", "patch"], because: held, ...names, ...elsewhere }));
+  }
   return grants;
 }
 

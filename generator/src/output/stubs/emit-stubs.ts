@@ -2,7 +2,8 @@ import { loadLibrary } from "../../model/expression/library.js";
 import { isKubernetes, type ConditionModel } from "../../model/project-model.js";
 import { reservedWords } from "../../model/reserved-words.js";
 import { conditionsOf } from "../conditions/conditions-of.js";
-import { dependentNamesOf, nameOrThrow, type DependentNames } from "../controller-names.js";
+import { conditionTypesOf } from "../conditions/condition-types.js";
+import { dependentNamesOf, nameOrThrow } from "../controller-names.js";
 import { dependentStubs, matchersStub, objectNameOf, requiredFieldsOf } from "./dependent-stubs.js";
 import { eventSourceStubs, filtersStub, indexesStub } from "./event-source-stubs.js";
 import { kebabCase } from "../naming.js";
@@ -59,7 +60,7 @@ async function emitControllerStubs(named: NamedController): Promise<Stub[]> {
 }
 
 async function conditionsStub({ controller, names }: NamedController): Promise<Stub[]> {
-  const used = new Map<string, { types: DependentNames; isExisting: boolean; doc: string }[]>();
+  const used = new Map<string, { name: string; type: string; isExisting: boolean; doc: string }[]>();
   for (const dependent of controller.dependents)
     for (const [kind, condition] of conditionsOf(dependent)) {
       if (!isFunction(condition)) continue;
@@ -67,19 +68,18 @@ async function conditionsStub({ controller, names }: NamedController): Promise<S
       const doc = isExisting
         ? `Decides whether ${dependent.name} adopts the object that was found.`
         : `Decides the ${kind} of ${dependent.name}.`;
-      const use = { types: dependentNamesOf(dependent), isExisting, doc };
+      const use = { name: dependent.name, type: conditionTypesOf(dependent, kind).condition, isExisting, doc };
       used.set(condition.name, [...(used.get(condition.name) ?? []), use]);
     }
   if (used.size === 0) return [];
   const imports = new Set<string>();
   const declarations = [...used].map(([condition, uses]) => {
-    const dependents = new Set(uses.map(({ types }) => types.name));
-    // What serves other conditions, too, may be called without a live object.
+    const dependents = new Set(uses.map(({ name }) => name));
     const isExisting = uses.every((use) => use.isExisting);
-    const [first] = uses;
-    const own = (isExisting ? first?.types.existing : first?.types.condition) ?? "";
-    // A function that serves several dependents can rely on none of the others being there.
-    const isShared = dependents.size > 1;
+    // A function that serves several conditions can rely on no more than each of them sees.
+    const types = new Set(uses.map(({ type }) => type));
+    const isShared = dependents.size > 1 || types.size > 1;
+    const [own = ""] = types;
     for (const name of isShared ? [names.primary, names.dependents] : [own]) imports.add(name);
     const type = isShared ? `Condition<${names.primary}, ${names.dependents}>` : own;
     const doc = uses.map((use) => use.doc).join(" ");

@@ -155,13 +155,16 @@ export interface DeleteArguments<Primary, Secondary, Live> extends DependentArgu
  *
  * The functions may be called again for the same object: they must be idempotent.
  */
-export interface Operations<Primary = never, Secondary = never, Input = never, Live = never> {
+export interface Operations<Primary = never, Secondary = never, Input = never, Live = never, Known = Secondary> {
   /** Called when there is no object. `false`: somebody else creates it, and it is waited for. */
   readonly create?: false | ((args: CreateArguments<Primary, Secondary, Input>) => void | Promise<void>);
   /** Called when there is an object; with a `matcher` only if it differs. `false`: it is left as it is. */
   readonly update?: false | ((args: UpdateArguments<Primary, Secondary, Input, Live>) => void | Promise<void>);
-  /** Called when the object must not exist, unless the garbage collector deletes it. `false`: it is left. */
-  readonly delete?: false | ((args: DeleteArguments<Primary, Secondary, Live>) => void | Promise<void>);
+  /**
+   * Called when the object must not exist, unless the garbage collector deletes it. `false`: it is left. Whatever the dependent waits for may
+   * be gone while the primary is being deleted, so any of it may be missing in `secondary`.
+   */
+  readonly delete?: false | ((args: DeleteArguments<Primary, Known, Live>) => void | Promise<void>);
 }
 
 /**
@@ -212,6 +215,11 @@ export interface KubernetesDependent extends NodeDefinition {
    * @example existing: ({ live }) => live?.metadata.annotations?.["example.com/adopt"] === "true"
    */
   readonly existing?: "refuse" | "adopt" | Condition<never, never>;
+  /**
+   * Keeps the object until its primary is cleaned up, by a finalizer: for a Secret that the `delete` of another dependent needs, for example.
+   * Foreground deletion of the primary, and deletion of the namespace, would delete the object before. Default: false
+   */
+  readonly heldForCleanup?: boolean;
   /** False: it is written by POST and PUT. Default: true */
   readonly serverSideApply?: boolean;
   /** Default: the field manager of the controller */
@@ -253,6 +261,7 @@ export interface ExternalDependent extends NodeDefinition {
   readonly desired?: Desired<never, never, unknown>;
   readonly state?: ExternalState | undefined;
   readonly onDeleteFailure?: "block" | "release";
+  readonly creationGraceMs?: number;
   idOf?(resource: unknown): string;
   stateOf?(resource: unknown): KeptState;
   isOwn?(resource: unknown, primary: KubernetesObject): boolean;

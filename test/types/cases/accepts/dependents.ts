@@ -46,6 +46,21 @@ export const workflow = defineWorkflow(WebPage, {
       },
     },
   })
+  .dependent("deleted", {
+    resource: ConfigMap,
+    desired: ({ secondary }) => ({ metadata: { name: secondary.own.metadata.name } }),
+    dependsOn: ["own"],
+    deletion: "ordered",
+    heldForCleanup: true,
+    operations: {
+      update: ({ secondary, next }) => (secondary.own.data === undefined ? undefined : next()),
+      delete: async ({ secondary, next }) => {
+        type Sees = Expect<Equal<typeof secondary.own, ConfigMap | undefined>>;
+        const holds: Sees = true;
+        if (holds) await next();
+      },
+    },
+  })
   .dependent("adopted", {
     resource: ConfigMap,
     desired: () => ({ metadata: { name: "adopted" } }),

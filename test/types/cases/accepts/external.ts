@@ -1,5 +1,5 @@
 import { createInbound } from "@gen-operator/runtime";
-import { defineWorkflow } from "@gen-operator/runtime/codegen";
+import { defineWorkflow, type Condition, type ItemsOf } from "@gen-operator/runtime/codegen";
 import { WebPage } from "../../../../fixtures/samples/webpage/src/generated/index.js";
 
 type Equal<Left, Right> = (<T>() => T extends Left ? 1 : 2) extends <T>() => T extends Right ? 1 : 2 ? true : false;
@@ -19,6 +19,13 @@ interface Credentials {
 }
 
 const pushed = createInbound<Account>();
+
+interface Seen {
+  readonly account: Account;
+  readonly accounts: ItemsOf<Account>;
+}
+
+const isReady: Condition<WebPage, Seen, never, Account> = ({ secondary }) => secondary.account.id !== "";
 
 // What is desired lacks the id that the service gives.
 export const workflow = defineWorkflow(WebPage)
@@ -47,6 +54,27 @@ export const workflow = defineWorkflow(WebPage)
       return { a: { owner: `${secondary.account.id}${holds.length}` } };
     },
     create: (desired: Draft) => ({ ...desired, id: "1" }),
+    // What it waits for may be gone in a cleanup.
+    delete: (_, { secondary }) => {
+      type Sees = Expect<Equal<typeof secondary.account, Account | undefined>>;
+      const holds: [Sees] = [true];
+      return void holds;
+    },
+    deletePostcondition: ({ secondary }) => {
+      type Sees = Expect<Equal<typeof secondary.account, Account | undefined>>;
+      const holds: Sees = true;
+      return { isMet: holds, detail: secondary.account?.id };
+    },
+  })
+  // A function that says more of its parameter, as it serves both, still fits.
+  .external("seats", {
+    source: { kind: "eventSource", name: "seats" },
+    dependsOn: ["account"],
+    idOf: ({ id }: Account) => id,
+    desired: ({ secondary }) => secondary.account,
+    create: (desired) => desired,
+    readyPostcondition: isReady,
+    deletePostcondition: isReady,
   })
   .external("credentials", {
     source: {

@@ -81,6 +81,7 @@ spec:
       resource: v1/Service
       mode: readOnly
       eventSource: services
+      heldForCleanup: true
       readyPostcondition: { fieldEquals: { path: spec.type, value: ClusterIP } }
       activationCondition: { function: isFilled }
     once:
@@ -89,6 +90,7 @@ spec:
       labelSelector: app.example.com/part-of=shop,tier==back
       operations: { create: own }
       existing: adopt
+      heldForCleanup: true
       timeout: 30s
       retry: { maxRetries: 3, initialInterval: 1s, multiplier: 2, maxInterval: 1m }
     taken:
@@ -102,6 +104,12 @@ spec:
     role:
       resource: v1/Pod
       existing: { fieldEquals: { path: spec.hostNetwork, value: false } }
+    drained:
+      resource: apps/v1/Deployment
+      dependsOn: [once]
+      deletion: ordered
+      operations: { delete: own }
+      deletePostcondition: { when: 'live === undefined && secondary.once?.data === undefined' }
     budget:
       resource: policy/v1/PodDisruptionBudget
       existing: { condition: { type: DisruptionAllowed } }
@@ -123,10 +131,11 @@ spec:
       matcher: { function: isSameWidget }
       readyPostcondition: { when: 'secondary.shards["a"] !== undefined && live?.["spec"] !== undefined' }
     database:
-      external: { perPrimaryPoll: { every: 5s }, state: { status: databaseId } }
+      external: { perPrimaryPoll: { every: 5s }, state: { status: databaseId }, creationGrace: 1m }
       dependsOn: [once, { name: given, optional: true }]
       matcher: { function: isSameDatabase }
       readyPostcondition: { function: isOpen }
+      deletePostcondition: { function: isDropped }
     users:
       external: { poll: { every: 1m }, type: src/user.ts#User, capabilities: [create, delete], state: { in: secret, perItem: true } }
       bulk: true
@@ -210,7 +219,11 @@ suite("emitted dependents", (declareTest) => {
       '.reference("class", { resource: IngressClass, ref: { name: "main" }, })',
       '.dependent("given", { resource: Service, mode: "readOnly", eventSource: "services"',
       'readyPostcondition: fieldEquals("spec.type", "ClusterIP")',
-      'timeoutMs: 30000, retry: { maxRetries: 3, initialIntervalMs: 1000, multiplier: 2, maxIntervalMs: 60000 }, mode: "createOnly", labelSelector: "app.example.com/part-of=shop,tier==back", existing: "adopt"',
+      'timeoutMs: 30000, retry: { maxRetries: 3, initialIntervalMs: 1000, multiplier: 2, maxIntervalMs: 60000 }, mode: "createOnly", labelSelector: "app.example.com/part-of=shop,tier==back", existing: "adopt", heldForCleanup: true',
+      '.dependent("given", { resource: Service, mode: "readOnly", eventSource: "services", heldForCleanup: true,',
+      'state: { kind: "status", path: ["databaseId"] }, creationGraceMs: 60000,',
+      "deletePostcondition: ({ secondary, live }: DrainedConditionArguments) => live === undefined",
+      "deletePostcondition: conditions.isDropped,",
       'existing: ({ secondary, live }: TakenExistingArguments) => live.metadata.annotations?.["example.com/adopt"] === secondary.once.metadata.name, })',
       "existing: conditions.isOurs, })",
       'existing: fieldEquals("spec.hostNetwork", false), })',
@@ -252,8 +265,15 @@ suite("emitted dependents", (declareTest) => {
       /DatabaseNeeds \{ readonly once: Secret; \}/,
       "what an optional edge leads to may be absent",
     );
+    assert.match(textOf("src/shop/conditions.ts"), "export const isDropped: DatabaseDeletionCondition = () => true;");
     const types = textOf("src/generated/shop/types.ts").replace(/\s+/g, " ");
     for (const part of [
+      // What a dependent waits for may be gone in a cleanup.
+      "export type DrainedConditionArguments = ConditionArguments<Shop, ShopDependents, Deployment>;",
+      "export type DatabaseCondition<Detail = never> = Condition<Shop, DatabaseSecondary, Detail, DatabaseResource>;",
+      "export type DatabaseDeletionCondition<Detail = never> = Condition<Shop, ShopDependents, Detail, DatabaseResource>;",
+      "readonly delete: (args: DeleteArguments<Shop, ShopDependents, Deployment>) => void | Promise<void>;",
+      "live: DatabaseResource, args: DependentArguments<Shop, ShopDependents> & { readonly state?: string | undefined }, ) => void",
       'export type LeaseKept = NonNullable<NonNullable<Shop["status"]>["lease"]> & { readonly id: string };',
       "readonly stateOf: (resource: LeaseResource) => LeaseKept;",
       "context: FetchContext<ShopDependents, LeaseKept>",
@@ -294,6 +314,7 @@ suite("emitted dependents", (declareTest) => {
     const conditions = `
       import type { DatabaseCondition, FoundExisting, ShardsConditionArguments } from "../generated/shop/types.js";
       export const isFilled = ({ context }: Pick<ShardsConditionArguments, "context">) => ({ isMet: context.isPrimaryDeleted, detail: "why" });
+      export const isDropped: DatabaseCondition = ({ live }) => live === undefined;
       export const isOurs: FoundExisting = ({ live, item, primary }) => live.data?.[item ?? ""] === primary.metadata.uid;
       export const isOpen: DatabaseCondition<{ readonly connections: number }> = () => ({ isMet: true, detail: { connections: 1 } });`;
     const reconciler = `

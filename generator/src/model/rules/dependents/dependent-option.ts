@@ -28,7 +28,7 @@ const EXCLUSIONS: readonly Exclusion[] = [
     what: ({ external }) => (external === undefined ? undefined : "is no object of Kubernetes"),
     options: [
       ...(["ref", "mode", "namespace", "cluster", "eventSource", "labelSelector", "fieldSelector", "filters"] as const),
-      ...(["deletion", "existing", "serverSideApply", "fieldManager", "operations"] as const),
+      ...(["deletion", "existing", "heldForCleanup", "serverSideApply", "fieldManager", "operations"] as const),
     ],
   },
   {

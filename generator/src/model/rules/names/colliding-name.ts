@@ -117,6 +117,7 @@ function suffixesOf(dependent: ResolvedDependent): string[] {
     ...SUFFIXES,
     ...(bulk === undefined ? [] : ["Items"]),
     ...(matcher === undefined ? [] : ["Matcher"]),
+    ...(typeof dependent.spec.deletePostcondition === "object" ? ["DeletionCondition", "DeletionArguments"] : []),
     ...(hasExistingCondition(dependent) ? ["Existing", "ExistingArguments"] : []),
     ...(ownOperationsOf(dependent).length === 0 ? [] : ["Operations"]),
     ...(external === undefined ? [] : EXTERNAL_SUFFIXES),

@@ -36,9 +36,10 @@ export const checkSharedFinalizer: Rule = ({ controllers }) => {
 
 /** Tells whether a spec says that a controller has something to do before its primaries go. */
 function cleansUp({ spec: { dependents, removed } }: ResolvedController): boolean {
+  const isHeld = [...dependents.values()].some(({ heldForCleanup }) => heldForCleanup === true);
   const isOrphaned = [...dependents.values()].some(
     ({ mode, deletion }) => mode !== "readOnly" && deletion === "orphan",
   );
   const isUntied = [...removed.values()].some(({ deletion }) => deletion === "orphan");
-  return isOrphaned || isUntied || [...dependents.values()].some(isDeletedByOperator);
+  return isHeld || isOrphaned || isUntied || [...dependents.values()].some(isDeletedByOperator);
 }

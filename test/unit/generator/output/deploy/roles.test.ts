@@ -108,6 +108,19 @@ suite("the rights of an operator", (test) => {
     assert.equal(verbsFor(keptIn({ kind: "status", path: ["id"] })), {});
   });
 
+  test("to hold an object for a cleanup are there for what is only read, too", () => {
+    const constant = { kind: "constant", text: "shared" } as const;
+    const held = (given: Partial<KubernetesDependentModel>) =>
+      controllerGrants(controllerOf([dependent({ heldForCleanup: true, ...given })]))
+        .filter(({ because }) => because.startsWith("heldForCleanup"))
+        .map(({ resource, verbs, place, names = [] }) => [resource, verbs.join(" "), place, ...names].join(", "));
+    assert.equal(held({ mode: "readOnly", eventSource: "maps" }), ["configmaps, get patch, *"]);
+    assert.equal(held({ mode: "readOnly", ref: { name: constant, namespace: constant } }), [
+      "configmaps, get patch, shared, shared",
+    ]);
+    assert.equal(held({ namespace: "home" }), ["configmaps, get patch, home"]);
+  });
+
   test("of the key that proves kept ids are in the namespace of the operator, and about that Secret alone", () => {
     const external = externalOf("account", { kind: "poll", intervalMs: 1 });
     const grantsOf = (state: typeof external.external.state) =>
