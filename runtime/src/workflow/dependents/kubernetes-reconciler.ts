@@ -1,4 +1,4 @@
-import { TerminalError } from "../../base/errors.js";
+import { isAbsent, isApiError, TerminalError } from "../../base/errors.js";
 import { describeObject, keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
 import { messageOf } from "../../base/logger.js";
 import {
@@ -12,6 +12,7 @@ import {
   needsProof,
 } from "../../base/primary-link.js";
 import type { ProofKeys } from "../../base/proof-key.js";
+import { isReachable } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { DeleteOptions } from "../../client/call-options.js";
 import { uidOf, type DecodedResource } from "../../base/decoded-resource.js";
@@ -121,8 +122,7 @@ export class KubernetesReconciler implements DependentReconciler {
       const { metadata } = object as Stated;
       const linked = isCleanup ? this.objects.tied(primary, id) : undefined;
       const named = nameless.includes(id) ? this.source.cache.get(id as ObjectKey) : undefined;
-      const read = () => this.#options.writer.findOwn(this.#target, metadata, this.#causeOf(run));
-      const entry = linked ?? named ?? (isCleanup ? await read() : undefined);
+      const entry = linked ?? named ?? (isCleanup ? await this.#read(run, metadata) : undefined);
       if (entry === undefined) continue;
       isFound = true;
       notes.discovered.add({ dependent: name, item }, { unseen: entry });
@@ -130,6 +130,19 @@ export class KubernetesReconciler implements DependentReconciler {
     if (!isCleanup || isFound) return;
     if (this.#lookedUp.size >= MOST_LOOKED_UP) this.#lookedUp.clear();
     this.#lookedUp.add(uid);
+  }
+
+  async #read(run: DependentRun, desired: Stated["metadata"]): Promise<DecodedResource | undefined> {
+    const { writer, definition } = this.#options;
+    try {
+      return await writer.findOwn(this.#target, desired, this.#causeOf(run));
+    } catch (error) {
+      const isKindMissing = isApiError(error, 404) && !isAbsent(error);
+      // A kind that is served in no version has no objects.
+      const { resource } = definition;
+      if (isKindMissing && !isReachable(resource, await this.client.servedVersions(resource))) return undefined;
+      throw error;
+    }
   }
 
   // The objects must not exist, so the run does not note that they are wanted. Those that the watch shows are known.

@@ -12,6 +12,7 @@ import { builtinDefinition, classOf, customDefinition } from "../../../support/k
 import { createRecordedOperator } from "../../../support/runtime/recorded-operator.js";
 import { assert, suite } from "../../../support/suite.js";
 import {
+  ConfigMap,
   createPage,
   createPageOperator,
   type DataObject,
@@ -130,6 +131,8 @@ suite("operator with lasting errors", (test) => {
     assert.equal(warningsOf(page, "is not installed"), [line]);
     assert.match(problemOf(page)!, "pages.example.com is not installed");
     await requester.send({ method: "POST", path: DEFINITIONS, body: JSON.stringify(pageCrd) });
+    // Its owner is gone, so the garbage collector deletes it.
+    await page.operator.client.delete(ConfigMap, { name: "one-text", namespace: "default" });
     await waitFor("pages are taken", () => createPage(page), RECOVERY);
     await untilStatus(page, "first");
     await setText(page, "second");
