@@ -1,0 +1,171 @@
+// What a scenario of a law is played on: namespaces of its own on a server that the file shares, one operator, and the clients of other people.
+import { startApiServer, type ApiServer } from "#apiserver/index.js";
+import type { Simulated } from "#apiserver/simulated.js";
+import { waitFor } from "#apiserver/wait-for.js";
+import { sleep } from "#runtime/base/clock.js";
+import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import type { ResourceClass } from "#runtime/base/resource-definition.js";
+import { ApiClient } from "#runtime/client/api-client.js";
+import { createConnection } from "#runtime/client/connect/connection.js";
+import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
+import type { ReconcileEvent } from "#runtime/schedule/reconcile-scope.js";
+import { isRealApiServer, startTestApiServer, type TestApiServer } from "../../../../support/api/api-server.js";
+import { builtinDefinition, classOf, customDefinition } from "../../../../support/kinds/kind-definitions.js";
+import { createRecordedOperator, type RecordedOperator } from "../../../../support/runtime/recorded-operator.js";
+import { shared } from "../../../../support/suite.js";
+import { Page, pageCrd } from "../../page.js";
+
+/** Pages of the whole cluster. */
+export const sitesCrd = {
+  ...pageCrd,
+  metadata: { name: "sites.example.com" },
+  spec: {
+    ...pageCrd.spec,
+    scope: "Cluster",
+    names: { kind: "Site", plural: "sites", singular: "site", listKind: "SiteList" },
+  },
+} as const;
+export const Site = classOf<Page>(customDefinition(sitesCrd));
+export const Namespace = classOf(builtinDefinition("v1", "Namespace"));
+
+/** How long an operator without work stays so before the next command. */
+const QUIET_MS = isRealApiServer ? 400 : 80;
+const INTERVAL_MS = 10;
+
+let scenes = 0;
+
+type Server = TestApiServer & Partial<Pick<ApiServer, "faults" | "as">>;
+
+/** Returns a function that opens a scene on the server of this test file. */
+export function scenesOf({ simulate = false }: { readonly simulate?: Simulated } = {}) {
+  const start = async (): Promise<Server> => {
+    const crds = [pageCrd, sitesCrd];
+    if (isRealApiServer) return startTestApiServer({ crds, simulate: simulate !== false });
+    return startApiServer({ tls: false, crds, simulate });
+  };
+  const server = shared(start);
+  return async (patienceMs: number) => Scene.open(await server(), patienceMs);
+}
+
+export class Scene implements AsyncDisposable {
+  readonly server: Server;
+  readonly client: ApiClient;
+  /** Tells the names of this scene from those of others. */
+  readonly id = `scene-${++scenes}`;
+  readonly namespace = this.id;
+  /** What broke the law. */
+  readonly problems: string[] = [];
+  /** Every reconcile of every operator of the scene. */
+  readonly events: ReconcileEvent[] = [];
+  /** Every log line of the earlier operators. */
+  readonly #logs: string[] = [];
+  readonly #patienceMs: number;
+  #running: RecordedOperator | undefined;
+  #controllers: readonly ControllerDefinition[] = [];
+  #past = 0;
+
+  private constructor(server: Server, patienceMs: number) {
+    this.server = server;
+    this.#patienceMs = patienceMs;
+    const { url, token, ca } = server;
+    this.client = new ApiClient(createConnection({ url, token, ca }));
+  }
+
+  static async open(server: Server, patienceMs: number): Promise<Scene> {
+    const scene = new Scene(server, patienceMs);
+    await scene.createNamespace(scene.namespace);
+    return scene;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.server.faults?.endWatches({ user: this.id });
+    await this.stop();
+    await this.client.close();
+  }
+
+  async createNamespace(name: string): Promise<string> {
+    await this.client.create(Namespace, { metadata: { name } });
+    return name;
+  }
+
+  /** What can go wrong with the requests of the operator of this scene; only on the embedded server. */
+  get faults() {
+    const { faults } = this.server;
+    if (faults === undefined) throw new Error("a scenario with faults is not for a real API server");
+    return faults;
+  }
+
+  get operator(): RecordedOperator | undefined {
+    return this.#running;
+  }
+
+  get logs(): readonly string[] {
+    return [...this.#logs, ...(this.#running?.logs ?? [])];
+  }
+
+  /** Starts an operator, after the end of the one before; without controllers the same one again. */
+  async start(...controllers: readonly ControllerDefinition[]): Promise<void> {
+    await this.stop();
+    if (controllers.length > 0) this.#controllers = controllers;
+    const { url, token, ca } = this.server.as?.(this.id, { groups: ["system:masters"] }) ?? this.server;
+    this.#running = createRecordedOperator({
+      controllers: this.#controllers,
+      connection: { url, token, ca },
+      observer: (event) => void this.events.push(event),
+      stopTimeoutMs: 500,
+    });
+    const started = this.#running.operator.start();
+    started.catch(() => {});
+    await this.until("the operator has started", () => isSettled(started));
+  }
+
+  async stop(): Promise<void> {
+    const running = this.#running;
+    this.#running = undefined;
+    if (running === undefined) return;
+    this.#past += running.requests.length;
+    this.#logs.push(...running.logs);
+    await running.operator.stop();
+  }
+
+  /** Waits until something is so; otherwise the law is broken. */
+  async until(what: string, check: () => unknown): Promise<boolean> {
+    let last: unknown;
+    const isSo = async () => {
+      last = await check();
+      return last === true || (last !== false && last !== undefined && !Array.isArray(last)) || isEmpty(last);
+    };
+    try {
+      await waitFor(what, isSo, { timeoutMs: this.#patienceMs, intervalMs: INTERVAL_MS });
+      return true;
+    } catch {
+      this.problems.push(Array.isArray(last) ? `not ${what}: ${last.join("; ")}` : `never: ${what}`);
+      return false;
+    }
+  }
+
+  /** Waits until the operator neither reconciles nor sends a request. */
+  async quiet(): Promise<void> {
+    const counters = () => `${this.events.length} ${this.#past + (this.#running?.requests.length ?? 0)}`;
+    const names = this.#controllers.map(({ name }) => name);
+    const isBusy = () => names.some((name) => (this.#running?.operator.controller(name).counts().running ?? 0) > 0);
+    let [before, looks] = [counters(), 0];
+    await this.until("the operator is at rest", () => {
+      const now = counters();
+      if (now !== before || (this.#running?.operator.health().status !== "stopped" && isBusy())) [before, looks] = [now, 0];
+      return ++looks > QUIET_MS / INTERVAL_MS;
+    });
+  }
+
+  /** Reads an object of the namespace of the scene. */
+  get<R extends KubernetesObject>(kind: ResourceClass<R>, name: string, namespace = this.namespace) {
+    return this.client.get(kind, kind.definition.scope === "Cluster" ? { name } : { name, namespace });
+  }
+}
+
+async function isSettled(promise: Promise<unknown>): Promise<boolean> {
+  const pending = Symbol();
+  return (await Promise.race([promise, sleep(0).then(() => pending)])) !== pending;
+}
+
+const isEmpty = (value: unknown) => Array.isArray(value) && value.length === 0;
